@@ -1,0 +1,81 @@
+"""The ``laconic`` command: one module per command group, imported only when its command is used.
+
+Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 result not reached,
+2 bad use or input, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+import laconic
+from laconic.errors import LaconicError
+
+COMMANDS = {
+    "tag": ("laconic.cli.tag", "Train, evaluate and run taggers: CRF, maxent, history-based."),
+    "inspect": ("laconic.cli.inspect", "Show what is inside a model file."),
+    "data": ("laconic.cli.data", "List, find and fetch named data sets."),
+    "demo": ("laconic.cli.demo", "A short tour on built-in sample data, offline."),
+    "warmup": ("laconic.cli.warmup", "Compile the kernels for this CPU now instead of on first use."),
+}
+
+
+def build(wanted: str | None) -> typer.Typer:
+    """The command line with one command's module loaded; the others stand there with their one-line help."""
+    app = typer.Typer(
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="Language models, taggers and rerankers: compact, exact, explainable, fast on a CPU.",
+    )
+
+    @app.callback()
+    def root(
+        version: Annotated[
+            bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        ] = False,
+    ) -> None:
+        pass
+
+    for name, (home, summary) in COMMANDS.items():
+        if name != wanted:
+            app.command(name, help=summary)(_placeholder)
+            continue
+        module = import_module(home)
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name, help=summary)
+        else:
+            app.command(name, help=summary)(module.command)
+    return app
+
+
+def main() -> None:
+    """Entry point of the ``laconic`` command."""
+    wanted = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
+    try:
+        build(wanted)()
+    except LaconicError as error:
+        print(f"laconic: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("laconic: interrupted", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+def _version(show: bool) -> None:
+    if show:
+        print(f"laconic {laconic.__version__}")
+        raise typer.Exit
+
+
+def _placeholder() -> None:
+    """Stands for a command whose module was not asked for."""

@@ -1,0 +1,51 @@
+"""One decorator for every numba kernel: compiled for this CPU, cached between processes, GIL released.
+
+The cache directory is keyed by a hash of all kernel sources, because numba looks only at the file of the
+function itself when it decides whether a cached binary is stale.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+
+def user_cache() -> Path:
+    """The folder for things that can be made again: ``LACONIC_CACHE``, else the platform's cache folder."""
+    explicit = os.environ.get("LACONIC_CACHE")
+    if explicit:
+        return Path(explicit)
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    return (Path(base) if base else Path.home() / ".cache") / "laconic"
+
+
+@cache
+def kernel_cache() -> Path:
+    """Where the compiled kernels of exactly these sources live."""
+    package = Path(__file__).parent
+    digest = hashlib.sha256()
+    for source in sorted(package.rglob("*kernels.py")):
+        digest.update(source.relative_to(package).as_posix().encode())
+        digest.update(source.read_bytes())
+    return user_cache() / f"kernels-{digest.hexdigest()[:16]}"
+
+
+def is_cold() -> bool:
+    """True until the first kernel of these sources has been compiled on this machine."""
+    return not kernel_cache().is_dir()
+
+
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``njit(cache=True, nogil=True)`` with the keyed cache directory."""
+    import numba
+
+    previous = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(kernel_cache())
+    try:
+        return numba.njit(cache=True, nogil=True)(function)  # type: ignore[no-any-return]
+    finally:
+        numba.config.CACHE_DIR = previous

@@ -1,0 +1,22 @@
+"""Shared fixtures: where the real data is. It is never part of the repository; tests that need it say so."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+def data_folder() -> Path:
+    default = Path(__file__).resolve().parents[2] / "shared" / "data"
+    return Path(os.environ.get("LACONIC_DATA", default))
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of real data sets; a machine without it runs the rest of the tests."""
+    folder = data_folder()
+    if not folder.is_dir():
+        pytest.skip(f"no data sets at {folder}; set LACONIC_DATA")
+    return folder

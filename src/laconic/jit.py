@@ -40,12 +40,12 @@ def is_cold() -> bool:
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``njit(cache=True, nogil=True)`` with the keyed cache directory."""
+    """``njit`` with the keyed cache directory; division by zero is inf or nan, a*b+c may fuse."""
     import numba
 
     previous = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(kernel_cache())
     try:
-        return numba.njit(cache=True, nogil=True)(function)  # type: ignore[no-any-return]
+        return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})(function)  # type: ignore[no-any-return]
     finally:
         numba.config.CACHE_DIR = previous

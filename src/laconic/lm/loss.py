@@ -1,0 +1,170 @@
+"""Next-symbol log-loss over all suffixes of the context, exact over all positions, in two sweeps of the tree.
+
+Nelakanti et al. 2013, equations 1 and 2: P(u | x) = exp s[c,u] / Z[c], s[c,u] the sum of the weights of (c,
+u) and its ancestors, c the longest known suffix of x. Weights exist for seen pairs only, so
+
+    Z[c] = Z[c'] + sum over u seen after c of (exp s[c,u] - exp s[c',u])
+
+runs top down, and the gradient runs bottom up (:mod:`laconic.lm.tree_kernels`). The cost is O(pairs),
+whatever the size of the vocabulary. The subtrees of level 1 share only the roots, so threads take runs of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+
+from laconic.lm.context_tree import ContextTree
+from laconic.protocols import Floats, Offsets
+
+T = TypeVar("T")
+
+
+class SuffixLoss:
+    """Sum of -log P(target | context) over the positions of a tree; a :class:`~laconic.protocols.BatchLoss`.
+
+    One weight for each pair; where a node stands for several contexts, it is the weight of each of them.
+
+    Examples
+    --------
+    >>> from laconic.lm.context_tree import Positions
+    >>> from laconic.lm.corpus import Corpus
+    >>> loss = SuffixLoss(ContextTree.grow(Positions.of(Corpus.of(["a b"])), order=1))
+    >>> gradient = np.empty(loss.n_weights)
+    >>> round(loss.value_and_gradient(np.zeros(3), gradient), 6)  # 3 positions, 3 words: 3 ln 3
+    3.295837
+    >>> gradient.tolist()
+    [0.0, 0.0, 0.0]
+    """
+
+    def __init__(self, tree: ContextTree, threads: int = 1) -> None:
+        self.tree = tree
+        self.n_weights = tree.n_pairs
+        self.n_samples = tree.n_positions
+        self.e = np.empty(tree.n_pairs)
+        self.z = np.empty(tree.n_contexts)
+        self._r = np.empty(tree.n_contexts)
+        self._multiplicity = tree.multiplicity
+        self._exponents = tree.per_pair(self._multiplicity).astype(np.float64) if tree.collapsed else None
+        self._shards = _shards(tree, threads)
+        self._pool = ThreadPoolExecutor(threads) if len(self._shards) > 1 else None
+
+    def value(self, w: Floats) -> float:
+        """The loss alone: the sweep down. Leaves exp s in ``e`` and Z in ``z``."""
+        logs = self._root_down(w)
+        logs += sum(self._map(lambda shard: self._down(w, shard)))
+        return logs - self._fitted(w)
+
+    def value_and_gradient(self, w: Floats, out: Floats) -> float:
+        """Loss and gradient (expected count - count, times multiplicity) by both sweeps."""
+        value = self.value(w)
+        n_roots = int(self.tree.level_ptr[1])
+        n_top = int(self.tree.pair_ptr[n_roots])
+        tops = self._map(lambda shard: self._up(out, shard, n_roots, n_top))
+        r, top = self._r[:n_roots], out[:n_top]
+        np.divide(self.tree.terminal[:n_roots], self.z[:n_roots], out=r)
+        top[:] = 0.0
+        for shard_r, shard_g in tops:
+            r += shard_r
+            top += shard_g
+        top += self.e[:n_top] * np.repeat(r, np.diff(self.tree.pair_ptr[: n_roots + 1]))
+        top -= self.tree.count[:n_top]
+        return value
+
+    def curvature(self) -> Floats:
+        """A diagonal to measure steps by: the counts, which the expected counts approach."""
+        counts = self.tree.count.astype(np.float64)
+        return counts if self._exponents is None else counts * self._exponents
+
+    def _root_down(self, w: Floats) -> float:
+        """exp s and Z of the roots; returns their part of the sum of log Z."""
+        tree = self.tree
+        n_roots = int(tree.level_ptr[1])
+        n_top = int(tree.pair_ptr[n_roots])
+        np.exp(w[:n_top], out=self.e[:n_top])
+        totals = np.concatenate(([0.0], np.cumsum(self.e[:n_top])))
+        starts = tree.pair_ptr[:n_roots]
+        sums = np.add.reduceat(self.e[:n_top], starts) if n_roots > 1 else totals[-1:]
+        self.z[:n_roots] = tree.n_unseen + np.where(np.diff(tree.pair_ptr[: n_roots + 1]) > 0, sums, 0.0)
+        return float(tree.terminal[:n_roots] @ np.log(self.z[:n_roots]))
+
+    def _down(self, w: Floats, shard: Offsets) -> float:
+        from laconic.lm.tree_kernels import sweep_down
+
+        tree = self.tree
+        for first, last in tree.pair_ptr[shard]:
+            own = w[first:last] if self._exponents is None else w[first:last] * self._exponents[first:last]
+            np.exp(own, out=self.e[first:last])
+        return float(
+            sweep_down(shard, tree.pair_ptr, tree.pair_parent, tree.parent, tree.terminal, self.e, self.z)
+        )
+
+    def _up(self, out: Floats, shard: Offsets, n_roots: int, n_top: int) -> tuple[Floats, Floats]:
+        from laconic.lm.tree_kernels import sweep_up
+
+        tree = self.tree
+        top_r, top_g = np.zeros(n_roots), np.zeros(n_top)
+        for first, last in shard:
+            self._r[first:last] = 0.0
+        for first, last in tree.pair_ptr[shard]:
+            out[first:last] = 0.0
+        sweep_up(
+            shard,
+            tree.pair_ptr,
+            tree.pair_parent,
+            tree.parent,
+            tree.terminal,
+            self._multiplicity,
+            tree.count,
+            self.e,
+            self.z,
+            self._r,
+            out,
+            top_r,
+            top_g,
+        )
+        return top_r, top_g
+
+    def _fitted(self, w: Floats) -> float:
+        """Sum of s over the positions: each pair's weight as often as it was seen."""
+        from laconic.lm.tree_kernels import dot_counts
+
+        if self._exponents is not None:
+            w = w * self._exponents
+        return float(dot_counts(self.tree.count, w))
+
+    def _map(self, work: Callable[[Offsets], T]) -> list[T]:
+        """The results of all shards, in the order of the shards."""
+        if self._pool is None:
+            return [work(shard) for shard in self._shards]
+        return list(self._pool.map(work, self._shards))
+
+
+def _shards(tree: ContextTree, threads: int) -> list[Offsets]:
+    """For each thread, first and last context of its part of every level from 1 on, in balance of pairs."""
+    n_levels = tree.level_ptr.size - 1
+    if n_levels < 2:
+        return []
+    if threads <= 1:
+        return [np.stack([tree.level_ptr[1:-1], tree.level_ptr[2:]], axis=1)]
+    # cut[k] splits level k; the children of a context are contiguous, so cuts carry down by the parent.
+    pairs_below = np.diff(tree.pair_ptr).astype(np.float64)
+    for level in range(n_levels - 1, 1, -1):
+        here = slice(int(tree.level_ptr[level]), int(tree.level_ptr[level + 1]))
+        pairs_below[: here.start] += np.bincount(
+            tree.parent[here], weights=pairs_below[here], minlength=here.start
+        )
+    first, last = int(tree.level_ptr[1]), int(tree.level_ptr[2])
+    total = np.cumsum(pairs_below[first:last])
+    cuts = first + np.searchsorted(total, total[-1] * np.arange(1, threads) / threads)
+    cut = np.concatenate(([first], cuts, [last]))
+    bounds = np.empty((threads, n_levels - 1, 2), np.int64)
+    for level in range(1, n_levels):
+        bounds[:, level - 1, 0], bounds[:, level - 1, 1] = cut[:-1], cut[1:]
+        if level + 1 < n_levels:
+            start, stop = tree.level_ptr[level + 1 : level + 3]
+            cut = start + np.searchsorted(tree.parent[start:stop], cut)
+    return [shard for shard in bounds if (shard[:, 0] < shard[:, 1]).any()]

@@ -1,0 +1,252 @@
+"""Kernels of the context tree: growing it level by level, and the two sweeps of the exact gradient.
+
+Letters: a *context* c is a node, a *pair* p = (c, u) a predicted symbol u seen after c, q its parent pair
+(c', u) where c' is c without its oldest symbol. A *slot* stands for one training position on its way down.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from laconic.jit import kernel
+
+
+@kernel
+def _stable_sort(keys, values, lo, hi, spare_keys, spare_values, bins):
+    """Sort keys[lo:hi] with their values, keeping ties in order: by insertion, counting or merging."""
+    n = hi - lo
+    if n <= 24:
+        for i in range(lo + 1, hi):
+            key, value, j = keys[i], values[i], i
+            while j > lo and keys[j - 1] > key:
+                keys[j], values[j] = keys[j - 1], values[j - 1]
+                j -= 1
+            keys[j], values[j] = key, value
+        return
+    if 2 * n >= bins.size:
+        bins[:] = 0
+        for i in range(lo, hi):
+            bins[keys[i]] += 1
+            spare_keys[i], spare_values[i] = keys[i], values[i]
+        total = lo
+        for k in range(bins.size):
+            bins[k], total = total, total + bins[k]
+        for i in range(lo, hi):
+            k = spare_keys[i]
+            keys[bins[k]], values[bins[k]] = k, spare_values[i]
+            bins[k] += 1
+        return
+    width = 1
+    while width < n:
+        for start in range(lo, hi, 2 * width):
+            middle, end = min(start + width, hi), min(start + 2 * width, hi)
+            i, j = start, middle
+            for k in range(start, end):
+                if i < middle and (j >= end or keys[i] <= keys[j]):
+                    spare_keys[k], spare_values[k] = keys[i], values[i]
+                    i += 1
+                else:
+                    spare_keys[k], spare_values[k] = keys[j], values[j]
+                    j += 1
+        for k in range(lo, hi):
+            keys[k], values[k] = spare_keys[k], spare_values[k]
+        width *= 2
+
+
+@kernel
+def plant(root, target, n_roots, n_targets, slots, pair_of_slot, slot_ptr, pair_ptr, word, count):
+    """Level 0: positions sorted by (root, target) into ``slots``; one pair for each distinct couple.
+
+    Returns the number of pairs.
+    """
+    n = target.size
+    first = np.zeros(n_targets + 1, np.int64)
+    for i in range(n):
+        first[target[i] + 1] += 1
+    for u in range(n_targets):
+        first[u + 1] += first[u]
+    by_target = np.empty(n, np.int32)
+    for i in range(n):
+        by_target[first[target[i]]] = i
+        first[target[i]] += 1
+    slot_ptr[:] = 0
+    for i in range(n):
+        slot_ptr[root[i] + 1] += 1
+    for r in range(n_roots):
+        slot_ptr[r + 1] += slot_ptr[r]
+    free = slot_ptr[:n_roots].copy()
+    for i in by_target:
+        slots[free[root[i]]] = i
+        free[root[i]] += 1
+    n_pairs = 0
+    for r in range(n_roots):
+        pair_ptr[r] = n_pairs
+        for j in range(slot_ptr[r], slot_ptr[r + 1]):
+            u = target[slots[j]]
+            if j == slot_ptr[r] or u != target[slots[j - 1]]:
+                word[n_pairs] = u
+                count[n_pairs] = 0
+                n_pairs += 1
+            count[n_pairs - 1] += 1
+            pair_of_slot[j] = n_pairs - 1
+    pair_ptr[n_roots] = n_pairs
+    return n_pairs
+
+
+@kernel
+def grow(
+    depth,
+    slot_ptr,
+    slots,
+    pair_of_slot,
+    first_context,
+    first_pair,
+    history,
+    end,
+    length,
+    target,
+    collapse,
+    bins,
+    keys,
+    values,
+    spare_keys,
+    spare_values,
+    terminal,
+    new_parent,
+    new_symbol,
+    new_depth,
+    new_slot_ptr,
+    new_pair_ptr,
+    new_word,
+    new_count,
+    new_pair_parent,
+    new_slots,
+    new_pair_of_slot,
+):
+    """Split every context of a level by its next older symbol; returns (contexts, pairs) of the next level.
+
+    ``length[i]`` symbols ``history[end[i] - 1], history[end[i] - 2], ...`` are the context of position i.
+    Slots of a context are sorted by target and stay so. With ``collapse`` a new context goes on to the
+    longest context that all its positions share.
+    """
+    n_contexts, n_pairs, n_slots = 0, 0, 0
+    for c in range(depth.size):
+        d = depth[c]
+        n_keys = 0
+        for j in range(slot_ptr[c], slot_ptr[c + 1]):
+            i = slots[j]
+            if length[i] > d:
+                keys[n_keys] = history[end[i] - 1 - d]
+                values[n_keys] = j
+                n_keys += 1
+        terminal[c] = slot_ptr[c + 1] - slot_ptr[c] - n_keys
+        _stable_sort(keys, values, 0, n_keys, spare_keys, spare_values, bins)
+        lo = 0
+        while lo < n_keys:
+            hi = lo + 1
+            while hi < n_keys and keys[hi] == keys[lo]:
+                hi += 1
+            new_parent[n_contexts] = first_context + c
+            new_symbol[n_contexts] = keys[lo]
+            new_slot_ptr[n_contexts] = n_slots
+            new_pair_ptr[n_contexts] = n_pairs
+            deeper = d + 1
+            if collapse:
+                shared = True
+                while shared:
+                    i = slots[values[lo]]
+                    if length[i] <= deeper:
+                        break
+                    symbol = history[end[i] - 1 - deeper]
+                    for k in range(lo + 1, hi):
+                        i = slots[values[k]]
+                        if length[i] <= deeper or history[end[i] - 1 - deeper] != symbol:
+                            shared = False
+                            break
+                    if shared:
+                        deeper += 1
+            new_depth[n_contexts] = deeper
+            previous = -1
+            for k in range(lo, hi):
+                j = values[k]
+                q = pair_of_slot[j]
+                if q != previous:
+                    new_word[n_pairs] = target[slots[j]]
+                    new_count[n_pairs] = 0
+                    new_pair_parent[n_pairs] = first_pair + q
+                    n_pairs += 1
+                    previous = q
+                new_count[n_pairs - 1] += 1
+                new_slots[n_slots] = slots[j]
+                new_pair_of_slot[n_slots] = n_pairs - 1
+                n_slots += 1
+            n_contexts += 1
+            lo = hi
+    new_slot_ptr[n_contexts] = n_slots
+    new_pair_ptr[n_contexts] = n_pairs
+    return n_contexts, n_pairs
+
+
+@kernel
+def collapsed_pairs(pair_parent, count):
+    """|T|: pairs that are not alone below a parent of the same count (a path without branches is one)."""
+    n = 0
+    for p in range(count.size):
+        q = pair_parent[p]
+        if q < 0 or count[p] != count[q]:
+            n += 1
+    return n
+
+
+@kernel
+def sweep_down(bounds, pair_ptr, pair_parent, parent, terminal, e, z):
+    """e[p] := exp s[p] (on entry exp of the pair's own weight), Z[c] = Z[c'] + sum_u (e[c,u] - e[c',u]).
+
+    ``bounds`` holds for each level the first and the last context of a shard; returns sum term[c] log Z[c].
+    """
+    total = 0.0
+    for level in range(bounds.shape[0]):
+        for c in range(bounds[level, 0], bounds[level, 1]):
+            zc = z[parent[c]]
+            for p in range(pair_ptr[c], pair_ptr[c + 1]):
+                before = e[pair_parent[p]]
+                now = before * e[p]
+                e[p] = now
+                zc += now - before
+            z[c] = zc
+            if terminal[c]:
+                total += terminal[c] * np.log(zc)
+    return total
+
+
+@kernel
+def sweep_up(bounds, pair_ptr, pair_parent, parent, terminal, multiplicity, count, e, z, r, g, top_r, top_g):
+    """The gradient, bottom up. With a[c,u] the expected count of (c,u):
+
+    R[c] = term[c]/Z[c] + sum_d R[d];  a[c,u] = e[c,u] R[c] + sum_d (a[d,u] - e[c,u] R[d]);  g = a - count.
+    ``r`` and ``g`` hold the sums over children on entry. Level 1 adds to ``top_r`` and ``top_g``, the shard's
+    own copy of the roots' sums.
+    """
+    for level in range(bounds.shape[0] - 1, -1, -1):
+        up_r = r if level > 0 else top_r
+        up_g = g if level > 0 else top_g
+        for c in range(bounds[level, 1] - 1, bounds[level, 0] - 1, -1):
+            rc = r[c]
+            if terminal[c]:
+                rc += terminal[c] / z[c]
+            up_r[parent[c]] += rc
+            m = multiplicity[c]
+            for p in range(pair_ptr[c], pair_ptr[c + 1]):
+                q = pair_parent[p]
+                a = g[p] + e[p] * rc
+                g[p] = m * (a - count[p])
+                up_g[q] += a - e[q] * rc
+
+
+@kernel
+def dot_counts(count, w):
+    """sum count * w."""
+    total = 0.0
+    for p in range(w.size):
+        total += count[p] * w[p]
+    return total

@@ -1,0 +1,51 @@
+"""Loss and gradient against normalisation over the whole vocabulary, finite differences, other threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_context_tree import corpora, several_roots
+
+from laconic.lm.context_tree import ContextTree, Positions
+from laconic.lm.corpus import Corpus
+from laconic.lm.loss import SuffixLoss
+from laconic.lm.vocabulary import Vocabulary
+from reference.lm_suffix import log_loss, weights_by_context
+
+
+@settings(max_examples=40, deadline=None)
+@given(corpora, st.integers(0, 5), st.booleans(), st.integers(1, 3), st.integers(0, 2**31))
+def test_loss_equals_brute_force_and_gradient_its_differences(sentences, order, collapse, n_roots, seed):
+    vocabulary = Vocabulary(["a", "b", "c", "never"])
+    positions = several_roots(Corpus.of(sentences, vocabulary), n_roots)
+    tree = ContextTree.grow(positions, order, collapse)
+    loss = SuffixLoss(tree, threads=2)
+    w = np.random.default_rng(seed).normal(0, 0.7, tree.n_pairs)
+    gradient = np.empty_like(w)
+    value = loss.value_and_gradient(w, gradient)
+    assert value == pytest.approx(log_loss(positions, order, weights_by_context(tree, w)), rel=1e-10)
+    assert loss.value(w) == pytest.approx(value, rel=1e-12)
+    rng = np.random.default_rng(seed)
+    for p in rng.choice(tree.n_pairs, min(6, tree.n_pairs), replace=False):
+        step = np.zeros_like(w)
+        step[p] = 1e-5
+        difference = (loss.value(w + step) - loss.value(w - step)) / 2e-5
+        assert gradient[p] == pytest.approx(difference, abs=1e-6)
+
+
+@pytest.mark.parametrize("collapse", [False, True])
+def test_threads_agree(collapse):
+    rng = np.random.default_rng(1)
+    sentences = [[str(k) for k in rng.integers(0, 50, 10)] for _ in range(300)]
+    tree = ContextTree.grow(Positions.of(Corpus.of(sentences)), 4, collapse)
+    w = rng.normal(0, 0.3, tree.n_pairs)
+    one, three = np.empty_like(w), np.empty_like(w)
+    value = SuffixLoss(tree).value_and_gradient(w, one)
+    loss = SuffixLoss(tree, threads=3)
+    assert loss.value_and_gradient(w, three) == pytest.approx(value, rel=1e-13)
+    np.testing.assert_allclose(three, one, rtol=1e-12, atol=1e-12)
+    again = np.empty_like(w)
+    loss.value_and_gradient(w, again)
+    assert (again == three).all()

@@ -106,3 +106,186 @@ def factorise(raw, ids, sentence_ptr, word_start, word_length):
     if line_open:
         sentence_ptr[n_lines + 1] = n_tokens
     return n_words
+
+
+@kernel
+def find_pair(node, word, pair_ptr, pair_word):
+    """Index of (node, word), or -1. The root holds every word, so that its pair k is word k."""
+    if node == 0:
+        return np.int64(word)
+    low = pair_ptr[node]
+    n = pair_ptr[node + 1] - low
+    if n == 0:
+        return np.int64(-1)
+    while n > 1:
+        half = n >> 1
+        low = low + half if pair_word[low + half] <= word else low
+        n -= half
+    return low if pair_word[low] == word else np.int64(-1)
+
+
+@kernel
+def step(node, word, pair_ptr, pair_word, pair_logp, pair_next, node_parent, node_bow):
+    """One word of a back-off model: its log-probability after ``node``, and the node it leads to.
+
+    p(w | x) = p[x,w] where the pair is stored, else bow(x) p(w | x'), x' the longest stored suffix of x.
+    Copy these lines with :func:`find_pair` into another kernels file rather than calling across files.
+    """
+    logp = 0.0
+    while True:
+        pair = find_pair(node, word, pair_ptr, pair_word)
+        if pair >= 0:
+            return logp + pair_logp[pair], pair_next[pair]
+        logp += node_bow[node]
+        node = node_parent[node]
+
+
+@kernel
+def score_stream(stream, start, pair_ptr, pair_word, pair_logp, pair_next, node_parent, node_bow, out):
+    """Log-probability of each position of a stream from ``start``; -1 gives NaN and cuts the context."""
+    node = np.int32(start)
+    for i in range(stream.size):
+        word = stream[i]
+        if word < 0:
+            out[i] = np.nan
+            node = np.int32(0)
+            continue
+        logp = 0.0
+        while True:
+            if node == 0:
+                pair = np.int64(word)
+                break
+            low = pair_ptr[node]
+            n = pair_ptr[node + 1] - low
+            if n > 0:
+                while n > 1:
+                    half = n >> 1
+                    low = low + half if pair_word[low + half] <= word else low
+                    n -= half
+                if pair_word[low] == word:
+                    pair = low
+                    break
+            logp += node_bow[node]
+            node = node_parent[node]
+        out[i] = logp + pair_logp[pair]
+        node = pair_next[pair]
+    return node
+
+
+@kernel
+def step_many(
+    nodes, words, pair_ptr, pair_word, pair_logp, pair_next, node_parent, node_bow, out_logp, out_node
+):
+    """:func:`step` for many (node, word); the word -1 gives NaN and the root."""
+    for k in range(nodes.size):
+        if words[k] < 0:
+            out_logp[k] = np.nan
+            out_node[k] = 0
+        else:
+            out_logp[k], out_node[k] = step(
+                nodes[k], words[k], pair_ptr, pair_word, pair_logp, pair_next, node_parent, node_bow
+            )
+
+
+@kernel
+def distribution(node, pair_ptr, pair_word, pair_logp, node_parent, node_bow, root_p, out):
+    """p(. | node) over the whole vocabulary: the root's row, overwritten from short to long suffixes."""
+    path = np.empty(256, np.int64)
+    shift = np.empty(256, np.float64)
+    n = 0
+    total = 0.0
+    x = node
+    while x != 0:
+        if n == path.size:
+            path = np.concatenate((path, np.empty(n, np.int64)))
+            shift = np.concatenate((shift, np.empty(n, np.float64)))
+        path[n] = x
+        shift[n] = total
+        total += node_bow[x]
+        x = node_parent[x]
+        n += 1
+    scale = np.exp(total)
+    for u in range(root_p.size):
+        out[u] = scale * root_p[u]
+    for j in range(n - 1, -1, -1):
+        x = path[j]
+        for k in range(pair_ptr[x], pair_ptr[x + 1]):
+            out[pair_word[k]] = np.exp(pair_logp[k] + shift[j])
+
+
+@kernel
+def link(node_pair, pair_ptr, pair_word, pair_node_of, start_pair, node_parent, node_depth, pair_next):
+    """Suffix links of nodes and transitions of pairs, in one pass from short contexts to long ones.
+
+    ``node_pair[x]`` is the pair (prefix context, last word) that spells node x, rising with x;
+    ``pair_node_of`` its inverse (-1 where a pair is no context). The boundary leads to the start node.
+    """
+    start = pair_node_of[start_pair] if pair_node_of[start_pair] >= 0 else 0
+    node_parent[0] = -1
+    node_depth[0] = 0
+    for x in range(node_parent.size):
+        for pair in range(pair_ptr[x], pair_ptr[x + 1]):
+            word = pair_word[pair]
+            suffix = np.int32(0)
+            y = node_parent[x]
+            while y >= 0:
+                shorter = find_pair(y, word, pair_ptr, pair_word)
+                if shorter >= 0:
+                    suffix = pair_next[shorter]
+                    break
+                y = node_parent[y]
+            own = pair_node_of[pair]
+            if own >= 0:
+                node_parent[own] = suffix
+                node_depth[own] = node_depth[x] + 1
+            pair_next[pair] = own if own >= 0 else suffix
+            if word == 0:
+                pair_next[pair] = start
+
+
+@kernel
+def fill_missing(pair_ptr, pair_word, pair_logp, pair_next, node_parent, node_bow):
+    """Pairs that stand only because a longer context needs them (NaN) get their backed-off value."""
+    for x in range(1, node_parent.size):
+        for pair in range(pair_ptr[x], pair_ptr[x + 1]):
+            if np.isnan(pair_logp[pair]):
+                logp, _ = step(
+                    node_parent[x],
+                    pair_word[pair],
+                    pair_ptr,
+                    pair_word,
+                    pair_logp,
+                    pair_next,
+                    node_parent,
+                    node_bow,
+                )
+                pair_logp[pair] = node_bow[x] + logp
+
+
+@kernel
+def find_grams(grams, n_words, pair_ptr, pair_word, pair_node_of, out):
+    """Pair that spells the first ``n_words`` words of each row, -1 where there is none."""
+    for k in range(grams.shape[0]):
+        node = np.int64(0)
+        pair = np.int64(-1)
+        for j in range(n_words):
+            pair = find_pair(node, grams[k, j], pair_ptr, pair_word)
+            if pair < 0:
+                break
+            if j + 1 < n_words:
+                node = pair_node_of[pair]
+                if node < 0:
+                    pair = np.int64(-1)
+                    break
+        out[k] = pair
+
+
+@kernel
+def spell(nodes, node_pair, pair_word, pair_node, depth, out):
+    """The context words of nodes of one depth, oldest first."""
+    for k in range(nodes.size):
+        x = nodes[k]
+        for j in range(depth - 1, -1, -1):
+            pair = node_pair[x]
+            out[k, j] = pair_word[pair]
+            x = pair_node[pair]

@@ -1,4 +1,4 @@
-"""Text in and out: UTF-8, gzip by its magic bytes, ``-`` for the standard streams, errors with line numbers."""
+"""Text in and out: UTF-8, gzip by its magic bytes, ``-`` for standard streams, errors with line numbers."""
 
 from __future__ import annotations
 
@@ -57,5 +57,8 @@ def decode(raw: bytes, path: str | PathLike[str]) -> str:
 
 def read_lines(path: str | PathLike[str]) -> Iterator[str]:
     """Lines without their ends (``\\n`` or ``\\r\\n``)."""
-    for line in read_text(path).split("\n"):
+    lines = read_text(path).split("\n")
+    if not lines[-1]:
+        lines.pop()
+    for line in lines:
         yield line.removesuffix("\r")

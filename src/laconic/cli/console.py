@@ -115,4 +115,4 @@ def _finite(value: Any) -> Any:
         return {name: _finite(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
-    return value.item() if hasattr(value, "item") else value
+    return _finite(value.tolist()) if hasattr(value, "tolist") else value

@@ -18,6 +18,8 @@ class _Separable:
         for name, strength in (("l1", l1), ("l2", l2)):
             if not (np.isfinite(strength) and strength >= 0):
                 raise ValueError(f"{name} must be finite and >= 0, not {strength!r}.")
+        if weights is not None and not (np.isfinite(weights).all() and np.min(weights, initial=0.0) >= 0):
+            raise ValueError("weights must be finite and >= 0: they scale the price of each coordinate.")
         self.weights = weights
         self.nonnegative = nonnegative
         self._l1 = float(l1)
@@ -38,10 +40,14 @@ class _Separable:
     def prox(self, w: Floats, step: float | Floats, out: Floats) -> None:
         """Soft threshold by step * l1, then divide by 1 + 2 step l2."""
         price = step if self.weights is None else step * self.weights
+        threshold = self._l1 * price
         if self.nonnegative:
-            np.maximum(w - self._l1 * price, 0.0, out=out)
+            np.subtract(w, threshold, out=out)
+            np.maximum(out, 0.0, out=out)
+        elif self._l1:
+            np.subtract(w, np.clip(w, -threshold, threshold), out=out)  # w minus what the penalty can absorb
         else:
-            np.copyto(out, np.sign(w) * np.maximum(np.abs(w) - self._l1 * price, 0.0))
+            np.copyto(out, w)
         if self._l2:
             out /= 1.0 + 2.0 * self._l2 * price
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from os import PathLike
 from pathlib import Path
 
@@ -15,47 +15,51 @@ def write_atomically(path: str | PathLike[str], content: bytes) -> None:
 
     Examples
     --------
+    >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "a"
     >>> write_atomically(target, b"new")
     >>> target.read_bytes(), [p.name for p in target.parent.iterdir()]
     (b'new', ['a'])
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))  # a link is followed, not replaced
     try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        if target.exists() and not target.is_file():  # a device or a pipe cannot be renamed over
+            target.write_bytes(content)
+            return
+        temporary = _claim(target)
+        try:
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise _unwritable(target, error) from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except OSError as error:
-        raise _unwritable(target, error) from error
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+        raise _unwritable(path, error) from error
 
 
 def check_writable(path: str | PathLike[str]) -> None:
     """Fail now, not after an hour of training, if ``path`` cannot be written."""
-    target = Path(path)
+    target = Path(os.path.realpath(path))
     if target.is_dir():
-        raise InputError("is a folder; give a file name", path=path)
+        raise InputError("cannot write: is a folder; give a file name", path=path)
+    if target.exists() and not target.is_file():
+        return
     try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        _claim(target).unlink()
     except OSError as error:
-        raise _unwritable(target, error) from error
-    os.close(handle)
-    Path(temporary).unlink()
+        raise _unwritable(path, error) from error
 
 
-def _unwritable(target: Path, error: OSError) -> InputError:
-    return InputError(f"cannot write: {error.strerror}", path=target)
+def _claim(target: Path) -> Path:
+    """A new, empty file beside ``target``, with the permissions a new file gets."""
+    temporary = target.with_name(f".laconic-{secrets.token_hex(8)}")
+    temporary.touch(exist_ok=False)
+    return temporary
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _unwritable(path: str | PathLike[str], error: OSError) -> InputError:
+    if isinstance(error, FileNotFoundError):
+        return InputError("cannot write: the folder does not exist; make it first", path=path)
+    return InputError(f"cannot write: {error.strerror}", path=path)

@@ -21,16 +21,28 @@ FAMILIES = {
 def load(path: str | PathLike[str]) -> Any:
     """The fitted estimator of any model file."""
     file = ModelFile.load(path)
-    return _reader(file, path).from_model_file(file)
+    reader = _reader(file, path)
+    try:
+        return reader.from_model_file(file)
+    except KeyError as missing:
+        raise _lacks(missing, path) from missing
 
 
 def describe(path: str | PathLike[str]) -> tuple[ModelFile, list[Section]]:
     """A model file and what its family says about it."""
     file = ModelFile.load(path)
-    return file, _reader(file, path).describe(file)
+    reader = _reader(file, path)
+    try:
+        return file, reader.describe(file)
+    except KeyError as missing:
+        raise _lacks(missing, path) from missing
 
 
 def _reader(file: ModelFile, path: str | PathLike[str]) -> ModuleType:
     if file.family not in FAMILIES:
         raise ModelFileError(f"unknown family {file.family!r}; upgrade laconic to read it", path=path)
     return import_module(FAMILIES[file.family])
+
+
+def _lacks(missing: KeyError, path: str | PathLike[str]) -> ModelFileError:
+    return ModelFileError(f"damaged model file: it has no {missing}", path=path)

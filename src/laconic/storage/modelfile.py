@@ -57,13 +57,14 @@ class ModelFile:
         from safetensors.numpy import save
 
         header = {
+            **self.header,
             "family": self.family,
             "format": FORMAT,
             "laconic": laconic.__version__,
-            **self.header,
         }
-        tensors = {name: np.ascontiguousarray(array) for name, array in self.tensors.items()}
-        return bytes(save(tensors, {_KEY: json.dumps(header, ensure_ascii=False)}))
+        tensors = {name: np.asarray(array, order="C") for name, array in self.tensors.items()}
+        text = json.dumps(header, ensure_ascii=False, default=lambda value: value.tolist())
+        return bytes(save(tensors, {_KEY: text}))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write atomically."""
@@ -113,6 +114,6 @@ def _read_header(content: bytes, path: str | PathLike[str] | None) -> dict[str, 
         header = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][_KEY])
         if not isinstance(header["family"], str) or not isinstance(header["format"], int):
             raise TypeError
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise ModelFileError("not a laconic model file", path=path) from None
     return dict(header)

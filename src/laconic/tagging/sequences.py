@@ -106,6 +106,34 @@ class Sequences:
             edge_attributes=self.edge_attributes[edges],
         )
 
+    def renumber(self, new_ids: Ints) -> Sequences:
+        """Attribute ``i`` becomes ``new_ids[i]``; occurrences of attributes with a negative one are dropped.
+
+        Examples
+        --------
+        >>> s = Sequences.of(sentence_ptr=[0, 2], attribute_ptr=[0, 1, 3], attributes=[0, 1, 2])
+        >>> r = s.renumber(np.array([1, -1, 0], dtype=np.int32))
+        >>> r.attribute_ptr, r.attributes
+        (array([0, 1, 2]), array([1, 0], dtype=int32))
+        """
+        attributes, edges = new_ids[self.attributes], new_ids[self.edge_attributes]
+        whole = len(self.values) == len(self.attributes)
+        return Sequences(
+            sentence_ptr=self.sentence_ptr,
+            attribute_ptr=_kept_ptr(self.attribute_ptr, attributes),
+            attributes=attributes[attributes >= 0],
+            values=self.values[attributes >= 0] if whole else self.values,
+            edge_ptr=_kept_ptr(self.edge_ptr, edges),
+            edge_attributes=edges[edges >= 0],
+        )
+
+
+def _kept_ptr(ptr: Offsets, ids: Ints) -> Offsets:
+    """Offsets after the negative ids are gone."""
+    kept = np.zeros(len(ids) + 1, dtype=np.int64)
+    np.cumsum(ids >= 0, out=kept[1:])
+    return kept[ptr]
+
 
 def gather(ptr: Offsets, rows: Offsets) -> tuple[Offsets, Offsets]:
     """Offsets of the chosen rows laid end to end, and the index of each of their entries in the original.

@@ -1,0 +1,206 @@
+"""From columns and a template to integers, without a string per token.
+
+A cell function runs once per distinct string of its column and leaves (hash, power) pairs; the fingerprint of
+a token's attribute is then put together from those of its cells and of the literals between them (see
+:mod:`laconic.tagging.encoding_kernels`) and looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+import numpy.typing as npt
+
+from laconic.protocols import Ints, Offsets
+from laconic.tagging.attributes import AttributeTable, Fingerprints, hash_parts, utf8
+from laconic.tagging.cell_functions import CellFunction, apply_chain
+from laconic.tagging.columns import Columns
+from laconic.tagging.features import encode_features
+from laconic.tagging.sequences import Sequences
+from laconic.tagging.template import Line, Template, outside_mark
+
+__all__ = ["AttributeTable", "Expansion", "encode", "encode_features"]
+
+KEYS_PER_BLOCK = 1 << 18
+
+
+def encode(columns: Columns, template: Template, table: AttributeTable, grow: bool) -> Sequences:
+    """Expand a template over a corpus.
+
+    Parameters
+    ----------
+    columns
+        Observations, without the column of labels.
+    template
+        Its ``U`` lines give attributes of tokens, its ``B`` lines with cells attributes of transitions.
+    table
+        Numbers the attributes.
+    grow
+        True in training: new attributes get new ids. Otherwise unknown attributes are dropped, the table does
+        not change, and calls may run at the same time.
+
+    Examples
+    --------
+    >>> table = AttributeTable()
+    >>> train = Columns.from_rows([[("a",), ("b",)]])
+    >>> s = encode(train, Template.parse("U0:%x[0,0]"), table, grow=True)
+    >>> s.attributes, table.names([1])
+    (array([0, 1], dtype=int32), ['U0:b'])
+    >>> test = Columns.from_rows([[("b",), ("c",)]])
+    >>> encode(test, Template.parse("U0:%x[0,0]"), table, grow=False).attribute_ptr
+    array([0, 1, 1])
+    """
+    template.check(columns.n_columns, columns.path)
+    attribute_ptr, attributes = _encode_lines(columns, template, template.nodes, False, table, grow)
+    edge_ptr, edge_attributes = _encode_lines(columns, template, template.edges, True, table, grow)
+    return Sequences(columns.sentence_ptr, attribute_ptr, attributes, np.ones(1), edge_ptr, edge_attributes)
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """Names an attribute by expanding the token that first had it."""
+
+    columns: Columns = field(repr=False)
+    template: Template
+    lines: tuple[Line, ...]
+    ptr: Offsets = field(repr=False)
+
+    def name(self, occurrence: int) -> str:
+        """The expanded string of one occurrence."""
+        token = int(np.searchsorted(self.ptr, occurrence, side="right")) - 1
+        rank = occurrence - int(self.ptr[token])
+        for k, name in enumerate(self.template.expand(self.columns, token, self.lines)):
+            if k == rank:
+                return name
+        raise IndexError(occurrence)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Template lines over a corpus as arrays, in the order the kernels take them."""
+
+    line_ptr: Offsets
+    cell_offset: Offsets
+    cell_column: Offsets
+    cell_base: Offsets
+    cell_marks: Offsets
+    value_ptr: Offsets
+    value_hash: Fingerprints
+    value_power: Fingerprints
+    literal_hash: Fingerprints
+    literal_power: Fingerprints
+    outside_hash: Fingerprints
+    outside_power: Fingerprints
+
+    def arrays(self) -> tuple[npt.NDArray[np.generic], ...]:
+        return tuple(getattr(self, each.name) for each in fields(self))
+
+
+def _encode_lines(
+    columns: Columns,
+    template: Template,
+    lines: tuple[Line, ...],
+    skip_first: bool,
+    table: AttributeTable,
+    grow: bool,
+) -> tuple[Offsets, Ints]:
+    """Offsets per token and attribute ids of some lines; ``skip_first`` leaves out first tokens (edges)."""
+    from laconic.tagging.encoding_kernels import count_keys, drop_unknown, expand_keys
+
+    ptr = np.zeros(columns.n_tokens + 1, dtype=np.int64)
+    if not lines or not columns.n_tokens:
+        return ptr, np.empty(0, dtype=np.int32)
+    compiled = _compile(columns, template, lines)
+    cells = np.array([column.ids for column in columns.columns], dtype=np.int32)
+    arrays = compiled.arrays()
+    count_keys(columns.sentence_ptr, cells, *arrays[:6], skip_first, ptr)
+    ids = np.empty(ptr[-1], dtype=np.int32)
+    if grow:
+        table.add_source(Expansion(columns, template, lines, ptr))
+    ends = ptr[columns.sentence_ptr]
+    s = 0
+    while s < columns.n_sentences:
+        stop = int(np.searchsorted(ends, ends[s] + KEYS_PER_BLOCK, side="right")) - 1
+        stop = min(max(stop, s + 1), columns.n_sentences)
+        keys = np.empty(ends[stop] - ends[s], dtype=np.uint64)
+        expand_keys(s, stop, columns.sentence_ptr, cells, *arrays, skip_first, keys)
+        block = ids[ends[s] : ends[stop]]
+        if grow:
+            table.intern_more(keys, block)
+        else:
+            block[:] = table.look_up(keys)
+        s = stop
+    if grow:
+        return ptr, ids
+    known_ptr = np.empty_like(ptr)
+    n = drop_unknown(ptr, ids, np.ones(1), known_ptr)
+    return known_ptr, ids[:n].copy()
+
+
+def _compile(columns: Columns, template: Template, lines: tuple[Line, ...]) -> _Lines:
+    """Apply the cell functions to the distinct strings, and lay lines and values out as arrays."""
+    cells = [cell for line in lines for cell in line.cells]
+    views: dict[tuple[int, tuple[CellFunction, ...]], int] = {}
+    value_ptrs, hashes, powers = [], [], []
+    n_rows = n_values = 0
+    for cell in cells:
+        view = (cell.column, cell.functions)
+        if view in views:
+            continue
+        views[view] = n_rows
+        value_ptr, hash_, power = _view(columns.columns[cell.column].strings, cell.functions)
+        value_ptrs.append(value_ptr + n_values)
+        hashes.append(hash_)
+        powers.append(power)
+        n_rows += len(value_ptr)
+        n_values += len(hash_)
+    reach = template.reach + 1
+    literal_hash, literal_power = hash_parts([text for line in lines for text in line.literals])
+    outside_hash, outside_power = hash_parts([outside_mark(k) for k in range(-reach, reach)])
+    return _Lines(
+        line_ptr=np.cumsum([0, *(len(line.cells) for line in lines)], dtype=np.int64),
+        cell_offset=np.array([cell.offset for cell in cells], dtype=np.int64),
+        cell_column=np.array([cell.column for cell in cells], dtype=np.int64),
+        cell_base=np.array([views[cell.column, cell.functions] for cell in cells], dtype=np.int64),
+        cell_marks=np.array([template.marks(cell) for cell in cells], dtype=np.int64),
+        value_ptr=np.concatenate([np.empty(0, dtype=np.int64), *value_ptrs]),
+        value_hash=np.concatenate([np.empty(0, dtype=np.uint64), *hashes]),
+        value_power=np.concatenate([np.empty(0, dtype=np.uint64), *powers]),
+        literal_hash=literal_hash,
+        literal_power=literal_power,
+        outside_hash=outside_hash,
+        outside_power=outside_power,
+    )
+
+
+def _view(
+    strings: Sequence[str], functions: tuple[CellFunction, ...]
+) -> tuple[Offsets, Fingerprints, Fingerprints]:
+    """The values of a chain of functions at each distinct string: offsets, hashes, powers."""
+    if functions and functions[-1].text.startswith("substrings:"):
+        before = [apply_chain(functions[:-1], string) for string in strings]
+        if all(len(values) == 1 for values in before):
+            return _substrings(
+                [values[0] for values in before], int(functions[-1].text.partition(":")[2]) - 1
+            )
+    if not functions:
+        return np.arange(len(strings) + 1, dtype=np.int64), *hash_parts(strings)
+    chosen = [apply_chain(functions, string) for string in strings]
+    ptr = np.zeros(len(chosen) + 1, dtype=np.int64)
+    np.cumsum([len(values) for values in chosen], out=ptr[1:])
+    return ptr, *hash_parts([value for values in chosen for value in values])
+
+
+def _substrings(strings: Sequence[str], longest: int) -> tuple[Offsets, Fingerprints, Fingerprints]:
+    """The same for the one function with so many values that they are worth a kernel."""
+    from laconic.tagging.encoding_kernels import count_substrings, hash_substrings
+
+    content, ptr = utf8(strings)
+    value_ptr = np.empty(len(strings) + 1, dtype=np.int64)
+    count_substrings(content, ptr, longest, value_ptr)
+    hashes = np.empty(value_ptr[-1], dtype=np.uint64)
+    powers = np.empty(value_ptr[-1], dtype=np.uint64)
+    n = hash_substrings(content, ptr, longest, hashes, powers, value_ptr)
+    return value_ptr, hashes[:n], powers[:n]

@@ -1,0 +1,434 @@
+"""Kernels from bytes to attribute ids: cells of a file, distinct strings, fingerprints, the attribute table.
+
+The fingerprint of a string with bytes b_1..b_n is mix(H) where H = sum_i (b_i + 1) B^(n-i) mod 2^64, so that
+H(xy) = H(x) B^|y| + H(y): the key of an expanded template costs a few multiplications and no string is built.
+A power is B^|y|. Everything here is uint64; a signed operand would turn the arithmetic into floating point.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from laconic.jit import kernel
+
+BASE = np.uint64(0x9E3779B97F4A7C15)
+ZERO, ONE = np.uint64(0), np.uint64(1)
+MIX_1, MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+SHIFT_1, SHIFT_2, SHIFT_3 = np.uint64(30), np.uint64(27), np.uint64(31)
+
+TAB, NEWLINE, RETURN, SPACE, DASH, DOT = 9, 10, 13, 32, 45, 46
+
+
+@kernel
+def mix(h):
+    """Steele, Lea and Flood's 64-bit finaliser (splitmix64, variant 13); never 0, which marks a free slot."""
+    h = (h ^ (h >> SHIFT_1)) * MIX_1
+    h = (h ^ (h >> SHIFT_2)) * MIX_2
+    h = h ^ (h >> SHIFT_3)
+    return h if h != ZERO else ONE
+
+
+@kernel
+def find_cells(
+    raw, separator, comments, comment_ptr, skip_ranges, n_columns, starts, ends, line_ends, sentence_ptr
+):
+    """Cells of column lines; ``separator`` 0 is any run of spaces and tabs.
+
+    Returns tokens, sentences, and the first line with another number of cells than ``n_columns`` (else 0)
+    with its number of cells. ``skip_ranges`` leaves out lines whose first cell holds a dash or a dot.
+    """
+    n, n_tokens, n_sentences, line, at = raw.shape[0], 0, 0, 0, 0
+    sentence_ptr[0] = 0
+    while at < n:
+        line += 1
+        begin = at
+        while at < n and raw[at] != NEWLINE:
+            at += 1
+        end = at
+        at += 1
+        if end > begin and raw[end - 1] == RETURN:
+            end -= 1
+        blank = True
+        for k in range(begin, end):
+            if raw[k] != SPACE and raw[k] != TAB:
+                blank = False
+                break
+        if blank:
+            if n_tokens > sentence_ptr[n_sentences]:
+                n_sentences += 1
+                sentence_ptr[n_sentences] = n_tokens
+            continue
+        skip = False
+        for c in range(comment_ptr.shape[0] - 1):
+            length = comment_ptr[c + 1] - comment_ptr[c]
+            same = begin + length <= end
+            k = 0
+            while same and k < length:
+                same = raw[begin + k] == comments[comment_ptr[c] + k]
+                k += 1
+            skip = skip or same
+        if skip_ranges and not skip:
+            k = begin
+            while k < end and raw[k] != TAB:
+                skip = skip or raw[k] == DASH or raw[k] == DOT
+                k += 1
+        if skip:
+            continue
+        found, k = 0, begin
+        if separator == 0:
+            while k < end:
+                while k < end and (raw[k] == SPACE or raw[k] == TAB):
+                    k += 1
+                if k == end:
+                    break
+                first = k
+                while k < end and raw[k] != SPACE and raw[k] != TAB:
+                    k += 1
+                if found < n_columns:
+                    starts[found, n_tokens] = first
+                    ends[found, n_tokens] = k
+                found += 1
+        else:
+            first = begin
+            for k in range(begin, end + 1):
+                if k == end or raw[k] == separator:
+                    if found < n_columns:
+                        starts[found, n_tokens] = first
+                        ends[found, n_tokens] = k
+                    found += 1
+                    first = k + 1
+        if found != n_columns:
+            return n_tokens, n_sentences, line, found
+        line_ends[n_tokens] = end
+        n_tokens += 1
+    if n_tokens > sentence_ptr[n_sentences]:
+        n_sentences += 1
+        sentence_ptr[n_sentences] = n_tokens
+    return n_tokens, n_sentences, 0, n_columns
+
+
+@kernel
+def find_words(raw, slash, comments, starts, ends, sentence_ptr):
+    """Words of lines that are sentences; with ``slash`` not 0, a word is split at its last one into two.
+
+    Returns tokens, sentences, and the first line with a word that has no ``slash`` (else 0). Lines that begin
+    with ``comments`` are left out where that is not empty.
+    """
+    n, n_tokens, n_sentences, line, at = raw.shape[0], 0, 0, 1, 0
+    sentence_ptr[0] = 0
+    while at < n:
+        begin = at
+        while at < n and raw[at] != NEWLINE:
+            at += 1
+        end = at
+        at += 1
+        length = comments.shape[0]
+        skip = length > 0 and begin + length <= end
+        k = 0
+        while skip and k < length:
+            skip = raw[begin + k] == comments[k]
+            k += 1
+        k = end if skip else begin
+        while k < end:
+            while k < end and (raw[k] == SPACE or raw[k] == TAB or raw[k] == RETURN):
+                k += 1
+            if k == end:
+                break
+            first, last_slash = k, -1
+            while k < end and raw[k] != SPACE and raw[k] != TAB and raw[k] != RETURN:
+                if raw[k] == slash:
+                    last_slash = k
+                k += 1
+            starts[0, n_tokens] = first
+            ends[0, n_tokens] = k
+            if slash != 0:
+                if last_slash < 0:
+                    return n_tokens, n_sentences, line
+                ends[0, n_tokens] = last_slash
+                starts[1, n_tokens] = last_slash + 1
+                ends[1, n_tokens] = k
+            n_tokens += 1
+        if n_tokens > sentence_ptr[n_sentences]:
+            n_sentences += 1
+            sentence_ptr[n_sentences] = n_tokens
+        line += 1
+    return n_tokens, n_sentences, 0
+
+
+@kernel
+def factorise(raw, starts, ends, ids, first):
+    """Number the distinct byte slices in order of appearance; ``first[i]`` is a token that has string i.
+
+    The hash table is made here because only here the number of distinct strings is known.
+    """
+    n_slots, n_distinct = 1024, 0
+    slots = np.full(n_slots, -1, dtype=np.int32)
+    hashes = np.empty(n_slots // 2, dtype=np.uint64)
+    for t in range(starts.shape[0]):
+        h = ZERO
+        for k in range(starts[t], ends[t]):
+            h = h * BASE + np.uint64(raw[k]) + ONE
+        h = mix(h)
+        slot = np.int64(h & np.uint64(n_slots - 1))
+        while slots[slot] >= 0:
+            i = slots[slot]
+            if hashes[i] == h:
+                f = first[i]
+                length = ends[t] - starts[t]
+                same = length == ends[f] - starts[f]
+                k = 0
+                while same and k < length:
+                    same = raw[starts[t] + k] == raw[starts[f] + k]
+                    k += 1
+                if same:
+                    break
+            slot = (slot + 1) & (n_slots - 1)
+        if slots[slot] >= 0:
+            ids[t] = slots[slot]
+            continue
+        slots[slot] = n_distinct
+        hashes[n_distinct] = h
+        first[n_distinct] = t
+        ids[t] = n_distinct
+        n_distinct += 1
+        if 2 * n_distinct == n_slots:
+            n_slots *= 2
+            slots = np.full(n_slots, -1, dtype=np.int32)
+            more = np.empty(n_slots // 2, dtype=np.uint64)
+            more[:n_distinct] = hashes
+            hashes = more
+            for i in range(n_distinct):
+                slot = np.int64(hashes[i] & np.uint64(n_slots - 1))
+                while slots[slot] >= 0:
+                    slot = (slot + 1) & (n_slots - 1)
+                slots[slot] = i
+    return n_distinct
+
+
+@kernel
+def hash_strings(content, ptr, hashes, powers):
+    """H and B^length of each string, before :func:`mix`."""
+    for i in range(ptr.shape[0] - 1):
+        h, p = ZERO, ONE
+        for k in range(ptr[i], ptr[i + 1]):
+            h = h * BASE + np.uint64(content[k]) + ONE
+            p = p * BASE
+        hashes[i] = h
+        powers[i] = p
+
+
+@kernel
+def mix_all(hashes, out):
+    """Fingerprints of whole strings from their H."""
+    for i in range(hashes.shape[0]):
+        out[i] = mix(hashes[i])
+
+
+@kernel
+def count_substrings(content, ptr, longest, value_ptr):
+    """Upper bound of the number of substrings of at most ``longest`` characters, as offsets."""
+    value_ptr[0] = 0
+    for i in range(ptr.shape[0] - 1):
+        n = 0
+        for k in range(ptr[i], ptr[i + 1]):
+            n += (content[k] & 0xC0) != 0x80
+        total = 0
+        for length in range(1, min(n, longest) + 1):
+            total += n - length + 1
+        value_ptr[i + 1] = value_ptr[i] + total
+
+
+@kernel
+def hash_substrings(content, ptr, longest, hashes, powers, value_ptr):
+    """All distinct substrings of each string, by start and then by length; returns how many in all."""
+    n_out = 0
+    value_ptr[0] = 0
+    for i in range(ptr.shape[0] - 1):
+        begin = n_out
+        for k in range(ptr[i], ptr[i + 1]):
+            if (content[k] & 0xC0) == 0x80:
+                continue
+            h, p, length, m = ZERO, ONE, 0, k
+            while length < longest and m < ptr[i + 1]:
+                h = h * BASE + np.uint64(content[m]) + ONE
+                p = p * BASE
+                m += 1
+                while m < ptr[i + 1] and (content[m] & 0xC0) == 0x80:
+                    h = h * BASE + np.uint64(content[m]) + ONE
+                    p = p * BASE
+                    m += 1
+                length += 1
+                seen = False
+                for j in range(begin, n_out):
+                    if hashes[j] == h and powers[j] == p:
+                        seen = True
+                        break
+                if not seen:
+                    hashes[n_out] = h
+                    powers[n_out] = p
+                    n_out += 1
+        value_ptr[i + 1] = n_out
+    return n_out
+
+
+@kernel
+def count_keys(
+    sentence_ptr,
+    ids,
+    line_ptr,
+    cell_offset,
+    cell_column,
+    cell_base,
+    cell_marks,
+    value_ptr,
+    skip_first,
+    out_ptr,
+):
+    """How many attributes each token gets, as offsets."""
+    out_ptr[0] = 0
+    for s in range(sentence_ptr.shape[0] - 1):
+        begin, end = sentence_ptr[s], sentence_ptr[s + 1]
+        for t in range(begin, end):
+            n = 0
+            for l in range(line_ptr.shape[0] - 1):
+                m = np.int64(1)
+                for c in range(line_ptr[l], line_ptr[l + 1]):
+                    j = t + cell_offset[c]
+                    if begin <= j < end:
+                        v = cell_base[c] + ids[cell_column[c], j]
+                        m *= value_ptr[v + 1] - value_ptr[v]
+                    else:
+                        m *= cell_marks[c]
+                n += m
+            if skip_first and t == begin:
+                n = 0
+            out_ptr[t + 1] = out_ptr[t] + n
+
+
+@kernel
+def expand_keys(
+    first_sentence,
+    last_sentence,
+    sentence_ptr,
+    ids,
+    line_ptr,
+    cell_offset,
+    cell_column,
+    cell_base,
+    cell_marks,
+    value_ptr,
+    value_hash,
+    value_power,
+    literal_hash,
+    literal_power,
+    outside_hash,
+    outside_power,
+    skip_first,
+    keys,
+):
+    """Fingerprints of all attributes of the sentences, token by token, line by line, last cell fastest.
+
+    Line l has the cells line_ptr[l]..line_ptr[l+1]; literal c + l stands before cell c and the last one after
+    all cells. A cell j places outside its sentence has row n + j (right) or n - j (left) of outside arrays.
+    """
+    n_out = 0
+    n_outside = outside_hash.shape[0] // 2
+    for s in range(first_sentence, last_sentence):
+        begin, end = sentence_ptr[s], sentence_ptr[s + 1]
+        for t in range(begin + skip_first, end):
+            for l in range(line_ptr.shape[0] - 1):
+                m = np.int64(1)
+                for c in range(line_ptr[l], line_ptr[l + 1]):
+                    j = t + cell_offset[c]
+                    if begin <= j < end:
+                        v = cell_base[c] + ids[cell_column[c], j]
+                        m *= value_ptr[v + 1] - value_ptr[v]
+                    else:
+                        m *= cell_marks[c]
+                for combination in range(m):
+                    rest = m
+                    h = literal_hash[line_ptr[l] + l]
+                    for c in range(line_ptr[l], line_ptr[l + 1]):
+                        j = t + cell_offset[c]
+                        if begin <= j < end:
+                            v = cell_base[c] + ids[cell_column[c], j]
+                            k = value_ptr[v]
+                            if m > 1:
+                                n_values = value_ptr[v + 1] - k
+                                rest //= n_values
+                                k += (combination // rest) % n_values
+                            h = h * value_power[k] + value_hash[k]
+                        else:
+                            k = n_outside + (j - begin if j < begin else j - end + 1)
+                            h = h * outside_power[k] + outside_hash[k]
+                        h = h * literal_power[c + l + 1] + literal_hash[c + l + 1]
+                    keys[n_out] = mix(h)
+                    n_out += 1
+    return n_out
+
+
+@kernel
+def fill_slots(fingerprints, n, slots):
+    """Put ids 0..n-1 into an empty table; a slot is (fingerprint, id) side by side, 0 is free."""
+    mask = np.uint64(slots.shape[0] - 1)
+    for i in range(n):
+        slot = fingerprints[i] & mask
+        while slots[slot, 0] != ZERO:
+            slot = (slot + ONE) & mask
+        slots[slot, 0] = fingerprints[i]
+        slots[slot, 1] = np.uint64(i)
+
+
+@kernel
+def intern_keys(keys, begin, first_origin, n, slots, fingerprints, counts, origins, ids):
+    """Ids of the keys, new ones where a key is new; stops early when the table is full.
+
+    Returns the number of keys done and the number of attributes.
+    """
+    mask = np.uint64(slots.shape[0] - 1)
+    for o in range(begin, keys.shape[0]):
+        key = keys[o]
+        slot = key & mask
+        while slots[slot, 0] != ZERO and slots[slot, 0] != key:
+            slot = (slot + ONE) & mask
+        if slots[slot, 0] == ZERO:
+            if n == fingerprints.shape[0]:
+                return o, n
+            slots[slot, 0] = key
+            slots[slot, 1] = np.uint64(n)
+            fingerprints[n] = key
+            counts[n] = 0
+            origins[n] = first_origin + o
+            n += 1
+        i = np.int64(slots[slot, 1])
+        counts[i] += 1
+        ids[o] = i
+    return keys.shape[0], n
+
+
+@kernel
+def look_up_keys(keys, slots, ids):
+    """Ids of the keys, -1 where a key is not in the table."""
+    mask = np.uint64(slots.shape[0] - 1)
+    for o in range(keys.shape[0]):
+        key = keys[o]
+        slot = key & mask
+        while slots[slot, 0] != ZERO and slots[slot, 0] != key:
+            slot = (slot + ONE) & mask
+        ids[o] = np.int32(slots[slot, 1]) if slots[slot, 0] == key else -1
+
+
+@kernel
+def drop_unknown(ptr, ids, values, new_ptr):
+    """Close the gaps of negative ids in place; ``values`` moves along where it is as long as ``ids``."""
+    n_out = 0
+    new_ptr[0] = 0
+    for t in range(ptr.shape[0] - 1):
+        for o in range(ptr[t], ptr[t + 1]):
+            if ids[o] >= 0:
+                ids[n_out] = ids[o]
+                if values.shape[0] == ids.shape[0]:
+                    values[n_out] = values[o]
+                n_out += 1
+        new_ptr[t + 1] = n_out
+    return n_out

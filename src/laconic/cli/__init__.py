@@ -1,12 +1,11 @@
 """The ``laconic`` command: one module per command group, imported only when its command is used.
 
-Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 result not reached,
-2 bad use or input, 130 interrupted.
+Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 result not reached
+(or nobody reads it any more), 2 bad use or input, 130 interrupted.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib import import_module
 from typing import Annotated
@@ -66,9 +65,6 @@ def main() -> None:
     except KeyboardInterrupt:
         print("laconic: interrupted", file=sys.stderr)
         sys.exit(130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
 
 
 def _version(show: bool) -> None:

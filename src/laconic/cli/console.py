@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
+PIPE_WIDTH = 160  # a file or a pipe has no width of its own; rich would fold at 80
+
 
 def stdout() -> Console:
     """Console for results."""
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    piped = not sys.stdout.isatty()
+    return Console(highlight=False, soft_wrap=piped, width=PIPE_WIDTH if piped else None)
 
 
 def stderr() -> Console:

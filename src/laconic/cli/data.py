@@ -29,11 +29,10 @@ def list_(json: Json = False) -> None:
         return
     console.table(
         "data sets",
-        ("name", "task", "what", "MB", "licence", "here"),
+        ("name", "what", "MB", "licence", "here"),
         [
             (
                 r["name"],
-                r["task"],
                 r["about"],
                 round(r["bytes"] / 1e6, 1),
                 r["licence"],
@@ -102,8 +101,16 @@ def _meters() -> Iterator[Callable[[str], _Meter]]:
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
     look = (TextColumn("{task.description}"), BarColumn(24), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*look, console=console.stderr()) as bars:
-        yield lambda name: _Meter(bars, name)
+    bars = Progress(*look, console=console.stderr())
+
+    def meter(name: str) -> _Meter:
+        bars.start()
+        return _Meter(bars, name)
+
+    try:
+        yield meter
+    finally:
+        bars.stop()
 
 
 def _names() -> list[str]:

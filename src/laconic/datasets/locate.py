@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from laconic.datasets import sample
-from laconic.datasets.catalogue import DataSet, File, dataset
+from laconic.datasets.entries import DataSet, File, dataset
 from laconic.errors import InputError, LaconicError
 from laconic.jit import user_cache
 from laconic.storage.atomic import write_atomically

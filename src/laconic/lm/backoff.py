@@ -216,3 +216,36 @@ class BackoffModel(LanguageModel):
         out = np.empty((nodes.size, depth), dtype=np.int32)
         spell(np.int32(nodes), self.node_pair, self.pair_word, self.pair_node, depth, out)
         return out
+
+
+class FittedBackoff(LanguageModel):
+    """A model that keeps its fitted self as ``backoff_`` and speaks through it."""
+
+    backoff_: BackoffModel
+
+    @property
+    def vocabulary_(self) -> Vocabulary:  # type: ignore[override]
+        """The words it can predict."""
+        return self._fitted().vocabulary_
+
+    def start(self) -> int:
+        """State at the start of a sentence."""
+        return self._fitted().start()
+
+    def step(self, state: int, word: int) -> tuple[int, float]:
+        """State after a word id, and its natural log-probability."""
+        return self._fitted().step(state, word)
+
+    def score_stream(self, stream: Ints) -> Floats:
+        """Log-probability of each id of a stream that starts a sentence."""
+        return self._fitted().score_stream(stream)
+
+    def distribution(self, context: Context = ()) -> Floats:
+        """Probabilities of the whole vocabulary after a context."""
+        return self._fitted().distribution(context)
+
+    def _fitted(self) -> BackoffModel:
+        model: BackoffModel | None = getattr(self, "backoff_", None)
+        if model is None:
+            raise InputError(f"this {type(self).__name__} is not fitted; call fit first.")
+        return model

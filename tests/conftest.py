@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says more about the machine's other work than about the code.
+settings.register_profile("laconic", deadline=None)
+settings.load_profile("laconic")
 
 
 def data_folder() -> Path:

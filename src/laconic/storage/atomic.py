@@ -42,12 +42,11 @@ def write_atomically(path: str | PathLike[str], content: bytes) -> None:
 def check_writable(path: str | PathLike[str]) -> None:
     """Fail now, not after an hour of training, if ``path`` cannot be written."""
     target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise InputError("cannot write: is a folder; give a file name", path=path)
-    if target.exists() and not target.is_file():
-        return
     try:
-        _claim(target).unlink()
+        if target.is_dir():
+            raise InputError("cannot write: is a folder; give a file name", path=path)
+        if target.is_file() or not target.exists():
+            _claim(target).unlink()
     except OSError as error:
         raise _unwritable(path, error) from error
 

@@ -1,0 +1,109 @@
+"""Whole files or none."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from laconic.errors import InputError
+from laconic.storage.atomic import check_writable, write_atomically
+
+
+def test_writes_replaces_and_leaves_nothing_else(tmp_path: Path) -> None:
+    target = tmp_path / "model"
+    for content in (b"old", b"new" * 1000, b""):
+        write_atomically(target, content)
+        assert target.read_bytes() == content
+        assert os.listdir(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_failure_on_the_way_keeps_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    target = tmp_path / "model"
+    target.write_bytes(b"old")
+    monkeypatch.setattr(os, step, full)
+    with pytest.raises(InputError, match="model: cannot write: No space left on device"):
+        write_atomically(target, b"new")
+    assert target.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_ctrl_c_on_the_way_leaves_no_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(tmp_path / "model", b"new")
+    assert os.listdir(tmp_path) == []
+
+
+def places_that_cannot_be_written(tmp_path: Path) -> list[tuple[Path, str]]:
+    (tmp_path / "file").write_bytes(b"")
+    (tmp_path / "folder").mkdir()
+    return [
+        (tmp_path / "missing" / "model", "the folder does not exist; make it first"),
+        (tmp_path / "file" / "model", "Not a directory"),
+        (tmp_path / "folder", "folder|directory"),
+        (tmp_path / ("x" * 300), "File name too long"),
+    ]
+
+
+@pytest.mark.parametrize("function", [check_writable, lambda path: write_atomically(path, b"x")])
+def test_unwritable_places_are_said(tmp_path: Path, function: object) -> None:
+    for path, says in places_that_cannot_be_written(tmp_path):
+        with pytest.raises(InputError, match=says) as raised:
+            function(path)  # type: ignore[operator]
+        assert raised.value.path == str(path)
+    assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
+
+
+def test_check_leaves_no_trace(tmp_path: Path) -> None:
+    check_writable(tmp_path / "model")
+    assert os.listdir(tmp_path) == []
+    (tmp_path / "model").write_bytes(b"old")
+    check_writable(tmp_path / "model")
+    assert (tmp_path / "model").read_bytes() == b"old"
+
+
+def test_the_longest_name_a_folder_takes(tmp_path: Path) -> None:
+    check_writable(tmp_path / ("x" * 255))
+    write_atomically(tmp_path / ("x" * 255), b"x")
+
+
+def test_permissions_are_those_of_a_new_file(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "ours", b"")
+    (tmp_path / "plain").write_bytes(b"")
+    assert stat.S_IMODE((tmp_path / "ours").stat().st_mode) == stat.S_IMODE(
+        (tmp_path / "plain").stat().st_mode
+    )
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "real").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("real")
+    write_atomically(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"new"
+
+
+def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    received: list[bytes] = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()))
+    reader.start()
+    check_writable(pipe)
+    write_atomically(pipe, b"content")
+    reader.join(timeout=10)
+    assert received == [b"content"]
+    assert pipe.is_fifo()

@@ -1,0 +1,164 @@
+"""The model file: what goes in comes out, and anything else is one sentence."""
+
+from __future__ import annotations
+
+import json
+import struct
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import laconic
+from laconic.errors import ModelFileError
+from laconic.storage import ModelFile, Section, describe, families, load, pack_strings, unpack_strings
+
+MODEL = ModelFile(
+    "toy", {"settings": {"l1": 1.0}, "fit": {"passes": 3}}, {"w": np.arange(50.0), "n": np.array([7])}
+)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+arrays = hnp.arrays(
+    st.sampled_from([np.float64, np.float32, np.int32, np.int64, np.uint8, np.uint32, np.bool_]),
+    hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4),
+)
+
+
+@given(
+    header=st.dictionaries(st.text(min_size=1).map("x_".__add__), json_values, max_size=4),
+    tensors=st.dictionaries(st.text(min_size=1).filter("__metadata__".__ne__), arrays, max_size=4),
+)
+def test_round_trip(header: dict[str, object], tensors: dict[str, np.ndarray]) -> None:
+    again = ModelFile.from_bytes(ModelFile("toy", header, tensors).to_bytes(), family="toy")
+    assert {name: again.header[name] for name in header} == header
+    assert again.header["laconic"] == laconic.__version__
+    assert again.tensors.keys() == tensors.keys()
+    for name, array in tensors.items():
+        assert again.tensors[name].dtype == array.dtype
+        assert again.tensors[name].shape == array.shape
+        assert again.tensors[name].tobytes() == array.tobytes()
+
+
+def test_same_model_same_bytes() -> None:
+    assert MODEL.to_bytes() == MODEL.to_bytes() == ModelFile.from_bytes(MODEL.to_bytes()).to_bytes()
+
+
+def test_loaded_arrays_can_be_written_to() -> None:
+    ModelFile.from_bytes(MODEL.to_bytes()).tensors["w"][0] = 1.0
+
+
+def test_non_contiguous_arrays_and_numpy_values_in_the_header() -> None:
+    square = np.arange(6.0).reshape(2, 3)
+    header = {"best": np.float64(0.5), "history": np.arange(2), "count": np.int64(3)}
+    again = ModelFile.from_bytes(ModelFile("toy", header, {"t": square.T, "s": square[:, ::2]}).to_bytes())
+    assert np.array_equal(again.tensors["t"], square.T)
+    assert np.array_equal(again.tensors["s"], square[:, ::2])
+    assert (again.header["best"], again.header["history"], again.header["count"]) == (0.5, [0, 1], 3)
+
+
+def test_header_cannot_lie_about_who_wrote_it() -> None:
+    again = ModelFile.from_bytes(
+        ModelFile("toy", {"family": "other", "format": 99, "laconic": "0"}, {}).to_bytes()
+    )
+    assert (again.family, again.header["format"], again.header["laconic"]) == ("toy", 1, laconic.__version__)
+
+
+@pytest.mark.parametrize("end", [1, 7, 8, 9, 40, 120, 200, -1, -8, -390])
+def test_truncated(end: int) -> None:
+    with pytest.raises(ModelFileError, match=r"truncated|not a laconic model file") as raised:
+        ModelFile.from_bytes(MODEL.to_bytes()[:end], path="m")
+    assert "\n" not in str(raised.value)
+
+
+@given(content=st.binary(max_size=200))
+def test_any_bytes_are_refused_in_one_sentence(content: bytes) -> None:
+    with pytest.raises(ModelFileError):
+        ModelFile.from_bytes(content)
+
+
+@given(position=st.integers(0, len(MODEL.to_bytes()) - 1), value=st.integers(0, 255))
+def test_a_damaged_byte_is_an_error_or_another_number(position: int, value: int) -> None:
+    content = bytearray(MODEL.to_bytes())
+    content[position] = value
+    with suppress(ModelFileError):
+        ModelFile.from_bytes(bytes(content))
+
+
+def foreign(text: str) -> bytes:
+    return struct.pack("<Q", len(text.encode())) + text.encode()
+
+
+def with_header(header: object) -> bytes:
+    return foreign(json.dumps({"__metadata__": {"laconic": json.dumps(header)}}))
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "empty file, not a laconic model"),
+        (b"PK\x03\x04 a zip file, say a pickle of torch", "not a laconic model file"),
+        (b"\x80\x04\x95 a pickle" * 9, "not a laconic model file"),
+        (foreign("{}"), "not a laconic model file"),
+        (foreign('{"__metadata__": {"format": "pt"}}'), "not a laconic model file"),
+        (foreign("[" * 100_000), "not a laconic model file"),
+        (with_header([]), "not a laconic model file"),
+        (with_header({"family": "toy"}), "not a laconic model file"),
+        (with_header({"family": 3, "format": 1}), "not a laconic model file"),
+        (
+            with_header({"family": "toy", "format": 2, "laconic": "9.1"}),
+            r"newer laconic \(9.1\); upgrade laconic to read it",
+        ),
+    ],
+)
+def test_foreign_newer_and_empty(content: bytes, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.laconic"
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match=says) as raised:
+        ModelFile.load(path)
+    assert raised.value.path == str(path)
+
+
+def test_other_and_unknown_family(tmp_path: Path) -> None:
+    MODEL.save(tmp_path / "m")
+    with pytest.raises(ModelFileError, match="a model of family 'toy', not 'tagger'"):
+        ModelFile.load(tmp_path / "m", family="tagger")
+    for function in (load, describe):
+        with pytest.raises(ModelFileError, match="unknown family 'toy'; upgrade laconic to read it"):
+            function(tmp_path / "m")
+
+
+def test_missing_file_and_folder(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match="cannot read: No such file"):
+        ModelFile.load(tmp_path / "none")
+    with pytest.raises(ModelFileError, match="cannot read: Is a directory"):
+        ModelFile.load(tmp_path)
+
+
+def test_a_family_that_misses_a_tensor_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    MODEL.save(tmp_path / "m")
+    reader = SimpleNamespace(
+        from_model_file=lambda file: file.tensors["ids"], describe=lambda file: file.tensors["ids"]
+    )
+    monkeypatch.setattr(families, "_reader", lambda file, path: reader)
+    for function in (load, describe):
+        with pytest.raises(ModelFileError, match="damaged model file: it has no 'ids'"):
+            function(tmp_path / "m")
+
+
+@given(strings=st.lists(st.text(), max_size=20))
+def test_string_tables(strings: list[str]) -> None:
+    content, lengths = pack_strings(strings)
+    assert content.dtype == np.uint8
+    assert unpack_strings(content, lengths) == strings
+
+
+def test_section_records() -> None:
+    assert Section("t", ("a", "b"), [(1, "x")]).records() == [{"a": 1, "b": "x"}]

@@ -110,7 +110,8 @@ def _meters() -> Iterator[Callable[[str], _Meter]]:
     try:
         yield meter
     finally:
-        bars.stop()
+        if bars.tasks:
+            bars.stop()
 
 
 def _names() -> list[str]:

@@ -1,0 +1,62 @@
+"""``laconic inspect`` on what is no model of ours: one sentence on standard error, exit code 2."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+from laconic.storage import ModelFile
+
+WHOLE = ModelFile("toy", {"settings": {}, "fit": {}}, {"w": np.arange(100.0)}).to_bytes()
+NEWER = save(
+    {"w": np.zeros(1)},
+    {"laconic": json.dumps({"family": "tagger", "format": 99, "laconic": "42.0"})},
+)
+FILES = {
+    "truncated in its weights": (WHOLE[:-8], "truncated or damaged model file"),
+    "truncated in its header": (WHOLE[:150], "truncated model file"),
+    "empty": (b"", "empty file, not a laconic model"),
+    "text": (b"He PRP B-NP\n" * 9, "not a laconic model file"),
+    "a pickle": (
+        b"\x80\x05\x95\x0b\x00\x00\x00\x00\x00\x00\x00\x8c\x07laconic\x94.",
+        "not a laconic model file",
+    ),
+    "safetensors of others": (save({"w": np.zeros(1)}, {"format": "np"}), "not a laconic model file"),
+    "newer": (NEWER, "written by a newer laconic (42.0); upgrade laconic to read it"),
+    "unknown family": (WHOLE, "unknown family 'toy'; upgrade laconic to read it"),
+}
+
+
+def inspect(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "laconic", "inspect", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def assert_one_sentence(done: subprocess.CompletedProcess[str], path: Path, says: str) -> None:
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"laconic: {path}: {says}")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_not_a_model(kind: str, tmp_path: Path) -> None:
+    content, says = FILES[kind]
+    path = tmp_path / "m.laconic"
+    path.write_bytes(content)
+    assert_one_sentence(inspect(path), path, says)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    path = tmp_path / "none.laconic"
+    assert_one_sentence(inspect(path, "--json"), path, "cannot read: No such file or directory")
+
+
+def test_folder(tmp_path: Path) -> None:
+    assert_one_sentence(inspect(tmp_path), tmp_path, "cannot read: Is a directory")

@@ -1,0 +1,88 @@
+"""Starting up is cheap: heavy libraries are loaded by the commands that need them, never before."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("numba", "scipy", "sklearn", "matplotlib", "pooch", "requests")
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=120)
+
+
+def loaded_after(statement: str) -> set[str]:
+    """The heavy libraries that are loaded once ``statement`` has run in a fresh interpreter."""
+    code = f"import sys\ntry:\n    {statement}\nexcept SystemExit:\n    pass\n"
+    code += f"print('loaded:', *(name for name in {HEAVY} if name in sys.modules))"
+    done = run("-c", code)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.splitlines()[-1].removeprefix("loaded:").split())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import laconic",
+        "import laconic.protocols, laconic.penalties, laconic.storage, laconic.text",
+        "import laconic.datasets, laconic.datasets.sample",
+        "import laconic; laconic.L1(1.0); dir(laconic)",
+        "import laconic.cli; laconic.cli.main()",
+    ],
+)
+def test_importing_loads_nothing_heavy(statement: str) -> None:
+    assert loaded_after(statement) == set()
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--help", "--version", "data --help", "data list", "data path sample", "inspect --help", "nonsense"],
+)
+def test_light_commands_load_nothing_heavy(words: str) -> None:
+    argv = ["laconic", *words.split()]
+    assert loaded_after(f"import laconic.cli; sys.argv = {argv}; laconic.cli.main()") == set()
+
+
+def test_help_names_every_command() -> None:
+    from laconic.cli import COMMANDS
+
+    done = run("-m", "laconic", "--help")
+    assert done.returncode == 0
+    for name in COMMANDS:
+        assert name in done.stdout
+    assert done.stderr == ""
+
+
+def test_every_command_has_a_module_with_help() -> None:
+    from laconic.cli import COMMANDS
+
+    for name in COMMANDS:
+        done = run("-m", "laconic", name, "--help")
+        assert done.returncode == 0, done.stderr
+        assert "Usage" in done.stdout
+
+
+def test_version() -> None:
+    import laconic
+
+    assert run("-m", "laconic", "--version").stdout == f"laconic {laconic.__version__}\n"
+
+
+def test_unknown_command_and_option_are_bad_use() -> None:
+    for words in (["nonsense"], ["data", "nonsense"], ["inspect", "--nonsense"]):
+        done = run("-m", "laconic", *words)
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert "nonsense" in done.stderr
+
+
+def test_public_names_resolve_and_unknown_ones_do_not() -> None:
+    import laconic
+
+    for name in laconic.__all__:
+        assert getattr(laconic, name) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'CRFTager'"):
+        laconic.CRFTager  # noqa: B018

@@ -58,6 +58,59 @@ class StochasticLoss(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class StagewiseRule:
+    """How a stepwise learner chooses one weight and moves it (Gao et al. 2006, sections 3 and 4).
+
+    ``search_step``: the weight with the best loss after a move of +-search_step is chosen (equation 12); infinite:
+    the best loss at its own optimum (equation 7). The move is shrinkage times the optimum, never larger than
+    ``step``; ``smoothing`` is that of equation 16; a move back needs the lasso loss to fall by more than ``theta``.
+    """
+
+    search_step: float
+    step: float
+    shrinkage: float = 1.0
+    smoothing: float = 0.0
+    theta: float = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class StagewiseSteps:
+    """Steps taken: which weight, by how much, and the loss and the lasso's alpha after it."""
+
+    features: Ints = field(repr=False)
+    deltas: Floats = field(repr=False)
+    losses: Floats = field(repr=False)
+    alphas: Floats = field(repr=False)
+
+
+class StagewiseProgress(Protocol):
+    """The incremental state of a stagewise fit."""
+
+    w: Floats
+
+    @property
+    def loss(self) -> float:
+        """The loss now."""
+        ...
+
+    def advance(self, n_steps: int) -> StagewiseSteps:
+        """Take up to ``n_steps`` steps; fewer where none lowers the loss any more."""
+        ...
+
+
+@runtime_checkable
+class StagewiseLoss(Protocol):
+    """A loss that knows what moving one weight does, and so takes stagewise steps inside one kernel call."""
+
+    n_weights: int
+    n_samples: int
+
+    def begin(self, rule: StagewiseRule, w: Floats, alpha: float, done: int) -> StagewiseProgress:
+        """The state at ``w`` after ``done`` steps; ``alpha`` is infinite before the first."""
+        ...
+
+
 @runtime_checkable
 class Penalty(Protocol):
     """Anything that puts a price on weights."""

@@ -3,7 +3,7 @@
 A token is a list of names, or a dict: ``{"word": "cat"}`` is the attribute ``word:cat``, a number or bool is
 the value of the attribute named by its key, and dicts, lists and sets nest with a colon between the names
 (python-crfsuite's own documentation writes ``=`` where its code writes a colon; we do as the code does).
-Input is streamed: only the distinct names are kept while it is read. A value of zero says nothing and is left out.
+Input is streamed: only the distinct names are kept while it is read. A value of zero is left out.
 """
 
 from __future__ import annotations

@@ -97,9 +97,8 @@ class AttributeTable:
 
         ``source`` names occurrence 0, 1, 2, ... of them; ``counts`` is how often each was met, once if None.
         """
-        ids = np.empty(len(keys), dtype=np.int32)
         self.add_source(source)
-        self.intern_more(keys, ids)
+        ids = self.intern_more(keys)
         if counts is not None:
             np.add.at(self._counts, ids, counts - 1)
         return ids
@@ -108,10 +107,11 @@ class AttributeTable:
         """The following :meth:`intern_more` calls hold the occurrences 0, 1, 2, ... of ``source``."""
         self._sources.append((self._n_occurrences, source))
 
-    def intern_more(self, keys: Fingerprints, ids: Ints) -> None:
-        """Write the ids of the next keys of the current source."""
+    def intern_more(self, keys: Fingerprints) -> Ints:
+        """Ids of the next keys of the current source."""
         from laconic.tagging.encoding_kernels import intern_keys
 
+        ids = np.empty(len(keys), dtype=np.int32)
         done = 0
         while True:
             done, self._n = intern_keys(
@@ -129,6 +129,7 @@ class AttributeTable:
                 break
             self._resize()
         self._n_occurrences += len(keys)
+        return ids
 
     def renumber(self, new_ids: Ints) -> None:
         """Attribute ``i`` becomes ``new_ids[i]``, or leaves the table where that is negative.

@@ -125,6 +125,9 @@ def apply_chain(functions: tuple[CellFunction, ...], cell: str) -> Values:
     """
     values: Values = (cell,)
     for function in functions:
+        if len(values) == 1:
+            values = function.apply(values[0])
+            continue
         values = tuple(dict.fromkeys(out for value in values for out in function(value)))
     return values
 

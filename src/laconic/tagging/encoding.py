@@ -107,35 +107,30 @@ def _encode_lines(
     grow: bool,
 ) -> tuple[Offsets, Ints]:
     """Offsets per token and attribute ids of some lines; ``skip_first`` leaves out first tokens (edges)."""
-    from laconic.tagging.encoding_kernels import count_keys, drop_unknown, expand_keys
+    from laconic.tagging.encoding_kernels import drop_unknown, expand_keys
 
     ptr = np.zeros(columns.n_tokens + 1, dtype=np.int64)
     if not lines or not columns.n_tokens:
         return ptr, np.empty(0, dtype=np.int32)
-    compiled = _compile(columns, template, lines)
+    arrays = _compile(columns, template, lines).arrays()
     cells = np.array([column.ids for column in columns.columns], dtype=np.int32)
-    arrays = compiled.arrays()
-    count_keys(columns.sentence_ptr, cells, *arrays[:6], skip_first, ptr)
-    ids = np.empty(ptr[-1], dtype=np.int32)
     if grow:
         table.add_source(Expansion(columns, template, lines, ptr))
-    ends = ptr[columns.sentence_ptr]
+    keys = np.empty(KEYS_PER_BLOCK, dtype=np.uint64)
+    blocks: list[Ints] = []
     s = 0
     while s < columns.n_sentences:
-        stop = int(np.searchsorted(ends, ends[s] + KEYS_PER_BLOCK, side="right")) - 1
-        stop = min(max(stop, s + 1), columns.n_sentences)
-        keys = np.empty(ends[stop] - ends[s], dtype=np.uint64)
-        expand_keys(s, stop, columns.sentence_ptr, cells, *arrays, skip_first, keys)
-        block = ids[ends[s] : ends[stop]]
-        if grow:
-            table.intern_more(keys, block)
-        else:
-            block[:] = table.look_up(keys)
-        s = stop
+        done, n = expand_keys(s, columns.sentence_ptr, cells, *arrays, skip_first, keys, ptr)
+        if done == s:  # not even one sentence fits
+            keys = np.empty(2 * len(keys), dtype=np.uint64)
+            continue
+        blocks.append(table.intern_more(keys[:n]) if grow else table.look_up(keys[:n]))
+        s = done
+    ids = np.concatenate(blocks)
     if grow:
         return ptr, ids
     known_ptr = np.empty_like(ptr)
-    n = drop_unknown(ptr, ids, np.ones(1), known_ptr)
+    n = drop_unknown(ptr, ids, known_ptr)
     return known_ptr, ids[:n].copy()
 
 
@@ -179,28 +174,34 @@ def _view(
     strings: Sequence[str], functions: tuple[CellFunction, ...]
 ) -> tuple[Offsets, Fingerprints, Fingerprints]:
     """The values of a chain of functions at each distinct string: offsets, hashes, powers."""
-    if functions and functions[-1].text.startswith("substrings:"):
-        before = [apply_chain(functions[:-1], string) for string in strings]
-        if all(len(values) == 1 for values in before):
-            return _substrings(
-                [values[0] for values in before], int(functions[-1].text.partition(":")[2]) - 1
-            )
     if not functions:
         return np.arange(len(strings) + 1, dtype=np.int64), *hash_parts(strings)
+    *before, last = functions
+    name, _, argument = last.text.partition(":")
+    if name in ("prefix", "suffix", "substrings"):
+        inputs = [apply_chain(tuple(before), string) for string in strings] if before else None
+        if inputs is None or all(len(values) == 1 for values in inputs):
+            single = strings if inputs is None else [values[0] for values in inputs]
+            return _slices(single, name, int(argument))
     chosen = [apply_chain(functions, string) for string in strings]
     ptr = np.zeros(len(chosen) + 1, dtype=np.int64)
     np.cumsum([len(values) for values in chosen], out=ptr[1:])
     return ptr, *hash_parts([value for values in chosen for value in values])
 
 
-def _substrings(strings: Sequence[str], longest: int) -> tuple[Offsets, Fingerprints, Fingerprints]:
-    """The same for the one function with so many values that they are worth a kernel."""
-    from laconic.tagging.encoding_kernels import count_substrings, hash_substrings
+def _slices(strings: Sequence[str], name: str, argument: int) -> tuple[Offsets, Fingerprints, Fingerprints]:
+    """The same for the functions whose values are slices of the string: no Python string is made for them."""
+    from laconic.tagging.encoding_kernels import hash_affixes, hash_substrings
 
     content, ptr = utf8(strings)
+    most = len(strings)
+    if name == "substrings":
+        lengths = np.array([len(string) for string in strings], dtype=np.int64)
+        most = int(np.sum(lengths * np.minimum(lengths, argument - 1)))
+    hashes, powers = np.empty(most, dtype=np.uint64), np.empty(most, dtype=np.uint64)
     value_ptr = np.empty(len(strings) + 1, dtype=np.int64)
-    count_substrings(content, ptr, longest, value_ptr)
-    hashes = np.empty(value_ptr[-1], dtype=np.uint64)
-    powers = np.empty(value_ptr[-1], dtype=np.uint64)
-    n = hash_substrings(content, ptr, longest, hashes, powers, value_ptr)
+    if name == "substrings":
+        n = hash_substrings(content, ptr, argument - 1, hashes, powers, value_ptr)
+    else:
+        n = hash_affixes(content, ptr, argument, name == "suffix", hashes, powers, value_ptr)
     return value_ptr, hashes[:n], powers[:n]

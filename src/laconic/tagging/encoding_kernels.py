@@ -225,20 +225,6 @@ def mix_all(hashes, out):
 
 
 @kernel
-def count_substrings(content, ptr, longest, value_ptr):
-    """Upper bound of the number of substrings of at most ``longest`` characters, as offsets."""
-    value_ptr[0] = 0
-    for i in range(ptr.shape[0] - 1):
-        n = 0
-        for k in range(ptr[i], ptr[i + 1]):
-            n += (content[k] & 0xC0) != 0x80
-        total = 0
-        for length in range(1, min(n, longest) + 1):
-            total += n - length + 1
-        value_ptr[i + 1] = value_ptr[i] + total
-
-
-@kernel
 def hash_substrings(content, ptr, longest, hashes, powers, value_ptr):
     """All distinct substrings of each string, by start and then by length; returns how many in all."""
     n_out = 0
@@ -272,43 +258,37 @@ def hash_substrings(content, ptr, longest, hashes, powers, value_ptr):
 
 
 @kernel
-def count_keys(
-    sentence_ptr,
-    ids,
-    line_ptr,
-    cell_offset,
-    cell_column,
-    cell_base,
-    cell_marks,
-    value_ptr,
-    skip_first,
-    out_ptr,
-):
-    """How many attributes each token gets, as offsets."""
-    out_ptr[0] = 0
-    for s in range(sentence_ptr.shape[0] - 1):
-        begin, end = sentence_ptr[s], sentence_ptr[s + 1]
-        for t in range(begin, end):
-            n = 0
-            for l in range(line_ptr.shape[0] - 1):
-                m = np.int64(1)
-                for c in range(line_ptr[l], line_ptr[l + 1]):
-                    j = t + cell_offset[c]
-                    if begin <= j < end:
-                        v = cell_base[c] + ids[cell_column[c], j]
-                        m *= value_ptr[v + 1] - value_ptr[v]
-                    else:
-                        m *= cell_marks[c]
-                n += m
-            if skip_first and t == begin:
-                n = 0
-            out_ptr[t + 1] = out_ptr[t] + n
+def hash_affixes(content, ptr, length, at_end, hashes, powers, value_ptr):
+    """The first (or, ``at_end``, last) ``length`` characters of each string, nothing of shorter ones."""
+    n_out = 0
+    value_ptr[0] = 0
+    for i in range(ptr.shape[0] - 1):
+        begin, end, n = ptr[i], ptr[i + 1], 0
+        if at_end:
+            begin = end
+            while begin > ptr[i] and n < length:
+                begin -= 1
+                n += (content[begin] & 0xC0) != 0x80
+        else:
+            end = begin
+            while end < ptr[i + 1] and n < length:
+                end += 1
+                n += end == ptr[i + 1] or (content[end] & 0xC0) != 0x80
+        if n == length:
+            h, p = ZERO, ONE
+            for k in range(begin, end):
+                h = h * BASE + np.uint64(content[k]) + ONE
+                p = p * BASE
+            hashes[n_out] = h
+            powers[n_out] = p
+            n_out += 1
+        value_ptr[i + 1] = n_out
+    return n_out
 
 
 @kernel
 def expand_keys(
     first_sentence,
-    last_sentence,
     sentence_ptr,
     ids,
     line_ptr,
@@ -325,26 +305,49 @@ def expand_keys(
     outside_power,
     skip_first,
     keys,
+    out_ptr,
 ):
-    """Fingerprints of all attributes of the sentences, token by token, line by line, last cell fastest.
+    """Fingerprints of all attributes of sentences, token by token, line by line, last cell fastest.
 
     Line l has the cells line_ptr[l]..line_ptr[l+1]; literal c + l stands before cell c and the last one after
     all cells. A cell j places outside its sentence has row n + j (right) or n - j (left) of outside arrays.
+    Returns the first sentence for which ``keys`` had no room, and the number of keys.
     """
     n_out = 0
     n_outside = outside_hash.shape[0] // 2
-    for s in range(first_sentence, last_sentence):
-        begin, end = sentence_ptr[s], sentence_ptr[s + 1]
-        for t in range(begin + skip_first, end):
+    for s in range(first_sentence, sentence_ptr.shape[0] - 1):
+        begin, end, before = sentence_ptr[s], sentence_ptr[s + 1], n_out
+        for t in range(begin, end):
+            before_token = n_out
             for l in range(line_ptr.shape[0] - 1):
+                if skip_first and t == begin:
+                    break
+                # m is the number of combinations of values; h is their hash where every cell has one value
                 m = np.int64(1)
+                h = literal_hash[line_ptr[l] + l]
                 for c in range(line_ptr[l], line_ptr[l + 1]):
                     j = t + cell_offset[c]
                     if begin <= j < end:
                         v = cell_base[c] + ids[cell_column[c], j]
-                        m *= value_ptr[v + 1] - value_ptr[v]
+                        k = value_ptr[v]
+                        n_values = value_ptr[v + 1] - k
+                        m *= n_values
+                        if m == 0:
+                            break
+                        h = h * value_power[k] + value_hash[k]
                     else:
                         m *= cell_marks[c]
+                        if m == 0:
+                            break
+                        k = n_outside + (j - begin if j < begin else j - end + 1)
+                        h = h * outside_power[k] + outside_hash[k]
+                    h = h * literal_power[c + l + 1] + literal_hash[c + l + 1]
+                if n_out + m > keys.shape[0]:
+                    return s, before
+                if m == 1:
+                    keys[n_out] = mix(h)
+                    n_out += 1
+                    continue
                 for combination in range(m):
                     rest = m
                     h = literal_hash[line_ptr[l] + l]
@@ -353,8 +356,8 @@ def expand_keys(
                         if begin <= j < end:
                             v = cell_base[c] + ids[cell_column[c], j]
                             k = value_ptr[v]
-                            if m > 1:
-                                n_values = value_ptr[v + 1] - k
+                            n_values = value_ptr[v + 1] - k
+                            if n_values > 1:
                                 rest //= n_values
                                 k += (combination // rest) % n_values
                             h = h * value_power[k] + value_hash[k]
@@ -364,7 +367,8 @@ def expand_keys(
                         h = h * literal_power[c + l + 1] + literal_hash[c + l + 1]
                     keys[n_out] = mix(h)
                     n_out += 1
-    return n_out
+            out_ptr[t + 1] = out_ptr[t] + n_out - before_token
+    return sentence_ptr.shape[0] - 1, n_out
 
 
 @kernel
@@ -419,16 +423,14 @@ def look_up_keys(keys, slots, ids):
 
 
 @kernel
-def drop_unknown(ptr, ids, values, new_ptr):
-    """Close the gaps of negative ids in place; ``values`` moves along where it is as long as ``ids``."""
+def drop_unknown(ptr, ids, new_ptr):
+    """Close the gaps of negative ids in place."""
     n_out = 0
     new_ptr[0] = 0
     for t in range(ptr.shape[0] - 1):
         for o in range(ptr[t], ptr[t + 1]):
             if ids[o] >= 0:
                 ids[n_out] = ids[o]
-                if values.shape[0] == ids.shape[0]:
-                    values[n_out] = values[o]
                 n_out += 1
         new_ptr[t + 1] = n_out
     return n_out

@@ -22,8 +22,8 @@ SMALLEST = 1024
 class Source(Protocol):
     """Where names of attributes come from."""
 
-    def name(self, occurrence: int) -> str:
-        """The expanded string of one occurrence."""
+    def names(self, occurrences: Offsets) -> list[str]:
+        """The expanded strings of some occurrences."""
         ...
 
 
@@ -33,9 +33,9 @@ class Strings:
     def __init__(self, strings: list[str]) -> None:
         self.strings = strings
 
-    def name(self, occurrence: int) -> str:
-        """The string with this number."""
-        return self.strings[occurrence]
+    def names(self, occurrences: Offsets) -> list[str]:
+        """The strings with these numbers."""
+        return [self.strings[k] for k in occurrences.tolist()]
 
 
 class AttributeTable:
@@ -148,15 +148,15 @@ class AttributeTable:
 
     def names(self, ids: Iterable[int]) -> list[str]:
         """The expanded strings of attributes; ``?`` and the fingerprint where the name was not stored."""
-        starts = [start for start, _ in self._sources]
-        names = []
-        for i in ids:
-            origin = int(self._origins[i])
-            if origin < 0:
-                names.append(f"?{int(self._fingerprints[i]):016x}")
-                continue
-            k = int(np.searchsorted(starts, origin, side="right")) - 1
-            names.append(self._sources[k][1].name(origin - starts[k]))
+        chosen = np.fromiter(ids, dtype=np.int64)
+        origins = self._origins[: self._n][chosen]
+        starts = np.array([start for start, _ in self._sources], dtype=np.int64)
+        home = np.where(origins >= 0, np.searchsorted(starts, origins, side="right") - 1, -1)
+        names = [f"?{key:016x}" for key in self._fingerprints[chosen].tolist()]
+        for k, (start, source) in enumerate(self._sources):
+            mine = np.flatnonzero(home == k)
+            for at, name in zip(mine.tolist(), source.names(origins[mine] - start), strict=True):
+                names[at] = name
         return names
 
     def settle(self) -> None:

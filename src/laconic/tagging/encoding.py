@@ -67,14 +67,25 @@ class Expansion:
     lines: tuple[Line, ...]
     ptr: Offsets = field(repr=False)
 
-    def name(self, occurrence: int) -> str:
-        """The expanded string of one occurrence."""
-        token = int(np.searchsorted(self.ptr, occurrence, side="right")) - 1
-        rank = occurrence - int(self.ptr[token])
-        for k, name in enumerate(self.template.expand(self.columns, token, self.lines)):
-            if k == rank:
-                return name
-        raise IndexError(occurrence)
+    def names(self, occurrences: Offsets) -> list[str]:
+        """The expanded strings of some occurrences."""
+        from laconic.tagging.encoding_kernels import locate_keys
+
+        if not len(occurrences):
+            return []
+        tokens = np.searchsorted(self.ptr, occurrences, side="right") - 1
+        sentences = np.searchsorted(self.columns.sentence_ptr, tokens, side="right") - 1
+        begins, ends = self.columns.sentence_ptr[sentences], self.columns.sentence_ptr[sentences + 1]
+        numbers, combinations = np.empty_like(tokens), np.empty_like(tokens)
+        cells = np.array([column.ids for column in self.columns.columns], dtype=np.int32)
+        arrays = _compile(self.columns, self.template, self.lines).arrays()[:6]
+        ranks = occurrences - self.ptr[tokens]
+        locate_keys(tokens, ranks, begins, ends, cells, *arrays, numbers, combinations)
+        found = zip(tokens, begins, ends, numbers, combinations, strict=True)
+        return [
+            self.template.spell(self.columns, self.lines[line], int(token), int(begin), int(end))[rank]
+            for token, begin, end, line, rank in found
+        ]
 
 
 @dataclass(frozen=True, slots=True)

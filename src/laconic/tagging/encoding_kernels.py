@@ -372,6 +372,41 @@ def expand_keys(
 
 
 @kernel
+def locate_keys(
+    tokens,
+    ranks,
+    begins,
+    ends,
+    ids,
+    line_ptr,
+    cell_offset,
+    cell_column,
+    cell_base,
+    cell_marks,
+    value_ptr,
+    lines,
+    combinations,
+):
+    """Which line, and which combination of its values, made the attribute number ``ranks[i]`` of a token."""
+    for i in range(tokens.shape[0]):
+        rank = ranks[i]
+        for l in range(line_ptr.shape[0] - 1):
+            m = np.int64(1)
+            for c in range(line_ptr[l], line_ptr[l + 1]):
+                j = tokens[i] + cell_offset[c]
+                if begins[i] <= j < ends[i]:
+                    v = cell_base[c] + ids[cell_column[c], j]
+                    m *= value_ptr[v + 1] - value_ptr[v]
+                else:
+                    m *= cell_marks[c]
+            if rank < m:
+                lines[i] = l
+                combinations[i] = rank
+                break
+            rank -= m
+
+
+@kernel
 def fill_slots(fingerprints, n, slots):
     """Put ids 0..n-1 into an empty table; a slot is (fingerprint, id) side by side, 0 is free."""
     mask = np.uint64(slots.shape[0] - 1)

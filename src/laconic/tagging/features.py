@@ -43,25 +43,43 @@ def encode_features(sentences: Iterable[Iterable[Token]], table: AttributeTable,
     (['w:cat', 'length', 'bias', 'w:dog'], array([1., 3., 1., 1.]))
     """
     numbers = counting_dict()
+    by_key: dict[Any, dict[Any, int]] = {}  # spares the common {"word": "cat"} the making of "word:cat"
     sentence_ptr, attribute_ptr = array("q", [0]), array("q", [0])
-    occurrences, values = array("i"), array("d")
-    n_tokens, unit = 0, True
+    occurrences, unusual, unusual_values = array("i"), array("q"), array("d")
+    n_tokens = 0
+
+    def add(features: Token) -> None:
+        for name, value in flatten(features):
+            if value == 0.0:
+                continue
+            if value != 1.0:
+                unusual.append(len(occurrences))
+                unusual_values.append(value)
+            occurrences.append(numbers[name])
+
     for s, sentence in enumerate(sentences):
         for token in sentence:
             try:
-                for name, value in flatten(token):
-                    if value == 1.0 and unit:
-                        occurrences.append(numbers[name])
-                    elif value != 0.0:
-                        if unit:
-                            unit, values = False, array("d", [1.0]) * len(occurrences)
-                        occurrences.append(numbers[name])
-                        values.append(value)
+                if type(token) is dict:
+                    for key, value in token.items():
+                        kind = type(value)
+                        if kind is str or (kind is bool and value):
+                            try:
+                                occurrences.append(by_key[key][value])
+                            except KeyError:
+                                add({key: value})
+                                by_key.setdefault(key, {})[value] = occurrences[-1]
+                        elif kind is not bool:
+                            add({key: value})
+                else:
+                    add(token)
             except ValueError as error:
                 raise InputError(f"sentence {s}, token {n_tokens - sentence_ptr[-1]}: {error}") from None
             attribute_ptr.append(len(occurrences))
             n_tokens += 1
         sentence_ptr.append(n_tokens)
+    values = np.ones(len(occurrences) if unusual else 1)
+    values[np.array(unusual, dtype=np.int64)] = unusual_values
     local = np.array(occurrences, dtype=np.int32)
     names = list(numbers)
     keys = fingerprints(names)
@@ -70,7 +88,7 @@ def encode_features(sentences: Iterable[Iterable[Token]], table: AttributeTable,
         ids = table.intern(keys, Strings(names), counts)
     else:
         ids = table.look_up(keys)
-    whole = Sequences.of(sentence_ptr, attribute_ptr, local, None if unit else values)
+    whole = Sequences.of(sentence_ptr, attribute_ptr, local, values)
     return whole.renumber(ids)
 
 

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
-from itertools import product
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -167,10 +166,15 @@ class Template:
         """The attributes of one token as strings, in the order of encoding: for people, not for speed."""
         begin, end = columns.sentence_of(token)
         for line in lines:
-            choices = [self._values(cell, columns, token + cell.offset, begin, end) for cell in line.cells]
-            for values in product(*choices):
-                pieces = [text for pair in zip(line.literals, values, strict=False) for text in pair]
-                yield "".join(pieces) + line.literals[-1]
+            yield from self.spell(columns, line, token, begin, end)
+
+    def spell(self, columns: Columns, line: Line, token: int, begin: int, end: int) -> list[str]:
+        """The attributes of one line at a token of the sentence ``begin`` to ``end``, last cell fastest."""
+        names = [line.literals[0]]
+        for cell, literal in zip(line.cells, line.literals[1:], strict=True):
+            values = self._values(cell, columns, token + cell.offset, begin, end)
+            names = [name + value + literal for name in names for value in values]
+        return names
 
     def _values(self, cell: Cell, columns: Columns, at: int, begin: int, end: int) -> tuple[str, ...]:
         if begin <= at < end:

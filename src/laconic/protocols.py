@@ -49,11 +49,11 @@ class StochasticLoss(Protocol):
         w: Floats,
         q: Floats,
     ) -> float:
-        """Visit the samples in ``order``; step k uses ``rates[k]`` and the L1 totals ``penalties[k]``.
+        """Visit the samples in ``order``, ``batch_size`` a step; step k has the rate ``rates[k]``.
 
-        ``method`` is a rule of Tsuruoka et al. 2009 (``naive``, ``clipping``, ``lazy``, ``cumulative``),
-        ``penalties[k]`` the total u_k of equation 3, and ``q`` what each weight has received.
-        Returns the sum of the sample losses met on the way.
+        ``method`` is a rule of Tsuruoka et al. 2009 (``naive``, ``clipping``, ``lazy``, ``cumulative``);
+        ``penalties[k]`` is the total u of equation 3 before step k, ``penalties[-1]`` that after the last;
+        ``q`` is what each weight has received. Returns the sum of the sample losses met on the way.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Forests given by parent indices, in any numbering: checks, an order with parents first, depths, collapse."""
+"""Forests given by parent indices, in any numbering: checks, an order with parents first, collapse."""
 
 from __future__ import annotations
 
@@ -50,9 +50,8 @@ class Forest:
         order = np.empty(parent.size, dtype=np.int64)
         reached = int(parents_first(parent, order))
         if reached < parent.size:
-            raise InputError(
-                f"the parents form a cycle: {parent.size - reached} of {parent.size} nodes hang below no root."
-            )
+            lost = parent.size - reached
+            raise InputError(f"the parents form a cycle: {lost} of {parent.size} nodes hang below no root.")
         rank = np.empty(parent.size + 1, dtype=np.int32)
         rank[order] = np.arange(parent.size, dtype=np.int32)
         rank[-1] = -1

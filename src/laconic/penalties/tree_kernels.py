@@ -1,8 +1,8 @@
 """Kernels of the tree norms. Nodes are numbered parents first (``parent[x] < x``, -1 at roots), so a loop
 from the last node to the first meets children before parents: the post-order of the paper's algorithms.
 
-``kappa[x] = scale * weight[x] * step`` is the radius of the ball at node x. A ``step`` of one element holds for
-all. Under tree-linf steps may differ between nodes: a node counts ``c = 1 / step`` times, as a multiplicity.
+``kappa[x] = scale * weight[x] * step`` is the radius of the ball at node x. A ``step`` of one element holds
+for all. Under tree-linf steps may differ between nodes: one counts ``c = 1 / step`` times, its multiplicity.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def prox_linf(
 @kernel
 def prox_linf_pivot(parent, w, weight, scale, step, nonnegative, seed, c, size, live, out):
     """Algorithm 3: project every subtree anew, pivots at random. Needs pre-order: subtrees are contiguous."""
-    np.random.seed(seed)
+    state = np.uint64(2 * seed + 1)
     n = parent.size
     uniform = step.size == 1
     rate = scale * step[0] if uniform else scale
@@ -242,7 +242,10 @@ def prox_linf_pivot(parent, w, weight, scale, step, nonnegative, seed, c, size, 
         s = 0.0
         counted = 0.0
         while n_live > 0:
-            pivot = out[live[np.random.randint(n_live)]]
+            state ^= state << np.uint64(13)
+            state ^= state >> np.uint64(7)
+            state ^= state << np.uint64(17)
+            pivot = out[live[np.int64((state >> np.uint64(11)) % np.uint64(n_live))]]
             more_s = 0.0
             more_c = 0.0
             n_larger = 0

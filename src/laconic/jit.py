@@ -1,7 +1,8 @@
 """One decorator for every numba kernel: compiled for this CPU, cached between processes, GIL released.
 
-The cache directory is keyed by a hash of all kernel sources, because numba looks only at the file of the
-function itself when it decides whether a cached binary is stale.
+The cache directory is keyed by a hash of all kernel sources of a family's folder, because numba looks only at
+the file of the function itself when it decides whether a cached binary is stale. So a kernel may call kernels
+of other files in its folder, and of no other folder.
 """
 
 from __future__ import annotations
@@ -24,19 +25,18 @@ def user_cache() -> Path:
 
 
 @cache
-def kernel_cache() -> Path:
-    """Where the compiled kernels of exactly these sources live."""
-    package = Path(__file__).parent
+def kernel_cache(folder: Path) -> Path:
+    """Where the compiled kernels of exactly this folder's sources live."""
     digest = hashlib.sha256()
-    for source in sorted(package.rglob("*kernels.py")):
-        digest.update(source.relative_to(package).as_posix().encode())
+    for source in sorted(folder.glob("*kernels.py")):
+        digest.update(source.name.encode())
         digest.update(source.read_bytes())
-    return user_cache() / f"kernels-{digest.hexdigest()[:16]}"
+    return user_cache() / "kernels" / f"{folder.name}-{digest.hexdigest()[:16]}"
 
 
-def is_cold() -> bool:
-    """True until the first kernel of these sources has been compiled on this machine."""
-    return not kernel_cache().is_dir()
+def is_cold(family: str) -> bool:
+    """True until the first kernel of a family's folder (``tagging``, ``lm``, ...) is compiled on this machine."""
+    return not kernel_cache(Path(__file__).parent / family).is_dir()
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -44,7 +44,7 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     import numba
 
     previous = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(kernel_cache())
+    numba.config.CACHE_DIR = str(kernel_cache(Path(function.__code__.co_filename).parent))
     try:
         return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})(function)  # type: ignore[no-any-return]
     finally:

@@ -56,11 +56,11 @@ def facts(title: str, record: dict[str, Any]) -> None:
     table(title, ("", ""), [(name.replace("_", " "), _for_people(value)) for name, value in record.items()])
 
 
-def note_compiling() -> None:
-    """Say, once per machine, why the first run is slow."""
+def note_compiling(family: str) -> None:
+    """Say, once per machine and family, why the first run is slow."""
     from laconic.jit import is_cold
 
-    if is_cold():
+    if is_cold(family):
         stderr().print("[dim]compiling the kernels for this CPU, once; later runs start at once[/dim]")
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from laconic.cli import console
+
+WARMERS = ("laconic.tagging.warmup",)
 
 
 def command() -> None:
     """Compile the kernels for this CPU now instead of on first use."""
-    from laconic.jit import kernel_cache
-    from laconic.tagging.warmup import warm as warm_tagging
-
     watch = console.Stopwatch()
-    with console.stderr().status("compiling kernels"):
-        warm_tagging()
-    print(f"kernels ready in {kernel_cache()} after {watch.seconds:.1f} s")
+    for home in WARMERS:
+        with console.stderr().status(f"compiling {home.split('.')[1]}"):
+            import_module(home).warm()
+    print(f"kernels ready after {watch.seconds:.1f} s")

@@ -174,7 +174,7 @@ def counting_dict() -> defaultdict[str, int]:
 
 
 def _factorise(raw: bytes, starts: Offsets, ends: Offsets) -> Column:
-    from laconic.tagging.encoding_kernels import factorise
+    from laconic.tagging.columns_kernels import factorise
 
     ids = np.empty(len(starts), dtype=np.int32)
     first = np.empty(len(starts), dtype=np.int64)

@@ -81,7 +81,7 @@ def parse_columns(
 def _parse_cells(
     raw: bytes, path: str, separator: str | None, prefixes: list[str], skip_ranges: bool
 ) -> Columns:
-    from laconic.tagging.encoding_kernels import find_cells
+    from laconic.tagging.columns_kernels import find_cells
 
     encoded = [prefix.encode() for prefix in prefixes if prefix]
     comments = np.frombuffer(b"".join(encoded), dtype=np.uint8)
@@ -133,7 +133,7 @@ def _comment_hint(raw: bytes, line: int) -> str:
 
 
 def _parse_words(raw: bytes, path: str, slash: bool, prefixes: list[str]) -> Columns:
-    from laconic.tagging.encoding_kernels import find_words
+    from laconic.tagging.columns_kernels import find_words
 
     if len(prefixes) > 1:
         raise ValueError(f"text has one comment prefix at most, not {prefixes}")

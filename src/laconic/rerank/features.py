@@ -2,7 +2,7 @@
 
 Gao et al. 2006, sections 2 and 5: f_0 is the base score (kept apart, see losses.py), the others count word
 unigrams and bigrams that occur more than once in the training set; headword bigrams are pairs of neighbouring
-content words. Differs: "more than once" counts lists, since the candidates of one list repeat each other.
+content words. Occurrences are counted over all candidates of the training lists.
 N-grams live in a trie in one hash table; a candidate is read as ``<s> w_1 ... w_n </s>``.
 """
 
@@ -29,9 +29,9 @@ class GramTable:
     Examples
     --------
     >>> table = GramTable(order=2)
-    >>> table.insert(np.array([5, 6, 5], np.int32), np.array([0, 2, 3]), np.array([0, 1], np.int32))
-    >>> table.n_nodes, table.counts[1], table.gram(2)
-    (4, 2, (5, 6))
+    >>> table.insert(np.array([5, 6, 5], np.int32), np.array([0, 2, 3]))
+    >>> table.n_nodes, table.counts[:4].tolist(), table.gram(2)
+    (4, [0, 2, 1, 1], (5, 6))
     """
 
     def __init__(self, order: int) -> None:
@@ -39,12 +39,11 @@ class GramTable:
         self.n_nodes = 1
         self.keys = np.zeros(1024, np.int64)
         self.counts = np.zeros(1024, np.int32)
-        self._last = np.full(1024, -1, np.int32)
         self.table_keys = np.full(2048, -1, np.int64)
         self.table_nodes = np.zeros(2048, np.int32)
 
-    def insert(self, tokens: Ints, token_ptr: Offsets, list_of: Ints) -> None:
-        """Enter all n-grams of up to ``order`` tokens, counting the lists that hold them."""
+    def insert(self, tokens: Ints, token_ptr: Offsets) -> None:
+        """Enter all n-grams of up to ``order`` tokens, and count them."""
         n = len(token_ptr) - 1
         first = 0
         while first < n:
@@ -52,8 +51,8 @@ class GramTable:
             last = min(max(last, first + 1), n)
             self._reserve(self.n_nodes + self.order * int(token_ptr[last] - token_ptr[first]))
             self.n_nodes = kernels.insert_grams(
-                tokens, token_ptr[first : last + 1], list_of[first:last], self.order, self.n_nodes,
-                self.table_keys, self.table_nodes, self._last, self.counts, self.keys,
+                tokens, token_ptr[first : last + 1], self.order, self.n_nodes,
+                self.table_keys, self.table_nodes, self.counts, self.keys,
             )  # fmt: skip
             first = last
 
@@ -63,7 +62,6 @@ class GramTable:
             grow = max(n_nodes, 2 * len(self.keys)) - len(self.keys)
             self.keys = np.concatenate([self.keys, np.zeros(grow, np.int64)])
             self.counts = np.concatenate([self.counts, np.zeros(grow, np.int32)])
-            self._last = np.concatenate([self._last, np.full(grow, -1, np.int32)])
         if 2 * n_nodes > len(self.table_keys):
             size = 1 << (2 * n_nodes - 1).bit_length()
             old_keys, old_nodes = self.table_keys, self.table_nodes
@@ -91,6 +89,16 @@ class GramTable:
             depth += node != 0
             node = parents[node]
         return depth
+
+    def find(self, gram: Sequence[int]) -> int:
+        """The node of an n-gram, or -1."""
+        node = 0
+        for token in gram:
+            place = kernels.find(self.table_keys, (node << 32) | token) if token >= 0 else -1
+            if place < 0 or self.table_keys[place] == -1:
+                return -1
+            node = int(self.table_nodes[place])
+        return node
 
     def gram(self, node: int) -> tuple[int, ...]:
         """Tokens of one node."""
@@ -166,11 +174,9 @@ class FeatureSpace:
         if known:
             keep_words = _copy_grams(known.words, known.word_nodes, space.words)
             keep_heads = _copy_grams(known.heads, known.head_nodes, space.heads)
-        list_of = lists.list_of
-        tokens, token_ptr = space.padded(lists)
-        space.words.insert(tokens, token_ptr, list_of)
+        space.words.insert(*space.padded(lists))
         if headwords is not None or headword_tags is not None:
-            space.heads.insert(*space.head_stream(lists), list_of)
+            space.heads.insert(*space.head_stream(lists))
         space.word_nodes = _chosen(space.words, min_count, 1, keep_words)
         space.head_nodes = _chosen(space.heads, min_count, 2, keep_heads)
         space.names = list(dict.fromkeys([*(known.names if known else []), *lists.names]))
@@ -256,6 +262,22 @@ class FeatureSpace:
             out += np.bincount(owner, weights[features] * values, minlength=lists.n_candidates)
         return out
 
+    def numbers_of(self, other: FeatureSpace) -> Ints:
+        """Our numbers of another space's features; those we lack are -1."""
+        translate = [self._ids.get(word, -1) for word in other.vocabulary]
+        translate[: len(RESERVED)] = range(len(RESERVED))
+        pieces = []
+        for table, nodes, ours, number in (
+            (other.words, other.word_nodes, self.words, self._word_feature),
+            (other.heads, other.head_nodes, self.heads, self._head_feature),
+        ):
+            pieces.append([ours.find([translate[t] for t in table.gram(int(k))]) for k in nodes])
+            pieces[-1] = [-1 if node < 0 else int(number[node]) for node in pieces[-1]]
+        first = len(self.word_nodes) + len(self.head_nodes)
+        ours_by_name = {name: first + k for k, name in enumerate(self.names)}
+        pieces.append([ours_by_name.get(name, -1) for name in other.names])
+        return np.array([k for piece in pieces for k in piece], np.int32)
+
     def name(self, k: int) -> str:
         """A feature for people: tokens; ``w1 .. w2`` for headwords; the name of a named one."""
         if k < len(self.word_nodes):
@@ -316,15 +338,10 @@ def _enter(table: GramTable, grams: Ints) -> Offsets:
     lengths = (grams >= 0).sum(axis=1)
     token_ptr = offsets(lengths)
     tokens = np.ascontiguousarray(grams[grams >= 0], dtype=np.int32)
-    table.insert(tokens, token_ptr, np.arange(len(grams), dtype=np.int32))
+    table.insert(tokens, token_ptr)
     table.counts[:] = 0
-    nodes = np.zeros(len(grams), np.int64)
-    for row, gram in enumerate(grams.tolist()):
-        node = 0
-        for token in gram[: lengths[row]]:
-            node = int(table.table_nodes[kernels.find(table.table_keys, (node << 32) | token)])
-        nodes[row] = node
-    return nodes
+    rows = zip(grams.tolist(), lengths.tolist(), strict=True)
+    return np.array([table.find(gram[:length]) for gram, length in rows], dtype=np.int64)
 
 
 def _copy_grams(source: GramTable, nodes: Offsets, target: GramTable) -> Offsets:

@@ -37,11 +37,11 @@ def rehash(old_keys, old_nodes, table_keys, table_nodes):
 
 
 @kernel
-def insert_grams(tokens, token_ptr, list_of, order, n_nodes, table_keys, table_nodes, last, counts, keys):
+def insert_grams(tokens, token_ptr, order, n_nodes, table_keys, table_nodes, counts, keys):
     """Enter all windows of up to ``order`` tokens of the padded candidates into the trie.
 
-    A node is (parent, token), the root is node 0. ``counts[node]`` is the number of lists that hold it,
-    ``last`` the last list that did, ``keys[node]`` its (parent, token). Returns the new number of nodes.
+    A node is (parent, token), the root is node 0. ``counts[node]`` is how often it occurs, ``keys[node]`` its
+    (parent, token). Returns the new number of nodes.
     """
     for c in range(token_ptr.shape[0] - 1):
         end = token_ptr[c + 1]
@@ -56,9 +56,7 @@ def insert_grams(tokens, token_ptr, list_of, order, n_nodes, table_keys, table_n
                     keys[n_nodes] = key
                     n_nodes += 1
                 node = np.int64(table_nodes[place])
-                if last[node] != list_of[c]:
-                    last[node] = list_of[c]
-                    counts[node] += 1
+                counts[node] += 1
     return n_nodes
 
 

@@ -62,9 +62,10 @@ class ExponentialLoss(PairLoss):
 
     def value_and_gradient(self, w: Floats, out: Floats) -> float:
         """Sum over the pairs, and its gradient."""
-        q = np.exp(-self.margins(w))
-        self._gradient(q, out)
-        return float(q.sum())
+        with np.errstate(over="ignore", invalid="ignore"):  # a line search may look where the loss is infinite
+            q = np.exp(-self.margins(w))
+            self._gradient(q, out)
+            return float(q.sum())
 
     def fit_base(self) -> float:
         """Newton's method with bisection; a base score without differences gets weight 1."""

@@ -112,7 +112,7 @@ class TreeL2(_TreeNorm):
     ) -> None:
         super().__init__(strength, parents, weights, nonnegative)
         self.blocks: Ints = self._forest.trees()
-        self._gamma, self._eta = np.empty((2, self._h.size))
+        self._gamma = np.empty(self._h.size)
         self._checked: Floats | None = None
 
     def _norm(self, w: Floats) -> float:
@@ -136,7 +136,6 @@ class TreeL2(_TreeNorm):
             step,
             self.nonnegative,
             self._gamma,
-            self._eta,
             out,
         )
 

@@ -48,29 +48,38 @@ def parents_first(parent, out):
 
 
 @kernel
-def prox_l2(parent, w, weight, scale, step, nonnegative, gamma, eta, out):
-    """Algorithm 2: scaling factors upward, their products downward."""
+def prox_l2(parent, w, weight, scale, step, nonnegative, gamma, out):
+    """Algorithm 2: scaling factors upward, their products downward.
+
+    ``gamma[x]`` collects the squared norms of the children as they are left, then holds the factor eta.
+    """
     n = parent.size
     uniform = step.size == 1
     for x in range(n):
+        gamma[x] = 0.0
+    for x in range(n - 1, -1, -1):
         v = w[x]
         if nonnegative and v < 0.0:
             v = 0.0
-        out[x] = v
-        gamma[x] = v * v
-    for x in range(n - 1, -1, -1):
         kappa = scale * weight[x] * step[0 if uniform else x]
-        g = gamma[x]
-        if g <= kappa * kappa:
-            eta[x] = 0.0 if kappa > 0.0 else 1.0
+        size = np.sqrt(gamma[x] + v * v)
+        left = size - kappa
+        p = parent[x]
+        if left > 0.0:
+            if p >= 0:
+                gamma[p] += left * left  # (eta size)^2, without waiting for the division
+            gamma[x] = left / size
         else:
-            eta[x] = 1.0 - kappa / np.sqrt(g)
-            if parent[x] >= 0:
-                gamma[parent[x]] += eta[x] * eta[x] * g
+            gamma[x] = 0.0
     for x in range(n):
+        eta = gamma[x]
         if parent[x] >= 0:
-            eta[x] *= eta[parent[x]]
-        out[x] *= eta[x]
+            eta *= gamma[parent[x]]
+            gamma[x] = eta
+        v = w[x]
+        if nonnegative and v < 0.0:
+            v = 0.0
+        out[x] = v * eta
 
 
 @kernel
@@ -165,14 +174,38 @@ def prox_linf(
         if v < 0.0:
             v = 0.0 if nonnegative else -v
         kappa = rate * weight[x]
+        c = 1.0 if uniform else 1.0 / step[x]
         root = heap[x]
+        p = parent[x]
+        if root < 0:  # nothing below: the commonest case, worth a path of its own
+            t = v * c - kappa
+            if t <= 0.0:
+                bound[x] = 0.0
+                continue
+            r = v - kappa / c
+            bound[x] = r
+            key[x] = r
+            count[x] = c
+            child[x] = -1
+            if p >= 0:
+                total[p] += t
+                top = heap[p]
+                if top < 0:
+                    heap[p] = x
+                elif key[top] >= r:
+                    sibling[x] = child[top]
+                    child[top] = x
+                else:
+                    sibling[top] = -1
+                    child[x] = top
+                    heap[p] = x
+            continue
         t = total[x]
         if v > 0.0:
             key[x] = v
-            count[x] = 1.0 if uniform else 1.0 / step[x]
+            count[x] = c
             child[x] = -1
-            sibling[x] = -1
-            t += v * count[x]
+            t += v * c
             root = meld(np.int32(x), root, key, child, sibling)
         bound[x] = np.inf
         if kappa > 0.0:
@@ -180,36 +213,39 @@ def prox_linf(
                 bound[x] = 0.0
                 continue
             pooled = root
-            s = 0.0
-            size = 0.0
-            while True:
-                s += key[root] * count[root]
-                size += count[root]
-                root = pop(root, key, child, sibling)
-                r = (s - kappa) / size
-                if root < 0 or key[root] <= r:
+            s = key[root] * count[root]
+            size = count[root]
+            r = key[root] - kappa / size
+            below = child[root]
+            for _ in range(32):
+                if below < 0 or key[below] > r:
                     break
-            if r > 0.0:
+                below = sibling[below]
+            if below < 0:
+                key[root] = r  # only the top is clipped, and stays on top: nothing to rearrange
+            else:
+                root = pop(root, key, child, sibling)
+                while root >= 0 and key[root] > r:
+                    s += key[root] * count[root]
+                    size += count[root]
+                    r = (s - kappa) / size
+                    root = pop(root, key, child, sibling)
                 key[pooled] = r
                 count[pooled] = size
                 child[pooled] = -1
-                sibling[pooled] = -1
                 root = meld(pooled, root, key, child, sibling)
             bound[x] = max(r, 0.0)
             t -= kappa
-        p = parent[x]
         if p >= 0:
             total[p] += t
             heap[p] = meld(root, heap[p], key, child, sibling)
     for x in range(n):
         p = parent[x]
-        if p >= 0 and bound[p] < bound[x]:
-            bound[x] = bound[p]
-        v = w[x]
-        if v < 0.0:
-            out[x] = 0.0 if nonnegative else -min(-v, bound[x])
-        else:
-            out[x] = min(v, bound[x])
+        r = bound[x]
+        if p >= 0:
+            r = min(r, bound[p])
+            bound[x] = r
+        out[x] = max(min(w[x], r), 0.0 if nonnegative else -r)
 
 
 @kernel

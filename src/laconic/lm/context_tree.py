@@ -23,7 +23,7 @@ import numpy as np
 
 from laconic.errors import InputError
 from laconic.lm.corpus import Corpus
-from laconic.protocols import Ints, Offsets
+from laconic.protocols import Floats, Ints, Offsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +157,37 @@ class ContextTree:
 
         return int(collapsed_pairs(self.pair_parent, self.count))
 
+    @property
+    def child_ptr(self) -> Offsets:
+        """The children of context c are ``child_ptr[c] .. child_ptr[c + 1]``, sorted by symbol."""
+        n_roots = int(self.level_ptr[1])
+        n_children = np.bincount(self.parent[n_roots:], minlength=self.n_contexts)
+        return np.concatenate(([n_roots], n_roots + np.cumsum(n_children)))
+
     def per_pair(self, of_context: Ints) -> Ints:
         """A value of each context, repeated for its pairs."""
         return np.repeat(of_context, np.diff(self.pair_ptr))
+
+    def carry_over(self, other: ContextTree, w: Floats) -> Floats:
+        """Weights of another tree of the same symbols and roots, in this one's pairs; new pairs get 0."""
+        from laconic.lm.tree_kernels import match_trees
+
+        out = np.zeros(self.n_pairs)
+        match_trees(
+            self.parent,
+            self.symbol,
+            self.pair_ptr,
+            self.word,
+            int(self.level_ptr[1]),
+            other.child_ptr,
+            other.symbol,
+            other.pair_ptr,
+            other.word,
+            w,
+            np.empty(self.n_contexts, np.int32),
+            out,
+        )
+        return out
 
     def context(self, node: int) -> Ints:
         """The symbols of a node, oldest first (its deepest context, where it stands for several)."""

@@ -6,7 +6,7 @@ u) and its ancestors, c the longest known suffix of x. Weights exist for seen pa
     Z[c] = Z[c'] + sum over u seen after c of (exp s[c,u] - exp s[c',u])
 
 runs top down, and the gradient runs bottom up (:mod:`laconic.lm.tree_kernels`). The cost is O(pairs),
-whatever the size of the vocabulary. The subtrees of level 1 share only the roots, so threads take runs of them.
+whatever the size of the vocabulary. Subtrees of level 1 share only the roots, so threads take runs of them.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from laconic.lm.context_tree import ContextTree
-from laconic.protocols import Floats, Offsets
+from laconic.lm.context_tree import ContextTree, Positions
+from laconic.protocols import Floats, Ints, Offsets
 
 T = TypeVar("T")
 
@@ -40,8 +40,10 @@ class SuffixLoss:
     [0.0, 0.0, 0.0]
     """
 
-    def __init__(self, tree: ContextTree, threads: int = 1) -> None:
+    def __init__(self, tree: ContextTree, threads: int = 1, positions: Positions | None = None) -> None:
         self.tree = tree
+        self._positions = positions
+        self._located: tuple[Ints, Ints] | None = None
         self.n_weights = tree.n_pairs
         self.n_samples = tree.n_positions
         self.e = np.empty(tree.n_pairs)
@@ -74,10 +76,61 @@ class SuffixLoss:
         top -= self.tree.count[:n_top]
         return value
 
-    def curvature(self) -> Floats:
-        """A diagonal to measure steps by: the counts, which the expected counts approach."""
-        counts = self.tree.count.astype(np.float64)
-        return counts if self._exponents is None else counts * self._exponents
+    def batch_value_and_gradient(
+        self, samples: Offsets, scale: float, w: Floats, out: Floats, touched: Ints
+    ) -> tuple[float, Ints]:
+        """``scale`` times the loss of some positions, with its gradient, by sweeps over their contexts alone.
+
+        ``out`` must be zero but for the contexts ``touched`` by the call before; returns those of this one.
+        """
+        from laconic.lm.tree_kernels import batch_contexts, batch_sweep, clear_pairs, subtract_batch_counts
+
+        tree = self.tree
+        context, pair = self._locate()
+        clear_pairs(touched, tree.pair_ptr, out)
+        n = batch_contexts(samples, context, tree.parent, self._seen, self._active)
+        active = np.sort(self._active[:n])
+        n_roots = int(tree.level_ptr[1])
+        value = batch_sweep(
+            samples,
+            pair,
+            active,
+            n_roots,
+            tree.n_unseen,
+            tree.parent,
+            tree.pair_ptr,
+            tree.pair_parent,
+            self._multiplicity,
+            scale,
+            w,
+            self._seen,
+            self.e,
+            self.z,
+            self._r,
+            out,
+        )
+        subtract_batch_counts(
+            samples, pair, tree.pair_parent, context, tree.parent, self._multiplicity, scale, out
+        )
+        return float(value), active
+
+    def _locate(self) -> tuple[Ints, Ints]:
+        """Longest context and pair of each training position."""
+        if self._located is None:
+            from laconic.lm.held_out import HeldOut
+
+            if self._positions is None:
+                raise TypeError("SuffixLoss needs the positions of its tree for steps on single positions.")
+            found = HeldOut(self.tree, self._positions)
+            self._located = found.context, found.pair
+            self._seen, self._active = np.zeros((2, self.tree.n_contexts), np.int32)
+        return self._located
+
+    def curvature(self, gradient: Floats) -> Floats:
+        """The larger of count and expected count, times multiplicity squared: the diagonal of the Hessian
+        without its p^2 terms, at these weights or where expected counts meet the counts."""
+        m = 1.0 if self._exponents is None else self._exponents
+        return np.asarray((self.tree.count * m + np.maximum(gradient, 0.0)) * m)
 
     def _root_down(self, w: Floats) -> float:
         """exp s and Z of the roots; returns their part of the sum of log Z."""

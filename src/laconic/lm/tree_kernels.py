@@ -250,3 +250,270 @@ def dot_counts(count, w):
     for p in range(w.size):
         total += count[p] * w[p]
     return total
+
+
+@kernel
+def _search(values, lo, hi, wanted):
+    """Index of ``wanted`` in the rising values[lo:hi], or -1."""
+    last = hi
+    while lo < hi:
+        middle = (lo + hi) >> 1
+        if values[middle] < wanted:
+            lo = middle + 1
+        else:
+            hi = middle
+    if lo < last and values[lo] == wanted:
+        return lo
+    return -1
+
+
+@kernel
+def locate(
+    child_ptr,
+    symbol,
+    depth,
+    example,
+    tree_history,
+    pair_ptr,
+    word,
+    history,
+    end,
+    length,
+    target,
+    root,
+    context,
+    matched,
+    pair,
+):
+    """Longest known context of each position, and where its target was last seen on the way.
+
+    ``context`` gets the deepest node that matches, ``matched`` how many of its symbols do (less than its
+    depth inside a collapsed node), ``pair`` the deepest pair of the target on the path, -1 for none.
+    """
+    for i in range(target.size):
+        c = root[i]
+        pair[i] = _search(word, pair_ptr[c], pair_ptr[c + 1], target[i])
+        d = 0
+        while d == depth[c] and d < length[i]:
+            below = _search(symbol, child_ptr[c], child_ptr[c + 1], history[end[i] - 1 - d])
+            if below < 0:
+                break
+            c = below
+            d += 1
+            while (
+                d < depth[c] and d < length[i] and history[end[i] - 1 - d] == tree_history[example[c] - 1 - d]
+            ):
+                d += 1
+            if pair[i] >= 0:
+                p = _search(word, pair_ptr[c], pair_ptr[c + 1], target[i])
+                if p >= 0:
+                    pair[i] = p
+        context[i] = c
+        matched[i] = d
+
+
+@kernel
+def log_probabilities(context, matched, pair, depth, parent, pair_ptr, pair_parent, w, e, z, out):
+    """Natural log P of located positions; inside a collapsed node only the matched part of it counts."""
+    for i in range(context.size):
+        c = context[i]
+        p = pair[i]
+        score = e[p] if p >= 0 else 1.0
+        total = z[c]
+        if matched[i] < depth[c]:
+            part = matched[i] - depth[parent[c]]
+            total = z[parent[c]]
+            for q in range(pair_ptr[c], pair_ptr[c + 1]):
+                before = e[pair_parent[q]]
+                now = before * np.exp(part * w[q])
+                total += now - before
+                if q == p:
+                    score = now
+        out[i] = np.log(score / total)
+
+
+@kernel
+def count_spread(nodes, depth, parent, pair_ptr, w):
+    """Contexts and non-zero pairs of the kept nodes but the root, chains counted in full."""
+    n_nodes, n_pairs = 0, 0
+    for c in nodes[1:]:
+        m = depth[c] - depth[parent[c]]
+        n_nodes += m
+        for p in range(pair_ptr[c], pair_ptr[c + 1]):
+            if w[p] != 0.0:
+                n_pairs += m
+    return n_nodes, n_pairs
+
+
+@kernel
+def spread(
+    nodes,
+    history,
+    example,
+    depth,
+    parent,
+    pair_ptr,
+    pair_parent,
+    word,
+    w,
+    e,
+    z,
+    number,
+    new_parent,
+    new_label,
+    new_pair_ptr,
+    new_word,
+    new_logp,
+    new_bow,
+):
+    """One node for each context of the kept nodes; ``number`` comes to name the deepest of each."""
+    n_nodes, n_pairs = 1, new_pair_ptr[1]
+    number[0] = 0
+    for c in nodes[1:]:
+        above = parent[c]
+        last_z = z[above]
+        for d in range(depth[above] + 1, depth[c] + 1):
+            part = d - depth[above]
+            total = z[above]
+            for p in range(pair_ptr[c], pair_ptr[c + 1]):
+                before = e[pair_parent[p]]
+                total += before * np.exp(part * w[p]) - before
+            for p in range(pair_ptr[c], pair_ptr[c + 1]):
+                if w[p] != 0.0:
+                    new_word[n_pairs] = word[p]
+                    new_logp[n_pairs] = np.log(e[pair_parent[p]]) + part * w[p] - np.log(total)
+                    n_pairs += 1
+            new_parent[n_nodes] = number[above] if part == 1 else n_nodes - 1
+            new_label[n_nodes] = history[example[c] - d]
+            new_bow[n_nodes] = np.log(last_z / total)
+            new_pair_ptr[n_nodes + 1] = n_pairs
+            last_z = total
+            n_nodes += 1
+        number[c] = n_nodes - 1
+
+
+@kernel
+def match_trees(
+    parent,
+    symbol,
+    pair_ptr,
+    word,
+    n_roots,
+    old_child_ptr,
+    old_symbol,
+    old_pair_ptr,
+    old_word,
+    old_w,
+    node,
+    out,
+):
+    """Copy the weights of an old tree to the pairs of a new one; ``node`` gets each context's old number."""
+    for c in range(parent.size):
+        if c < n_roots:
+            node[c] = c
+        else:
+            above = node[parent[c]]
+            node[c] = -1
+            if above >= 0:
+                node[c] = _search(old_symbol, old_child_ptr[above], old_child_ptr[above + 1], symbol[c])
+        old = node[c]
+        if old >= 0:
+            for p in range(pair_ptr[c], pair_ptr[c + 1]):
+                q = _search(old_word, old_pair_ptr[old], old_pair_ptr[old + 1], word[p])
+                if q >= 0:
+                    out[p] = old_w[q]
+
+
+@kernel
+def batch_contexts(samples, context, parent, seen, active):
+    """The longest contexts of some positions and their ancestors, unsorted, each once; returns how many.
+
+    ``seen`` counts the positions that end at each context, plus one mark; all zero on entry.
+    """
+    n = 0
+    for i in samples:
+        c = context[i]
+        seen[c] += 2
+        while c >= 0:
+            if seen[c] & 1:
+                break
+            seen[c] |= 1
+            active[n] = c
+            n += 1
+            c = parent[c]
+    return n
+
+
+@kernel
+def batch_sweep(
+    samples,
+    pair,
+    active,
+    n_roots,
+    n_unseen,
+    parent,
+    pair_ptr,
+    pair_parent,
+    multiplicity,
+    scale,
+    w,
+    seen,
+    e,
+    z,
+    r,
+    g,
+):
+    """``scale`` times the loss of some positions; its gradient goes to the ``active`` contexts' part of ``g``.
+
+    ``active`` rises, so ancestors come first. Other entries of ``g`` are not touched; ``seen`` is zeroed
+    again.
+    """
+    total = 0.0
+    for c in active:
+        m = multiplicity[c]
+        zc = n_unseen[c] if c < n_roots else z[parent[c]]
+        for p in range(pair_ptr[c], pair_ptr[c + 1]):
+            before = 0.0
+            now = np.exp(m * w[p])
+            if c >= n_roots:
+                before = e[pair_parent[p]]
+                now *= before
+            e[p] = now
+            zc += now - before
+            g[p] = 0.0
+        z[c] = zc
+        r[c] = scale * (seen[c] >> 1) / zc
+        total += scale * (seen[c] >> 1) * np.log(zc)
+        seen[c] = 0
+    for k in range(active.size - 1, -1, -1):
+        c = active[k]
+        if c >= n_roots:
+            r[parent[c]] += r[c]
+        m = multiplicity[c]
+        for p in range(pair_ptr[c], pair_ptr[c + 1]):
+            a = g[p] + e[p] * r[c]
+            g[p] = m * a
+            if c >= n_roots:
+                q = pair_parent[p]
+                g[q] += a - e[q] * r[c]
+    for i in samples:
+        total -= scale * np.log(e[pair[i]])
+    return total
+
+
+@kernel
+def subtract_batch_counts(samples, pair, pair_parent, context, parent, multiplicity, scale, g):
+    """g -= scale * count of the positions, along each one's path of pairs."""
+    for i in samples:
+        p, c = pair[i], context[i]
+        while p >= 0:
+            g[p] -= scale * multiplicity[c]
+            p, c = pair_parent[p], parent[c]
+
+
+@kernel
+def clear_pairs(contexts, pair_ptr, out):
+    """out = 0 at the pairs of some contexts."""
+    for c in contexts:
+        for p in range(pair_ptr[c], pair_ptr[c + 1]):
+            out[p] = 0.0

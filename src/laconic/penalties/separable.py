@@ -1,7 +1,8 @@
 """Penalties that are sums over single weights: l1, squared l2, and both (elastic net).
 
 ``L1(c)`` is c sum |w|; ``L2(c)`` is c sum w^2 (as CRFsuite's c2); ``weights`` scales the price of each
-coordinate; ``nonnegative`` adds the constraint w >= 0 (Nelakanti et al. 2013, section 3).
+coordinate (``ridge_weights``, where given, that of its squared part alone); ``nonnegative`` adds the
+constraint w >= 0 (Nelakanti et al. 2013, section 3).
 """
 
 from __future__ import annotations
@@ -14,13 +15,21 @@ from laconic.protocols import Floats
 class _Separable:
     """prox of l1 |w| + l2 w^2 per coordinate: soft threshold, then shrink."""
 
-    def __init__(self, l1: float, l2: float, weights: Floats | None, nonnegative: bool) -> None:
+    def __init__(
+        self,
+        l1: float,
+        l2: float,
+        weights: Floats | None,
+        nonnegative: bool,
+        ridge_weights: Floats | None = None,
+    ) -> None:
         for name, strength in (("l1", l1), ("l2", l2)):
             if not (np.isfinite(strength) and strength >= 0):
                 raise ValueError(f"{name} must be finite and >= 0, not {strength!r}.")
         if weights is not None and not (np.isfinite(weights).all() and np.min(weights, initial=0.0) >= 0):
             raise ValueError("weights must be finite and >= 0: they scale the price of each coordinate.")
         self.weights = weights
+        self.ridge_weights = weights if ridge_weights is None else ridge_weights
         self.nonnegative = nonnegative
         self._l1 = float(l1)
         self._l2 = float(l2)
@@ -29,27 +38,38 @@ class _Separable:
         """The price of ``w``; infinite outside a non-negativity constraint."""
         if self.nonnegative and w.size and w.min() < 0:
             return float("inf")
+        if self.weights is not None and self.ridge_weights is not None:
+            from laconic.penalties.separable_kernels import value
+
+            return float(value(w, self._l1, self._l2, self.weights, self.ridge_weights))
         price = 0.0
         if self._l1:
-            size = np.abs(w)
-            price += self._l1 * float(size.sum() if self.weights is None else size @ self.weights)
+            price += self._l1 * float(np.abs(w).sum())
         if self._l2:
-            price += self._l2 * float(w @ w if self.weights is None else (w * w) @ self.weights)
+            price += self._l2 * float(w @ w)
         return price
 
     def prox(self, w: Floats, step: float | Floats, out: Floats) -> None:
         """Soft threshold by step * l1, then divide by 1 + 2 step l2."""
-        price = step if self.weights is None else step * self.weights
-        threshold = self._l1 * price
-        if self.nonnegative:
-            np.subtract(w, threshold, out=out)
-            np.maximum(out, 0.0, out=out)
-        elif self._l1:
-            np.subtract(w, np.clip(w, -threshold, threshold), out=out)  # w minus what the penalty can absorb
-        else:
-            np.copyto(out, w)
-        if self._l2:
-            out /= 1.0 + 2.0 * self._l2 * price
+        if self.weights is None or self.ridge_weights is None:
+            size = np.maximum(np.abs(w) - self._l1 * step, 0.0) / (1.0 + 2.0 * self._l2 * step)
+            np.copysign(size, w, out=out)
+            if self.nonnegative:
+                np.maximum(out, 0.0, out=out)
+            return
+        from laconic.penalties.separable_kernels import prox
+
+        steps = np.broadcast_to(np.asarray(step, dtype=np.float64), w.shape)
+        prox(
+            np.ascontiguousarray(w),
+            np.ascontiguousarray(steps),
+            self._l1,
+            self._l2,
+            self.weights,
+            self.ridge_weights,
+            self.nonnegative,
+            out,
+        )
 
 
 class L1(_Separable):
@@ -93,8 +113,15 @@ class ElasticNet(_Separable):
     """
 
     def __init__(
-        self, l1: float, l2: float, weights: Floats | None = None, nonnegative: bool = False
+        self,
+        l1: float,
+        l2: float,
+        weights: Floats | None = None,
+        nonnegative: bool = False,
+        ridge_weights: Floats | None = None,
     ) -> None:
-        super().__init__(l1, l2, weights, nonnegative)
+        if ridge_weights is not None and weights is None:
+            weights = np.ones_like(ridge_weights)
+        super().__init__(l1, l2, weights, nonnegative, ridge_weights)
         self.l1 = self._l1
         self.l2 = self._l2

@@ -1,0 +1,294 @@
+"""The log-linear language model of Nelakanti et al. 2013: ln P(u | x) is a sum over suffixes of x, less ln Z.
+
+    minimise  sum over positions of -ln P(u | x)  +  penalty(w),   w >= 0 by default (section 3.1)
+
+One weight for each pair of a context and a word seen after it. The estimator ties the parts together: text to
+corpus, corpus to context tree, tree to loss, name to penalty and solver; the fitted weights become a back-off
+model (:mod:`laconic.lm.conversion`), which answers all questions.
+
+Differs from the paper: exact full-batch training by default; the penalty's numbers are chosen on held-out
+text of the same size of training text, not on a smaller one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from laconic.errors import InputError
+from laconic.lm.backoff import BackoffModel, FittedBackoff
+from laconic.lm.context_tree import ContextTree, Positions
+from laconic.lm.conversion import to_backoff
+from laconic.lm.corpus import Corpus, Sentences
+from laconic.lm.explain import Explanation, explain
+from laconic.lm.held_out import HeldOut
+from laconic.lm.loss import SuffixLoss
+from laconic.lm.path import Trial, TrialCallback, best_of, search
+from laconic.lm.prices import FIRST_PRICES, PENALTIES, Price, build_penalty, first_weights
+from laconic.lm.vocabulary import Vocabulary
+from laconic.protocols import Callback, Floats, Result, Solver
+from laconic.solvers.proximal import FISTA, StochasticProximal
+
+Text = Sentences | Corpus | PathLike[str]
+Auto = Literal["auto"]
+
+SOLVERS: dict[str, Callable[[float, int, int], Solver]] = {
+    "fista": lambda tolerance, max_iterations, seed: FISTA(tolerance, max_iterations),
+    "stochastic": lambda tolerance, max_iterations, seed: StochasticProximal(
+        max_passes=max_iterations, seed=seed
+    ),
+}
+
+
+class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
+    """A log-linear model over the suffixes of the context.
+
+    Parameters
+    ----------
+    order : longest context plus one; 0 for unbounded
+    penalty : ``elastic``, ``l1``, ``l2``, ``tree-l2`` or ``tree-linf``
+    strength, depth_weight, ridge : price of the penalty (:mod:`laconic.lm.prices`; ``ridge`` is the squared
+        part of ``elastic``); ``"auto"`` chooses on held-out text
+    nonnegative : weights >= 0, as in the paper
+    solver : ``fista`` (exact) or ``stochastic`` (the paper's Algorithm 1)
+    tolerance, max_iterations : when the solver stops
+    collapse : work on the collapsed tree; None: for ``tree-linf``, where it is exact
+    min_count, max_words, vocabulary : limits of the vocabulary; what they leave out is read as ``<unk>``
+    held_out : share of the training text (its end) that decides when no ``valid`` text is given
+    threads, random_state : threads of the exact solver, seed of the stochastic one
+
+    Attributes
+    ----------
+    weights_, tree_, price_, path_, objective_, n_iter_, reason_, valid_perplexity_, backoff_
+
+    Examples
+    --------
+    >>> model = LogLinearLM(order=3, strength=0.1, depth_weight=1.2, ridge=0.01)
+    >>> model = model.fit(["a rose is a rose", "a rose is red"])
+    >>> model.next_words("a", 1)[0][0]
+    'rose'
+    >>> round(float(model.distribution("is a").sum()), 12)
+    1.0
+    """
+
+    _backoff: BackoffModel | None = None
+
+    def __init__(
+        self,
+        order: int = 5,
+        penalty: str = "elastic",
+        strength: float | Auto = "auto",
+        depth_weight: float | Auto = "auto",
+        ridge: float | Auto = "auto",
+        nonnegative: bool = True,
+        solver: str = "fista",
+        tolerance: float = 2e-7,
+        max_iterations: int = 500,
+        collapse: bool | None = None,
+        min_count: int = 1,
+        max_words: int | None = None,
+        vocabulary: Vocabulary | None = None,
+        held_out: float = 0.1,
+        threads: int = 1,
+        random_state: int = 0,
+    ) -> None:
+        self.order = order
+        self.penalty = penalty
+        self.strength = strength
+        self.depth_weight = depth_weight
+        self.ridge = ridge
+        self.nonnegative = nonnegative
+        self.solver = solver
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.collapse = collapse
+        self.min_count = min_count
+        self.max_words = max_words
+        self.vocabulary = vocabulary
+        self.held_out = held_out
+        self.threads = threads
+        self.random_state = random_state
+
+    def fit(
+        self,
+        sentences: Text,
+        y: None = None,
+        *,
+        valid: Text | None = None,
+        callback: Callback | None = None,
+        on_trial: TrialCallback | None = None,
+    ) -> LogLinearLM:
+        """Train; numbers of the price that are ``auto`` are chosen on ``valid``, or on the end of the text.
+
+        ``callback`` hears of iterations, ``on_trial`` of the fits of the search; either ends training by
+        returning True, and the model is then that of the best weights so far.
+        """
+        if self.penalty not in PENALTIES:
+            raise InputError(f"unknown penalty {self.penalty!r}; choose one of {', '.join(PENALTIES)}.")
+        if self.solver not in SOLVERS:
+            raise InputError(f"unknown solver {self.solver!r}; choose one of {', '.join(SOLVERS)}.")
+        price, free = self._first_price()
+        corpus = self._read(sentences)
+        tree = self._grow(corpus)
+        start = None
+        self.path_: list[Trial] = []
+        if free:
+            price, start = self._choose(corpus, tree, valid, price, free, callback, on_trial)
+        self._train(corpus, tree, price, start, callback)
+        if valid is not None:
+            self.valid_perplexity_ = self._held_out(valid).perplexity(self.loss_, self.weights_)
+        return self
+
+    def partial_fit(self, sentences: Text, y: None = None) -> LogLinearLM:
+        """Go on with more text: one stochastic pass over it; the tree grows by its new contexts.
+
+        The first call fixes the vocabulary; the price must be given or found by an earlier ``fit``.
+        """
+        if not hasattr(self, "weights_"):
+            return LogLinearLM.fit(self, sentences)
+        old, old_tree = self.weights_, self.tree_
+        new = sentences if isinstance(sentences, Corpus) else Corpus.of(sentences, self.corpus_.vocabulary)
+        new = new.with_vocabulary(self.corpus_.vocabulary)
+        if new.n_sentences == 0:
+            return self
+        ptr = np.concatenate((self.corpus_.sentence_ptr, self.corpus_.n_tokens + new.sentence_ptr[1:]))
+        corpus = Corpus(np.concatenate((self.corpus_.ids, new.ids)), ptr, self.corpus_.vocabulary)
+        tree = self._grow(corpus)
+        loss = SuffixLoss(tree, self.threads, Positions.of(corpus))
+        known = old_tree.n_positions
+        penalty = build_penalty(self.penalty, tree, self.price_, self.nonnegative)
+        solver = StochasticProximal(max_passes=1, seed=self.random_state)
+        result = solver.solve(
+            loss, penalty, tree.carry_over(old_tree, old), samples=np.arange(known, loss.n_samples)
+        )
+        self._keep(corpus, loss, self.price_, result)
+        return self
+
+    @property
+    def backoff_(self) -> BackoffModel:  # type: ignore[override]
+        """The fitted model in back-off form, made on first use."""
+        if not hasattr(self, "weights_"):
+            raise InputError("this LogLinearLM is not fitted; call fit first.")
+        if self._backoff is None:
+            self._backoff = to_backoff(self.corpus_.vocabulary, self.loss_, self.weights_)
+        return self._backoff
+
+    @property
+    def vocabulary_(self) -> Vocabulary:  # type: ignore[override]
+        """The words it can predict."""
+        return self.corpus_.vocabulary if hasattr(self, "corpus_") else self._fitted().vocabulary_
+
+    @property
+    def n_parameters_(self) -> int:
+        """Weights of the tree, zero or not."""
+        return int(self.weights_.size)
+
+    @property
+    def n_nonzero_(self) -> int:
+        """Weights that are not 0."""
+        return int(np.count_nonzero(self.weights_))
+
+    def explain(self, context: str | list[str], word: str) -> Explanation:
+        """The suffix weights that made P(word | context)."""
+        self._fitted()
+        return explain(self.loss_, self.weights_, self.vocabulary_, context, word)
+
+    def save(self, path: str | PathLike[str], bits: int = 0) -> None:
+        """Write a model file; ``bits`` (1 to 16) stores the weights in that many bits each, 0 in full."""
+        from laconic.lm.stored import save_loglinear
+
+        save_loglinear(self, path, bits)
+
+    def _fitted(self) -> BackoffModel:
+        return self.backoff_
+
+    def _first_price(self) -> tuple[Price, tuple[str, ...]]:
+        """The price to start from, and which of its numbers are to be found."""
+        names = ("strength", "depth_weight", *(("ridge",) if self.penalty == "elastic" else ()))
+        given: dict[str, Any] = {name: getattr(self, name) for name in names}
+        free = tuple(name for name, value in given.items() if value == "auto")
+        fixed = {name: float(value) for name, value in given.items() if value != "auto"}
+        return replace(FIRST_PRICES[self.penalty], **fixed), free
+
+    def _read(self, sentences: Text) -> Corpus:
+        if isinstance(sentences, Corpus):
+            corpus = sentences
+        else:
+            source = Path(sentences) if isinstance(sentences, PathLike) else sentences
+            corpus = Corpus.of(
+                source, self.vocabulary, min_count=self.min_count, max_words=self.max_words, training=True
+            )
+        if corpus.n_tokens == 0:
+            raise InputError("no words to train on.")
+        return corpus
+
+    def _grow(self, corpus: Corpus) -> ContextTree:
+        collapse = self.penalty == "tree-linf" if self.collapse is None else self.collapse
+        return ContextTree.grow(Positions.of(corpus), self.order, collapse)
+
+    def _solver(self, looser: float = 1.0) -> Solver:
+        return SOLVERS[self.solver](self.tolerance * looser, self.max_iterations, self.random_state)
+
+    def _choose(
+        self,
+        corpus: Corpus,
+        tree: ContextTree,
+        valid: Text | None,
+        price: Price,
+        free: tuple[str, ...],
+        callback: Callback | None,
+        on_trial: TrialCallback | None,
+    ) -> tuple[Price, Floats | None]:
+        """The best price on held-out text, and weights to go on from if they fit the whole text's tree."""
+        if valid is None:
+            corpus, rest = corpus.split(self.held_out)
+            tree = self._grow(corpus)
+        else:
+            rest = self._as_corpus(valid, corpus.vocabulary)
+        loss = SuffixLoss(tree, self.threads, Positions.of(corpus))
+        trials, w = search(
+            self.penalty,
+            loss,
+            HeldOut(tree, Positions.of(rest)),
+            self._solver(looser=5.0),
+            price,
+            free,
+            self.nonnegative,
+            callback,
+            on_trial,
+        )
+        self.path_ = trials
+        return best_of(trials).price, None if valid is None else w
+
+    def _train(
+        self,
+        corpus: Corpus,
+        tree: ContextTree,
+        price: Price,
+        start: Floats | None,
+        callback: Callback | None,
+    ) -> None:
+        loss = SuffixLoss(tree, self.threads, Positions.of(corpus))
+        penalty = build_penalty(self.penalty, tree, price, self.nonnegative)
+        if start is None:
+            start = first_weights(tree, price, self.nonnegative)
+        self._keep(corpus, loss, price, self._solver().solve(loss, penalty, start, callback))
+
+    def _keep(self, corpus: Corpus, loss: SuffixLoss, price: Price, result: Result) -> None:
+        self.corpus_, self.loss_, self.tree_, self.weights_ = corpus, loss, loss.tree, result.w
+        self.price_, self.objective_, self.n_iter_ = price, result.objective, result.iterations
+        self.reason_, self.optimality_ = result.reason, result.optimality
+        self._backoff = None
+
+    def _as_corpus(self, text: Text, vocabulary: Vocabulary) -> Corpus:
+        corpus = text if isinstance(text, Corpus) else Corpus.of(text, vocabulary)
+        return corpus if corpus.vocabulary is vocabulary else corpus.with_vocabulary(vocabulary)
+
+    def _held_out(self, text: Text) -> HeldOut:
+        return HeldOut(self.tree_, Positions.of(self._as_corpus(text, self.corpus_.vocabulary)))

@@ -17,6 +17,7 @@ from laconic.errors import LaconicError
 
 COMMANDS = {
     "tag": ("laconic.cli.tag", "Train, evaluate and run taggers: CRF, maxent, history-based."),
+    "rerank": ("laconic.cli.rerank", "Train, evaluate and run rerankers of n-best lists."),
     "inspect": ("laconic.cli.inspect", "Show what is inside a model file."),
     "data": ("laconic.cli.data", "List, find and fetch named data sets."),
     "demo": ("laconic.cli.demo", "A short tour on built-in sample data, offline."),

@@ -6,7 +6,7 @@ from importlib import import_module
 
 from laconic.cli import console
 
-WARMERS = ("laconic.tagging.warmup",)
+WARMERS = ("laconic.tagging.warmup", "laconic.rerank.warmup")
 
 
 def command() -> None:

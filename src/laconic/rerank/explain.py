@@ -1,4 +1,4 @@
-"""Why a candidate won: the terms lambda_d (f_d(winner) - f_d(base model's choice)) of the difference in score."""
+"""Why a candidate won: the terms lambda_d (f_d(winner) - f_d(base choice)) of the difference in score."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Winner and base choice (indices within the list), and the terms of their difference, strongest first."""
+    """Winner and base choice (indices in the list), and the terms of their difference, strongest first."""
 
     id: str
     winner: int

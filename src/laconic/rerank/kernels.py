@@ -12,7 +12,9 @@ import numpy as np
 from laconic.jit import kernel
 
 MIXER = np.uint64(0x9E3779B97F4A7C15)
-ROUNDING = 1e-11  # a fall of the loss below this share of it is noise: else a step and its reverse could alternate
+ROUNDING = (
+    1e-11  # a fall of the loss below this share of it is noise: else a step and its reverse could alternate
+)
 
 
 @kernel
@@ -117,7 +119,7 @@ def best_of_lists(list_ptr, scores, out):
 
 @kernel
 def differences(list_ptr, oracle, feat_ptr, feats, values, scratch, touched, pair_ptr, out_feat, out_value):
-    """Value differences f_k(W^R) - f_k(W) of all pairs; empty outputs only count. Pairs in candidate order."""
+    """Value differences f_k(W^R) - f_k(W) of all pairs, in candidate order; empty outputs only count."""
     counting = out_feat.shape[0] == 0
     n = np.int64(0)
     p = 0
@@ -149,7 +151,7 @@ def differences(list_ptr, oracle, feat_ptr, feats, values, scratch, touched, pai
 
 @kernel
 def counting_sort(codes, order, next_place, out):
-    """Stable: ``out`` is ``order`` sorted by ``codes[order]``; ``next_place`` holds where each code starts."""
+    """Stable: ``out`` is ``order`` sorted by its ``codes``; ``next_place`` holds where each code starts."""
     for j in range(order.shape[0]):
         e = order[j]
         out[next_place[codes[e]]] = e
@@ -233,7 +235,7 @@ def decrease(first, last, slot_value, S, delta):
 
 @kernel
 def gain_of(k, feature_slot, slot_value, S, try_up, try_down, search_step):
-    """What selecting k promises: the better of +-search_step (equation 12), or its own optimum (equation 7)."""
+    """What choosing k promises: the better of +-search_step (equation 12) or its optimum (equation 7)."""
     first = feature_slot[k]
     last = feature_slot[k + 1]
     if search_step < np.inf:
@@ -355,7 +357,7 @@ def move_weight(
     now,
     dirty,
 ):
-    """Move one weight: only pairs that hold k change q, only their slots change S. Returns features touched."""
+    """Move one weight: only pairs with k change q, only their slots change S. Returns how many features."""
     n_dirty = 0
     for s in range(feature_slot[k], feature_slot[k + 1]):
         factor = np.expm1(-slot_value[s] * delta)

@@ -1,9 +1,9 @@
 """Learners that are not stepwise, beside those of solvers/stagewise.py: each draws a path of whole models.
 
-A learner has ``steps``, ``walk(loss, path)`` that yields what follows ``path``, and may name the ``loss`` it wants
-(the exponential loss by default). ``Lasso`` is the exact solution that BLasso approaches: OWL-QN on the
-exponential loss for falling penalties. ``Softmax`` is the log-linear reranker with an l2 penalty. ``Perceptron``
-is the averaged perceptron (Collins 2002; for n-best lists Roark et al. 2004).
+A learner has ``steps``, ``walk(loss, path)`` that yields what follows ``path``, and may name the ``loss`` it
+wants (the exponential loss by default). ``Lasso`` is the exact solution that BLasso approaches: OWL-QN on the
+exponential loss for falling penalties. ``Softmax`` is the log-linear reranker with an l2 penalty.
+``Perceptron`` is the averaged perceptron (Collins 2002; for n-best lists Roark et al. 2004).
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from laconic.solvers.stagewise import FSLR, BLasso, Boosting, FBoosting, Path
 class Learner(Protocol):
     """What :class:`laconic.rerank.Reranker` needs."""
 
-    steps: int
+    @property
+    def steps(self) -> int:
+        """Length of the path."""
+        ...
 
     def walk(self, loss: Any, path: Path) -> Iterator[Path]:
         """Go on from the end of ``path`` until ``steps`` steps; yields new steps in chunks."""
@@ -82,7 +85,7 @@ class Softmax:
 
 
 class PerceptronLoss(ExponentialLoss):
-    """How far the best rival is ahead of W^R, summed over the lists where it is; lambda_0 as ExpLoss fits it."""
+    """How far the best rival is ahead of W^R, summed over lists; lambda_0 as ExpLoss fits it."""
 
     def value(self, w: Floats) -> float:
         """The perceptron's loss at ``w``."""

@@ -1,7 +1,8 @@
 """Losses over reference-candidate pairs: exponential (Gao et al. 2006, equation 6) and softmax.
 
-The base feature's weight lambda_0 is fitted first, with all other weights zero, and then fixed (Figures 1 and 2,
-step 1), so it is no part of ``w``. Differs: the sums leave out the pair of W^R with itself, a constant.
+The base feature's weight lambda_0 is fitted first, with all other weights zero, and then fixed (Figures 1
+and 2, step 1), so it is no part of ``w``. Differs: the sums leave out the pair of W^R with itself, a
+constant.
 """
 
 from __future__ import annotations
@@ -38,6 +39,10 @@ class PairLoss:
         """argmin over lambda_0 of the loss with all other weights zero."""
         raise NotImplementedError
 
+    def value_and_gradient(self, w: Floats, out: Floats) -> float:
+        """The loss at ``w``; its gradient to ``out``."""
+        raise NotImplementedError
+
     def _gradient(self, q: Floats, out: Floats) -> None:
         """out[k] = - sum of q v over the pairs that hold k."""
         sums = np.empty(self.pairs.n_slots)
@@ -62,7 +67,9 @@ class ExponentialLoss(PairLoss):
 
     def value_and_gradient(self, w: Floats, out: Floats) -> float:
         """Sum over the pairs, and its gradient."""
-        with np.errstate(over="ignore", invalid="ignore"):  # a line search may look where the loss is infinite
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # a line search may look where the loss is infinite
             q = np.exp(-self.margins(w))
             self._gradient(q, out)
             return float(q.sum())

@@ -27,7 +27,8 @@ class Comparison:
 
 def errors_of(lists: NBest, choice: Ints | Offsets, measure: str = "cer") -> Floats:
     """Errors of the chosen candidate (index within its list) of each list."""
-    return lists.errors(measure)[lists.list_ptr[:-1] + choice]
+    errors: Floats = lists.errors(measure)[lists.list_ptr[:-1] + choice]
+    return errors
 
 
 def error_rate(lists: NBest, choice: Ints | Offsets, measure: str = "cer") -> float:
@@ -88,7 +89,7 @@ def matched_pairs(difference: Floats) -> float:
 
 
 def paired_bootstrap(difference: Floats, samples: int = 10_000, seed: int = 0) -> float:
-    """Two-sided: twice the share of resampled lists where the difference does not keep its sign (Koehn 2004)."""
+    """Two-sided: twice the share of resamples in which the difference loses its sign (Koehn 2004)."""
     if not difference.any():
         return 1.0
     generator = np.random.default_rng(seed)

@@ -1,7 +1,7 @@
 """The reranker: Score(W) = lambda_0 f_0(W) + sum of lambda_d f_d(W), equations 2 and 3 of Gao et al. 2006.
 
-``fit`` collects features, pairs every candidate with its list's oracle, lets a learner draw its path of models, and
-chooses the step with the fewest errors on the development lists (the last step where there are none).
+``fit`` collects features, pairs every candidate with its list's oracle, lets a learner draw its path of
+models, and chooses the step with the fewest errors on the development lists (the last step where there are none).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -42,6 +42,9 @@ class Progress:
     best_step: int
 
 
+ProgressCallback: TypeAlias = Callable[[Progress], bool | None]
+
+
 class Reranker(BaseEstimator):  # type: ignore[misc]
     """Chooses the best candidate of n-best lists by base score, n-grams and named features.
 
@@ -53,11 +56,11 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
     headwords : content words; pairs of neighbouring ones become features.
     headword_tags : the same by the candidates' ``tags``.
     measure : ``cer`` or ``wer``: what the oracle, early stopping and ``score`` count.
-    patience : stop after so many steps without a new best on the development lists; None walks the whole path.
+    patience : stop after so many steps without a new best on dev; None walks the whole path.
 
     Attributes
     ----------
-    space_, path_, curves_ : features, steps taken, and loss, L1 norm, non-zero weights, dev errors along them.
+    space_, path_, curves_ : features, steps taken, and loss, L1 norm, non-zeros, dev errors along them.
     step_, weights_, base_weight_ : the chosen step, its weights, and lambda_0.
 
     Examples
@@ -68,6 +71,14 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
     >>> model.predict(lists).tolist(), model.score(lists)
     ([1, 1, 1], 0.0)
     """
+
+    space_: FeatureSpace
+    path_: Path
+    curves_: Curves
+    step_: int
+    weights_: Floats
+    base_weight_: float
+    dev_length_: float | None
 
     def __init__(
         self,
@@ -93,7 +104,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
         y: None = None,
         *,
         dev: Any = None,
-        callback: Callable[[Progress], bool | None] | None = None,
+        callback: ProgressCallback | None = None,
     ) -> Reranker:
         """Learn from lists with references (or errors); ``dev`` lists choose the step."""
         return self._fit(lists, dev, callback, None)
@@ -104,7 +115,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
         *,
         steps: int,
         dev: Any = None,
-        callback: Callable[[Progress], bool | None] | None = None,
+        callback: ProgressCallback | None = None,
     ) -> Reranker:
         """Go on where the path of the last fit (or of a loaded model) ends, up to ``steps`` steps in all."""
         check_is_fitted(self, "path_")
@@ -116,7 +127,11 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
         return BLasso() if self.learner is None else self.learner
 
     def _fit(
-        self, lists: Any, dev: Any, callback: Callable[[Progress], bool | None] | None, known: FeatureSpace | None
+        self,
+        lists: Any,
+        dev: Any,
+        callback: ProgressCallback | None,
+        known: FeatureSpace | None,
     ) -> Reranker:
         self._check()
         train = as_nbest(lists, "training")
@@ -146,9 +161,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
         self._choose(best_step(self.curves_))
         return self
 
-    def _stops(
-        self, tracker: Tracker, dev_length: float | None, callback: Callable[[Progress], bool | None] | None
-    ) -> bool:
+    def _stops(self, tracker: Tracker, dev_length: float | None, callback: ProgressCallback | None) -> bool:
         """Ask patience and the callback."""
         curves = tracker.curves
         step, best = len(curves.losses) - 1, best_step(curves)

@@ -1,7 +1,7 @@
 """Reference-candidate pairs and their inverted index: feature -> value difference -> pairs, and back.
 
-A pair p = (W^R, W) holds v = f_k(W^R) - f_k(W) for the features where the two differ. A slot is all pairs with the
-same (feature, v). The slots of a feature lie side by side, so one step needs only ``feature_slot``,
+A pair p = (W^R, W) holds v = f_k(W^R) - f_k(W) for the features where the two differ. A slot is all pairs
+with the same (feature, v). The slots of a feature lie side by side, so one step needs only ``feature_slot``,
 ``slot_ptr``/``slot_pair`` and, for what changes in turn, ``pair_ptr``/``pair_slot``.
 """
 

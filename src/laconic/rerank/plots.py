@@ -12,7 +12,7 @@ from laconic.rerank.model import Reranker
 
 
 def plot_paths(models: Mapping[str, Reranker], target: str | PathLike[str]) -> None:
-    """L1 norm and dev error rate (training loss where there were no dev lists) of one or more paths, to a file."""
+    """L1 norm and dev error rate (training loss where there were no dev lists) of some paths, to a file."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

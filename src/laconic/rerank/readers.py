@@ -1,15 +1,16 @@
 """N-best lists from files: JSON lines, blocks, Moses, SRILM; the format is seen from the first line.
 
 JSON lines
-    one list a line: ``{"id", "reference", "candidates": [{"tokens" or "text", "score", "features", "errors"}]}``.
+    one list a line, ``{"id", "reference", "candidates": [...]}``, each candidate
+    ``{"tokens" or "text", "score", "features", "errors", "tags"}``.
 Blocks
     ``#<TAB>reference tokens``, then ``log probability<TAB>tokens`` a line, then an empty line; a token may be
     ``surface/reading``, its text is the surface.
 Moses
     ``id ||| tokens ||| Name= value value Other= value ||| total``.
 SRILM
-    ``acoustic lm n_words word word ...`` a line, or ``NBestList1.0`` with ``(score) word word ...``; one file is
-    one list, a folder of files many (ids are the file names).
+    ``acoustic lm n_words word word ...`` a line, or ``NBestList1.0`` with ``(score) word word ...``; one file
+    is one list, a folder of files many (ids are the file names).
 """
 
 from __future__ import annotations

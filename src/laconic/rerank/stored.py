@@ -101,7 +101,11 @@ def _read(file: ModelFile) -> Reranker:
     )  # fmt: skip
     losses = tensors["curves.losses"]
     model.path_ = Path(
-        tensors["path.ptr"], tensors["path.features"], tensors["path.deltas"], losses[1:], tensors["path.alphas"]
+        tensors["path.ptr"],
+        tensors["path.features"],
+        tensors["path.deltas"],
+        losses[1:],
+        tensors["path.alphas"],
     )
     model.base_weight_ = float(fit["base_weight"])
     model.dev_length_ = fit["dev_length"]

@@ -1,6 +1,6 @@
 """What happens along a path: L1 norm, non-zero weights, and errors on other lists, after every single step.
 
-The development lists have their own inverted index, so a step costs only the candidates that hold its feature.
+The development lists have their own inverted index: a step costs only the candidates that hold its feature.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from laconic.protocols import Floats, Offsets
+from laconic.protocols import Floats, Ints, Offsets
 from laconic.rerank import kernels
 from laconic.rerank.features import FeatureSpace
 from laconic.rerank.nbest import NBest, offsets
@@ -18,7 +18,7 @@ from laconic.solvers.stagewise import Path
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """After step t = 0, 1, ...: loss on the training lists, L1 norm, non-zero weights, dev errors (or NaN)."""
+    """After step t = 0, 1, ...: loss on the training lists, L1 norm, non-zeros, dev errors (or NaN)."""
 
     losses: Floats = field(repr=False)
     l1_norms: Floats = field(repr=False)
@@ -76,7 +76,7 @@ class Tracker:
 _NO_INTS = np.zeros(0, np.int32)
 
 
-def _by_feature(space: FeatureSpace, lists: NBest) -> tuple[Offsets, np.ndarray, Floats]:  # type: ignore[type-arg]
+def _by_feature(space: FeatureSpace, lists: NBest) -> tuple[Offsets, Ints, Floats]:
     """Inverted index of candidates: feature -> (candidate, value)."""
     ptr, features, values = space.extract(lists)
     owner = np.repeat(np.arange(lists.n_candidates, dtype=np.int32), np.diff(ptr))

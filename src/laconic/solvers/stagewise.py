@@ -1,7 +1,7 @@
 """Stepwise learners: boosting, FSLR, BLasso, F-Boosting. Gao et al. 2006, Figures 1 and 2.
 
-Each changes one weight a step and so draws a path of models; the loss does the arithmetic (StagewiseLoss), the
-four learners differ only in their StagewiseRule:
+Each changes one weight a step and so draws a path of models; the loss does the arithmetic (StagewiseLoss),
+the four learners differ only in their StagewiseRule:
 
 =========== ======================= ================================================ ==================
 learner     chooses by              moves by                                         backward steps
@@ -12,9 +12,10 @@ FBoosting   +-eps (12)              the smaller of eps and the optimal step (13)
 BLasso      +-eps (12)              the smaller of eps and the optimal step (13)     theta = 0: (14), (15)
 =========== ======================= ================================================ ==================
 
-Differs from the paper: a backward step ends at zero where the weight is smaller than eps, and is chosen by the
-lasso loss (the same as (14) when all moves are eps); alpha divides the fall of the loss by the move really made,
-which is eps unless the optimal step is smaller; (16) is solved exactly where value differences are not +-1.
+Differs from the paper: a backward step ends at zero where the weight is smaller than eps, and is chosen by
+the lasso loss (the same as (14) when all moves are eps); alpha divides the fall of the loss by the move
+really made, which is eps unless the optimal step is smaller; (16) is solved exactly where value differences are not
++-1.
 """
 
 from __future__ import annotations
@@ -85,7 +86,11 @@ class Path:
         """One step from one weight vector to another."""
         changed = np.flatnonzero(before != after).astype(np.int32)
         return cls(
-            np.array([0, len(changed)]), changed, (after - before)[changed], np.array([loss]), np.array([alpha])
+            np.array([0, len(changed)]),
+            changed,
+            (after - before)[changed],
+            np.array([loss]),
+            np.array([alpha]),
         )
 
     def __len__(self) -> int:
@@ -161,7 +166,7 @@ class Stagewise:
             w = path.weights(loss.n_weights)
             objective = float(path.losses[-1])
             seconds = time.perf_counter() - began
-            if callback and callback(Iteration(len(path), objective, np.count_nonzero(w), seconds, w)):
+            if callback and callback(Iteration(len(path), objective, int(np.count_nonzero(w)), seconds, w)):
                 reason = "callback"
                 break
         if reason == "limit" and len(path) < self.steps:

@@ -15,6 +15,7 @@ from laconic.storage.modelfile import ModelFile, Section
 
 FAMILIES = {
     "tagger": "laconic.tagging.stored",
+    "reranker": "laconic.rerank.stored",
 }
 
 

@@ -16,7 +16,6 @@ from laconic.protocols import Floats, Ints, Offsets
 from laconic.tagging.sequences import Sequences
 
 DENSE_SHARE = 8  # a row is dense if at least one label in eight has a weight: measured on CoNLL-2000
-SEEN_PAIRS = ("seen", "all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +188,7 @@ def lay_out(
     pairs: str = "seen",
     has_transitions: bool = True,
     allowed: npt.NDArray[np.bool_] | None = None,
+    bare: bool = True,
 ) -> WeightLayout:
     """Give every seen pair (or all pairs) its place.
 
@@ -198,6 +198,7 @@ def lay_out(
     pairs : ``"seen"`` for those only, ``"all"`` for every attribute with every label and every transition.
     has_transitions : False for models of single tokens.
     allowed : L x L matrix of permitted transitions; all by default.
+    bare : False where transitions have weights only with an observation (no plain ``B`` in the template).
     """
     from laconic.tagging.kernels import Layout
     from laconic.tagging.layout_kernels import count_bits, fill_rows
@@ -232,6 +233,7 @@ def lay_out(
         square = free[state_end : state_end + n_transitions].reshape(L, width)
         square[:, :L] = seen.transitions if pairs == "seen" else 1
         square[permitted == 0] = 0
+        square *= np.uint8(bare)
         free[state_end + n_transitions :] = 1
     edge_row_ptr = np.zeros(len(seen.bits) + 1 if len(edges) else 1, dtype=np.int64)
     if len(edges):

@@ -62,7 +62,9 @@ def mark_edges(sentence_ptr, edge_ptr, edge_attributes, labels, n_labels, width,
 
 
 @kernel
-def distinct_rows(sentence_ptr, attribute_ptr, attributes, row_of, count, number, rows_ptr, n_shared, rows, local):
+def distinct_rows(
+    sentence_ptr, attribute_ptr, attributes, row_of, count, number, rows_ptr, n_shared, rows, local
+):
     """The distinct rows of each sentence, those that occur more than once first; returns how many in all.
 
     ``count`` and ``number`` are working memory, one zero per attribute.

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from laconic.protocols import Floats, Ints, Offsets
-from laconic.rerank import kernels
+from laconic.rerank import gram_kernels as kernels
 from laconic.rerank.nbest import NBest, offsets
 
 START, END = 0, 1

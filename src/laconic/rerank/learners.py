@@ -16,7 +16,7 @@ import numpy as np
 
 from laconic.penalties import L1, L2
 from laconic.protocols import Floats
-from laconic.rerank import kernels
+from laconic.rerank import list_kernels as kernels
 from laconic.rerank.losses import ExponentialLoss, PairLoss, SoftmaxLoss
 from laconic.solvers.quasi_newton import LBFGS, OWLQN
 from laconic.solvers.stagewise import FSLR, BLasso, Boosting, FBoosting, Path

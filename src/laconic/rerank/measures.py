@@ -53,7 +53,7 @@ def sentence_accuracy(lists: NBest, choice: Ints | Offsets, measure: str = "cer"
 
 def base_choice(lists: NBest) -> Offsets:
     """What the base score alone chooses."""
-    from laconic.rerank import kernels
+    from laconic.rerank import list_kernels as kernels
 
     out = np.empty(len(lists), np.int64)
     kernels.best_of_lists(lists.list_ptr, lists.scores, out)

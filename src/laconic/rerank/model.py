@@ -1,7 +1,8 @@
 """The reranker: Score(W) = lambda_0 f_0(W) + sum of lambda_d f_d(W), equations 2 and 3 of Gao et al. 2006.
 
 ``fit`` collects features, pairs every candidate with its list's oracle, lets a learner draw its path of
-models, and chooses the step with the fewest errors on the development lists (the last step where there are none).
+models, and chooses the step with the fewest errors on the development lists (the last step where there are
+none).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from laconic.errors import InputError
 from laconic.protocols import Floats, Offsets
-from laconic.rerank import kernels
+from laconic.rerank import list_kernels as kernels
 from laconic.rerank.explain import Explanation, explain
 from laconic.rerank.features import FeatureSpace
 from laconic.rerank.learners import Learner

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from laconic.protocols import Floats, Ints, Offsets
-from laconic.rerank import kernels
+from laconic.rerank import list_kernels as kernels
 from laconic.rerank.features import FeatureSpace
 from laconic.rerank.nbest import NBest, offsets
 

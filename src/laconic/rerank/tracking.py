@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from laconic.protocols import Floats, Ints, Offsets
-from laconic.rerank import kernels
+from laconic.rerank import list_kernels as kernels
 from laconic.rerank.features import FeatureSpace
 from laconic.rerank.nbest import NBest, offsets
 from laconic.solvers.stagewise import Path

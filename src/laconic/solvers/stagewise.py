@@ -14,8 +14,8 @@ BLasso      +-eps (12)              the smaller of eps and the optimal step (13)
 
 Differs from the paper: a backward step ends at zero where the weight is smaller than eps, and is chosen by
 the lasso loss (the same as (14) when all moves are eps); alpha divides the fall of the loss by the move
-really made, which is eps unless the optimal step is smaller; (16) is solved exactly where value differences are not
-+-1.
+really made, which is eps unless the optimal step is smaller; (16) is solved exactly where value differences
+are not +-1.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The forest is the context tries (order 13) of as much newswire as gives a million nodes, a tree per predicted
 word. Weights are random and equal along chains, so that the collapsed tree of tree-linf is exact; it is
-compared with SPAMS on the trie, which knows no collapse. The results must agree to 1e-10 before a time counts.
+compared with SPAMS on the trie, which knows no collapse. Results must agree to 1e-10 before a time counts.
 """
 
 from __future__ import annotations

@@ -523,3 +523,72 @@ def parse_arpa_section(
         line_of[row] = line - 1
         row += 1
     return row, 0, line
+
+
+@kernel
+def renormalise(pair_ptr, pair_word, pair_logp, pair_next, node_parent, node_bow):
+    """bow(x) = (1 - sum p[x,w]) / (1 - sum p(w | x')) over stored pairs, from short contexts to long."""
+    for x in range(1, node_parent.size):
+        rest = 1.0
+        lower_rest = 1.0
+        for pair in range(pair_ptr[x], pair_ptr[x + 1]):
+            lower, _ = step(
+                node_parent[x],
+                pair_word[pair],
+                pair_ptr,
+                pair_word,
+                pair_logp,
+                pair_next,
+                node_parent,
+                node_bow,
+            )
+            rest -= np.exp(pair_logp[pair])
+            lower_rest -= np.exp(lower)
+        # all words stored: nothing is ever backed off to, and rounding must not make an infinity
+        node_bow[x] = np.log(rest / lower_rest) if rest > 1e-12 and lower_rest > 1e-12 else 0.0
+        if rest <= 1e-12 < lower_rest:
+            node_bow[x] = np.log(1e-12 / lower_rest)
+
+
+@kernel
+def relative_entropy_scores(
+    node_pair, pair_ptr, pair_word, pair_logp, pair_next, pair_node_of, node_parent, node_bow, log_h, out
+):
+    """Stolcke 1998: the relative entropy each pair costs if it goes, or what it holds up costs, if that is more."""
+    log_h[0] = 0.0
+    for x in range(node_parent.size):
+        for pair in range(pair_ptr[x], pair_ptr[x + 1]):
+            own = pair_node_of[pair]
+            if own >= 0:
+                log_h[own] = log_h[x] + pair_logp[pair]
+    out[: pair_ptr[1]] = np.inf
+    lower = np.empty(pair_word.size, np.float64)
+    for x in range(1, node_parent.size):
+        rest = 1.0
+        lower_rest = 1.0
+        for pair in range(pair_ptr[x], pair_ptr[x + 1]):
+            lower[pair], _ = step(
+                node_parent[x],
+                pair_word[pair],
+                pair_ptr,
+                pair_word,
+                pair_logp,
+                pair_next,
+                node_parent,
+                node_bow,
+            )
+            rest -= np.exp(pair_logp[pair])
+            lower_rest -= np.exp(lower[pair])
+        rest = max(rest, 0.0)
+        lower_rest = max(lower_rest, 0.0)
+        for pair in range(pair_ptr[x], pair_ptr[x + 1]):
+            p = np.exp(pair_logp[pair])
+            bow = np.log((rest + p) / (lower_rest + np.exp(lower[pair])))
+            cost = p * (pair_logp[pair] - lower[pair] - bow)
+            if rest > 0.0:
+                cost -= rest * (bow - node_bow[x])
+            out[pair] = np.exp(log_h[x]) * max(cost, 0.0)
+    for x in range(node_parent.size - 1, 0, -1):
+        held = node_pair[x]
+        for pair in range(pair_ptr[x], pair_ptr[x + 1]):
+            out[held] = max(out[held], out[pair])

@@ -1,0 +1,73 @@
+"""What commands share: JSON that any program reads, numbers that people read, tables that pipes do not fold."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from laconic.cli import console
+
+
+def test_json_of_numpy_and_of_what_json_has_no_word_for(capsys: pytest.CaptureFixture[str]) -> None:
+    console.print_json(
+        {
+            "nan": float("nan"),
+            "inf": np.float32("inf"),
+            "count": np.int64(3),
+            "flag": np.bool_(True),
+            "vector": np.array([1.0, np.nan]),
+            "nested": [{"x": (1, -np.inf)}],
+            "text": "日本 [bold]",
+        }
+    )
+    assert json.loads(capsys.readouterr().out) == {
+        "nan": None,
+        "inf": None,
+        "count": 3,
+        "flag": True,
+        "vector": [1.0, None],
+        "nested": [{"x": [1, None]}],
+        "text": "日本 [bold]",
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (1234567, "1,234,567"),
+        (0.0, "0"),
+        (0.93662, "0.9366"),
+        (1234.56, "1,234.6"),
+        (1.5e-7, "1.500e-07"),
+        (2.5e9, "2.500e+09"),
+        (True, "yes"),
+        (None, "-"),
+        ("U00:[x]", "U00:[x]"),
+    ],
+)
+def test_numbers_for_people(value: object, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    console.table("title", ("column",), [(value,)])
+    assert shown in capsys.readouterr().out.split()
+
+
+def test_a_piped_table_does_not_fold_at_80(capsys: pytest.CaptureFixture[str]) -> None:
+    console.table("title", ("a", "b"), [("x" * 60, "y" * 60)])
+    assert any("x" * 60 in line and "y" * 60 in line for line in capsys.readouterr().out.splitlines())
+
+
+def test_progress_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with console.progress() as bars:
+        task = bars.add_task("training", total=2, status="")
+        bars.update(task, completed=2, status="objective 7")
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "2/2 objective 7" in captured.err
+
+
+def test_stopwatch_goes_forward() -> None:
+    watch = console.Stopwatch()
+    sum(range(100_000))
+    assert watch.cpu_seconds > 0
+    assert 0 < watch.seconds <= watch.seconds

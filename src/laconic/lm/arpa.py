@@ -5,13 +5,14 @@ back-off column where nothing follows, n-grams that run across a sentence bounda
 reaches them), gzip. Refused, with the line: counts that differ from the header, NaN, words that are no
 1-grams, an n-gram whose context is not listed or has no back-off weight, a truncated file.
 
-Written: ``<s>`` with probability 10^-99 and its back-off weight, then every word; seven significant digits.
+Written: ``<s>`` with probability 10^-99 and its back-off weight, then every word; seven decimal places.
 """
 
 from __future__ import annotations
 
 import gzip
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import NoReturn
@@ -251,44 +252,57 @@ def _with_every_word(grams: list[Ints], logps: list[Floats], n_words: int) -> tu
 
 def write_arpa(model: BackoffModel, path: str | PathLike[str]) -> None:
     """Write a model as ARPA; a name that ends in ``.gz`` is packed."""
-    content = "".join(_lines(model)).encode()
+    content = b"".join(_written(model))
     packed = fspath(path).endswith(".gz")
     write_atomically(path, gzip.compress(content, compresslevel=6, mtime=0) if packed else content)
 
 
-def _lines(model: BackoffModel) -> list[str]:
-    words = model.vocabulary_.words
-    pair_depth = np.repeat(model.node_depth, np.diff(model.pair_ptr))
-    logp = np.maximum(model.pair_logp / LOG10, -99.0)
+def _written(model: BackoffModel) -> Iterator[bytes]:
+    sizes = np.diff(model.pair_ptr)
+    counts = np.bincount(np.repeat(model.node_depth, sizes))
+    counts[0] += 1
+    yield b"\\data\\\n"
+    for n, count in enumerate(counts.tolist(), start=1):
+        yield f"ngram {n}={count}\n".encode()
     node_of = model.pair_node_of
     bow = np.where(node_of >= 0, model.node_bow[node_of] / LOG10, np.nan)
-    parts = ["\\data\\\n"]
-    start_bow = f"\t{bow[BOUNDARY]:.7g}" if node_of[BOUNDARY] >= 0 else ""
-    counts = np.bincount(pair_depth)
-    counts[0] += 1
-    parts += [f"ngram {n}={count}\n" for n, count in enumerate(counts.tolist(), start=1)]
     for n in range(1, counts.size + 1):
-        parts.append(f"\n\\{n}-grams:\n")
+        yield f"\n\\{n}-grams:\n".encode()
         if n == 1:
-            parts.append(f"-99\t{START}{start_bow}\n")
-        nodes = np.flatnonzero((model.node_depth == n - 1) & (np.diff(model.pair_ptr) > 0))
-        contexts = [
-            " ".join([START if k == BOUNDARY else words[k] for k in row]) + " " if n > 1 else ""
-            for row in model.spell(nodes.astype(np.int32)).tolist()
-        ]
-        for x, context in zip(nodes.tolist(), contexts, strict=True):
-            first, last = int(model.pair_ptr[x]), int(model.pair_ptr[x + 1])
-            rows = zip(
-                logp[first:last].tolist(),
-                model.pair_word[first:last].tolist(),
-                bow[first:last].tolist(),
-                strict=True,
-            )
-            parts += [
-                f"{value:.7g}\t{context}{words[u]}\t{weight:.7g}\n"
-                if weight == weight and u != BOUNDARY
-                else f"{value:.7g}\t{context}{words[u]}\n"
-                for value, u, weight in rows
-            ]
-    parts.append("\n\\end\\\n")
-    return parts
+            weight = f"\t{bow[BOUNDARY]:.7f}" if node_of[BOUNDARY] >= 0 else ""
+            yield f"-99\t{START}{weight}\n".encode()
+        yield from _section_lines(model, n, bow)
+    yield b"\n\\end\\\n"
+
+
+def _section_lines(model: BackoffModel, n: int, bow: Floats) -> Iterator[bytes]:
+    """The n-grams of one order, some megabytes at a time."""
+    from laconic.lm.ngram_kernels import arpa_lines
+
+    names = [word.encode() + b" " for word in (*model.vocabulary_, START)]
+    name_start = np.cumsum([0, *map(len, names)])
+    longest_line = 40 + n * max(map(len, names))
+    at_once = (1 << 25) // longest_line
+    logp, pair_node = model.pair_logp / LOG10, model.pair_node
+    nodes = np.flatnonzero(model.node_depth == n - 1)
+    first, end = int(nodes[0]), int(nodes[-1]) + 1
+    while first < end:
+        last = int(np.searchsorted(model.pair_ptr, model.pair_ptr[first] + at_once, side="right")) - 1
+        last = min(max(last, first + 1), end)
+        out = np.empty(longest_line * int(model.pair_ptr[last] - model.pair_ptr[first]), dtype=np.uint8)
+        written = arpa_lines(
+            first,
+            last,
+            np.frombuffer(b"".join(names), dtype=np.uint8),
+            name_start,
+            n - 1,
+            model.node_pair,
+            model.pair_ptr,
+            model.pair_word,
+            pair_node,
+            logp,
+            bow,
+            out,
+        )
+        yield out[:written].tobytes()
+        first = last

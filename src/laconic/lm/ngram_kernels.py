@@ -592,3 +592,73 @@ def relative_entropy_scores(
         held = node_pair[x]
         for pair in range(pair_ptr[x], pair_ptr[x + 1]):
             out[held] = max(out[held], out[pair])
+
+
+@kernel
+def put_number(value, out, at):
+    """Write a decimal number with at most seven places, no trailing zeros; returns where it ends."""
+    if value <= -99.0:
+        out[at] = 45
+        out[at + 1] = 57
+        out[at + 2] = 57
+        return at + 3
+    scaled = np.int64(np.round(abs(value) * 1e7))
+    if value < 0.0 and scaled > 0:
+        out[at] = 45
+        at += 1
+    whole = scaled // 10_000_000
+    part = scaled - whole * 10_000_000
+    n_digits = 1
+    power = np.int64(10)
+    while power <= whole:
+        power *= 10
+        n_digits += 1
+    for k in range(n_digits - 1, -1, -1):
+        out[at + k] = 48 + whole % 10
+        whole //= 10
+    at += n_digits
+    if part > 0:
+        out[at] = 46
+        n_digits = 7
+        while part % 10 == 0:
+            part //= 10
+            n_digits -= 1
+        for k in range(n_digits, 0, -1):
+            out[at + k] = 48 + part % 10
+            part //= 10
+        at += n_digits + 1
+    return at
+
+
+@kernel
+def arpa_lines(
+    first_node, last_node, names, name_start, depth, node_pair, pair_ptr, pair_word, pair_node, logp, bow, out
+):
+    """Lines of the n-grams of some nodes of one depth, in log10; ``names`` are the words' bytes, each with a
+    blank after it, the last being ``<s>`` for the boundary as a context. Returns the bytes written."""
+    at = 0
+    context = np.empty(depth, np.int64)
+    for x in range(first_node, last_node):
+        y = x
+        for j in range(depth - 1, -1, -1):
+            pair = node_pair[y]
+            context[j] = pair_word[pair] if pair_word[pair] > 0 else name_start.size - 2
+            y = pair_node[pair]
+        for pair in range(pair_ptr[x], pair_ptr[x + 1]):
+            at = put_number(logp[pair], out, at)
+            out[at] = 9
+            at += 1
+            for j in range(depth):
+                for b in range(name_start[context[j]], name_start[context[j] + 1]):
+                    out[at] = names[b]
+                    at += 1
+            u = pair_word[pair]
+            for b in range(name_start[u], name_start[u + 1] - 1):
+                out[at] = names[b]
+                at += 1
+            if u > 0 and bow[pair] == bow[pair]:
+                out[at] = 9
+                at = put_number(bow[pair], out, at + 1)
+            out[at] = 10
+            at += 1
+    return at

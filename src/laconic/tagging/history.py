@@ -6,7 +6,7 @@ token is a sample of its own; its weakness is that it never sees its own mistake
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from os import PathLike
 from typing import Any, Self
 
@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from laconic.protocols import Floats, Ints, Solver
+from laconic.protocols import Ints, Solver
 from laconic.tagging.attributes import AttributeTable, Strings, fingerprints
+from laconic.tagging.beam import decode_history, tag_names
 from laconic.tagging.estimator import (
     Labels,
     Stored,
@@ -24,14 +25,10 @@ from laconic.tagging.estimator import (
     load_template,
     split_labels,
 )
-from laconic.tagging.loss import direct_chains, scratch
 from laconic.tagging.model import Allowed, ChainModel, encode_sentences
 from laconic.tagging.sequences import Sequences
 from laconic.tagging.template import Template
 from laconic.tagging.training import Listener, class_weights, renumber, train
-
-START = "(start)"
-MOST_LABELS = 128  # with more, a table of two tags on the left would outgrow the rest of the model
 
 
 class MaxentTagger(Stored, BaseEstimator):  # type: ignore[misc]
@@ -150,49 +147,13 @@ class MaxentTagger(Stored, BaseEstimator):  # type: ignore[misc]
         return {"beam": self.beam}
 
 
-def decode_history(
-    model: ChainModel, sequences: Sequences, beam: int = 5, allowed: Allowed | None = None
-) -> Ints:
-    """Label ids by beam search, the weights of tags on the left taken from the model's own attributes."""
-    from laconic.tagging.decoding_kernels import beam_search
-
-    L, n = len(model.labels), int(sequences.lengths.max(initial=1))
-    before, two_before = _tag_weights(model)
-    out = np.empty(sequences.n_tokens, dtype=np.int32)
-    beam_search(
-        direct_chains(sequences, model.layout),
-        model.layout.arrays,
-        np.arange(sequences.n_sentences, dtype=np.int32),
-        model.w,
-        before,
-        two_before,
-        model.mask(sequences, allowed),
-        scratch(sequences, model.layout),
-        np.full((L + 1) ** 2, -1, dtype=np.int64),
-        np.empty((n + 1, beam), dtype=np.int64),
-        np.empty((n + 1, beam)),
-        np.empty((n + 1, beam), dtype=np.int64),
-        out,
-    )
-    return out
-
-
-def _names(labels: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Attributes of one tag on the left, and of two (none where there are too many labels)."""
-    tags = [*labels, START]
-    one = [f"tag[-1]={tag}" for tag in tags]
-    if len(labels) > MOST_LABELS:
-        return one, []
-    return one, [f"tag[-2,-1]={first} {second}" for first in tags for second in tags]
-
-
 def _with_tags(sequences: Sequences, labels: Ints, classes: list[str], table: AttributeTable) -> Sequences:
     """Each token a chain of its own, with the attributes of its tags on the left."""
     L = len(classes)
     position = np.arange(sequences.n_tokens) - np.repeat(sequences.sentence_ptr[:-1], sequences.lengths)
     left = np.where(position >= 1, np.roll(labels, 1), L)
     left2 = np.where(position >= 2, np.roll(labels, 2), L)
-    one, two = _names(classes)
+    one, two = tag_names(classes)
     columns = [(one, left)] + ([(two, left2 * (L + 1) + left)] if two else [])
     ends, inserted = sequences.attribute_ptr[1:], []
     for names, which in columns:
@@ -207,16 +168,3 @@ def _with_tags(sequences: Sequences, labels: Ints, classes: list[str], table: At
         values = np.insert(sequences.values, np.repeat(ends, m), 1.0)
     n = sequences.n_tokens
     return Sequences.of(np.arange(n + 1), sequences.attribute_ptr + m * np.arange(n + 1), attributes, values)
-
-
-def _tag_weights(model: ChainModel) -> tuple[Floats, Floats]:
-    """before[i, j] and two_before[h, i, j] of the beam search."""
-    L = len(model.labels)
-    one, two = _names(model.labels)
-    attributes, labels, values = model.layout.states(model.w)
-    square = np.zeros((len(model.table) + 1, L))  # the last row is that of attributes without weight
-    square[attributes, labels] = values
-    tables = [square[model.table.look_up(fingerprints(names))] for names in (one, two) if names]
-    before = tables[0]
-    two_before = tables[1].reshape(L + 1, L + 1, L) if two else np.zeros((0, 0, 0))
-    return before, two_before

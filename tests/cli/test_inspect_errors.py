@@ -29,6 +29,15 @@ FILES = {
     ),
     "safetensors of others": (save({"w": np.zeros(1)}, {"format": "np"}), "not a laconic model file"),
     "newer": (NEWER, "written by a newer laconic (42.0); upgrade laconic to read it"),
+    "a tagger without its header": (ModelFile("tagger", {}, {}).to_bytes(), "damaged tagger model"),
+    "a tagger with weights that do not fit": (
+        ModelFile(
+            "tagger",
+            {"kind": "crf", "labels": ["A"], "template": None, "has_transitions": True},
+            {"transition_pairs": np.array([[0, 7]]), "transition_weights": np.ones(1)},
+        ).to_bytes(),
+        "damaged tagger model",
+    ),
     "unknown family": (WHOLE, "unknown family 'toy'; upgrade laconic to read it"),
 }
 
@@ -60,3 +69,30 @@ def test_missing_file(tmp_path: Path) -> None:
 
 def test_folder(tmp_path: Path) -> None:
     assert_one_sentence(inspect(tmp_path), tmp_path, "cannot read: Is a directory")
+
+
+def test_another_family_is_not_a_tagger(tmp_path: Path) -> None:
+    path = tmp_path / "m.laconic"
+    path.write_bytes(WHOLE)
+    for words in (["eval", str(path), "-"], ["run", str(path)]):
+        command = [sys.executable, "-m", "laconic", "tag", *words]
+        done = subprocess.run(command, input="He PRP B-NP\n", capture_output=True, text=True, timeout=120)
+        assert_one_sentence(done, path, "a model of family 'toy', not 'tagger'")
+
+
+def test_a_whole_model_is_shown(tmp_path: Path) -> None:
+    from laconic import CRFTagger
+
+    path = tmp_path / "m.laconic"
+    tokens = [["w=the"], ["w=dog"], ["w=barks"]]
+    CRFTagger(l1=0.01).fit([tokens] * 2, [["DT", "NN", "VB"]] * 2).save(path)
+    done = inspect(path)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    for piece in ("tagger", "settings", "fit", "strongest features", "w=barks"):
+        assert piece in done.stdout
+    record = json.loads(inspect(path, "--json").stdout)
+    assert record["family"] == "tagger"
+    assert record["bytes"] == path.stat().st_size
+    assert record["settings"]["l1"] == 0.01
+    assert {"feature", "label", "weight"} <= record["strongest features"][0].keys()

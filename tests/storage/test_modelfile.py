@@ -162,3 +162,16 @@ def test_string_tables(strings: list[str]) -> None:
 
 def test_section_records() -> None:
     assert Section("t", ("a", "b"), [(1, "x")]).records() == [{"a": 1, "b": "x"}]
+
+
+def test_a_family_that_refuses_a_file_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(file: ModelFile) -> None:
+        raise ModelFileError("labels and weights do not fit")
+
+    MODEL.save(tmp_path / "m")
+    reader = SimpleNamespace(from_model_file=refuse, describe=refuse)
+    monkeypatch.setattr(families, "_reader", lambda file, path: reader)
+    for function in (load, describe):
+        with pytest.raises(ModelFileError, match="labels and weights do not fit") as raised:
+            function(tmp_path / "m")
+        assert raised.value.path == str(tmp_path / "m")

@@ -5,6 +5,8 @@ A family's module offers ``from_model_file(file) -> estimator`` and ``describe(f
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from os import PathLike
 from types import ModuleType
@@ -23,20 +25,16 @@ def load(path: str | PathLike[str]) -> Any:
     """The fitted estimator of any model file."""
     file = ModelFile.load(path)
     reader = _reader(file, path)
-    try:
+    with _blaming(path):
         return reader.from_model_file(file)
-    except KeyError as missing:
-        raise _lacks(missing, path) from missing
 
 
 def describe(path: str | PathLike[str]) -> tuple[ModelFile, list[Section]]:
     """A model file and what its family says about it."""
     file = ModelFile.load(path)
     reader = _reader(file, path)
-    try:
+    with _blaming(path):
         return file, reader.describe(file)
-    except KeyError as missing:
-        raise _lacks(missing, path) from missing
 
 
 def _reader(file: ModelFile, path: str | PathLike[str]) -> ModuleType:
@@ -45,5 +43,14 @@ def _reader(file: ModelFile, path: str | PathLike[str]) -> ModuleType:
     return import_module(FAMILIES[file.family])
 
 
-def _lacks(missing: KeyError, path: str | PathLike[str]) -> ModelFileError:
-    return ModelFileError(f"damaged model file: it has no {missing}", path=path)
+@contextmanager
+def _blaming(path: str | PathLike[str]) -> Iterator[None]:
+    """Errors of a family's reader name the file: what it lacks, or what the reader said of it."""
+    try:
+        yield
+    except KeyError as missing:
+        raise ModelFileError(f"damaged model file: it has no {missing}", path=path) from missing
+    except ModelFileError as error:
+        if error.path is not None:
+            raise
+        raise ModelFileError(str(error), path=path) from error

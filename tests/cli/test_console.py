@@ -57,6 +57,12 @@ def test_a_piped_table_does_not_fold_at_80(capsys: pytest.CaptureFixture[str]) -
     assert any("x" * 60 in line and "y" * 60 in line for line in capsys.readouterr().out.splitlines())
 
 
+def test_facts_are_lines_without_an_empty_head(capsys: pytest.CaptureFixture[str]) -> None:
+    console.facts("fit", {"active_features": 1234, "solver": {"name": "SGD", "passes": 30}})
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert lines == ["fit", "active features  1,234", "solver           name SGD, passes 30", ""]
+
+
 def test_progress_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     with console.progress() as bars:
         task = bars.add_task("training", total=2, status="")

@@ -53,7 +53,13 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
 
 def facts(title: str, record: dict[str, Any]) -> None:
     """Name and value pairs, one a line."""
-    table(title, ("", ""), [(name.replace("_", " "), _for_people(value)) for name, value in record.items()])
+    from rich.table import Table
+
+    grid = Table(title=title, title_justify="left", title_style="bold", box=None, show_header=False)
+    for name, value in record.items():
+        grid.add_row(f"  [dim]{name.replace('_', ' ')}[/]", _for_people(value))
+    stdout().print(grid)
+    stdout().print()
 
 
 def note_compiling(family: str) -> None:
@@ -108,6 +114,8 @@ def _for_people(value: Any) -> str:
         if value != 0 and (abs(value) < 1e-3 or abs(value) >= 1e7):
             return f"{value:.3e}"
         return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.1f}"
+    if isinstance(value, dict):
+        return ", ".join(f"{name.replace('_', ' ')} {_for_people(item)}" for name, item in value.items())
     return escape(str(value))
 
 

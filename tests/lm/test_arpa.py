@@ -142,7 +142,7 @@ BROKEN = {
     "no header": (("\\data\\", ""), r"no \\data\\ section"),
     "gap in orders": (("ngram 2=3", "ngram 3=3"), r"without gaps"),
     "junk in header": (("ngram 2=3", "ngrams two"), r"x\.arpa:3: expected 'ngram N=COUNT'"),
-    "same n-gram twice": (("-0.3\ta </s>", "-0.3\ta b"), r"2-gram is given twice"),
+    "same n-gram twice": (("-0.3\ta </s>", "-0.3\ta b"), r"x\.arpa:14: this n-gram is listed twice"),
 }
 
 

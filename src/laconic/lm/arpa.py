@@ -95,20 +95,34 @@ class _Reader:
         contexts = [np.flatnonzero(np.nan_to_num(section.bow) != 0) for section in sections[:-1]]
         grams = [section.grams[rows] for section, rows in zip(sections, used, strict=True)]
         logps = [section.logp[rows] * LOG10 for section, rows in zip(sections, used, strict=True)]
-        model = BackoffModel.from_ngrams(
-            vocabulary,
-            *_with_every_word(grams, logps, len(vocabulary)),
-            [section.grams[rows] for section, rows in zip(sections, contexts, strict=False)],
-            [section.bow[rows] * LOG10 for section, rows in zip(sections, contexts, strict=False)],
-        )
+        try:
+            model = BackoffModel.from_ngrams(
+                vocabulary,
+                *_with_every_word(grams, logps, len(vocabulary)),
+                [section.grams[rows] for section, rows in zip(sections, contexts, strict=False)],
+                [section.bow[rows] * LOG10 for section, rows in zip(sections, contexts, strict=False)],
+            )
+        except InputError as error:
+            self.blame_repeats(sections)
+            self.fail(str(error))
         if model.n_ngrams > len(vocabulary) + sum(len(rows) for rows in grams[1:]):
             self.blame_missing_context(grams, sections, used)
         self.check_weights(model, sections)
         return model
 
+    def marks(self) -> list[re.Match[bytes]]:
+        """Lines that name a section."""
+        found, at = [], self.content.find(b"\\")
+        while at >= 0:
+            mark = _MARK.match(self.content, self.content.rfind(b"\n", 0, at) + 1)
+            if mark:
+                found.append(mark)
+            at = self.content.find(b"\\", mark.end() if mark else at + 1)
+        return found
+
     def outline(self) -> tuple[dict[int, tuple[int, int]], dict[int, int]]:
         """Where each section stands, and the counts of the header."""
-        marks = list(_MARK.finditer(self.content))
+        marks = self.marks()
         names = [mark[1].decode().rstrip(":") for mark in marks]
         if "data" not in names:
             self.fail("no \\data\\ section; is this an ARPA file?")
@@ -201,6 +215,14 @@ class _Reader:
         if rows < count:
             self.fail(f"{rows} {n}-grams where the header says {count}", first_line + at - 1)
         return _Section(grams, logp, bow, line, first_line)
+
+    def blame_repeats(self, sections: list[_Section]) -> None:
+        for section in sections:
+            seen: set[bytes] = set()
+            for row, line in zip(section.grams, section.line.tolist(), strict=True):
+                if row.tobytes() in seen:
+                    self.fail("this n-gram is listed twice", section.first_line + line)
+                seen.add(row.tobytes())
 
     def blame_missing_context(
         self, grams: list[Ints], sections: list[_Section], used: list[Offsets]

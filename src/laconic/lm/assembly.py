@@ -77,15 +77,13 @@ def _levels(
         node_bow = np.concatenate((node_bow, np.zeros(new.size)))
         node_bow[pair_node_of[context_pair]] = bows[n - 1]
         nodes = pair_node_of[prefix_pair]
-        by_node = np.lexsort((following[:, n], nodes))
+        key = nodes.astype(np.int64) * n_words + following[:, n]
+        by_node = np.argsort(key, kind="stable")
         if by_node.size:
-            repeated = (np.diff(nodes[by_node]) == 0) & (np.diff(following[by_node, n]) == 0)
-            if repeated.any():
+            if not np.diff(key[by_node]).all():
                 raise InputError(f"the same {n + 1}-gram is given twice.")
             pair_logp = np.concatenate((pair_logp, logps[n][by_node]))
-        counts = (
-            np.bincount(nodes - first_node, minlength=new.size) if nodes.size else np.zeros(new.size, int)
-        )
+        counts = np.bincount(nodes - first_node, minlength=new.size)
         pair_ptr = np.concatenate((pair_ptr, pair_word.size + np.cumsum(counts)))
         pair_word = np.concatenate((pair_word, following[by_node, n]))
         pair_node_of = np.concatenate((pair_node_of, np.full(by_node.size, -1, dtype=np.int32)))

@@ -290,6 +290,8 @@ def sentence_loss(chains, layout, s, labels, weight, w, x, edges):
     first = U(chains.sentence_ptr[s])
     n = U(chains.sentence_ptr[s + 1]) - first
     width = U(layout.width)
+    if n == U(0):
+        return 0.0
     score_tokens(chains, layout, s, w, x.scores)
     loss = 0.0
     for t in range(n):

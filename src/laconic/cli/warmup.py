@@ -6,7 +6,7 @@ from importlib import import_module
 
 from laconic.cli import console
 
-WARMERS = ("laconic.tagging.warmup", "laconic.rerank.warmup")
+WARMERS = ("laconic.tagging.warmup", "laconic.rerank.warmup", "laconic.lm.ngram_warmup")
 
 
 def command() -> None:

@@ -217,7 +217,7 @@ class _Reader:
         return _Section(grams, logp, bow, line, first_line)
 
     def blame_repeats(self, sections: list[_Section]) -> None:
-        for section in sections:
+        for section in sections[1:]:
             seen: set[bytes] = set()
             for row, line in zip(section.grams, section.line.tolist(), strict=True):
                 if row.tobytes() in seen:

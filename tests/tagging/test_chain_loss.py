@@ -1,0 +1,108 @@
+"""The chain loss against all labellings written down, and against finite differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from laconic.tagging.layout import SeenPairs, lay_out
+from laconic.tagging.loss import ChainLoss
+from laconic.tagging.sequences import Sequences
+from reference.chain import by_name, chain_of
+from reference.chain_corpus import CASES, Case, corpus
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_value_and_gradient_are_those_of_all_labellings(case: Case, threads: int) -> None:
+    text = corpus(case)
+    w = text.random_weights(1)
+    loss = ChainLoss(text.sequences, text.labels, text.layout, text.weights, threads)
+    out = np.full(loss.n_weights, np.nan)
+    value = loss.value_and_gradient(w, out)
+    chain = chain_of(text.layout, w)
+    expected = 0.0
+    g = dict.fromkeys(chain.weights, 0.0)
+    for sentence, y, weight in text.samples():
+        expected += weight * chain.loss(sentence, y)
+        for key, part in chain.gradient(sentence, y).items():
+            g[key] += weight * part
+    assert value == pytest.approx(expected, rel=1e-11)
+    found = by_name(text.layout, out)
+    assert found.keys() == g.keys()
+    np.testing.assert_allclose([found[key] for key in g], list(g.values()), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_gradient_is_the_slope(case: Case) -> None:
+    text = corpus(case)
+    w = text.random_weights(2)
+    loss = ChainLoss(text.sequences, text.labels, text.layout, text.weights)
+    g, ignored = np.empty_like(w), np.empty_like(w)
+    loss.value_and_gradient(w, g)
+    rng = np.random.default_rng(0)
+    for _ in range(8):
+        d = rng.normal(size=w.size) * text.layout.free
+        h = 1e-5
+        slope = (
+            loss.value_and_gradient(w + h * d, ignored) - loss.value_and_gradient(w - h * d, ignored)
+        ) / (2 * h)
+        assert slope == pytest.approx(float(g @ d), rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_same_bits_with_the_same_number_of_threads(case: Case) -> None:
+    text = corpus(case)
+    w = text.random_weights(3)
+    outs = []
+    for _ in range(2):
+        loss = ChainLoss(text.sequences, text.labels, text.layout, text.weights, threads=2)
+        outs.append(np.empty_like(w))
+        loss.value_and_gradient(w, outs[-1])
+    assert outs[0].tobytes() == outs[1].tobytes()
+
+
+def test_at_zero_every_labelling_is_as_likely() -> None:
+    text = corpus(CASES[0])
+    loss = ChainLoss(text.sequences, text.labels, text.layout)
+    value = loss.value_and_gradient(np.zeros(loss.n_weights), np.empty(loss.n_weights))
+    assert value == pytest.approx(text.sequences.n_tokens * np.log(text.layout.n_labels))
+
+
+def test_scores_far_apart_stay_finite() -> None:
+    sequences = Sequences.of([0, 3], [0, 1, 2, 3], [0, 1, 0])
+    labels = np.array([0, 1, 1], dtype=np.int32)
+    layout = lay_out(SeenPairs.of(sequences, labels, 2, 2), "all")
+    loss = ChainLoss(sequences, labels, layout)
+    w = np.zeros(loss.n_weights)
+    w[:2] = 5000.0, -5000.0
+    out = np.empty_like(w)
+    value = loss.value_and_gradient(w, out)
+    assert value == pytest.approx(10_000.0 + np.log(2.0))  # the token in between is free
+    assert np.isfinite(out).all()
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_weight_of_two_is_the_sentence_twice(case: Case) -> None:
+    text = corpus(case)
+    n = text.sequences.n_sentences
+    w = text.random_weights(4)
+    twice = np.concatenate([np.arange(n), [0]])
+    doubled = text.sequences.take(twice)
+    labels = np.concatenate([text.labels, text.labels[: text.sequences.sentence_ptr[1]]])
+    weights = np.ones(n)
+    weights[0] = 2.0
+    a, b = np.empty_like(w), np.empty_like(w)
+    value = ChainLoss(text.sequences, text.labels, text.layout, weights).value_and_gradient(w, a)
+    assert value == pytest.approx(ChainLoss(doubled, labels, text.layout).value_and_gradient(w, b))
+    np.testing.assert_allclose(a, b, atol=1e-12)
+
+
+def test_min_count_and_pairs_decide_which_weights_there_are() -> None:
+    sequences = Sequences.of([0, 2, 3], [0, 2, 3, 4], [0, 1, 0, 2])
+    labels = np.array([0, 1, 0], dtype=np.int32)
+    seen = SeenPairs.of(sequences, labels, 2, 3)
+    assert lay_out(seen, "seen").n_features == 2 + 1 + 1 + 1  # attribute 0 with both labels; one transition
+    assert lay_out(seen, "all").n_features == 3 * 2 + 4
+    assert lay_out(seen, "seen", has_transitions=False).n_features == 4
+    assert lay_out(seen, "seen", bare=False).n_features == 4

@@ -195,3 +195,15 @@ def require(thing: object, protocol: type, solver: object, needs: str, instead: 
     """
     if not isinstance(thing, protocol):
         misfit(solver, needs, thing, instead)
+
+
+def is_plain(penalty: object) -> bool:
+    """True where every weight has the same price and may have either sign: what its strengths say is all there is.
+
+    Examples
+    --------
+    >>> from laconic import L1
+    >>> is_plain(L1(1.0)), is_plain(L1(1.0, nonnegative=True))
+    (True, False)
+    """
+    return getattr(penalty, "weights", None) is None and not getattr(penalty, "nonnegative", False)

@@ -12,7 +12,18 @@ import time
 
 import numpy as np
 
-from laconic.protocols import BatchLoss, Callback, Floats, Iteration, L1Penalty, L2Penalty, Result, require
+from laconic.errors import misfit
+from laconic.protocols import (
+    BatchLoss,
+    Callback,
+    Floats,
+    Iteration,
+    L1Penalty,
+    L2Penalty,
+    Result,
+    is_plain,
+    require,
+)
 
 ARMIJO = 1e-4
 MAX_HALVINGS = 30
@@ -57,7 +68,8 @@ class _History:
         for k in self.slots:
             b = (c @ products[m + k] + g_weight * g_products[m + k]) / products[k, m + k]
             c[k] += a[k] - b
-        return -(c[rows] @ self.pairs[rows]) - g_weight * g
+        d: Floats = -(c[rows] @ self.pairs[rows]) - g_weight * g
+        return d
 
     def _rows(self) -> slice | list[int]:
         if len(self.slots) == self.memory:
@@ -87,7 +99,8 @@ class LBFGS:
     [0.5, 0.5]
     """
 
-    _needs, _instead = "a penalty with a squared l2 part only", "L2, or OWLQN for an l1 part"
+    _needs = "a penalty with a plain squared l2 part only"
+    _instead = "L2, OWLQN for an l1 part, or FISTA"
 
     def __init__(self, memory: int = 10, tolerance: float = 1e-4, max_iterations: int = 2000) -> None:
         self.memory = memory
@@ -97,8 +110,8 @@ class LBFGS:
     def _check(self, penalty: object) -> tuple[float, float]:
         """The l1 and l2 strengths, or a misfit."""
         require(penalty, L2Penalty, self, self._needs, self._instead)
-        if getattr(penalty, "l1", 0.0):
-            require(None, L2Penalty, self, self._needs, self._instead)
+        if getattr(penalty, "l1", 0.0) or not is_plain(penalty):
+            misfit(self, self._needs, penalty, self._instead)
         return 0.0, float(getattr(penalty, "l2", 0.0))
 
     def solve(
@@ -111,6 +124,11 @@ class LBFGS:
         """Minimise loss + penalty from ``start`` (zeros by default)."""
         require(loss, BatchLoss, self, "a batch loss (value_and_gradient)", "SGD")
         l1, l2 = self._check(penalty)
+        if self.memory < 1 or not self.tolerance > 0.0 or self.max_iterations < 1:
+            raise ValueError(
+                "memory and max_iterations must be at least 1 and tolerance positive, "
+                f"not {self.memory!r}, {self.max_iterations!r} and {self.tolerance!r}."
+            )
         began = time.perf_counter()
         w = np.zeros(loss.n_weights) if start is None else np.array(start, dtype=np.float64)
         g = np.empty_like(w)
@@ -164,10 +182,13 @@ class OWLQN(LBFGS):
     Parameters are those of :class:`LBFGS`; the gradient is replaced by the pseudo-gradient.
     """
 
-    _needs, _instead = "a penalty with an l1 part (and at most l1 and l2)", "L1 or ElasticNet; LBFGS for L2"
+    _needs = "a penalty with a plain l1 part (and at most l1 and l2)"
+    _instead = "L1 or ElasticNet, LBFGS for L2, or FISTA"
 
     def _check(self, penalty: object) -> tuple[float, float]:
         require(penalty, L1Penalty, self, self._needs, self._instead)
+        if not is_plain(penalty):
+            misfit(self, self._needs, penalty, self._instead)
         return float(getattr(penalty, "l1", 0.0)), float(getattr(penalty, "l2", 0.0))
 
 

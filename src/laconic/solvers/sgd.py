@@ -12,7 +12,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from laconic.protocols import BatchLoss, Callback, Floats, Ints, Iteration, L1Penalty, Result, StochasticLoss, require
+from laconic.errors import misfit
+from laconic.protocols import (
+    BatchLoss,
+    Callback,
+    Floats,
+    Ints,
+    Iteration,
+    L1Penalty,
+    Result,
+    StochasticLoss,
+    is_plain,
+    require,
+)
 
 METHODS = ("cumulative", "lazy", "clipping", "naive")
 SCHEDULES = ("exponential", "inverse")
@@ -103,13 +115,30 @@ class SGD:
         return Result(state.w, objective, number, reason)
 
     def run_pass(
-        self, loss: StochasticLoss, penalty: L1Penalty, state: SGDState, rng: np.random.Generator
+        self,
+        loss: StochasticLoss,
+        penalty: L1Penalty,
+        state: SGDState,
+        rng: np.random.Generator,
+        n: int | None = None,
     ) -> float:
-        """One more pass from ``state``; returns the sum of the sample losses met on the way."""
+        """One more pass from ``state``; returns the sum of the sample losses met on the way.
+
+        ``n`` is how many samples the whole training set has, where ``loss`` has only some of them.
+        """
+        self._check(loss, penalty)
         if state.eta0 == 0.0:
             state.eta0 = self.calibrate(loss, penalty, state) if self.eta0 == "auto" else float(self.eta0)
         order = rng.permutation(loss.n_samples).astype(np.int32)
-        return self._descend(loss, penalty, state, order, loss.n_samples)
+        return self._descend(loss, penalty, state, order, n or loss.n_samples)
+
+    def settle(self, state: SGDState) -> None:
+        """Let every weight pay what it owes and count penalties anew, so that new weights owe no more than old."""
+        if self.method == "cumulative":
+            w, u, q = state.w, state.u, state.q
+            w[:] = np.where(w > 0.0, np.maximum(0.0, w - (u + q)), np.minimum(0.0, w + (u - q)))
+        state.q[:] = 0.0  # by the other methods nothing is owed between passes
+        state.u = 0.0
 
     def calibrate(self, loss: StochasticLoss, penalty: L1Penalty, state: SGDState) -> float:
         """The first rate."""
@@ -135,8 +164,10 @@ class SGD:
     def _check(self, loss: object, penalty: object) -> None:
         require(loss, StochasticLoss, self, "a stochastic loss (sgd_pass)", "OWLQN or LBFGS")
         require(penalty, L1Penalty, self, "a penalty with an l1 part only", "LBFGS for l2, OWLQN for both")
-        if getattr(penalty, "l2", 0.0):
-            require(None, L1Penalty, self, "a penalty with an l1 part only", "LBFGS for l2, OWLQN for both")
+        if getattr(penalty, "l2", 0.0) or not is_plain(penalty):
+            misfit(
+                self, "a penalty with a plain l1 part only", penalty, "LBFGS for l2, OWLQN for both, FISTA"
+            )
         for name, value, choices in (
             ("method", self.method, METHODS),
             ("schedule", self.schedule, SCHEDULES),

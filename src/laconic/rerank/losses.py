@@ -1,13 +1,11 @@
 """Losses over reference-candidate pairs: exponential (Gao et al. 2006, equation 6) and softmax.
 
 The base feature's weight lambda_0 is fitted first, with all other weights zero, and then fixed (Figures 1
-and 2, step 1), so it is no part of ``w``. Differs: the sums leave out the pair of W^R with itself, a
-constant.
+and 2, step 1), so it is no part of ``w``. Differs: lambda_0 is never negative; the sums leave out the pair
+of W^R with itself, a constant.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -36,7 +34,7 @@ class PairLoss:
         return out
 
     def fit_base(self) -> float:
-        """argmin over lambda_0 of the loss with all other weights zero."""
+        """argmin over lambda_0 >= 0 of the loss with all other weights zero."""
         raise NotImplementedError
 
     def value_and_gradient(self, w: Floats, out: Floats) -> float:
@@ -76,7 +74,7 @@ class ExponentialLoss(PairLoss):
 
     def fit_base(self) -> float:
         """Newton's method with bisection; a base score without differences gets weight 1."""
-        return _minimise(self.pairs.base, lambda weight: np.exp(-weight * self.pairs.base))
+        return _minimise(self.pairs.base)
 
     def begin(self, rule: StagewiseRule, w: Floats, alpha: float = np.inf, done: int = 0) -> StagewiseState:
         """The incremental state at ``w``: see :class:`StagewiseState`."""
@@ -180,21 +178,23 @@ class SoftmaxLoss(PairLoss):
             return 1.0
         limit = 100.0 / spread
         found = minimize_scalar(
-            lambda weight: self._shares(weight * base)[0], bounds=(-limit, limit), method="bounded",
+            lambda weight: self._shares(weight * base)[0], bounds=(0.0, limit), method="bounded",
             options={"xatol": 1e-6 * limit},
         )  # fmt: skip
         return float(found.x)
 
 
-def _minimise(base: Floats, pair_losses: Any) -> float:
-    """argmin of sum exp(-weight base), within +-100 mean |base|^-1 where the base score is never wrong."""
+def _minimise(base: Floats) -> float:
+    """argmin of sum exp(-weight base) over 0 <= weight <= 100 / mean |base|: bounded where it is never wrong."""
     spread = float(np.abs(base).mean()) if len(base) else 0.0
     if spread == 0.0:
         return 1.0
-    low, high = -100.0 / spread, 100.0 / spread
+    if float(base.sum()) <= 0.0:  # the slope at 0 is not negative
+        return 0.0
+    low, high = 0.0, 100.0 / spread
     weight = 0.0
     for _ in range(200):
-        q = pair_losses(weight)
+        q = np.exp(-weight * base)
         slope, curve = -float(q @ base), float(q @ (base * base))
         if slope > 0:
             high = weight

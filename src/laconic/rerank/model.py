@@ -150,8 +150,6 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
         pieces = [path]
         dev_length = None if dev is None else float(dev.lengths(self.measure).sum())
         for chunk in self._learner.walk(loss, path):
-            if not len(chunk):
-                continue
             pieces.append(chunk)
             tracker.follow(chunk)
             if self._stops(tracker, dev_length, callback):

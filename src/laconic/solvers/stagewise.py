@@ -143,7 +143,8 @@ class Stagewise:
         while left > 0:
             wanted = min(left, CHUNK)
             taken = state.advance(wanted)
-            yield Path.of_changes(taken.features, taken.deltas, taken.losses, taken.alphas)
+            if len(taken.features):
+                yield Path.of_changes(taken.features, taken.deltas, taken.losses, taken.alphas)
             left = left - wanted if len(taken.features) == wanted else 0
 
     def solve(

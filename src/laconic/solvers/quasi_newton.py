@@ -37,6 +37,7 @@ class _History:
         self.pairs = np.empty((2 * memory, n_weights))
         self.products = np.zeros((2 * memory, 2 * memory))
         self.slots: list[int] = []  # oldest first; slot k holds s in row k and y in row memory + k
+        self._new = 0  # the slot whose inner products are not known yet
 
     def push(self, s: Floats, y: Floats) -> None:
         """Remember a pair of positive curvature; others are left out."""
@@ -45,18 +46,19 @@ class _History:
         slot = self.slots.pop(0) if len(self.slots) == self.memory else len(self.slots)
         self.slots.append(slot)
         self.pairs[slot], self.pairs[self.memory + slot] = s, y
-        rows = self._rows()
-        for row in (slot, self.memory + slot):
-            self.products[row, rows] = self.products[rows, row] = self.pairs[rows] @ self.pairs[row]
+        self._new = slot
 
     def direction(self, g: Floats) -> Floats:
         """-H g by the two-loop recursion (Nocedal 1980) on coefficients over the rows of ``pairs`` and g."""
         if not self.slots:
             return -g / max(1.0, float(np.linalg.norm(g)))
         m, products = self.memory, self.products
+        rows, new = self._rows(), [self._new, self.memory + self._new]
+        fresh = self.pairs[rows] @ np.stack([*self.pairs[new], g], axis=1)
         g_products = np.zeros(2 * m)
-        rows = self._rows()
-        g_products[rows] = self.pairs[rows] @ g
+        products[rows, new[0]] = products[new[0], rows] = fresh[:, 0]
+        products[rows, new[1]] = products[new[1], rows] = fresh[:, 1]
+        g_products[rows] = fresh[:, 2]
         c = np.zeros(2 * m)  # the running vector is g * g_weight + c @ pairs
         a = np.zeros(m)
         for k in reversed(self.slots):
@@ -99,7 +101,7 @@ class LBFGS:
     [0.5, 0.5]
     """
 
-    _needs = "a penalty with a plain squared l2 part only"
+    _needs = "a penalty with a squared l2 part only, and one price for all weights"
     _instead = "L2, OWLQN for an l1 part, or FISTA"
 
     def __init__(self, memory: int = 10, tolerance: float = 1e-4, max_iterations: int = 2000) -> None:
@@ -182,7 +184,7 @@ class OWLQN(LBFGS):
     Parameters are those of :class:`LBFGS`; the gradient is replaced by the pseudo-gradient.
     """
 
-    _needs = "a penalty with a plain l1 part (and at most l1 and l2)"
+    _needs = "a penalty with an l1 part, at most a squared l2 part, and one price for all weights"
     _instead = "L1 or ElasticNet, LBFGS for L2, or FISTA"
 
     def _check(self, penalty: object) -> tuple[float, float]:

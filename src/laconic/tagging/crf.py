@@ -189,7 +189,7 @@ class CRFTagger(Stored, BaseEstimator):  # type: ignore[misc]
         weights = self._weights(sequences, labels, everyone, sample_weight)
         loss = ChainLoss(sequences, labels, online.layout, weights)
         solver.run_pass(loss, penalty_of(self.l1, self.l2), online.state, online.rng)  # type: ignore[arg-type]
-        self._finish(template, online.table, everyone, online.layout, online.state.w)
+        self._finish(template, online.table, everyone, online.layout, online.layout.spread(online.state.w))
         self._online = online
         return self
 

@@ -7,6 +7,7 @@ the others only the weights of the labels they were seen with. With ``pairs="all
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,11 @@ import numpy.typing as npt
 from laconic.protocols import Floats, Ints, Offsets
 from laconic.tagging.sequences import Sequences
 
+MOST_LABELS = 65_535  # the label of a weight has 16 bits in kernels
 DENSE_SHARE = 8  # a row is dense if at least one label in eight has a weight: measured on CoNLL-2000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WeightLayout:
     """The weights of a chain model over ``n_labels`` labels.
 
@@ -35,10 +37,25 @@ class WeightLayout:
         """1 where a weight is part of the model."""
         return self.arrays.free  # type: ignore[no-any-return]
 
+    @cached_property
+    def _places(self) -> Ints:
+        """Where the weights that are part of the model are among all."""
+        return np.flatnonzero(self.free).astype(np.int32)
+
     @property
     def n_features(self) -> int:
-        """Number of weights that are part of the model."""
-        return int(np.count_nonzero(self.free))
+        """Number of weights that are part of the model: what solvers see."""
+        return len(self._places)
+
+    def spread(self, features: Floats) -> Floats:
+        """The weights of the model at their places; zeros between."""
+        w = np.zeros(self.n_weights)
+        w[self._places] = features
+        return w
+
+    def gather(self, w: Floats) -> Floats:
+        """The weights of the model; the inverse of :meth:`spread`."""
+        return w[self._places]
 
     def states(self, w: Floats) -> tuple[Ints, Ints, Floats]:
         """Attribute, label and weight of every nonzero state weight."""
@@ -204,16 +221,18 @@ def lay_out(
     from laconic.tagging.layout_kernels import count_bits, fill_rows
 
     L, width = seen.n_labels, padded(seen.n_labels)
+    if L > MOST_LABELS:
+        raise ValueError(f"{L:,} labels; a chain model has at most {MOST_LABELS:,}.")
     n_seen = np.empty(len(seen.bits), dtype=np.int64)
     count_bits(seen.bits, n_seen)
     dense = n_seen * DENSE_SHARE >= L if pairs == "seen" else n_seen > 0
     dense &= n_seen > 0
     lengths = np.where(dense, width, n_seen)
     dense_end = int(width * dense.sum())
-    row_of = np.full(len(n_seen), -1, dtype=np.int64)
-    row_of[dense] = np.arange(dense.sum()) * width
+    starts = np.full(len(n_seen), -1, dtype=np.int64)
+    starts[dense] = np.arange(dense.sum()) * width
     sparse = ~dense & (n_seen > 0)
-    row_of[sparse] = dense_end + np.cumsum(lengths[sparse]) - lengths[sparse]
+    starts[sparse] = dense_end + np.cumsum(lengths[sparse]) - lengths[sparse]
     state_end = dense_end + int(lengths[sparse].sum())
     n_transitions = L * width if has_transitions else 0
     edges = _edges(seen, pairs) if has_transitions else np.empty(0, dtype=np.int64)
@@ -222,7 +241,7 @@ def lay_out(
         raise MemoryError(f"{n_weights:,} weights; raise min_count or use pairs='seen' to have fewer")
     codes = np.zeros(state_end, dtype=np.int32)
     free = np.zeros(n_weights, dtype=np.uint8)
-    row_of = row_of.astype(np.int32)
+    row_of = starts.astype(np.int32)
     if pairs == "seen":
         fill_rows(seen.bits, row_of, width, dense_end, codes, free)
     else:

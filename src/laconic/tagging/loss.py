@@ -18,7 +18,7 @@ from laconic.tagging.sequences import Sequences
 
 
 class ChainLoss:
-    """Sum over sentences of weight * -log p(labels | sentence).
+    """Sum over sentences of weight * -log p(labels | sentence), as a function of the model's features.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class ChainLoss:
         weights: Floats | None = None,
         threads: int = 1,
     ) -> None:
-        self.n_weights = layout.n_weights
+        self.n_weights = layout.n_features
         self.n_samples = sequences.n_sentences
         self.layout = layout
         self.sequences = sequences
@@ -51,7 +51,8 @@ class ChainLoss:
         """Sum of sample losses at ``w``; gradient to ``out``."""
         from laconic.tagging.kernels import batch_gradient
 
-        parts = [out, *(np.empty_like(out) for _ in self._shards[1:])]
+        w = self.layout.spread(w)
+        parts = [np.empty_like(w) for _ in self._shards]
 
         def run(k: int) -> float:
             parts[k][:] = 0.0
@@ -68,12 +69,11 @@ class ChainLoss:
                 )
             )
 
-        if len(self._shards) == 1:
-            return run(0)
         with ThreadPoolExecutor(len(self._shards)) as pool:
             losses = list(pool.map(run, range(len(self._shards))))
+        out[:] = self.layout.gather(parts[0])
         for part in parts[1:]:
-            out += part
+            out += self.layout.gather(part)
         return sum(losses)
 
     def sgd_pass(
@@ -88,8 +88,9 @@ class ChainLoss:
     ) -> float:
         """One pass of SGD over the sentences in ``order``; see :class:`laconic.protocols.StochasticLoss`."""
         chains, step, g = self._sgd_memory(batch_size)
-        taken = np.full(self.n_weights if batch_size > 1 else 0, -1, dtype=np.int64)
-        return float(
+        taken = np.full(self.layout.n_weights if batch_size > 1 else 0, -1, dtype=np.int64)
+        all_w, all_q = self.layout.spread(w), self.layout.spread(q)
+        loss = float(
             _passes()[method](
                 chains,
                 self.layout.arrays,
@@ -99,14 +100,16 @@ class ChainLoss:
                 rates,
                 penalties,
                 batch_size,
-                w,
-                q,
+                all_w,
+                all_q,
                 self._scratches[0],
                 step,
                 taken,
                 g,
             )
         )
+        w[:], q[:] = self.layout.gather(all_w), self.layout.gather(all_q)
+        return loss
 
     def _sgd_memory(self, batch_size: int) -> tuple[Any, Any, Floats]:
         """Sentences with their distinct rows, and room for the gradient of the largest step."""
@@ -114,15 +117,16 @@ class ChainLoss:
 
         chains = self._sgd[0] if self._sgd else distinct_chains(self.sequences, self.layout)
         a = self.layout.arrays
+        n_edges = self.layout.n_weights - a.state_end
         lengths = np.where(chains.rows < a.dense_end, a.width, 0)
         sparse = chains.rows >= a.dense_end
         lengths[sparse] = a.codes[chains.rows[sparse]] >> 16
         per_sentence = np.diff(np.concatenate([[0], np.cumsum(lengths)])[chains.rows_ptr])
         largest = int(np.sort(per_sentence)[-batch_size:].sum()) if self.n_samples else 0
         n_rows = int(np.sort(np.diff(chains.rows_ptr))[-batch_size:].sum()) if self.n_samples else 0
-        if self._sgd is None or len(self._sgd[2]) < largest + self.n_weights - a.state_end:
+        if self._sgd is None or len(self._sgd[2]) < largest + n_edges:
             step = Step(*(np.empty(n_rows, dtype=np.int64) for _ in range(3)))
-            self._sgd = (chains, step, np.empty(largest + self.n_weights - a.state_end))
+            self._sgd = (chains, step, np.empty(largest + n_edges))
         return self._sgd
 
 

@@ -140,7 +140,7 @@ class MaxentClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         loss = ChainLoss(sequences, labels, online.layout, weights)
         solver.run_pass(loss, penalty_of(self.l1, self.l2), online.state, online.rng)  # type: ignore[arg-type]
         order = np.argsort(everyone, kind="stable")
-        self._finish(online.table, everyone, online.layout, online.state.w, order)
+        self._finish(online.table, everyone, online.layout, online.layout.spread(online.state.w), order)
         self._online = online
         return self
 

@@ -40,12 +40,13 @@ class Online:
         seen = SeenPairs.of(sequences, labels, len(self.index), len(self.table))
         self.seen = seen if self.seen is None else self.seen.union(seen)
         layout = lay_out(self.seen, pairs, chained, allowed)
-        state = SGDState.fresh(layout.n_weights)
+        state = SGDState.fresh(layout.n_features)
         if self.state is not None and self.layout is not None:
             state.u, state.k, state.eta0 = self.state.u, self.state.k, self.state.eta0
-            for old, new in ((self.state.w, state.w), (self.state.q, state.q)):
+            for before, new in ((self.state.w, state.w), (self.state.q, state.q)):
+                old = self.layout.spread(before)
                 square = np.zeros((len(self.index), len(self.index)))
                 known = self.layout.transitions(old)
                 square[: len(known), : len(known)] = known
-                new[:] = layout.pack(self.layout.states(old), square, self.layout.edges(old))
+                new[:] = layout.gather(layout.pack(self.layout.states(old), square, self.layout.edges(old)))
         self.layout, self.state = layout, state

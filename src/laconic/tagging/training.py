@@ -88,8 +88,8 @@ def train(
     watch = _Watch(layout, scorer, patience, listener)
     solver = solver or solver_for(l1, l2, random_state)
     result = solver.solve(loss, penalty_of(l1, l2), callback=watch)
-    w = result.w if watch.best_w is None else watch.best_w
-    return Trained(layout, w, result, watch.history)
+    best = result.w if watch.best_w is None else watch.best_w
+    return Trained(layout, layout.spread(best), result, watch.history)
 
 
 class _Watch:
@@ -115,7 +115,7 @@ class _Watch:
             "seconds": iteration.seconds,
         }
         if self.scorer is not None:
-            score = entry["dev_score"] = self.scorer(self.layout, iteration.w)
+            score = entry["dev_score"] = self.scorer(self.layout, self.layout.spread(iteration.w))
             if score > self._best[0]:
                 self._best = (score, iteration.number)
                 self.best_w = iteration.w.copy()

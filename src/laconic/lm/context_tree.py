@@ -79,7 +79,8 @@ class ContextTree:
     level_ptr : contexts of level k are ``level_ptr[k] .. level_ptr[k + 1]``; level 0 holds the roots
     parent, symbol : of each context; the parent of a root is -1. ``symbol`` is the first (newest) one it adds
     depth : context symbols at the deepest of the contexts a node stands for
-    example : index into ``history`` just after one occurrence, to read the symbols back
+    example : the symbols a node adds are ``history[example - depth] .. history[example - depth of parent -
+    1]``
     terminal : positions whose longest context this is
     pair_ptr, word, count, pair_parent : the pairs of each context, sorted by predicted symbol
     n_unseen : predicted symbols without a pair at each root; they keep the weight 0
@@ -191,8 +192,15 @@ class ContextTree:
 
     def context(self, node: int) -> Ints:
         """The symbols of a node, oldest first (its deepest context, where it stands for several)."""
-        end = int(self.example[node])
-        return self.history[end - int(self.depth[node]) : end]
+        out = np.empty(int(self.depth[node]), np.int32)
+        while node >= 0 and self.depth[node] > 0:
+            above = int(self.parent[node])
+            start, stop = int(self.depth[above]), int(self.depth[node])
+            end = int(self.example[node])
+            # An example spells the symbols that its own node adds, wherever they stand in the history.
+            out[out.size - stop : out.size - start] = self.history[end - stop : end - start]
+            node = above
+        return out
 
 
 class _Growth:

@@ -31,7 +31,7 @@ def to_backoff(vocabulary: Vocabulary, loss: SuffixLoss, w: Floats) -> BackoffMo
     """
     loss.value(w)
     tree, n_words = loss.tree, len(vocabulary)
-    nodes = _needed(tree, w)
+    nodes = needed_contexts(tree, w)
     number = np.full(tree.n_contexts, -1, np.int32)
     number[nodes] = np.arange(nodes.size, dtype=np.int32)
     kept = np.flatnonzero((w != 0) & (tree.per_pair(number) > 0))
@@ -53,7 +53,7 @@ def to_backoff(vocabulary: Vocabulary, loss: SuffixLoss, w: Floats) -> BackoffMo
     return from_context_tree(vocabulary, *_spread(loss, w, nodes, number, root_logp))
 
 
-def _needed(tree: ContextTree, w: Floats) -> Ints:
+def needed_contexts(tree: ContextTree, w: Floats) -> Ints:
     """The root, contexts with a weight that is not 0, and what leads to them; in the order of the tree."""
     needed = np.zeros(tree.n_contexts, bool)
     needed[tree.per_pair(np.arange(tree.n_contexts, dtype=np.int32))[w != 0]] = True

@@ -22,7 +22,7 @@ class Term:
 
     context: tuple[str, ...]
     weight: float
-    count: int
+    count: int | None
     probability: float
 
 
@@ -80,7 +80,7 @@ def explain(
             else:
                 score = float(w[found]) if seen else 0.0
             words = tuple(_name(vocabulary, k) for k in ids[len(ids) - d :])
-            count = int(tree.count[found]) if seen else 0
+            count = (int(tree.count[found]) if seen else 0) if tree.n_positions else None
             terms.append(Term(words, float(w[found]) if seen else 0.0, count, float(np.exp(score) / z)))
         depth = int(tree.depth[node])
         if depth >= len(ids) or ids[-depth - 1] == UNSEEN:

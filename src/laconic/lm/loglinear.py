@@ -78,6 +78,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
     """
 
     _backoff: BackoffModel | None = None
+    _vocabulary: Vocabulary | None = None
 
     def __init__(
         self,
@@ -151,7 +152,9 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         The first call fixes the vocabulary; the price must be given or found by an earlier ``fit``.
         """
         if not hasattr(self, "weights_"):
-            return LogLinearLM.fit(self, sentences)
+            return self.fit(sentences)
+        if not hasattr(self, "corpus_"):
+            raise InputError("a model from a file has no text to go on from; fit it again.")
         old, old_tree = self.weights_, self.tree_
         new = sentences if isinstance(sentences, Corpus) else Corpus.of(sentences, self.corpus_.vocabulary)
         new = new.with_vocabulary(self.corpus_.vocabulary)
@@ -176,13 +179,13 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "weights_"):
             raise InputError("this LogLinearLM is not fitted; call fit first.")
         if self._backoff is None:
-            self._backoff = to_backoff(self.corpus_.vocabulary, self.loss_, self.weights_)
+            self._backoff = to_backoff(self.vocabulary_, self.loss_, self.weights_)
         return self._backoff
 
     @property
     def vocabulary_(self) -> Vocabulary:  # type: ignore[override]
         """The words it can predict."""
-        return self.corpus_.vocabulary if hasattr(self, "corpus_") else self._fitted().vocabulary_
+        return self._fitted().vocabulary_ if self._vocabulary is None else self._vocabulary
 
     @property
     def n_parameters_(self) -> int:
@@ -201,9 +204,29 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: str | PathLike[str], bits: int = 0) -> None:
         """Write a model file; ``bits`` (1 to 16) stores the weights in that many bits each, 0 in full."""
-        from laconic.lm.stored import save_loglinear
+        from laconic.lm.stored import save
 
-        save_loglinear(self, path, bits)
+        save(self, path, bits)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> LogLinearLM:
+        """Read a model file; it scores and explains as before, without the counts."""
+        from laconic.storage import load
+
+        model = load(path)
+        if not isinstance(model, cls):
+            raise InputError(f"holds a {type(model).__name__}, not a log-linear language model", path=path)
+        return model
+
+    def restore(
+        self, vocabulary: Vocabulary, loss: SuffixLoss, w: Floats, price: Price, fit: dict[str, Any]
+    ) -> None:
+        """Take over the parts of a stored model."""
+        self._vocabulary, self.loss_, self.tree_, self.weights_ = vocabulary, loss, loss.tree, w
+        self.price_, self.path_, self._backoff = price, [], None
+        for name in ("objective", "n_iter", "reason", "valid_perplexity"):
+            if name in fit:
+                setattr(self, f"{name}_", fit[name])
 
     def _fitted(self) -> BackoffModel:
         return self.backoff_
@@ -284,7 +307,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         self.corpus_, self.loss_, self.tree_, self.weights_ = corpus, loss, loss.tree, result.w
         self.price_, self.objective_, self.n_iter_ = price, result.objective, result.iterations
         self.reason_, self.optimality_ = result.reason, result.optimality
-        self._backoff = None
+        self._backoff, self._vocabulary = None, corpus.vocabulary
 
     def _as_corpus(self, text: Text, vocabulary: Vocabulary) -> Corpus:
         corpus = text if isinstance(text, Corpus) else Corpus.of(text, vocabulary)

@@ -1,14 +1,14 @@
-"""Choosing the price of a penalty on held-out text: a warm-started pattern search (``--strength auto``).
+"""Choosing the price of a penalty on held-out text: warm-started Nelder-Mead (``--strength auto``).
 
-From a first price, each free number (strength, depth weight, ridge) is tried larger and smaller by a
-factor; a better one is kept and tried further; when none is better the factor shrinks. Every fit starts
-from the weights of the best so far, so most cost a few iterations. Only held-out text decides; test text
-never enters.
+The free numbers (strength, depth weight, ridge) are searched on a log scale, because the best strength and
+ridge move against each other. Every fit starts from the best weights so far, so most cost a few iterations.
+Only held-out text decides; test text never enters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,8 +33,8 @@ class Trial:
 TrialCallback = Callable[[Trial], bool | None]
 """Called after each fit of the path; returning True ends the search."""
 
-FACTORS = (1.5, 1.2)
-DEPTH_FACTORS = (1.2, 1.08)
+FIRST_STEPS = {"strength": -0.4, "ridge": -0.4, "depth_weight": 0.15}
+"""Sides of the first simplex, natural log."""
 
 
 def search(
@@ -47,19 +47,19 @@ def search(
     nonnegative: bool = True,
     callback: Callback | None = None,
     on_trial: TrialCallback | None = None,
-    max_trials: int = 40,
+    max_trials: int = 30,
 ) -> tuple[list[Trial], Floats]:
     """All trials in the order they were made, and the weights of the best (least held-out perplexity)."""
+    from scipy.optimize import minimize
+
     trials: list[Trial] = []
     w = first_weights(loss.tree, first, nonnegative)
 
-    def attempt(price: Price) -> bool:
-        """Fit from the best weights so far; True if it beats them."""
+    def log_perplexity(point: Floats) -> float:
+        """Fit from the best weights so far."""
         nonlocal w
-        if len(trials) >= max_trials:
-            raise StopIteration
-        built = build_penalty(penalty, loss.tree, price, nonnegative)
-        result = solver.solve(loss, built, w, callback)
+        price = replace(first, **dict(zip(free, np.exp(point).tolist(), strict=True)))
+        result = solver.solve(loss, build_penalty(penalty, loss.tree, price, nonnegative), w, callback)
         perplexity = held_out.perplexity(loss, result.w)
         better = not trials or perplexity < best_of(trials).perplexity
         nonzero = int(np.count_nonzero(result.w))
@@ -68,43 +68,17 @@ def search(
             w = result.w
         if result.reason == "callback" or (on_trial is not None and on_trial(trials[-1])):
             raise StopIteration
-        return better
+        return float(np.log(perplexity))
 
-    try:
-        attempt(first)
-        for factor, depth_factor in zip(FACTORS, DEPTH_FACTORS, strict=True):
-            improved = True
-            while improved:
-                improved = False
-                for name in free:
-                    by = depth_factor if name == "depth_weight" else factor
-                    improved |= _climb(name, by, attempt, trials)
-    except StopIteration:
-        pass
+    centre = np.log([getattr(first, name) for name in free])
+    simplex = np.vstack([centre, centre + np.diag([FIRST_STEPS[name] for name in free])])
+    options = {"initial_simplex": simplex, "maxfev": max_trials, "xatol": 0.05, "fatol": 2e-4}
+    # An on_trial or callback that returns True ends the search with what it has.
+    with suppress(StopIteration):
+        minimize(log_perplexity, centre, method="Nelder-Mead", options=options)
     return trials, w
 
 
 def best_of(trials: list[Trial]) -> Trial:
     """The trial of least held-out perplexity."""
     return min(trials, key=lambda trial: trial.perplexity)
-
-
-def _climb(name: str, factor: float, attempt: Callable[[Price], bool], trials: list[Trial]) -> bool:
-    """Move one number up while that helps, else down while that helps; True if anything did."""
-    for by in (factor, 1.0 / factor):
-        moved = False
-        while True:
-            best = best_of(trials).price
-            price = replace(best, **{name: getattr(best, name) * by})
-            if any(_same(price, trial.price) for trial in trials) or not attempt(price):
-                break
-            moved = True
-        if moved:
-            return True
-    return False
-
-
-def _same(a: Price, b: Price) -> bool:
-    return np.allclose(
-        (a.strength, a.depth_weight, a.ridge), (b.strength, b.depth_weight, b.ridge), rtol=1e-6
-    )

@@ -77,11 +77,11 @@ PENALTIES: dict[str, Builder] = {
 }
 
 FIRST_PRICES: dict[str, Price] = {
-    "elastic": Price(0.3, 1.6, 0.06),
+    "elastic": Price(0.4, 1.7, 0.06),
     "l1": Price(0.5, 1.1),
     "l2": Price(0.1, 1.5),
-    "tree-l2": Price(0.3, 1.1),
-    "tree-linf": Price(0.3, 1.1),
+    "tree-l2": Price(0.7, 0.9),
+    "tree-linf": Price(0.6, 1.15),
 }
 """Where the search for a price starts: near the best on held-out newswire."""
 

@@ -463,7 +463,7 @@ def batch_sweep(
     r,
     g,
 ):
-    """``scale`` times the loss of some positions; its gradient goes to the ``active`` contexts' part of ``g``.
+    """``scale`` times the loss of some positions; gradient to the ``active`` contexts' part of ``g``.
 
     ``active`` rises, so ancestors come first. Other entries of ``g`` are not touched; ``seen`` is zeroed
     again.
@@ -517,3 +517,16 @@ def clear_pairs(contexts, pair_ptr, out):
     for c in contexts:
         for p in range(pair_ptr[c], pair_ptr[c + 1]):
             out[p] = 0.0
+
+
+@kernel
+def link_pairs(parent, pair_ptr, word, pair_parent):
+    """The nearest ancestor pair of the same word, for trees from which pairs of weight 0 were dropped."""
+    for c in range(1, parent.size):
+        for p in range(pair_ptr[c], pair_ptr[c + 1]):
+            above = parent[c]
+            q = _search(word, pair_ptr[above], pair_ptr[above + 1], word[p])
+            while q < 0:
+                above = parent[above]
+                q = _search(word, pair_ptr[above], pair_ptr[above + 1], word[p])
+            pair_parent[p] = q

@@ -18,6 +18,7 @@ from laconic.storage.modelfile import ModelFile, Section
 FAMILIES = {
     "tagger": "laconic.tagging.stored",
     "reranker": "laconic.rerank.stored",
+    "lm": "laconic.lm.stored",
 }
 
 

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from laconic.cli import console
 from laconic.errors import InputError
 
 ACTS = {
@@ -22,6 +21,5 @@ def command(
     """A short tour on built-in sample data, offline: train, score, look inside, use."""
     if act is not None and act not in ACTS:
         raise InputError(f"no act {act!r}; there are {', '.join(ACTS)}")
-    console.note_compiling("tagging")
     for name in [act] if act else ACTS:
         import_module(ACTS[name]).play(seed)

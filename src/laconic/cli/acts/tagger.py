@@ -34,6 +34,7 @@ def play(seed: int) -> None:
     train, dev, test = (_split(part, seed) for part in ("train", "dev", "test"))
     screen.rule("[bold]a tagger learns to find phrases", style="dim")
     screen.print(_introduction(train, test), soft_wrap=False)
+    console.note_compiling("tagging")
     tagger, seconds = _train(train, dev, seed)
     from laconic.tagging.metrics import evaluate
 

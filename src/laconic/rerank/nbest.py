@@ -156,6 +156,21 @@ class NBest:
         )
 
 
+class Numbering(dict[str, int]):
+    """Words numbered as they come.
+
+    Examples
+    --------
+    >>> numbers = Numbering()
+    >>> [numbers[word] for word in ("a", "b", "a")]
+    [0, 1, 0]
+    """
+
+    def __missing__(self, word: str) -> int:
+        self[word] = number = len(self)
+        return number
+
+
 class Builder:
     """Collects lists one by one and checks them; all readers end here."""
 
@@ -164,7 +179,7 @@ class Builder:
         self.ids: list[str] = []
         self.references: list[tuple[str, list[str]] | None] = []
         self.sizes: list[int] = []
-        self.vocabulary: dict[str, int] = {}
+        self.vocabulary = Numbering()
         self.tokens: list[int] = []
         self.token_counts: list[int] = []
         self.scores: list[float] = []
@@ -200,8 +215,7 @@ class Builder:
         """Add a candidate to the list begun last."""
         if not math.isfinite(score):
             raise self.fail(f"candidate {self.sizes[-1] + 1}: score is {score}, not a finite number", line)
-        vocabulary = self.vocabulary
-        self.tokens.extend([vocabulary.setdefault(word, len(vocabulary)) for word in words])
+        self.tokens.extend(map(self.vocabulary.__getitem__, words))
         self.token_counts.append(len(words))
         self.scores.append(score)
         self.texts.append(text)

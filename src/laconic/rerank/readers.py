@@ -125,8 +125,16 @@ def _read_json(lines: list[str], builder: Builder) -> None:
         builder.add_record(record, number)
 
 
+class _Surfaces(dict[str, str]):
+    """``surface/reading`` -> ``surface``, remembered."""
+
+    def __missing__(self, word: str) -> str:
+        self[word] = surface = word.rpartition("/")[0] or word
+        return surface
+
+
 def _read_blocks(lines: list[str], builder: Builder) -> None:
-    surfaces: dict[str, str] = {}
+    surfaces = _Surfaces()
     inside = False
     for number, line in enumerate(lines, 1):
         if not line:
@@ -134,10 +142,7 @@ def _read_blocks(lines: list[str], builder: Builder) -> None:
             continue
         head, tab, rest = line.partition("\t")
         words = rest.split()
-        for word in words:
-            if word not in surfaces:
-                surfaces[word] = word.rpartition("/")[0] or word
-        text = "".join([surfaces[word] for word in words])
+        text = "".join(map(surfaces.__getitem__, words))
         if head == "#":
             _check_filled(builder, number)
             builder.begin(str(len(builder.ids) + 1), text, words)

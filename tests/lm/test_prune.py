@@ -13,7 +13,7 @@ from laconic.errors import InputError
 from laconic.lm.arpa import read_arpa, write_arpa
 from laconic.lm.corpus import Corpus
 from laconic.lm.kneser_ney import KneserNeyLM
-from laconic.lm.prune import entropy_scores, prune
+from laconic.lm.prune import entropy_scores, prune, stationary
 
 SENTENCES = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=6), min_size=2, max_size=8)
 
@@ -28,8 +28,9 @@ def brute_force_score(model, pair):
     q = lower * (1 - p[left].sum()) / (1 - lower[left].sum())
     q[left] = p[left]
     context = model.spell(np.array([x], dtype=np.int32))[0]
-    log_h, state = 0.0, 0
-    for word in context:
+    state, _ = model.step(0, int(context[0]))
+    log_h = math.log(stationary(model)[context[0]])
+    for word in context[1:]:
         state, logp = model.step(state, int(word))
         log_h += logp
     return math.exp(log_h) * float((p * np.log(p / q)).sum())
@@ -51,6 +52,16 @@ def test_scores_are_relative_entropies(sentences, order):
         holds[pair] = max(brute_force_score(model, pair), held)
         assert scores[pair] == pytest.approx(holds[pair], rel=1e-6, abs=1e-12)
     assert np.isinf(scores[: len(model.vocabulary_)]).all()
+
+
+def test_stationary_distribution_is_kept_by_the_2_grams():
+    model = KneserNeyLM(2).fit(["a b c a b", "b c a", "c c b a"]).backoff_
+    pi = stationary(model)
+    assert pi.sum() == pytest.approx(1)
+    rows = np.array([model.distribution(model.step(0, v)[0]) for v in range(pi.size)])
+    np.testing.assert_allclose(pi @ rows, pi, atol=1e-8)
+    alone = KneserNeyLM(1).fit(["a b"]).backoff_
+    np.testing.assert_allclose(stationary(alone), alone.distribution())
 
 
 @settings(max_examples=40, deadline=None)

@@ -175,7 +175,8 @@ class BackoffModel(LanguageModel):
         from laconic.lm.ngram_kernels import step_many
 
         nodes, logps = np.empty(states.size, dtype=np.int32), np.empty(states.size)
-        step_many(np.int32(states), np.int32(words), *self.tables, logps, nodes)
+        states, words = (np.ascontiguousarray(ids, dtype=np.int32) for ids in (states, words))
+        step_many(states, words, *self.tables, logps, nodes)
         return nodes, logps
 
     def score_stream(self, stream: Ints) -> Floats:

@@ -551,16 +551,38 @@ def renormalise(pair_ptr, pair_word, pair_logp, pair_next, node_parent, node_bow
 
 
 @kernel
+def stationary_step(pair_ptr, pair_word, pair_logp, pair_node_of, node_bow, pi, out):
+    """One step of the Markov chain of the 2-grams: out[w] = sum_v pi[v] p(w | v); id 0 is the boundary."""
+    out[:] = 0.0
+    base = 0.0
+    for v in range(pi.size):
+        x = pair_node_of[v]
+        if x < 0:
+            base += pi[v]
+            continue
+        bow = np.exp(node_bow[x])
+        base += pi[v] * bow
+        for pair in range(pair_ptr[x], pair_ptr[x + 1]):
+            u = pair_word[pair]
+            out[u] += pi[v] * (np.exp(pair_logp[pair]) - bow * np.exp(pair_logp[u]))
+    moved = 0.0
+    for u in range(pi.size):
+        out[u] = max(out[u] + base * np.exp(pair_logp[u]), 0.0)
+        moved += abs(out[u] - pi[u])
+    return moved
+
+
+@kernel
 def relative_entropy_scores(
-    node_pair, pair_ptr, pair_word, pair_logp, pair_next, pair_node_of, node_parent, node_bow, log_h, out
+    pi, node_pair, pair_ptr, pair_word, pair_logp, pair_next, pair_node_of, node_parent, node_bow, log_h, out
 ):
-    """Stolcke 1998: the relative entropy each pair costs if it goes, or what it holds up costs, if that is more."""
+    """Stolcke 1998: the relative entropy each pair costs if it goes, or a pair that it holds up, if more."""
     log_h[0] = 0.0
     for x in range(node_parent.size):
         for pair in range(pair_ptr[x], pair_ptr[x + 1]):
             own = pair_node_of[pair]
             if own >= 0:
-                log_h[own] = log_h[x] + pair_logp[pair]
+                log_h[own] = log_h[x] + pair_logp[pair] if x > 0 else np.log(pi[pair])
     out[: pair_ptr[1]] = np.inf
     lower = np.empty(pair_word.size, np.float64)
     for x in range(1, node_parent.size):

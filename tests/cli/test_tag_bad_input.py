@@ -1,0 +1,155 @@
+"""Bad input to ``laconic tag``: exit code 2, one line on standard error with file and line, no file left behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tag_runner import Done, laconic
+
+TRAIN = "The DT B-NP\ncat NN I-NP\nsat VBD B-VP\n. . O\n\nA DT B-NP\ndog NN I-NP\nran VBD B-VP\n\n"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "train.txt").write_text(TRAIN * 5)
+    target = folder / "tiny.laconic"
+    done = laconic("tag", "train", folder / "train.txt", "-o", target, "--l1", "0.1", "--passes", "5")
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+def refused(done: Done, *parts: str) -> None:
+    """Exit code 2, and the parts in the one line that says why; notes in grey may stand before it."""
+    assert done.returncode == 2, done
+    lines = [line for line in done.stderr.decode().splitlines() if line.startswith("laconic: ")]
+    assert len(lines) == 1, done.stderr
+    assert done.stderr.decode().splitlines()[-1] == lines[0]
+    for part in parts:
+        assert part in lines[0]
+    assert done.stdout == b""
+
+
+BROKEN = {
+    "empty": (b"", "no tokens"),
+    "blank": (b"\n\n \n", "no tokens"),
+    "ragged": (b"The DT B-NP\ncat NN\n", ":2: expected 3 columns, found 2"),
+    "not UTF-8": (b"The DT B-NP\n\ncaf\xe9 NN I-NP\n", ":3: invalid UTF-8"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+@pytest.mark.parametrize("command", ["train", "dev", "eval", "run"])
+def test_broken_files_are_named_with_their_line(model: Path, tmp_path: Path, what: str, command: str) -> None:
+    content, message = BROKEN[what]
+    broken, good, target = tmp_path / "broken.txt", tmp_path / "good.txt", tmp_path / "new.laconic"
+    broken.write_bytes(content)
+    good.write_text(TRAIN)
+    words = {
+        "train": ("train", broken, "-o", target),
+        "dev": ("train", good, "--dev", broken, "-o", target),
+        "eval": ("eval", model, broken),
+        "run": ("run", model, broken),
+    }[command]
+    refused(laconic("tag", *words), f"{broken}:", message)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.txt", "good.txt"]
+
+
+def test_a_missing_file_is_named(model: Path, tmp_path: Path) -> None:
+    for words in (("train", tmp_path / "no.txt", "-o", tmp_path / "m"), ("eval", model, tmp_path / "no.txt")):
+        refused(laconic("tag", *words), "no.txt: cannot read: No such file")
+
+
+def test_a_label_only_in_the_test_set_counts_as_a_mistake(model: Path, tmp_path: Path) -> None:
+    test = tmp_path / "test.txt"
+    test.write_text("The DT B-NP\ncat NN I-NP\nsat VBD B-NEW\n. . O\n")
+    done = laconic("tag", "eval", model, test, "--json")
+    assert done.returncode == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert record["accuracy"] == 0.75
+    assert record["unknown_labels"] == ["B-NEW"]
+    assert record["per_type"]["NEW"]["recall"] == 0.0
+    assert record["per_type"]["NP"]["f1"] == 1.0
+    assert (record["correct"], record["gold"]) == (1, 2)
+
+
+def test_a_sentence_of_ten_thousand_tokens(model: Path, tmp_path: Path) -> None:
+    rows = [("The DT", "B-NP"), ("cat NN", "I-NP"), ("sat VBD", "B-VP"), (". .", "O")] * 2500
+    long = tmp_path / "long.txt"
+    long.write_text("".join(f"{cells} {label}\n" for cells, label in rows))
+    target = tmp_path / "long.laconic"
+    assert laconic("tag", "train", long, "-o", target, "--passes", "2", "--eta0", "0.1").returncode == 0
+    done = laconic("tag", "run", model, long, "--marginals")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.decode().splitlines()
+    assert len(lines) == 10_000
+    assert lines[5000].startswith("The DT B-NP B-NP ")
+    assert 0.0 <= float(lines[5000].split()[-1]) <= 1.0
+
+
+def test_a_template_that_names_a_missing_column(tmp_path: Path) -> None:
+    train, template = tmp_path / "train.txt", tmp_path / "mine.template"
+    train.write_text(TRAIN)
+    template.write_text("# mine\nU00:%x[0,0]\nU01:%x[0,2]\nB\n")
+    done = laconic("tag", "train", train, "-o", tmp_path / "m.laconic", "--template", template)
+    refused(done, f"{template}:3: column 2 is asked for", f"{train} has 2 columns")
+    assert not (tmp_path / "m.laconic").exists()
+
+
+def test_input_with_too_few_columns_for_the_model(model: Path, tmp_path: Path) -> None:
+    words = tmp_path / "words.txt"
+    words.write_text("The\ncat\n")
+    refused(laconic("tag", "run", model, words), str(words), "found 1")
+
+
+@pytest.mark.parametrize("command", ["eval", "run"])
+@pytest.mark.parametrize("what", ["empty", "foreign", "truncated", "cut short", "missing"])
+def test_a_model_file_that_is_none(model: Path, tmp_path: Path, what: str, command: str) -> None:
+    whole = model.read_bytes()
+    content = {
+        "empty": b"",
+        "foreign": b"lCRF\x00\x00 not ours at all" * 20,
+        "truncated": whole[: len(whole) - 50],
+        "cut short": whole[:100],
+    }
+    broken, good = tmp_path / "broken.laconic", tmp_path / "good.txt"
+    good.write_text(TRAIN)
+    if what != "missing":
+        broken.write_bytes(content[what])
+    refused(laconic("tag", command, broken, good), f"{broken}: ")
+
+
+@pytest.mark.parametrize("target", ["no/such/folder/m.laconic", "."])
+def test_an_output_that_cannot_be_written_is_said_before_training(tmp_path: Path, target: str) -> None:
+    train = tmp_path / "train.txt"
+    train.write_bytes(b"")  # so that reading it would be another error
+    refused(laconic("tag", "train", train, "-o", tmp_path / target), "cannot write")
+    assert [path.name for path in tmp_path.iterdir()] == ["train.txt"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--solver", "sgd", "--l2", "1"), "--solver sgd takes --l1 only"),
+        (("--solver", "lbfgs", "--l1", "1"), "--solver lbfgs takes --l2 only"),
+        (("--solver", "owlqn", "--l1", "0"), "--solver owlqn needs --l1"),
+        (("--eta0", "fast"), "--eta0 is auto or a number above 0, not 'fast'"),
+        (("--decay", "2"), "--decay"),
+        (("--class-weight", "O=x"), "--class-weight"),
+        (("--label-column", "7"), "there is no column 7"),
+        (("--columns", "0,2"), "column 2 holds the labels"),
+        (("--columns", "0,9"), "there is no column 9"),
+        (("--template", "nothing"), "no such template"),
+        (("--patience", "3"), "--patience needs --dev"),
+        (("--model", "history", "--constrain", "iob2"), "--constrain needs --model crf"),
+        (("--plot", "x.txt"), "a plot is a .png"),
+        (("--separator", "::"), "--separator is one"),
+    ],
+)
+def test_options_that_do_not_fit(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    train = tmp_path / "train.txt"
+    train.write_text(TRAIN)
+    refused(laconic("tag", "train", train, "-o", tmp_path / "m.laconic", *words), message)
+    assert [path.name for path in tmp_path.iterdir()] == ["train.txt"]

@@ -1,0 +1,132 @@
+"""Ctrl-C and SIGTERM in training: the model so far is saved and loads, exit code 130; a second one ends at once."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from tag_runner import laconic
+
+from laconic.datasets import sample
+from laconic.tagging.serving import FileTagger
+
+# A training run that reports each pass on stdout, so that the test knows when to send its signal.
+PROGRAM = """
+import sys
+from laconic.cli import tag_training, main
+fit = tag_training._estimator
+def watched(*arguments):
+    estimator = fit(*arguments)
+    learn = estimator.fit
+    def with_report(*data, callback, **rest):
+        def report(entry):
+            print("pass", entry["iteration"], flush=True)
+            return callback(entry)
+        return learn(*data, callback=report, **rest)
+    estimator.fit = with_report
+    return estimator
+tag_training._estimator = watched
+main()
+"""
+
+
+def begin(train: Path, target: Path, *words: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", PROGRAM, "tag", "train", str(train), "-o", str(target), *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def wait_for_passes(process: subprocess.Popen[bytes], n: int) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.split() == [b"pass", str(n).encode()]:
+            return
+    raise AssertionError(process.communicate())
+
+
+@pytest.fixture
+def train(tmp_path: Path) -> Path:
+    path = tmp_path / "train.txt"
+    path.write_text(sample.columns("train"))
+    return path
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("solver", ["sgd", "owlqn"])
+def test_a_signal_saves_the_model_so_far(
+    train: Path, tmp_path: Path, number: signal.Signals, solver: str
+) -> None:
+    target = tmp_path / "m.laconic"
+    endless = ("--passes", "1000000", "--tolerance", "0", "--json")
+    process = begin(train, target, "--solver", solver, *endless)
+    wait_for_passes(process, 2)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert b"stopping after this pass" in err
+    record = json.loads(out[out.index(b"{") :])
+    assert record["interrupted"] is True
+    assert record["stopped"] == "callback"
+    assert 2 <= record["passes"] < 1_000_000
+    assert FileTagger.load(target).model.labels
+    assert laconic("tag", "eval", target, train).returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.laconic", "train.txt"]
+
+
+def test_the_best_pass_on_held_out_sentences_is_what_is_saved(train: Path, tmp_path: Path) -> None:
+    target = tmp_path / "m.laconic"
+    process = begin(train, target, "--dev", str(train), "--passes", "1000000", "--json")
+    wait_for_passes(process, 3)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=120)
+    record = json.loads(out[out.index(b"{") :])
+    scored = json.loads(laconic("tag", "eval", target, train, "--json").stdout)
+    assert scored["f1"] == pytest.approx(record["dev_score"])
+
+
+def test_an_old_model_stays_whole_where_training_is_killed(train: Path, tmp_path: Path) -> None:
+    target = tmp_path / "m.laconic"
+    target.write_bytes(b"the old one")
+    process = begin(train, target, "--passes", "1000000")
+    wait_for_passes(process, 1)
+    process.kill()
+    process.communicate(timeout=60)
+    assert target.read_bytes() == b"the old one"
+
+
+def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
+    program = (
+        "import time, sys\nfrom laconic.cli.interrupt import PoliteStop\n"
+        "with PoliteStop(lambda: print('asked', flush=True)):\n"
+        "    print('ready', flush=True)\n    time.sleep(600)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    for said in (b"ready\n", b"asked\n"):
+        assert process.stdout.readline() == said
+        process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    process.stdout.close()
+
+
+def test_handlers_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    from laconic.cli.interrupt import PoliteStop
+
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    said = threading.Event()
+    with PoliteStop(said.set) as stop:
+        assert not stop.asked
+        signal.raise_signal(signal.SIGTERM)
+        assert said.wait(30)
+        deadline = time.monotonic() + 30
+        while not stop.asked and time.monotonic() < deadline:
+            time.sleep(0.001)
+    assert stop.asked
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)

@@ -107,19 +107,30 @@ def score_tokens(chains, layout, s, w, scores):
     """Unnormalised label scores of each token of sentence s, one row a token."""
     first, last = U(chains.sentence_ptr[s]), U(chains.sentence_ptr[s + 1])
     base, width, dense_end = U(chains.rows_ptr[s]), U(layout.width), U(layout.dense_end)
+    stride = U(chains.value_stride)
     for t in range(first, last):
         row = (t - first) * width
         for j in range(width):
             scores[row + j] = 0.0
-        for k in range(U(chains.attribute_ptr[t]), U(chains.attribute_ptr[t + U(1)])):
+        k, end = U(chains.attribute_ptr[t]), U(chains.attribute_ptr[t + U(1)])
+        while k < end:
             p = U(chains.rows[base + U(chains.local[k])])
-            v = chains.values[k * U(chains.value_stride)]
-            if p < dense_end:
-                for j in range(width):
-                    scores[row + j] += v * w[p + j]
-            else:
+            v = chains.values[k * stride]
+            if p >= dense_end:
                 for m in range(p, p + U(layout.codes[p] >> 16)):
                     scores[row + U(layout.codes[m] & 0xFFFF)] += v * w[m]
+                k += U(1)
+                continue
+            second = U(chains.rows[base + U(chains.local[k + U(1)])]) if k + U(1) < end else dense_end
+            if second < dense_end:  # two dense rows at a time halve the traffic on the scores
+                v2 = chains.values[(k + U(1)) * stride]
+                for j in range(width):
+                    scores[row + j] += v * w[p + j] + v2 * w[second + j]
+                k += U(2)
+            else:
+                for j in range(width):
+                    scores[row + j] += v * w[p + j]
+                k += U(1)
 
 
 @kernel

@@ -62,6 +62,20 @@ def mark_edges(sentence_ptr, edge_ptr, edge_attributes, labels, n_labels, width,
 
 
 @kernel
+def dense_first(attribute_ptr, attributes, values, row_of, dense_end, new_attributes, new_values):
+    """Reorder the occurrences of each token: those with dense rows first. Branches then come in runs."""
+    for t in range(attribute_ptr.size - 1):
+        at = attribute_ptr[t]
+        for dense in (True, False):
+            for k in range(attribute_ptr[t], attribute_ptr[t + 1]):
+                if (row_of[attributes[k]] < dense_end) == dense:
+                    new_attributes[at] = attributes[k]
+                    if values.size > 1:
+                        new_values[at] = values[k]
+                    at += 1
+
+
+@kernel
 def distinct_rows(
     sentence_ptr, attribute_ptr, attributes, row_of, count, number, rows_ptr, n_shared, rows, local
 ):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ class ChainLoss:
         self.n_weights = layout.n_features
         self.n_samples = sequences.n_sentences
         self.layout = layout
+        sequences = _dense_first(sequences, layout)
         self.sequences = sequences
         self.labels = np.ascontiguousarray(labels, dtype=np.int32)
         self.weights = np.ones(self.n_samples) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -166,6 +168,23 @@ def scratch(sequences: Sequences, layout: WeightLayout) -> Any:
         np.empty(k * L * width),
         np.zeros(n, dtype=np.int32),
     )
+
+
+def _dense_first(sequences: Sequences, layout: WeightLayout) -> Sequences:
+    """The same sentences, occurrences with dense rows before the others in each token."""
+    from laconic.tagging.layout_kernels import dense_first
+
+    attributes, values = np.empty_like(sequences.attributes), np.ones_like(sequences.values)
+    dense_first(
+        sequences.attribute_ptr,
+        sequences.attributes,
+        sequences.values,
+        layout.row_of,
+        layout.arrays.dense_end,
+        attributes,
+        values,
+    )
+    return replace(sequences, attributes=attributes, values=values)
 
 
 def direct_chains(sequences: Sequences, layout: WeightLayout) -> Any:

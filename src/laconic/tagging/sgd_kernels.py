@@ -52,8 +52,11 @@ def claim_rows(chains, layout, s, n_shared, taken, n_rows, n_used, step, g):
 
 @kernel
 def penalised(z, u, total):
-    """apply_penalty of Fig. 2: the weight z after what it still owes of u, having received ``total``."""
-    return max(0.0, z - (u + total)) if z > 0.0 else min(0.0, z + (u - total))
+    """apply_penalty of Fig. 2: the weight z after what it still owes of u, having received ``total``.
+
+    As -u <= total <= u, at most one of the two terms is not zero.
+    """
+    return max(0.0, z - (u + total)) + min(0.0, z + (u - total))
 
 
 @kernel

@@ -105,12 +105,9 @@ class Chain:
         return g
 
 
-def by_name(layout: WeightLayout, vector: np.ndarray) -> dict[Key, float]:
-    """The entries of a vector that are part of the model, by name; the others must be zero."""
-    free = layout.free.astype(bool)
-    assert not vector[~free].any()
-    numbers = np.cumsum(free) * free.astype(np.float64)  # 1, 2, 3, ... on free entries, 0 elsewhere
-    values = vector[free]
+def by_name(layout: WeightLayout, values: np.ndarray) -> dict[Key, float]:
+    """The features of a model by name."""
+    numbers = layout.spread(1.0 + np.arange(layout.n_features))
     names: dict[Key, float] = {}
     a, j, places = layout.states(numbers)
     for key, at in zip(zip(a.tolist(), j.tolist(), strict=True), places, strict=True):

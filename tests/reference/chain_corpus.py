@@ -67,7 +67,7 @@ class Corpus:
             yield tuple(self.labels[ptr[s] : ptr[s + 1]].tolist())
 
     def random_weights(self, seed: int) -> np.ndarray:
-        w: np.ndarray = np.random.default_rng(seed).normal(size=self.layout.n_weights) * self.layout.free
+        w: np.ndarray = np.random.default_rng(seed).normal(size=self.layout.n_features)
         return w
 
 

@@ -12,9 +12,8 @@ from sklearn.base import BaseEstimator
 
 from laconic.errors import InputError
 from laconic.protocols import Floats, Ints, Solver
-from laconic.solvers.sgd import SGD
 from laconic.tagging.attributes import AttributeTable
-from laconic.tagging.constraints import allowed_transitions, check_permitted
+from laconic.tagging.constraints import allowed_ends, allowed_transitions, check_permitted
 from laconic.tagging.estimator import (
     Labels,
     Stored,
@@ -25,13 +24,13 @@ from laconic.tagging.estimator import (
     split_labels,
 )
 from laconic.tagging.layout import WeightLayout
-from laconic.tagging.loss import ChainLoss
-from laconic.tagging.model import Allowed, ChainModel, encode_sentences
-from laconic.tagging.online import Online
+from laconic.tagging.model import Allowed, ChainModel, NoLabelling, encode_sentences
+from laconic.tagging.online import online_of, online_report
 from laconic.tagging.sequences import Sequences
 from laconic.tagging.template import Template
 from laconic.tagging.training import (
     Listener,
+    checked_weights,
     class_weights,
     penalty_of,
     renumber,
@@ -125,7 +124,8 @@ class CRFTagger(Stored, BaseEstimator):  # type: ignore[misc]
         sequences = encode_sentences(X, template, table, grow=True)
         classes, labels = encode_labels(y, sequences)
         allowed = allowed_transitions(self.constrain, classes.tolist())
-        check_permitted(sequences, labels, classes, allowed)
+        ends = allowed_ends(self.constrain, classes.tolist())
+        check_permitted(sequences, labels, classes, allowed, ends)
         sequences = renumber(sequences, table, self.min_count)
         trained = train(
             sequences,
@@ -142,11 +142,11 @@ class CRFTagger(Stored, BaseEstimator):  # type: ignore[misc]
             weights=self._weights(sequences, labels, classes, sample_weight),
             threads=self.threads,
             random_state=self.random_state,
-            scorer=None if dev is None else dev_scorer(dev, template, table, classes, self._decode),
+            scorer=None if dev is None else dev_scorer(dev, template, table, classes, self._decode, ends),
             patience=self.patience,
             listener=callback,
         )
-        self._finish(template, table, classes, trained.layout, trained.w)
+        self._finish(template, table, classes, trained.layout, trained.w, ends)
         self.history_ = trained.history
         self.fit_ = {
             "iterations": trained.result.iterations,
@@ -169,27 +169,32 @@ class CRFTagger(Stored, BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """One more SGD pass, over these sentences; new features and labels are welcome.
 
-        The rate goes on falling from call to call; ``l1`` is the strength for as many sentences as each call has.
+        The rate goes on falling from call to call, as over a training set of the size of the largest call so far,
+        at least 1,000 sentences; ``l1`` is the strength for that many. ``min_count`` and ``patience`` have no
+        meaning here. After ``fit`` or ``load`` it goes on from their weights, with the first rate.
         """
-        solver = self.solver or SGD(random_state=self.random_state)
-        if not isinstance(solver, SGD):
-            raise TypeError(f"partial_fit needs SGD; {type(solver).__name__} is not that. Use fit.")
         template = load_template(self.template)
-        online = getattr(self, "_online", None) or Online(np.random.default_rng(solver.random_state))
+        online = online_of(self)
         sequences = encode_sentences(X, template, online.table, grow=True)
         found, labels = encode_labels(y, sequences)
-        names = [*found.tolist(), *(classes or [])]
-        online.add_classes(names)
+        online.add_classes([*found.tolist(), *(() if classes is None else map(str, classes))])
         labels = np.array([online.index[name] for name in found.tolist()], dtype=np.int32)[labels]
         everyone = np.array(list(online.index), dtype=object)
         allowed = allowed_transitions(self.constrain, everyone.tolist())
-        check_permitted(sequences, labels, everyone, allowed)
-        online.grow(sequences, labels, self.pairs, has_transitions(template), allowed)
-        assert online.layout is not None and online.state is not None
-        weights = self._weights(sequences, labels, everyone, sample_weight)
-        loss = ChainLoss(sequences, labels, online.layout, weights)
-        solver.run_pass(loss, penalty_of(self.l1, self.l2), online.state, online.rng)  # type: ignore[arg-type]
-        self._finish(template, online.table, everyone, online.layout, online.layout.spread(online.state.w))
+        ends = allowed_ends(self.constrain, everyone.tolist())
+        check_permitted(sequences, labels, everyone, allowed, ends)
+        layout, w = online.learn(
+            sequences,
+            labels,
+            self._weights(sequences, labels, everyone, sample_weight),
+            penalty_of(self.l1, self.l2),  # type: ignore[arg-type]  # the solver refuses one without l1
+            self.pairs,
+            has_transitions(template),
+            template is None or template.transitions,
+            allowed,
+        )
+        self._finish(template, online.table, everyone, layout, w, ends)
+        self.history_, self.fit_ = [], online_report(online, w)
         self._online = online
         return self
 
@@ -200,18 +205,18 @@ class CRFTagger(Stored, BaseEstimator):  # type: ignore[misc]
         classes: npt.NDArray[Any],
         layout: WeightLayout,
         w: Floats,
+        ends: npt.NDArray[np.bool_] | None,
     ) -> None:
-        self.model_ = ChainModel.compact(classes.tolist(), template, table, layout, w)
-        self.classes_ = classes
+        order = np.argsort(classes.astype(str), kind="stable")
+        self.model_ = ChainModel.compact(classes.tolist(), template, table, layout, w, ends, order)
+        self.classes_ = classes[order]
         self.n_features_ = layout.n_features
 
     def _weights(
         self, sequences: Sequences, labels: Ints, classes: npt.NDArray[Any], given: npt.ArrayLike | None
     ) -> Floats | None:
         per_class = class_weights(self.class_weight, labels, classes)
-        weights = None if given is None else np.asarray(given, dtype=np.float64)
-        if weights is not None and weights.shape != (sequences.n_sentences,):
-            raise ValueError(f"sample_weight has shape {weights.shape}, not ({sequences.n_sentences},).")
+        weights = checked_weights(given, sequences.n_sentences)
         if per_class is None:
             return weights
         by_class = sentence_weights(per_class[labels], sequences.sentence_ptr)
@@ -227,26 +232,28 @@ class CRFTagger(Stored, BaseEstimator):  # type: ignore[misc]
             self.model_.decode(sequences, allowed, self.threads), sequences, self.model_.labels
         )
 
-    def predict_marginals(self, X: Any) -> list[list[dict[str, float]]]:
-        """p(label) of each token, as dicts."""
+    def predict_marginals(self, X: Any, allowed: Allowed | None = None) -> list[list[dict[str, float]]]:
+        """p(label) of each token, as dicts; ``allowed`` as for :meth:`predict`."""
         return [
             [dict(zip(self.model_.labels, row, strict=True)) for row in nodes.tolist()]
-            for nodes, _ in self.marginals(X)
+            for nodes, _ in self.marginals(X, allowed)
         ]
 
-    def marginals(self, X: Any) -> list[tuple[Floats, Floats]]:
+    def marginals(self, X: Any, allowed: Allowed | None = None) -> list[tuple[Floats, Floats]]:
         """For each sentence of n tokens, p(label) as (n, L) and p(label before, label) as (n - 1, L, L)."""
         sequences = self._encode(X)
-        nodes, edges, _ = self.model_.marginals(sequences, with_edges=True)
+        nodes, edges, _ = self.model_.marginals(sequences, allowed, with_edges=True)
         bounds = zip(sequences.sentence_ptr[:-1].tolist(), sequences.sentence_ptr[1:].tolist(), strict=True)
         return [(nodes[a:b], edges[a + 1 : b]) for a, b in bounds]
 
-    def predict_nbest(self, X: Any, k: int = 5) -> list[list[tuple[list[str], float]]]:
-        """The k best labellings of each sentence with their probabilities."""
+    def predict_nbest(
+        self, X: Any, k: int = 5, allowed: Allowed | None = None
+    ) -> list[list[tuple[list[str], float]]]:
+        """The k best labellings of each sentence with their probabilities; fewer where there are fewer."""
         names = self._check().labels
         return [
             [([names[j] for j in labels.tolist()], p) for labels, p in sentence]
-            for sentence in self.model_.n_best(self._encode(X), k)
+            for sentence in self.model_.n_best(self._encode(X), k, allowed)
         ]
 
     def confidence(self, X: Any, spans: Sequence[Sequence[tuple[int, Sequence[str]]]]) -> list[list[float]]:
@@ -267,8 +274,12 @@ class CRFTagger(Stored, BaseEstimator):  # type: ignore[misc]
                 if first < 0 or first + len(labels) > len(fixed):
                     raise InputError(f"span {first, labels!r} of sentence {s} leaves its {len(fixed)} tokens")
                 fixed[first : first + len(labels)] = [[label] for label in labels]
-                _, _, part = self.model_.marginals(one, [fixed])
-                found.append(float(np.exp(part[0] - whole[0])))
+                try:
+                    _, _, part = self.model_.marginals(one, [fixed])
+                except NoLabelling:
+                    found.append(0.0)
+                else:
+                    found.append(min(1.0, float(np.exp(part[0] - whole[0]))))
             result.append(found)
         return result
 
@@ -280,8 +291,8 @@ class CRFTagger(Stored, BaseEstimator):  # type: ignore[misc]
         right = predicted == classes[ids]
         per_token = np.ones(len(right))
         if sample_weight is not None:
-            per_token = np.repeat(np.asarray(sample_weight, dtype=np.float64), sequences.lengths)
-        return float(right @ per_token / per_token.sum()) if len(right) else 0.0
+            per_token = np.repeat(checked_weights(sample_weight, sequences.n_sentences), sequences.lengths)
+        return float(right @ per_token / per_token.sum()) if per_token.any() else 0.0
 
     def _decode(self, model: ChainModel, sequences: Sequences) -> Ints:
         return model.decode(sequences, None, self.threads)

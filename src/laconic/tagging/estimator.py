@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, Self
@@ -66,8 +67,10 @@ class Stored:
 
     def _restore(self, model: ChainModel, header: dict[str, Any]) -> None:
         """Become the estimator a model file was made of."""
+        from laconic.tagging.stored import setting
+
         known = self.get_params(deep=False)  # type: ignore[attr-defined]
-        settings = {k: v for k, v in header["settings"].items() if k in known and k != "solver"}
+        settings = {name: setting(value) for name, value in header["settings"].items() if name in known}
         if "template" in known:
             settings["template"] = model.template
         self.set_params(**settings)  # type: ignore[attr-defined]
@@ -95,6 +98,10 @@ def has_transitions(template: Template | None) -> bool:
 
 def encode_labels(y: Labels, sequences: Sequences) -> tuple[npt.NDArray[Any], Ints]:
     """Sorted label names and one id per token; counts must match."""
+    if y is None:
+        raise InputError(
+            "requires y to be passed, but the target y is None: give a list of labels per sentence"
+        )
     if isinstance(y, Column):
         flat, ids = np.array(y.strings, dtype=object), y.ids
         if len(ids) != sequences.n_tokens:
@@ -125,7 +132,7 @@ def split_labels(ids: Ints, sequences: Sequences, names: Sequence[str]) -> list[
     """Label names, sentence by sentence."""
     flat = [names[j] for j in ids.tolist()]
     bounds = sequences.sentence_ptr.tolist()
-    return [flat[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [flat[a:b] for a, b in itertools.pairwise(bounds)]
 
 
 def dev_scorer(
@@ -134,6 +141,7 @@ def dev_scorer(
     table: AttributeTable,
     classes: npt.NDArray[Any],
     decode: Decoder,
+    ends: npt.NDArray[np.bool_] | None = None,
 ) -> Scorer:
     """F1 on the held-out sentences where labels are chunk labels, else accuracy."""
     sequences = encode_sentences(dev[0], template, table, grow=False)
@@ -145,7 +153,7 @@ def dev_scorer(
     chunked = are_chunk_labels(everyone)
 
     def score(layout: WeightLayout, w: Floats) -> float:
-        model = ChainModel(tuple(classes.tolist()), None, table, layout, w)
+        model = ChainModel(tuple(classes.tolist()), None, table, layout, w, ends)
         report = evaluate_ids(gold, decode(model, sequences), everyone, sequences.sentence_ptr)
         return report.overall.f1 if chunked else report.accuracy
 

@@ -9,19 +9,19 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from laconic.errors import InputError
 from laconic.protocols import Floats, Ints, Solver
-from laconic.solvers import LBFGS, OWLQN, SGD
+from laconic.solvers import LBFGS, OWLQN
 from laconic.tagging.attributes import AttributeTable, Strings, fingerprints
 from laconic.tagging.estimator import Stored
 from laconic.tagging.features import encode_features
-from laconic.tagging.loss import ChainLoss
+from laconic.tagging.layout import WeightLayout
 from laconic.tagging.model import ChainModel
-from laconic.tagging.online import Online
+from laconic.tagging.online import online_of, online_report
 from laconic.tagging.sequences import Sequences
-from laconic.tagging.training import Listener, class_weights, penalty_of, train
+from laconic.tagging.training import Listener, checked_weights, class_weights, penalty_of, train
 
 BIAS = "(bias)"
 
@@ -82,9 +82,9 @@ class MaxentClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         """Train on samples and their classes."""
         table = AttributeTable()
         sequences, y = self._read(X, y, table, grow=True)
-        classes, labels = np.unique(y, return_inverse=True)
-        labels = labels.astype(np.int32)
-        weights = self._weights(X, labels, classes, sample_weight, sequences.n_sentences)
+        classes, inverse = np.unique(y, return_inverse=True)
+        labels: Ints = inverse.astype(np.int32)
+        weights = self._weights(labels, classes, sample_weight)
         solver = self.solver or (OWLQN(tolerance=1e-6) if self.l1 or not self.l2 else LBFGS(tolerance=1e-6))
         trained = train(
             sequences,
@@ -121,76 +121,81 @@ class MaxentClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         classes: Sequence[Any] | None = None,
         sample_weight: npt.ArrayLike | None = None,
     ) -> Self:
-        """One more SGD pass, over these samples."""
-        solver = self.solver or SGD(random_state=self.random_state)
-        if not isinstance(solver, SGD):
-            raise TypeError(f"partial_fit needs SGD; {type(solver).__name__} is not that. Use fit.")
-        online = getattr(self, "_online", None)
-        first = online is None
-        if online is None:
-            online = Online(np.random.default_rng(solver.random_state))
-        sequences, y = self._read(X, y, online.table, grow=True, reset=first)
+        """One more SGD pass, over these samples; new features and classes are welcome.
+
+        Rates and ``l1`` are those of :meth:`CRFTagger.partial_fit <laconic.tagging.crf.CRFTagger.partial_fit>`.
+        """
+        online = online_of(self)
+        sequences, y = self._read(X, y, online.table, grow=True, reset=not hasattr(self, "model_"))
         found = np.unique(y if classes is None else np.concatenate([y, np.asarray(classes)]))
         online.add_classes(found.tolist())
-        everyone = np.array(list(online.index))
+        everyone = np.array(list(online.index), dtype=found.dtype if found.dtype.kind not in "US" else None)
         labels = np.array([online.index[label] for label in y.tolist()], dtype=np.int32)
-        weights = self._weights(X, labels, everyone, sample_weight, sequences.n_sentences)
-        online.grow(sequences, labels, self.pairs, False, None)
-        assert online.layout is not None and online.state is not None
-        loss = ChainLoss(sequences, labels, online.layout, weights)
-        solver.run_pass(loss, penalty_of(self.l1, self.l2), online.state, online.rng)  # type: ignore[arg-type]
-        order = np.argsort(everyone, kind="stable")
-        self._finish(online.table, everyone, online.layout, online.layout.spread(online.state.w), order)
+        weights = self._weights(labels, everyone, sample_weight)
+        penalty = penalty_of(self.l1, self.l2)
+        layout, w = online.learn(sequences, labels, weights, penalty, self.pairs, has_transitions=False)  # type: ignore[arg-type]
+        self._finish(online.table, everyone, layout, w)
+        self.history_, self.fit_ = [], online_report(online, w)
         self._online = online
         return self
 
     def _finish(
-        self,
-        table: AttributeTable,
-        classes: npt.NDArray[Any],
-        layout: Any,
-        w: Floats,
-        order: npt.NDArray[np.int64] | None = None,
+        self, table: AttributeTable, classes: npt.NDArray[Any], layout: WeightLayout, w: Floats
     ) -> None:
-        self.model_ = ChainModel.compact([str(c) for c in classes.tolist()], None, table, layout, w)
-        self._order = np.arange(len(classes)) if order is None else order
-        self.classes_ = classes[self._order]
+        order = np.argsort(classes, kind="stable")
+        names = [str(c) for c in classes.tolist()]
+        self.model_ = ChainModel.compact(names, None, table, layout, w, order=order)
+        self.classes_ = classes[order]
+        self._find_columns()
+
+    def _find_columns(self) -> None:
+        """Attribute of each column of the training matrix, so that predicting hashes no names."""
+        if hasattr(self, "n_features_in_"):
+            self._columns = self.model_.table.look_up(fingerprints(_column_names(self.n_features_in_)))
 
     def _read(
         self, X: Any, y: npt.ArrayLike | None, table: AttributeTable, grow: bool, reset: bool = True
     ) -> tuple[Sequences, npt.NDArray[Any]]:
         """Samples as chains of length 1 with a bias each, and the classes."""
+        if grow and y is None:
+            raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if _is_matrix(X):
-            reset = reset and grow
-            checked = {"accept_sparse": "csr", "dtype": np.float64, "reset": reset}
+            checked = {"accept_sparse": "csr", "dtype": np.float64, "reset": reset and grow}
             if y is None:
                 X = validate_data(self, X, **checked)
             else:
                 X, y = validate_data(self, X, y, **checked)
-                check_classification_targets(y)
-            names = [f"x{j}" for j in range(X.shape[1])]
-            if grow and not len(table):
-                table.intern(fingerprints(names), Strings(names))
-            sequences = _of_matrix(X, table.look_up(fingerprints(names)))
+            columns = getattr(self, "_columns", None)
+            if grow:
+                names = _column_names(X.shape[1])
+                columns = table.intern(fingerprints(names), Strings(names))
+            elif columns is None:
+                raise InputError(
+                    "this model was trained on features by name; give dicts or lists of features"
+                )
+            sequences = _of_matrix(X, columns)
         else:
+            if grow and reset:
+                vars(self).pop("n_features_in_", None)
+                vars(self).pop("_columns", None)
             sequences = encode_features(([sample] for sample in X), table, grow)
             if y is not None:
-                y = np.asarray(y)
-                check_classification_targets(y)
+                y = column_or_1d(y, warn=True)
                 if len(y) != sequences.n_sentences:
                     raise InputError(f"{len(y)} classes for {sequences.n_sentences} samples")
+        if y is not None:
+            check_classification_targets(y)
         if grow:
             table.intern(fingerprints([BIAS]), Strings([BIAS]))
         bias = int(table.look_up(fingerprints([BIAS]))[0])
         return (_with_bias(sequences, bias) if bias >= 0 else sequences), np.asarray(y)
 
-    def _weights(
-        self, X: Any, labels: Ints, classes: npt.NDArray[Any], given: npt.ArrayLike | None, n: int
-    ) -> Floats | None:
+    def _weights(self, labels: Ints, classes: npt.NDArray[Any], given: npt.ArrayLike | None) -> Floats | None:
         per_class = class_weights(self.class_weight, labels, classes)
         weights = None
         if given is not None:
-            weights = _check_sample_weight(given, np.empty((n, 1)), dtype=np.float64)
+            rows = np.empty((len(labels), 1))
+            weights = checked_weights(_check_sample_weight(given, rows, dtype=np.float64), len(labels))
         if per_class is None:
             return weights
         return per_class[labels] if weights is None else weights * per_class[labels]
@@ -200,7 +205,7 @@ class MaxentClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         check_is_fitted(self, "model_")
         sequences, _ = self._read(X, None, self.model_.table, grow=False)
         nodes, _, _ = self.model_.marginals(sequences)
-        return nodes[:, self._order]
+        return nodes
 
     def predict_log_proba(self, X: Any) -> Floats:
         """log p(class) of each sample."""
@@ -208,23 +213,24 @@ class MaxentClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The most probable class of each sample."""
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        check_is_fitted(self, "model_")
+        best: npt.NDArray[Any] = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        return best
 
     @property
     def coef_(self) -> Floats:
         """Weights, one row per class, one column per column of the training matrix."""
         weights = self._dense_weights()
-        names = [f"x{j}" for j in range(self.n_features_in_)]
-        ids = self.model_.table.look_up(fingerprints(names))
-        out = np.zeros((len(self.classes_), len(ids)))
-        out[:, ids >= 0] = weights[:, ids[ids >= 0]]
-        return out[self._order]
+        out = np.zeros((len(self.classes_), len(self._columns)))
+        known = self._columns >= 0
+        out[:, known] = weights[:, self._columns[known]]
+        return out
 
     @property
     def intercept_(self) -> Floats:
         """Weight of the bias, one per class."""
         bias = int(self.model_.table.look_up(fingerprints([BIAS]))[0])
-        return self._dense_weights()[self._order, bias] if bias >= 0 else np.zeros(len(self.classes_))
+        return self._dense_weights()[:, bias] if bias >= 0 else np.zeros(len(self.classes_))
 
     def _dense_weights(self) -> Floats:
         check_is_fitted(self, "model_")
@@ -237,7 +243,6 @@ class MaxentClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         return {
             "classes": self.classes_.tolist(),
             "class_kind": self.classes_.dtype.str,
-            "order": self._order.tolist(),
             "n_features_in": getattr(self, "n_features_in_", None),
         }
 
@@ -245,14 +250,18 @@ class MaxentClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         super()._restore(model, header)
         kind = header["class_kind"]
         self.classes_ = np.array(header["classes"], dtype=object if kind == "|O" else kind)
-        self._order = np.array(header["order"], dtype=np.int64)
         if header["n_features_in"] is not None:
             self.n_features_in_ = header["n_features_in"]
+        self._find_columns()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _column_names(n: int) -> list[str]:
+    return [f"x{j}" for j in range(n)]
 
 
 def _is_matrix(X: Any) -> bool:
@@ -270,9 +279,8 @@ def _of_matrix(X: Any, ids: Ints) -> Sequences:
     from scipy import sparse
 
     csr = sparse.csr_matrix(X)
-    csr.eliminate_zeros()
     attributes = ids[csr.indices]
-    known = attributes >= 0
+    known = (attributes >= 0) & (csr.data != 0.0)
     ptr = np.concatenate([[0], np.cumsum(known)])[csr.indptr]
     return Sequences.of(np.arange(csr.shape[0] + 1), ptr, attributes[known], csr.data[known])
 

@@ -26,6 +26,10 @@ from laconic.tagging.template import Template
 Allowed = Sequence[Sequence[Iterable[str] | None] | None]
 
 
+class NoLabelling(InputError):
+    """What is allowed and what a model permits leave nothing for a sentence."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChainModel:
     """What decoding needs."""
@@ -35,6 +39,8 @@ class ChainModel:
     table: AttributeTable = field(repr=False)
     layout: WeightLayout = field(repr=False)
     w: Floats = field(repr=False)
+    ends: npt.NDArray[np.bool_] | None = field(default=None, repr=False)
+    """2 x L: labels that may stand first, and last, in a sentence; None for all."""
 
     @classmethod
     def compact(
@@ -44,9 +50,21 @@ class ChainModel:
         table: AttributeTable,
         layout: WeightLayout,
         w: Floats,
+        ends: npt.NDArray[np.bool_] | None = None,
+        order: npt.NDArray[np.intp] | None = None,
     ) -> ChainModel:
-        """Keep only the attributes and weights that are not zero."""
+        """Keep only the attributes and weights that are not zero; ``order`` puts the labels in another order."""
         states, transitions, edges = layout.states(w), layout.transitions(w), layout.edges(w)
+        allowed = layout.arrays.allowed.reshape(layout.n_labels, -1)[:, : layout.n_labels] > 0
+        if order is not None:
+            rank = np.argsort(order).astype(np.int32)
+            labels = [labels[k] for k in order.tolist()]
+            states = (states[0], rank[states[1]], states[2])
+            if layout.arrays.has_transitions:
+                transitions = transitions[np.ix_(order, order)]
+            edges = (edges[0], rank[edges[1]], rank[edges[2]], edges[3])
+            allowed = allowed[np.ix_(order, order)]
+            ends = None if ends is None else ends[:, order]
         used = np.zeros(len(table), dtype=bool)
         used[states[0]] = used[edges[0]] = True
         kept = np.flatnonzero(used)
@@ -62,7 +80,8 @@ class ChainModel:
             transitions,
             (new_ids[edges[0]], *edges[1:]),
             layout.arrays.has_transitions,
-            layout.arrays.allowed.reshape(layout.n_labels, -1)[:, : layout.n_labels] > 0,
+            allowed,
+            ends,
         )
 
     @classmethod
@@ -76,13 +95,14 @@ class ChainModel:
         edges: tuple[Ints, Ints, Ints, Floats],
         has_transitions: bool,
         allowed: npt.NDArray[np.bool_],
+        ends: npt.NDArray[np.bool_] | None = None,
     ) -> ChainModel:
         """A model of these weights."""
         L = len(labels)
         square = transitions if has_transitions else np.zeros((L, L))
         seen = SeenPairs.of_weights(L, len(table), states, square, edges)
         layout = lay_out(seen, "seen", has_transitions, allowed)
-        return cls(tuple(labels), template, table, layout, layout.pack(states, square, edges))
+        return cls(tuple(labels), template, table, layout, layout.pack(states, square, edges), ends)
 
     @property
     def allowed_transitions(self) -> npt.NDArray[np.bool_]:
@@ -123,6 +143,7 @@ class ChainModel:
             )
 
         _each(run, _shards(sequences, threads))
+        self._check_possible(sequences, mask, out)
         return out
 
     def marginals(
@@ -132,6 +153,8 @@ class ChainModel:
         from laconic.tagging.decoding_kernels import marginals
 
         n, L = sequences.n_tokens, len(self.labels)
+        if self._constrained:
+            self.decode(sequences, allowed)  # says so if a sentence has no permitted labelling
         nodes = np.empty((n, L))
         edges = np.zeros((n, L, L) if with_edges else (0, 0, 0))
         log_z = np.zeros(sequences.n_sentences)
@@ -190,21 +213,29 @@ class ChainModel:
 
     def mask(self, sequences: Sequences, allowed: Allowed | None) -> npt.NDArray[np.uint8]:
         """Allowed labels as the kernels take them: empty where everything is allowed."""
-        if allowed is None:
+        if allowed is None and self.ends is None:
             return np.empty(0, dtype=np.uint8)
+        mask = np.ones((sequences.n_tokens, padded(len(self.labels))), dtype=np.uint8)
+        if self.ends is not None:
+            full = np.flatnonzero(sequences.lengths)
+            L = len(self.labels)
+            mask[sequences.sentence_ptr[full], :L] &= self.ends[0].astype(np.uint8)
+            mask[sequences.sentence_ptr[full + 1] - 1, :L] &= self.ends[1].astype(np.uint8)
+        if allowed is None:
+            return mask.ravel()
         if len(allowed) != sequences.n_sentences:
             raise InputError(
                 f"allowed has {len(allowed)} sentences, the input {sequences.n_sentences}; give one list each"
             )
         index = {label: k for k, label in enumerate(self.labels)}
-        mask = np.ones((sequences.n_tokens, padded(len(self.labels))), dtype=np.uint8)
         for s, tokens in enumerate(allowed):
             first, last = sequences.sentence_ptr[s : s + 2]
             if tokens is None:
                 continue
             if len(tokens) != last - first:
                 raise InputError(
-                    f"allowed has {len(tokens)} tokens for sentence {s}, which has {last - first}; use None for free ones"
+                    f"allowed has {len(tokens)} tokens for sentence {s}, which has {last - first}; "
+                    "use None for free ones"
                 )
             for t, choices in enumerate(tokens):
                 if choices is None:
@@ -217,9 +248,33 @@ class ChainModel:
                         + (f"the model has no label {unknown[0]!r}" if unknown else "none given")
                         + f"; it has {', '.join(self.labels[:8])}"
                     )
-                mask[first + t] = 0
-                mask[first + t, [index[label] for label in choices]] = 1
+                permitted = np.zeros(mask.shape[1], dtype=np.uint8)
+                permitted[[index[label] for label in choices]] = 1
+                mask[first + t] &= permitted
         return mask.ravel()
+
+    @property
+    def _constrained(self) -> bool:
+        """Whether some labellings are forbidden."""
+        arrays = self.layout.arrays
+        return self.ends is not None or (arrays.has_transitions and not self.allowed_transitions.all())
+
+    def _check_possible(self, sequences: Sequences, mask: npt.NDArray[np.uint8], best: Ints) -> None:
+        """The best labelling is a permitted one, unless there is none."""
+        if not self._constrained:
+            return
+        wrong = np.zeros(sequences.n_tokens, dtype=bool)
+        if len(mask):
+            wrong |= mask.reshape(sequences.n_tokens, -1)[np.arange(len(best)), best] == 0
+        if self.layout.arrays.has_transitions and len(best) > 1:
+            inner = np.ones(len(best), dtype=bool)
+            inner[sequences.sentence_ptr[:-1][sequences.lengths > 0]] = False
+            wrong[1:] |= inner[1:] & ~self.allowed_transitions[best[:-1], best[1:]]
+        if wrong.any():
+            s = int(np.searchsorted(sequences.sentence_ptr, np.flatnonzero(wrong)[0], side="right")) - 1
+            raise NoLabelling(
+                f"sentence {s} has no labelling that keeps to the constraints of the model and to allowed; allow more"
+            )
 
 
 def encode_sentences(X: Any, template: Template | None, table: AttributeTable, grow: bool) -> Sequences:

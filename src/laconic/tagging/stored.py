@@ -6,6 +6,7 @@ of the attributes, and the template. Fingerprints are computed again from the na
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import Any, TypeVar
 
@@ -45,6 +46,9 @@ def model_tensors(model: ChainModel) -> dict[str, Any]:
         "transition_pairs": np.stack([before, after], axis=1).astype(np.uint16),
         "transition_weights": square[before, after].astype(np.float32),
         "forbidden": forbidden,
+        "forbidden_ends": np.empty(0, dtype=np.uint8)
+        if model.ends is None
+        else (~model.ends).astype(np.uint8),
         "edge_attributes": edges[0],
         "edge_pairs": np.stack([edges[1], edges[2]], axis=1).astype(np.uint16),
         "edge_weights": edges[3].astype(np.float32),
@@ -63,29 +67,61 @@ def chain_model(file: ModelFile) -> ChainModel:
             return t[name].astype(kind) if name in t else np.empty(shape, dtype=kind)
 
         names = unpack_strings(get("names", np.uint8), get("name_lengths", np.uint32))
-        keys = fingerprints(names)
         counts = get("state_counts", np.int64)
         attributes = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+        states = (attributes, get("state_labels", np.int32), get("state_weights", np.float64))
+        pairs, weights = get("transition_pairs", np.int64, (0, 2)), get("transition_weights", np.float64)
         square = np.zeros((L, L))
-        pairs = get("transition_pairs", np.int64, (0, 2))
-        square[pairs[:, 0], pairs[:, 1]] = get("transition_weights", np.float64)
+        square[pairs[:, 0], pairs[:, 1]] = weights
         allowed = np.ones((L, L), dtype=bool)
         forbidden = get("forbidden", np.int64, (0, 2))
         allowed[forbidden[:, 0], forbidden[:, 1]] = False
-        edges = get("edge_pairs", np.int32, (0, 2))
+        ends = get("forbidden_ends", np.uint8, (2, L)) == 0 if "forbidden_ends" in t else None
+        edge_pairs = get("edge_pairs", np.int32, (0, 2))
+        edges = (
+            get("edge_attributes", np.int32),
+            edge_pairs[:, 0],
+            edge_pairs[:, 1],
+            get("edge_weights", np.float64),
+        )
+        chained = bool(header["has_transitions"])
+        _check_ids(L, len(names), len(counts), states, edges, chained, ends)
         template = header["template"]
         return ChainModel.of_weights(
             labels,
             None if template is None else Template.parse(template),
-            AttributeTable(keys, names),
-            (attributes, get("state_labels", np.int32), get("state_weights", np.float64)),
+            AttributeTable(fingerprints(names), names),
+            states,
             square,
-            (get("edge_attributes", np.int32), edges[:, 0], edges[:, 1], get("edge_weights", np.float64)),
-            bool(header["has_transitions"]),
+            edges,
+            chained,
             allowed,
+            ends,
         )
     except (KeyError, IndexError, ValueError, TypeError) as error:
         raise ModelFileError(f"damaged tagger model ({error!r})") from error
+
+
+def _check_ids(
+    n_labels: int,
+    n_names: int,
+    n_counts: int,
+    states: tuple[Any, Any, Any],
+    edges: tuple[Any, Any, Any, Any],
+    has_transitions: bool,
+    ends: Any,
+) -> None:
+    """Kernels trust ids, so a file must not name labels or attributes it does not have."""
+    if n_labels < 1 or n_counts not in (0, n_names) or len({len(part) for part in states}) > 1:
+        raise ValueError("states and names of different lengths")
+    if len({len(part) for part in edges}) > 1 or (len(edges[0]) and not has_transitions):
+        raise ValueError("edges of different lengths")
+    if ends is not None and ends.shape != (2, n_labels):
+        raise ValueError("constraints of another number of labels")
+    limits = [(states[1], n_labels), (edges[0], n_names), (edges[1], n_labels), (edges[2], n_labels)]
+    for ids, limit in limits:
+        if len(ids) and (ids.min() < 0 or ids.max() >= limit):
+            raise ValueError(f"id {int(ids.max())}, of {limit}")
 
 
 def kind_of(estimator: object) -> str:
@@ -183,15 +219,39 @@ def describe(file: ModelFile) -> list[Section]:
 
 
 def _plain(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings as JSON can hold them; a solver becomes its name and its own settings."""
-    plain: dict[str, Any] = {}
-    for name, value in settings.items():
-        if isinstance(value, str | int | float | bool | None):
-            plain[name] = value
-        elif isinstance(value, Template):
-            plain[name] = value.path or "template"
-        elif hasattr(value, "solve"):
-            plain[name] = {"name": type(value).__name__, **vars(value)}
-        else:
-            plain[name] = str(value)
-    return plain
+    """Settings as JSON can hold them; :func:`setting` reads them back."""
+    return {name: _written(value) for name, value in settings.items()}
+
+
+def _written(value: Any) -> Any:
+    """A solver becomes its name and its own settings; a mapping its items; a template its name."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str | int | float | bool | None):
+        return value
+    if isinstance(value, Template):
+        return value.path or "template"
+    if hasattr(value, "solve"):
+        return {"name": type(value).__name__, **_plain(vars(value))}
+    if isinstance(value, Mapping):
+        return {"items": [[_written(key), _written(item)] for key, item in value.items()]}
+    if isinstance(value, Iterable):
+        return [_written(item) for item in value]
+    return str(value)
+
+
+def setting(written: Any) -> Any:
+    """The inverse of what the header of a model file holds; a solver of another program becomes None."""
+    if isinstance(written, list):
+        return [tuple(item) if isinstance(item, list) else item for item in written]
+    if not isinstance(written, dict):
+        return written
+    if "items" in written:
+        return dict(written["items"])
+    from laconic import solvers
+
+    known = vars(solvers).get(written.get("name", "")) if written.get("name") in solvers.__all__ else None
+    try:
+        return known and known(**{name: value for name, value in written.items() if name != "name"})
+    except TypeError:
+        return None

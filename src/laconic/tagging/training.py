@@ -7,7 +7,7 @@ set, the best weights so far.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -87,9 +87,12 @@ def train(
     loss = ChainLoss(sequences, labels, layout, weights, threads)
     watch = _Watch(layout, scorer, patience, listener)
     solver = solver or solver_for(l1, l2, random_state)
-    result = solver.solve(loss, penalty_of(l1, l2), callback=watch)
-    best = result.w if watch.best_w is None else watch.best_w
-    return Trained(layout, layout.spread(best), result, watch.history)
+    penalty = penalty_of(l1, l2)
+    result = solver.solve(loss, penalty, callback=watch)
+    if watch.best_w is not None and not np.array_equal(watch.best_w, result.w):
+        value = loss.value_and_gradient(watch.best_w, np.empty_like(watch.best_w))
+        result = replace(result, w=watch.best_w, objective=value + penalty.value(watch.best_w))
+    return Trained(layout, layout.spread(result.w), result, watch.history)
 
 
 class _Watch:
@@ -137,6 +140,20 @@ def class_weights(
     if not isinstance(class_weight, Mapping):
         raise ValueError(f"class_weight must be None, 'balanced' or a dict, not {class_weight!r}.")
     return np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+
+
+def checked_weights(given: npt.ArrayLike | None, n: int) -> Floats | None:
+    """``sample_weight`` of n samples: finite, not negative, not all zero."""
+    if given is None:
+        return None
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weights.shape}, not ({n},).")
+    if not np.isfinite(weights).all() or (weights < 0.0).any():
+        raise ValueError("sample_weight must be finite and not negative.")
+    if n and not weights.any():
+        raise ValueError("sample_weight is zero for every sample.")
+    return weights
 
 
 def sentence_weights(per_token: Floats, sentence_ptr: npt.NDArray[np.int64]) -> Floats:

@@ -138,6 +138,11 @@ class Corpus:
             yield [words[k] for k in self.ids[start:end].tolist()]
 
 
+def tokens_of(sentence: str | Sequence[str]) -> Sequence[str]:
+    """A string split at ASCII blanks, as files are; anything else is taken as tokens."""
+    return _TOKEN.findall(sentence) if isinstance(sentence, str) else sentence
+
+
 def _from_bytes(raw: bytes) -> _Factorised:
     """Distinct tokens by first occurrence, the number of each token, sentence offsets."""
     from laconic.lm.ngram_kernels import count_tokens, factorise
@@ -169,8 +174,7 @@ def _from_python(sentences: Sentences) -> _Factorised:
     ids: list[int] = []
     ptr = [0]
     for sentence in sentences:
-        tokens = _TOKEN.findall(sentence) if isinstance(sentence, str) else sentence
-        ids.extend([table.setdefault(token, len(table)) for token in tokens])
+        ids.extend([table.setdefault(token, len(table)) for token in tokens_of(sentence)])
         if len(ids) > ptr[-1]:
             ptr.append(len(ids))
     for token in table:

@@ -46,10 +46,9 @@ def count_ngrams(corpus: Corpus, order: int) -> list[Level]:
     zeros = np.zeros(n_words, dtype=np.int32)
     count = np.bincount(stream[by_word], minlength=n_words).astype(np.int32)
     levels = [Level(zeros, words, zeros, count)]
-    grams, longer, ordered = stream.copy(), np.full_like(stream, -1), np.empty_like(by_word)
+    grams, longer, ordered = stream.copy(), np.empty_like(stream), np.empty_like(by_word)
     out = [np.empty(by_word.size, dtype=np.int32) for _ in range(4)]
     for n in range(2, order + 1):
-        longer[0] = -1
         n_grams, n_left = extend_grams(stream, by_word, n, grams, levels[-1].word.size, ordered, longer, *out)
         if n_grams == 0:
             break

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from laconic.lm.corpus import Corpus, Sentences
+from laconic.lm.corpus import Corpus, Sentences, tokens_of
 from laconic.lm.vocabulary import BOUNDARY, UNSEEN, Vocabulary
 from laconic.protocols import Floats, Ints
 
@@ -81,14 +81,13 @@ class LanguageModel(ABC):
         if isinstance(context, int | np.integer):
             return int(context)
         state, _ = self.step(self.start(), UNSEEN)
-        for word in context.split() if isinstance(context, str) else context:
+        for word in tokens_of(context):
             state, _ = self.advance(state, word)
         return state
 
     def score(self, sentence: str | Sequence[str]) -> Floats:
         """Natural log-probability of each word of a sentence and, last, of its end."""
-        tokens = sentence.split() if isinstance(sentence, str) else sentence
-        return self.score_stream(np.append(self.vocabulary_.ids(tokens), np.int32(BOUNDARY)))
+        return self.score_stream(np.append(self.vocabulary_.ids(tokens_of(sentence)), np.int32(BOUNDARY)))
 
     def evaluate(self, sentences: Sentences | Corpus | PathLike[str]) -> Evaluation:
         """Log-likelihood and counts of a text (sentences, a path, or a tokenised corpus)."""

@@ -150,14 +150,16 @@ def _smooth(
     for level, count, d, keep in zip(levels, counts, discount, kept, strict=True):
         p, total, gamma = np.zeros(count.size), np.empty(n_contexts), np.empty(n_contexts)
         kneser_ney_level(level.prefix, level.suffix, count, keep, d, lower_p, total, gamma, p)
-        per_context = np.bincount(level.prefix[keep], minlength=n_contexts)
+        # most models are not pruned, and a slice copies nothing
+        taken = slice(None) if keep.all() else np.flatnonzero(keep)
+        per_context = np.bincount(level.prefix[taken], minlength=n_contexts)
         is_node = per_context > 0
         node_bow.append(np.log(gamma[is_node]))
         pair_counts.append(per_context[is_node])
         if words:
             node_pair.append(renumbered[is_node])
-        words.append(level.word[keep])
-        logps.append(np.log(p[keep]))
+        words.append(level.word[taken])
+        logps.append(np.log(p[taken]))
         renumbered = offset + np.cumsum(keep) - 1  # a node is named by the pair that spells it
         offset += words[-1].size
         lower_p, n_contexts = p, count.size

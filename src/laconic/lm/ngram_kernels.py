@@ -316,40 +316,40 @@ def extend_grams(stream, by_word, n, grams, n_grams, ordered, longer, prefix, wo
     only positions that still have an n-gram. Returns the number of n-grams and of positions left.
     """
     ends = np.zeros(n_grams + 1, np.int64)
+    longer[0] = -1
+    for i in range(1, stream.size):
+        longer[i] = -1
+        h = grams[i - 1]
+        if stream[i] >= 0 and h >= 0 and (n == 2 or stream[i - 1] != 0):
+            ends[h + 1] += 1
+    for h in range(n_grams):
+        ends[h + 1] += ends[h]
     n_left = 0
     for k in range(by_word.size):
         i = by_word[k]
         h = grams[i - 1]
         if h >= 0 and (n == 2 or stream[i - 1] != 0):
-            ends[h + 1] += 1
+            ordered[ends[h]] = i
+            ends[h] += 1
             by_word[n_left] = i
             n_left += 1
-        else:
-            longer[i] = -1
-    for h in range(n_grams):
-        ends[h + 1] += ends[h]
-    for k in range(n_left):
-        i = by_word[k]
-        h = grams[i - 1]
-        ordered[ends[h]] = i
-        ends[h] += 1
-    last_h = -1
-    last_u = -1
     g = -1
-    for k in range(n_left):
-        i = ordered[k]
-        h = grams[i - 1]
-        u = stream[i]
-        if h != last_h or u != last_u:
-            g += 1
-            last_h = h
-            last_u = u
-            prefix[g] = h
-            word[g] = u
-            suffix[g] = grams[i]
-            count[g] = 0
-        count[g] += 1
-        longer[i] = g
+    at = 0
+    for h in range(n_grams):
+        last_u = -1
+        for k in range(at, ends[h]):
+            i = ordered[k]
+            u = stream[i]
+            if u != last_u:
+                g += 1
+                last_u = u
+                prefix[g] = h
+                word[g] = u
+                suffix[g] = grams[i]
+                count[g] = 0
+            count[g] += 1
+            longer[i] = g
+        at = ends[h]
     return g + 1, n_left
 
 

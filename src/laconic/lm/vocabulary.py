@@ -10,6 +10,7 @@ has the id -1 (:data:`UNSEEN`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from os import PathLike
 
 import numpy as np
@@ -42,7 +43,8 @@ class Vocabulary:
         for reserved in (START, END):
             kept.pop(reserved, None)
         self.words: list[str] = [END, *kept]
-        self._ids = {word: k for k, word in enumerate(self.words)}
+        self._ids = dict(zip(self.words, range(len(self.words)), strict=True))
+        self._ids[START] = BOUNDARY
 
     @classmethod
     def from_counts(
@@ -80,7 +82,7 @@ class Vocabulary:
         return iter(self.words)
 
     def __contains__(self, word: object) -> bool:
-        return word in self._ids
+        return word in self._ids and word != START
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Vocabulary) and self.words == other.words
@@ -92,8 +94,8 @@ class Vocabulary:
 
     def id(self, word: str) -> int:
         """Id of a word, -1 outside the vocabulary; ``<s>`` and ``</s>`` are both 0."""
-        return BOUNDARY if word == START else self._ids.get(word, UNSEEN)
+        return self._ids.get(word, UNSEEN)
 
     def ids(self, words: Iterable[str]) -> Ints:
         """Ids of many words."""
-        return np.fromiter((self.id(word) for word in words), dtype=np.int32)
+        return np.fromiter(map(self._ids.get, words, repeat(UNSEEN)), dtype=np.int32)

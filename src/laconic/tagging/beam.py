@@ -11,8 +11,9 @@ import numpy as np
 
 from laconic.protocols import Floats, Ints
 from laconic.tagging.attributes import fingerprints
+from laconic.tagging.loss import _shards as shards
 from laconic.tagging.loss import direct_chains, scratch
-from laconic.tagging.model import Allowed, ChainModel
+from laconic.tagging.model import Allowed, ChainModel, run_each
 from laconic.tagging.sequences import Sequences
 
 START = "(start)"
@@ -20,29 +21,40 @@ MOST_LABELS = 128  # with more, a table of two tags on the left would outgrow th
 
 
 def decode_history(
-    model: ChainModel, sequences: Sequences, beam: int = 5, allowed: Allowed | None = None
+    model: ChainModel,
+    sequences: Sequences,
+    beam: int = 5,
+    allowed: Allowed | None = None,
+    threads: int = 1,
 ) -> Ints:
     """Label ids by beam search, the weights of tags on the left taken from the model's own attributes."""
     from laconic.tagging.decoding_kernels import beam_search
 
+    if beam < 1:
+        raise ValueError(f"beam must be at least 1, not {beam!r}.")
     L, n = len(model.labels), int(sequences.lengths.max(initial=1))
     before, two_before = _tag_weights(model)
+    chains, mask = direct_chains(sequences, model.layout), model.mask(sequences, allowed)
     out = np.empty(sequences.n_tokens, dtype=np.int32)
-    beam_search(
-        direct_chains(sequences, model.layout),
-        model.layout.arrays,
-        np.arange(sequences.n_sentences, dtype=np.int32),
-        model.w,
-        before,
-        two_before,
-        model.mask(sequences, allowed),
-        scratch(sequences, model.layout),
-        np.full((L + 1) ** 2, -1, dtype=np.int64),
-        np.empty((n + 1, beam), dtype=np.int64),
-        np.empty((n + 1, beam)),
-        np.empty((n + 1, beam), dtype=np.int64),
-        out,
-    )
+
+    def run(shard: Ints) -> None:
+        beam_search(
+            chains,
+            model.layout.arrays,
+            shard,
+            model.w,
+            before,
+            two_before,
+            mask,
+            scratch(sequences, model.layout),
+            np.full((L + 1) ** 2, -1, dtype=np.int64),
+            np.empty((n + 1, beam), dtype=np.int64),
+            np.empty((n + 1, beam)),
+            np.empty((n + 1, beam), dtype=np.int64),
+            out,
+        )
+
+    run_each(run, shards(sequences, threads))
     return out
 
 
@@ -60,9 +72,12 @@ def _tag_weights(model: ChainModel) -> tuple[Floats, Floats]:
     L = len(model.labels)
     one, two = tag_names(model.labels)
     attributes, labels, values = model.layout.states(model.w)
-    square = np.zeros((len(model.table) + 1, L))  # the last row is that of attributes without weight
-    square[attributes, labels] = values
-    tables = [square[model.table.look_up(fingerprints(names))] for names in (one, two) if names]
-    before = tables[0]
-    two_before = tables[1].reshape(L + 1, L + 1, L) if two else np.zeros((0, 0, 0))
-    return before, two_before
+    ids = model.table.look_up(fingerprints(one + two))
+    row = np.full(len(model.table) + 1, -1)
+    row[ids] = np.arange(len(ids))
+    row[-1] = -1  # names the model does not have were looked up as -1
+    mine = row[attributes] >= 0
+    table = np.zeros((len(ids), L))
+    table[row[attributes[mine]], labels[mine]] = values[mine]
+    two_before = table[L + 1 :].reshape(L + 1, L + 1, L) if two else np.zeros((0, 0, 0))
+    return table[: L + 1], two_before

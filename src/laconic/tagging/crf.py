@@ -22,6 +22,7 @@ from laconic.tagging.estimator import (
     has_transitions,
     load_template,
     split_labels,
+    token_accuracy,
 )
 from laconic.tagging.layout import WeightLayout
 from laconic.tagging.model import Allowed, ChainModel, NoLabelling, encode_sentences
@@ -286,13 +287,7 @@ class CRFTagger(Stored, BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Labels, sample_weight: npt.ArrayLike | None = None) -> float:
         """Share of the tokens that get the right label; ``sample_weight`` is one weight per sentence."""
         sequences = self._encode(X)
-        predicted = np.array(self.model_.labels, dtype=object)[self._decode(self.model_, sequences)]
-        classes, ids = encode_labels(y, sequences)
-        right = predicted == classes[ids]
-        per_token = np.ones(len(right))
-        if sample_weight is not None:
-            per_token = np.repeat(checked_weights(sample_weight, sequences.n_sentences), sequences.lengths)
-        return float(right @ per_token / per_token.sum()) if per_token.any() else 0.0
+        return token_accuracy(self.model_, self._decode(self.model_, sequences), y, sequences, sample_weight)
 
     def _decode(self, model: ChainModel, sequences: Sequences) -> Ints:
         return model.decode(sequences, None, self.threads)

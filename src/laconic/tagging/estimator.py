@@ -18,9 +18,10 @@ from laconic.tagging.columns import Column
 from laconic.tagging.layout import WeightLayout
 from laconic.tagging.metrics import are_chunk_labels, evaluate_ids
 from laconic.tagging.model import ChainModel, encode_sentences
+from laconic.tagging.online import Online
 from laconic.tagging.sequences import Sequences
 from laconic.tagging.template import Template
-from laconic.tagging.training import Scorer
+from laconic.tagging.training import Scorer, checked_weights
 
 Labels = Sequence[Sequence[str]] | Column
 Decoder = Callable[[ChainModel, Sequences], Ints]
@@ -30,6 +31,7 @@ class Stored:
     """A fitted estimator (``model_``, ``classes_``, ``history_``, ``fit_``) that can be a file."""
 
     model_: ChainModel
+    _online: Online | None
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model file."""
@@ -133,6 +135,21 @@ def split_labels(ids: Ints, sequences: Sequences, names: Sequence[str]) -> list[
     flat = [names[j] for j in ids.tolist()]
     bounds = sequences.sentence_ptr.tolist()
     return [flat[a:b] for a, b in itertools.pairwise(bounds)]
+
+
+def token_accuracy(
+    model: ChainModel,
+    predicted: Ints,
+    y: Labels,
+    sequences: Sequences,
+    sample_weight: npt.ArrayLike | None,
+) -> float:
+    """Share of the tokens with the right label, sentences weighted."""
+    classes, ids = encode_labels(y, sequences)
+    right = np.array(model.labels, dtype=object)[predicted] == classes[ids]
+    weights = checked_weights(sample_weight, sequences.n_sentences)
+    per_token = np.ones(len(right)) if weights is None else np.repeat(weights, sequences.lengths)
+    return float(right @ per_token / per_token.sum()) if per_token.any() else 0.0
 
 
 def dev_scorer(

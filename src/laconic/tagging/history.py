@@ -24,11 +24,12 @@ from laconic.tagging.estimator import (
     encode_labels,
     load_template,
     split_labels,
+    token_accuracy,
 )
 from laconic.tagging.model import Allowed, ChainModel, encode_sentences
 from laconic.tagging.sequences import Sequences
 from laconic.tagging.template import Template
-from laconic.tagging.training import Listener, class_weights, renumber, train
+from laconic.tagging.training import Listener, checked_weights, class_weights, renumber, train
 
 
 class MaxentTagger(Stored, BaseEstimator):  # type: ignore[misc]
@@ -85,6 +86,8 @@ class MaxentTagger(Stored, BaseEstimator):  # type: ignore[misc]
         callback: Listener | None = None,
     ) -> Self:
         """Train; the arguments are those of :meth:`CRFTagger.fit`."""
+        if self.beam < 1:
+            raise ValueError(f"beam must be at least 1, not {self.beam!r}.")
         template = load_template(self.template)
         table = AttributeTable()
         sequences = encode_sentences(X, template, table, grow=True)
@@ -93,8 +96,9 @@ class MaxentTagger(Stored, BaseEstimator):  # type: ignore[misc]
         tokens = renumber(tokens, table, self.min_count)
         weights = class_weights(self.class_weight, labels, classes)
         weights = None if weights is None else weights[labels]
-        if sample_weight is not None:
-            per_token = np.repeat(np.asarray(sample_weight, dtype=np.float64), sequences.lengths)
+        given = checked_weights(sample_weight, sequences.n_sentences)
+        if given is not None:
+            per_token = np.repeat(given, sequences.lengths)
             weights = per_token if weights is None else weights * per_token
         trained = train(
             tokens,
@@ -133,15 +137,13 @@ class MaxentTagger(Stored, BaseEstimator):  # type: ignore[misc]
         sequences = self._check().encode(X)
         return split_labels(self._decode(self.model_, sequences, allowed), sequences, self.model_.labels)
 
-    def score(self, X: Any, y: Labels) -> float:
-        """Share of the tokens that get the right label."""
+    def score(self, X: Any, y: Labels, sample_weight: npt.ArrayLike | None = None) -> float:
+        """Share of the tokens that get the right label; ``sample_weight`` is one weight per sentence."""
         sequences = self._check().encode(X)
-        classes, ids = encode_labels(y, sequences)
-        predicted = np.array(self.model_.labels, dtype=object)[self._decode(self.model_, sequences)]
-        return float(np.mean(predicted == classes[ids])) if len(ids) else 0.0
+        return token_accuracy(self.model_, self._decode(self.model_, sequences), y, sequences, sample_weight)
 
     def _decode(self, model: ChainModel, sequences: Sequences, allowed: Allowed | None = None) -> Ints:
-        return decode_history(model, sequences, self.beam, allowed)
+        return decode_history(model, sequences, self.beam, allowed, self.threads)
 
     def _extra_header(self) -> dict[str, Any]:
         return {"beam": self.beam}

@@ -159,9 +159,10 @@ def scratch(sequences: Sequences, layout: WeightLayout) -> Any:
     has_edges = np.diff(sequences.edge_ptr) > 0
     per_sentence = np.diff(np.concatenate([[0], np.cumsum(has_edges)])[sequences.sentence_ptr])
     k = 1 + int(per_sentence.max(initial=0))
-    rows = [np.empty(n * width) for _ in range(3)]
     return Scratch(
-        *rows,
+        np.empty(n * width),
+        np.empty(n * width),
+        np.empty(n * width),
         np.empty(n),
         np.zeros(k * L * width),
         np.zeros(k * width * width),

@@ -176,11 +176,11 @@ class MaxentClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
             sequences = _of_matrix(X, columns)
         else:
             if grow and reset:
-                vars(self).pop("n_features_in_", None)
-                vars(self).pop("_columns", None)
+                self.__dict__.pop("n_features_in_", None)
+                self.__dict__.pop("_columns", None)
             sequences = encode_features(([sample] for sample in X), table, grow)
             if y is not None:
-                y = column_or_1d(y, warn=True)
+                y = np.asarray(column_or_1d(y, warn=True))
                 if len(y) != sequences.n_sentences:
                     raise InputError(f"{len(y)} classes for {sequences.n_sentences} samples")
         if y is not None:

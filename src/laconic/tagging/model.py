@@ -5,7 +5,7 @@ Immutable; every call has its own working memory and the kernels release the GIL
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -142,7 +142,7 @@ class ChainModel:
                 out,
             )
 
-        _each(run, _shards(sequences, threads))
+        run_each(run, _shards(sequences, threads))
         self._check_possible(sequences, mask, out)
         return out
 
@@ -287,7 +287,8 @@ def encode_sentences(X: Any, template: Template | None, table: AttributeTable, g
     return encode(columns, template, table, grow)
 
 
-def _each(run: Any, shards: list[Ints]) -> None:
+def run_each(run: Callable[[Ints], None], shards: list[Ints]) -> None:
+    """Call ``run`` on every shard, each in a thread of its own."""
     if len(shards) == 1:
         run(shards[0])
         return

@@ -129,6 +129,26 @@ def test_losses_by_hand() -> None:
     assert PerceptronLoss(Pairs.of(lists, space), 0.4).value(w) == pytest.approx(perceptron)
 
 
+@pytest.mark.parametrize("risk", [0.0, 0.5, 1.0])
+def test_risk_weighs_rivals_by_their_extra_errors(risk: float) -> None:
+    records = twin.random_lists(11)
+    lists = NBest.from_lists(records)
+    space = FeatureSpace.collect(lists, 2, 1)
+    extra = []
+    for record in records:
+        reference, best = "".join(record["reference"]), twin.oracle(record)
+        errors = [twin.edit_distance("".join(c["tokens"]), reference) for c in record["candidates"]]
+        extra += [e - errors[best] for k, e in enumerate(errors) if k != best]
+    loss = ExponentialLoss(Pairs.of(lists, space, risk=risk), 0.3)
+    expected = sum(
+        d**risk * exp_loss([pair], 0.3, {}) for d, pair in zip(extra, twin.pairs(records), strict=True)
+    )
+    assert loss.value_and_gradient(np.zeros(space.n_weights), np.empty(space.n_weights)) == pytest.approx(
+        expected
+    )
+    assert 0 in extra
+
+
 def test_base_weights_are_minima() -> None:
     lists = NBest.from_lists(twin.random_lists(4))
     space = FeatureSpace.collect(lists, 2, 1)

@@ -175,6 +175,7 @@ def test_bad_use_is_refused() -> None:
         ({"measure": "bleu"}, "measure"),
         ({"ngrams": 0}, "ngrams"),
         ({"min_count": 0}, "min_count"),
+        ({"risk": -1.0}, "risk"),
     ]:
         with pytest.raises(ValueError, match=word):
             Reranker(**options).fit(TRAIN)  # type: ignore[arg-type]

@@ -34,11 +34,18 @@ LEARNERS = [
 ]
 
 
-def problem(seed: int, named: bool = False) -> tuple[twin.Pairs, FeatureSpace, ExponentialLoss]:
+def problem(
+    seed: int, named: bool = False, risk: float = 0.0
+) -> tuple[twin.Pairs, FeatureSpace, ExponentialLoss]:
     records = twin_lists.random_lists(seed, named=named)
     lists = NBest.from_lists(records)
     space = FeatureSpace.collect(lists, ngrams=2, min_count=1)
-    return twin_lists.pairs(records), space, ExponentialLoss(Pairs.of(lists, space))
+    indexed = Pairs.of(lists, space, risk=risk)
+    pairs = twin_lists.pairs(records)
+    if risk:  # a pair of integer weight is that many equal pairs
+        assert risk == 1
+        pairs = [pair for pair, n in zip(pairs, indexed.weights, strict=True) for _ in range(int(n))]
+    return pairs, space, ExponentialLoss(indexed)
 
 
 def steps_of(learner: BLasso | FBoosting | FSLR | Boosting, loss: ExponentialLoss) -> Path:
@@ -46,9 +53,9 @@ def steps_of(learner: BLasso | FBoosting | FSLR | Boosting, loss: ExponentialLos
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
-@pytest.mark.parametrize(("seed", "named"), [(0, False), (1, True)])
-def test_every_step_equals_the_twin(learner: BLasso, seed: int, named: bool) -> None:
-    pairs, space, loss = problem(seed, named)
+@pytest.mark.parametrize(("seed", "named", "risk"), [(0, False, 0.0), (1, True, 1.0)])
+def test_every_step_equals_the_twin(learner: BLasso, seed: int, named: bool, risk: float) -> None:
+    pairs, space, loss = problem(seed, named, risk)
     rule, base = learner.rule, loss.base_weight
     names = sorted({name for _, values in pairs for name in values})
     path = steps_of(learner, loss)

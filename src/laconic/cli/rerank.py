@@ -53,6 +53,9 @@ def train(
         str | None, typer.Option(metavar="TAG,TAG", help="Tags of content words, for lists with tags.")
     ] = None,
     measure: Annotated[str, typer.Option(help="cer or wer: what is to be lowered.")] = "cer",
+    risk: Annotated[
+        float, typer.Option(min=0, help="Weigh a rival by its extra errors to this power.")
+    ] = 0.0,
     patience: Annotated[
         int | None, typer.Option(min=1, help="Stop after so many steps without a better dev result.")
     ] = None,
@@ -75,7 +78,7 @@ def train(
     console.note_compiling("rerank")
     model = Reranker.load(resume) if resume else Reranker(
         chosen, ngrams, min_count, _words(headwords),
-        headword_tags.split(",") if headword_tags else None, _measure(measure), patience,
+        headword_tags.split(",") if headword_tags else None, _measure(measure), risk, patience,
     )  # fmt: skip
     lists = read_nbest(nbest, references)
     dev_lists = read_nbest(dev, dev_references) if dev else None

@@ -50,7 +50,7 @@ class PairLoss:
 
 
 class ExponentialLoss(PairLoss):
-    """Equation (6): the sum of exp(-margin) over all pairs. A BatchLoss and a StagewiseLoss.
+    """Equation (6): the (weighted) sum of exp(-margin) over all pairs. A BatchLoss and a StagewiseLoss.
 
     Examples
     --------
@@ -68,13 +68,13 @@ class ExponentialLoss(PairLoss):
         with np.errstate(
             over="ignore", invalid="ignore"
         ):  # a line search may look where the loss is infinite
-            q = np.exp(-self.margins(w))
+            q = self.pairs.weights * np.exp(-self.margins(w))
             self._gradient(q, out)
             return float(q.sum())
 
     def fit_base(self) -> float:
         """Newton's method with bisection; a base score without differences gets weight 1."""
-        return _minimise(self.pairs.base)
+        return _minimise(self.pairs.base, self.pairs.weights)
 
     def begin(self, rule: StagewiseRule, w: Floats, alpha: float = np.inf, done: int = 0) -> StagewiseState:
         """The incremental state at ``w``: see :class:`StagewiseState`."""
@@ -95,7 +95,7 @@ class StagewiseState:
         step = rule.search_step if np.isfinite(rule.search_step) else 0.0
         self._try_up = -np.expm1(-pairs.slot_value * step)
         self._try_down = -np.expm1(pairs.slot_value * step)
-        self._q = np.exp(-loss.margins(w))
+        self._q = pairs.weights * np.exp(-loss.margins(w))
         self._sums = np.empty(pairs.n_slots)
         self._gain, self._bound = np.empty(n), np.empty(n)
         self._heap, self._place = np.empty(n, np.int32), np.empty(n, np.int32)
@@ -184,17 +184,17 @@ class SoftmaxLoss(PairLoss):
         return float(found.x)
 
 
-def _minimise(base: Floats) -> float:
-    """argmin of sum exp(-weight base) over 0 <= weight <= 100 / mean |base|: bounded where it is never wrong."""
+def _minimise(base: Floats, importance: Floats) -> float:
+    """argmin of sum importance exp(-weight base) over 0 <= weight <= 100 / mean |base|."""
     spread = float(np.abs(base).mean()) if len(base) else 0.0
     if spread == 0.0:
         return 1.0
-    if float(base.sum()) <= 0.0:  # the slope at 0 is not negative
+    if float(importance @ base) <= 0.0:  # the slope at 0 is not negative
         return 0.0
     low, high = 0.0, 100.0 / spread
     weight = 0.0
     for _ in range(200):
-        q = np.exp(-weight * base)
+        q = importance * np.exp(-weight * base)
         slope, curve = -float(q @ base), float(q @ (base * base))
         if slope > 0:
             high = weight

@@ -57,6 +57,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
     headwords : content words; pairs of neighbouring ones become features.
     headword_tags : the same by the candidates' ``tags``.
     measure : ``cer`` or ``wer``: what the oracle, early stopping and ``score`` count.
+    risk : a rival weighs (its errors - the oracle's) ** risk in the exponential loss; 0 is the paper's.
     patience : stop after so many steps without a new best on dev; None walks the whole path.
 
     Attributes
@@ -89,6 +90,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
         headwords: Collection[str] | None = None,
         headword_tags: Collection[str] | None = None,
         measure: str = "cer",
+        risk: float = 0.0,
         patience: int | None = None,
     ) -> None:
         self.learner = learner
@@ -97,6 +99,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
         self.headwords = headwords
         self.headword_tags = headword_tags
         self.measure = measure
+        self.risk = risk
         self.patience = patience
 
     def fit(
@@ -142,7 +145,9 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
         )
         path = Path.empty() if known is None else self._renumbered(known, space)
         make_loss: type[PairLoss] = getattr(self._learner, "loss", ExponentialLoss)
-        loss = make_loss(Pairs.of(train, space, self.measure), None if known is None else self.base_weight_)
+        loss = make_loss(
+            Pairs.of(train, space, self.measure, self.risk), None if known is None else self.base_weight_
+        )
         start_loss = loss.value_and_gradient(np.zeros(space.n_weights), np.empty(space.n_weights))
         self.space_, self.base_weight_ = space, loss.base_weight
         tracker = Tracker(space, loss.base_weight, start_loss, dev, self.measure)
@@ -184,6 +189,8 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
         for name in ("ngrams", "min_count"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)!r}.")
+        if not (np.isfinite(self.risk) and self.risk >= 0):
+            raise ValueError(f"risk must be a finite number >= 0, not {self.risk!r}.")
         if not hasattr(self._learner, "walk"):
             raise TypeError(f"learner must be one like BLasso(), not {self.learner!r}.")
 

@@ -26,6 +26,7 @@ class Pairs:
     n_weights: int
     list_pair: Offsets = field(repr=False)
     base: Floats = field(repr=False)
+    weights: Floats = field(repr=False)
     pair_ptr: Offsets = field(repr=False)
     pair_slot: Ints = field(repr=False)
     feature_slot: Offsets = field(repr=False)
@@ -45,8 +46,10 @@ class Pairs:
         return len(self.slot_value)
 
     @classmethod
-    def of(cls, lists: NBest, space: FeatureSpace, measure: str = "cer") -> Pairs:
+    def of(cls, lists: NBest, space: FeatureSpace, measure: str = "cer", risk: float = 0.0) -> Pairs:
         """Pairs of every candidate with the oracle of its list.
+
+        A pair weighs (errors of the candidate - errors of the oracle) ** risk: 0 as in the paper, all alike.
 
         Examples
         --------
@@ -62,6 +65,8 @@ class Pairs:
         is_rival = np.ones(lists.n_candidates, bool)
         is_rival[oracle] = False
         base = (lists.scores[oracle][list_of] - lists.scores)[is_rival]
+        errors = lists.errors(measure)
+        weights = (errors - errors[oracle][list_of])[is_rival] ** risk
         n_pairs, n_weights = len(base), space.n_weights
         order, codes = _by_feature_and_value(features, values, n_weights)
         changes = np.ones(len(order), bool)
@@ -77,6 +82,7 @@ class Pairs:
             n_weights=n_weights,
             list_pair=offsets(np.diff(lists.list_ptr) - 1),
             base=base,
+            weights=weights,
             pair_ptr=pair_ptr,
             pair_slot=pair_slot,
             feature_slot=np.searchsorted(slot_feature, np.arange(n_weights + 1)).astype(np.int64),

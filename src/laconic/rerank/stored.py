@@ -53,6 +53,7 @@ def to_model_file(model: Reranker) -> ModelFile:
             "ngrams": model.ngrams,
             "min_count": model.min_count,
             "measure": model.measure,
+            "risk": model.risk,
             "patience": model.patience,
             "headwords": model.headwords is not None,
             "headword_tags": model.headword_tags is not None,
@@ -83,7 +84,7 @@ def _read(file: ModelFile) -> Reranker:
     strings = {
         name: unpack_strings(tensors[f"{name}.bytes"], tensors[f"{name}.lengths"]) for name in _STRINGS
     }
-    own = ("learner", "ngrams", "min_count", "measure", "patience", "headwords", "headword_tags")
+    own = ("learner", "ngrams", "min_count", "measure", "risk", "patience", "headwords", "headword_tags")
     options = {name: value for name, value in settings.items() if name not in own}
     model = Reranker(
         LEARNERS[settings["learner"]](**options),
@@ -92,6 +93,7 @@ def _read(file: ModelFile) -> Reranker:
         strings["headwords"] if settings["headwords"] else None,
         strings["headword_tags"] if settings["headword_tags"] else None,
         settings["measure"],
+        settings["risk"],
         settings["patience"],
     )
     word_grams: Ints = tensors["word_grams"]

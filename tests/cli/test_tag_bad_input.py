@@ -137,6 +137,7 @@ def test_an_output_that_cannot_be_written_is_said_before_training(tmp_path: Path
         (("--solver", "owlqn", "--l1", "0"), "--solver owlqn needs --l1"),
         (("--eta0", "fast"), "--eta0 is auto or a number above 0, not 'fast'"),
         (("--decay", "2"), "--decay"),
+        (("--solver", "owlqn", "--tolerance", "0"), "--tolerance is above 0"),
         (("--class-weight", "O=x"), "--class-weight"),
         (("--label-column", "7"), "there is no column 7"),
         (("--columns", "0,2"), "column 2 holds the labels"),

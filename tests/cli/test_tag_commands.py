@@ -238,9 +238,9 @@ def test_label_column_and_columns_may_be_anywhere(folder: Path) -> None:
     swapped = folder / "swapped"
     lines = (folder / "chunk.train").read_text().splitlines()
     cells = [line.split() for line in lines]
-    swapped.write_text("".join(",".join([c[2], c[1], c[0]]) + "\n" if c else "\n" for c in cells))
+    swapped.write_text("".join("|".join([c[2], c[1], c[0]]) + "\n" if c else "\n" for c in cells))
     common = ("--passes", "3", "--l1", "0.3", "--json", "--eta0", "0.3")
-    order = ("--label-column", "0", "--columns", "2,1", "--separator", ",")
+    order = ("--label-column", "0", "--columns", "2,1", "--separator", "|")
     moved = laconic("tag", "train", swapped, "-o", folder / "swapped.laconic", *order, *common)
     assert moved.returncode == 0, moved.stderr
     plain = train(folder, "plain.laconic", *common)
@@ -248,9 +248,9 @@ def test_label_column_and_columns_may_be_anywhere(folder: Path) -> None:
     scored = json.loads(laconic("tag", "eval", folder / "swapped.laconic", swapped, "--json").stdout)
     again = laconic("tag", "eval", folder / "plain.laconic", folder / "chunk.train", "--json")
     assert scored["f1"] == json.loads(again.stdout)["f1"]
-    bare = "".join(",".join([c[1], c[0]]) + "\n" if c else "\n" for c in cells[:20])
+    bare = "".join("|".join([c[1], c[0]]) + "\n" if c else "\n" for c in cells[:20])
     done = laconic("tag", "run", folder / "swapped.laconic", stdin=bare.encode())
-    assert done.stdout.decode().splitlines()[0].split(",")[:2] == cells[0][1::-1]
+    assert done.stdout.decode().splitlines()[0].split("|")[:2] == cells[0][1::-1]
 
 
 def test_plots(folder: Path) -> None:

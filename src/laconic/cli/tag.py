@@ -126,9 +126,7 @@ def train(
     ] = None,
     tolerance: Annotated[
         float,
-        typer.Option(
-            min=0.0, help="Relative optimality at which owlqn and lbfgs stop.", rich_help_panel=STOPPING
-        ),
+        typer.Option(help="Relative optimality at which owlqn and lbfgs stop.", rich_help_panel=STOPPING),
     ] = 1e-4,
     patience: Annotated[
         int | None,

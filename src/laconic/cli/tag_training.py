@@ -105,6 +105,8 @@ def solver_of(
             l1,
             l2,
         )
+    if not options["tolerance"] > 0.0:
+        raise InputError(f"--tolerance is above 0, not {options['tolerance']!r}")
     kind = OWLQN if name == "owlqn" else LBFGS
     return kind(tolerance=options["tolerance"], max_iterations=options["passes"] or 2000), l1, l2
 

@@ -72,20 +72,22 @@ class Reading:
     def split(self, columns: Columns) -> tuple[Columns, Column]:
         """Observations and labels of a file that has both."""
         rest, labels = columns.split(self.label_column)
-        if self.observed is None or rest.n_columns == len(self.observed):
+        if self.observed is None or columns.n_columns < (self.n_columns or 0):
             return rest, labels
         return _pick(columns, self.observed), labels
 
     def observations(self, columns: Columns) -> Columns:
-        """Observations of a file with or without the column of labels."""
-        n, whole = columns.n_columns, self.n_columns
-        if whole is None or self.observed is None or n == len(self.observed) < whole:
+        """Observations of a file as in training, or without the labels, or with nothing but observations."""
+        n, whole, observed = columns.n_columns, self.n_columns, self.observed
+        if whole is None or observed is None:
             return columns
         if n >= whole:
-            return _pick(columns, self.observed)
+            return _pick(columns, observed)
         if n == whole - 1:
             label = self.label_column % whole
-            return _pick(columns, tuple(k - (k > label) for k in self.observed))
+            return _pick(columns, tuple(k - (k > label) for k in observed))
+        if n == len(observed):
+            return columns
         raise InputError(
             f"expected {whole} columns as in training, or {whole - 1} without the labels, found {n}",
             path=columns.path,

@@ -1,0 +1,85 @@
+"""From text and word lists to a search: lexicon, Kneser-Ney trigram over surface/reading pairs, unknown words.
+
+Words of the lists that the text never has get from Kneser-Ney the share of the discounts that every word has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+
+import numpy as np
+
+from laconic.errors import InputError
+from laconic.ime.lattice import Search
+from laconic.ime.lexicon import Lexicon
+from laconic.ime.scoring import Scorer
+from laconic.ime.unknown import UnknownWords
+from laconic.lm.backoff import BackoffModel
+from laconic.lm.corpus import Corpus
+from laconic.lm.kneser_ney import KneserNeyLM
+
+
+@dataclass(frozen=True)
+class Background:
+    """What a text and word lists give: the search, and the language model it searches with."""
+
+    search: Search
+    model: BackoffModel
+    n_sentences: int
+    n_tokens: int
+
+
+def build(
+    texts: Sequence[str | PathLike[str]] | Corpus,
+    words: Iterable[str] = (),
+    *,
+    modified: bool = True,
+    prune: int = 0,
+) -> Background:
+    """From sentences (strings of tokens), files (paths) or a corpus, and more tokens for the lexicon.
+
+    ``prune`` drops trigrams seen at most so often.
+    """
+    corpus = texts if isinstance(texts, Corpus) else read_corpus(texts)
+    lexicon = Lexicon.of([*corpus.vocabulary.words[1:], *words])
+    corpus = corpus.with_vocabulary(lexicon.vocabulary())
+    fitted = KneserNeyLM(order=3, modified=modified, prune=prune).fit(corpus)
+    counts = np.bincount(corpus.ids, minlength=len(lexicon))
+    surfaces: dict[str, int] = {}
+    for word, count in enumerate(counts.tolist()):
+        surface = lexicon.surface(word)
+        surfaces[surface] = surfaces.get(surface, 0) + count
+    unknown = UnknownWords.estimate(
+        {surface: count for surface, count in surfaces.items() if count}, surfaces
+    )
+    search = Search(lexicon, Scorer.of(fitted.backoff_), unknown)
+    return Background(search, fitted.backoff_, corpus.n_sentences, corpus.n_tokens)
+
+
+def read_corpus(texts: Sequence[str | PathLike[str]]) -> Corpus:
+    """Files (path objects) and sentences (strings) as one corpus."""
+    files = [text for text in texts if isinstance(text, PathLike)]
+    sentences = [text for text in texts if isinstance(text, str)]
+    parts = [Corpus.read(file) for file in files] + ([Corpus.of(sentences)] if sentences else [])
+    if not parts:
+        raise InputError("no text to build from; give files or sentences of surface/reading tokens")
+    return joined(parts)
+
+
+def joined(parts: Sequence[Corpus]) -> Corpus:
+    """Several corpora, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    from laconic.lm.vocabulary import Vocabulary
+
+    vocabulary = Vocabulary(word for part in parts for word in part.vocabulary.words[1:])
+    parts = [part.with_vocabulary(vocabulary) for part in parts]
+    starts = np.cumsum([0, *(part.n_tokens for part in parts[:-1])])
+    pointers = [part.sentence_ptr[1:] + start for part, start in zip(parts, starts, strict=True)]
+    return Corpus(
+        np.concatenate([part.ids for part in parts]),
+        np.concatenate((np.zeros(1, np.int64), *pointers)),
+        vocabulary,
+    )

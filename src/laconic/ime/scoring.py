@@ -1,0 +1,94 @@
+"""The word trigram model in the arrays that the search walks: those of laconic.lm.backoff, in single precision.
+
+Beside them: the last word of each node and the node of the words before it, and ``gain``, the most that a node can
+win over backing off from it (``kernels.gains``). ``fall`` is how far a stored probability lies below its backed-off
+value at worst; 0 (but for rounding) for interpolated Kneser-Ney, where the forward pass alone is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from laconic.errors import InputError
+from laconic.lm.backoff import BackoffModel
+from laconic.protocols import Floats, Ints, Offsets
+
+Singles = npt.NDArray[np.float32]
+ROUNDING = 1e-4
+
+
+class Tables(NamedTuple):
+    """What ``kernels.step`` takes."""
+
+    pair_ptr: Offsets
+    pair_word: Ints
+    pair_logp: Singles
+    pair_next: Ints
+    node_parent: Ints
+    node_bow: Singles
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A word trigram model for the search; word ids are those of a lexicon.
+
+    Examples
+    --------
+    >>> from laconic.lm.kneser_ney import KneserNeyLM
+    >>> scorer = Scorer.of(KneserNeyLM(order=3).fit(["a b a", "b a"]).backoff_)
+    >>> scorer.exact_forward, round(float(scorer.log_probabilities(np.array([1, 2, 0], np.int32)).sum()), 3)
+    (True, -1.98)
+    """
+
+    tables: Tables = field(repr=False)
+    node_word: Ints = field(repr=False)
+    node_prefix: Ints = field(repr=False)
+    gain: Singles = field(repr=False)
+    start: int
+    fall: float
+
+    @classmethod
+    def of(cls, model: BackoffModel) -> Scorer:
+        """From a back-off model of order 3 or less."""
+        if model.order > 3:
+            raise InputError(f"the search takes models up to order 3, not {model.order}")
+        n_words = len(model.vocabulary_)
+        if (model.pair_next[n_words:] == 0).any():
+            raise InputError("a word is stored after a context but has no context node of its own")
+        tables = Tables(
+            model.pair_ptr,
+            model.pair_word,
+            model.pair_logp.astype(np.float32),
+            model.pair_next,
+            model.node_parent,
+            model.node_bow.astype(np.float32),
+        )
+        node_word = np.concatenate((np.full(1, -1, np.int32), model.pair_word[model.node_pair[1:]]))
+        node_prefix = np.concatenate((np.full(1, -1, np.int32), model.pair_node[model.node_pair[1:]]))
+        from laconic.ime.kernels import gains
+
+        gain = np.full(node_word.size, -np.inf, np.float32)
+        fall = gains(model.node_depth, *tables, gain)
+        return cls(tables, node_word, node_prefix, gain + np.float32(ROUNDING), model.start(), float(fall))
+
+    @property
+    def n_words(self) -> int:
+        """Words of the vocabulary, the boundary counted."""
+        return int(self.tables.pair_ptr[1])
+
+    @property
+    def exact_forward(self) -> bool:
+        """Is the best path of the relaxed forward pass the best path of the model?"""
+        return self.fall <= ROUNDING
+
+    def log_probabilities(self, words: Ints) -> Floats:
+        """Natural log-probability of each word of a sentence (0 is its end)."""
+        from laconic.ime.kernels import score_words
+
+        out = np.empty(words.size)
+        score_words(words, *self.tables, np.int32(self.start), out)
+        return out

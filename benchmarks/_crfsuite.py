@@ -6,6 +6,7 @@ of making features counts, they are made in Python as its users do (:func:`pytho
 
 from __future__ import annotations
 
+import itertools
 import re
 import tempfile
 import time
@@ -60,7 +61,7 @@ class Part:
 
 def split(flat: list[Any], ptr: np.ndarray) -> list[list[Any]]:
     bounds = ptr.tolist()
-    return [flat[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [flat[a:b] for a, b in itertools.pairwise(bounds)]
 
 
 def conll2000(part: str) -> Part:
@@ -79,7 +80,11 @@ def genia_pos(part: str) -> Part:
     """Parts of speech without record markers: no ``UI`` sentences, no ``TI -`` or ``AB -`` before the text."""
     sentences = []
     for sentence in read_columns(fetch("genia-pos", f"{part}.tsv")).rows():
-        if len(sentence) >= 2 and sentence[0] in {(m, "LS") for m in RECORD_MARKERS} and sentence[1][0] == "-":
+        if (
+            len(sentence) >= 2
+            and sentence[0] in {(m, "LS") for m in RECORD_MARKERS}
+            and sentence[1][0] == "-"
+        ):
             sentence = [] if sentence[0][0] == "UI" else sentence[2:]
         if sentence:
             sentences.append(sentence)
@@ -95,7 +100,7 @@ class Rival:
     objective: float | None
     active: int
     report: Report | None = None
-    loss_by_iteration: list[float] | None = None
+    seconds_by_iteration: tuple[float, ...] = ()
 
 
 def as_strings(sequences: Sequences) -> Iterator[list[list[str]]]:
@@ -112,7 +117,7 @@ def python_features(rows: list[tuple[str, ...]]) -> list[list[str]]:
         features = []
         for column, shapes in ((0, WORDS), (1, TAGS)):
             for offsets in shapes:
-                if 0 <= t + offsets[0] and t + offsets[-1] < n:
+                if t + offsets[0] >= 0 and t + offsets[-1] < n:
                     cells = "|".join([rows[t + k][column] for k in offsets])
                     features.append(f"{'wp'[column]}{offsets}={cells}")
         if t == 0:
@@ -155,7 +160,10 @@ def run(trainer: pycrfsuite.Trainer, path: Path) -> Rival:
     losses = log.numbers("Loss")
     active = [int(x) for x in re.findall(r"(?:Active features|Number of active features): (\d+)", text)]
     iterations = len(re.findall(r"\*{5} (?:Iteration|Epoch) #", text))
-    return Rival(spent, iterations, losses[-1] if losses else None, active[-1] if active else 0, None, losses)
+    seconds = tuple(log.numbers("Seconds required for this iteration"))
+    return Rival(
+        spent, iterations, losses[-1] if losses else None, active[-1] if active else 0, None, seconds
+    )
 
 
 def tag(path: Path, sentences: Iterable[list[list[str]]]) -> list[list[str]]:

@@ -1,0 +1,198 @@
+"""How good and how small the tagger's models are, against python-crfsuite and Tsuruoka et al. 2009.
+
+By default CoNLL-2000 only, whose rival figures are CRFsuite's at convergence (``lbfgs``, c1 = 1 and 0.7; ten minutes
+each, run once and written down here). ``--biomedical`` adds JNLPBA (names, ``ner`` template) and GENIA (parts of
+speech, ``pos`` template) with CRFsuite trained in the same run, on the same features. There the strength of l1 was
+chosen on held-out sentences of the training data (``--choose`` does it again); the test part is used once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from _bars import Claims
+from _crfsuite import Part, conll2000, fit_and_score, genia_pos, jnlpba
+from laconic import OWLQN, SGD, CRFTagger
+from laconic.tagging.metrics import Report, evaluate
+
+CRFSUITE_C1 = (16_889.4, 9_693)  # objective and active weights of lbfgs c1=1
+CRFSUITE_C07 = (14_030.8, 15_822)  # c1=0.7
+L1_JNLPBA, L1_GENIA = 2.0, 0.5
+HELD_OUT = 1_739
+CANDIDATES = (0.5, 1.0, 2.0, 4.0)
+RIVALS = (
+    ("ap", {"max_iterations": 10}),
+    ("lbfgs", {"c1": 1.0, "c2": 0.0, "max_iterations": 100}),
+)
+
+
+def fit(train: Part, template: str, l1: float, solver: object = None) -> CRFTagger:
+    return CRFTagger(template, l1=l1, solver=solver).fit(train.columns, train.labels)
+
+
+def score(tagger: CRFTagger, part: Part) -> Report:
+    return evaluate(part.names, tagger.predict(part.columns))
+
+
+def owlqn(train: Part, claims: Claims) -> None:
+    """The optimum, and its sparsity."""
+    for l1, (objective, active), above in (
+        (1.0, CRFSUITE_C1, 1.0005),
+        (0.7, CRFSUITE_C07, 14_031 / 14_030.8),
+    ):
+        tagger = fit(train, "chunking", l1, OWLQN(tolerance=1e-5))
+        found = tagger.fit_
+        claims.add(
+            f"OWL-QN objective, C={l1:g}",
+            f"{found['objective']:,.1f} ({found['iterations']} it.)",
+            f"{objective:,.1f}",
+            found["objective"] / objective,
+            above,
+        )
+        far = abs(found["active_features"] / active - 1)
+        claims.add(
+            f"OWL-QN active weights, C={l1:g}: apart by",
+            f"{found['active_features']:,}",
+            f"{active:,}",
+            far,
+            0.03 if l1 == 1.0 else None,
+        )
+
+
+def cumulative(train: Part, test: Part, claims: Claims) -> None:
+    """Cumulative penalty with exponential decay, 30 passes."""
+    for l1, optimum, objective, most in (
+        (1.0, CRFSUITE_C1[0], 1.02, 13_000),
+        (0.7, CRFSUITE_C07[0], 14_494 / 14_030.8, 23_584),
+    ):
+        tagger = fit(train, "chunking", l1, SGD())
+        found, f1 = tagger.fit_, 100 * score(tagger, test).overall.f1
+        name = f"cumulative, C={l1:g}:"
+        claims.add(
+            f"{name} objective",
+            f"{found['objective']:,.1f}",
+            f"{optimum:,.1f}",
+            found["objective"] / optimum,
+            objective,
+        )
+        claims.add(
+            f"{name} active weights", f"{found['active_features']:,}", "", found["active_features"], most
+        )
+        claims.add(f"{name} test F1", f"{f1:.2f}", "", f1, 93.6, True)
+        size = len(tagger.to_bytes())
+        claims.add(f"{name} model file, bytes", f"{size:,}", "", size, 1_000_000)
+
+
+def table_1(train: Part, claims: Claims) -> None:
+    """The paper's ordering of active weights: naive, clipping (lazy), cumulative, cumulative with decay."""
+    runs = {
+        "naive": SGD("naive", "inverse"),
+        "clipping": SGD("clipping", "inverse"),
+        "lazy": SGD("lazy", "inverse"),
+        "cumulative": SGD("cumulative", "inverse"),
+        "cumulative, exponential": SGD(),
+    }
+    paper = {
+        "naive": 455_651,
+        "clipping": 87_792,
+        "lazy": 87_792,
+        "cumulative": 28_189,
+        "cumulative, exponential": 23_584,
+    }
+    counts = {}
+    for name, solver in runs.items():
+        counts[name] = fit(train, "chunking", 0.7, solver).fit_["active_features"]
+        claims.add(
+            f"active weights, C=0.7, {name}",
+            f"{counts[name]:,}",
+            f"{paper[name]:,} (paper)",
+            counts[name] / paper[name],
+            None,
+        )
+    in_order = (
+        counts["naive"]
+        > counts["clipping"]
+        >= counts["lazy"]
+        > counts["cumulative"]
+        > counts["cumulative, exponential"]
+    )
+    claims.add("the paper's order holds", str(in_order), "", float(in_order), 1.0, True)
+
+
+def biomedical(claims: Claims) -> None:
+    """JNLPBA and GENIA, with CRFsuite in the same run."""
+    for name, task, template, l1, allowance, most in (
+        ("JNLPBA", jnlpba, "ner", L1_JNLPBA, 0.1, 40_000),
+        ("GENIA", genia_pos, "pos", L1_GENIA, 0.05, None),
+    ):
+        train, test = task("train"), task("test")
+        tagger = fit(train, template, l1)
+        ours = score(tagger, test)
+        for algorithm, params in RIVALS:
+            rival = fit_and_score(train, test, template, algorithm, **params)
+            assert rival.report is not None
+            measure = "f1" if ours.chunked else "accuracy"
+            mine, theirs = (
+                100 * (r.overall.f1 if ours.chunked else r.accuracy) for r in (ours, rival.report)
+            )
+            claims.add(
+                f"{name} test {measure}, C={l1:g}; difference",
+                f"{mine:.2f} ({tagger.fit_['active_features']:,})",
+                f"{theirs:.2f} ({rival.active:,}, {algorithm})",
+                mine - theirs,
+                -allowance,
+                True,
+            )
+        claims.add(
+            f"{name} active weights",
+            f"{tagger.fit_['active_features']:,}",
+            "",
+            tagger.fit_["active_features"],
+            most,
+        )
+
+
+def choose() -> None:
+    """Held-out scores of each strength."""
+    train, held_out = jnlpba("train").cut(HELD_OUT)
+    for l1 in CANDIDATES:
+        tagger = fit(train, "ner", l1)
+        f1 = 100 * score(tagger, held_out).overall.f1
+        print(
+            f"JNLPBA held out, C={l1:g}: F1 {f1:.2f}, {tagger.fit_['active_features']:,} active", flush=True
+        )
+    train, held_out = genia_pos("train"), genia_pos("devel")
+    for l1 in CANDIDATES:
+        tagger = fit(train, "pos", l1)
+        accuracy = 100 * score(tagger, held_out).accuracy
+        print(
+            f"GENIA devel, C={l1:g}: accuracy {accuracy:.2f}, {tagger.fit_['active_features']:,} active",
+            flush=True,
+        )
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--biomedical", action="store_true", help="JNLPBA and GENIA too (half an hour)")
+    options.add_argument("--choose", action="store_true", help="show held-out scores of the strengths of l1")
+    options.add_argument("--quick", action="store_true", help="leave OWL-QN out")
+    options.add_argument("--record", type=Path, help="keep the figures as JSON")
+    chosen = options.parse_args()
+    if chosen.choose:
+        choose()
+        return 0
+    claims = Claims(chosen.record)
+    train, test = conll2000("train"), conll2000("test")
+    cumulative(train, test, claims)
+    table_1(train, claims)
+    if not chosen.quick:
+        owlqn(train, claims)
+    if chosen.biomedical:
+        biomedical(claims)
+    return claims.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

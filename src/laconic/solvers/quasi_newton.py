@@ -27,6 +27,7 @@ from laconic.protocols import (
 
 ARMIJO = 1e-4
 MAX_HALVINGS = 30
+MAX_STALLED = 5  # iterations that lower the objective by no more than its rounding
 
 
 class _History:
@@ -139,10 +140,10 @@ class LBFGS:
         value = _smooth(loss, l2, w, g)
         objective = value + l1 * float(np.abs(w).sum())
         scale = self._scale(loss, l1, l2, w, g)
-        reason, number = "limit", 0
+        reason, number, stalled = "limit", 0, 0
         optimality = _pseudo_norm(w, g, l1) / scale
         while number < self.max_iterations:
-            if optimality <= self.tolerance:
+            if optimality <= self.tolerance or stalled == MAX_STALLED:
                 reason = "converged"
                 break
             pseudo = _pseudo_gradient(w, g, l1)
@@ -153,7 +154,9 @@ class LBFGS:
                     break
                 history.slots.clear()
                 continue
-            w_next, objective = step
+            w_next, reached = step
+            stalled = stalled + 1 if objective - reached <= np.spacing(abs(objective)) else 0
+            objective = reached
             history.push(w_next - w, g_next - g)
             w, (g, g_next) = w_next, (g_next, g)
             number += 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -98,7 +100,7 @@ def test_objective_falls_and_callback_sees_it() -> None:
     result = OWLQN(tolerance=1e-7).solve(loss, L1(0.2), callback=lambda one: met.append(one))
     objectives = [one.objective for one in met]
     assert [one.number for one in met] == list(range(1, result.iterations + 1))
-    assert all(a >= b for a, b in zip(objectives[:-1], objectives[1:], strict=True))
+    assert all(a >= b for a, b in itertools.pairwise(objectives))
     assert result.objective == objectives[-1]
     assert met[-1].optimality == result.optimality
     assert met[-1].nonzero == np.count_nonzero(result.w)

@@ -72,6 +72,24 @@ def test_scores_equal_the_dictionary(tables, sentence):
     assert state == model.start()
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    loose_models(),
+    st.lists(st.lists(st.sampled_from([-1, 1, 2, 3]), max_size=4), min_size=0, max_size=25),
+    st.booleans(),
+)
+def test_a_stream_is_its_sentences(tables, sentences, open_end):
+    """Runs of sentences are scored side by side; it must not show."""
+    order, grams, bows = tables
+    model = build(*tables)
+    stream = [word for sentence in sentences for word in [*sentence, 0]]
+    expected = [score for sentence in sentences for score in reference.score(grams, bows, order, sentence)]
+    if open_end and stream:
+        stream, expected = stream[:-1], expected[:-1]
+    found = model.score_stream(np.array(stream, dtype=np.int32))
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
 @settings(max_examples=80, deadline=None)
 @given(loose_models(), st.lists(WORD, max_size=4), st.booleans())
 def test_distribution_equals_the_dictionary(tables, context, from_start):

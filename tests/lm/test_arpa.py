@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from laconic.errors import InputError
 from laconic.lm.arpa import parse_arpa, read_arpa, write_arpa
+from laconic.lm.arpa_kernels import parse_number
 from laconic.lm.corpus import Corpus
 from laconic.lm.kneser_ney import KneserNeyLM
-from laconic.lm.ngram_kernels import parse_number
 
 SMALL = """\
 \\data\\

@@ -157,7 +157,7 @@ class _Reader:
         self, start: int, stop: int, count: int
     ) -> tuple[Vocabulary, _Section, tuple[np.ndarray, ...]]:
         """The vocabulary, the 1-grams in its ids, and the table the other sections are read with."""
-        from laconic.lm.ngram_kernels import hash_words
+        from laconic.lm.arpa_kernels import hash_words
 
         first_line = self.line_at(start)
         lines = [line.split() for line in self.content[start:stop].split(b"\n")]
@@ -204,7 +204,7 @@ class _Reader:
         return value
 
     def section(self, n: int, start: int, stop: int, count: int, table: tuple[np.ndarray, ...]) -> _Section:
-        from laconic.lm.ngram_kernels import parse_arpa_section
+        from laconic.lm.arpa_kernels import parse_arpa_section
 
         grams = np.empty((count, n), dtype=np.int32)
         logp, bow, line = np.empty(count), np.empty(count), np.empty(count, dtype=np.int64)
@@ -299,7 +299,7 @@ def _written(model: BackoffModel) -> Iterator[bytes]:
 
 def _section_lines(model: BackoffModel, n: int, bow: Floats) -> Iterator[bytes]:
     """The n-grams of one order, some megabytes at a time."""
-    from laconic.lm.ngram_kernels import arpa_lines
+    from laconic.lm.arpa_kernels import arpa_lines
 
     names = [word.encode() + b" " for word in (*model.vocabulary_, START)]
     name_start = np.cumsum([0, *map(len, names)])

@@ -145,7 +145,7 @@ def tokens_of(sentence: str | Sequence[str]) -> Sequence[str]:
 
 def _from_bytes(raw: bytes) -> _Factorised:
     """Distinct tokens by first occurrence, the number of each token, sentence offsets."""
-    from laconic.lm.ngram_kernels import count_tokens, factorise
+    from laconic.lm.text_kernels import count_tokens, factorise
 
     content = np.frombuffer(raw, dtype=np.uint8)
     n_tokens, n_lines = count_tokens(content)

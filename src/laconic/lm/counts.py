@@ -35,7 +35,7 @@ def count_ngrams(corpus: Corpus, order: int) -> list[Level]:
     >>> [level.word.size for level in levels], levels[1].count.tolist()
     ([3, 4, 4], [1, 2, 1, 1])
     """
-    from laconic.lm.ngram_kernels import extend_grams, positions_by_word
+    from laconic.lm.counting_kernels import extend_grams, positions_by_word
 
     if order < 1:
         raise InputError(f"the order must be at least 1, not {order}.")

@@ -93,7 +93,7 @@ class KneserNeyLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
 
 def adjusted_counts(levels: list[Level]) -> list[Ints]:
     """Occurrences at the highest order, distinct preceding words below it."""
-    from laconic.lm.ngram_kernels import continuation_counts
+    from laconic.lm.counting_kernels import continuation_counts
 
     counts = [np.empty_like(level.count) for level in levels[:-1]]
     for n, count in enumerate(counts):
@@ -138,7 +138,7 @@ def _smooth(
     kept: list[np.ndarray],
 ) -> BackoffModel:
     """Probabilities and back-off weights level by level, laid out as a forward trie."""
-    from laconic.lm.ngram_kernels import kneser_ney_level
+    from laconic.lm.counting_kernels import kneser_ney_level
 
     n_words = len(vocabulary)
     lower_p, n_contexts = np.array([1.0 / n_words]), 1

@@ -284,6 +284,8 @@ def encode_sentences(X: Any, template: Template | None, table: AttributeTable, g
             raise InputError("columns need a template; give template='chunking' or a CRF++ template")
         return encode_features(X, table, grow)
     columns = X if isinstance(X, Columns) else Columns.from_rows(X)
+    if not columns.n_tokens:  # then there are no columns either, and the template would miss them
+        return Sequences.of(columns.sentence_ptr, [0], [])
     return encode(columns, template, table, grow)
 
 

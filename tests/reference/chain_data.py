@@ -1,0 +1,36 @@
+"""A small chunking task for the estimators: sentences of the sample data as rows of columns and as features."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from laconic.datasets import sample
+
+Rows = list[list[tuple[str, str]]]
+TEMPLATE = "# outside: drop\nU0:%x[0,0]\nU1:%x[-1,1]\nU2:%x[0,1]\nU3:%x[1,1]\nU4:%x[0,0|suffix:2]\nB\n"
+
+
+@cache
+def part(name: str, n: int) -> tuple[Rows, list[list[str]]]:
+    """Word and part of speech of each token, and the chunk labels."""
+    sentences = sample.tagged(name, n)
+    rows = [[(word, pos) for word, pos, _ in sentence] for sentence in sentences]
+    return rows, [[label for _, _, label in sentence] for sentence in sentences]
+
+
+def features(rows: Rows) -> list[list[dict[str, Any]]]:
+    """The same as dicts, as users of sklearn-crfsuite write them; word lengths are real values."""
+    return [
+        [
+            {
+                "word": word,
+                "pos": pos,
+                "before": sentence[t - 1][1] if t else "BOS",
+                "after": sentence[t + 1][1] if t + 1 < len(sentence) else "EOS",
+                "length": len(word) / 10.0,
+            }
+            for t, (word, pos) in enumerate(sentence)
+        ]
+        for sentence in rows
+    ]

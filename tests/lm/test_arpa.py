@@ -103,6 +103,22 @@ def test_dialects_spaces_capitals_missing_columns_text_before_gzip(tmp_path):
     assert model.score("<unk>")[0] == pytest.approx(-1.3 * math.log(10))
 
 
+@settings(max_examples=20, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_the_order_of_lines_does_not_matter(tmp_path_factory, random):
+    model = KneserNeyLM(3).fit(["a b c a b", "c b a", "a b c"]).backoff_
+    path = tmp_path_factory.mktemp("arpa") / "m.arpa"
+    write_arpa(model, path)
+    sections = path.read_text().split("\n\n")
+    for k in range(1, len(sections) - 1):
+        title, *rows = sections[k].split("\n")
+        random.shuffle(rows)
+        sections[k] = "\n".join([title, *rows])
+    shuffled = parse("\n\n".join(sections))
+    for sentence in ("a b c a b", "c c a", "b zebra c b a"):
+        np.testing.assert_allclose(shuffled.score(sentence), model.score(sentence), atol=1e-6)
+
+
 def test_ngrams_across_boundaries_are_dropped():
     text = SMALL.replace("ngram 2=3", "ngram 2=5").replace(
         "-0.3\ta </s>", "-0.3\ta </s>\n-1\t</s> a\n-1\tb <s>"

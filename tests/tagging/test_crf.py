@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -346,10 +347,10 @@ def test_constraints_hold_in_training_and_decoding() -> None:
         for labels, _ in lists:
             for before, label in zip(["O", *labels], labels, strict=False):
                 assert not label.startswith("I-") or before[2:] == label[2:]
-    pairs = {(a, b) for y in LABELS for a, b in zip(y[:-1], y[1:], strict=True)}
+    pairs = {(a, b) for y in LABELS for a, b in itertools.pairwise(y)}
     listed = settings(constrain=sorted(pairs)).fit(ROWS, LABELS)
     for labels in listed.predict(TEST_ROWS):
-        assert all(pair in pairs for pair in zip(labels[:-1], labels[1:], strict=True))
+        assert all(pair in pairs for pair in itertools.pairwise(labels))
     nodes_sum = sum(p for _, p in listed.predict_nbest([TEST_ROWS[0][:2]], 500)[0])
     assert nodes_sum == pytest.approx(1.0)
     again = CRFTagger.from_bytes(tagger.to_bytes())

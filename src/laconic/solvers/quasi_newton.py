@@ -40,14 +40,17 @@ class _History:
         self.slots: list[int] = []  # oldest first; slot k holds s in row k and y in row memory + k
         self._new = 0  # the slot whose inner products are not known yet
 
-    def push(self, s: Floats, y: Floats) -> None:
+    def push(self, w_next: Floats, w: Floats, g_next: Floats, g: Floats) -> None:
         """Remember a pair of positive curvature; others are left out."""
-        if float(s @ y) <= 1e-12 * float(y @ y):
-            return
-        slot = self.slots.pop(0) if len(self.slots) == self.memory else len(self.slots)
-        self.slots.append(slot)
-        self.pairs[slot], self.pairs[self.memory + slot] = s, y
-        self._new = slot
+        from laconic.solvers.quasi_newton_kernels import differences
+
+        slot = self.slots[0] if len(self.slots) == self.memory else len(self.slots)
+        sy, yy = differences(w_next, w, g_next, g, self.pairs[slot], self.pairs[self.memory + slot])
+        if len(self.slots) == self.memory:
+            del self.slots[0]  # overwritten
+        if sy > 1e-12 * yy:
+            self.slots.append(slot)
+            self._new = slot
 
     def direction(self, g: Floats) -> Floats:
         """-H g by the two-loop recursion (Nocedal 1980) on coefficients over the rows of ``pairs`` and g."""
@@ -125,6 +128,8 @@ class LBFGS:
         callback: Callback | None = None,
     ) -> Result:
         """Minimise loss + penalty from ``start`` (zeros by default)."""
+        from threadpoolctl import threadpool_limits
+
         require(loss, BatchLoss, self, "a batch loss (value_and_gradient)", "SGD")
         l1, l2 = self._check(penalty)
         if self.memory < 1 or not self.tolerance > 0.0 or self.max_iterations < 1:
@@ -132,6 +137,14 @@ class LBFGS:
                 "memory and max_iterations must be at least 1 and tolerance positive, "
                 f"not {self.memory!r}, {self.max_iterations!r} and {self.tolerance!r}."
             )
+        with threadpool_limits(1, "blas"):  # its threads cost more than they bring on a few long vectors
+            return self._minimise(loss, l1, l2, start, callback)
+
+    def _minimise(
+        self, loss: BatchLoss, l1: float, l2: float, start: Floats | None, callback: Callback | None
+    ) -> Result:
+        from laconic.solvers.quasi_newton_kernels import pseudo_gradient
+
         began = time.perf_counter()
         w = np.zeros(loss.n_weights) if start is None else np.array(start, dtype=np.float64)
         g = np.empty_like(w)
@@ -139,14 +152,14 @@ class LBFGS:
         history = _History(self.memory, w.size)
         value = _smooth(loss, l2, w, g)
         objective = value + l1 * float(np.abs(w).sum())
+        pseudo = np.empty_like(w)
         scale = self._scale(loss, l1, l2, w, g)
         reason, number, stalled = "limit", 0, 0
-        optimality = _pseudo_norm(w, g, l1) / scale
+        optimality = pseudo_gradient(w, g, l1, pseudo) / scale
         while number < self.max_iterations:
             if optimality <= self.tolerance or stalled == MAX_STALLED:
                 reason = "converged"
                 break
-            pseudo = _pseudo_gradient(w, g, l1)
             step = _search(loss, l1, l2, w, objective, pseudo, history.direction(pseudo), g_next)
             if step is None:
                 if not history.slots:
@@ -157,10 +170,10 @@ class LBFGS:
             w_next, reached = step
             stalled = stalled + 1 if objective - reached <= np.spacing(abs(objective)) else 0
             objective = reached
-            history.push(w_next - w, g_next - g)
+            history.push(w_next, w, g_next, g)
             w, (g, g_next) = w_next, (g_next, g)
             number += 1
-            optimality = _pseudo_norm(w, g, l1) / scale
+            optimality = pseudo_gradient(w, g, l1, pseudo) / scale
             if callback is not None and callback(
                 Iteration(
                     number, objective, int(np.count_nonzero(w)), time.perf_counter() - began, w, optimality
@@ -173,12 +186,14 @@ class LBFGS:
     @staticmethod
     def _scale(loss: BatchLoss, l1: float, l2: float, w: Floats, g: Floats) -> float:
         """The pseudo-gradient's norm at zero, which optimality is relative to."""
+        from laconic.solvers.quasi_newton_kernels import pseudo_gradient
+
         if w.any():
             zero = np.zeros_like(w)
             g = np.empty_like(w)
             _smooth(loss, l2, zero, g)
             w = zero
-        return max(_pseudo_norm(w, g, l1), np.finfo(float).tiny)
+        return max(pseudo_gradient(w, g, l1, np.empty_like(w)), float(np.finfo(float).tiny))
 
 
 class OWLQN(LBFGS):
@@ -206,18 +221,6 @@ def _smooth(loss: BatchLoss, l2: float, w: Floats, out: Floats) -> float:
     return value
 
 
-def _pseudo_gradient(w: Floats, g: Floats, l1: float) -> Floats:
-    """Andrew & Gao (4): the subgradient of least norm."""
-    if not l1:
-        return g.copy()
-    at_zero = np.sign(g) * np.maximum(np.abs(g) - l1, 0.0)
-    return np.where(w == 0.0, at_zero, g + l1 * np.sign(w))
-
-
-def _pseudo_norm(w: Floats, g: Floats, l1: float) -> float:
-    return float(np.linalg.norm(_pseudo_gradient(w, g, l1)))
-
-
 def _search(
     loss: BatchLoss,
     l1: float,
@@ -229,16 +232,14 @@ def _search(
     g_next: Floats,
 ) -> tuple[Floats, float] | None:
     """Backtrack along d, projected on the orthant of w (Andrew & Gao, section 3.2); None if nothing helps."""
-    if l1:
-        d[d * pseudo >= 0.0] = 0.0
-        orthant = np.where(w == 0.0, -np.sign(pseudo), np.sign(w))
+    from laconic.solvers.quasi_newton_kernels import step_in_orthant
+
     step = 1.0
+    w_next = np.empty_like(w)
     for _ in range(MAX_HALVINGS):
-        w_next = w + step * d
-        if l1:
-            w_next[w_next * orthant <= 0.0] = 0.0
-        reached = _smooth(loss, l2, w_next, g_next) + l1 * float(np.abs(w_next).sum())
-        if reached <= objective + ARMIJO * float(pseudo @ (w_next - w)):
+        size, slope = step_in_orthant(w, pseudo, d, step, l1, w_next)
+        reached = _smooth(loss, l2, w_next, g_next) + l1 * size
+        if reached <= objective + ARMIJO * slope:
             return w_next, reached
         step *= 0.5
     return None

@@ -18,9 +18,10 @@ discounts being estimated before, as lmplz does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -31,6 +32,8 @@ from laconic.lm.corpus import Corpus, Sentences
 from laconic.lm.counts import Level, count_ngrams
 from laconic.lm.vocabulary import Vocabulary
 from laconic.protocols import Floats, Ints
+
+T = TypeVar("T")
 
 
 class KneserNeyLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
@@ -130,6 +133,13 @@ def _thresholds(prune: int | Sequence[int], order: int) -> list[int]:
     return thresholds
 
 
+def _emptied(items: list[T]) -> Iterator[T]:
+    """The items of a list, each given up as it is taken: levels are large."""
+    items.reverse()
+    while items:
+        yield items.pop()
+
+
 def _smooth(
     vocabulary: Vocabulary,
     levels: list[Level],
@@ -147,7 +157,7 @@ def _smooth(
     logps: list[Floats] = []
     offset = 0
     renumbered = np.empty(0, dtype=np.int64)
-    for level, count, d, keep in zip(levels, counts, discount, kept, strict=True):
+    for level, count, d, keep in zip(_emptied(levels), _emptied(counts), discount, kept, strict=True):
         p, total, gamma = np.zeros(count.size), np.empty(n_contexts), np.empty(n_contexts)
         kneser_ney_level(level.prefix, level.suffix, count, keep, d, lower_p, total, gamma, p)
         # most models are not pruned, and a slice copies nothing

@@ -150,7 +150,7 @@ def test_direction_is_minus_the_bfgs_inverse_hessian_times_g() -> None:
     pairs = []
     for _ in range(5):
         s = rng.normal(size=d)
-        history.push(s, A @ s)
+        history.push(s, 0 * s, A @ s, 0 * s)
         history.direction(s)
         pairs.append((s, A @ s))
     s, y = pairs[-1]
@@ -165,8 +165,9 @@ def test_direction_is_minus_the_bfgs_inverse_hessian_times_g() -> None:
 
 def test_pairs_without_curvature_are_left_out() -> None:
     history = _History(2, 3)
-    history.push(np.ones(3), -np.ones(3))
-    history.push(np.ones(3), np.zeros(3))
+    one, zero = np.ones(3), np.zeros(3)
+    history.push(one, zero, -one, zero)
+    history.push(one, zero, zero, zero)
     assert history.slots == []
 
 

@@ -44,10 +44,10 @@ class _History:
         """Remember a pair of positive curvature; others are left out."""
         from laconic.solvers.quasi_newton_kernels import differences
 
-        slot = self.slots[0] if len(self.slots) == self.memory else len(self.slots)
-        sy, yy = differences(w_next, w, g_next, g, self.pairs[slot], self.pairs[self.memory + slot])
         if len(self.slots) == self.memory:
-            del self.slots[0]  # overwritten
+            del self.slots[0]
+        slot = next(k for k in range(self.memory) if k not in self.slots)
+        sy, yy = differences(w_next, w, g_next, g, self.pairs[slot], self.pairs[self.memory + slot])
         if sy > 1e-12 * yy:
             self.slots.append(slot)
             self._new = slot

@@ -36,6 +36,7 @@ class _History:
     def __init__(self, memory: int, n_weights: int) -> None:
         self.memory = memory
         self.pairs = np.empty((2 * memory, n_weights))
+        self.spare = np.empty((2, n_weights))
         self.products = np.zeros((2 * memory, 2 * memory))
         self.slots: list[int] = []  # oldest first; slot k holds s in row k and y in row memory + k
         self._new = 0  # the slot whose inner products are not known yet
@@ -44,25 +45,28 @@ class _History:
         """Remember a pair of positive curvature; others are left out."""
         from laconic.solvers.quasi_newton_kernels import differences
 
-        if len(self.slots) == self.memory:
-            del self.slots[0]
-        slot = next(k for k in range(self.memory) if k not in self.slots)
-        sy, yy = differences(w_next, w, g_next, g, self.pairs[slot], self.pairs[self.memory + slot])
-        if sy > 1e-12 * yy:
-            self.slots.append(slot)
-            self._new = slot
+        s, y = self.spare
+        sy, yy = differences(w_next, w, g_next, g, s, y)
+        if sy <= 1e-12 * yy:
+            return
+        slot = self.slots.pop(0) if len(self.slots) == self.memory else len(self.slots)
+        self.slots.append(slot)
+        self.pairs[slot], self.pairs[self.memory + slot] = s, y
+        self._new = slot
 
     def direction(self, g: Floats) -> Floats:
         """-H g by the two-loop recursion (Nocedal 1980) on coefficients over the rows of ``pairs`` and g."""
         if not self.slots:
             return -g / max(1.0, float(np.linalg.norm(g)))
         m, products = self.memory, self.products
-        rows, new = self._rows(), [self._new, self.memory + self._new]
-        fresh = self.pairs[rows] @ np.stack([*self.pairs[new], g], axis=1)
-        g_products = np.zeros(2 * m)
-        products[rows, new[0]] = products[new[0], rows] = fresh[:, 0]
-        products[rows, new[1]] = products[new[1], rows] = fresh[:, 1]
-        g_products[rows] = fresh[:, 2]
+        n, new = len(self.slots), self._new
+        news = np.stack([self.pairs[new], self.pairs[m + new], g], axis=1)
+        fresh = np.zeros((2 * m, 3))
+        for first in (0, m):
+            np.matmul(self.pairs[first : first + n], news, out=fresh[first : first + n])
+        products[:, new] = products[new] = fresh[:, 0]
+        products[:, m + new] = products[m + new] = fresh[:, 1]
+        g_products = fresh[:, 2]
         c = np.zeros(2 * m)  # the running vector is g * g_weight + c @ pairs
         a = np.zeros(m)
         for k in reversed(self.slots):
@@ -74,13 +78,10 @@ class _History:
         for k in self.slots:
             b = (c @ products[m + k] + g_weight * g_products[m + k]) / products[k, m + k]
             c[k] += a[k] - b
-        d: Floats = -(c[rows] @ self.pairs[rows]) - g_weight * g
+        d: Floats = -g_weight * g
+        d -= c[:n] @ self.pairs[:n]
+        d -= c[m : m + n] @ self.pairs[m : m + n]
         return d
-
-    def _rows(self) -> slice | list[int]:
-        if len(self.slots) == self.memory:
-            return slice(None)
-        return [*self.slots, *(self.memory + slot for slot in self.slots)]
 
 
 class LBFGS:

@@ -9,8 +9,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
 
 from laconic.errors import InputError
+from laconic.penalties import L1
 from laconic.protocols import Floats, Ints, Solver
 from laconic.tagging.attributes import AttributeTable
 from laconic.tagging.constraints import allowed_ends, allowed_transitions, check_permitted
@@ -26,14 +28,13 @@ from laconic.tagging.estimator import (
 )
 from laconic.tagging.layout import WeightLayout
 from laconic.tagging.model import Allowed, ChainModel, NoLabelling, encode_sentences
-from laconic.tagging.online import online_of, online_report
+from laconic.tagging.online import learns_online, online_of, online_report
 from laconic.tagging.sequences import Sequences
 from laconic.tagging.template import Template
 from laconic.tagging.training import (
     Listener,
     checked_weights,
     class_weights,
-    penalty_of,
     renumber,
     sentence_weights,
     train,
@@ -161,6 +162,7 @@ class CRFTagger(Stored, BaseEstimator):  # type: ignore[misc]
         self._online = None
         return self
 
+    @available_if(learns_online)  # type: ignore[untyped-decorator]
     def partial_fit(
         self,
         X: Any,
@@ -188,7 +190,7 @@ class CRFTagger(Stored, BaseEstimator):  # type: ignore[misc]
             sequences,
             labels,
             self._weights(sequences, labels, everyone, sample_weight),
-            penalty_of(self.l1, self.l2),  # type: ignore[arg-type]  # the solver refuses one without l1
+            L1(self.l1),
             self.pairs,
             has_transitions(template),
             template is None or template.transitions,

@@ -8,10 +8,12 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from laconic.errors import InputError
+from laconic.penalties import L1
 from laconic.protocols import Floats, Ints, Solver
 from laconic.solvers import LBFGS, OWLQN
 from laconic.tagging.attributes import AttributeTable, Strings, fingerprints
@@ -19,9 +21,9 @@ from laconic.tagging.estimator import Stored
 from laconic.tagging.features import encode_features
 from laconic.tagging.layout import WeightLayout
 from laconic.tagging.model import ChainModel
-from laconic.tagging.online import online_of, online_report
+from laconic.tagging.online import learns_online, online_of, online_report
 from laconic.tagging.sequences import Sequences
-from laconic.tagging.training import Listener, checked_weights, class_weights, penalty_of, train
+from laconic.tagging.training import Listener, checked_weights, class_weights, train
 
 BIAS = "(bias)"
 
@@ -114,6 +116,7 @@ class MaxentClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         self._online = None
         return self
 
+    @available_if(learns_online)  # type: ignore[untyped-decorator]
     def partial_fit(
         self,
         X: Any,
@@ -132,8 +135,7 @@ class MaxentClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         everyone = np.array(list(online.index), dtype=found.dtype if found.dtype.kind not in "US" else None)
         labels = np.array([online.index[label] for label in y.tolist()], dtype=np.int32)
         weights = self._weights(labels, everyone, sample_weight)
-        penalty = penalty_of(self.l1, self.l2)
-        layout, w = online.learn(sequences, labels, weights, penalty, self.pairs, has_transitions=False)  # type: ignore[arg-type]
+        layout, w = online.learn(sequences, labels, weights, L1(self.l1), self.pairs, has_transitions=False)
         self._finish(online.table, everyone, layout, w)
         self.history_, self.fit_ = [], online_report(online, w)
         self._online = online

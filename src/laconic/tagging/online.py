@@ -116,11 +116,20 @@ class Online:
         return layout.gather(layout.pack(self.layout.states(vector), square, self.layout.edges(vector)))
 
 
+def learns_online(estimator: Any) -> bool:
+    """Whether an estimator has a partial_fit; if not, the error says why (see scikit-learn's ``available_if``)."""
+    if estimator.l2:
+        raise AttributeError(f"partial_fit needs an l1 penalty alone, not l2={estimator.l2!r}. Use fit.")
+    if not isinstance(estimator.solver, SGD | None):
+        raise AttributeError(
+            f"partial_fit needs SGD; {type(estimator.solver).__name__} is not that. Use fit."
+        )
+    return True
+
+
 def online_of(estimator: Any) -> Online:
     """Where an estimator's last partial_fit ended, or its fit; new where it has neither."""
     solver = estimator.solver or SGD(random_state=estimator.random_state)
-    if not isinstance(solver, SGD):
-        raise TypeError(f"partial_fit needs SGD; {type(solver).__name__} is not that. Use fit.")
     online: Online | None = getattr(estimator, "_online", None)
     if online is not None:
         online.solver = solver

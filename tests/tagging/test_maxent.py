@@ -28,13 +28,6 @@ SPAM = [
     "win money free",
     "notes at noon",
 ]
-    "free money now",
-    "meeting at noon",
-    "free lunch money",
-    "noon meeting notes",
-    "win money free",
-    "notes at noon",
-]
 KINDS = np.array(["spam", "ham", "spam", "ham", "spam", "ham"])
 
 

@@ -58,7 +58,9 @@ def oracle(record: dict[str, Any]) -> int:
     return min(keys)[2]
 
 
-def features(candidate: dict[str, Any], ngrams: int, headwords: frozenset[str] = frozenset()) -> Counter[str]:
+def features(
+    candidate: dict[str, Any], ngrams: int, headwords: frozenset[str] = frozenset(), chars: int = 0
+) -> Counter[str]:
     """Counts by name, as FeatureSpace.name writes them."""
     padded = ["<s>", *candidate["tokens"], "</s>"]
     counts: Counter[str] = Counter(candidate["tokens"])
@@ -66,23 +68,27 @@ def features(candidate: dict[str, Any], ngrams: int, headwords: frozenset[str] =
         counts.update(" ".join(padded[i : i + n]) for i in range(len(padded) - n + 1))
     heads = [token for token in candidate["tokens"] if token in headwords]
     counts.update(f"{a} .. {b}" for a, b in pairwise(heads))
+    text = ["<s>", *" ".join(candidate["tokens"]), "</s>"]
+    for n in range(1, chars + 1):
+        grams = ["[" + "".join(text[i : i + n]) + "]" for i in range(len(text) - n + 1)]
+        counts.update(gram for gram in grams if gram not in ("[<s>]", "[</s>]"))
     for name, value in candidate.get("features", {}).items():
         counts[name] += value
     return counts
 
 
 def pairs(
-    lists: list[dict[str, Any]], ngrams: int = 2, headwords: frozenset[str] = frozenset()
+    lists: list[dict[str, Any]], ngrams: int = 2, headwords: frozenset[str] = frozenset(), chars: int = 0
 ) -> list[tuple[float, dict[str, float]]]:
     """(base difference, value differences) of every rival of every oracle."""
     out = []
     for record in lists:
         best = oracle(record)
         winner = record["candidates"][best]
-        ours = features(winner, ngrams, headwords)
+        ours = features(winner, ngrams, headwords, chars)
         for k, rival in enumerate(record["candidates"]):
             if k != best:
-                theirs = features(rival, ngrams, headwords)
+                theirs = features(rival, ngrams, headwords, chars)
                 names = sorted(set(ours) | set(theirs))
                 difference = {name: ours[name] - theirs[name] for name in names}
                 out.append(

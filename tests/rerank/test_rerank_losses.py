@@ -29,21 +29,29 @@ HEADS = frozenset("ace")
 
 
 @settings(max_examples=25)
-@given(seed=st.integers(0, 10_000), ngrams=st.integers(1, 4), named=st.booleans(), heads=st.booleans())
-def test_features_and_pairs_equal_the_twin(seed: int, ngrams: int, named: bool, heads: bool) -> None:
+@given(
+    seed=st.integers(0, 10_000),
+    ngrams=st.integers(1, 4),
+    named=st.booleans(),
+    heads=st.booleans(),
+    chars=st.integers(0, 3),
+)
+def test_features_and_pairs_equal_the_twin(
+    seed: int, ngrams: int, named: bool, heads: bool, chars: int
+) -> None:
     records = twin.random_lists(seed, n_lists=5, named=named)
     lists = NBest.from_lists(records)
     headwords = HEADS if heads else frozenset()
-    space = FeatureSpace.collect(lists, ngrams, 1, headwords if heads else None)
+    space = FeatureSpace.collect(lists, ngrams, 1, headwords if heads else None, chars=chars)
     ptr, features, values = space.extract(lists)
     flat = [candidate for record in records for candidate in record["candidates"]]
     for c, candidate in enumerate(flat):
         ours: dict[str, float] = {}
         for k, v in zip(features[ptr[c] : ptr[c + 1]], values[ptr[c] : ptr[c + 1]], strict=True):
             ours[space.name(int(k))] = ours.get(space.name(int(k)), 0.0) + v
-        assert ours == pytest.approx(dict(twin.features(candidate, ngrams, headwords)))
+        assert ours == pytest.approx(dict(twin.features(candidate, ngrams, headwords, chars)))
     pairs = Pairs.of(lists, space)
-    for p, (base, expected) in enumerate(twin.pairs(records, ngrams, headwords)):
+    for p, (base, expected) in enumerate(twin.pairs(records, ngrams, headwords, chars)):
         slots = pairs.pair_slot[pairs.pair_ptr[p] : pairs.pair_ptr[p + 1]]
         found = {space.name(int(pairs.slot_feature[s])): pairs.slot_value[s] for s in slots}
         assert found == pytest.approx(expected)
@@ -57,7 +65,7 @@ def test_features_and_pairs_equal_the_twin(seed: int, ngrams: int, named: bool, 
         + sum(
             v * w[k]
             for k in range(len(w))
-            if (v := twin.features(candidate, ngrams, headwords)[space.name(k)])
+            if (v := twin.features(candidate, ngrams, headwords, chars)[space.name(k)])
         )
         for candidate in flat
     ]

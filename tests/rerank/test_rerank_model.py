@@ -56,7 +56,7 @@ def test_saved_models_are_the_same_and_go_on(learner: Any, tmp_path: Path) -> No
     from dataclasses import replace
 
     file = tmp_path / "model.laconic"
-    whole = Reranker(learner, ngrams=3, headwords=["a", "c"], min_count=1).fit(TRAIN, dev=DEV)
+    whole = Reranker(learner, ngrams=3, headwords=["a", "c"], chars=2, min_count=1).fit(TRAIN, dev=DEV)
     steps = len(whole.path_)
     half = clone(whole).set_params(learner=replace(learner, steps=steps // 2)).fit(TRAIN, dev=DEV)
     half.save(file)

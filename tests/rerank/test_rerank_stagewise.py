@@ -24,12 +24,12 @@ from reference import rerank_lists as twin_lists
 from reference import rerank_stagewise as twin
 
 LEARNERS = [
-    BLasso(steps=120, eps=0.5),
-    BLasso(steps=150, eps=0.1),
-    BLasso(steps=60, eps=0.5, theta=0.05),
-    FBoosting(steps=80, eps=0.5),
-    FSLR(steps=80, eps=0.3),
-    Boosting(steps=60, smoothing=1e-2),
+    BLasso(steps=80, eps=0.5),
+    BLasso(steps=100, eps=0.1),
+    BLasso(steps=40, eps=0.5, theta=0.05),
+    FBoosting(steps=40, eps=0.5),
+    FSLR(steps=40, eps=0.3),
+    Boosting(steps=40, smoothing=1e-2),
     Boosting(steps=40, smoothing=1e-3, shrinkage=0.5),
 ]
 

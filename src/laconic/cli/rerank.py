@@ -52,6 +52,7 @@ def train(
     headword_tags: Annotated[
         str | None, typer.Option(metavar="TAG,TAG", help="Tags of content words, for lists with tags.")
     ] = None,
+    chars: Annotated[int, typer.Option(min=0, help="Longest character n-gram; 0 for none.")] = 0,
     measure: Annotated[str, typer.Option(help="cer or wer: what is to be lowered.")] = "cer",
     risk: Annotated[
         float, typer.Option(min=0, help="Weigh a rival by its extra errors to this power.")
@@ -78,7 +79,8 @@ def train(
     console.note_compiling("rerank")
     model = Reranker.load(resume) if resume else Reranker(
         chosen, ngrams, min_count, _words(headwords),
-        headword_tags.split(",") if headword_tags else None, _measure(measure), risk, patience,
+        headword_tags.split(",") if headword_tags else None, chars, _measure(measure), risk,
+        patience,
     )  # fmt: skip
     lists = read_nbest(nbest, references)
     dev_lists = read_nbest(dev, dev_references) if dev else None

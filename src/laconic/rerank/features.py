@@ -1,4 +1,4 @@
-"""Features of candidates: counts of word n-grams, headword bigrams, and whatever the input names.
+"""Features of candidates: counts of word, headword and character n-grams, and whatever the input names.
 
 Gao et al. 2006, sections 2 and 5: f_0 is the base score (kept apart, see losses.py), the others count word
 unigrams and bigrams that occur more than once in the training set; headword bigrams are pairs of neighbouring
@@ -8,7 +8,7 @@ N-grams live in a trie in one hash table; a candidate is read as ``<s> w_1 ... w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -113,8 +113,8 @@ class GramTable:
 class FeatureSpace:
     """Which features there are, and how to find them in candidates.
 
-    Weights are numbered: word n-grams, then headword bigrams, then named features. ``word_nodes`` and
-    ``head_nodes`` are the trie nodes of the first two kinds.
+    Weights are numbered: word n-grams, headword bigrams, character n-grams, named features. ``word_nodes``,
+    ``head_nodes`` and ``char_nodes`` are the trie nodes of the first three kinds.
     """
 
     vocabulary: list[str]
@@ -122,6 +122,8 @@ class FeatureSpace:
     word_nodes: Offsets
     heads: GramTable
     head_nodes: Offsets
+    chars: GramTable
+    char_nodes: Offsets
     names: list[str]
     headwords: frozenset[str] | None = None
     headword_tags: frozenset[str] | None = None
@@ -133,7 +135,11 @@ class FeatureSpace:
     @property
     def n_weights(self) -> int:
         """Number of features, the base score not counted."""
-        return len(self.word_nodes) + len(self.head_nodes) + len(self.names)
+        return self._first_named + len(self.names)
+
+    @property
+    def _first_named(self) -> int:
+        return len(self.word_nodes) + len(self.head_nodes) + len(self.char_nodes)
 
     @cached_property
     def _word_feature(self) -> Ints:
@@ -143,6 +149,18 @@ class FeatureSpace:
     def _head_feature(self) -> Ints:
         return _inverse(self.head_nodes, self.heads.n_nodes, len(self.word_nodes))
 
+    @cached_property
+    def _char_feature(self) -> Ints:
+        return _inverse(self.char_nodes, self.chars.n_nodes, len(self.word_nodes) + len(self.head_nodes))
+
+    def _streams(self, lists: NBest) -> Iterator[tuple[GramTable, Ints, tuple[Ints, Offsets]]]:
+        """Each kind of n-gram in use: trie, feature of each node, token stream."""
+        yield self.words, self._word_feature, self.padded(lists)
+        if self.has_heads:
+            yield self.heads, self._head_feature, self.head_stream(lists)
+        if len(self.char_nodes):
+            yield self.chars, self._char_feature, char_stream(lists)
+
     @classmethod
     def collect(
         cls,
@@ -151,6 +169,7 @@ class FeatureSpace:
         min_count: int = 2,
         headwords: Collection[str] | None = None,
         headword_tags: Collection[str] | None = None,
+        chars: int = 0,
         known: FeatureSpace | None = None,
     ) -> FeatureSpace:
         """All features of training lists; those of ``known`` stay, whatever their count.
@@ -163,22 +182,26 @@ class FeatureSpace:
         """
         vocabulary = list(known.vocabulary) if known else list(RESERVED)
         space = cls(
-            vocabulary, GramTable(ngrams), _EMPTY, GramTable(2), _EMPTY, [],
+            vocabulary, GramTable(ngrams), _EMPTY, GramTable(2), _EMPTY, GramTable(max(chars, 1)), _EMPTY, [],
             None if headwords is None else frozenset(headwords),
             None if headword_tags is None else frozenset(headword_tags),
         )  # fmt: skip
         for word in lists.vocabulary:
             if space._ids.setdefault(word, len(vocabulary)) == len(vocabulary):
                 vocabulary.append(word)
-        keep_words = keep_heads = _EMPTY
+        keep_words = keep_heads = keep_chars = _EMPTY
         if known:
             keep_words = _copy_grams(known.words, known.word_nodes, space.words)
             keep_heads = _copy_grams(known.heads, known.head_nodes, space.heads)
+            keep_chars = _copy_grams(known.chars, known.char_nodes, space.chars)
         space.words.insert(*space.padded(lists))
         if headwords is not None or headword_tags is not None:
             space.heads.insert(*space.head_stream(lists))
+        if chars:
+            space.chars.insert(*char_stream(lists))
         space.word_nodes = _chosen(space.words, min_count, 1, keep_words)
         space.head_nodes = _chosen(space.heads, min_count, 2, keep_heads)
+        space.char_nodes = _chosen(space.chars, min_count, 1, keep_chars)
         space.names = list(dict.fromkeys([*(known.names if known else []), *lists.names]))
         return space
 
@@ -189,14 +212,8 @@ class FeatureSpace:
 
     def padded(self, lists: NBest) -> tuple[Ints, Offsets]:
         """Token stream with sentence ends."""
-        lengths = np.diff(lists.token_ptr)
-        token_ptr = offsets(lengths + 2)
-        tokens = np.empty(token_ptr[-1], np.int32)
-        inner = np.ones(len(tokens), bool)
-        inner[token_ptr[:-1]] = inner[token_ptr[1:] - 1] = False
-        tokens[token_ptr[:-1]], tokens[token_ptr[1:] - 1] = START, END
-        tokens[inner] = self.ids_of(lists)[lists.tokens] if len(lists.tokens) else 0
-        return tokens, token_ptr
+        ours = self.ids_of(lists)[lists.tokens] if len(lists.tokens) else lists.tokens
+        return _with_ends(ours, np.diff(lists.token_ptr))
 
     def head_stream(self, lists: NBest) -> tuple[Ints, Offsets]:
         """Token stream of the content words only, by word list or by tag."""
@@ -220,9 +237,7 @@ class FeatureSpace:
 
     def extract(self, lists: NBest) -> tuple[Offsets, Ints, Floats]:
         """Features of each candidate as (offsets, feature, value), one entry an occurrence."""
-        parts = [_walk(self.words, self._word_feature, *self.padded(lists))]
-        if self.has_heads:
-            parts.append(_walk(self.heads, self._head_feature, *self.head_stream(lists)))
+        parts = [_walk(table, feature, *stream) for table, feature, stream in self._streams(lists)]
         values = [np.ones(len(features)) for _, features in parts]
         if self.names and len(lists.named):
             ptr, features, value = self.named_features(lists)
@@ -238,8 +253,7 @@ class FeatureSpace:
 
     def named_features(self, lists: NBest) -> tuple[Offsets, Ints, Floats]:
         """Named features that we know."""
-        first = len(self.word_nodes) + len(self.head_nodes)
-        ours = {name: first + k for k, name in enumerate(self.names)}
+        ours = {name: self._first_named + k for k, name in enumerate(self.names)}
         number = np.array([ours.get(name, -1) for name in lists.names], np.int32)[lists.named]
         known = number >= 0
         before = np.concatenate([[0], np.cumsum(known)])
@@ -248,10 +262,7 @@ class FeatureSpace:
     def score(self, lists: NBest, weights: Floats, base_weight: float) -> Floats:
         """Equation (2) for every candidate."""
         out = base_weight * lists.scores
-        pieces = [(self.words, self._word_feature, self.padded(lists))]
-        if self.has_heads:
-            pieces.append((self.heads, self._head_feature, self.head_stream(lists)))
-        for table, feature, (tokens, token_ptr) in pieces:
+        for table, feature, (tokens, token_ptr) in self._streams(lists):
             node_weight = np.where(feature >= 0, weights[feature], 0.0) if len(weights) else np.zeros(1)
             kernels.score_grams(
                 tokens, token_ptr, table.order, table.table_keys, table.table_nodes, node_weight, out
@@ -266,59 +277,76 @@ class FeatureSpace:
         """Our numbers of another space's features; those we lack are -1."""
         translate = [self._ids.get(word, -1) for word in other.vocabulary]
         translate[: len(RESERVED)] = range(len(RESERVED))
-        pieces = []
-        for table, nodes, ours, number in (
-            (other.words, other.word_nodes, self.words, self._word_feature),
-            (other.heads, other.head_nodes, self.heads, self._head_feature),
-        ):
-            pieces.append([ours.find([translate[t] for t in table.gram(int(k))]) for k in nodes])
-            pieces[-1] = [-1 if node < 0 else int(number[node]) for node in pieces[-1]]
-        first = len(self.word_nodes) + len(self.head_nodes)
-        ours_by_name = {name: first + k for k, name in enumerate(self.names)}
-        pieces.append([ours_by_name.get(name, -1) for name in other.names])
-        return np.array([k for piece in pieces for k in piece], np.int32)
+        grams = [[[translate[t] for t in other.words.gram(k)] for k in other.word_nodes.tolist()]]
+        grams.append([[translate[t] for t in other.heads.gram(k)] for k in other.head_nodes.tolist()])
+        grams.append([list(other.chars.gram(k)) for k in other.char_nodes.tolist()])
+        tables = (self.words, self.heads, self.chars)
+        numbers = (self._word_feature, self._head_feature, self._char_feature)
+        out = []
+        for kind, table, number in zip(grams, tables, numbers, strict=True):
+            nodes = [table.find(gram) for gram in kind]
+            out += [-1 if node < 0 else int(number[node]) for node in nodes]
+        ours_by_name = {name: self._first_named + k for k, name in enumerate(self.names)}
+        return np.array(out + [ours_by_name.get(name, -1) for name in other.names], np.int32)
 
     def name(self, k: int) -> str:
-        """A feature for people: tokens; ``w1 .. w2`` for headwords; the name of a named one."""
+        """A feature for people: tokens; ``w1 .. w2`` for headwords; ``[abc]`` for characters; or its name."""
         if k < len(self.word_nodes):
             return " ".join(self.vocabulary[t] for t in self.words.gram(int(self.word_nodes[k])))
         k -= len(self.word_nodes)
         if k < len(self.head_nodes):
             return " .. ".join(self.vocabulary[t] for t in self.heads.gram(int(self.head_nodes[k])))
-        return self.names[k - len(self.head_nodes)]
+        k -= len(self.head_nodes)
+        if k < len(self.char_nodes):
+            gram = "".join(map(chr, self.chars.gram(int(self.char_nodes[k]))))
+            return "[" + gram.replace("\0", "<s>").replace("\1", "</s>") + "]"
+        return self.names[k - len(self.char_nodes)]
 
     def subset(self, features: Sequence[int] | Ints) -> FeatureSpace:
         """The space of some features (ascending numbers) alone, with the tokens they need."""
         chosen = np.asarray(features, np.int64)
-        n_words, n_heads = len(self.word_nodes), len(self.head_nodes)
+        n_words, n_grams = len(self.word_nodes), self._first_named
+        n_heads = len(self.head_nodes)
         word_nodes = self.word_nodes[chosen[chosen < n_words]]
         head_nodes = self.head_nodes[chosen[(chosen >= n_words) & (chosen < n_words + n_heads)] - n_words]
-        names = [self.names[k - n_words - n_heads] for k in chosen if k >= n_words + n_heads]
+        in_chars = (chosen >= n_words + n_heads) & (chosen < n_grams)
+        char_nodes = self.char_nodes[chosen[in_chars] - n_words - n_heads]
+        names = [self.names[k - n_grams] for k in chosen if k >= n_grams]
         grams = [grams_of(self.words, word_nodes), grams_of(self.heads, head_nodes)]
         used = np.unique(np.concatenate([[START, END], *(gram[gram >= 0] for gram in grams)]))
         renumber = np.full(len(self.vocabulary) + 1, -1, np.int32)
         renumber[used] = np.arange(len(used))
         vocabulary = [self.vocabulary[t] for t in used]
         return restore(
-            vocabulary, renumber[grams[0]], renumber[grams[1]], names, self.headwords, self.headword_tags
-        )
+            vocabulary, renumber[grams[0]], renumber[grams[1]], grams_of(self.chars, char_nodes), names,
+            self.headwords, self.headword_tags,
+        )  # fmt: skip
 
 
 def restore(
     vocabulary: list[str],
     word_grams: Ints,
     head_grams: Ints,
+    char_grams: Ints,
     names: list[str],
     headwords: Collection[str] | None,
     headword_tags: Collection[str] | None,
 ) -> FeatureSpace:
     """A space from its n-grams, rows of token numbers filled up with -1."""
     words, heads = GramTable(max(word_grams.shape[1], 1)), GramTable(2)
+    chars = GramTable(max(char_grams.shape[1], 1))
     return FeatureSpace(
-        vocabulary, words, _enter(words, word_grams), heads, _enter(heads, head_grams), names,
+        vocabulary, words, _enter(words, word_grams), heads, _enter(heads, head_grams),
+        chars, _enter(chars, char_grams), names,
         None if headwords is None else frozenset(headwords),
         None if headword_tags is None else frozenset(headword_tags),
     )  # fmt: skip
+
+
+def char_stream(lists: NBest) -> tuple[Ints, Offsets]:
+    """Code points of the texts, with ends; they need no vocabulary."""
+    points = np.frombuffer("".join(lists.texts).encode("utf-32-le", "surrogatepass"), np.int32)
+    return _with_ends(points, np.array([len(text) for text in lists.texts], np.int64))
 
 
 def grams_of(table: GramTable, nodes: Offsets) -> Ints:
@@ -331,6 +359,17 @@ def grams_of(table: GramTable, nodes: Offsets) -> Ints:
 
 
 _EMPTY: Offsets = np.zeros(0, np.int64)
+
+
+def _with_ends(tokens: Ints, lengths: Offsets) -> tuple[Ints, Offsets]:
+    """A token stream with START and END around each candidate."""
+    token_ptr = offsets(lengths + 2)
+    out = np.empty(token_ptr[-1], np.int32)
+    inner = np.ones(len(out), bool)
+    inner[token_ptr[:-1]] = inner[token_ptr[1:] - 1] = False
+    out[token_ptr[:-1]], out[token_ptr[1:] - 1] = START, END
+    out[inner] = tokens
+    return out, token_ptr
 
 
 def _enter(table: GramTable, grams: Ints) -> Offsets:

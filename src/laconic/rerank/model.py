@@ -56,6 +56,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
     min_count : occurrences in the training candidates an n-gram needs.
     headwords : content words; pairs of neighbouring ones become features.
     headword_tags : the same by the candidates' ``tags``.
+    chars : longest character n-gram of the text counted as a feature; 0 for none.
     measure : ``cer`` or ``wer``: what the oracle, early stopping and ``score`` count.
     risk : a rival weighs (its errors - the oracle's) ** risk in the exponential loss; 0 is the paper's.
     patience : stop after so many steps without a new best on dev; None walks the whole path.
@@ -89,6 +90,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
         min_count: int = 2,
         headwords: Collection[str] | None = None,
         headword_tags: Collection[str] | None = None,
+        chars: int = 0,
         measure: str = "cer",
         risk: float = 0.0,
         patience: int | None = None,
@@ -98,6 +100,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
         self.min_count = min_count
         self.headwords = headwords
         self.headword_tags = headword_tags
+        self.chars = chars
         self.measure = measure
         self.risk = risk
         self.patience = patience
@@ -141,7 +144,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
         train = as_nbest(lists, "training")
         dev = None if dev is None else as_nbest(dev, "development")
         space = FeatureSpace.collect(
-            train, self.ngrams, self.min_count, self.headwords, self.headword_tags, known
+            train, self.ngrams, self.min_count, self.headwords, self.headword_tags, self.chars, known
         )
         path = Path.empty() if known is None else self._renumbered(known, space)
         make_loss: type[PairLoss] = getattr(self._learner, "loss", ExponentialLoss)
@@ -189,6 +192,8 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
         for name in ("ngrams", "min_count"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)!r}.")
+        if self.chars < 0:
+            raise ValueError(f"chars must be at least 0, not {self.chars!r}.")
         if not (np.isfinite(self.risk) and self.risk >= 0):
             raise ValueError(f"risk must be a finite number >= 0, not {self.risk!r}.")
         if not hasattr(self._learner, "walk"):

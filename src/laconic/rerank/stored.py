@@ -36,6 +36,7 @@ def to_model_file(model: Reranker) -> ModelFile:
     tensors: dict[str, Any] = {
         "word_grams": grams_of(space.words, space.word_nodes),
         "head_grams": grams_of(space.heads, space.head_nodes),
+        "char_grams": grams_of(space.chars, space.char_nodes),
         "path.ptr": model.path_.ptr,
         "path.features": np.searchsorted(used, model.path_.features).astype(np.int32),
         "path.deltas": model.path_.deltas,
@@ -52,6 +53,7 @@ def to_model_file(model: Reranker) -> ModelFile:
             **asdict(learner),  # type: ignore[call-overload]
             "ngrams": model.ngrams,
             "min_count": model.min_count,
+            "chars": model.chars,
             "measure": model.measure,
             "risk": model.risk,
             "patience": model.patience,
@@ -84,7 +86,17 @@ def _read(file: ModelFile) -> Reranker:
     strings = {
         name: unpack_strings(tensors[f"{name}.bytes"], tensors[f"{name}.lengths"]) for name in _STRINGS
     }
-    own = ("learner", "ngrams", "min_count", "measure", "risk", "patience", "headwords", "headword_tags")
+    own = (
+        "learner",
+        "ngrams",
+        "min_count",
+        "chars",
+        "measure",
+        "risk",
+        "patience",
+        "headwords",
+        "headword_tags",
+    )
     options = {name: value for name, value in settings.items() if name not in own}
     model = Reranker(
         LEARNERS[settings["learner"]](**options),
@@ -92,13 +104,14 @@ def _read(file: ModelFile) -> Reranker:
         settings["min_count"],
         strings["headwords"] if settings["headwords"] else None,
         strings["headword_tags"] if settings["headword_tags"] else None,
+        settings["chars"],
         settings["measure"],
         settings["risk"],
         settings["patience"],
     )
     word_grams: Ints = tensors["word_grams"]
     model.space_ = restore(
-        strings["vocabulary"], word_grams, tensors["head_grams"], strings["names"],
+        strings["vocabulary"], word_grams, tensors["head_grams"], tensors["char_grams"], strings["names"],
         model.headwords, model.headword_tags,
     )  # fmt: skip
     losses = tensors["curves.losses"]

@@ -19,5 +19,5 @@ def warm() -> None:
         }
     ] * 2
     for learner in (BLasso(steps=2), FSLR(steps=2), Perceptron(steps=1)):
-        model = Reranker(learner, headwords=["a", "c"], min_count=1).fit(lists, dev=lists)
+        model = Reranker(learner, headwords=["a", "c"], chars=2, min_count=1).fit(lists, dev=lists)
     model.predict(lists)

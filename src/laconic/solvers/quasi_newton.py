@@ -194,7 +194,7 @@ class LBFGS:
             g = np.empty_like(w)
             _smooth(loss, l2, zero, g)
             w = zero
-        return max(pseudo_gradient(w, g, l1, np.empty_like(w)), float(np.finfo(float).tiny))
+        return max(float(pseudo_gradient(w, g, l1, np.empty_like(w))), float(np.finfo(float).tiny))
 
 
 class OWLQN(LBFGS):

@@ -36,16 +36,15 @@ class _History:
     def __init__(self, memory: int, n_weights: int) -> None:
         self.memory = memory
         self.pairs = np.empty((2 * memory, n_weights))
-        self.spare = np.empty((2, n_weights))
         self.products = np.zeros((2 * memory, 2 * memory))
         self.slots: list[int] = []  # oldest first; slot k holds s in row k and y in row memory + k
         self._new = 0  # the slot whose inner products are not known yet
 
     def push(self, w_next: Floats, w: Floats, g_next: Floats, g: Floats) -> None:
-        """Remember a pair of positive curvature; others are left out."""
+        """Remember a pair of positive curvature; others are left out. ``g`` is overwritten."""
         from laconic.solvers.quasi_newton_kernels import differences
 
-        s, y = self.spare
+        s, y = np.empty_like(w), g
         sy, yy = differences(w_next, w, g_next, g, s, y)
         if sy <= 1e-12 * yy:
             return

@@ -144,7 +144,7 @@ class AttributeTable:
         self._counts = self._counts[order]
         self._origins = self._origins[order]
         self._n = len(order)
-        self._resize()
+        self._resize(spare=0)
 
     def names(self, ids: Iterable[int]) -> list[str]:
         """The expanded strings of attributes; ``?`` and the fingerprint where the name was not stored."""
@@ -167,11 +167,11 @@ class AttributeTable:
         self._n_occurrences = self._n
         self._resize()
 
-    def _resize(self) -> None:
-        """Room for half as many attributes as slots, at least twice what is there now."""
+    def _resize(self, spare: int = 1) -> None:
+        """Room for half as many attributes as slots; with ``spare``, at least twice what is there now."""
         from laconic.tagging.encoding_kernels import fill_slots
 
-        room = max(SMALLEST, 1 << (2 * self._n).bit_length())
+        room = max(SMALLEST, 1 << ((1 + spare) * self._n).bit_length())
         for name in ("_fingerprints", "_counts", "_origins"):
             old = getattr(self, name)[: self._n]
             new = np.zeros(room, dtype=old.dtype)

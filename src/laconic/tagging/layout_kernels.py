@@ -62,17 +62,29 @@ def mark_edges(sentence_ptr, edge_ptr, edge_attributes, labels, n_labels, width,
 
 
 @kernel
-def dense_first(attribute_ptr, attributes, values, row_of, dense_end, new_attributes, new_values):
-    """Reorder the occurrences of each token: those with dense rows first. Branches then come in runs."""
+def dense_first(attribute_ptr, row_of, dense_end, attributes, values):
+    """Reorder the occurrences of each token in place: those with dense rows first. Branches then come in runs."""
     for t in range(attribute_ptr.size - 1):
-        at = attribute_ptr[t]
-        for dense in (True, False):
-            for k in range(attribute_ptr[t], attribute_ptr[t + 1]):
-                if (row_of[attributes[k]] < dense_end) == dense:
-                    new_attributes[at] = attributes[k]
-                    if values.size > 1:
-                        new_values[at] = values[k]
-                    at += 1
+        left, right = attribute_ptr[t], attribute_ptr[t + 1] - 1
+        while left < right:
+            if row_of[attributes[left]] < dense_end:
+                left += 1
+            elif row_of[attributes[right]] >= dense_end:
+                right -= 1
+            else:
+                attributes[left], attributes[right] = attributes[right], attributes[left]
+                if values.size > 1:
+                    values[left], values[right] = values[right], values[left]
+
+
+@kernel
+def measure_sentences(rows_ptr, rows, codes, width, dense_end, out):
+    """How many weights the distinct rows of each sentence have."""
+    for s in range(rows_ptr.size - 1):
+        n = 0
+        for m in range(rows_ptr[s], rows_ptr[s + 1]):
+            n += width if rows[m] < dense_end else codes[rows[m]] >> 16
+        out[s] = n
 
 
 @kernel

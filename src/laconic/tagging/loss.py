@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +39,7 @@ class ChainLoss:
         self.n_weights = layout.n_features
         self.n_samples = sequences.n_sentences
         self.layout = layout
-        sequences = _dense_first(sequences, layout)
+        _dense_first(sequences, layout)
         self.sequences = sequences
         self.labels = np.ascontiguousarray(labels, dtype=np.int32)
         self.weights = np.ones(self.n_samples) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -115,15 +114,14 @@ class ChainLoss:
 
     def _sgd_memory(self, batch_size: int) -> tuple[Any, Any, Floats]:
         """Sentences with their distinct rows, and room for the gradient of the largest step."""
+        from laconic.tagging.layout_kernels import measure_sentences
         from laconic.tagging.sgd_kernels import Step
 
         chains = self._sgd[0] if self._sgd else distinct_chains(self.sequences, self.layout)
         a = self.layout.arrays
         n_edges = self.layout.n_weights - a.state_end
-        lengths = np.where(chains.rows < a.dense_end, a.width, 0)
-        sparse = chains.rows >= a.dense_end
-        lengths[sparse] = a.codes[chains.rows[sparse]] >> 16
-        per_sentence = np.diff(np.concatenate([[0], np.cumsum(lengths)])[chains.rows_ptr])
+        per_sentence = np.empty(self.n_samples, dtype=np.int64)
+        measure_sentences(chains.rows_ptr, chains.rows, a.codes, a.width, a.dense_end, per_sentence)
         largest = int(np.sort(per_sentence)[-batch_size:].sum()) if self.n_samples else 0
         n_rows = int(np.sort(np.diff(chains.rows_ptr))[-batch_size:].sum()) if self.n_samples else 0
         if self._sgd is None or len(self._sgd[2]) < largest + n_edges:
@@ -141,6 +139,19 @@ def _passes() -> dict[str, Callable[..., float]]:
         "lazy": k.pass_lazy,
         "cumulative": k.pass_cumulative,
     }
+
+
+def _dense_first(sequences: Sequences, layout: WeightLayout) -> None:
+    """Put occurrences with dense rows before the others in each token, which changes nothing but speed."""
+    from laconic.tagging.layout_kernels import dense_first
+
+    dense_first(
+        sequences.attribute_ptr,
+        layout.row_of,
+        layout.arrays.dense_end,
+        sequences.attributes,
+        sequences.values,
+    )
 
 
 def _shards(sequences: Sequences, threads: int) -> list[Ints]:
@@ -169,23 +180,6 @@ def scratch(sequences: Sequences, layout: WeightLayout) -> Any:
         np.empty(k * L * width),
         np.zeros(n, dtype=np.int32),
     )
-
-
-def _dense_first(sequences: Sequences, layout: WeightLayout) -> Sequences:
-    """The same sentences, occurrences with dense rows before the others in each token."""
-    from laconic.tagging.layout_kernels import dense_first
-
-    attributes, values = np.empty_like(sequences.attributes), np.ones_like(sequences.values)
-    dense_first(
-        sequences.attribute_ptr,
-        sequences.attributes,
-        sequences.values,
-        layout.row_of,
-        layout.arrays.dense_end,
-        attributes,
-        values,
-    )
-    return replace(sequences, attributes=attributes, values=values)
 
 
 def direct_chains(sequences: Sequences, layout: WeightLayout) -> Any:

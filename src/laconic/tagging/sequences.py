@@ -6,7 +6,7 @@ a transition into a token may have attributes of its own (``B`` templates that l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -117,6 +117,8 @@ class Sequences:
         (array([0, 1, 2]), array([1, 0], dtype=int32))
         """
         attributes, edges = new_ids[self.attributes], new_ids[self.edge_attributes]
+        if new_ids.min(initial=0) >= 0:
+            return replace(self, attributes=attributes, edge_attributes=edges)
         whole = len(self.values) == len(self.attributes)
         return Sequences(
             sentence_ptr=self.sentence_ptr,

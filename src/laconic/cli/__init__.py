@@ -16,6 +16,7 @@ import laconic
 from laconic.errors import LaconicError
 
 COMMANDS = {
+    "lm": ("laconic.cli.lm", "Train, evaluate, query, explain, mix and export language models."),
     "tag": ("laconic.cli.tag", "Train, evaluate and run taggers: CRF, maxent, history-based."),
     "rerank": ("laconic.cli.rerank", "Train, evaluate and run rerankers of n-best lists."),
     "inspect": ("laconic.cli.inspect", "Show what is inside a model file."),

@@ -29,7 +29,7 @@ from laconic.lm.corpus import Corpus, Sentences
 from laconic.lm.explain import Explanation, explain
 from laconic.lm.held_out import HeldOut
 from laconic.lm.loss import SuffixLoss
-from laconic.lm.path import Trial, TrialCallback, best_of, search
+from laconic.lm.path import Trial, TrialCallback, best_of, calibrate, search
 from laconic.lm.prices import FIRST_PRICES, PENALTIES, Price, build_penalty, first_weights
 from laconic.lm.vocabulary import Vocabulary
 from laconic.protocols import Callback, Floats, Result, Solver
@@ -58,6 +58,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
     nonnegative : weights >= 0, as in the paper
     solver : ``fista`` (exact) or ``stochastic`` (the paper's Algorithm 1)
     tolerance, max_iterations : when the solver stops
+    calibrate : where the price is chosen on held-out text, choose a factor for the weights of each depth too
     collapse : work on the collapsed tree; None: for ``tree-linf``, where it is exact
     min_count, max_words, vocabulary : limits of the vocabulary; what they leave out is read as ``<unk>``
     held_out : share of the training text (its end) that decides when no ``valid`` text is given
@@ -65,7 +66,8 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    weights_, tree_, price_, path_, objective_, n_iter_, reason_, valid_perplexity_, backoff_
+    weights_, tree_, price_, path_, scales_, objective_, n_iter_, reason_, valid_perplexity_, backoff_ :
+        ``optimum_`` are the weights before ``scales_``, the minimum of the objective
 
     Examples
     --------
@@ -77,6 +79,8 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
     1.0
     """
 
+    weights_: Floats
+    optimum_: Floats
     _backoff: BackoffModel | None = None
     _vocabulary: Vocabulary | None = None
 
@@ -91,6 +95,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         solver: str = "fista",
         tolerance: float = 2e-7,
         max_iterations: int = 500,
+        calibrate: bool = True,
         collapse: bool | None = None,
         min_count: int = 1,
         max_words: int | None = None,
@@ -108,6 +113,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         self.solver = solver
         self.tolerance = tolerance
         self.max_iterations = max_iterations
+        self.calibrate = calibrate
         self.collapse = collapse
         self.min_count = min_count
         self.max_words = max_words
@@ -139,9 +145,14 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         tree = self._grow(corpus)
         start = None
         self.path_: list[Trial] = []
+        self.scales_: Floats | None = None
         if free:
             price, start = self._choose(corpus, tree, valid, price, free, callback, on_trial)
         self._train(corpus, tree, price, start, callback)
+        self.optimum_ = self.weights_
+        if self.scales_ is not None:
+            depth = np.minimum(tree.per_pair(tree.depth), self.scales_.size - 1)
+            self.weights_ = self.weights_ * self.scales_[depth]
         if valid is not None:
             self.valid_perplexity_ = self._held_out(valid).perplexity(self.loss_, self.weights_)
         return self
@@ -155,7 +166,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
             return self.fit(sentences)
         if not hasattr(self, "corpus_"):
             raise InputError("a model from a file has no text to go on from; fit it again.")
-        old, old_tree = self.weights_, self.tree_
+        old, old_tree = self.optimum_, self.tree_
         new = sentences if isinstance(sentences, Corpus) else Corpus.of(sentences, self.corpus_.vocabulary)
         new = new.with_vocabulary(self.corpus_.vocabulary)
         if new.n_sentences == 0:
@@ -171,6 +182,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
             loss, penalty, tree.carry_over(old_tree, old), samples=np.arange(known, loss.n_samples)
         )
         self._keep(corpus, loss, self.price_, result)
+        self.optimum_, self.scales_ = self.weights_, None
         return self
 
     @property
@@ -270,15 +282,18 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Price, Floats | None]:
         """The best price on held-out text, and weights to go on from if they fit the whole text's tree."""
         if valid is None:
-            corpus, rest = corpus.split(self.held_out)
+            corpus, rest = _split(corpus, self.held_out)
             tree = self._grow(corpus)
         else:
             rest = self._as_corpus(valid, corpus.vocabulary)
+        if rest.n_sentences == 0:
+            raise InputError("the held-out text is empty.")
         loss = SuffixLoss(tree, self.threads, Positions.of(corpus))
+        held_out = HeldOut(tree, Positions.of(rest))
         trials, w = search(
             self.penalty,
             loss,
-            HeldOut(tree, Positions.of(rest)),
+            held_out,
             self._solver(looser=5.0),
             price,
             free,
@@ -287,6 +302,8 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
             on_trial,
         )
         self.path_ = trials
+        if self.calibrate:
+            self.scales_ = calibrate(loss, held_out, w)
         return best_of(trials).price, None if valid is None else w
 
     def _train(
@@ -315,3 +332,11 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
 
     def _held_out(self, text: Text) -> HeldOut:
         return HeldOut(self.tree_, Positions.of(self._as_corpus(text, self.corpus_.vocabulary)))
+
+
+def _split(corpus: Corpus, share: float) -> tuple[Corpus, Corpus]:
+    """Training and held-out part, both in the words of the first: as a test text would be read."""
+    first, rest = corpus.split(share)
+    seen = np.bincount(first.ids[first.ids >= 0], minlength=len(corpus.vocabulary)) > 0
+    words = Vocabulary(word for word, known in zip(corpus.vocabulary, seen, strict=True) if known)
+    return first.with_vocabulary(words), rest.with_vocabulary(words)

@@ -82,3 +82,30 @@ def search(
 def best_of(trials: list[Trial]) -> Trial:
     """The trial of least held-out perplexity."""
     return min(trials, key=lambda trial: trial.perplexity)
+
+
+def calibrate(loss: SuffixLoss, held_out: HeldOut, w: Floats, max_trials: int = 120) -> Floats:
+    """One factor a depth for the weights, chosen on held-out text; a penalty shrinks some depths too far.
+
+    Depths share the factor of the last level that at least a thousandth of the weights reach.
+    """
+    from scipy.optimize import minimize
+
+    tree = loss.tree
+    depth = tree.per_pair(tree.depth)
+    sizes = np.bincount(depth[w != 0], minlength=1)
+    deepest = int(np.flatnonzero(sizes >= 1e-3 * sizes.sum())[-1]) if sizes.any() else 0
+    level = np.minimum(depth, deepest)
+
+    def log_perplexity(factors: Floats) -> float:
+        return float(np.log(held_out.perplexity(loss, w * factors[level])))
+
+    start = np.ones(deepest + 1)
+    options = {"maxfev": max_trials, "xatol": 2e-3, "fatol": 2e-5}
+    found: Floats = minimize(log_perplexity, start, method="Nelder-Mead", options=options).x
+    better = log_perplexity(found) < log_perplexity(start)
+    return (
+        np.append(found, np.full(int(depth.max()) - deepest, found[-1]))
+        if better
+        else np.ones(depth.max() + 1)
+    )

@@ -152,7 +152,7 @@ class StochasticProximal:
         batch_size: int = 400,
         max_passes: int = 30,
         lipschitz: float = 5.0,
-        strong_convexity: float = 0.05,
+        strong_convexity: float = 0.01,
         tolerance: float = 1e-6,
         seed: int = 0,
     ) -> None:

@@ -1,0 +1,214 @@
+"""``laconic lm``: every command on a small text, and what it says to bad input."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+
+import pytest
+
+from laconic.cli import main
+
+TEXT = "the cat sat on the mat\nthe dog sat on the log\na cat saw the dog\nthe dog saw a cat\n" * 3
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run a command line; gives (exit code, standard output, standard error)."""
+
+    def runner(*arguments):
+        monkeypatch.setattr(sys, "argv", ["laconic", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as leaving:
+            code = int(leaving.code or 0)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return runner
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text.gz"
+    path.write_bytes(gzip.compress(TEXT.encode()))
+    return path
+
+
+@pytest.fixture
+def model(run, text, tmp_path):
+    path = tmp_path / "model.laconic"
+    code, _, err = run(
+        "lm",
+        "train",
+        text,
+        "-o",
+        path,
+        "--order",
+        3,
+        "--strength",
+        0.2,
+        "--depth-weight",
+        1.2,
+        "--ridge",
+        0.02,
+    )
+    assert code == 0, err
+    return path
+
+
+def test_train_reports_and_auto_chooses(run, text, tmp_path):
+    plot = tmp_path / "plot.png"
+    code, out, err = run(
+        "lm", "train", text, "-o", tmp_path / "m.laconic", "--order", 3, "--penalty", "tree-linf",
+        "--valid", text, "--json", "--plot", plot, "--bits", 8, "--threads", 2,
+    )  # fmt: skip
+    record = json.loads(out)
+    assert code == 0, err
+    for name in (
+        "perplexity_valid", "parameters", "nonzero", "trie_nodes", "tree_nodes", "iterations", "objective",
+        "cpu_seconds",
+    ):  # fmt: skip
+        assert record[name] is not None
+    assert record["fits_on_the_path"] > 1
+    assert plot.stat().st_size > 1000
+
+
+@pytest.mark.parametrize("kind", ["kneser-ney", "modified-kneser-ney"])
+def test_kneser_ney_goes_the_same_way(run, text, tmp_path, kind):
+    path = tmp_path / "kn.laconic"
+    code, out, err = run("lm", "train", text, "-o", path, "--model", kind, "--valid", text, "--json")
+    assert code == 0, err
+    _, shown, _ = run("lm", "eval", path, text, "--json")
+    assert json.loads(shown)["perplexity"] == pytest.approx(json.loads(out)["perplexity_valid"], rel=1e-5)
+
+
+def test_eval_of_a_model_and_of_its_arpa_agree(run, model, text, tmp_path):
+    arpa = tmp_path / "model.arpa.gz"
+    assert run("lm", "export-arpa", model, arpa)[0] == 0
+    ours, theirs = (json.loads(run("lm", "eval", path, text, "--json")[1]) for path in (model, arpa))
+    assert ours["perplexity"] == pytest.approx(theirs["perplexity"], rel=1e-4)
+    assert ours["tokens"] == 12 * 22 // 4
+    assert ours["oov"] == 0
+    assert ours["words_per_second"] > 0
+
+
+def test_queries(run, model, text):
+    found = json.loads(run("lm", "next", model, "sat on", "-k", 2, "--json")[1])
+    assert found[0]["word"] == "the"
+    assert len(found) == 2
+    assert "the" in run("lm", "next", model, "sat on")[1]
+    lines = run("lm", "score", model, text)[1].splitlines()
+    assert len(lines) == 12
+    first = json.loads(run("lm", "score", model, text, "--json")[1].splitlines()[0])
+    assert first["score"] == pytest.approx(float(lines[0]), abs=1e-4)
+    assert [word for word, _ in first["words"]][-1] == "</s>"
+    same = [run("lm", "sample", model, "-n", 3, "--seed", 7)[1] for _ in range(2)]
+    assert same[0] == same[1]
+    assert len(same[0].splitlines()) == 3
+    why = json.loads(run("lm", "explain", model, "sat on the", "mat", "--json")[1])
+    assert why["terms"][-1]["probability"] == pytest.approx(why["probability"])
+    assert "on the" in run("lm", "explain", model, "sat on the", "mat")[1]
+
+
+def test_mixing_and_pruning(run, model, text, tmp_path):
+    other = tmp_path / "kn.laconic"
+    run("lm", "train", text, "-o", other, "--model", "kneser-ney", "--order", 2)
+    mixed = tmp_path / "mixed.arpa"
+    code, out, err = run("lm", "interpolate", model, other, "--valid", text, "-o", mixed, "--json")
+    assert code == 0, err
+    record = json.loads(out)
+    assert record["perplexity_valid"] <= min(record["perplexity_valid_alone"]) * (1 + 1e-9)
+    code, out, err = run("lm", "prune", model, "-o", tmp_path / "small.laconic", "--ngrams", 20, "--json")
+    assert code == 0, err
+    assert json.loads(out)["ngrams"] == 20
+    assert run("lm", "eval", tmp_path / "small.laconic", text)[0] == 0
+    assert run("lm", "explain", tmp_path / "small.laconic", "the", "cat")[0] == 2
+
+
+def test_inspect_shows_weights_per_depth(run, model):
+    shown = json.loads(run("inspect", model, "--json")[1])
+    assert [row["context words"] for row in shown["weights"]] == [0, 1, 2]
+    assert len(shown["heaviest contexts"]) == 10
+
+
+def test_vocabulary_limits(run, text, tmp_path):
+    words = tmp_path / "words"
+    words.write_text("the\ncat\n")
+    path = tmp_path / "m.laconic"
+    given = ("--strength", 0.2, "--depth-weight", 1, "--ridge", 0.1, "--json")
+    assert json.loads(run("lm", "train", text, "-o", path, "--vocab", words, *given)[1])["words"] == 4
+    assert json.loads(run("lm", "train", text, "-o", path, "--min-count", 6, *given)[1])["words"] < 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--strength", "0"), "strength must be a finite number above 0"),
+        (("--strength", "inf"), "strength must be a finite number above 0"),
+        (("--strength", "much"), "auto or a number"),
+        (("--penalty", "l7"), "unknown penalty"),
+        (("--model", "neural"), "unknown model"),
+        (("--solver", "adam"), "unknown solver"),
+        (("--valid", "nowhere.txt"), "nowhere.txt"),
+        (("--vocab", "nowhere.txt"), "nowhere.txt"),
+    ],
+)
+def test_bad_options_are_named(run, text, tmp_path, arguments, message):
+    code, _, err = run("lm", "train", text, "-o", tmp_path / "m.laconic", *arguments)
+    assert code == 2
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"", "no words"), (b"\n \n", "no words"), (b"good\nbad \xff\n", ":2: invalid UTF-8")],
+)
+def test_bad_text_is_named(run, tmp_path, content, message):
+    path = tmp_path / "text"
+    path.write_bytes(content)
+    code, _, err = run("lm", "train", path, "-o", tmp_path / "m.laconic")
+    assert code == 2
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("\\data\\\nngram 1=3\n\n\\1-grams:\n-1 a\n-1 b\n\n\\end\\\n", ""),
+        ("\\data\\\nngram 1=1\n\n\\1-grams:\nnan a\n\n\\end\\\n", ""),
+        ("not a model", "not a laconic model"),
+    ],
+)
+def test_broken_models_are_refused(run, text, tmp_path, content, message):
+    path = tmp_path / "broken.arpa"
+    path.write_text(content)
+    code, _, err = run("lm", "eval", path, text)
+    assert code == 2
+    assert message in err
+    assert "broken.arpa" in err
+
+
+def test_interruption_keeps_what_was_learnt(run, text, tmp_path, monkeypatch):
+    from laconic.cli import lm_training
+
+    class AskedAtOnce:
+        asked = True
+
+        def __init__(self, on_first):
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+    monkeypatch.setattr(lm_training, "PoliteStop", AskedAtOnce)
+    path = tmp_path / "m.laconic"
+    code, out, _ = run("lm", "train", text, "-o", path, "--json")
+    assert code == 130
+    assert json.loads(out)["interrupted"] is True
+    assert run("lm", "eval", path, text)[0] == 0

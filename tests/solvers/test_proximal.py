@@ -1,0 +1,124 @@
+"""FISTA and the stochastic solver: optimality at the solution, agreement with each other, clear refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from laconic.lm.context_tree import ContextTree, Positions
+from laconic.lm.corpus import Corpus
+from laconic.lm.loss import SuffixLoss
+from laconic.lm.prices import FIRST_PRICES, PENALTIES, Price, build_penalty, first_weights
+from laconic.penalties import L1, L2
+from laconic.protocols import Iteration
+from laconic.solvers import FISTA, StochasticProximal
+
+
+def small_problem(penalty: str, nonnegative: bool = True):
+    rng = np.random.default_rng(3)
+    sentences = [[f"w{k}" for k in rng.zipf(1.6, 8) % 30] for _ in range(120)]
+    positions = Positions.of(Corpus.of(sentences))
+    loss = SuffixLoss(ContextTree.grow(positions, 3), positions=positions)
+    return loss, build_penalty(penalty, loss.tree, FIRST_PRICES[penalty], nonnegative)
+
+
+@pytest.mark.parametrize("nonnegative", [True, False])
+@pytest.mark.parametrize("penalty", list(PENALTIES))
+def test_solution_is_a_fixed_point_of_the_prox_gradient_map(penalty, nonnegative):
+    loss, price = small_problem(penalty, nonnegative)
+    start = first_weights(loss.tree, FIRST_PRICES[penalty], nonnegative)
+    result = FISTA(1e-14, 5000).solve(loss, price, start)
+    assert result.reason == "converged"
+    gradient, moved = np.empty(loss.n_weights), np.empty(loss.n_weights)
+    loss.value_and_gradient(result.w, gradient)
+    step = 1e-3
+    price.prox(result.w - step * gradient, step, moved)
+    assert np.abs(moved - result.w).max() < 1e-4 * step * max(1.0, np.abs(gradient).max())
+
+
+def test_objective_is_that_of_a_longer_run_from_zero():
+    loss, price = small_problem("elastic")
+    near = FISTA(1e-12, 5000).solve(loss, price, first_weights(loss.tree, FIRST_PRICES["elastic"]))
+    far = FISTA(1e-13, 20000).solve(loss, price)
+    assert near.objective == pytest.approx(far.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("penalty", ["elastic", "tree-l2", "tree-linf"])
+def test_stochastic_solver_reaches_the_objective_of_fista(penalty):
+    loss, price = small_problem(penalty)
+    start = first_weights(loss.tree, FIRST_PRICES[penalty])
+    exact = FISTA(1e-12, 5000).solve(loss, price, start)
+    solver = StochasticProximal(max_passes=1200, tolerance=1e-12)
+    stochastic = solver.solve(loss, price, start)
+    assert stochastic.objective == pytest.approx(exact.objective, rel=5e-4)
+    assert stochastic.objective >= exact.objective * (1 - 1e-9)
+
+
+def test_batches_add_up_to_the_exact_gradient():
+    loss, _ = small_problem("l1")
+    w = np.random.default_rng(0).normal(0, 0.5, loss.n_weights)
+    exact, total, part = np.empty_like(w), np.zeros_like(w), np.zeros_like(w)
+    value = loss.value_and_gradient(w, exact)
+    touched, sum_of_values = np.empty(0, np.int32), 0.0
+    for samples in np.array_split(np.random.default_rng(1).permutation(loss.n_samples), 7):
+        one, touched = loss.batch_value_and_gradient(samples, 1.0, w, part, touched)
+        sum_of_values += one
+        total += part
+    assert sum_of_values == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(total, exact, atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", [FISTA(), StochasticProximal()])
+def test_callback_stops_and_sees_iterations(solver):
+    loss, price = small_problem("elastic")
+    seen: list[Iteration] = []
+
+    def stop_at_three(now: Iteration) -> bool:
+        seen.append(now)
+        return now.number == 3
+
+    result = solver.solve(loss, price, callback=stop_at_three)
+    assert result.reason == "callback"
+    assert [now.number for now in seen] == [1, 2, 3]
+    assert result.objective == pytest.approx(loss.value(result.w) + price.value(result.w))
+
+
+@pytest.mark.parametrize(("solver", "word"), [(FISTA(), "FISTA"), (StochasticProximal(), "Stochastic")])
+def test_misfits_are_refused(solver, word):
+    loss, price = small_problem("l1")
+    with pytest.raises(TypeError, match=word):
+        solver.solve(object(), price)
+    with pytest.raises(TypeError, match=word):
+        solver.solve(loss, object())
+
+
+@pytest.mark.parametrize("wrong", [{"tolerance": 0.0}, {"tolerance": 2.0}, {"max_iterations": 0}])
+def test_fista_refuses_wrong_settings(wrong):
+    with pytest.raises(ValueError, match="must be"):
+        FISTA(**wrong)
+
+
+@pytest.mark.parametrize("wrong", [{"batch_size": 0}, {"max_passes": 0}, {"strong_convexity": 0.0}])
+def test_stochastic_refuses_wrong_settings(wrong):
+    with pytest.raises(ValueError, match="must be"):
+        StochasticProximal(**wrong)
+
+
+def test_plain_loss_without_curvature():
+    class Quadratic:
+        n_weights, n_samples = 3, 1
+
+        def value_and_gradient(self, w, out):
+            out[:] = [1.0, 10.0, 100.0] * (w - [1.0, 1.0, -1.0])
+            return float(0.5 * ([1.0, 10.0, 100.0] * (w - [1.0, 1.0, -1.0]) ** 2).sum())
+
+    found = FISTA(1e-14).solve(Quadratic(), L1(0.5)).w
+    np.testing.assert_allclose(found, [0.5, 0.95, -0.995], atol=1e-6)
+    ridge = FISTA(1e-14).solve(Quadratic(), L2(0.5, nonnegative=True)).w
+    np.testing.assert_allclose(ridge, [0.5, 10 / 11, 0.0], atol=1e-6)
+
+
+def test_price_refuses_zero_and_infinity():
+    for wrong in (0.0, float("inf"), float("nan"), -1.0):
+        with pytest.raises(ValueError, match="strength must be"):
+            Price(wrong, 1.0)

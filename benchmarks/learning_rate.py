@@ -1,6 +1,6 @@
 """Claim: ``eta0="auto"`` needs no tuning. The rival is the grid search of Tsuruoka et al. 2009, section 4.1.
 
-For each task the paper's grid is searched as the paper does (eta_0 in 1.0, 0.5, 0.2, 0.1 by the objective after 30 passes,
+For each task the grid is searched as the paper does (eta_0 in 1.0, 0.5, 0.2, 0.1 by the objective after 30 passes,
 then the decay in 0.9, 0.85, 0.8); the automatic rate must come within 0.5 % of the best objective found.
 Run with task names to do some only: ``python benchmarks/learning_rate.py chunking``. Takes minutes a task.
 """
@@ -13,8 +13,7 @@ import time
 from pathlib import Path
 
 from _bars import Claims
-
-from laconic import CRFTagger, SGD
+from laconic import SGD, CRFTagger
 from laconic.tagging import read_columns
 
 DATA = Path(os.environ.get("LACONIC_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))

@@ -12,7 +12,8 @@ import numpy as np
 
 from laconic.errors import ModelFileError
 from laconic.protocols import Ints
-from laconic.rerank.features import FeatureSpace, grams_of, restore
+from laconic.rerank.features import FeatureSpace, restore
+from laconic.rerank.grams import grams_of
 from laconic.rerank.learners import LEARNERS
 from laconic.rerank.model import Reranker
 from laconic.rerank.tracking import Curves, Tracker

@@ -37,6 +37,7 @@ _HOME = {
     "Reranker": "laconic.rerank",
     "NBest": "laconic.rerank",
     "read_nbest": "laconic.rerank",
+    "KanaKanjiConverter": "laconic.ime",
     "LaconicError": "laconic.errors",
     "InputError": "laconic.errors",
 }

@@ -6,6 +6,7 @@ upper bound in any; then A* from the end, led by that bound, for the k best dist
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from laconic.ime.kana import to_katakana
 from laconic.ime.lexicon import Lexicon, hash_surfaces, join_token
 from laconic.ime.scoring import Scorer, Singles
 from laconic.ime.unknown import LONGEST, UnknownWords, kana_rows, kinds
+from laconic.lm.vocabulary import BOUNDARY
 from laconic.protocols import Floats, Ints, Offsets
 
 LONGEST_INPUT = 2000
@@ -92,7 +94,7 @@ class Search:
         self.unknown = unknown
         self.bonus: Singles = np.zeros(len(lexicon), np.float32)
         self.user_words: dict[str, list[UserWord]] = {}
-        n_nodes = scorer.node_word.size
+        n_nodes = scorer.node_pair.size
         self._slots = np.zeros(n_nodes, np.int32), np.zeros(n_nodes, np.int32)
         self._char_logp = unknown.char_logp
 
@@ -137,6 +139,36 @@ class Search:
             self._spell(reading, words[out_ptr[r] : out_ptr[r + 1]], float(out_score[r]), edges)
             for r in range(found)
         ]
+
+    def score(self, reading: str, words: Sequence[Word]) -> float:
+        """Natural log-probability of one way to write a reading, bonuses counted."""
+        from laconic.ime.kernels import step
+
+        node, total = np.int32(self.scorer.start), 0.0
+        for word in words:
+            if word.id >= 0:
+                logp, node = step(node, np.int32(word.id), *self.scorer.tables)
+                total += logp + float(self.bonus[word.id])
+                continue
+            while node:
+                total += float(self.scorer.tables.node_bow[node])
+                node = self.scorer.tables.node_parent[node]
+            total += self._special_score(reading[word.start : word.end], word.surface)
+        return total + float(step(node, np.int32(BOUNDARY), *self.scorer.tables)[0])
+
+    def _special_score(self, reading: str, surface: str) -> float:
+        """The best special edge of a word outside the lexicon."""
+        edges = self._edges(reading)
+        whole = range(int(edges.special_ptr[0]), int(edges.special_ptr[1]))
+        return max(
+            (
+                float(edges.special_logp[e])
+                for e in whole
+                if edges.special_end[e] == len(reading)
+                and self._special_text(reading, 0, e, edges) == surface
+            ),
+            default=-np.inf,
+        )
 
     def _edges(self, reading: str) -> Edges:
         from laconic.ime.kernels import find_unknown

@@ -8,6 +8,7 @@ value at worst; 0 (but for rounding) for interpolated Kneser-Ney, where the forw
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from laconic.errors import InputError
 from laconic.lm.backoff import BackoffModel
+from laconic.lm.vocabulary import Vocabulary
 from laconic.protocols import Floats, Ints, Offsets
 
 Singles = npt.NDArray[np.float32]
@@ -41,15 +43,25 @@ class Scorer:
     >>> from laconic.lm.kneser_ney import KneserNeyLM
     >>> scorer = Scorer.of(KneserNeyLM(order=3).fit(["a b a", "b a"]).backoff_)
     >>> scorer.exact_forward, round(float(scorer.log_probabilities(np.array([1, 2, 0], np.int32)).sum()), 3)
-    (True, -1.98)
+    (True, -3.877)
     """
 
     tables: Tables = field(repr=False)
-    node_word: Ints = field(repr=False)
-    node_prefix: Ints = field(repr=False)
+    node_pair: Offsets = field(repr=False)
     gain: Singles = field(repr=False)
     start: int
     fall: float
+
+    @cached_property
+    def node_word(self) -> Ints:
+        """The last word of each node's context."""
+        return np.concatenate((np.full(1, -1, np.int32), self.tables.pair_word[self.node_pair[1:]]))
+
+    @cached_property
+    def node_prefix(self) -> Ints:
+        """The node of the words before the last."""
+        owner = np.searchsorted(self.tables.pair_ptr, self.node_pair[1:], side="right") - 1
+        return np.concatenate((np.full(1, -1, np.int32), owner.astype(np.int32)))
 
     @classmethod
     def of(cls, model: BackoffModel) -> Scorer:
@@ -67,13 +79,23 @@ class Scorer:
             model.node_parent,
             model.node_bow.astype(np.float32),
         )
-        node_word = np.concatenate((np.full(1, -1, np.int32), model.pair_word[model.node_pair[1:]]))
-        node_prefix = np.concatenate((np.full(1, -1, np.int32), model.pair_node[model.node_pair[1:]]))
         from laconic.ime.kernels import gains
 
-        gain = np.full(node_word.size, -np.inf, np.float32)
+        gain = np.full(model.node_pair.size, -np.inf, np.float32)
         fall = gains(model.node_depth, *tables, gain)
-        return cls(tables, node_word, node_prefix, gain + np.float32(ROUNDING), model.start(), float(fall))
+        return cls(tables, model.node_pair, gain + np.float32(ROUNDING), model.start(), float(fall))
+
+    def backoff(self, vocabulary: Vocabulary) -> BackoffModel:
+        """The model again, in double precision, over the words of a lexicon."""
+        tables = self.tables
+        return BackoffModel(
+            vocabulary,
+            self.node_pair,
+            tables.pair_ptr,
+            tables.pair_word,
+            tables.pair_logp.astype(np.float64),
+            tables.node_bow.astype(np.float64),
+        )
 
     @property
     def n_words(self) -> int:

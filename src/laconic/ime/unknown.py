@@ -56,7 +56,8 @@ class UnknownWords:
     @property
     def char_logp(self) -> Floats:
         """Log-probability of one more character, per kind (kana, which have a model of their own, is 0)."""
-        return np.log(np.array([1.0, *(0.5 / _ALPHABET[name] for name in CLASSES[2:])]))
+        out: Floats = np.log(np.array([1.0, *(0.5 / _ALPHABET[name] for name in CLASSES[2:])]))
+        return out
 
     @property
     def mass(self) -> float:

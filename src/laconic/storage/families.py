@@ -16,6 +16,7 @@ from laconic.errors import ModelFileError
 from laconic.storage.modelfile import ModelFile, Section
 
 FAMILIES = {
+    "ime": "laconic.ime.stored",
     "tagger": "laconic.tagging.stored",
     "reranker": "laconic.rerank.stored",
     "lm": "laconic.lm.stored",

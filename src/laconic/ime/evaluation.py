@@ -21,15 +21,6 @@ from laconic.protocols import Floats
 _QUOTES = "「」『』“”‘’\"'`´｢｣〝〟"
 _STOPS = {"，": "、", ",": "、", "､": "、", "．": "。", "｡": "。"}
 _MERGED = str.maketrans({**dict.fromkeys(_QUOTES, "「"), **_STOPS})
-    {
-        **dict.fromkeys("「」『』“”‘’\"'`´｢｣〝〟", "「"),
-        "，": "、",
-        ",": "、",
-        "､": "、",
-        "．": "。",
-        "｡": "。",
-    }
-)
 
 
 @dataclass(frozen=True)

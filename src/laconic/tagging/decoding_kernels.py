@@ -184,29 +184,6 @@ def marginals(chains, layout, sentences, w, allowed, x, nodes, edges, log_z):
 
 
 @kernel
-def path_scores(chains, layout, s, w, labels, x):
-    """Score of one labelling of sentence s."""
-    first = chains.sentence_ptr[s]
-    n = chains.sentence_ptr[s + 1] - first
-    width = layout.width
-    score_tokens(chains, layout, s, w, x.scores)
-    total = 0.0
-    base, size = layout.state_end, layout.n_labels * width
-    for t in range(n):
-        total += x.scores[t * width + labels[t]]
-        if t == 0 or not layout.has_transitions:
-            continue
-        pair = labels[t - 1] * width + labels[t]
-        total += w[base + pair]
-        for k in range(chains.edge_ptr[first + t], chains.edge_ptr[first + t + 1]):
-            a = chains.edge_attributes[k]
-            for m in range(layout.edge_row_ptr[a], layout.edge_row_ptr[a + 1]):
-                if layout.edge_pair[m] == pair:
-                    total += w[base + size + m]
-    return total
-
-
-@kernel
 def beam_search(chains, layout, sentences, w, before, two_before, allowed, x, known, pairs, score, back, out):
     """History-based tagging: at each token keep the best pairs of last two labels (Ratnaparkhi 1996).
 

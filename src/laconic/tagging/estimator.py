@@ -20,7 +20,7 @@ from laconic.tagging.metrics import are_chunk_labels, evaluate_ids
 from laconic.tagging.model import ChainModel, encode_sentences
 from laconic.tagging.online import Online
 from laconic.tagging.sequences import Sequences
-from laconic.tagging.template import Template
+from laconic.tagging.template import BUILT_IN, Template
 from laconic.tagging.training import Scorer, checked_weights
 
 Labels = Sequence[Sequence[str]] | Column
@@ -73,7 +73,7 @@ class Stored:
 
         known = self.get_params(deep=False)  # type: ignore[attr-defined]
         settings = {name: setting(value) for name, value in header["settings"].items() if name in known}
-        if "template" in known:
+        if model.template is not None and settings.get("template") not in (*BUILT_IN, model.template.text):
             settings["template"] = model.template
         self.set_params(**settings)  # type: ignore[attr-defined]
         self.model_ = model

@@ -16,7 +16,7 @@ from laconic.errors import ModelFileError
 from laconic.storage import ModelFile, Section, pack_strings, unpack_strings
 from laconic.tagging.attributes import AttributeTable, fingerprints
 from laconic.tagging.model import ChainModel
-from laconic.tagging.template import Template
+from laconic.tagging.template import BUILT_IN, Template
 
 FAMILY = "tagger"
 KINDS = {
@@ -156,7 +156,10 @@ def from_model_file(file: ModelFile) -> Any:
         raise ModelFileError(f"unknown kind of tagger {kind!r}; upgrade laconic to read it")
     home, name = KINDS[kind]
     estimator = getattr(import_module(home), name)()
-    estimator._restore(chain_model(file), file.header)
+    try:
+        estimator._restore(chain_model(file), file.header)
+    except KeyError as missing:
+        raise ModelFileError(f"damaged tagger model: it has no {missing}") from missing
     return estimator
 
 
@@ -230,7 +233,7 @@ def _written(value: Any) -> Any:
     if isinstance(value, str | int | float | bool | None):
         return value
     if isinstance(value, Template):
-        return value.path or "template"
+        return value.path if value.path in BUILT_IN else value.text
     if hasattr(value, "solve"):
         return {"name": type(value).__name__, **_plain(vars(value))}
     if isinstance(value, Mapping):

@@ -14,6 +14,7 @@ TEMPLATE = "U0:%x[0,0]\nU1:%x[0,1|suffix:1]\nU2:%x[0,0|substrings:3]\nB\nB1:%x[0
 def warm() -> None:
     """Read, fit with every solver, tag in every way, score, store and write."""
     columns = parse_columns(b"a x B-A\nb x O\n\nb y B-A\nc y I-A\n", "warmup", "conll")
+    parse_columns(b"a b\n", "warmup", "text")
     X, labels = columns.split(-1)
     y = [["B-A", "O"], ["B-A", "I-A"]]
     for method in METHODS:

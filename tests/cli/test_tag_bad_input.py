@@ -147,6 +147,7 @@ def test_an_output_that_cannot_be_written_is_said_before_training(tmp_path: Path
         (("--model", "history", "--constrain", "iob2"), "--constrain needs --model crf"),
         (("--plot", "x.txt"), "a plot is a .png"),
         (("--separator", "::"), "--separator is one"),
+        (("--format", "slash", "--comments", "#", "--comments", "%"), "one comment prefix at most"),
     ],
 )
 def test_options_that_do_not_fit(tmp_path: Path, words: tuple[str, ...], message: str) -> None:

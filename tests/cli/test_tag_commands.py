@@ -186,6 +186,8 @@ def test_run_reads_plain_text_where_words_are_all_a_model_needs(folder: Path, po
     by_columns = laconic("tag", "run", pos_tagger, stdin=columns.encode())
     by_text = laconic("tag", "run", pos_tagger, stdin=text.encode())
     assert by_text.stdout == by_columns.stdout
+    assert b"read as plain text" in by_text.stderr
+    assert b"read as plain text" not in by_columns.stderr
     assert by_text.stdout.count(b"\t") == sum(map(len, sentences))
     two_words = laconic("tag", "run", pos_tagger, stdin=b"the cook\n").stdout.decode().split("\n")
     assert [line.split("\t")[0] for line in two_words[:2]] == ["the", "cook"]

@@ -259,6 +259,8 @@ def run(
     if tagger.kind == "history" and (nbest is not None or marginals or all_marginals):
         raise InputError("a history-based model has no marginals and no n-best; train with --model crf")
     corpus = tagger.read(source, format)
+    if format is None and corpus.lines is None:
+        console.stderr().print("[dim]read as plain text, a sentence a line; --format says otherwise[/dim]")
     sequences = tagger.encode(corpus)
     if nbest is not None:
         added, records = add_nbest(tagger, sequences, nbest)

@@ -7,7 +7,7 @@ observations and which held the labels. Files to be tagged may come with or with
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from typing import Any
 
@@ -67,7 +67,12 @@ class Reading:
 
     def parse(self, raw: bytes, path: str) -> Columns:
         """A file's columns."""
-        return parse_columns(raw, path, self.format, self.separator, self.comments)
+        try:
+            return parse_columns(raw, path, self.format, self.separator, self.comments)
+        except InputError:
+            raise
+        except ValueError as error:  # a setting that does not fit the format
+            raise InputError(str(error)) from error
 
     def split(self, columns: Columns) -> tuple[Columns, Column]:
         """Observations and labels of a file that has both."""
@@ -153,7 +158,8 @@ class FileTagger:
         """
         reading = self.reading
         if format is not None:
-            return parse_columns(raw, path, format, reading.separator, reading.comments)
+            comments = reading.comments if format == reading.format else ()
+            return replace(reading, format=format, comments=comments).parse(raw, path)
         if self.needs > 1 or reading.format not in ("auto", "conll") or b"\t" in raw:
             return reading.parse(raw, path)
         try:

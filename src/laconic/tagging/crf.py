@@ -18,6 +18,7 @@ from laconic.tagging.attributes import AttributeTable
 from laconic.tagging.constraints import allowed_ends, allowed_transitions, check_permitted
 from laconic.tagging.estimator import (
     Labels,
+    OfSentences,
     Stored,
     dev_scorer,
     encode_labels,
@@ -41,7 +42,7 @@ from laconic.tagging.training import (
 )
 
 
-class CRFTagger(Stored, BaseEstimator):  # type: ignore[misc]
+class CRFTagger(OfSentences, Stored, BaseEstimator):  # type: ignore[misc]
     """Linear-chain conditional random field.
 
     Parameters

@@ -84,6 +84,17 @@ class Stored:
         self._online = None
 
 
+class OfSentences:
+    """Tells scikit-learn that samples are sentences, not rows of a matrix."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.two_d_array = False
+        tags.input_tags.dict = True
+        tags.target_tags.required = True
+        return tags
+
+
 def load_template(template: str | PathLike[str] | Template | None) -> Template | None:
     """A template object from what the estimators take."""
     if template is None or isinstance(template, Template):

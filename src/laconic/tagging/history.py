@@ -19,6 +19,7 @@ from laconic.tagging.attributes import AttributeTable, Strings, fingerprints
 from laconic.tagging.beam import decode_history, tag_names
 from laconic.tagging.estimator import (
     Labels,
+    OfSentences,
     Stored,
     dev_scorer,
     encode_labels,
@@ -32,7 +33,7 @@ from laconic.tagging.template import Template
 from laconic.tagging.training import Listener, checked_weights, class_weights, renumber, train
 
 
-class MaxentTagger(Stored, BaseEstimator):  # type: ignore[misc]
+class MaxentTagger(OfSentences, Stored, BaseEstimator):  # type: ignore[misc]
     """Maxent tagger on the observation and the tags on its left, with beam search.
 
     Parameters

@@ -160,9 +160,8 @@ class SGD:
                 value = self._descend(loss, penalty, state, sample, n, share)
             return value if np.isfinite(value) else np.inf
 
-        return (
-            TRAVEL / float(self._rates(np.arange(float(self.passes))).sum()) * 2.0 ** _lowest(met, start=-3)
-        )
+        whole = float(self._rates(np.arange(float(self.passes))).sum())
+        return TRAVEL / whole * float(2.0 ** _lowest(met, start=-3))
 
     def _rates(self, passes: Floats) -> Floats:
         """Rates as multiples of eta_0 after so many passes."""

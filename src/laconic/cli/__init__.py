@@ -19,6 +19,7 @@ COMMANDS = {
     "lm": ("laconic.cli.lm", "Train, evaluate, query, explain, mix and export language models."),
     "tag": ("laconic.cli.tag", "Train, evaluate and run taggers: CRF, maxent, history-based."),
     "rerank": ("laconic.cli.rerank", "Train, evaluate and run rerankers of n-best lists."),
+    "ime": ("laconic.cli.ime", "Build, adapt, evaluate and use an input method: kana to text."),
     "inspect": ("laconic.cli.inspect", "Show what is inside a model file."),
     "data": ("laconic.cli.data", "List, find and fetch named data sets."),
     "demo": ("laconic.cli.demo", "A short tour on built-in sample data, offline."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -165,6 +165,18 @@ class KanaKanjiConverter:
     def undo(self) -> None:
         """Forget the last correction."""
         self.journal.pop()
+
+    def adapt(
+        self,
+        text: Sequence[Sequence[str]],
+        dev: Sequence[Sequence[str]] | None = None,
+        method: str = "map-kn",
+        callback: Callable[[str, float], None] | None = None,
+    ) -> KanaKanjiConverter:
+        """A converter adapted to tokenised sentences of a domain (see :func:`laconic.ime.adapting.adapt`)."""
+        from laconic.ime.adapting import adapt
+
+        return adapt(self, text, dev, method, callback)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a model file, corrections included."""

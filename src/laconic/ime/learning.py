@@ -86,12 +86,12 @@ class Journal:
         write_atomically(path, "".join(lines).encode())
 
     @classmethod
-    def load(cls, search: Search, path: str | PathLike[str]) -> Journal:
-        """Read and apply; a file that does not exist yet is an empty journal."""
+    def load(cls, search: Search, path: str | PathLike[str], known: Sequence[Lesson] = ()) -> Journal:
+        """Read and apply; where the file does not exist yet, the journal begins with what is ``known``."""
         from laconic.text import read_lines
 
         if not Path(path).exists():
-            return cls(search)
+            return cls(search, known)
         lessons = [read_lesson(line, path, number) for number, line in enumerate(read_lines(path), 1) if line]
         return cls(search, lessons)
 

@@ -82,6 +82,12 @@ class Lexicon:
     def of(cls, tokens: Iterable[str]) -> Lexicon:
         """From tokens, each once; order does not matter."""
         pairs = sorted({split_token(token) for token in tokens}, key=lambda pair: (pair[1], pair[0]))
+        for surface, reading in pairs:
+            if len(reading) > LONGEST_READING:
+                raise InputError(
+                    f"the word {surface[:20]!r} has a reading of {len(reading)} characters, at most {LONGEST_READING} "
+                    "are allowed; expected tokens surface/reading between blanks (raw text needs --raw)"
+                )
         surfaces = [b"", *(surface.encode() for surface, _ in pairs)]
         readings = [reading for _, reading in pairs]
         firsts = [k for k in range(len(pairs)) if k == 0 or readings[k] != readings[k - 1]]

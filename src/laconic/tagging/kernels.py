@@ -201,15 +201,41 @@ def add_product(vector, start, matrix, first_row, L, width, out, row):
 
 
 @kernel
+def row_max(a, row, width, lanes, to):
+    """Largest of a row, by eight lanes; lanes[to:to + 8] is working memory."""
+    for j in range(U(8)):
+        lanes[to + j] = a[row + j]
+    for k in range(row + U(8), row + width, U(8)):
+        for j in range(U(8)):
+            lanes[to + j] = max(lanes[to + j], a[k + j])
+    for j in range(U(4)):
+        lanes[to + j] = max(lanes[to + j], lanes[to + j + U(4)])
+    return max(max(lanes[to], lanes[to + U(1)]), max(lanes[to + U(2)], lanes[to + U(3)]))
+
+
+@kernel
+def row_sum(a, row, width, lanes, to):
+    """Sum of a row, by eight lanes; lanes[to:to + 8] is working memory."""
+    for j in range(U(8)):
+        lanes[to + j] = a[row + j]
+    for k in range(row + U(8), row + width, U(8)):
+        for j in range(U(8)):
+            lanes[to + j] += a[k + j]
+    for j in range(U(4)):
+        lanes[to + j] += lanes[to + j + U(4)]
+    return (lanes[to] + lanes[to + U(1)]) + (lanes[to + U(2)] + lanes[to + U(3)])
+
+
+@kernel
 def forward(n, layout, x):
     """log Z of n tokens; scores become exponentials, alpha and c the scaled forward quantities."""
     L, width = U(layout.n_labels), U(layout.width)
     log_z = 0.0
     for t in range(U(n)):
         row = t * width
-        top = x.scores[row]
-        for j in range(U(1), L):
-            top = max(top, x.scores[row + j])
+        for j in range(L, width):
+            x.scores[row + j] = x.scores[row]
+        top = row_max(x.scores, row, width, x.beta, row)
         log_z += top
         for j in range(width):
             x.scores[row + j] = exp(max(x.scores[row + j] - top, FLOOR))
@@ -225,9 +251,7 @@ def forward(n, layout, x):
             add_product(x.alpha, row - width, x.matrices, E, L, width, x.alpha, row)
             for j in range(width):
                 x.alpha[row + j] *= x.scores[row + j]
-        c = 0.0
-        for j in range(L):
-            c += x.alpha[row + j]
+        c = row_sum(x.alpha, row, width, x.beta, row)
         log_z += np.log(c)
         c = 1.0 / c
         x.c[t] = c

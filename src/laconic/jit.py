@@ -11,6 +11,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,7 @@ def is_cold(family: str) -> bool:
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """``njit`` with the keyed cache directory; division by zero is inf or nan, a*b+c may fuse."""
-    import numba
-
+    numba: Any = import_module("numba")
     previous = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(kernel_cache(Path(function.__code__.co_filename).parent))
     try:

@@ -62,21 +62,16 @@ def owlqn(train: Part, claims: Claims) -> None:
 
 
 def cumulative(train: Part, test: Part, claims: Claims) -> None:
-    """Cumulative penalty with exponential decay, 30 passes."""
-    for l1, optimum, objective, most in (
-        (1.0, CRFSUITE_C1[0], 1.02, 13_000),
-        (0.7, CRFSUITE_C07[0], 14_494 / 14_030.8, 23_584),
+    """Cumulative penalty with exponential decay, 30 passes. A weaker penalty wants a rate that falls more slowly."""
+    for l1, decay, optimum, objective, most in (
+        (1.0, 0.85, CRFSUITE_C1[0], 1.02, 13_000),
+        (0.7, 0.9, CRFSUITE_C07[0], 14_494 / 14_030.8, 23_584),
     ):
-        tagger = fit(train, "chunking", l1, SGD())
+        tagger = fit(train, "chunking", l1, SGD(decay=decay))
         found, f1 = tagger.fit_, 100 * score(tagger, test).overall.f1
         name = f"cumulative, C={l1:g}:"
-        claims.add(
-            f"{name} objective",
-            f"{found['objective']:,.1f}",
-            f"{optimum:,.1f}",
-            found["objective"] / optimum,
-            objective,
-        )
+        reached = found["objective"]
+        claims.add(f"{name} objective", f"{reached:,.1f}", f"{optimum:,.1f}", reached / optimum, objective)
         claims.add(
             f"{name} active weights", f"{found['active_features']:,}", "", found["active_features"], most
         )

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 
 from laconic import L1, LBFGS, OWLQN, SGD, CRFTagger
-from laconic.errors import InputError
+from laconic.errors import InputError, LaconicError
 from laconic.tagging.columns import Columns
 from laconic.tagging.metrics import evaluate
 from reference.chain_data import TEMPLATE, features, part
@@ -495,3 +495,18 @@ def test_an_unseen_label_in_the_held_out_set_is_only_a_mistake() -> None:
     assert tagger.history_[0]["dev_score"] == 0.0
     with pytest.raises(InputError, match="held-out set has no tokens"):
         settings().fit(ROWS, LABELS, dev=([], []))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_values_beyond_all_measure_do_not_crash() -> None:
+    X: Any = [[{"x": 1.0}, {"x": -1.0}]] * 3
+    fitted = CRFTagger(l1=0.01, solver=FAST).fit(X, [["a", "b"]] * 3)
+    for value in (1e30, -1e300, 1.7e308):
+        huge = [[{"x": value}] * 5]
+        assert len(fitted.predict(huge)[0]) == 5
+        fitted.marginals(huge)
+        fitted.predict_nbest(huge, 3)
+    with pytest.raises(LaconicError, match="training diverged"):
+        CRFTagger(l1=0.0, solver=SGD(passes=3, eta0=1e300)).fit(
+            [[{"x": 1e200}, {"x": -1e250}]] * 3, [["a", "b"]] * 3
+        )

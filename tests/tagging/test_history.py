@@ -209,3 +209,9 @@ def test_errors_are_named(tagger: MaxentTagger) -> None:
         MaxentTagger(TEMPLATE).fit(ROWS[:2], None)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no tokens to train on"):
         MaxentTagger(TEMPLATE).fit([], [])
+
+
+def test_values_beyond_all_measure_do_not_crash() -> None:
+    tagger = MaxentTagger(l1=0.01, solver=FAST).fit([[{"x": 1.0}, {"x": -1.0}]] * 3, [["a", "b"]] * 3)
+    for value in (1e30, -1e300, 1.7e308):
+        assert set(tagger.predict([[{"x": value, "y": 1.0}] * 5])[0]) <= {"a", "b"}

@@ -48,9 +48,11 @@ def decode_history(
             mask,
             scratch(sequences, model.layout),
             np.full((L + 1) ** 2, -1, dtype=np.int64),
-            np.empty((n + 1, beam), dtype=np.int64),
+            np.zeros(
+                (n + 1, beam), dtype=np.int64
+            ),  # where scores are not numbers, nothing is written: be valid
             np.empty((n + 1, beam)),
-            np.empty((n + 1, beam), dtype=np.int64),
+            np.zeros((n + 1, beam), dtype=np.int64),
             out,
         )
 

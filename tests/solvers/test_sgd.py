@@ -1,0 +1,68 @@
+"""SGD's own part: calibration of the first rate, debts, and the size of the whole training set."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from laconic import L1, OWLQN, SGD
+from laconic.solvers.sgd import SGDState
+from laconic.tagging.attributes import AttributeTable
+from laconic.tagging.estimator import encode_labels
+from laconic.tagging.layout import SeenPairs, lay_out
+from laconic.tagging.loss import ChainLoss
+from laconic.tagging.model import encode_sentences
+from laconic.tagging.template import Template
+from reference.chain_data import TEMPLATE, part
+
+
+@pytest.fixture(scope="module")
+def loss() -> ChainLoss:
+    rows, labels = part("train", 200)
+    table = AttributeTable()
+    sequences = encode_sentences(rows, Template.parse(TEMPLATE), table, grow=True)
+    names, ids = encode_labels(labels, sequences)
+    return ChainLoss(sequences, ids, lay_out(SeenPairs.of(sequences, ids, len(names), len(table))))
+
+
+@pytest.mark.parametrize("schedule", ["exponential", "inverse"])
+@pytest.mark.parametrize("l1", [1.0])
+def test_auto_comes_close_to_the_best_rate_of_a_grid(loss: ChainLoss, schedule: str, l1: float) -> None:
+    best = min(
+        SGD(schedule=schedule, eta0=eta0).solve(loss, L1(l1)).objective for eta0 in (0.25, 0.5, 1.0, 2.0, 4.0)
+    )
+    auto = SGD(schedule=schedule).solve(loss, L1(l1)).objective
+    assert auto <= 1.05 * best
+    assert OWLQN(tolerance=1e-4).solve(loss, L1(l1)).objective <= auto * (1 + 1e-4)
+
+
+def test_calibration_has_a_seed_and_leaves_no_trace(loss: ChainLoss) -> None:
+    first, again = (SGD(random_state=4).calibrate(loss, L1(0.5)) for _ in range(2))
+    assert first == again > 0
+    by_hand = SGD(eta0=first, passes=2, random_state=4).solve(loss, L1(0.5))
+    by_auto = SGD(passes=2, random_state=4)
+    assert by_auto.calibrate(loss, L1(0.5)) != 0.0
+    same = SGD(eta0=by_auto.calibrate(loss, L1(0.5)), passes=2, random_state=4).solve(loss, L1(0.5))
+    assert by_auto.solve(loss, L1(0.5)).w.tobytes() == same.w.tobytes()
+    assert np.isfinite(by_hand.objective)
+
+
+def test_settling_pays_what_is_owed() -> None:
+    state = SGDState(np.array([3.0, 0.5, -3.0, -0.5, 0.0]), np.array([-1.0, 0.0, 1.0, 0.0, 0.2]), u=2.0)
+    SGD("cumulative").settle(state)
+    np.testing.assert_allclose(state.w, [2.0, 0.0, -2.0, 0.0, 0.0])  # owed: u + q above zero, u - q below
+    assert not state.q.any()
+    assert state.u == 0.0
+    untouched = SGDState(np.array([3.0, -3.0]), np.array([2.0, 2.0]), u=2.0)
+    SGD("lazy").settle(untouched)
+    np.testing.assert_array_equal(untouched.w, [3.0, -3.0])
+    assert (untouched.u, untouched.q.any()) == (0.0, False)
+
+
+def test_part_of_a_training_set_moves_rates_and_penalty_by_its_part(loss: ChainLoss) -> None:
+    solver = SGD(eta0=0.5, decay=0.5)
+    state = SGDState.fresh(loss.n_weights)
+    solver.run_pass(loss, L1(2.0), state, np.random.default_rng(0), n=4 * loss.n_samples)
+    assert state.k == loss.n_samples
+    steps = np.arange(loss.n_samples) / (4 * loss.n_samples)
+    assert state.u == pytest.approx(2.0 / (4 * loss.n_samples) * float((0.5 * 0.5**steps).sum()))

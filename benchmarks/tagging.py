@@ -29,7 +29,7 @@ from laconic.tagging.metrics import evaluate
 PASSES = 30
 OWLQN_ITERATIONS = 40
 TARGET = 0.935
-DECAY_TO_TARGET = 0.85
+QUICKLY = {"eta0": 0.5, "decay": 0.6, "passes": 8}  # chosen on the last 1,000 sentences of the training part
 
 
 def cpu(call: Callable[[], Any]) -> tuple[float, Any]:
@@ -70,7 +70,7 @@ class _Timed(CRFTagger):
 
 def seconds_to_target(train: Part, test: Part) -> tuple[float, int, float]:
     """CPU seconds until test F1 reaches the target, evaluations not counted; the pass; the F1."""
-    tagger = _Timed("chunking", l1=1.0, solver=SGD(passes=PASSES, decay=DECAY_TO_TARGET))
+    tagger = _Timed("chunking", l1=1.0, solver=SGD(**QUICKLY))
     reached: list[tuple[float, int, float]] = []
     began = time.process_time()
 

@@ -56,9 +56,8 @@ class SuffixLoss:
 
     def value(self, w: Floats) -> float:
         """The loss alone: the sweep down. Leaves exp s in ``e`` and Z in ``z``."""
-        logs = self._root_down(w)
-        logs += sum(self._map(lambda shard: self._down(w, shard)))
-        return logs - self._fitted(w)
+        total = self._root_down(w)
+        return total + sum(self._map(lambda shard: self._down(w, shard)))
 
     def value_and_gradient(self, w: Floats, out: Floats) -> float:
         """Loss and gradient (expected count - count, times multiplicity) by both sweeps."""
@@ -133,7 +132,7 @@ class SuffixLoss:
         return np.asarray((self.tree.count * m + np.maximum(gradient, 0.0)) * m)
 
     def _root_down(self, w: Floats) -> float:
-        """exp s and Z of the roots; returns their part of the sum of log Z."""
+        """exp s and Z of the roots; returns their part of the loss."""
         tree = self.tree
         n_roots = int(tree.level_ptr[1])
         n_top = int(tree.pair_ptr[n_roots])
@@ -142,18 +141,20 @@ class SuffixLoss:
         starts = tree.pair_ptr[:n_roots]
         sums = np.add.reduceat(self.e[:n_top], starts) if n_roots > 1 else totals[-1:]
         self.z[:n_roots] = tree.n_unseen + np.where(np.diff(tree.pair_ptr[: n_roots + 1]) > 0, sums, 0.0)
-        return float(tree.terminal[:n_roots] @ np.log(self.z[:n_roots]))
+        logs = float(tree.terminal[:n_roots] @ np.log(self.z[:n_roots]))
+        return logs - float(tree.count[:n_top] @ w[:n_top])
 
     def _down(self, w: Floats, shard: Offsets) -> float:
-        from laconic.lm.tree_kernels import sweep_down
+        """exp s and Z of a shard; returns its sum of log Z, less each weight as often as it was seen."""
+        from laconic.lm.tree_kernels import dot_counts, sweep_down
 
-        tree = self.tree
+        tree, fitted = self.tree, 0.0
         for first, last in tree.pair_ptr[shard]:
             own = w[first:last] if self._exponents is None else w[first:last] * self._exponents[first:last]
             np.exp(own, out=self.e[first:last])
-        return float(
-            sweep_down(shard, tree.pair_ptr, tree.pair_parent, tree.parent, tree.terminal, self.e, self.z)
-        )
+            fitted += dot_counts(tree.count[first:last], own)
+        logs = sweep_down(shard, tree.pair_ptr, tree.pair_parent, tree.parent, tree.terminal, self.e, self.z)
+        return float(logs - fitted)
 
     def _up(self, out: Floats, shard: Offsets, n_roots: int, n_top: int) -> tuple[Floats, Floats]:
         from laconic.lm.tree_kernels import sweep_up
@@ -180,14 +181,6 @@ class SuffixLoss:
             top_g,
         )
         return top_r, top_g
-
-    def _fitted(self, w: Floats) -> float:
-        """Sum of s over the positions: each pair's weight as often as it was seen."""
-        from laconic.lm.tree_kernels import dot_counts
-
-        if self._exponents is not None:
-            w = w * self._exponents
-        return float(dot_counts(self.tree.count, w))
 
     def _map(self, work: Callable[[Offsets], T]) -> list[T]:
         """The results of all shards, in the order of the shards."""

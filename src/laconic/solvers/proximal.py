@@ -119,7 +119,7 @@ class FISTA:
             momentum_new = 1.0 if turned else 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
             extrapolate(new, x, 0.0 if turned else (momentum - 1.0) / momentum_new, y)
             x, new, momentum = new, x, momentum_new
-            scale *= 0.9
+            scale *= 0.98
             if callback is not None:
                 nonzero = int(np.count_nonzero(x))
                 seconds = time.perf_counter() - began

@@ -33,10 +33,10 @@ def explain(converter: KanaKanjiConverter, conversion: Conversion) -> list[WordS
 
     search = converter.search
     tables = search.scorer.tables
-    node, rows = np.int32(search.scorer.start), []
-    for word, token in zip(
-        [*(word.id for word in conversion.words), BOUNDARY], [*conversion.tokens, "</s>"], strict=True
-    ):
+    node = np.int32(search.scorer.start)
+    rows: list[WordScore] = []
+    ids = [*(word.id for word in conversion.words), BOUNDARY]
+    for word, token in zip(ids, [*conversion.tokens, "</s>"], strict=True):
         if word < 0:
             fallen = 0.0
             while node:

@@ -222,12 +222,12 @@ def _bow_of(model: BackoffModel, contexts: Offsets, size: int, depth: int) -> Fl
 
 
 def _backoff(owner: Offsets, contexts: Offsets, p: Floats, lower: Floats) -> Floats:
-    """(1 - stored mass) / (1 - what backing off gives the stored words), per context."""
+    """(1 - stored mass) / (1 - what backing off gives the stored words), per context; at most 1."""
     where = np.searchsorted(contexts, owner)
     kept = np.bincount(where, p, minlength=contexts.size)
     below = np.bincount(where, lower, minlength=contexts.size)
     out: Floats = np.maximum(1 - kept, SMALLEST) / np.maximum(1 - below, SMALLEST)
-    return out
+    return np.minimum(out, 1.0)
 
 
 def _lower(grams: Grams, root: Floats, two: Floats, bow1: Floats, size: int) -> Floats:

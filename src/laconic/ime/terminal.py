@@ -35,8 +35,10 @@ def keys(read: Callable[[float | None], bytes]) -> Iterator[str]:
             return
         waiting += decoder.decode(chunk)
         while waiting:
-            if waiting[0] == "\x1b" and len(waiting) < 3:
-                more = read(ESCAPE_WAIT) if waiting == "\x1b" or waiting[1] in "[O" else b""
+            while waiting in ("\x1b", "\x1b[", "\x1bO"):
+                more = read(ESCAPE_WAIT)
+                if not more:
+                    break
                 waiting += decoder.decode(more)
             if waiting[0] == "\x1b" and len(waiting) >= 3 and waiting[1] in "[O":
                 if waiting[2] in _ARROWS:

@@ -1,0 +1,105 @@
+"""Table 1 of Gao et al. 2006 on our data: character error rates (%) of adaptation methods, domain by domain.
+
+    python benchmarks/ime_table.py [--domains tanaka,mdn] [--sizes 800,8000,0] [--both] [--json FILE]
+
+Rows are domains and sizes (0: all training sentences), columns the cross entropy of the domain (bits a word under
+the background), the background alone, MAP with P_a by maximum likelihood and by Kneser-Ney, boosting and BLasso on
+20-best lists of the background, and with --both BLasso on top of MAP-KN. Every choice is made on the first HELD_OUT sentences
+of heldout; the test set is read once. p: paired bootstrap of BLasso against boosting.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from laconic.ime.adaptation import adapt_by_map, cross_entropy
+from laconic.ime.building import build
+from laconic.ime.converter import KanaKanjiConverter
+from laconic.ime.evaluation import error_counts, split_sentence
+from laconic.ime.lexicon import read_word_list
+from laconic.ime.lists import convert_text
+from laconic.ime.reading_text import read_sentences
+from laconic.ime.reranking import crossed_lists, fit_reranker
+from laconic.lm.corpus import Corpus
+from laconic.rerank.measures import compare, errors_of
+
+DATA = Path(os.environ.get("LACONIC_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "ime"
+HELD_OUT = 1000
+LEARNERS = {"boosting": {"steps": 12_000, "smoothing": 1e-3}, "blasso": {"steps": 12_000}}
+
+
+def rates(background, domain: str, size: int, shared: dict, both: bool) -> dict:
+    """One row of the table."""
+    sentences = shared["train"][: size or None]
+    train, test = Corpus.of(sentences), shared["test"]
+    length = sum(len(split_sentence(tokens)[1]) for tokens in test)
+    row = {"domain": domain, "sentences": len(sentences)}
+    row["entropy"] = cross_entropy(background.model, train)
+    row["baseline"] = 100 * shared["baseline"].sum() / length
+    for smoothing in ("map", "map-kn"):
+        adapted = adapt_by_map(
+            background.search, background.model, train, shared["heldout_corpus"], smoothing
+        )
+        row[smoothing] = 100 * error_counts(KanaKanjiConverter(adapted.search), test).sum() / length
+        row[f"{smoothing} lambda"] = adapted.weight
+    lists = convert_text(background.search, sentences, 20)
+    errors = {}
+    for name, options in LEARNERS.items():
+        began = time.process_time()
+        reranker = fit_reranker(name, lists, shared["heldout_lists"], **options)
+        errors[name] = errors_of(shared["test_lists"], reranker.predict(shared["test_lists"]))
+        row[name] = 100 * errors[name].sum() / length
+        row[f"{name} weights"] = int(np.count_nonzero(reranker.weights_))
+        row[f"{name} seconds"] = time.process_time() - began
+    row["p"] = compare(errors["boosting"], errors["blasso"]).p_bootstrap
+    if both:
+        del lists
+        crossed = crossed_lists(
+            background.search, background.model, train, shared["heldout_corpus"], "map-kn"
+        )
+        dev = convert_text(adapted.search, shared["heldout"], 20)
+        reranker = fit_reranker("blasso", crossed, dev, **LEARNERS["blasso"])
+        reranked = KanaKanjiConverter(adapted.search, reranker)
+        row["map-kn+blasso"] = 100 * error_counts(reranked, test).sum() / length
+    return row
+
+
+def main() -> None:
+    """Print the table, one row as soon as it is known."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--domains", default="wikinews,tanaka,mdn,aozora")
+    parser.add_argument("--sizes", default="800,8000,0")
+    parser.add_argument("--both", action="store_true", help="also BLasso on top of MAP-KN")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    if not DATA.is_dir():
+        sys.exit(f"no data at {DATA}; set LACONIC_DATA")
+    background = build([DATA / "kftt" / "train.txt.gz"], read_word_list(DATA / "lexicon.tsv.gz"))
+    rows = []
+    for domain in options.domains.split(","):
+        shared = {
+            part: read_sentences(DATA / domain / f"{part}.txt.gz") for part in ("train", "heldout", "test")
+        }
+        shared["heldout_corpus"] = Corpus.of(shared["heldout"])
+        shared["heldout"] = shared["heldout"][:HELD_OUT]
+        shared["heldout_lists"] = convert_text(background.search, shared["heldout"], 20)
+        shared["test_lists"] = convert_text(background.search, shared["test"], 20)
+        first = np.zeros(len(shared["test"]), np.int64)
+        shared["baseline"] = errors_of(shared["test_lists"], first)
+        for size in map(int, options.sizes.split(",")):
+            rows.append(rates(background, domain, size, shared, options.both))
+            print("  ".join(f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
+                            for name, value in rows[-1].items()), flush=True)  # fmt: skip
+            if options.json:
+                options.json.write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()

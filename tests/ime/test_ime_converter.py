@@ -1,0 +1,231 @@
+"""The converter as a person uses it: candidates, segments, corrections, files, the line editor's states."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from laconic import KanaKanjiConverter
+from laconic.errors import InputError, ModelFileError
+from laconic.ime.editor import BACKSPACE, DOWN, ENTER, ESCAPE, LEFT, RIGHT, SPACE, UNDO, UP, Editor
+from laconic.ime.evaluation import evaluate, normalise
+from laconic.ime.explain import explain
+from laconic.ime.learning import Journal
+from laconic.ime.terminal import draw, keys
+from laconic.storage import ModelFile, describe, load
+
+SENTENCES = [
+    *[
+        "橋/はし を 渡る/わたる",
+        "箸/はし を 使う/つかう",
+        "箸/はし で 食べる/たべる",
+        "端/はし を 歩く/あるく",
+    ]
+    * 3,
+    *["今日/きょう は 良い/よい 天気/てんき です", "京都/きょうと は 古い/ふるい 都/みやこ です"] * 2,
+]
+
+
+@pytest.fixture
+def converter() -> KanaKanjiConverter:
+    return KanaKanjiConverter.build(SENTENCES, ["強/きょう", "都は/みやこは"])
+
+
+def test_convert_and_nbest_agree(converter):
+    assert converter.convert("きょうはよいてんきです") == "今日は良い天気です"
+    ways = converter.nbest("はしをあるく", 5)
+    assert ways[0].text == converter.convert("はしをあるく") == "端を歩く"
+    assert len({way.text for way in ways}) == 5
+    assert [way.score for way in ways] == sorted((way.score for way in ways), reverse=True)
+    assert ways[0].tokens == ["端/はし", "を", "歩く/あるく"]
+
+
+def test_empty_line_and_romaji(converter):
+    assert converter.convert("") == ""
+    assert converter.nbest("")[0].text == ""
+    assert converter.convert("kyouhayoitenkidesu", romaji=True) == "今日は良い天気です"
+    assert converter.convert("kyou") == "kyou"
+
+
+def test_segments_have_alternatives_in_their_place(converter):
+    first, second, third = converter.segments("はしをわたる")
+    assert (first.reading, first.surface, first.alternatives[0]) == ("はし", "橋", "橋")
+    assert set(first.alternatives) == {"橋", "箸", "端", "はし", "ハシ"}
+    assert second.alternatives == ["を", "ヲ"]
+    assert third.surface == "渡る"
+
+
+def test_a_correction_changes_the_next_conversion_and_can_be_undone(converter):
+    before = converter.search.bonus.copy()
+    wrong = converter.convert("はしで")
+    assert wrong == "箸で"
+    converter.learn("はしで", "端で")
+    assert converter.convert("はしで") == "端で"
+    assert converter.search.bonus.any()
+    converter.undo()
+    assert converter.convert("はしで") == wrong
+    np.testing.assert_array_equal(converter.search.bonus, before)
+    with pytest.raises(InputError, match="nothing learnt yet"):
+        converter.undo()
+
+
+def test_what_the_lexicon_lacks_becomes_a_word_of_the_user(converter):
+    converter.learn("らこにっくはよい", "羅胡肉は良い")
+    assert converter.convert("らこにっくはよい") == "羅胡肉は良い"
+    assert converter.convert("きょうのらこにっくは").find("羅胡肉") > 0
+    converter.undo()
+    assert "羅胡肉" not in converter.convert("らこにっくはよい")
+
+
+def test_learning_what_is_already_so_changes_nothing(converter):
+    converter.learn("はしをわたる", "橋を渡る")
+    assert converter.journal.lessons == []
+    with pytest.raises(InputError, match="needs a reading and a text"):
+        converter.learn("", "橋")
+
+
+def test_many_corrections_all_hold(converter):
+    choices = {"はし": "端", "きょう": "強", "はしをつかう": "橋を使う"}
+    for kana, chosen in choices.items():
+        converter.learn(kana, chosen)
+    assert converter.convert("はしをつかう") == "橋を使う"
+    assert converter.convert("きょう") == "強"
+    for _ in choices:
+        converter.undo()
+    assert converter.convert("はし") in ("箸", "橋")
+
+
+def test_save_and_load_keep_everything(converter, tmp_path):
+    converter.learn("はしで", "端で")
+    file = tmp_path / "ime.laconic"
+    converter.save(file)
+    again = KanaKanjiConverter.load(file)
+    for kana in ("はしで", "きょうはよいてんきです", "みやこ", "ぺん"):
+        assert again.convert(kana) == converter.convert(kana)
+        assert [w.text for w in again.nbest(kana, 7)] == [w.text for w in converter.nbest(kana, 7)]
+    again.undo()
+    assert again.convert("はしで") == "箸で"
+    assert isinstance(load(file), KanaKanjiConverter)
+    _, sections = describe(file)
+    assert [section.title for section in sections] == ["sizes", "unknown words", "last corrections"]
+
+
+def test_journal_in_a_file_of_its_own(converter, tmp_path):
+    file = tmp_path / "corrections.jsonl"
+    converter.learn("はしで", "端で")
+    converter.journal.save(file)
+    other = KanaKanjiConverter.build(SENTENCES)
+    other.journal = Journal.load(other.search, file)
+    assert other.convert("はしで") == "端で"
+    assert Journal.load(other.search, tmp_path / "none.jsonl").lessons == []
+    file.write_text(file.read_text() + "{broken\n")
+    with pytest.raises(InputError, match=r"corrections.jsonl:2: not a line of a journal"):
+        Journal.load(other.search, file)
+
+
+def test_other_and_damaged_model_files_are_refused(converter, tmp_path):
+    file = tmp_path / "m.laconic"
+    ModelFile("tagger", {}, {}).save(file)
+    with pytest.raises(ModelFileError, match="a model of family 'tagger', not 'ime'"):
+        KanaKanjiConverter.load(file)
+    converter.save(file)
+    whole = ModelFile.load(file)
+    for name, change in {
+        "lm.pair_next": lambda array: array + array.size,
+        "lm.pair_word": lambda array: array - 1,
+        "lm.pair_ptr": lambda array: array[:-1],
+        "surface.lengths": lambda array: array[:-1],
+    }.items():
+        ModelFile(whole.family, whole.header, {**whole.tensors, name: change(whole.tensors[name])}).save(file)
+        with pytest.raises(ModelFileError, match="damaged converter model"):
+            KanaKanjiConverter.load(file)
+
+
+@pytest.mark.parametrize("method", ["map", "map-kn", "boosting", "blasso", "map-kn+blasso"])
+def test_adaptation_by_every_method(converter, method, tmp_path):
+    text = [["端/はし", "で", "食べる/たべる"], ["強/きょう", "です"]] * 12
+    adapted = converter.adapt(text, text[:4], method)
+    assert adapted.convert("はしでたべる") == "端で食べる"
+    assert converter.convert("はしでたべる") == "箸で食べる"
+    assert adapted.fit_["adapted_to"] == 24
+    adapted.save(tmp_path / "a.laconic")
+    assert KanaKanjiConverter.load(tmp_path / "a.laconic").convert("はしでたべる") == "端で食べる"
+    if "blasso" in method:
+        assert adapted.nbest("はしでたべる", 3)[0].text == "端で食べる"
+        with pytest.raises(InputError, match="was reranked already"):
+            adapted.adapt(text)
+
+
+def test_bad_adaptation_is_refused(converter):
+    with pytest.raises(InputError, match="unknown method 'magic'"):
+        converter.adapt([["木/き"]], method="magic")
+    with pytest.raises(InputError, match="no sentences to adapt to"):
+        converter.adapt([])
+    with pytest.raises(InputError, match="too few"):
+        converter.adapt([["木/き"]])
+
+
+def test_scores_count_characters(converter):
+    scores = evaluate(converter, [["橋/はし", "を", "渡る/わたる"], ["端/はし"]])
+    assert (scores.sentences, scores.characters) == (2, 5)
+    assert scores.cer == scores.cer_normalised == pytest.approx(20.0)
+    assert (scores.sentence_accuracy, scores.oracle_cer) == (50.0, 0.0)
+    with pytest.raises(InputError, match="no sentences"):
+        evaluate(converter, [])
+    assert normalise("“ＡＢ”，　c") == "「AB「、c"
+
+
+def test_explanation_adds_up(converter):
+    best = converter.best("はしをぺんで")
+    rows = explain(converter, best)
+    assert rows[-1].token == "</s>"
+    assert sum(row.logp + row.bonus for row in rows) == pytest.approx(best.score, abs=1e-4)
+    assert 0 in [row.order for row in rows]
+
+
+def test_editor_moves_chooses_learns_and_forgets(converter):
+    editor = Editor(converter)
+    for key in "hashin":
+        editor.press(key)
+    assert editor.reading == "はしn"
+    editor.press(BACKSPACE)
+    editor.press("d")
+    editor.press("e")
+    assert editor.text == "はしで"
+    editor.press(SPACE)
+    assert (editor.text, len(editor.segments)) == ("箸で", 2)
+    editor.press(RIGHT)
+    editor.press(LEFT)
+    while editor.text != "端で":
+        editor.press(DOWN)
+    assert "[端]" in draw(editor)
+    editor.press(UP)
+    editor.press(DOWN)
+    assert editor.press(ENTER) == "端で"
+    assert converter.convert("はしで") == "端で"
+    editor.press(UNDO)
+    assert converter.convert("はしで") == "箸で"
+    editor.press(UNDO)
+    assert "nothing learnt" in editor.message
+    for key in ["a", SPACE, ESCAPE]:
+        editor.press(key)
+    assert (editor.text, editor.segments) == ("あ", [])
+    editor.press(ESCAPE)
+    assert editor.press(ENTER) is None
+
+
+def test_keys_survive_torn_bytes():
+    stream = "aあ\x1b[A\x1bOB\x7f\r　\x1b".encode()
+    pieces = [stream[k : k + 1] for k in range(len(stream))] + [b"", b""]
+    turn = iter(pieces)
+    assert list(keys(lambda wait: next(turn))) == ["a", "あ", UP, DOWN, BACKSPACE, ENTER, SPACE, ESCAPE]
+
+
+def test_lessons_are_json(converter, tmp_path):
+    converter.learn("はしで", "端で")
+    converter.journal.save(tmp_path / "j")
+    record = json.loads((tmp_path / "j").read_text())
+    assert record["reading"] == "はしで"
+    assert record["bonuses"]["端/はし"] > 0 > record["bonuses"]["箸/はし"]

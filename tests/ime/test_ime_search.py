@@ -1,0 +1,105 @@
+"""The search is exact: against all ways to write short readings, in monotone and in arbitrary models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.reference.ime import best_texts
+
+from laconic.errors import InputError
+from laconic.ime.building import build
+from laconic.ime.lattice import LONGEST_INPUT, Search, UserWord
+from laconic.ime.scoring import Scorer
+
+KANA = "あいう"
+TOKENS = st.builds(
+    lambda surface, reading: f"{surface}/{reading}",
+    st.sampled_from("木気機器期記基"),
+    st.text(KANA, min_size=1, max_size=2),
+)
+SENTENCES = st.lists(st.lists(TOKENS, min_size=1, max_size=5).map(" ".join), min_size=1, max_size=8)
+
+
+def close(found: list, expected: list[tuple[str, float]]) -> None:
+    """The same scores in order, and every text with its own score (ties may stand in any order)."""
+    want = expected[: len(found)]
+    np.testing.assert_allclose([way.score for way in found], [score for _, score in want], atol=2e-4)
+    scores = dict(expected)
+    assert all(abs(scores[way.text] - way.score) < 2e-4 for way in found)
+    assert len({way.text for way in found}) == len(found) == min(len(expected), len(found))
+
+
+@settings(max_examples=40)
+@given(SENTENCES, st.lists(TOKENS, max_size=4), st.text(KANA, min_size=1, max_size=5))
+def test_best_and_k_best_equal_exhaustive_search(sentences, words, reading):
+    background = build(sentences, words)
+    expected = best_texts(background.search, background.model, reading)
+    assert background.search.scorer.exact_forward
+    close([background.search.best(reading)], expected)
+    found = background.search.k_best(reading, 20)
+    assert len(found) == min(20, len(expected))
+    close(found, expected)
+
+
+@settings(max_examples=40)
+@given(SENTENCES, st.text(KANA, min_size=1, max_size=5), st.integers(0, 2**32 - 1))
+def test_search_is_exact_where_stored_words_may_fall_below_backing_off(sentences, reading, seed):
+    background = build(sentences)
+    rng = np.random.default_rng(seed)
+    model = background.model
+    model.pair_logp[:] = -6 * rng.random(model.pair_logp.size)
+    model.node_bow[1:] = -3 * rng.random(model.node_bow.size - 1)
+    search = Search(background.search.lexicon, Scorer.of(model), background.search.unknown)
+    expected = best_texts(search, model, reading)
+    close(search.k_best(reading, 10), expected)
+    close([search.best(reading)], expected)
+
+
+@settings(max_examples=25)
+@given(SENTENCES, st.text(KANA, min_size=1, max_size=6), st.integers(0, 2**32 - 1))
+def test_bonuses_are_part_of_the_search(sentences, reading, seed):
+    background = build(sentences)
+    search = background.search
+    search.bonus[1:] = np.random.default_rng(seed).normal(size=len(search.lexicon) - 1)
+    best = search.best(reading)
+    assert best.score == pytest.approx(search.k_best(reading, 1)[0].score, abs=1e-3)
+    assert best.score == pytest.approx(search.score(reading, best.words), abs=1e-3)
+
+
+def test_words_of_the_user_compete_with_the_lexicon():
+    search = build(["木/あい を", "気/あ 機/い"]).search
+    search.user_words["あい"] = [UserWord("あい", "愛", 2.0)]
+    assert search.best("あい").text == "愛"
+    assert search.k_best("あいを", 2)[0].text == "愛を"
+    assert search.score("あい", search.best("あい").words) == pytest.approx(
+        search.best("あい").score, abs=1e-4
+    )
+
+
+@pytest.mark.parametrize("text", ["Latin text", "😀", "123", "あA1😀ー", "漢字", "ｶﾅ", "カタカナ", "\ud800"])
+def test_what_is_no_kana_stays_as_it_is(text):
+    search = build(["木/き を 見る/みる"]).search
+    assert "".join(way for way in search.best(text).text) in (text, text.replace("あ", "ア"))
+    assert text in [way.text for way in search.k_best(text, 5)]
+
+
+def test_long_readings():
+    search = build(["木/き を 見る/みる", "木/き は 無い/ない"]).search
+    assert search.best("きをみる" * 125).text == "木を見る" * 125
+    with pytest.raises(InputError, match="100,000 characters; at most 2,000"):
+        search.best("き" * 100_000)
+    assert len(search.best("き" * LONGEST_INPUT).text) == LONGEST_INPUT
+
+
+def test_k_must_be_positive():
+    with pytest.raises(InputError, match="at least 1, not 0"):
+        build(["木/き"]).search.k_best("き", 0)
+
+
+def test_models_of_higher_order_are_refused():
+    from laconic.lm.kneser_ney import KneserNeyLM
+
+    with pytest.raises(InputError, match="up to order 3, not 4"):
+        Scorer.of(KneserNeyLM(order=4).fit(["a b c d"]).backoff_)

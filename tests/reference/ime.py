@@ -1,0 +1,64 @@
+"""Slow, obvious twins of the input method's search: every way to write a short reading, scored word by word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from laconic.ime.kana import to_katakana
+from laconic.ime.lattice import Search
+from laconic.ime.unknown import UnknownWords, kana_rows
+from laconic.lm.backoff import BackoffModel
+
+
+def unknown_logp(unknown: UnknownWords, piece: str, katakana: bool) -> float:
+    """log p of kana outside the lexicon: class, then character by character."""
+    model = unknown.katakana if katakana else unknown.hiragana
+    total = float(unknown.class_logp[0 if katakana else 1])
+    edge = model.shape[0] - 1
+    before = edge
+    for char in piece:
+        row = int(kana_rows(np.array([ord(char)], np.int32))[0])
+        total += float(model[before, row])
+        before = row
+    return total + float(model[before, edge])
+
+
+def all_ways(search: Search, reading: str, start: int = 0) -> Iterator[list[tuple[str, int, float]]]:
+    """All segmentations of a kana reading into (surface, word id or -1, log p of an unknown word)."""
+    if start == len(reading):
+        yield []
+        return
+    for end in range(start + 1, len(reading) + 1):
+        piece = reading[start:end]
+        heads = [(search.lexicon.surface(word), word, 0.0) for word in search.lexicon.words_of(piece)]
+        heads.append((piece, -1, unknown_logp(search.unknown, piece, False)))
+        heads.append((to_katakana(piece), -1, unknown_logp(search.unknown, piece, True)))
+        for rest in all_ways(search, reading, end):
+            for head in heads:
+                yield [head, *rest]
+
+
+def score(model: BackoffModel, way: list[tuple[str, int, float]]) -> float:
+    """Natural log-probability of a segmentation; after an unknown word the context is empty."""
+    state, total = model.start(), 0.0
+    for _, word, logp in way:
+        if word >= 0:
+            state, here = model.step(state, word)
+            total += here
+        else:
+            while state:
+                total += float(model.node_bow[state])
+                state = int(model.node_parent[state])
+            total += logp
+    return total + model.step(state, 0)[1]
+
+
+def best_texts(search: Search, model: BackoffModel, reading: str) -> list[tuple[str, float]]:
+    """Every distinct text with the score of its best segmentation, best first."""
+    best: dict[str, float] = {}
+    for way in all_ways(search, reading):
+        text = "".join(surface for surface, _, _ in way)
+        best[text] = max(best.get(text, -np.inf), score(model, way))
+    return sorted(best.items(), key=lambda item: -item[1])

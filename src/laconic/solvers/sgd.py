@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,6 +31,7 @@ from laconic.protocols import (
 METHODS = ("cumulative", "lazy", "clipping", "naive")
 SCHEDULES = ("exponential", "inverse")
 CALIBRATION_SAMPLE = 1000
+START, REACH = -3, 40  # calibration starts at 2^START and goes at most REACH factors of two away
 TRAVEL = 26.0  # measured on chunking, named entities and parts of speech
 
 
@@ -144,24 +146,28 @@ class SGD:
         state.u = 0.0
 
     def calibrate(self, loss: StochasticLoss, penalty: L1Penalty) -> float:
-        """The first rate, from short trials on a sample.
+        """The first rate, from trials at rates a factor of two apart.
 
-        One pass from zero over a sample, at rates a factor of two apart, has its least loss (that met on the way)
-        at some rate; a whole training does best when its rates, a pass each, sum to about ``TRAVEL`` times that.
+        A small training set is simply trained on, each trial in full. Of a large one, a sample is passed over once:
+        the loss met on the way is least at some rate, and a whole training does best when its rates, a pass each,
+        sum to about ``TRAVEL`` times that.
         """
         n = min(CALIBRATION_SAMPLE, loss.n_samples)
         sample = np.random.default_rng(self.random_state).permutation(loss.n_samples)[:n].astype(np.int32)
-        share = n / loss.n_samples
 
-        def met(power: int) -> float:
+        def met(eta0: float) -> float:
             state = SGDState.fresh(loss.n_weights)
-            state.eta0 = 2.0**power
-            with np.errstate(over="ignore", invalid="ignore"):
-                value = self._descend(loss, penalty, state, sample, n, share)
-            return value if np.isfinite(value) else np.inf
+            state.eta0 = eta0
+            return self._descend(loss, penalty, state, sample, n, n / loss.n_samples)
 
-        whole = float(self._rates(np.arange(float(self.passes))).sum())
-        return TRAVEL / whole * float(2.0 ** _lowest(met, start=-3))
+        def reached(eta0: float) -> float:
+            trial = copy(self)
+            trial.eta0 = eta0
+            return trial.solve(loss, penalty).objective
+
+        if n == loss.n_samples and isinstance(loss, BatchLoss):
+            return _lowest(reached, ceiling=np.inf)
+        return TRAVEL / float(self._rates(np.arange(float(self.passes))).sum()) * _lowest(met, met(0.0))
 
     def _rates(self, passes: Floats) -> Floats:
         """Rates as multiples of eta_0 after so many passes."""
@@ -214,18 +220,26 @@ class SGD:
             )
 
 
-def _lowest(value: Callable[[int], float], start: int, reach: int = 16) -> float:
-    """Where a function of one valley is lowest: downhill from ``start`` in steps of one, then a parabola."""
-    values = {k: value(k) for k in (start, start + 1)}
-    step = 1 if values[start + 1] < values[start] else -1
-    best = start + 1 if step == 1 else start
-    while abs(best + step - start) <= reach:
-        values[best + step] = value(best + step)
-        if not values[best + step] < values[best]:
-            break
+def _lowest(value: Callable[[float], float], ceiling: float) -> float:
+    """The rate at which a function of one valley is lowest: by factors of two, then a parabola in the exponent.
+
+    What is not below ``ceiling`` is no part of the valley: the rate was so large that nothing was learned.
+    """
+    known: dict[int, float] = {}
+
+    def at(k: int) -> float:
+        if k not in known:
+            reached = value(2.0**k)
+            known[k] = reached if reached < ceiling else np.inf
+        return known[k]
+
+    best = START
+    while at(best) == np.inf and best > START - REACH:
+        best -= 1
+    step = 1 if at(best + 1) < at(best) else -1
+    while at(best + step) < at(best) and abs(best - START) < REACH:
         best += step
-    around = [values.get(best + k, np.inf) for k in (-1, 0, 1)]
-    curvature = around[0] - 2.0 * around[1] + around[2]
-    if not np.isfinite(curvature) or curvature <= 0.0:
-        return float(best)
-    return best + 0.5 * (around[0] - around[2]) / curvature
+    before, here, after = at(best - 1), at(best), at(best + 1)
+    curvature = before - 2.0 * here + after
+    shift = 0.5 * (before - after) / curvature if 0.0 < curvature < np.inf else 0.0
+    return float(2.0 ** (best + shift))

@@ -49,7 +49,7 @@ class WeightLayout:
 
     def spread(self, features: Floats) -> Floats:
         """The weights of the model at their places; zeros between."""
-        w = np.zeros(self.n_weights)
+        w = aligned(self.n_weights)
         w[self._places] = features
         return w
 
@@ -193,6 +193,13 @@ class SeenPairs:
             before, after = np.divmod(one.edges % size, padded(one.n_labels))
             keys.append((one.edges // size) * L * padded(L) + before * padded(L) + after)
         return SeenPairs(L, bits, transitions, np.unique(np.concatenate(keys)))
+
+
+def aligned(n: int) -> Floats:
+    """Zeros that start on a cache line, so that rows of labels do not straddle more lines than they must."""
+    raw = np.zeros(n * 8 + 64, dtype=np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + 8 * n].view(np.float64)
 
 
 def padded(n_labels: int) -> int:

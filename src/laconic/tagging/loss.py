@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from laconic.protocols import Floats, Ints
-from laconic.tagging.layout import WeightLayout
+from laconic.tagging.layout import WeightLayout, aligned
 from laconic.tagging.sequences import Sequences
 
 
@@ -53,10 +53,9 @@ class ChainLoss:
         from laconic.tagging.kernels import batch_gradient
 
         w = self.layout.spread(w)
-        parts = [np.empty_like(w) for _ in self._shards]
+        parts = [aligned(w.size) for _ in self._shards]
 
         def run(k: int) -> float:
-            parts[k][:] = 0.0
             return float(
                 batch_gradient(
                     self._chains,
@@ -126,7 +125,7 @@ class ChainLoss:
         n_rows = int(np.sort(np.diff(chains.rows_ptr))[-batch_size:].sum()) if self.n_samples else 0
         if self._sgd is None or len(self._sgd[2]) < largest + n_edges:
             step = Step(*(np.empty(n_rows, dtype=np.int64) for _ in range(3)))
-            self._sgd = (chains, step, np.empty(largest + n_edges))
+            self._sgd = (chains, step, aligned(largest + n_edges))
         return self._sgd
 
 
@@ -171,13 +170,13 @@ def scratch(sequences: Sequences, layout: WeightLayout) -> Any:
     per_sentence = np.diff(np.concatenate([[0], np.cumsum(has_edges)])[sequences.sentence_ptr])
     k = 1 + int(per_sentence.max(initial=0))
     return Scratch(
-        np.empty(n * width),
-        np.empty(n * width),
-        np.empty(n * width),
+        aligned(n * width),
+        aligned(n * width),
+        aligned(n * width),
         np.empty(n),
-        np.zeros(k * L * width),
-        np.zeros(k * width * width),
-        np.empty(k * L * width),
+        aligned(k * L * width),
+        aligned(k * width * width),
+        aligned(k * L * width),
         np.zeros(n, dtype=np.int32),
     )
 

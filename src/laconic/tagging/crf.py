@@ -151,15 +151,7 @@ class CRFTagger(OfSentences, Stored, BaseEstimator):  # type: ignore[misc]
         )
         self._finish(template, table, classes, trained.layout, trained.w, ends)
         self.history_ = trained.history
-        self.fit_ = {
-            "iterations": trained.result.iterations,
-            "stopped": trained.result.reason,
-            "objective": trained.result.objective,
-            "features": self.n_features_,
-            "active_features": int(np.count_nonzero(trained.w)),
-            "sentences": sequences.n_sentences,
-            "tokens": sequences.n_tokens,
-        }
+        self.fit_ = trained.report(sentences=sequences.n_sentences, tokens=sequences.n_tokens)
         self._online = None
         return self
 

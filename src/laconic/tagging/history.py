@@ -122,15 +122,7 @@ class MaxentTagger(OfSentences, Stored, BaseEstimator):  # type: ignore[misc]
         self.classes_ = classes
         self.n_features_ = trained.layout.n_features
         self.history_ = trained.history
-        self.fit_ = {
-            "iterations": trained.result.iterations,
-            "stopped": trained.result.reason,
-            "objective": trained.result.objective,
-            "features": self.n_features_,
-            "active_features": int(np.count_nonzero(trained.w)),
-            "sentences": sequences.n_sentences,
-            "tokens": sequences.n_tokens,
-        }
+        self.fit_ = trained.report(sentences=sequences.n_sentences, tokens=sequences.n_tokens)
         return self
 
     def predict(self, X: Any, allowed: Allowed | None = None) -> list[list[str]]:

@@ -105,14 +105,7 @@ class MaxentClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         self._finish(table, classes, trained.layout, trained.w)
         self.history_ = trained.history
         self.n_iter_ = trained.result.iterations
-        self.fit_ = {
-            "iterations": trained.result.iterations,
-            "stopped": trained.result.reason,
-            "objective": trained.result.objective,
-            "features": trained.layout.n_features,
-            "active_features": int(np.count_nonzero(trained.w)),
-            "samples": sequences.n_sentences,
-        }
+        self.fit_ = trained.report(samples=sequences.n_sentences)
         self._online = None
         return self
 

@@ -35,6 +35,17 @@ class Trained:
     result: Result
     history: list[dict[str, Any]] = field(repr=False)
 
+    def report(self, **counts: int) -> dict[str, Any]:
+        """The metrics of the fit, and counts of what it was trained on."""
+        return {
+            "iterations": self.result.iterations,
+            "stopped": self.result.reason,
+            "objective": self.result.objective,
+            "features": self.layout.n_features,
+            "active_features": int(np.count_nonzero(self.w)),
+            **counts,
+        }
+
 
 def penalty_of(l1: float, l2: float) -> L1 | L2 | ElasticNet:
     """The penalty with these strengths."""

@@ -32,7 +32,7 @@ METHODS = ("cumulative", "lazy", "clipping", "naive")
 SCHEDULES = ("exponential", "inverse")
 CALIBRATION_SAMPLE = 1000
 START, REACH = -3, 40  # calibration starts at 2^START and goes at most REACH factors of two away
-TRAVEL = 26.0  # measured on chunking, named entities and parts of speech
+TRAVEL, BOLDEST = 26.0, 4.0  # measured on chunking, named entities and parts of speech
 
 
 @dataclass(slots=True)
@@ -150,7 +150,7 @@ class SGD:
 
         A small training set is simply trained on, each trial in full. Of a large one, a sample is passed over once:
         the loss met on the way is least at some rate, and a whole training does best when its rates, a pass each,
-        sum to about ``TRAVEL`` times that.
+        sum to about ``TRAVEL`` times that, and start at no more than ``BOLDEST`` times that.
         """
         n = min(CALIBRATION_SAMPLE, loss.n_samples)
         sample = np.random.default_rng(self.random_state).permutation(loss.n_samples)[:n].astype(np.int32)
@@ -167,7 +167,8 @@ class SGD:
 
         if n == loss.n_samples and isinstance(loss, BatchLoss):
             return _lowest(reached, ceiling=np.inf)
-        return TRAVEL / float(self._rates(np.arange(float(self.passes))).sum()) * _lowest(met, met(0.0))
+        travel = float(self._rates(np.arange(float(self.passes))).sum())
+        return min(BOLDEST, TRAVEL / travel) * _lowest(met, met(0.0))
 
     def _rates(self, passes: Floats) -> Floats:
         """Rates as multiples of eta_0 after so many passes."""

@@ -212,3 +212,23 @@ def test_empty_text_is_refused(text):
 def test_auto_needs_two_sentences():
     with pytest.raises(InputError, match="hold out"):
         LogLinearLM(order=2).fit(["a b c"])
+
+
+def test_fewer_weights_are_the_ones_worth_most_and_fitted_again():
+    full = fitted(order=3)
+    small = fitted(order=3, max_weights=20)
+    assert small.n_nonzero_ <= 20
+    assert small.distribution("the").sum() == pytest.approx(1.0)
+    assert full.perplexity(TEXT) < small.perplexity(TEXT) < fitted(order=1).perplexity(TEXT)
+    with pytest.raises(InputError, match="at least 1"):
+        fitted(max_weights=0)
+
+
+def test_worth_is_what_dropping_a_weight_costs_text_of_the_model():
+    from laconic.lm.selection import worth
+
+    model = fitted(order=1)
+    w, counts = model.weights_, model.tree_.count.astype(float)
+    p = np.exp(w) / (np.exp(w).sum() + model.tree_.n_unseen[0])
+    found = worth(model.loss_, w)
+    np.testing.assert_allclose(found, counts.sum() * p * (w - 1 + np.exp(-w)), rtol=1e-9)

@@ -47,6 +47,9 @@ def train(
     calibrate: Annotated[
         bool, typer.Option(help="Choose a factor for the weights of each depth on the held-out text too.")
     ] = True,
+    max_weights: Annotated[
+        int | None, typer.Option(min=1, help="Keep so many weights, those worth most, and fit them again.")
+    ] = None,
     min_count: Annotated[int, typer.Option(min=1, help="Occurrences a word needs; others are <unk>.")] = 1,
     max_words: Annotated[int | None, typer.Option(min=1, help="Most words of the vocabulary.")] = None,
     vocab: Annotated[Path | None, typer.Option(metavar="FILE", help="The vocabulary, a word a line.")] = None,
@@ -88,6 +91,7 @@ def train(
         ridge=_number(ridge, "--ridge"),
         nonnegative=not unconstrained,
         calibrate=calibrate,
+        max_weights=max_weights,
         solver=solver,
         tolerance=tolerance,
         max_iterations=max_iterations,

@@ -6,7 +6,13 @@ from importlib import import_module
 
 from laconic.cli import console
 
-WARMERS = ("laconic.tagging.warmup", "laconic.rerank.warmup", "laconic.lm.ngram_warmup")
+WARMERS = (
+    "laconic.tagging.warmup",
+    "laconic.rerank.warmup",
+    "laconic.lm.ngram_warmup",
+    "laconic.lm.warmup",
+    "laconic.ime.warmup",
+)
 
 
 def command() -> None:

@@ -31,6 +31,7 @@ from laconic.lm.held_out import HeldOut
 from laconic.lm.loss import SuffixLoss
 from laconic.lm.path import Trial, TrialCallback, best_of, calibrate, search
 from laconic.lm.prices import FIRST_PRICES, PENALTIES, Price, build_penalty, first_weights
+from laconic.lm.selection import Only, largest, worth
 from laconic.lm.vocabulary import Vocabulary
 from laconic.protocols import Callback, Floats, Result, Solver
 from laconic.solvers.proximal import FISTA, StochasticProximal
@@ -59,6 +60,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
     solver : ``fista`` (exact) or ``stochastic`` (the paper's Algorithm 1)
     tolerance, max_iterations : when the solver stops
     calibrate : where the price is chosen on held-out text, choose a factor for the weights of each depth too
+    max_weights : keep so many weights at most, those worth most, and fit them again
     collapse : work on the collapsed tree; None: for ``tree-linf``, where it is exact
     min_count, max_words, vocabulary : limits of the vocabulary; what they leave out is read as ``<unk>``
     held_out : share of the training text (its end) that decides when no ``valid`` text is given
@@ -96,6 +98,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         tolerance: float = 2e-7,
         max_iterations: int = 500,
         calibrate: bool = True,
+        max_weights: int | None = None,
         collapse: bool | None = None,
         min_count: int = 1,
         max_words: int | None = None,
@@ -114,6 +117,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         self.tolerance = tolerance
         self.max_iterations = max_iterations
         self.calibrate = calibrate
+        self.max_weights = max_weights
         self.collapse = collapse
         self.min_count = min_count
         self.max_words = max_words
@@ -149,12 +153,17 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         if free:
             price, start = self._choose(corpus, tree, valid, price, free, callback, on_trial)
         self._train(corpus, tree, price, start, callback)
+        if self.max_weights is not None and self.n_nonzero_ > self.max_weights:
+            self._select(corpus, price, self.max_weights, callback)
+        held_out = None if valid is None else self._held_out(valid)
+        if self.scales_ is not None and self.max_weights is not None and held_out is not None:
+            self.scales_ = calibrate(self.loss_, held_out, self.weights_)
         self.optimum_ = self.weights_
         if self.scales_ is not None:
             depth = np.minimum(tree.per_pair(tree.depth), self.scales_.size - 1)
             self.weights_ = self.weights_ * self.scales_[depth]
-        if valid is not None:
-            self.valid_perplexity_ = self._held_out(valid).perplexity(self.loss_, self.weights_)
+        if held_out is not None:
+            self.valid_perplexity_ = held_out.perplexity(self.loss_, self.weights_)
         return self
 
     def partial_fit(self, sentences: Text, y: None = None) -> LogLinearLM:
@@ -319,6 +328,13 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         if start is None:
             start = first_weights(tree, price, self.nonnegative)
         self._keep(corpus, loss, price, self._solver().solve(loss, penalty, start, callback))
+
+    def _select(self, corpus: Corpus, price: Price, k: int, callback: Callback | None) -> None:
+        """Keep the k weights worth most and fit them again."""
+        mask = largest(worth(self.loss_, self.weights_), k)
+        penalty = Only(build_penalty(self.penalty, self.tree_, price, self.nonnegative), mask)
+        result = self._solver().solve(self.loss_, penalty, np.where(mask, self.weights_, 0.0), callback)
+        self._keep(corpus, self.loss_, price, result)
 
     def _keep(self, corpus: Corpus, loss: SuffixLoss, price: Price, result: Result) -> None:
         self.corpus_, self.loss_, self.tree_, self.weights_ = corpus, loss, loss.tree, result.w

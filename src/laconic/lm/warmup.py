@@ -1,0 +1,17 @@
+"""Compile the kernels of the context tree and its solvers: tiny models of every penalty."""
+
+from __future__ import annotations
+
+
+def warm() -> None:
+    """Fit, score and explain models of a few words."""
+    from laconic.lm.loglinear import LogLinearLM
+
+    text = ["a b a b c", "b a c", "c c b a"]
+    price = {"strength": 0.1, "depth_weight": 1.1, "ridge": 0.1}
+    for penalty in ("elastic", "tree-l2", "tree-linf"):
+        for solver in ("fista", "stochastic"):
+            model = LogLinearLM(order=3, penalty=penalty, solver=solver, max_iterations=2, **price)  # type: ignore[arg-type]
+            model.fit(text, valid=text)
+        model.distribution("a")
+    model.partial_fit(text)

@@ -4,8 +4,8 @@
 
 Rows are domains and sizes (0: all training sentences), columns the cross entropy of the domain (bits a word under
 the background), the background alone, MAP with P_a by maximum likelihood and by Kneser-Ney, boosting and BLasso on
-20-best lists of the background, and with --both BLasso on top of MAP-KN. Every choice is made on the first HELD_OUT sentences
-of heldout; the test set is read once. p: paired bootstrap of BLasso against boosting.
+20-best lists of the background, and with --both BLasso on top of MAP-KN. Every choice is made on the first HELD_OUT
+sentences of heldout; the test set is read once. p: paired bootstrap of BLasso against boosting.
 """
 
 from __future__ import annotations

@@ -229,3 +229,19 @@ def test_lessons_are_json(converter, tmp_path):
     record = json.loads((tmp_path / "j").read_text())
     assert record["reading"] == "はしで"
     assert record["bonuses"]["端/はし"] > 0 > record["bonuses"]["箸/はし"]
+
+
+def test_sample_text_converts_as_people_write():
+    from laconic.ime.sample import BACKGROUND, READINGS, WORDS
+
+    sample = KanaKanjiConverter.build(BACKGROUND, WORDS)
+    assert {kana: sample.convert(kana) for kana in READINGS} == READINGS
+
+
+def test_demo_act_plays(capsys):
+    from laconic.cli.acts.converter import play
+
+    play(0)
+    shown = capsys.readouterr().out
+    assert "箸を使う" in shown
+    assert "木の端" in shown

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.reference.ime import best_texts
+from reference.ime import best_texts
 
 from laconic.errors import InputError
 from laconic.ime.building import build

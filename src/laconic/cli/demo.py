@@ -11,6 +11,7 @@ from laconic.errors import InputError
 
 ACTS = {
     "tagger": "laconic.cli.acts.tagger",
+    "converter": "laconic.cli.acts.converter",
 }
 
 

@@ -74,7 +74,7 @@ def dictionary_words() -> list[str]:
         surface = morpheme.surface()
         if surface and surface.split() == [surface] and len(surface) <= LONGEST_READING:
             token = _token(morpheme)
-            if token and (token != surface or is_hiragana(surface)):
+            if token and len(token) <= LONGEST_READING and (token != surface or is_hiragana(surface)):
                 tokens[token] = None
     return list(tokens)
 

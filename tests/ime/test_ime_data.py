@@ -1,0 +1,45 @@
+"""On real text: adaptation lowers the error rate of a domain, in one back-off model; raw text through SudachiPy."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from laconic import KanaKanjiConverter
+from laconic.ime.evaluation import evaluate
+from laconic.ime.lexicon import read_word_list
+from laconic.ime.reading_text import analyse, read_sentences
+
+
+@pytest.fixture(scope="module")
+def converter(data) -> KanaKanjiConverter:
+    sentences = read_sentences(data / "ime" / "kftt" / "train.txt.gz")[:20_000]
+    words = itertools.islice(read_word_list(data / "ime" / "lexicon.tsv.gz"), 100_000)
+    return KanaKanjiConverter.build([" ".join(tokens) for tokens in sentences], words)
+
+
+def test_adaptation_lowers_the_error_rate(converter, data):
+    text = read_sentences(data / "ime" / "tanaka" / "train.txt.gz")[:3000]
+    dev = read_sentences(data / "ime" / "tanaka" / "heldout.txt.gz")
+    before = evaluate(converter, dev[500:700], k=20)
+    assert before.oracle_cer < before.cer / 2
+    rates = [evaluate(converter.adapt(text, dev[:500], how), dev[500:700], k=1).cer for how in ("map", "map-kn")]
+    assert before.cer > rates[0] > rates[1]
+    assert converter.adapt(text, dev[:500]).search.scorer.exact_forward
+
+
+def test_best_is_the_first_of_the_list_on_real_sentences(converter, data):
+    from laconic.ime.evaluation import split_sentence
+
+    for tokens in read_sentences(data / "ime" / "wac" / "heldout.txt.gz")[:60]:
+        kana, _ = split_sentence(tokens)
+        ways = converter.nbest(kana, 20)
+        assert converter.best(kana).score == pytest.approx(ways[0].score, abs=1e-3)
+        assert all(way.score == pytest.approx(converter.search.score(kana, way.words), abs=1e-3) for way in ways)
+        assert len({way.text for way in ways}) == len(ways)
+
+
+def test_raw_text_gets_words_and_readings():
+    pytest.importorskip("sudachipy", reason="the extra 'japanese' is not installed")
+    assert analyse(["東京タワーへ行った。", ""]) == [["東京/とうきょう", "タワー/たわー", "へ", "行っ/いっ", "た", "。"]]

@@ -61,7 +61,9 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
     tolerance, max_iterations : when the solver stops
     calibrate : where the price is chosen on held-out text, choose a factor for the weights of each depth too
     max_weights : keep so many weights at most, those worth most, and fit them again
-    collapse : work on the collapsed tree; None: for ``tree-linf``, where it is exact
+    collapse : work on the collapsed tree; None: for ``tree-linf`` where it is exact (depth weights up to 1)
+    and
+        where the order is unbounded
     min_count, max_words, vocabulary : limits of the vocabulary; what they leave out is read as ``<unk>``
     held_out : share of the training text (its end) that decides when no ``valid`` text is given
     threads, random_state : threads of the exact solver, seed of the stochastic one
@@ -273,7 +275,10 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         return corpus
 
     def _grow(self, corpus: Corpus) -> ContextTree:
-        collapse = self.penalty == "tree-linf" if self.collapse is None else self.collapse
+        collapse = self.collapse
+        if collapse is None:
+            grows = self.depth_weight == "auto" or float(self.depth_weight) > 1.0
+            collapse = self.penalty == "tree-linf" and (self.order == 0 or not grows)
         return ContextTree.grow(Positions.of(corpus), self.order, collapse)
 
     def _solver(self, looser: float = 1.0) -> Solver:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,10 +36,24 @@ tag_training._estimator = watched
 main()
 """
 
+STARTED: list[subprocess.Popen[bytes]] = []
+ENDLESS = ("--passes", "1000000", "--eta0", "0.3", "--tolerance", "1e-300")
+
+
+@pytest.fixture(autouse=True)
+def _nobody_stays_behind() -> Iterator[None]:
+    """A test that fails leaves no training behind."""
+    yield
+    for process in STARTED:
+        process.kill()
+    STARTED.clear()
+
 
 def begin(train: Path, target: Path, *words: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-c", PROGRAM, "tag", "train", str(train), "-o", str(target), *words]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    STARTED.append(process)
+    return process
 
 
 def wait_for_passes(process: subprocess.Popen[bytes], n: int) -> None:
@@ -62,8 +77,8 @@ def test_a_signal_saves_the_model_so_far(
     train: Path, tmp_path: Path, number: signal.Signals, solver: str
 ) -> None:
     target = tmp_path / "m.laconic"
-    endless = ("--passes", "1000000", "--tolerance", "1e-300", "--json")
-    process = begin(train, target, "--solver", solver, *endless)
+    words = (*ENDLESS, "--json")
+    process = begin(train, target, "--solver", solver, *words)
     wait_for_passes(process, 2)
     process.send_signal(number)
     out, err = process.communicate(timeout=120)
@@ -80,7 +95,7 @@ def test_a_signal_saves_the_model_so_far(
 
 def test_the_best_pass_on_held_out_sentences_is_what_is_saved(train: Path, tmp_path: Path) -> None:
     target = tmp_path / "m.laconic"
-    process = begin(train, target, "--dev", str(train), "--passes", "1000000", "--json")
+    process = begin(train, target, "--dev", str(train), *ENDLESS, "--json")
     wait_for_passes(process, 3)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=120)
@@ -92,7 +107,7 @@ def test_the_best_pass_on_held_out_sentences_is_what_is_saved(train: Path, tmp_p
 def test_an_old_model_stays_whole_where_training_is_killed(train: Path, tmp_path: Path) -> None:
     target = tmp_path / "m.laconic"
     target.write_bytes(b"the old one")
-    process = begin(train, target, "--passes", "1000000")
+    process = begin(train, target, *ENDLESS)
     wait_for_passes(process, 1)
     process.kill()
     process.communicate(timeout=60)

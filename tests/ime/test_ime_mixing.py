@@ -11,7 +11,6 @@ from laconic.errors import InputError
 from laconic.ime.adaptation import adapt_by_map, cross_entropy
 from laconic.ime.building import build
 from laconic.ime.mixing import best_weight, map_mixture, mixture, widen
-from laconic.ime.scoring import Scorer
 from laconic.lm.corpus import Corpus
 from laconic.lm.kneser_ney import KneserNeyLM
 from laconic.lm.vocabulary import Vocabulary
@@ -42,7 +41,6 @@ def test_mixture_is_the_weighted_mean_wherever_a_model_stores_the_ngram(one, oth
             mixed.node_bow[mixed.state([first, second])]
         )
         assert got == pytest.approx(max(expected, lower), abs=1e-9)
-    assert Scorer.of(mixed).exact_forward
 
 
 @settings(max_examples=30)
@@ -59,7 +57,6 @@ def test_map_with_relative_frequencies_is_exact(background, text, weight):
             frequency = np.bincount(VOCABULARY.ids(after), minlength=len(VOCABULARY)) / len(after)
             expected = weight * expected + (1 - weight) * frequency
         np.testing.assert_allclose(mixed.distribution(history), expected, atol=1e-9)
-    assert Scorer.of(mixed).exact_forward
 
 
 def test_widening_keeps_every_probability_of_the_old_words():

@@ -172,9 +172,7 @@ def gains(node_depth, pair_ptr, pair_word, pair_logp, pair_next, node_parent, no
 
     A node of depth 2 wins log p(u|x) - log p(u|x') at its best word u, after which both stand at the same node.
     A node of depth 1 wins that against the root, plus what the node it leads to may win over its own parent.
-    Returns the largest fall of a stored probability below its backed-off value: 0 where the model is monotone.
     """
-    fall = 0.0
     for depth in range(2, 0, -1):
         for x in range(node_depth.size):
             if node_depth[x] != depth:
@@ -185,14 +183,12 @@ def gains(node_depth, pair_ptr, pair_word, pair_logp, pair_next, node_parent, no
                 lower, lower_next = step(
                     parent, pair_word[pair], pair_ptr, pair_word, pair_logp, pair_next, node_parent, node_bow
                 )
-                fall = max(fall, node_bow[x] + lower - pair_logp[pair])
                 gain = pair_logp[pair] - lower
                 here = pair_next[pair]
                 if here != lower_next:
                     gain += max(np.float64(node_bow[here]), np.float64(out[here]))
                 best = max(best, gain)
             out[x] = best
-    return fall
 
 
 @kernel
@@ -264,9 +260,8 @@ def forward(
 ):  # fmt: skip
     """Best score of every (position, node) where backing off is allowed even past a stored word.
 
-    That relaxation never lowers a score, and in a monotone model (a stored probability is at least its backed-off
-    value, as in interpolated Kneser-Ney) it never raises the best one: then the best path is exact. ``prune``
-    leaves out nodes that cannot be on it (see :func:`gains`). ``slot`` and ``group_slot`` are scratch of one
+    That relaxation never lowers a score: it bounds what any path can reach. ``prune`` leaves out nodes that
+    cannot be on the best relaxed path (see :func:`gains`). ``slot`` and ``group_slot`` are scratch of one
     entry a node, in any state. Words below -1 are special edge -2 - word. Returns the states (node, score,
     source, word) with their offsets by position, and the best score and state after backing off to the root.
     """
@@ -431,10 +426,13 @@ def forward(
 
 @kernel
 def best_path(
-    st_ptr, st_node, st_score, st_source, st_word,
+    st_ptr, st_node, st_score, st_source, st_word, start, special_logp, bonus,
     pair_ptr, pair_word, pair_logp, pair_next, node_parent, node_bow, out,
 ):  # fmt: skip
-    """Words of the best path that ends in ``</s>``, last word first; returns how many, and its score."""
+    """Words of the best relaxed path that ends in ``</s>``; returns how many, its relaxed score and its own score.
+
+    Where both are the same, no path is better: the relaxed score bounds them all.
+    """
     n = st_ptr.size - 2
     best = -np.inf
     at = np.int64(-1)
@@ -450,4 +448,17 @@ def best_path(
         out[count] = st_word[at]
         count += 1
         at = np.int64(st_source[at])
-    return count, best
+    own = 0.0
+    node = np.int32(start)
+    for k in range(count - 1, -1, -1):
+        word = out[k]
+        if word >= 0:
+            logp, node = step(node, word, pair_ptr, pair_word, pair_logp, pair_next, node_parent, node_bow)
+            own += logp + bonus[word]
+        else:
+            while node != 0:
+                own += node_bow[node]
+                node = node_parent[node]
+            own += special_logp[-2 - word]
+    logp, _ = step(node, np.int32(0), pair_ptr, pair_word, pair_logp, pair_next, node_parent, node_bow)
+    return count, best, own + logp

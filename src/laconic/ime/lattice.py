@@ -1,7 +1,8 @@
 """The search: a reading to its best texts, exactly, under the word trigram model.
 
-Forward over (position, context) with backing off as arcs of its own, which is exact in a monotone model and an
-upper bound in any; then A* from the end, led by that bound, for the k best distinct surfaces (kbest_kernels.py).
+Forward over (position, context) with backing off as arcs of its own, which bounds what any path can reach from
+above. Where the best path of that relaxed search reaches its bound, it is the best of all; that is the rule. Where
+not, and for the k best distinct surfaces, A* from the end, led by the bound, is exact (kbest_kernels.py).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from laconic.ime.unknown import LONGEST, UnknownWords, kana_rows, kinds
 from laconic.lm.vocabulary import BOUNDARY
 from laconic.protocols import Floats, Ints, Offsets
 
+TOLERANCE = 1e-6
 LONGEST_INPUT = 2000
 """Characters of one conversion; longer input is refused, so that memory stays bounded."""
 
@@ -100,14 +102,16 @@ class Search:
 
     def best(self, reading: str) -> Conversion:
         """The most probable conversion."""
-        if not self.scorer.exact_forward:
-            return self.k_best(reading, 1)[0]
         from laconic.ime.kernels import best_path
 
         edges = self._edges(reading)
         states = self._forward(edges, prune=True)
         out = np.empty(len(reading), np.int32)
-        count, score = best_path(*states[:5], *self.scorer.tables, out)
+        count, bound, score = best_path(
+            *states[:5], np.int32(self.scorer.start), edges.special_logp, self.bonus, *self.scorer.tables, out
+        )
+        if score < bound - TOLERANCE:
+            return self.k_best(reading, 1)[0]
         return self._spell(reading, out[:count][::-1], float(score), edges)
 
     def k_best(self, reading: str, k: int = 20) -> list[Conversion]:

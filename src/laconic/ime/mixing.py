@@ -4,8 +4,8 @@
 
 for every n-gram that either model stores. Where neither does, the mixture backs off with the weight that makes its
 probabilities sum to one, as n-gram toolkits do; a stored n-gram never gets less than backing off would give it, so
-that the forward search stays exact. With P_a by plain maximum likelihood the interpolation is exact: it concerns
-whole histories that the adaptation text has, all others keep P_b.
+that the first pass of the search seldom has to be redone. With P_a by plain maximum likelihood the interpolation is
+exact: it concerns whole histories that the adaptation text has, all others keep P_b.
 
 Words are ids of one lexicon; an n-gram (w1 w2 w3) is the number (w1 V + w2) V + w3, so sorting numbers sorts n-grams.
 """

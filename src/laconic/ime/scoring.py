@@ -1,8 +1,7 @@
 """The word trigram model in the arrays that the search walks: those of laconic.lm.backoff, in single precision.
 
 Beside them: the last word of each node and the node of the words before it, and ``gain``, the most that a node can
-win over backing off from it (``kernels.gains``). ``fall`` is how far a stored probability lies below its backed-off
-value at worst; 0 (but for rounding) for interpolated Kneser-Ney, where the forward pass alone is exact.
+win over backing off from it (``kernels.gains``).
 """
 
 from __future__ import annotations
@@ -42,15 +41,14 @@ class Scorer:
     --------
     >>> from laconic.lm.kneser_ney import KneserNeyLM
     >>> scorer = Scorer.of(KneserNeyLM(order=3).fit(["a b a", "b a"]).backoff_)
-    >>> scorer.exact_forward, round(float(scorer.log_probabilities(np.array([1, 2, 0], np.int32)).sum()), 3)
-    (True, -3.877)
+    >>> round(float(scorer.log_probabilities(np.array([1, 2, 0], np.int32)).sum()), 3)
+    -3.877
     """
 
     tables: Tables = field(repr=False)
     node_pair: Offsets = field(repr=False)
     gain: Singles = field(repr=False)
     start: int
-    fall: float
 
     @cached_property
     def node_word(self) -> Ints:
@@ -82,8 +80,8 @@ class Scorer:
         from laconic.ime.kernels import gains
 
         gain = np.full(model.node_pair.size, -np.inf, np.float32)
-        fall = gains(model.node_depth, *tables, gain)
-        return cls(tables, model.node_pair, gain + np.float32(ROUNDING), model.start(), float(fall))
+        gains(model.node_depth, *tables, gain)
+        return cls(tables, model.node_pair, gain + np.float32(ROUNDING), model.start())
 
     def backoff(self, vocabulary: Vocabulary) -> BackoffModel:
         """The model again, in double precision, over the words of a lexicon."""
@@ -101,11 +99,6 @@ class Scorer:
     def n_words(self) -> int:
         """Words of the vocabulary, the boundary counted."""
         return int(self.tables.pair_ptr[1])
-
-    @property
-    def exact_forward(self) -> bool:
-        """Is the best path of the relaxed forward pass the best path of the model?"""
-        return self.fall <= ROUNDING
 
     def log_probabilities(self, words: Ints) -> Floats:
         """Natural log-probability of each word of a sentence (0 is its end)."""

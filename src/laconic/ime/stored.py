@@ -41,7 +41,6 @@ def to_model_file(converter: KanaKanjiConverter) -> ModelFile:
         "settings": converter.settings,
         "fit": converter.fit_,
         "start": scorer.start,
-        "fall": scorer.fall,
         "lessons": [json.dumps(asdict(lesson), ensure_ascii=False) for lesson in converter.journal.lessons],
     }
     if converter.reranker is not None:
@@ -61,9 +60,7 @@ def from_model_file(file: ModelFile) -> KanaKanjiConverter:
         lexicon = Lexicon(*(tensors[name] for name in names))
         tables = Tables(*(tensors[f"lm.{name}"] for name in Tables._fields))
         _check(tables, tensors["lm.node_pair"], tensors["lm.gain"], int(header["start"]))
-        scorer = Scorer(
-            tables, tensors["lm.node_pair"], tensors["lm.gain"], int(header["start"]), float(header["fall"])
-        )
+        scorer = Scorer(tables, tensors["lm.node_pair"], tensors["lm.gain"], int(header["start"]))
         unknown = UnknownWords(
             *(tensors[f"unknown.{name}"] for name in ("class_logp", "hiragana", "katakana"))
         )

@@ -14,7 +14,7 @@ from laconic.lm.backoff import BackoffModel
 from laconic.lm.context_tree import ContextTree
 from laconic.lm.loss import SuffixLoss
 from laconic.lm.vocabulary import Vocabulary
-from laconic.protocols import Floats, Ints
+from laconic.protocols import Floats, Ints, Offsets
 
 
 def to_backoff(vocabulary: Vocabulary, loss: SuffixLoss, w: Floats) -> BackoffModel:
@@ -31,10 +31,9 @@ def to_backoff(vocabulary: Vocabulary, loss: SuffixLoss, w: Floats) -> BackoffMo
     """
     loss.value(w)
     tree, n_words = loss.tree, len(vocabulary)
-    nodes = needed_contexts(tree, w)
+    nodes, kept = needed_parts(tree, w)
     number = np.full(tree.n_contexts, -1, np.int32)
     number[nodes] = np.arange(nodes.size, dtype=np.int32)
-    kept = np.flatnonzero((w != 0) & (tree.per_pair(number) > 0))
     of_pair = tree.per_pair(np.arange(tree.n_contexts, dtype=np.int32))[kept]
     root_logp = np.full(n_words, -np.log(loss.z[0]))
     root_logp[tree.word[: tree.pair_ptr[1]]] += np.log(loss.e[: tree.pair_ptr[1]])
@@ -53,15 +52,24 @@ def to_backoff(vocabulary: Vocabulary, loss: SuffixLoss, w: Floats) -> BackoffMo
     return from_context_tree(vocabulary, *_spread(loss, w, nodes, number, root_logp))
 
 
-def needed_contexts(tree: ContextTree, w: Floats) -> Ints:
-    """The root, contexts with a weight that is not 0, and what leads to them; in the order of the tree."""
-    needed = np.zeros(tree.n_contexts, bool)
-    needed[tree.per_pair(np.arange(tree.n_contexts, dtype=np.int32))[w != 0]] = True
+def needed_parts(tree: ContextTree, w: Floats) -> tuple[Ints, Offsets]:
+    """Contexts and pairs (of the root none) to keep, in the order of the tree.
+
+    Those of a weight that is not 0, and what they are spelled with.
+    """
+    from laconic.lm.tree_kernels import close_prefixes
+
+    kept, needed = w != 0, np.zeros(tree.n_contexts, bool)
     needed[0] = True
-    for level in range(tree.level_ptr.size - 2, 0, -1):
-        here = slice(int(tree.level_ptr[level]), int(tree.level_ptr[level + 1]))
-        needed[tree.parent[here][needed[here]]] = True
-    return np.flatnonzero(needed).astype(np.int32)
+    if not tree.collapsed:
+        close_prefixes(tree.parent, tree.symbol, tree.child_ptr, tree.pair_ptr, tree.word, 1, needed, kept)
+    else:
+        needed[tree.per_pair(np.arange(tree.n_contexts, dtype=np.int32))[kept]] = True
+        for level in range(tree.level_ptr.size - 2, 0, -1):
+            here = slice(int(tree.level_ptr[level]), int(tree.level_ptr[level + 1]))
+            needed[tree.parent[here][needed[here]]] = True
+    below = int(tree.pair_ptr[1])
+    return np.flatnonzero(needed).astype(np.int32), below + np.flatnonzero(kept[below:])
 
 
 def _spread(

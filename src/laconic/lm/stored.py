@@ -1,9 +1,9 @@
 """Language models in the model file, family ``lm``: log-linear models and back-off models (Kneser-Ney, ARPA).
 
-A log-linear model is its weights that are not 0: contexts in level order by (parent, symbol), their pairs
-sorted by word, everything as differences, compressed (:mod:`laconic.lm.compact`). Counts are left out.
-Reading it makes a tree of the kept pairs; a pair hangs below its nearest kept ancestor, as weights in
-between are 0.
+A log-linear model is its weights that are not 0 (and the pairs they are spelled with): contexts in level
+order by (parent, symbol), their pairs sorted by word, everything as differences, compressed
+(:mod:`laconic.lm.compact`). Counts are left out. Reading it makes a tree of the kept pairs; a pair hangs
+below its nearest kept ancestor, as weights in between are 0.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from laconic.errors import InputError, ModelFileError
 from laconic.lm.backoff import BackoffModel, FittedBackoff
 from laconic.lm.compact import pack_integers, pack_weights, unpack_integers, unpack_weights
 from laconic.lm.context_tree import ContextTree
-from laconic.lm.conversion import needed_contexts
+from laconic.lm.conversion import needed_parts
 from laconic.lm.interface import LanguageModel
 from laconic.lm.loglinear import LogLinearLM
 from laconic.lm.loss import SuffixLoss
@@ -95,10 +95,9 @@ def _words(vocabulary: Vocabulary) -> dict[str, Any]:
 
 def _loglinear(model: LogLinearLM, bits: int, fit: dict[str, Any]) -> ModelFile:
     tree, w = model.tree_, model.weights_
-    nodes = needed_contexts(tree, w)
+    nodes, kept = needed_parts(tree, w)
     number = np.full(tree.n_contexts, -1, np.int32)
     number[nodes] = np.arange(nodes.size, dtype=np.int32)
-    kept = np.flatnonzero((w != 0) & (tree.per_pair(number) > 0))
     n_pairs = np.bincount(tree.per_pair(number)[kept], minlength=nodes.size)
     root = np.zeros(len(model.vocabulary_), np.float32)
     root[tree.word[: tree.pair_ptr[1]]] = w[: tree.pair_ptr[1]]

@@ -530,3 +530,41 @@ def link_pairs(parent, pair_ptr, word, pair_parent):
                 above = parent[above]
                 q = _search(word, pair_ptr[above], pair_ptr[above + 1], word[p])
             pair_parent[p] = q
+
+
+@kernel
+def close_prefixes(parent, symbol, child_ptr, pair_ptr, word, n_roots, needed, kept):
+    """Keep what kept pairs are spelled with: the suffixes of their contexts, and each context as an n-gram.
+
+    For a trie with one root. Context s_k .. s_2 s_1 is the pair of s_1 after s_k .. s_2, which is less deep.
+    """
+    path = np.empty(64, np.int32)
+    for c in range(parent.size - 1, n_roots - 1, -1):
+        if not needed[c]:
+            for p in range(pair_ptr[c], pair_ptr[c + 1]):
+                if kept[p]:
+                    needed[c] = True
+                    break
+        if not needed[c]:
+            continue
+        needed[parent[c]] = True
+        k = 0
+        node = c
+        while node >= n_roots:
+            if k == path.size:
+                longer = np.empty(2 * path.size, np.int32)
+                longer[:k] = path
+                path = longer
+            path[k] = symbol[node]
+            k += 1
+            node = parent[node]
+        # path holds s_k .. s_1; walk s_2, s_3, .. s_k from the root.
+        for j in range(k - 2, -1, -1):
+            node = _search(symbol, child_ptr[node], child_ptr[node + 1], path[j])
+            if node < 0:
+                break
+        if node >= n_roots:
+            p = _search(word, pair_ptr[node], pair_ptr[node + 1], path[k - 1])
+            if p >= 0:
+                kept[p] = True
+                needed[node] = True

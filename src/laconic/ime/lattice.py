@@ -129,6 +129,10 @@ class Search:
         special_by_end = np.argsort(edges.special_end, kind="stable").astype(np.int32)
         positions = np.arange(len(reading) + 2)
         out_ptr, out_score = np.empty(k + 1, np.int64), np.empty(k)
+        if k == 1:  # nothing to tell apart
+            special_hashes = (np.zeros(special_starts.size, np.uint64),) * 2
+        else:
+            special_hashes = self._special_hashes(reading, special_starts, edges)
         words, found = k_best(
             k, st_ptr, st_node, st_score, root_score,
             np.searchsorted(edges.end[:used][by_end], positions), starts[by_end],
@@ -136,7 +140,7 @@ class Search:
             np.searchsorted(edges.special_end[special_by_end], positions), special_by_end,
             special_starts, edges.special_logp,
             self.lexicon.word_length, self.scorer.node_word, self.scorer.node_prefix, self.bonus,
-            *self.lexicon.hashes, *self._special_hashes(reading, special_starts, edges),
+            *self.lexicon.hashes, *special_hashes,
             *self.scorer.tables, out_ptr, out_score,
         )  # fmt: skip
         return [

@@ -21,6 +21,7 @@ from laconic.lm.context_tree import ContextTree, Positions
 from laconic.protocols import Floats, Ints, Offsets
 
 T = TypeVar("T")
+SHARDS_PER_THREAD = 6
 
 
 class SuffixLoss:
@@ -51,7 +52,8 @@ class SuffixLoss:
         self._r = np.empty(tree.n_contexts)
         self._multiplicity = tree.multiplicity
         self._exponents = tree.per_pair(self._multiplicity).astype(np.float64) if tree.collapsed else None
-        self._shards = _shards(tree, threads)
+        # More shards than threads: rare words make cheaper subtrees, and who is done takes the next.
+        self._shards = _shards(tree, threads if threads == 1 else SHARDS_PER_THREAD * threads)
         self._pool = ThreadPoolExecutor(threads) if len(self._shards) > 1 else None
 
     def value(self, w: Floats) -> float:
@@ -189,12 +191,12 @@ class SuffixLoss:
         return list(self._pool.map(work, self._shards))
 
 
-def _shards(tree: ContextTree, threads: int) -> list[Offsets]:
-    """For each thread, first and last context of its part of every level from 1 on, in balance of pairs."""
+def _shards(tree: ContextTree, n_shards: int) -> list[Offsets]:
+    """For each shard, first and last context of its part of every level from 1 on, in balance of pairs."""
     n_levels = tree.level_ptr.size - 1
     if n_levels < 2:
         return []
-    if threads <= 1:
+    if n_shards <= 1:
         return [np.stack([tree.level_ptr[1:-1], tree.level_ptr[2:]], axis=1)]
     # cut[k] splits level k; the children of a context are contiguous, so cuts carry down by the parent.
     pairs_below = np.diff(tree.pair_ptr).astype(np.float64)
@@ -205,9 +207,9 @@ def _shards(tree: ContextTree, threads: int) -> list[Offsets]:
         )
     first, last = int(tree.level_ptr[1]), int(tree.level_ptr[2])
     total = np.cumsum(pairs_below[first:last])
-    cuts = first + np.searchsorted(total, total[-1] * np.arange(1, threads) / threads)
+    cuts = first + np.searchsorted(total, total[-1] * np.arange(1, n_shards) / n_shards)
     cut = np.concatenate(([first], cuts, [last]))
-    bounds = np.empty((threads, n_levels - 1, 2), np.int64)
+    bounds = np.empty((n_shards, n_levels - 1, 2), np.int64)
     for level in range(1, n_levels):
         bounds[:, level - 1, 0], bounds[:, level - 1, 1] = cut[:-1], cut[1:]
         if level + 1 < n_levels:

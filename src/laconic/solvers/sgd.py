@@ -30,7 +30,7 @@ from laconic.protocols import (
 
 METHODS = ("cumulative", "lazy", "clipping", "naive")
 SCHEDULES = ("exponential", "inverse")
-CALIBRATION_SAMPLE = 1000
+CALIBRATION_SAMPLE, TRIAL_PASSES = 1000, 30
 START, REACH = -3, 40  # calibration starts at 2^START and goes at most REACH factors of two away
 TRAVEL, BOLDEST = 26.0, 4.0  # measured on chunking, named entities and parts of speech
 
@@ -162,7 +162,7 @@ class SGD:
 
         def reached(eta0: float) -> float:
             trial = copy(self)
-            trial.eta0 = eta0
+            trial.eta0, trial.passes = eta0, min(self.passes, TRIAL_PASSES)
             return trial.solve(loss, penalty).objective
 
         if n == loss.n_samples and isinstance(loss, BatchLoss):

@@ -82,17 +82,15 @@ def cumulative(train: Part, test: Part, claims: Claims) -> None:
 
 
 def table_1(train: Part, claims: Claims) -> None:
-    """The paper's ordering of active weights: naive, clipping (lazy), cumulative, cumulative with decay."""
+    """The paper's ordering of active weights: naive, clipping (done lazily), cumulative, cumulative with decay."""
     runs = {
         "naive": SGD("naive", "inverse"),
-        "clipping": SGD("clipping", "inverse"),
         "lazy": SGD("lazy", "inverse"),
         "cumulative": SGD("cumulative", "inverse"),
         "cumulative, exponential": SGD(),
     }
     paper = {
         "naive": 455_651,
-        "clipping": 87_792,
         "lazy": 87_792,
         "cumulative": 28_189,
         "cumulative, exponential": 23_584,
@@ -107,13 +105,7 @@ def table_1(train: Part, claims: Claims) -> None:
             counts[name] / paper[name],
             None,
         )
-    in_order = (
-        counts["naive"]
-        > counts["clipping"]
-        >= counts["lazy"]
-        > counts["cumulative"]
-        > counts["cumulative, exponential"]
-    )
+    in_order = counts["naive"] > counts["lazy"] > counts["cumulative"] > counts["cumulative, exponential"]
     claims.add("the paper's order holds", str(in_order), "", float(in_order), 1.0, True)
 
 

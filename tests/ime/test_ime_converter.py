@@ -84,6 +84,17 @@ def test_learning_what_is_already_so_changes_nothing(converter):
     assert converter.journal.lessons == []
     with pytest.raises(InputError, match="needs a reading and a text"):
         converter.learn("", "橋")
+    with pytest.raises(InputError, match="correct a piece of at most 200"):
+        converter.learn("はし" * 101, "橋")
+
+
+def test_one_word_written_in_two_ways_is_learnt_as_a_phrase(converter):
+    kana = "はしで" * 60
+    chosen = converter.convert(kana)[:-2] + "端で"
+    converter.learn(kana, chosen)
+    assert converter.convert(kana) == chosen
+    assert converter.convert("はしで") == "箸で"
+    assert [word[:2] for word in converter.journal.lessons[-1].words] == [(kana, chosen)]
 
 
 def test_many_corrections_all_hold(converter):

@@ -59,7 +59,9 @@ def test_search_is_exact_where_stored_words_may_fall_below_backing_off(sentences
 def test_one_pass_is_redone_where_its_bound_is_not_reached(monkeypatch):
     """Skipping a stored word to save a later back-off weight is no path of the model: such bests are searched again."""
     rng = np.random.default_rng(0)
-    words = [f"{surface}/{reading}" for reading in ("あ", "い", "う", "あい", "いう") for surface in "木気機器期記"]
+    words = [
+        f"{surface}/{reading}" for reading in ("あ", "い", "う", "あい", "いう") for surface in "木気機器期記"
+    ]
     background = build([" ".join(rng.choice(words, size=8)) for _ in range(100)])
     model = background.model
     model.node_bow[1:] = -3 * rng.random(model.node_bow.size - 1)

@@ -11,7 +11,7 @@ import numpy as np
 from laconic.errors import InputError
 from laconic.ime.kana import from_romaji, to_katakana
 from laconic.ime.lattice import Conversion, Search, Word
-from laconic.ime.learning import FIRST_LOGP, Journal, Lesson, difference, new_word, spell_as
+from laconic.ime.learning import FIRST_LOGP, MARGIN, Journal, Lesson, difference, new_word, spell_as
 from laconic.lm.backoff import BackoffModel
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 N_BEST = 20
 ROUNDS = 30
+LONGEST_LESSON = 200
 
 
 class Segment(NamedTuple):
@@ -141,6 +142,10 @@ class KanaKanjiConverter:
         """Take a correction: from now on ``kana`` is written ``chosen``, and its words are preferred elsewhere."""
         if not kana or not chosen:
             raise InputError("a correction needs a reading and a text")
+        if len(kana) > LONGEST_LESSON:
+            raise InputError(
+                f"a correction of {len(kana)} characters; correct a piece of at most {LONGEST_LESSON}"
+            )
         if self.best(kana).text == chosen:
             return
         lesson = Lesson(kana, chosen)
@@ -148,19 +153,41 @@ class KanaKanjiConverter:
         if words is None:
             lesson.words.append((*new_word(self.best(kana), chosen), FIRST_LOGP))
         self.journal.append(lesson)
+        if self._prefer_words(lesson) or self._prefer_phrase(lesson):
+            return
+        self.journal.pop()
+        raise InputError(f"could not learn to write {kana!r} as {chosen!r}; correct a smaller piece")
+
+    def _prefer_words(self, lesson: Lesson) -> bool:
+        """Move bonuses of words until the choice wins; False where words cannot make it win."""
+        kana = lesson.reading
         for _ in range(ROUNDS):
             winner = self.best(kana)
-            if winner.text == chosen:
-                return
-            words = spell_as(self.search, kana, chosen)
+            if winner.text == lesson.chosen:
+                return True
+            words = spell_as(self.search, kana, lesson.chosen)
             if words is None:
-                break
+                return False
             gap = self.search.score(kana, winner.words) - self.search.score(kana, words)
             for token, bonus in difference(kana, words, winner.words, max(gap, 0.0)).items():
                 lesson.bonuses[token] = lesson.bonuses.get(token, 0.0) + bonus
-            self.journal._apply()
-        self.journal.pop()
-        raise InputError(f"could not learn to write {kana!r} as {chosen!r}; correct a smaller piece")
+            self.journal.refresh()
+        return False
+
+    def _prefer_phrase(self, lesson: Lesson) -> bool:
+        """Make the whole reading one word of the user, as probable as it must be to win."""
+        kana, logp = lesson.reading, FIRST_LOGP
+        lesson.bonuses.clear()
+        whole = [Word(0, len(kana), lesson.chosen, -1)]
+        for _ in range(ROUNDS):
+            lesson.words = [(kana, lesson.chosen, logp)]
+            self.journal.refresh()
+            winner = self.best(kana)
+            if winner.text == lesson.chosen:
+                return True
+            gap = self.search.score(kana, winner.words) - self.search.score(kana, whole)
+            logp += max(gap, 0.0) + MARGIN
+        return False
 
     def undo(self) -> None:
         """Forget the last correction."""

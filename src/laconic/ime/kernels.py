@@ -76,7 +76,7 @@ def find_edges(chars, trie_keys, trie_nodes, node_reading, reading_word, edge_en
                 break
             node = np.int64(trie_nodes[slot])
             r = node_reading[node]
-            if r >= 0 and n_edges < edge_end.size:
+            if r >= 0:
                 edge_end[n_edges] = j + 1
                 edge_low[n_edges] = reading_word[r]
                 edge_high[n_edges] = reading_word[r + 1]

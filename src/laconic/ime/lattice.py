@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from laconic.errors import InputError
 from laconic.ime.kana import to_katakana
-from laconic.ime.lexicon import Lexicon, hash_surfaces, join_token
+from laconic.ime.lexicon import LONGEST_READING, Lexicon, hash_surfaces, join_token
 from laconic.ime.scoring import Scorer, Singles
 from laconic.ime.unknown import LONGEST, UnknownWords, kana_rows, kinds
 from laconic.lm.vocabulary import BOUNDARY
@@ -188,8 +188,7 @@ class Search:
             )
         chars = np.frombuffer(reading.encode("utf-32-le", "surrogatepass"), np.int32)
         n = chars.size
-        most = n * 32
-        ends, lows, highs = (np.empty(most, np.int32) for _ in range(3))
+        ends, lows, highs = (np.empty(n * LONGEST_READING, np.int32) for _ in range(3))
         ptr = self.lexicon.edges(chars, ends, lows, highs)
         room = 2 * n * LONGEST
         special_end, special_form = np.empty(room, np.int32), np.empty(room, np.int32)
@@ -215,8 +214,9 @@ class Search:
     def _with_user_words(self, reading: str, edges: Edges) -> Edges:
         """Add the user's words as special edges of their own text."""
         found = []
+        longest = max(map(len, self.user_words))
         for start in range(len(reading)):
-            for end in range(start + 1, min(len(reading), start + LONGEST_INPUT) + 1):
+            for end in range(start + 1, min(len(reading), start + longest) + 1):
                 found += [(start, end, word) for word in self.user_words.get(reading[start:end], ())]
         if not found:
             return edges

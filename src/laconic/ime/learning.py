@@ -2,8 +2,8 @@
 
 A correction moves the words that only the chosen text has up and those that only the wrong one has down, by equal
 steps just large enough to put the chosen one ahead by MARGIN (a passive-aggressive update). What the lexicon lacks
-becomes a word of the user. Each correction is one entry of a journal, so that it can be undone; the journal is
-what is stored.
+becomes a word of the user; so does the whole reading where bonuses on words cannot do it. Each correction is one
+entry of a journal, so that it can be undone; the journal is what is stored.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ class Journal:
     def append(self, lesson: Lesson) -> None:
         """Apply a lesson."""
         self.lessons.append(lesson)
-        self._apply()
+        self.refresh()
 
     def pop(self) -> Lesson:
         """Undo the last lesson."""
         if not self.lessons:
             raise InputError("nothing learnt yet that could be undone")
         lesson = self.lessons.pop()
-        self._apply()
+        self.refresh()
         return lesson
 
-    def _apply(self) -> None:
+    def refresh(self) -> None:
         """Set the search to the sum of the lessons: undoing leaves no rounding behind."""
         search = self.search
         total: dict[str, float] = {}

@@ -135,7 +135,9 @@ class Lexicon:
     def words_of(self, reading: str) -> range:
         """Ids of the words of one reading."""
         chars = np.frombuffer(reading.encode("utf-32-le"), np.int32)
-        ends, lows, highs = (np.empty(chars.size + 1, np.int32) for _ in range(3))
+        if chars.size > LONGEST_READING:
+            return range(0)
+        ends, lows, highs = (np.empty(chars.size * LONGEST_READING, np.int32) for _ in range(3))
         ptr = self.edges(chars, ends, lows, highs)
         for e in range(int(ptr[1]) if chars.size else 0):
             if ends[e] == chars.size:

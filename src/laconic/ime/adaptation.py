@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from laconic.errors import InputError
+from laconic.ime.building import BIGRAM, share_with_bigrams
 from laconic.ime.lattice import Search
 from laconic.ime.lexicon import Lexicon, split_token
 from laconic.ime.mixing import best_weight, map_mixture, mixture, widen
@@ -42,8 +43,12 @@ def adapt_by_map(
     held_out: Corpus | None = None,
     smoothing: str = "map-kn",
     weight: float | None = None,
+    bigram: float = BIGRAM,
 ) -> Adapted:
-    """Interpolate ``model`` with one of ``text``; without ``held_out`` the weight is found on a tenth of ``text``."""
+    """Interpolate ``model`` with one of ``text``; without ``held_out`` the weight is found on a tenth of ``text``.
+
+    ``bigram`` is the share of the bigram model in a smoothed P_a (see laconic.ime.building).
+    """
     if smoothing not in SMOOTHINGS:
         raise InputError(f"unknown smoothing {smoothing!r}; use one of {', '.join(SMOOTHINGS)}")
     lexicon, background = widened(search, model, text)
@@ -52,11 +57,13 @@ def adapt_by_map(
         rest, tenth = (text, held_out) if held_out is not None else text.split(HELD_OUT)
         assert tenth is not None
         stream = tenth.with_vocabulary(background.vocabulary_).stream()
-        weight = best_weight(background.score_stream(stream)[1:], _domain_logp(rest, smoothing, stream)[1:])
+        weight = best_weight(
+            background.score_stream(stream)[1:], _domain_logp(rest, smoothing, bigram, stream)[1:]
+        )
     if smoothing == "map":
         mixed = map_mixture(background, text, weight)
     else:
-        mixed = mixture(background, KneserNeyLM(order=3).fit(text).backoff_, weight)
+        mixed = mixture(background, domain_model(text, bigram), weight)
     return Adapted(Search(lexicon, Scorer.of(mixed), search.unknown), mixed, weight)
 
 
@@ -76,10 +83,17 @@ def widened(search: Search, model: BackoffModel, text: Corpus) -> tuple[Lexicon,
     return lexicon, widen(model, vocabulary, new_id, logp)
 
 
-def _domain_logp(text: Corpus, smoothing: str, stream: Ints) -> Floats:
+def domain_model(text: Corpus, bigram: float = BIGRAM) -> BackoffModel:
+    """P_a by Kneser-Ney, as the background's P_b is made."""
+    model = KneserNeyLM(order=3).fit(text).backoff_
+    share_with_bigrams(model, bigram)
+    return model
+
+
+def _domain_logp(text: Corpus, smoothing: str, bigram: float, stream: Ints) -> Floats:
     """log P_a of each position of a stream; plain maximum likelihood has none (NaN) after an unseen history."""
     if smoothing == "map-kn":
-        return KneserNeyLM(order=3).fit(text).backoff_.score_stream(stream)
+        return domain_model(text, bigram).score_stream(stream)
     levels = count_ngrams(text, 3)
     size = np.int64(len(text.vocabulary))
     words = stream.astype(np.int64)

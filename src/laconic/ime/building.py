@@ -1,6 +1,8 @@
 """From text and word lists to a search: lexicon, Kneser-Ney trigram over surface/reading pairs, unknown words.
 
-Words of the lists that the text never has get from Kneser-Ney the share of the discounts that every word has.
+The model is P(w | u v) = (1 - BIGRAM) P3(w | u v) + BIGRAM P2(w | v), both modified Kneser-Ney: chosen on held-out
+text, it writes text of other domains better and of its own no worse. Words of the lists that the text never has
+get from Kneser-Ney the share of the discounts that every word has.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from laconic.lm.backoff import BackoffModel
 from laconic.lm.corpus import Corpus
 from laconic.lm.kneser_ney import KneserNeyLM
 
+BIGRAM = 0.4
+
 
 @dataclass(frozen=True)
 class Background:
@@ -37,15 +41,17 @@ def build(
     *,
     modified: bool = True,
     prune: int = 0,
+    bigram: float = BIGRAM,
 ) -> Background:
     """From sentences (strings of tokens), files (paths) or a corpus, and more tokens for the lexicon.
 
-    ``prune`` drops trigrams seen at most so often.
+    ``prune`` drops trigrams seen at most so often; ``bigram`` is the share of the bigram model.
     """
     corpus = texts if isinstance(texts, Corpus) else read_corpus(texts)
     lexicon = Lexicon.of([*corpus.vocabulary.words[1:], *words])
     corpus = corpus.with_vocabulary(lexicon.vocabulary())
-    fitted = KneserNeyLM(order=3, modified=modified, prune=prune).fit(corpus)
+    model = KneserNeyLM(order=3, modified=modified, prune=prune).fit(corpus).backoff_
+    share_with_bigrams(model, bigram)
     counts = np.bincount(corpus.ids, minlength=len(lexicon))
     surfaces: dict[str, int] = {}
     for word, count in enumerate(counts.tolist()):
@@ -54,8 +60,31 @@ def build(
     unknown = UnknownWords.estimate(
         {surface: count for surface, count in surfaces.items() if count}, surfaces
     )
-    search = Search(lexicon, Scorer.of(fitted.backoff_), unknown)
-    return Background(search, fitted.backoff_, corpus.n_sentences, corpus.n_tokens)
+    search = Search(lexicon, Scorer.of(model), unknown)
+    return Background(search, model, corpus.n_sentences, corpus.n_tokens)
+
+
+def share_with_bigrams(model: BackoffModel, share: float) -> None:
+    """P(w | u v) becomes (1 - share) P(w | u v) + share P(w | v), in place; still a back-off model.
+
+    Examples
+    --------
+    >>> model = KneserNeyLM(order=3).fit(["a b a", "b b a", "a a"]).backoff_
+    >>> three, two = model.distribution("a b"), model.distribution("b")
+    >>> share_with_bigrams(model, 0.5)
+    >>> bool(np.allclose(model.distribution("a b"), (three + two) / 2))
+    True
+    """
+    nodes = np.flatnonzero(model.node_depth == 2)
+    if not nodes.size or share == 0:
+        return
+    first, last = int(model.pair_ptr[nodes[0]]), int(model.pair_ptr[nodes[-1] + 1])
+    owner = np.repeat(nodes, np.diff(model.pair_ptr)[nodes])
+    _, lower = model.step_many(model.node_parent[owner], model.pair_word[first:last])
+    model.pair_logp[first:last] = np.log(
+        (1 - share) * np.exp(model.pair_logp[first:last]) + share * np.exp(lower)
+    )
+    model.node_bow[nodes] = np.log((1 - share) * np.exp(model.node_bow[nodes]) + share)
 
 
 def read_corpus(texts: Sequence[str | PathLike[str]]) -> Corpus:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from laconic.ime.adaptation import adapt_by_map
+from laconic.ime.building import BIGRAM
 from laconic.ime.lattice import Search
 from laconic.ime.lists import convert_text
 from laconic.lm.backoff import BackoffModel
@@ -40,6 +41,7 @@ def crossed_lists(
     smoothing: str,
     k: int = N_BEST,
     tick: Callable[[], object] | None = None,
+    bigram: float = BIGRAM,
 ) -> NBest:
     """Each half of ``text`` converted by a model adapted to the other half."""
     sentences = list(text.sentences())
@@ -47,7 +49,7 @@ def crossed_lists(
     lists = []
     for mine, other in (halves, halves[::-1]):
         rest = Corpus.of([sentences[i] for i in other])
-        adapted = adapt_by_map(search, model, rest, held_out, smoothing)
+        adapted = adapt_by_map(search, model, rest, held_out, smoothing, bigram=bigram)
         lists.append(convert_text(adapted.search, [sentences[i] for i in mine], k, tick))
     return joined(lists)
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laconic.cli.acts.chunks import chunks, draw
+from laconic.cli.demo import ACTS
 
 types = st.sampled_from(["NP", "VP", "SBAR"])
 
@@ -63,4 +64,4 @@ def test_unknown_act() -> None:
     command = [sys.executable, "-m", "laconic", "demo", "opera"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "laconic: no act 'opera'; there are tagger\n"
+    assert done.stderr == f"laconic: no act 'opera'; there are {', '.join(ACTS)}\n"

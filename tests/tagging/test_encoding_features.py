@@ -44,7 +44,7 @@ def test_names_and_values_are_those_of_python_crfsuite(token: Any) -> None:
 def test_encoding_keeps_every_feature_that_is_not_zero(sentences: list[list[Any]]) -> None:
     table = AttributeTable()
     s = encode_features(sentences, table, grow=True)
-    values = np.ones(len(s.attributes)) if len(s.values) == 1 else s.values
+    values = np.broadcast_to(s.values, len(s.attributes))
     encoded = list(zip(table.names(s.attributes), values.tolist(), strict=True))
     flat = [list(flatten(token)) for sentence in sentences for token in sentence]
     assert encoded == [(name, value) for token in flat for name, value in token if value != 0]

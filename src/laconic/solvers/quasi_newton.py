@@ -9,6 +9,10 @@ what it was at w = 0.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
@@ -27,14 +31,17 @@ from laconic.protocols import (
 
 ARMIJO = 1e-4
 MAX_HALVINGS = 30
+T = TypeVar("T")
 MAX_STALLED = 5  # iterations that lower the objective by no more than its rounding
 
 
 class _History:
     """The last ``memory`` pairs s = w' - w, y = g' - g, and the direction -H g they imply."""
 
-    def __init__(self, memory: int, n_weights: int) -> None:
+    def __init__(self, memory: int, n_weights: int, threads: int = 1) -> None:
         self.memory = memory
+        bounds = np.linspace(0, n_weights, threads + 1).astype(int).tolist()
+        self.parts = [slice(a, b) for a, b in pairwise(bounds)]  # a thread each
         self.pairs = np.empty((2 * memory, n_weights))
         self.products = np.zeros((2 * memory, 2 * memory))
         self.slots: list[int] = []  # oldest first; slot k holds s in row k and y in row memory + k
@@ -59,10 +66,16 @@ class _History:
             return -g / max(1.0, float(np.linalg.norm(g)))
         m, products = self.memory, self.products
         n, new = len(self.slots), self._new
-        news = np.stack([self.pairs[new], self.pairs[m + new], g], axis=1)
-        fresh = np.zeros((2 * m, 3))
-        for first in (0, m):
-            np.matmul(self.pairs[first : first + n], news, out=fresh[first : first + n])
+        news = (self.pairs[new], self.pairs[m + new], g)
+
+        def multiply(part: slice) -> Floats:
+            out = np.zeros((2 * m, 3))
+            for first in (0, m):
+                for k, vector in enumerate(news):
+                    out[first : first + n, k] = self.pairs[first : first + n, part] @ vector[part]
+            return out
+
+        fresh = np.sum(self._in_threads(multiply), axis=0)
         products[:, new] = products[new] = fresh[:, 0]
         products[:, m + new] = products[m + new] = fresh[:, 1]
         g_products = fresh[:, 2]
@@ -78,9 +91,20 @@ class _History:
             b = (c @ products[m + k] + g_weight * g_products[m + k]) / products[k, m + k]
             c[k] += a[k] - b
         d: Floats = -g_weight * g
-        d -= c[:n] @ self.pairs[:n]
-        d -= c[m : m + n] @ self.pairs[m : m + n]
+
+        def combine(part: slice) -> None:
+            for first in (0, m):
+                d[part] -= c[first : first + n] @ self.pairs[first : first + n, part]
+
+        self._in_threads(combine)
         return d
+
+    def _in_threads(self, work: Callable[[slice], T]) -> list[T]:
+        """Results of the work on each part; numpy lets go of the interpreter meanwhile."""
+        if len(self.parts) == 1:
+            return [work(self.parts[0])]
+        with ThreadPoolExecutor(len(self.parts)) as pool:
+            return list(pool.map(work, self.parts))
 
 
 class LBFGS:
@@ -149,7 +173,7 @@ class LBFGS:
         w = np.zeros(loss.n_weights) if start is None else np.array(start, dtype=np.float64)
         g = np.empty_like(w)
         g_next = np.empty_like(w)
-        history = _History(self.memory, w.size)
+        history = _History(self.memory, w.size, getattr(loss, "threads", 1))
         value = _smooth(loss, l2, w, g)
         objective = value + l1 * float(np.abs(w).sum())
         pseudo = np.empty_like(w)

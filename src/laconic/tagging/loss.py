@@ -43,6 +43,7 @@ class ChainLoss:
         self.sequences = sequences
         self.labels = np.ascontiguousarray(labels, dtype=np.int32)
         self.weights = np.ones(self.n_samples) if weights is None else np.asarray(weights, dtype=np.float64)
+        self.threads = threads
         self._shards = _shards(sequences, threads)
         self._scratches = [scratch(sequences, layout) for _ in self._shards]
         self._chains = direct_chains(sequences, layout)

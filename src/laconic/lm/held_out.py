@@ -58,7 +58,7 @@ class HeldOut:
 
     def log_probabilities(self, loss: SuffixLoss, w: Floats) -> Floats:
         """Natural log-probability of each position; runs the sweep down."""
-        from laconic.lm.tree_kernels import log_probabilities
+        from laconic.lm.sweep_kernels import log_probabilities
 
         loss.value(w)
         out = np.empty(self.context.size)

@@ -5,7 +5,7 @@ u) and its ancestors, c the longest known suffix of x. Weights exist for seen pa
 
     Z[c] = Z[c'] + sum over u seen after c of (exp s[c,u] - exp s[c',u])
 
-runs top down, and the gradient runs bottom up (:mod:`laconic.lm.tree_kernels`). The cost is O(pairs),
+runs top down, and the gradient runs bottom up (:mod:`laconic.lm.sweep_kernels`). The cost is O(pairs),
 whatever the size of the vocabulary. Subtrees of level 1 share only the roots, so threads take runs of them.
 """
 
@@ -84,7 +84,7 @@ class SuffixLoss:
 
         ``out`` must be zero but for the contexts ``touched`` by the call before; returns those of this one.
         """
-        from laconic.lm.tree_kernels import batch_contexts, batch_sweep, clear_pairs, subtract_batch_counts
+        from laconic.lm.sweep_kernels import batch_contexts, batch_sweep, clear_pairs, subtract_batch_counts
 
         tree = self.tree
         context, pair = self._locate()
@@ -148,7 +148,7 @@ class SuffixLoss:
 
     def _down(self, w: Floats, shard: Offsets) -> float:
         """exp s and Z of a shard; returns its sum of log Z, less each weight as often as it was seen."""
-        from laconic.lm.tree_kernels import dot_counts, sweep_down
+        from laconic.lm.sweep_kernels import dot_counts, sweep_down
 
         tree, fitted = self.tree, 0.0
         for first, last in tree.pair_ptr[shard]:
@@ -159,7 +159,7 @@ class SuffixLoss:
         return float(logs - fitted)
 
     def _up(self, out: Floats, shard: Offsets, n_roots: int, n_top: int) -> tuple[Floats, Floats]:
-        from laconic.lm.tree_kernels import sweep_up
+        from laconic.lm.sweep_kernels import sweep_up
 
         tree = self.tree
         top_r, top_g = np.zeros(n_roots), np.zeros(n_top)

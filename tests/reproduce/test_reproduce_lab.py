@@ -1,0 +1,225 @@
+"""The lab keeps what is finished, whatever happens, and its results depend on nothing but the cell."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fake_cells
+import pytest
+
+from laconic.errors import InputError
+from laconic.reproduce.lab import Cell, CellError, Lab, Status
+
+SQUARES = [Cell(f"fake/squares/{x}", fake_cells.square, {"x": x}, cost=2.0) for x in (1, 2, 3)]
+DRAWN = [Cell(f"fake/drawn/{seed}", fake_cells.drawn, {"seed": seed}) for seed in range(5)]
+
+
+def run(folder: Path, cells: list[Cell], **options: Any) -> dict[str, dict[str, Any]]:
+    with Lab(folder, folder / "data", **{"jobs": 1, **options}) as lab:
+        return lab.run(cells)
+
+
+def without_time(results: dict[str, dict[str, Any]]) -> str:
+    return json.dumps({name: {**result, "cpu_seconds": 0} for name, result in results.items()})
+
+
+def test_results_come_by_name_with_data_and_time(tmp_path: Path) -> None:
+    results = run(tmp_path, SQUARES)
+    assert [result["y"] for result in results.values()] == [1, 4, 9]
+    assert list(results) == [cell.name for cell in SQUARES]
+    for result in results.values():
+        assert result["data"] == str(tmp_path / "data")
+        assert result["cpu_seconds"] >= 0
+    assert run(tmp_path, [Cell("own", fake_cells.own_time)])["own"] == {"cpu_seconds": 12.5}
+
+
+def test_finished_cells_are_not_run_again(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    cells = [Cell("a", fake_cells.slow, {"seconds": 0, "log": str(log), "name": "a"})]
+    first = run(tmp_path, cells)
+    assert run(tmp_path, cells) == first
+    assert len(log.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "options"),
+    [
+        (Cell("a", fake_cells.square, {"x": 2}), {}),
+        (Cell("a", fake_cells.drawn, {"seed": 1}), {}),
+        (Cell("a", fake_cells.square, {"x": 1}), {"quick": True}),
+    ],
+)
+def test_other_settings_function_or_size_are_another_cell(
+    tmp_path: Path, changed: Cell, options: dict[str, Any]
+) -> None:
+    lab = Lab(tmp_path, tmp_path)
+    assert Lab(tmp_path, tmp_path, **options).path(changed) != lab.path(
+        Cell("a", fake_cells.square, {"x": 1})
+    )
+    same = Cell("a", fake_cells.square, {"x": 1}, cost=9, alone=True)
+    assert lab.path(same) == lab.path(Cell("a", fake_cells.square, {"x": 1}))
+
+
+def test_another_version_is_another_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = Lab(tmp_path, tmp_path).path(SQUARES[0])
+    monkeypatch.setattr("laconic.__version__", "9.9")
+    assert Lab(tmp_path, tmp_path).path(SQUARES[0]) != before
+
+
+def test_number_of_jobs_and_order_do_not_matter(tmp_path: Path) -> None:
+    one = run(tmp_path / "one", DRAWN, jobs=1)
+    two = run(tmp_path / "two", DRAWN, jobs=2)
+    backwards = run(tmp_path / "three", DRAWN[::-1], jobs=2)
+    assert without_time(one) == without_time(two)
+    assert without_time(one) == without_time(dict(reversed(backwards.items())))
+
+
+def test_first_and_later_runs_return_the_same(tmp_path: Path) -> None:
+    first, later = run(tmp_path, DRAWN), run(tmp_path, DRAWN)
+    assert json.dumps(first) == json.dumps(later)
+    assert math.isnan(first["fake/drawn/0"]["nothing"])
+    assert first["fake/drawn/0"]["pair"] == [1, 2]
+    assert len(first["fake/drawn/0"]["numbers"]) == 3
+
+
+def test_a_failing_cell_is_named_after_the_others_have_ended(tmp_path: Path) -> None:
+    cells = [Cell("fake/broken", fake_cells.broken), *SQUARES]
+    with pytest.raises(CellError, match=r"fake/broken: RuntimeError: the cat is on the keyboard") as caught:
+        run(tmp_path, cells)
+    place = tmp_path / "failed" / "fake--broken.txt"
+    assert str(place) in str(caught.value)
+    assert "Traceback" in place.read_text()
+    assert len(list((tmp_path / "cells").iterdir())) == len(SQUARES)
+
+
+def test_missing_data_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"train.txt: no such file; choose the folder with --data"):
+        run(tmp_path, [Cell("a", fake_cells.without_data), *SQUARES])
+
+
+def test_a_dead_worker_is_named_and_replaced(tmp_path: Path) -> None:
+    cells = [Cell("fake/dies", fake_cells.dies), *SQUARES]
+    with pytest.raises(CellError, match=r"fake/dies: its process died \(signal SIGKILL\)"):
+        run(tmp_path, cells)
+    assert len(list((tmp_path / "cells").iterdir())) == len(SQUARES)
+
+
+def test_cells_that_measure_time_run_alone(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    cells = [
+        Cell(
+            name, fake_cells.slow, {"seconds": 0.2, "log": str(log), "name": name}, alone=name.startswith("t")
+        )
+        for name in ("t1", "a", "t2", "b")
+    ]
+    run(tmp_path, cells, jobs=2)
+    events = [line.split()[:2] for line in log.read_text().splitlines()]
+    for name in ("t1", "t2"):
+        at = events.index([name, "begins"])
+        assert events[at + 1] == [name, "ends"]
+
+
+def test_two_jobs_are_two_processes(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    cells = [
+        Cell(name, fake_cells.slow, {"seconds": 1, "log": str(log), "name": name}) for name in ("a", "b")
+    ]
+    run(tmp_path, cells, jobs=2)
+    lines = [line.split() for line in log.read_text().splitlines()]
+    assert [event for _, event, _ in lines] == ["begins", "begins", "ends", "ends"]
+    assert len({process for _, _, process in lines}) == 2
+
+
+def test_workers_see_the_data_folder_and_use_one_thread(tmp_path: Path) -> None:
+    before = dict(os.environ)
+    result = run(tmp_path, [Cell("a", fake_cells.environment)])["a"]
+    assert result["LACONIC_DATA"] == str(tmp_path / "data")
+    assert result["OMP_NUM_THREADS"] == "1"
+    assert dict(os.environ) == before
+
+
+def test_progress_is_by_cost_over_the_whole_plan(tmp_path: Path) -> None:
+    seen: list[Status] = []
+    plan = {**{cell.name: cell.cost for cell in SQUARES}, "fake/later": 4.0, "other/x": 10.0}
+    run(tmp_path, SQUARES[:1])
+    with Lab(tmp_path, tmp_path, jobs=1, plan=plan, watch=seen.append) as lab:
+        lab.run(SQUARES)
+        assert (seen[0].done, seen[0].kept, seen[0].total) == (2.0, 2.0, 20.0)
+        assert (seen[-1].done, seen[-1].kept) == (6.0, 2.0)
+        lab.drop("fake/")
+    assert seen[-1].total == 16.0
+    assert [status.done for status in seen] == sorted(status.done for status in seen)
+    assert {status.finished for status in seen} >= {cell.name for cell in SQUARES}
+
+
+def test_names_must_differ(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"fake/squares/1"):
+        run(tmp_path, [SQUARES[0], SQUARES[0]])
+
+
+def test_a_damaged_result_is_named(tmp_path: Path) -> None:
+    run(tmp_path, SQUARES[:1])
+    (file,) = (tmp_path / "cells").iterdir()
+    file.write_text("{")
+    with pytest.raises(InputError, match=file.name):
+        run(tmp_path, SQUARES[:1])
+
+
+LONG_RUN = """
+import sys
+from pathlib import Path
+import fake_cells
+from laconic.reproduce.lab import Cell, Lab
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    cells = [Cell(f"c{k}", fake_cells.patient, {"k": k, "folder": str(folder)}) for k in range(6)]
+    with Lab(folder, folder, jobs=2) as lab:
+        print([result["k"] for result in lab.run(cells).values()])
+"""
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path, ending: signal.Signals) -> None:
+    program = tmp_path / "long_run.py"
+    program.write_text(LONG_RUN)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    command = [sys.executable, str(program), str(tmp_path)]
+    log = tmp_path / "log"
+
+    def begun() -> list[list[str]]:
+        return [line.split() for line in log.read_text().splitlines()] if log.exists() else []
+
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as first:
+        wait_for(lambda: len(begun()) == 5)  # 0, 1 and 2 have ended, 3 and 4 wait
+        first.send_signal(ending)
+    wait_for(lambda: not any(is_alive(int(process)) for _, process in begun()))
+    assert sorted(file.name[:2] for file in (tmp_path / "cells").iterdir()) == ["c0", "c1", "c2"]
+    (tmp_path / "go").touch()
+    again = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    assert again.stdout == "[0, 1, 2, 3, 4, 5]\n"
+    assert sorted(name for name, _ in begun()) == ["0", "1", "2", "3", "3", "4", "4", "5"]
+    assert len(list((tmp_path / "cells").iterdir())) == 6
+
+
+def wait_for(happened: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.05)
+
+
+def is_alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().split()[2] != "Z"
+    except FileNotFoundError:
+        return False

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -48,10 +49,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Status:
-    """How far a run is: ``done`` and ``total`` are expected CPU seconds; ``kept`` of ``done`` came from files."""
+    """How far a run is, in expected CPU seconds: ``kept`` of ``done`` came from files, ``under_way`` is a guess."""
 
     done: float
     kept: float
+    under_way: float
     total: float
     running: tuple[str, ...]
     finished: str | None = None
@@ -88,9 +90,10 @@ class Lab:
     ) -> None:
         self.folder, self.data, self.quick = folder, data, quick
         self.jobs = jobs or n_cores()
-        self.results: dict[str, dict[str, Any]] = {}
+        self.records: dict[str, dict[str, Any]] = {}
         self._costs = dict(plan or {})
         self._done: dict[str, bool] = {}  # name -> came from a file
+        self._began: dict[str, float] = {}
         self._watch, self._warm = watch, warm
         self._pool = Pool(self.jobs, {"LACONIC_DATA": str(data)})
 
@@ -121,7 +124,15 @@ class Lab:
         failures = self._compute(missing) if missing else {}
         if failures:
             raise self._error(failures)
-        return {name: self.results[name] for name in wanted}
+        return {
+            name: {"cpu_seconds": self.records[name]["cpu_seconds"], **self.records[name]["result"]}
+            for name in wanted
+        }
+
+    @property
+    def stale(self) -> list[str]:
+        """Names of the results that were computed by another state of the code than this one."""
+        return [name for name, record in self.records.items() if record["code"] != code_digest()]
 
     def drop(self, prefix: str) -> None:
         """Take planned cells under this prefix that nobody asked for off the total."""
@@ -151,6 +162,7 @@ class Lab:
             self._tell(running=("compiling kernels",))
             self._pool.call(self._warm)
             self._warm = None
+        cells = sorted(cells, key=lambda cell: -cell.cost)  # the longest first, so that workers end together
         together = [(cell.name, execute, self._call(cell)) for cell in cells if not cell.alone]
         alone = [(cell.name, execute, self._call(cell)) for cell in cells if cell.alone]
         by_name = {cell.name: cell for cell in cells}
@@ -185,14 +197,17 @@ class Lab:
     def _finish(
         self, cell: Cell, record: dict[str, Any], from_file: bool, running: tuple[str, ...] = ()
     ) -> None:
-        self.results[cell.name] = {"cpu_seconds": record["cpu_seconds"], **record["result"]}
+        self.records[cell.name] = record
         self._done.setdefault(cell.name, from_file)
         self._tell(running, cell.name)
 
     def _tell(self, running: tuple[str, ...] = (), finished: str | None = None) -> None:
+        now = time.monotonic()
+        self._began = {name: self._began.get(name, now) for name in running}
+        under_way = sum(min(now - self._began[name], 0.95 * self._costs.get(name, 0.0)) for name in running)
         done = sum(self._costs[name] for name in self._done)
         kept = sum(self._costs[name] for name, from_file in self._done.items() if from_file)
-        self._watch(Status(done, kept, sum(self._costs.values()), running, finished))
+        self._watch(Status(done, kept, under_way, sum(self._costs.values()), running, finished))
 
     def _error(self, failures: dict[str, Failure]) -> LaconicError:
         """The error to raise: what is wrong with the input as it is, anything else with a place to read on."""
@@ -220,11 +235,28 @@ def execute(
         "function": f"{function.__module__}.{function.__qualname__}",
         "settings": settings,
         "laconic": laconic.__version__,
+        "code": code_digest(),
+        "date": time.strftime("%Y-%m-%d"),
         "cpu_seconds": round(time.process_time() - began, 3),
         "seconds": round(time.perf_counter() - wall, 3),
         "result": result,
     }
     write_atomically(path, json.dumps(record, ensure_ascii=False, default=plain).encode())
+
+
+@cache
+def code_digest() -> str:
+    """A hash of the sources a result depends on: all of laconic but its command line and the writing of reports."""
+    root = Path(laconic.__file__).parent
+    digest = hashlib.sha256()
+    for source in sorted(root.rglob("*.py")):
+        place = source.relative_to(root)
+        core = place.parts[0] == "reproduce" and (
+            len(place.parts) == 2 or place.name in ("__init__.py", "paper.py", "report.py")
+        )
+        if place.parts[0] != "cli" and not core:
+            digest.update(place.as_posix().encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def n_cores() -> int:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 Verdict = Literal["reproduced", "exceeded", "not reproduced", "not run"]
 Source = Literal["laconic", "paper", "rival"]
 Kind = Literal["laconic", "paper", "rival", "plain"]
 Value = str | float | int | None
 
+SYMBOLS: dict[Verdict, str] = {"reproduced": "✓", "exceeded": "▲", "not reproduced": "✗", "not run": "–"}
 VERDICTS: tuple[Verdict, ...] = ("reproduced", "exceeded", "not reproduced", "not run")
 RIVALS = ("rival", "crfsuite", "kenlm", "spams", "skglm", "mozc", "scikit")
 
@@ -142,6 +143,38 @@ class Report:
     def claims(self) -> list[Claim]:
         """Its claims, in order."""
         return [part for part in self.parts() if isinstance(part, Claim)]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything one run of ``laconic reproduce`` found, and where and when.
+
+    ``cells`` are the kept records by name; ``began`` and ``ended`` are the dates of the first and the last of them;
+    ``notes`` is what a reader should know about the run.
+    """
+
+    reports: list[Report]
+    quick: bool
+    machine: dict[str, str]
+    began: str
+    ended: str
+    cpu_seconds: float
+    cells: dict[str, dict[str, Any]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def command(self, report: Report, part: Table | Figure | None = None) -> str:
+        """The command that makes a report, or a part of it."""
+        size = " --quick" if self.quick else ""
+        return (part.command if part else "") or f"laconic reproduce {report.name}{size}"
+
+    def figures(self) -> list[Figure]:
+        """All figures, in order."""
+        return [part for report in self.reports for part in report.parts() if isinstance(part, Figure)]
+
+    def verdicts(self) -> dict[Verdict, int]:
+        """How many claims have which verdict."""
+        claims = [claim for report in self.reports for claim in report.claims()]
+        return {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}
 
 
 def column_kind(name: str) -> Kind:

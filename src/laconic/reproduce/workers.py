@@ -49,6 +49,7 @@ class Pool:
         waiting = list(reversed(tasks))
         while waiting or self._busy:
             while waiting and len(self._busy) < self._jobs:
+                self._idle = [worker for worker in self._idle if worker.process.is_alive()]
                 worker = self._idle.pop() if self._idle else _Worker(self._environment)
                 self._busy.append(worker)
                 worker.start(waiting.pop())

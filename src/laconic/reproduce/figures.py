@@ -1,0 +1,183 @@
+"""Figures as SVG that can stand together in one page, and as PNG.
+
+Colours are those of Okabe and Ito, which colour-blind readers can tell apart; marker and dashes differ too. The legend
+is below the axes, where it covers nothing. A label has one look in all figures of a paper. Figures are small by
+nature, so that their text can still be read on a phone.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from laconic.errors import InputError
+from laconic.reproduce.report import Curve, Figure
+from laconic.reproduce.values import slug
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+DASHES = ("-", (0, (6, 2)), (0, (3, 1.5)), (0, (6, 2, 1, 2)), (0, (1, 1.3)))
+INCHES = (5.0, 3.5)  # width, and height without the legend
+MAX_POINTS = 300
+SETTINGS: dict[str, Any] = {
+    "svg.fonttype": "none",  # text stays text: small, sharp, can be searched and read aloud
+    "text.parse_math": False,
+    "font.size": 11,
+    "font.family": "sans-serif",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#d9d9d9",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5.5,
+    "legend.frameon": False,
+    "legend.fontsize": 10,
+}
+
+
+class Look(NamedTuple):
+    """Colour, marker and dashes of a label."""
+
+    colour: str
+    marker: str
+    dashes: Any
+
+
+def check_plots() -> None:
+    """Fail before hours of work if nothing could be drawn after them."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise InputError("figures need matplotlib: pip install 'laconic[plot]'") from error
+
+
+def looks(figures: Iterable[Figure]) -> dict[str, Look]:
+    """A look for every label, in order of appearance; "X (paper)" has the colour of "X"."""
+    names: dict[str, None] = {}
+    for figure in figures:
+        names.update(dict.fromkeys(_base(curve) for curve in figure.curves))
+    return {
+        name: Look(COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)], DASHES[k % len(DASHES)])
+        for k, name in enumerate(names)
+    }
+
+
+def draw(figure: Figure, styles: Mapping[str, Look]) -> tuple[str, bytes]:
+    """The figure as an SVG file and as a PNG file; the same figure gives the same text."""
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Canvas
+
+    settings: dict[Any, Any] = {**SETTINGS, "svg.hashsalt": figure.name}
+    with mpl.rc_context({**mpl.rcParamsDefault, **settings}):
+        columns, rows = _legend_shape([curve.label for curve in figure.curves])
+        canvas = Canvas(figsize=(INCHES[0], INCHES[1] + 0.21 * rows), layout="constrained")
+        FigureCanvasAgg(canvas)
+        axes = canvas.subplots()
+        for curve in figure.curves:
+            _plot(axes, curve, styles[_base(curve)])
+        _scale(axes, figure)
+        axes.set(xlabel=figure.x_label, ylabel=figure.y_label)
+        if rows:
+            canvas.legend(loc="outside lower center", ncols=columns, handlelength=2.6, columnspacing=1.4)
+        svg, png = io.StringIO(), io.BytesIO()
+        canvas.savefig(svg, format="svg", metadata={"Date": None, "Title": figure.title})
+        canvas.savefig(png, format="png", dpi=150, metadata={"Title": figure.title})
+    return svg.getvalue(), png.getvalue()
+
+
+def inline(svg: str, name: str, label: str) -> str:
+    """An SVG file as an element of an HTML page: ids of its own, as wide as its place, with a label to read aloud."""
+    from html import escape
+
+    own = f"{slug(name)}-"
+    body = svg[svg.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = re.sub(r'(\bid=")', rf"\g<1>{own}", body)
+    body = re.sub(r'((?:xlink:)?href="#)', rf"\g<1>{own}", body)
+    body = re.sub(r"(url\(#)", rf"\g<1>{own}", body)
+    body = body.replace("*{", f"#{own}root *{{")  # matplotlib's one style rule, kept to this figure
+    head, rest = body.split(">", 1)
+    head = re.sub(r' (width|height|version|xmlns(:xlink)?)="[^"]*"', "", head)
+    rest = rest.replace("xlink:href", "href")
+    return f'{head} id="{own}root" role="img" aria-label="{escape(label)}">{rest}'.strip()
+
+
+def _plot(axes: Any, curve: Curve, look: Look) -> None:
+    points = [
+        (math.nan if x is None else x, math.nan if y is None else y)
+        for x, y in zip(curve.x, curve.y, strict=True)
+    ]
+    points = _thinned(points)
+    paper = curve.source == "paper"
+    dashes = {"line": "-" if not paper else (0, (1, 1.3)), "dots": "none", "dashed": (0, (5, 2))}[curve.style]
+    axes.plot(
+        [x for x, _ in points],
+        [y for _, y in points],
+        label=curve.label,
+        color=look.colour,
+        linestyle=look.dashes if curve.style == "line" and curve.source == "laconic" else dashes,
+        marker=look.marker,
+        markevery=max(1, len(points) // 10),
+        markerfacecolor="white" if paper else look.colour,
+        alpha=0.9,
+    )
+
+
+def _scale(axes: Any, figure: Figure) -> None:
+    """Logarithms where asked for and possible; ticks written for people."""
+    from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator
+
+    for axis, log, which in ((axes.xaxis, figure.x_log, 0), (axes.yaxis, figure.y_log, 1)):
+        values = [
+            float(value)
+            for curve in figure.curves
+            for value in (curve.x, curve.y)[which]
+            if value is not None and math.isfinite(value)
+        ]
+        if log and values and min(values) > 0:
+            (axes.set_xscale if which == 0 else axes.set_yscale)("log")
+            if max(values) < 30 * min(values):  # one decade or so: label more than its ends
+                axis.set_minor_formatter(FuncFormatter(_sparse(min(values), max(values))))
+        elif values and max(map(abs, values)) >= 10_000:
+            axis.set_major_formatter(EngFormatter(sep=""))
+        if which == 0 and not log and values and all(value.is_integer() for value in values):
+            axis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _sparse(low: float, high: float) -> Any:
+    """Labels of a short logarithmic axis: at 2, 3 and 5 only where it spans much."""
+    wanted = {2, 3, 5} if high > 6 * low else {2, 3, 4, 5, 6, 8}
+
+    def label(value: float, _: int) -> str:
+        digit = value / 10 ** math.floor(math.log10(value) + 1e-9)
+        return f"{value:g}" if round(digit) in wanted and abs(digit - round(digit)) < 1e-6 else ""
+
+    return label
+
+
+def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """At most MAX_POINTS of them, evenly, with both ends."""
+    if len(points) <= MAX_POINTS:
+        return points
+    step = (len(points) - 1) / (MAX_POINTS - 1)
+    return [points[round(k * step)] for k in range(MAX_POINTS)]
+
+
+def _legend_shape(labels: list[str]) -> tuple[int, int]:
+    """Columns and rows of the legend; none for a single curve without a name."""
+    if not any(labels):
+        return 1, 0
+    longest = max(map(len, labels))
+    columns = 3 if longest <= 12 else 2 if longest <= 26 else 1
+    columns = min(columns, len(labels))
+    return columns, math.ceil(len(labels) / columns)
+
+
+def _base(curve: Curve) -> str:
+    return re.sub(r"[,\s]*\(?\b(paper|laconic)\b[^)]*\)?$", "", curve.label) or curve.label

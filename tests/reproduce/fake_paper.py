@@ -136,7 +136,7 @@ def report(numbers: list[float], name: str = "fake") -> Report:
                     ),
                     Claim("Curves go down (Figure 3).", "exceeded", "They do, at once."),
                     Claim(
-                        "Curves never cross (Figure 4), which is a long claim that needs more than one line on most screens.",
+                        "Curves never cross (Figure 4), a claim of more than one line on many screens.",
                         "not reproduced",
                         "They cross at 3 passes.",
                     ),

@@ -161,6 +161,14 @@ def test_progress_is_by_cost_over_the_whole_plan(tmp_path: Path) -> None:
     assert {status.finished for status in seen} >= {cell.name for cell in SQUARES}
 
 
+def test_results_of_this_code_are_not_stale(tmp_path: Path) -> None:
+    with Lab(tmp_path, tmp_path, jobs=1) as lab:
+        lab.run(SQUARES)
+        assert lab.stale == []
+        lab.records[SQUARES[1].name]["code"] = "other"
+        assert lab.stale == [SQUARES[1].name]
+
+
 def test_names_must_differ(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"fake/squares/1"):
         run(tmp_path, [SQUARES[0], SQUARES[0]])

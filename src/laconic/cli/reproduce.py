@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -66,8 +67,10 @@ def command(
         page = publish(run, output)
         _summarise(run)
         print(f"report: {page}")
+    for error in errors:
+        print(f"laconic: {error}", file=sys.stderr)
     if errors:
-        raise errors[0]
+        raise typer.Exit(2 if isinstance(errors[0], InputError) else 1)
 
 
 def warm() -> None:

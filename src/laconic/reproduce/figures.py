@@ -131,34 +131,42 @@ def _plot(axes: Any, curve: Curve, look: Look) -> None:
 
 def _scale(axes: Any, figure: Figure) -> None:
     """Logarithms where asked for and possible; ticks written for people."""
-    from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator
+    from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
-    for axis, log, which in ((axes.xaxis, figure.x_log, 0), (axes.yaxis, figure.y_log, 1)):
+    for k, (axis, log) in enumerate(((axes.xaxis, figure.x_log), (axes.yaxis, figure.y_log))):
         values = [
             float(value)
             for curve in figure.curves
-            for value in (curve.x, curve.y)[which]
+            for value in (curve.x, curve.y)[k]
             if value is not None and math.isfinite(value)
         ]
         if log and values and min(values) > 0:
-            (axes.set_xscale if which == 0 else axes.set_yscale)("log")
-            if max(values) < 30 * min(values):  # one decade or so: label more than its ends
-                axis.set_minor_formatter(FuncFormatter(_sparse(min(values), max(values))))
-        elif values and max(map(abs, values)) >= 10_000:
-            axis.set_major_formatter(EngFormatter(sep=""))
-        if which == 0 and not log and values and all(value.is_integer() for value in values):
+            (axes.set_xscale, axes.set_yscale)[k]("log")
+            short = max(values) < 30 * min(values)  # a decade or so: label more than its ends
+            axis.set_minor_formatter(FuncFormatter(_minor_tick) if short else NullFormatter())
+            axis.set_major_formatter(FuncFormatter(tick))
+            continue
+        if values and max(map(abs, values)) >= 10_000:
+            axis.set_major_formatter(FuncFormatter(tick))
+        if k == 0 and all(value.is_integer() for value in values):
             axis.set_major_locator(MaxNLocator(integer=True))
 
 
-def _sparse(low: float, high: float) -> Any:
-    """Labels of a short logarithmic axis: at 2, 3 and 5 only where it spans much."""
-    wanted = {2, 3, 5} if high > 6 * low else {2, 3, 4, 5, 6, 8}
+def tick(value: float, _: object = None) -> str:
+    """A number on an axis.
 
-    def label(value: float, _: int) -> str:
-        digit = value / 10 ** math.floor(math.log10(value) + 1e-9)
-        return f"{value:g}" if round(digit) in wanted and abs(digit - round(digit)) < 1e-6 else ""
+    >>> [tick(v) for v in (0.0, 0.001, 0.5, 200.0, 1500.0, 20_000.0, 3e6, 1e-5)]
+    ['0', '0.001', '0.5', '200', '1.5k', '20k', '3M', '1e-05']
+    """
+    for unit, name in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= unit * (1 - 1e-9):
+            return f"{value / unit:.4g}{name}".replace("-", "−")
+    return f"{value:.4g}" if abs(value) < 1e-3 else f"{value:.4g}".replace("-", "−")
 
-    return label
+
+def _minor_tick(value: float, _: object = None) -> str:
+    digit = round(value / 10 ** math.floor(math.log10(value) + 1e-9))
+    return tick(value) if digit in (2, 3, 5) else ""
 
 
 def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -163,7 +163,7 @@ class _Writer:
             for kind, number in zip(table.kinds or [], numeric, strict=True)
         ]
         head = "".join(
-            f'<th scope="col" class="{css}">{prose(name)}</th>'
+            f'<th scope="col" class="{css}">{_whole_words(prose(name))}</th>'
             for css, name in zip(classes, table.columns, strict=True)
         )
         rows = []
@@ -173,10 +173,11 @@ class _Writer:
             rest = "".join(f"<td {other}</td>" for other in others)
             rows.append(f'<tr{stressed}><th scope="row" {first}</th>{rest}</tr>')
         title = prose(table.title)
+        wide = ' class="wide"' if len(table.columns) > 8 else ""
         return (
             f'<div class="table card" id="{self._id(table)}">{self._heading(table, title)}'
             f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(table.title)}">'
-            f'<table><caption class="unseen">{title}</caption><thead><tr>{head}</tr></thead>'
+            f'<table{wide}><caption class="unseen">{title}</caption><thead><tr>{head}</tr></thead>'
             f"<tbody>{''.join(rows)}</tbody></table></div>{self._foot(report, table)}</div>"
         )
 
@@ -239,6 +240,11 @@ def duration(seconds: float) -> str:
 
 def _title(part: Table | Figure | Claim) -> str:
     return f"claim {part.text}" if isinstance(part, Claim) else part.title
+
+
+def _whole_words(markup: str) -> str:
+    """Hyphens inside words that lines are not broken at."""
+    return re.sub(r"(?<=\w)-(?=\w)", "\N{NON-BREAKING HYPHEN}", markup)
 
 
 def _linked(escaped: str) -> str:

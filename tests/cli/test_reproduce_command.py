@@ -1,0 +1,127 @@
+"""``laconic reproduce`` on a small paper of our own, and its refusals."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parents[1] / "reproduce"
+PROGRAM = """
+import sys
+sys.path.insert(0, {here!r})
+from laconic.cli import main, reproduce
+reproduce.PAPERS = {{"fake": "fake_paper", "broken": "broken_paper"}}
+reproduce.warm = int  # the fake paper has no kernels
+if __name__ == "__main__":
+    main()
+"""
+BROKEN = """
+import fake_cells
+from laconic.reproduce.lab import Cell
+
+def plan(quick):
+    return {"broken/a": 1.0}
+
+def run(lab):
+    return lab.run([Cell("broken/a", fake_cells.broken)])
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    (tmp_path / "program.py").write_text(PROGRAM.format(here=str(HERE)))
+    (tmp_path / "broken_paper.py").write_text(BROKEN)
+    (tmp_path / "data").mkdir()
+    return tmp_path / "program.py"
+
+
+def reproduce(program: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(program), "reproduce", *words],
+        cwd=program.parent,
+        env={**os.environ, "LACONIC_DATA": str(program.parent / "data")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_it_writes_a_report_and_goes_on_from_it(program: Path) -> None:
+    out = program.parent / "laconic-report"
+    first = reproduce(program, "fake", "--quick", "--jobs", "2")
+    assert first.returncode == 0, first.stderr
+    assert "✗ not reproduced" in first.stdout
+    assert f"report: {Path('laconic-report') / 'index.html'}" in first.stdout
+    raw = json.loads((out / "results.json").read_text("utf-8"))
+    assert raw["quick"] is True
+    assert raw["cells"]["fake/3"]["result"] == {"y": 9, "data": str((program.parent / "data").resolve())}
+    assert raw["machine"]["processor"]
+    kept = {file.name: file.stat().st_mtime_ns for file in (out / "cells").iterdir()}
+    assert len(kept) == 2
+    (out / "report.md").unlink()
+    second = reproduce(program, "fake", "--quick")
+    assert second.returncode == 0, second.stderr
+    assert {file.name: file.stat().st_mtime_ns for file in (out / "cells").iterdir()} == kept
+    assert (out / "report.md").is_file()
+
+
+def test_results_of_other_code_are_pointed_out(program: Path) -> None:
+    reproduce(program, "fake")
+    cell, *_ = (program.parent / "laconic-report" / "cells").iterdir()
+    cell.write_text(json.dumps({**json.loads(cell.read_text()), "code": "old"}))
+    again = reproduce(program, "fake")
+    assert "1 of 2 results were computed by an earlier state of the code" in again.stderr
+    assert "earlier state of the code" in (program.parent / "laconic-report" / "index.html").read_text(
+        "utf-8"
+    )
+
+
+def test_what_fails_in_one_paper_does_not_stop_the_others(program: Path) -> None:
+    done = reproduce(program, "all", "-o", "out")
+    assert done.returncode == 1
+    assert "broken/a: RuntimeError: the cat is on the keyboard" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Squares" in (program.parent / "out" / "index.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["gao"], "no paper 'gao'; there are fake, broken, and all"),
+        (["fake", "--data", "nowhere"], "nowhere: no such folder of data sets; choose it with --data"),
+        (["fake", "-o", "program.py"], "program.py: cannot make the folder"),
+        (["fake", "-o", "program.py/out"], "program.py/out: cannot make the folder"),
+        (["fake", "--jobs", "0"], "greater than or equal to 1"),
+        ([], "Missing argument"),
+    ],
+)
+def test_bad_use_is_said_in_one_line(program: Path, words: list[str], complaint: str) -> None:
+    done = reproduce(program, *words)
+    assert done.returncode == 2
+    assert complaint in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (program.parent / "laconic-report" / "cells").exists()
+
+
+def test_no_data_at_all(program: Path) -> None:
+    (program.parent / "data").rmdir()
+    done = subprocess.run(
+        [sys.executable, str(program), "reproduce", "fake"],
+        cwd=program.parent,
+        env={
+            **os.environ,
+            "LACONIC_DATA": str(program.parent / "data"),
+            "LACONIC_CACHE": str(program.parent / "cache"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "no data sets at" in done.stderr
+    assert "--data" in done.stderr

@@ -1,0 +1,225 @@
+"""Reports as HTML, Markdown and JSON: every kind of part, nothing unescaped, numbers that are none."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import fake_paper
+import pytest
+
+from laconic.reproduce import html, markdown
+from laconic.reproduce.figures import COLOURS, draw, inline, looks
+from laconic.reproduce.publish import publish
+from laconic.reproduce.report import Claim, Curve, Figure, Report, Run, Section, Table
+from laconic.reproduce.values import cells, is_numeric, show
+
+VOID = {"meta", "link", "br", "img"}
+
+
+def run_of(*reports: Report, quick: bool = False) -> Run:
+    return Run(list(reports), quick, {"processor": "<8086>"}, "2026-01-01", "2026-01-02", 3723.0)
+
+
+class Outline(HTMLParser):
+    """Checks that elements nest, and collects text and attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack: list[str] = []
+        self.text: list[str] = []
+        self.ids: list[str] = []
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+        if tag not in VOID:
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.stack.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    publish(run_of(fake_paper.report([4, 9]), fake_paper.report([1, 2], name="other")), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def outline(published: Path) -> Outline:
+    parser = Outline()
+    parser.feed((published / "index.html").read_text("utf-8"))
+    parser.close()
+    return parser
+
+
+def test_the_page_nests_and_its_ids_are_unique(outline: Outline) -> None:
+    assert outline.stack == []
+    assert len(set(outline.ids)) == len(outline.ids)
+    assert outline.tags.count("svg") == 6
+    assert outline.tags.count("table") == 4
+    assert outline.tags.count("h1") == 1
+
+
+def test_text_arrives_as_it_was_written(outline: Outline) -> None:
+    text = "".join(outline.text)
+    for words in (
+        "Squares <of> numbers & their friends",
+        "<b>not bold</b>",
+        "it says 2 < 3 & 3 > 2.",
+        "Objective <against> passes",
+        "<8086>",
+        "They cross at 3 passes.",
+        "https://example.org/squares?a=1&b=2",
+        "laconic reproduce fake --quick --jobs 1",
+        "1 h 2 min",
+    ):
+        assert words in text, words
+
+
+def test_the_page_needs_nothing_else(published: Path) -> None:
+    text = (published / "index.html").read_text("utf-8")
+    assert '<html lang="en">' in text
+    assert re.findall(r'\bsrc="[^"]*"|@import|url\((?!#)[^)]*\)|<script', text) == []
+    links = set(re.findall(r'\bhref="([^#"][^"]*)"', text))
+    assert links == {"data:,", "https://example.org", "https://example.org/squares?a=1&amp;b=2"}
+
+
+def test_verdicts_are_words_and_symbols(outline: Outline) -> None:
+    text = "".join(outline.text)
+    for words in ("✓ reproduced", "▲ exceeded", "✗ not reproduced", "– not run"):
+        assert text.count(words) == 1 + 2 + 2, words  # the count; summary and place, in two papers
+
+
+def test_markdown_has_every_part(published: Path) -> None:
+    text = (published / "report.md").read_text("utf-8")
+    assert text.startswith("# ")
+    assert "## Squares \\<of> numbers & their friends" in text
+    assert "| number | paper | CRFsuite | laconic | remark |" in text
+    assert "| --- | --: | --: | --: | --- |" in text
+    assert "| two | 4 | – | 4 | as \\| it is |" in text
+    assert "| **three** | **9** | **not a number** | **9** | **\\<b>not bold\\</b>** |" in text
+    assert (
+        "![Objective \\<against> passes: objective per sample against passes](figures/fake-objective.svg)"
+        in text
+    )
+    assert "**✗ not reproduced** – Curves never cross" in text
+    assert "A note, with https://example.org in it." in text
+    assert "| date | 2026-01-01 to 2026-01-02 |" in text
+    for figure in re.findall(r"\((figures/[^)]*)\)", text):
+        assert (published / figure).is_file()
+        assert (published / figure).with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    widths = [
+        line.replace("\\|", "").count("|")
+        for line in text.splitlines()
+        if line.startswith("| data set number")
+    ]
+    assert set(widths) == {14}
+
+
+def test_raw_numbers_are_strict_json(published: Path) -> None:
+    def refuse(name: str) -> None:
+        raise AssertionError(name)
+
+    raw = json.loads((published / "results.json").read_text("utf-8"), parse_constant=refuse)
+    table = raw["reports"][0]["sections"][0]["parts"][1]
+    assert table["rows"][1][1:4] == [9.0, None, 9]
+    assert raw["cpu_seconds"] == 3723.0
+
+
+def test_a_quick_run_says_so() -> None:
+    report = Report("fake", "Title", "Paper", "", [])
+    for quick in (True, False):
+        run = run_of(report, quick=quick)
+        assert ("Quick run:" in html.page(run, {})) is quick
+        assert ("Quick run:" in markdown.text(run)) is quick
+        assert run.command(report) == "laconic reproduce fake" + (" --quick" if quick else "")
+
+
+def test_figures_with_the_same_name_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="fake-objective"):
+        publish(run_of(fake_paper.report([1]), fake_paper.report([1])), tmp_path)
+
+
+def test_figures_have_ids_of_their_own_and_are_reproducible() -> None:
+    curves = [Curve("a", [1, 2], [1.0, None]), Curve("b $x_1$", [1, 2], [2.0, float("nan")], style="dots")]
+    figures = [Figure(name, "T", "x", "y & z", curves) for name in ("one", "two")]
+    styles = looks(figures)
+    drawn = [draw(figure, styles)[0] for figure in figures]
+    assert drawn[0] == draw(figures[0], styles)[0]
+    pages = [inline(svg, figure.name, 'a "b" <c>') for svg, figure in zip(drawn, figures, strict=True)]
+    ids = [re.findall(r'\bid="([^"]*)"', page) for page in pages]
+    assert not set(ids[0]) & set(ids[1])
+    for page, own in zip(pages, ids, strict=True):
+        assert len(own) == len(set(own)) > 5
+        used = re.findall(r'href="#([^"]*)"|url\(#([^)]*)\)', page)
+        assert used
+        assert {a or b for a, b in used} <= set(own)
+        assert page.startswith("<svg ")
+        assert "b $x_1$" in page
+        assert 'aria-label="a &quot;b&quot; &lt;c&gt;"' in page
+
+
+def test_a_label_has_one_look_and_the_papers_curve_shares_its_colour() -> None:
+    first = Figure("one", "", "", "", [Curve("a", [1], [1]), Curve("b", [1], [1])])
+    second = Figure("two", "", "", "", [Curve("b (paper)", [1], [1], source="paper"), Curve("c", [1], [1])])
+    styles = looks([first, second])
+    assert list(styles) == ["a", "b", "c"]
+    assert [look.colour for look in styles.values()] == list(COLOURS[:3])
+    assert len({look.marker for look in styles.values()}) == 3
+    assert len({look.dashes for look in styles.values()}) == 3
+
+
+@pytest.mark.parametrize(
+    "curves", [[], [Curve("", [], [])], [Curve("a", [0, 0], [0, 0])], [Curve("a", [None], [None])]]
+)
+def test_figures_without_anything_to_draw_are_drawn(curves: list[Curve]) -> None:
+    figure = Figure("empty", "T", "x", "y", curves, x_log=True, y_log=True)
+    assert "<svg" in draw(figure, looks([figure]))[0]
+
+
+def test_long_curves_are_thinned() -> None:
+    steps = list(range(20_000))
+    figure = Figure("long", "T", "x", "y", [Curve("a", steps, [(k * 7919) % 1000 for k in steps])])
+    assert len(draw(figure, looks([figure]))[0]) < 60_000
+
+
+def test_misfits_are_refused() -> None:
+    with pytest.raises(ValueError, match="row of table 'T' has 1 entries; 2 are needed"):
+        Table("T", ["a", "b"], [[1]])
+    with pytest.raises(ValueError, match="formats of table 'T'"):
+        Table("T", ["a", "b"], [], formats=[""])
+    with pytest.raises(ValueError, match="y of curve 'c'"):
+        Curve("c", [1, 2], [1])
+    with pytest.raises(ValueError, match="verdict 'maybe'"):
+        Claim("It works.", "maybe", "")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"format 'd' does not fit 1.5"):
+        cells(Table("T", ["a"], [[1.5]], formats=["d"]))
+
+
+def test_values_for_people() -> None:
+    assert show(float("-inf")) == "minus infinite"
+    assert show(-2.5) == "−2.5"
+    assert show(-1e-6, ".1e") == "-1.0e-06"
+    assert show(True) == "yes"
+    assert show(12, ".2f") == "12.00"
+    assert is_numeric([1, None, "2.5 ± 1", "missing"])
+    assert not is_numeric(["a", "b", 1])
+    assert not is_numeric([None])
+
+
+def test_sections_may_be_empty() -> None:
+    run = run_of(Report("fake", "Title", "Paper", "", [Section("Nothing")]))
+    assert "<h3>Nothing</h3>" in html.page(run, {})
+    assert "### Nothing" in markdown.text(run)

@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+RESULTS ?= build/results
 
-.PHONY: demo test bench lint format clean
+.PHONY: demo test bench results browser format clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/laconic demo
@@ -17,6 +18,20 @@ test: $(VENV)/.test
 bench: $(VENV)/.bench
 	@status=0; for program in benchmarks/[a-z]*.py; do \
 		echo "== $$program"; $(BIN)/python $$program || status=1; done; exit $$status
+
+# Every experiment of the papers, in full; stopped or killed, it goes on where it was. Writes docs/results.md.
+results: $(VENV)/.bench
+	$(BIN)/laconic reproduce all -o $(RESULTS)
+	mkdir -p docs/figures && rm -f docs/figures/*.svg
+	cd $(RESULTS) && cp $$(grep -o 'figures/[^)]*\.svg' report.md) $(CURDIR)/docs/figures/
+	cp $(RESULTS)/report.md docs/results.md
+
+# The tests that open a report in Chromium are skipped where there is none.
+browser:
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
+		{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+		apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; } || \
+		echo "no Chromium here; its tests will be skipped"
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from laconic.reproduce.workers import Failure, Pool
 
 KEPT = "cells"
 FAILED = "failed"
+WRITING = re.compile(r"(__init__|paper|report|results|cells|claims|tables|figures)\.py$")
 
 
 @dataclass(frozen=True)
@@ -251,10 +253,8 @@ def code_digest() -> str:
     digest = hashlib.sha256()
     for source in sorted(root.rglob("*.py")):
         place = source.relative_to(root)
-        core = place.parts[0] == "reproduce" and (
-            len(place.parts) == 2 or place.name in ("__init__.py", "paper.py", "report.py")
-        )
-        if place.parts[0] != "cli" and not core:
+        writing = place.parts[0] == "reproduce" and (len(place.parts) == 2 or WRITING.search(place.name))
+        if place.parts[0] != "cli" and not writing:
             digest.update(place.as_posix().encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:16]
 

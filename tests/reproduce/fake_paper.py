@@ -127,10 +127,16 @@ def report(numbers: list[float], name: str = "fake") -> Report:
                     ),
                     Figure(
                         f"{name}-single",
-                        "One curve, both axes logarithmic",
-                        "words of training text",
-                        "seconds",
-                        [Curve("laconic", [10, 100, 1000], [0.5, 1.5, 4.5])],
+                        "One curve, both axes logarithmic, long labels",
+                        "words of training text, counted after rare words have been replaced",
+                        "CPU seconds of one pass over the text, mean of three",
+                        [
+                            Curve(
+                                "laconic, a label longer than the figure is wide",
+                                [10, 100, 1000],
+                                [0.5, 1.5, 4.5],
+                            )
+                        ],
                         x_log=True,
                         y_log=True,
                     ),

@@ -79,8 +79,10 @@ def check(seen: dict[str, Any], reports: list[Report], name: str) -> None:
         ]
         assert outside == [], (wanted.name, figure)
         assert figure["smallest"] > 7, (wanted.name, "text too small to read")
-        assert wanted.x_label in figure["words"], wanted.name
-        assert wanted.y_label in figure["words"], wanted.name
+        words = " ".join(" ".join(figure["words"]).split())
+        assert wanted.x_label in words, wanted.name
+        assert wanted.y_label in words, wanted.name
+        assert all(curve.label in words for curve in wanted.curves), wanted.name
         assert not [word for word in figure["words"] if "\\math" in word]
         assert figure["role"] == "img"
         assert wanted.title in figure["label"]

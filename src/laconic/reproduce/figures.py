@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import math
 import re
+import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from laconic.reproduce.values import slug
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 DASHES = ("-", (0, (6, 2)), (0, (3, 1.5)), (0, (6, 2, 1, 2)), (0, (1, 1.3)))
-INCHES = (5.0, 3.5)  # width, and height without the legend
+INCHES = (4.6, 3.3)  # width, and height without the legend
 MAX_POINTS = 300
 SETTINGS: dict[str, Any] = {
     "svg.fonttype": "none",  # text stays text: small, sharp, can be searched and read aloud
@@ -75,14 +76,14 @@ def draw(figure: Figure, styles: Mapping[str, Look]) -> tuple[str, bytes]:
 
     settings: dict[Any, Any] = {**SETTINGS, "svg.hashsalt": figure.name}
     with mpl.rc_context({**mpl.rcParamsDefault, **settings}):
-        columns, rows = _legend_shape([curve.label for curve in figure.curves])
+        columns, rows = _legend_shape([_lines(curve.label, 46) for curve in figure.curves])
         canvas = Canvas(figsize=(INCHES[0], INCHES[1] + 0.21 * rows), layout="constrained")
         FigureCanvasAgg(canvas)
         axes = canvas.subplots()
         for curve in figure.curves:
             _plot(axes, curve, styles[_base(curve)])
         _scale(axes, figure)
-        axes.set(xlabel=figure.x_label, ylabel=figure.y_label)
+        axes.set(xlabel=_lines(figure.x_label, 46), ylabel=_lines(figure.y_label, 30))
         if rows:
             canvas.legend(loc="outside lower center", ncols=columns, handlelength=2.6, columnspacing=1.4)
         svg, png = io.StringIO(), io.BytesIO()
@@ -119,7 +120,7 @@ def _plot(axes: Any, curve: Curve, look: Look) -> None:
     axes.plot(
         [x for x, _ in points],
         [y for _, y in points],
-        label=curve.label,
+        label=_lines(curve.label, 46),
         color=look.colour,
         linestyle=look.dashes if curve.style == "line" and curve.source == "laconic" else dashes,
         marker=look.marker,
@@ -178,13 +179,16 @@ def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _legend_shape(labels: list[str]) -> tuple[int, int]:
-    """Columns and rows of the legend; none for a single curve without a name."""
+    """Columns of the legend and lines of text in one of them; none for a single curve without a name."""
     if not any(labels):
         return 1, 0
     longest = max(map(len, labels))
-    columns = 3 if longest <= 12 else 2 if longest <= 26 else 1
-    columns = min(columns, len(labels))
-    return columns, math.ceil(len(labels) / columns)
+    columns = min(3 if longest <= 11 else 2 if longest <= 22 else 1, len(labels))
+    return columns, math.ceil(sum(label.count("\n") + 1 for label in labels) / columns)
+
+
+def _lines(text: str, width: int) -> str:
+    return textwrap.fill(text, width)
 
 
 def _base(curve: Curve) -> str:

@@ -12,9 +12,8 @@ from laconic.reproduce.figures import inline
 from laconic.reproduce.report import SYMBOLS, Claim, Figure, Note, Part, Report, Run, Section, Table, Verdict
 from laconic.reproduce.values import cells, is_numeric, slug
 
-TITLE = "Three papers, run again"
 ABOUT = (
-    "The experiments of three papers on compact log-linear models, run by `laconic reproduce` on this machine. Every "
+    "Experiments of papers on compact log-linear models, run by `laconic reproduce` on this machine. Every "
     "number is of this run, except those marked as the papers' own. A verdict is worked out from the numbers by the "
     "program; “not reproduced” comes with the reason."
 )
@@ -29,9 +28,14 @@ def page(run: Run, svgs: Mapping[str, str]) -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f'<link rel="icon" href="data:,">\n<title>{TITLE} – laconic</title>\n<style>\n{style}</style>\n</head>\n'
+        f'<link rel="icon" href="data:,">\n<title>{title(run)} – laconic</title>\n<style>\n{style}</style>\n</head>\n'
         f"<body>\n{body}\n</body>\n</html>\n"
     )
+
+
+def title(run: Run) -> str:
+    """What the page is called."""
+    return f"{['No papers', 'One paper', 'Two papers', 'Three papers'][len(run.reports)]}, run again"
 
 
 def prose(text: str) -> str:
@@ -97,7 +101,7 @@ class _Writer:
         )
         when = run.ended if run.began == run.ended else f"{run.began} to {run.ended}"
         facts = {"date": when, "CPU time": duration(run.cpu_seconds), **run.machine}
-        yield f'<header><p class="kicker">laconic reproduce</p><h1>{TITLE}</h1>'
+        yield f'<header><p class="kicker">laconic reproduce</p><h1>{title(run)}</h1>'
         yield f'<p class="lead">{prose(ABOUT)}</p><p class="size">{size}</p>'
         yield '<dl class="facts">'
         yield "".join(
@@ -198,7 +202,7 @@ class _Writer:
         return f"<h4>{title} {anchor}</h4>"
 
     def _foot(self, report: Report, part: Table | Figure) -> str:
-        source = f' <span class="source">Beside: {prose(part.source)}.</span>' if part.source else ""
+        source = f' <span class="source">Paper: {prose(part.source)}.</span>' if part.source else ""
         note = f'<p class="note">{prose(part.note)}{source}</p>' if part.note or source else ""
         return f'{note}<p class="command"><code>{escape(self.run.command(report, part))}</code></p>'
 

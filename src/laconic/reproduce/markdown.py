@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from laconic.reproduce.html import ABOUT, TITLE, duration
+from laconic.reproduce.html import ABOUT, duration, title
 from laconic.reproduce.report import SYMBOLS, Claim, Figure, Note, Part, Report, Run, Table
 from laconic.reproduce.values import cells, is_numeric
 
@@ -32,7 +32,7 @@ def prose(words: str) -> str:
 
 
 def _blocks(run: Run) -> Iterator[str]:
-    yield f"# {TITLE}"
+    yield f"# {title(run)}"
     yield ABOUT
     if run.quick:
         yield "**Quick run:** subsets of the data; verdicts may differ from those of a full run."
@@ -80,7 +80,7 @@ def _part(run: Run, report: Report, part: Part) -> Iterator[str]:
         yield _grid([_flat(name) for name in part.columns], rows, numeric)
     else:
         yield f"![{_alternative(part)}]({FIGURES}/{part.name}.svg)"
-    source = f"Beside: {prose(part.source)}." if part.source else ""
+    source = f"Paper: {prose(part.source)}." if part.source else ""
     yield " ".join(word for word in (prose(part.note), source, f"`{run.command(report, part)}`") if word)
 
 

@@ -119,13 +119,13 @@ FULL = (
     Plan(
         "conll2000",
         (0.5, 0.7, 1.0, 1.4),
-        _costs(60, 130, 50, 95, 17, lbfgs=90, l2sgd=40, ap=10),
+        _costs(72, 90, 45, 95, 15, lbfgs=104, l2sgd=40, ap=10),
         rivals={"lbfgs": 1_000, "l2sgd": 30, "ap": 10},
     ),
     Plan(
         "jnlpba",
         (0.7, 1.0, 1.4, 2.0),
-        _costs(80, 75, 130, 50, 60),
+        _costs(80, 75, 130, 50, 55),
         at_most=5_000,
         trial_passes=5,
         decays=(RULE_OF_THUMB,),
@@ -143,7 +143,7 @@ FULL = (
     Plan(
         "ud-ewt",
         (0.25, 0.35, 0.5, 0.7),
-        _costs(50, 30, 65, 45, 25, lbfgs=150, ap=20),
+        _costs(50, 30, 65, 45, 25, lbfgs=130, ap=20),
         at_most=5_000,
         trial_passes=5,
         decays=(RULE_OF_THUMB,),
@@ -155,20 +155,21 @@ QUICK = tuple(
     Plan(
         task,
         strengths,
-        _costs(4, 3, 4, 2, 2, lbfgs=4, ap=2),
+        costs,
         sentences=1_000,
+        at_most=500,
         strength_tolerance=1e-3,
         tolerance=3e-4,
-        trial_passes=8,
+        trial_passes=4,
         decays=(RULE_OF_THUMB,),
         passes=8,
         naive_passes=8,
         rivals=rivals,
     )
-    for task, strengths, rivals in (
-        ("conll2000", (0.5, 1.0, 2.0), {"lbfgs": 1_000, "ap": 8}),
-        ("jnlpba", (0.5, 1.0, 2.0), {}),
-        ("ud-ewt", (0.25, 0.5, 1.0), {}),
+    for task, strengths, rivals, costs in (
+        ("conll2000", (0.5, 1.0, 2.0), {"lbfgs": 1_000, "ap": 8}, _costs(3, 2, 2, 1, 1, lbfgs=6, ap=1)),
+        ("jnlpba", (0.5, 1.0, 2.0), {}, _costs(8, 3, 8.5, 2, 1.5)),
+        ("ud-ewt", (0.25, 0.5, 1.0), {}, _costs(4, 3, 5, 1.5, 1.5)),
     )
 )
 

@@ -43,8 +43,8 @@ ABOUT = {
         "of the methods does. Its development part is held out."
     ),
     "ud-ewt": (
-        "The second stand-in for the Wall Street Journal: web text with Penn tags (XPOS). Its figures do not compare "
-        "with the paper's; the order of the methods does. Its development part is held out."
+        "Stands for the Wall Street Journal too, which is not free: web text with Penn tags (XPOS). Its figures do not "
+        "compare with the paper's; the order of the methods does. Its development part is held out."
     ),
 }
 INTRO = (

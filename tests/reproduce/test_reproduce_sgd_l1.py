@@ -1,0 +1,403 @@
+"""The reproduced paper on SGD: cells agree with the tagger, verdicts follow the numbers, the report is complete."""
+
+from __future__ import annotations
+
+import copy
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from laconic import L1, OWLQN, SGD, CRFTagger
+from laconic.datasets import sample
+from laconic.errors import InputError
+from laconic.reproduce.lab import Cell
+from laconic.reproduce.report import Claim, Figure, Note, Table
+from laconic.reproduce.sgd_l1 import claims, plan
+from laconic.reproduce.sgd_l1.cells import FULL, QUICK, plans, run_cells
+from laconic.reproduce.sgd_l1.experiments import (
+    choose_rates,
+    choose_strength,
+    converged,
+    descend,
+    quasi_newton,
+)
+from laconic.reproduce.sgd_l1.problem import Problem
+from laconic.reproduce.sgd_l1.report import build
+from laconic.reproduce.sgd_l1.rival import crfsuite
+from laconic.reproduce.sgd_l1.tasks import TASKS
+from laconic.tagging import evaluate, read_columns
+
+TINY = {"task": "conll2000", "sentences": 120}
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A folder of data with a small conll2000 and nothing else."""
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "conll2000").mkdir()
+    train = "".join(map(sample.columns, ("train", "dev", "test")))  # of which 1,000 sentences are held out
+    for part, text in (("train", train), ("test", sample.columns("test"))):
+        (folder / "conll2000" / f"{part}.txt").write_text(text, "utf-8")
+    return str(folder)
+
+
+def parts(tiny: str) -> tuple[Any, Any, Any, list[list[str]]]:
+    """The sentences that TINY trains and tests on, read with the tagger's own functions."""
+    folder = Path(tiny) / "conll2000"
+    train = read_columns(folder / "train.txt").take(np.arange(120)).split(-1)
+    test = read_columns(folder / "test.txt").take(np.arange(30)).split(-1)
+    gold = [
+        [test[1].strings[test[1].ids[t]] for t in range(a, b)]
+        for a, b in zip(test[0].sentence_ptr[:-1], test[0].sentence_ptr[1:], strict=True)
+    ]
+    return *train, test[0], gold
+
+
+# --- cells against the tagger ---
+
+
+@pytest.mark.parametrize(
+    ("settings", "solver"),
+    [
+        ({"method": "cumulative", "schedule": "exponential", "eta0": "auto", "decay": 0.85}, SGD(passes=3)),
+        (
+            {"method": "lazy", "schedule": "inverse", "eta0": 0.2, "decay": 0.85},
+            SGD("lazy", "inverse", 0.2, passes=3),
+        ),
+    ],
+)
+def test_a_row_of_sgd_is_what_the_tagger_gives(tiny: str, settings: dict[str, Any], solver: SGD) -> None:
+    row = descend(data=tiny, **TINY, l1=0.3, passes=3, **settings)
+    X, y, test, gold = parts(tiny)
+    tagger = CRFTagger("chunking", l1=0.3, solver=solver).fit(X, y)
+    assert row["objective"] * 120 == pytest.approx(tagger.fit_["objective"], rel=1e-12)
+    assert row["active"] == tagger.fit_["active_features"]
+    assert row["features"] == tagger.n_features_
+    assert row["score"] == pytest.approx(100 * evaluate(gold, tagger.predict(test)).overall.f1)
+    assert row["curve"]["passes"] == [1, 2, 3]
+    assert row["curve"]["active"] == [entry["nonzero"] for entry in tagger.history_]
+    assert row["curve"]["seconds"] == sorted(row["curve"]["seconds"])
+
+
+def test_the_row_of_owlqn_is_what_the_tagger_gives(tiny: str) -> None:
+    row = quasi_newton(data=tiny, **TINY, l1=0.3, tolerance=1e-3)
+    iterations = len(row["curve"]["objective"])
+    X, y, _, _ = parts(tiny)
+    tagger = CRFTagger("chunking", l1=0.3, solver=OWLQN(max_iterations=iterations)).fit(X, y)
+    assert row["objective"] * 120 == pytest.approx(tagger.fit_["objective"], rel=1e-9)
+    assert row["active"] == tagger.fit_["active_features"]
+    assert row["passes"] >= iterations + 1  # one at zero, at least one an iteration
+
+
+def test_strength_is_chosen_by_held_out_likelihood(tiny: str) -> None:
+    found = choose_strength(data=tiny, **TINY, at_most=100, strengths=[0.1, 1.0, 20.0], tolerance=1e-3)
+    assert found["sentences"] == 100
+    likelihoods = {row["l1"]: row["log_likelihood"] for row in found["tried"]}
+    assert found["l1"] == max(likelihoods, key=lambda l1: likelihoods[l1]) != 20.0
+
+
+def test_held_out_likelihood_is_the_probability_of_the_labels(tiny: str) -> None:
+    train, held_out = TASKS["conll2000"].choosing(tiny, 40)
+    problem = Problem.of(train, TASKS["conll2000"].template())
+    tagger = CRFTagger("chunking", l1=0.3, solver=SGD(passes=3, eta0=0.2)).fit(train.columns, train.labels)
+    w = SGD(passes=3, eta0=0.2).solve(problem.loss, L1(0.3)).w
+    ptr = held_out.columns.sentence_ptr.tolist()
+    names = [held_out.labels.strings[k] for k in held_out.labels.ids.tolist()]
+    known = set(tagger.classes_.tolist())
+    logs = []
+    for s in range(held_out.columns.n_sentences):
+        labels = names[ptr[s] : ptr[s + 1]]
+        if set(labels) <= known:
+            logs.append(math.log(tagger.confidence(held_out.columns.take([s]), [[(0, labels)]])[0][0]))
+    assert problem.log_likelihood(held_out)(w) == pytest.approx(np.mean(logs), rel=1e-6)
+
+
+def test_rates_are_chosen_by_the_training_objective(tiny: str) -> None:
+    found = choose_rates(
+        data=tiny, **TINY, l1=0.3, rates=[4.0, 0.2], decays=[0.9, 0.85], decay=0.85, passes=2
+    )
+    assert [eta for eta, _ in found["inverse"]["tried"]] == [4.0, 0.2]
+    for name, key in (("inverse", "eta0"), ("exponential", "eta0"), ("decay", "decay")):
+        best = min(found[name]["tried"], key=lambda pair: pair[1])
+        assert found[name][key] == best[0]
+    assert (
+        dict(found["decay"]["tried"])[0.85]
+        == dict(found["exponential"]["tried"])[found["exponential"]["eta0"]]
+    )
+
+
+def test_crfsuite_learns_from_the_same_features(tiny: str) -> None:
+    pytest.importorskip("pycrfsuite")
+    theirs = crfsuite(data=tiny, **TINY, l1=0.3, algorithm="lbfgs", passes=200)
+    ours = quasi_newton(data=tiny, **TINY, l1=0.3)
+    assert theirs["objective"] == pytest.approx(ours["objective"], rel=0.02)
+    assert theirs["active"] > 0
+    assert theirs["passes"] > 5
+
+
+def test_without_crfsuite_its_cell_says_so(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pycrfsuite", None)
+    found = crfsuite(data=tiny, **TINY, l1=1.0, algorithm="ap", passes=1)
+    assert found == {"missing": "python-crfsuite is not installed"}
+
+
+def test_missing_data_names_the_file_and_the_option(tiny: str) -> None:
+    with pytest.raises(InputError, match=r"en_ewt-ud-train\.conllu\.gz.*--data"):
+        TASKS["ud-ewt"].final(tiny)
+
+
+def test_owlqn_stops_when_ten_iterations_gain_little() -> None:
+    stop = converged(1e-4)
+    assert not stop([1.0, 1.0, 1.0])  # too early to tell
+    falling = [100.0 - k for k in range(20)]
+    assert not stop(falling)
+    assert stop([*falling, *([80.0] * 11)])
+    assert not stop([*falling, *([80.0] * 8)])  # the mean still has real gains
+
+
+# --- made-up results ---
+
+
+def row(objective: float, active: int, seconds: float, score: float, passes: int = 30) -> dict[str, Any]:
+    steps = [1, passes // 2, passes]
+    return {
+        "passes": passes,
+        "objective": objective,
+        "active": active,
+        "seconds": seconds,
+        "score": score,
+        "sentences": 1000,
+        "features": 500_000,
+        "eta0": 0.5,
+        "decay": 0.85,
+        "curve": {
+            "passes": steps,
+            "objective": [3 * objective, 1.5 * objective, objective],
+            "active": [3 * active, 2 * active, active],
+            "seconds": [seconds / passes, seconds / 2, seconds],
+        },
+    }
+
+
+def made_up(quick: bool = False) -> dict[str, dict[str, Any]]:
+    """Results in which every claim is reproduced and none exceeded."""
+    found = {}
+    for one in plans(quick):
+        score = {"conll2000": 93.6, "jnlpba": 71.5}.get(one.task, 97.0)
+        found[one.task] = {
+            "strength": {
+                "l1": 0.7,
+                "sentences": 1000,
+                "tried": [
+                    {"l1": l1, "log_likelihood": -2.0, "score": 94.0, "active": 9000, "passes": 80}
+                    for l1 in (0.7, 1.0)
+                ],
+            },
+            "rates": {
+                "inverse": {"eta0": 0.5, "tried": [[1.0, 2.0], [0.5, 1.6]]},
+                "exponential": {"eta0": 0.5, "tried": [[1.0, 2.0], [0.5, 1.6]]},
+                "decay": {"decay": 0.85, "tried": [[0.85, 1.6]]},
+                "passes": 30,
+                "sentences": 1000,
+            },
+            "owl-qn": row(1.60, 20_000, 60.0, score, passes=160),
+            "naive": row(1.70, 450_000, 90.0, score),
+            "clipping": row(1.70, 90_000, 15.0, score),
+            "cumulative": row(1.66, 26_000, 15.0, score),
+            "exponential": row(1.63, 22_000, 15.0, score - 0.05),
+            "auto": row(1.631, 22_100, 16.0, score - 0.05),
+            **{
+                f"crfsuite-{name}": row(1.60, 20_000, 30.0, score)
+                | {"objective": 1.6 if name == "lbfgs" else None}
+                for name in one.rivals
+            },
+        }
+    return found
+
+
+def verdicts(found: Any, quick: bool = False) -> list[str]:
+    return [claim.verdict for claim in claims.all_claims(found, quick)]
+
+
+def test_made_up_results_reproduce_everything() -> None:
+    assert verdicts(made_up()) == ["reproduced"] * 9
+
+
+CLAIMS = (
+    claims.compact,
+    claims.converges_faster,
+    claims.fraction_of_time,
+    claims.decay_wins,
+    claims.naive_and_clipping,
+    claims.naive_is_slow,
+    claims.faster_than_crfsuite,
+    lambda found: claims.as_in_the_paper(found, False),
+    claims.needs_no_tuning,
+)
+COMPACT, CONVERGES, FRACTION, DECAY, CURVE, SLOW, RIVAL, PAPER, AUTO = CLAIMS
+
+
+@pytest.mark.parametrize(
+    ("claim", "task", "cell", "change", "verdict"),
+    [
+        (COMPACT, "ud-ewt", "exponential", {"active": 50_000}, "not reproduced"),
+        (COMPACT, "jnlpba", "cumulative", {"active": 50_000}, "not reproduced"),
+        (COMPACT, "conll2000", "clipping", {"active": 30_000}, "not reproduced"),
+        (COMPACT, "genia-pos", "naive", {"active": 30_000}, "not reproduced"),
+        (CONVERGES, "jnlpba", "exponential", {"objective": 7.0}, "not reproduced"),
+        (FRACTION, "conll2000", "exponential", {"objective": 1.66}, "not reproduced"),
+        (FRACTION, "jnlpba", "exponential", {"score": 70.0}, "not reproduced"),
+        (FRACTION, "genia-pos", "exponential", {"seconds": 40.0}, "not reproduced"),
+        (FRACTION, "ud-ewt", "owl-qn", {"passes": 40}, "not reproduced"),
+        (DECAY, "ud-ewt", "cumulative", {"objective": 1.62}, "not reproduced"),
+        (DECAY, "conll2000", "cumulative", {"active": 21_000}, "not reproduced"),
+        (CURVE, "conll2000", "naive", {"objective": 1.8}, "not reproduced"),
+        (SLOW, "conll2000", "naive", {"seconds": 50.0}, "not reproduced"),
+        (RIVAL, "ud-ewt", "crfsuite-lbfgs", {"seconds": 10.0}, "not reproduced"),
+        (PAPER, "conll2000", "exponential", {"score": 93.0}, "not reproduced"),
+        (PAPER, "jnlpba", "exponential", {"active": 60_000}, "not reproduced"),
+        (AUTO, "genia-pos", "auto", {"objective": 1.65}, "not reproduced"),
+        (AUTO, "genia-pos", "auto", {"score": 90.0}, "not reproduced"),
+    ],
+)
+def test_one_bad_number_turns_a_verdict_and_is_named(
+    claim: Any, task: str, cell: str, change: dict[str, Any], verdict: str
+) -> None:
+    found = made_up()
+    before = claim(found)
+    assert before.verdict == "reproduced"
+    assert "does not hold" not in before.why
+    found[task][cell] |= change
+    after = claim(found)
+    assert after.verdict == verdict
+    assert f"It does not hold on {claims.TITLES[task]}." in after.why
+
+
+@pytest.mark.parametrize(
+    ("claim", "cells", "change"),
+    [
+        (COMPACT, ("cumulative", "exponential"), {"active": 15_000}),
+        (FRACTION, ("exponential",), {"objective": 1.59, "score": 99.0}),
+        (RIVAL, ("crfsuite-lbfgs",), {"seconds": 300.0}),
+        (PAPER, ("exponential",), {"score": 94.0, "active": 20_000}),
+        (AUTO, ("auto",), {"objective": 1.60, "score": 99.0}),
+    ],
+)
+def test_better_than_claimed_is_exceeded(claim: Any, cells: tuple[str, ...], change: dict[str, Any]) -> None:
+    found = made_up()
+    for results in found.values():
+        for cell in cells:
+            if cell in results:
+                results[cell] |= change
+    assert claim(found).verdict == "exceeded"
+
+
+def test_what_was_not_run_is_not_judged() -> None:
+    found = made_up()
+    for results in found.values():
+        results["naive"]["passes"] = 3
+        for name in [name for name in results if name.startswith("crfsuite-")]:
+            results[name] = {"missing": "python-crfsuite is not installed"}
+    assert CURVE(found).verdict == SLOW(found).verdict == "not run"
+    assert RIVAL(found).verdict == "not run"
+    assert "not installed" in RIVAL(found).why
+    assert claims.as_in_the_paper(found, True).verdict == "not run"
+
+
+def test_faster_convergence_looks_at_equal_passes_and_at_equal_time() -> None:
+    found = made_up()
+    curve = found["conll2000"]["owl-qn"]["curve"]
+    curve["passes"], curve["objective"] = [1, 30, 160], [5.0, 1.62, 1.6]
+    assert CONVERGES(found).verdict == "not reproduced"
+    curve["passes"], curve["seconds"] = [1, 31, 160], [0.1, 14.0, 60.0]
+    assert CONVERGES(found).verdict == "not reproduced"
+    curve["seconds"] = [0.1, 16.0, 60.0]
+    assert CONVERGES(found).verdict == "reproduced"
+
+
+def test_quick_verdicts_say_so() -> None:
+    for claim in claims.all_claims(made_up(quick=True), quick=True):
+        assert claim.verdict == "not run" or claim.why.startswith("On the quick subset: ")
+
+
+# --- the report ---
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_the_report_has_every_table_and_figure(quick: bool) -> None:
+    report = build(made_up(quick), quick)
+    found = report.parts()
+    tables = [part for part in found if isinstance(part, Table)]
+    figures = [part for part in found if isinstance(part, Figure)]
+    assert {"Table 1", "Table 2", "Table 3"} <= {table.source for table in tables}
+    assert {"Figure 3", "Figure 4", "Figure 5", "Figure 6"} <= {figure.source for figure in figures}
+    assert len({figure.name for figure in figures}) == len(figures)
+    assert len([part for part in found if isinstance(part, Claim)]) == 9
+    assert any("CRFsuite" in table.title for table in tables)
+    wanted = "laconic reproduce sgd-l1" + (" --quick" if quick else "")
+    assert {part.command for part in [*tables, *figures]} == {wanted}
+    assert "not free" in str(report)
+    assert ("Quick run" in report.intro) == quick
+
+
+def test_tables_hold_the_papers_figures_and_ours() -> None:
+    report = build(made_up(), False)
+    table = next(part for part in report.parts() if isinstance(part, Table) and part.source == "Table 2")
+    exponential = next(row for row in table.rows if "Exponential" in str(row[0]))
+    assert exponential[1:] == [30, 30, -2.443, -1.63, 25_965, 22_000, 631, 15.0, 71.63, pytest.approx(71.45)]
+    assert table.rows[-1][0] == "laconic, automatic settings"
+    assert table.rows[-1][1] is None
+    assert table.kinds is not None
+    assert table.kinds[:3] == ["plain", "paper", "laconic"]
+
+
+def test_few_passes_of_naive_sgd_are_owned_up_to() -> None:
+    report = build(made_up(), False)
+    notes = {part.source: part.note for part in report.parts() if isinstance(part, Table) and part.source}
+    assert "Naive SGD made 3 passes only" in notes["Table 2"]
+    assert "Naive SGD made" not in notes["Table 1"]
+
+
+def test_a_missing_rival_is_a_note() -> None:
+    found = copy.deepcopy(made_up())
+    for results in found.values():
+        for name in [name for name in results if name.startswith("crfsuite-")]:
+            results[name] = {"missing": "python-crfsuite is not installed"}
+    notes = [part.text for part in build(found, False).parts() if isinstance(part, Note)]
+    assert notes == [f"{name}: python-crfsuite is not installed." for name in ("CoNLL-2000", "UD-EWT")]
+
+
+class FakeLab:
+    """Answers from made-up results and remembers what it was asked."""
+
+    def __init__(self, quick: bool) -> None:
+        self.quick = quick
+        self.found = made_up(quick)
+        self.asked: dict[str, Cell] = {}
+
+    def run(self, cells: list[Cell]) -> dict[str, Any]:
+        self.asked |= {cell.name: cell for cell in cells}
+        return {cell.name: self.found[cell.name.split("/")[1]][cell.name.split("/")[2]] for cell in cells}
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_the_plan_is_what_is_asked_for(quick: bool) -> None:
+    lab = FakeLab(quick)
+    found = run_cells(lab)  # type: ignore[arg-type]
+    assert {name: cell.cost for name, cell in lab.asked.items()} == plan(quick)
+    assert {task: set(cells) for task, cells in found.items()} == {
+        task: set(cells) for task, cells in lab.found.items()
+    }
+    cumulative = lab.asked["sgd-l1/conll2000/exponential"].settings
+    assert (cumulative["l1"], cumulative["eta0"], cumulative["decay"]) == (0.7, 0.5, 0.85)
+
+
+def test_budgets_are_kept() -> None:
+    assert sum(plan(False).values()) <= 2_000
+    assert sum(plan(True).values()) <= 70
+    assert {one.task for one in FULL} == set(TASKS)
+    assert {one.task for one in QUICK} < set(TASKS)

@@ -118,12 +118,12 @@ def early_gap(row: Mapping[str, Any]) -> float:
 def rise(row: Mapping[str, Any], learner: str) -> float:
     """Percent by which the test errors of the last step are above the lowest of the path."""
     rates = row["curves"][learner]["test"]
-    return -reduction(min(rates), rates[-1])
+    return 100.0 * (rates[-1] - min(rates)) / min(rates) if min(rates) else 0.0
 
 
 def spread(rates: Sequence[float]) -> float:
     """Percent by which the highest of some rates is above the lowest."""
-    return -reduction(min(rates), max(rates))
+    return 100.0 * (max(rates) - min(rates)) / min(rates) if min(rates) else 0.0
 
 
 def eps_rates(row: Mapping[str, Any], learner: str) -> dict[float, float]:

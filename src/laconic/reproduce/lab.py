@@ -134,7 +134,11 @@ class Lab:
     @property
     def stale(self) -> list[str]:
         """Names of the results that were computed by another state of the code than this one."""
-        return [name for name, record in self.records.items() if record["code"] != code_digest()]
+        return [
+            name
+            for name, record in self.records.items()
+            if record["code"] != code_digest(record["function"].rpartition(".")[0])
+        ]
 
     def drop(self, prefix: str) -> None:
         """Take planned cells under this prefix that nobody asked for off the total."""
@@ -183,7 +187,8 @@ class Lab:
         return failures
 
     def _call(self, cell: Cell) -> tuple[Any, ...]:
-        return cell.name, cell.function, dict(cell.settings), str(self.data), str(self.path(cell))
+        code = code_digest(cell.function.__module__)
+        return cell.name, cell.function, dict(cell.settings), str(self.data), str(self.path(cell)), code
 
     def _load(self, cell: Cell) -> dict[str, Any] | None:
         try:
@@ -225,7 +230,12 @@ class Lab:
 
 
 def execute(
-    name: str, function: Callable[..., dict[str, Any]], settings: dict[str, Any], data: str, path: str
+    name: str,
+    function: Callable[..., dict[str, Any]],
+    settings: dict[str, Any],
+    data: str,
+    path: str,
+    code: str,
 ) -> None:
     """In a worker: run one cell and keep its result."""
     from laconic.storage.atomic import write_atomically
@@ -237,7 +247,7 @@ def execute(
         "function": f"{function.__module__}.{function.__qualname__}",
         "settings": settings,
         "laconic": laconic.__version__,
-        "code": code_digest(),
+        "code": code,
         "date": time.strftime("%Y-%m-%d"),
         "cpu_seconds": round(time.process_time() - began, 3),
         "seconds": round(time.perf_counter() - wall, 3),
@@ -247,14 +257,18 @@ def execute(
 
 
 @cache
-def code_digest() -> str:
-    """A hash of the sources a result depends on: all of laconic but its command line and the writing of reports."""
+def code_digest(home: str) -> str:
+    """A hash of the sources that results of cells in the module ``home`` depend on.
+
+    These are laconic without its command line, and the module's own folder without the writing of its report.
+    """
     root = Path(laconic.__file__).parent
     digest = hashlib.sha256()
     for source in sorted(root.rglob("*.py")):
         place = source.relative_to(root)
-        writing = place.parts[0] == "reproduce" and (len(place.parts) == 2 or WRITING.search(place.name))
-        if place.parts[0] != "cli" and not writing:
+        own = home.startswith(".".join(("laconic", *place.parent.parts)))
+        experiment = own and len(place.parts) > 2 and not WRITING.search(place.name)
+        if place.parts[0] not in ("cli", "reproduce") or (place.parts[0] == "reproduce" and experiment):
             digest.update(place.as_posix().encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -11,6 +11,7 @@ from laconic.cli import console
 if TYPE_CHECKING:
     from laconic.reproduce.lab import Status
 
+BESIDE = 58  # columns of the terminal that bar, share and times take
 LINE_EVERY = 20.0  # seconds, without a terminal
 
 
@@ -50,11 +51,12 @@ class Display:
         now = time.monotonic()
         left = time_left(status, now - self._began)
         names = ", ".join(status.running)
+        room = max(10, self._console.width - BESIDE)
         self._bar.update(
             self._task,
             total=status.total,
             completed=status.done + status.under_way,
-            description=escape(names),
+            description=escape(names if len(names) <= room else f"{names[: room - 1]}…"),
             left=left,
         )
         if not self._console.is_terminal and now - self._last_line >= LINE_EVERY:

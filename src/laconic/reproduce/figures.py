@@ -188,7 +188,10 @@ def _legend_shape(labels: list[str]) -> tuple[int, int]:
 
 
 def _lines(text: str, width: int) -> str:
-    return textwrap.fill(text, width)
+    """The text in as few lines of about the same length as it needs."""
+    n_lines = len(textwrap.wrap(text, width))
+    fitting = (w for w in range(1, width + 1) if len(textwrap.wrap(text, w)) <= n_lines)
+    return textwrap.fill(text, next(fitting, width))
 
 
 def _base(curve: Curve) -> str:

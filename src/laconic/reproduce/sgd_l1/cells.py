@@ -156,18 +156,15 @@ QUICK = tuple(
         task,
         strengths,
         costs,
-        sentences=1_000,
-        at_most=500,
+        sentences=500,
         strength_tolerance=1e-3,
         tolerance=3e-4,
-        trial_passes=4,
+        trial_passes=8,
         decays=(RULE_OF_THUMB,),
-        passes=8,
-        naive_passes=8,
         rivals=rivals,
     )
     for task, strengths, rivals, costs in (
-        ("conll2000", (0.5, 1.0, 2.0), {"lbfgs": 1_000, "ap": 8}, _costs(3, 2, 2, 1, 1, lbfgs=6, ap=1)),
+        ("conll2000", (0.5, 1.0, 2.0), {"lbfgs": 1_000, "ap": 10}, _costs(3, 2, 2, 1, 1, lbfgs=6, ap=1)),
         ("jnlpba", (0.5, 1.0, 2.0), {}, _costs(8, 3, 8.5, 2, 1.5)),
         ("ud-ewt", (0.25, 0.5, 1.0), {}, _costs(4, 3, 5, 1.5, 1.5)),
     )

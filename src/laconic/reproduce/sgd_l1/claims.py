@@ -21,6 +21,7 @@ COMPACT = (
 )
 NEAR_OBJECTIVE = 1.03  # times OWL-QN's; the paper's worst is 1.622 / 1.583
 NEAR_SCORE = 0.2  # points; the paper's worst is 71.63 against 71.76
+NEAR_SCORE_QUICK = 1.0  # on a few hundred test sentences
 FRACTION = 0.5  # of OWL-QN's passes and time; the paper's worst is 1,774 of 5,623 seconds
 AUTO_OBJECTIVE = 1.005
 SAME_CURVE = 0.01
@@ -33,13 +34,13 @@ def all_claims(found: Found, quick: bool) -> list[Claim]:
     claims = [
         compact(found),
         converges_faster(found),
-        fraction_of_time(found),
+        fraction_of_time(found, quick),
         decay_wins(found),
         naive_and_clipping(found),
         naive_is_slow(found),
         faster_than_crfsuite(found),
         as_in_the_paper(found, quick),
-        needs_no_tuning(found),
+        needs_no_tuning(found, quick),
     ]
     if not quick:
         return claims
@@ -49,6 +50,10 @@ def all_claims(found: Found, quick: bool) -> list[Claim]:
         else claim
         for claim in claims
     ]
+
+
+def _near_score(quick: bool) -> float:
+    return NEAR_SCORE_QUICK if quick else NEAR_SCORE
 
 
 def _verdict(holds: Mapping[str, bool], better: bool = False) -> Verdict:
@@ -63,7 +68,7 @@ def _why(sentences: Mapping[str, str], holds: Mapping[str, bool]) -> str:
     """A clause a data set, and where it fails."""
     told = "; ".join(f"{TITLES[task]}: {sentence}" for task, sentence in sentences.items())
     failed = [TITLES[task] for task, held in holds.items() if not held]
-    return f"{told}." + (f" It does not hold on {' and '.join(failed)}." if failed else "")
+    return f"{told}." + (f" It does not hold on {', '.join(failed)}." if failed else "")
 
 
 def compact(found: Found) -> Claim:
@@ -120,15 +125,16 @@ def _told(objective: float | None) -> str:
     return "no first iterate yet" if objective is None else f"{-objective:.3f}"
 
 
-def fraction_of_time(found: Found) -> Claim:
+def fraction_of_time(found: Found, quick: bool) -> Claim:
     """Tables 1 to 3: an objective and a score like OWL-QN's in a fraction of its passes and time."""
+    near_score = _near_score(quick)
     holds, said, better = {}, {}, []
     for task, cells in found.items():
         sgd, batch = cells["exponential"], cells["owl-qn"]
         objective = sgd["objective"] / batch["objective"]
         passes, seconds = sgd["passes"] / batch["passes"], sgd["seconds"] / batch["seconds"]
         gain = sgd["score"] - batch["score"]
-        holds[task] = objective <= NEAR_OBJECTIVE and gain >= -NEAR_SCORE and max(passes, seconds) <= FRACTION
+        holds[task] = objective <= NEAR_OBJECTIVE and gain >= -near_score and max(passes, seconds) <= FRACTION
         better.append(objective <= 1.0 and gain >= 0.0)
         said[task] = (
             f"objective {objective:.3f} times OWL-QN's, {gain:+.2f} points, {passes:.2f} of its passes, "
@@ -137,7 +143,7 @@ def fraction_of_time(found: Found) -> Claim:
     return Claim(
         "SGD with cumulative penalty and exponential decay reaches OWL-QN's objective and score in a fraction of its "
         f"passes and time (Tables 1 to 3; held to mean an objective within {NEAR_OBJECTIVE - 1:.0%}, a score within "
-        f"{NEAR_SCORE:g} points, at most {FRACTION:g} of both).",
+        f"{near_score:g} points, at most {FRACTION:g} of both).",
         _verdict(holds, all(better)),
         _why(said, holds),
     )
@@ -251,13 +257,14 @@ def as_in_the_paper(found: Found, quick: bool) -> Claim:
     return Claim(text, _verdict(holds, all(better)), _why(said, holds) if holds else "Neither was run.")
 
 
-def needs_no_tuning(found: Found) -> Claim:
+def needs_no_tuning(found: Found, quick: bool) -> Claim:
     """Section 5 wishes for it: our automatic eta_0 against the grid."""
+    near_score = _near_score(quick)
     holds, said, better = {}, {}, []
     for task, cells in found.items():
         auto, grid = cells["auto"], cells["exponential"]
         ratio, gain = auto["objective"] / grid["objective"], auto["score"] - grid["score"]
-        holds[task] = ratio <= AUTO_OBJECTIVE and gain >= -NEAR_SCORE
+        holds[task] = ratio <= AUTO_OBJECTIVE and gain >= -near_score
         better.append(ratio < 1.0 and gain >= 0.0)
         said[task] = (
             f"objective {ratio:.4f} times the grid's, {gain:+.2f} points (eta_0 {auto['eta0']:.3f}, the grid's "
@@ -265,7 +272,7 @@ def needs_no_tuning(found: Found) -> Claim:
         )
     return Claim(
         "Of laconic: its automatic settings are as good as the paper's grid, which the paper wishes for in section 5 "
-        f"(held to mean an objective within {AUTO_OBJECTIVE - 1:.1%} and a score within {NEAR_SCORE:g} points).",
+        f"(held to mean an objective within {AUTO_OBJECTIVE - 1:.1%} and a score within {near_score:g} points).",
         _verdict(holds, all(better)),
         _why(said, holds),
     )

@@ -40,7 +40,7 @@ class Part:
 class Task:
     """A data set with its features; ``held_out`` sentences are cut off the training file, 0 if it has its own.
 
-    Of a subset, ``sentences`` are trained on, and a quarter as many held out or tested.
+    Of a subset, ``sentences`` are trained on, and half as many held out or tested.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Task:
 
     def _cut(self, train: Columns, other: Columns, data: str, sentences: int | None) -> tuple[Part, Part]:
         if sentences is not None:
-            train, other = _first(train, sentences), _first(other, sentences // 4)
+            train, other = _first(train, sentences), _first(other, sentences // 2)
         if self.prepare is not None:
             train, other = (self.prepare(corpus, data, sentences) for corpus in (train, other))
         return Part(*train.split(-1)), Part(*other.split(-1))

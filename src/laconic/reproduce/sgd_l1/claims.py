@@ -89,7 +89,7 @@ def compact(found: Found) -> Claim:
         )
     return Claim(
         "The cumulative penalty gives models as compact as OWL-QN's, naive SGD and clipping do not (Figure 4, Tables "
-        f"1 to 3; held to mean at most {COMPACT:g} times OWL-QN's active features, and more than that).",
+        f"1 to 3; compact is held to be at most {COMPACT:g} times OWL-QN's active features).",
         _verdict(holds, all(smaller)),
         _why(said, holds),
     )

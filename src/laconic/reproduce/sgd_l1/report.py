@@ -23,6 +23,7 @@ IN_FIGURES = {
     "auto": "laconic, automatic",
 }
 STYLES = {"owl-qn": "dashed"}
+SHOWN = 1.5  # times the best objective: what lies further off is not drawn
 PLACES = {
     "conll2000": ("Text chunking: CoNLL-2000", "Table 1", "Figure 3"),
     "jnlpba": ("Named entities: JNLPBA", "Table 2", "Figure 5"),
@@ -92,9 +93,9 @@ def _task(task: str, cells: Cells, size: Plan, command: str) -> Section:
     title, table, figure = PLACES[task]
     parts: list[ReportPart] = [
         _table(task, cells, size, table, command),
-        _objectives(task, cells, figure, command),
+        _objectives(task, cells, figure, size.sentences is not None, command),
     ]
-    parts.append(_actives(task, cells, command))
+    parts.append(_actives(task, cells, size.sentences is not None, command))
     if task == "conll2000":
         parts.append(_against_time(task, cells, command))
     return Section(f"{title} ({table})", ABOUT[task], parts)
@@ -163,9 +164,9 @@ def _curves(cells: Cells, x: str, y: str, sign: float) -> list[Curve]:
     return curves
 
 
-def _paper_points(task: str, attribute: str) -> list[Curve]:
+def _paper_points(task: str, attribute: str, quick: bool) -> list[Curve]:
     """Where the paper's runs ended, by its table; its curves are not printed as numbers."""
-    if task not in SAME_DATA:
+    if task not in SAME_DATA or quick:
         return []
     rows = [TABLES[task][row] for row in IN_FIGURES if row in TABLES[task]]
     ends = [(float(row.passes), float(getattr(row, attribute))) for row in rows]
@@ -173,41 +174,42 @@ def _paper_points(task: str, attribute: str) -> list[Curve]:
     return [Curve(label, [a for a, _ in ends], [b for _, b in ends], "dots", "paper")]
 
 
-def _objectives(task: str, cells: Cells, source: str, command: str) -> Figure:
+def _objectives(task: str, cells: Cells, source: str, quick: bool, command: str) -> Figure:
     return Figure(
         f"sgd-l1-{task}-objective",
         f"{TITLES[task]}: objective",
         "passes",
         "regularised log-likelihood per sentence",
-        _clipped([*_curves(cells, "passes", "objective", -1.0), *_paper_points(task, "objective")]),
-        note="Exact objectives at the end of some passes; naive SGD is left out, as in the paper. "
-        "The first iterations of OWL-QN, far below, are not shown.",
+        _near_the_end(
+            [*_curves(cells, "passes", "objective", -1.0), *_paper_points(task, "objective", quick)]
+        ),
+        note="Exact objectives at the end of some passes; naive SGD is left out, as in the paper. What is "
+        f"beyond {SHOWN:g} times the best is not drawn.",
         source=source,
         command=command,
     )
 
 
-def _clipped(curves: list[Curve]) -> list[Curve]:
-    """Without what lies below the worst first pass of SGD by more than its distance from the best."""
-    firsts = [float(curve.y[0] or 0.0) for curve in curves if curve.style == "line" and len(curve.y)]
-    best = max(float(y or 0.0) for curve in curves for y in curve.y)
-    floor = min(firsts) - 0.25 * (best - min(firsts))
+def _near_the_end(curves: list[Curve]) -> list[Curve]:
+    """The part of the curves that can be told apart: objectives at most 1.5 times the best, and all ends."""
+    floor = SHOWN * max(float(y) for curve in curves for y in curve.y if y is not None)
     kept = []
     for curve in curves:
-        points = [(x, y) for x, y in zip(curve.x, curve.y, strict=True) if y is not None and y >= floor]
+        points = list(zip(curve.x, curve.y, strict=True))
+        points = [point for point in points if point[1] is not None and point[1] >= floor] or points[-1:]
         kept.append(
             Curve(curve.label, [x for x, _ in points], [y for _, y in points], curve.style, curve.source)
         )
     return kept
 
 
-def _actives(task: str, cells: Cells, command: str) -> Figure:
+def _actives(task: str, cells: Cells, quick: bool, command: str) -> Figure:
     return Figure(
         f"sgd-l1-{task}-active",
         f"{TITLES[task]}: number of active features",
         "passes",
         "features whose weight is not zero",
-        [*_curves(cells, "passes", "active", 1), *_paper_points(task, "active")],
+        [*_curves(cells, "passes", "active", 1), *_paper_points(task, "active", quick)],
         y_log=True,
         note="" if task == "conll2000" else "The paper shows this for CoNLL-2000 only.",
         source="Figure 4" if task == "conll2000" else "",
@@ -221,7 +223,7 @@ def _against_time(task: str, cells: Cells, command: str) -> Figure:
         f"{TITLES[task]}: objective against time",
         "CPU seconds",
         "regularised log-likelihood per sentence",
-        _clipped(_curves(cells, "seconds", "objective", -1.0)),
+        _near_the_end(_curves(cells, "seconds", "objective", -1.0)),
         note="Not in the paper. The automatic settings pay for trying rates before their first pass.",
         command=command,
     )

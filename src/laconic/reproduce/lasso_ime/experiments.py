@@ -14,13 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from laconic.errors import InputError
-from laconic.ime.adaptation import adapt_by_map, cross_entropy
+from laconic.ime.adaptation import SMOOTHINGS, adapt_by_map, cross_entropy, widened
 from laconic.ime.building import Background, build
 from laconic.ime.converter import KanaKanjiConverter
 from laconic.ime.evaluation import normalise, split_sentence
+from laconic.ime.lattice import Search
 from laconic.ime.lexicon import read_word_list
 from laconic.ime.lists import convert_text
 from laconic.ime.reading_text import read_sentences
+from laconic.ime.scoring import Scorer
+from laconic.lm.backoff import BackoffModel
 from laconic.lm.corpus import Corpus
 from laconic.protocols import Floats
 from laconic.reproduce.lasso_ime.headwords import headwords_of, overlap
@@ -77,7 +80,9 @@ def adaptation(
     by_map: list[dict[str, Mapped]] = []
     for size in sizes:
         text = Corpus.of(train[: size or None])
-        by_map.append({name: Mapped(base, text, held, name, judge) for name in ("map", "map-kn")})
+        lexicon, model = widened(base.search, base.model, text)  # once for both kinds of MAP
+        wide = Search(lexicon, Scorer.of(model), base.search.unknown)
+        by_map.append({name: Mapped(wide, model, text, held, name, judge) for name in SMOOTHINGS})
         out["rows"].append({"sentences": text.n_sentences, "entropy": cross_entropy(base.model, text)})
     dev_lists = convert_text(base.search, dev[: held_out or None], N_BEST)
     train_lists = convert_text(base.search, train, N_BEST)
@@ -131,8 +136,10 @@ class Judge:
 class Mapped:
     """The background interpolated with the adaptation text, on the test sentences."""
 
-    def __init__(self, base: Background, text: Corpus, held: Corpus, smoothing: str, judge: Judge) -> None:
-        adapted = adapt_by_map(base.search, base.model, text, held, smoothing, bigram=0.0)
+    def __init__(
+        self, search: Search, model: BackoffModel, text: Corpus, held: Corpus, smoothing: str, judge: Judge
+    ) -> None:
+        adapted = adapt_by_map(search, model, text, held, smoothing, bigram=0.0)
         converter = KanaKanjiConverter(adapted.search)
         texts = [converter.convert(reading) for reading in judge.readings]
         self.errors = judge.errors(texts)

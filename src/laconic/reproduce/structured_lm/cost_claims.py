@@ -147,7 +147,7 @@ def stochastic_pass(results: Results) -> Claim:
     why = (
         f"{cell['measured']} mini-batches of 400 took {cell['batch_seconds']:.3f} CPU s each, most of it the "
         f"proximal step over all {cell['weights']:,} weights; the {cell['in_a_pass']:,} of a whole pass over "
-        f"{cell['positions']:,} words and sentence ends, which was not run, would take {here:,.0f} minutes. For "
+        f"{cell['positions']:,} words and sentence ends, which was not run, would take {here:,.1f} minutes. For "
         f"13 M words (more batches, and more weights in each) {ours:,.0f} minutes, {compared} the paper's."
     )
     return _pass_claim("stochastic pass, Algorithm 1", ours, why)

@@ -11,7 +11,10 @@ scales features by alpha^depth instead, so that its alpha < 1 corresponds to A >
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -236,6 +239,19 @@ def _bytes(tree: ContextTree) -> int:
     return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
 
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Nothing on standard error, not even from C++."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
 def _kenlm(model: Any, test: Corpus) -> dict[str, Any]:
     """Perplexity by KenLM of the same model, through ARPA; it skips words outside the vocabulary too."""
     try:
@@ -247,7 +263,8 @@ def _kenlm(model: Any, test: Corpus) -> dict[str, Any]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model.arpa"
         write_arpa(model, path)
-        rival = kenlm.Model(str(path))
+        with _silence():  # it complains in C++ that there is no <unk>
+            rival = kenlm.Model(str(path))
     scores = [
         score
         for sentence in test.sentences()

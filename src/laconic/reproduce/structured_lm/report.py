@@ -115,7 +115,7 @@ def _choice(results: Results) -> Note:
     at = size(results.quick)
     return Note(
         f"As in the paper, on a smaller text: {at.choosing_words:,} words to fit and {at.held_out:,} to choose "
-        "by, from the training part of each split; never on test text. One price for each norm, with and "
+        "by, from the training part of each split run; never on test text. One price for each norm, with and "
         "without depth weights, has the least mean log-perplexity over the splits at order 5, found by "
         "Nelder-Mead, and is used for all orders. The strength without depth weights was chosen once more at "
         f"order {results.orders[-1]}, to see whether a curve rises only because its strength was chosen for "

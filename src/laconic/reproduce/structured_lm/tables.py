@@ -17,9 +17,7 @@ from laconic.reproduce.structured_lm.results import LABELS, Results
 
 def perplexity_table(results: Results) -> Table:
     """Test perplexity of every model and order."""
-    orders = [
-        f"order {order}, laconic" if order == results.orders[0] else str(order) for order in results.orders
-    ]
+    orders = [str(order) for order in results.orders]
     rows: list[list[Value]] = []
     for key, label in LABELS.items():
         unbounded = results.unbounded if key == "tree-linf/plain" else None
@@ -33,7 +31,7 @@ def perplexity_table(results: Results) -> Table:
         ours, theirs = results.kenlm
         note = f"Modified Kneser-Ney of order 5 by KenLM, through ARPA: {theirs:.3f}; by laconic: {ours:.3f}."
     return Table(
-        "Test perplexity",
+        "Test perplexity by order, laconic",
         columns,
         rows,
         note=f"Mean over {results.splits} split{'s' if results.splits > 1 else ''}. {note}",
@@ -198,7 +196,7 @@ def pass_table(results: Results) -> Table:
         note="English novels, collapsed tree, tree-linf. An exact pass is one gradient over all words and one "
         "proximal step. How far passes go: on the first split, order 5, stochastic passes have test perplexity "
         f"{told}; exact training reaches {exact:.2f} (mean over the splits run).",
-        formats=["", ",d", ",d", ".1f", ",.2f", ",.3g"],
+        formats=["", ",d", ",d", ".1f", ",.2f", ",.2f"],
         source="section 7",
     )
 

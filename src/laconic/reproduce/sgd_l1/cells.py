@@ -119,12 +119,12 @@ FULL = (
     Plan(
         "conll2000",
         (0.5, 0.7, 1.0, 1.4),
-        _costs(72, 90, 45, 95, 15, lbfgs=104, l2sgd=40, ap=10),
+        _costs(72, 88, 60, 92, 15, lbfgs=104, l2sgd=32, ap=12),
         rivals={"lbfgs": 1_000, "l2sgd": 30, "ap": 10},
     ),
     Plan(
         "jnlpba",
-        (0.7, 1.0, 1.4, 2.0),
+        (1.0, 1.4, 2.0),
         _costs(80, 75, 130, 50, 55),
         at_most=5_000,
         trial_passes=5,

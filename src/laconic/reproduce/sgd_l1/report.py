@@ -52,8 +52,8 @@ INTRO = (
     "Linear-chain CRFs with an l1 penalty, trained by OWL-QN and by four kinds of SGD. C is chosen by OWL-QN for the "
     "likelihood of held-out sentences, eta_0 and alpha from the paper's grids for the training objective, as the paper "
     "does, though more coarsely on the larger sets (the last section says how). Final models are trained on all "
-    "training sentences; the test part serves the last column only. Times are CPU seconds of training on one thread, without "
-    "reading, features and test."
+    "training sentences; the test part serves the last column only. Times are CPU seconds of training on one thread, "
+    "without reading, features and test."
 )
 
 

@@ -181,6 +181,16 @@ def test_a_label_has_one_look_and_the_papers_curve_shares_its_colour() -> None:
     assert len({look.dashes for look in styles.values()}) == 3
 
 
+def test_curves_of_a_figure_differ_in_colour_whatever_came_before() -> None:
+    def figure(*labels: str) -> Figure:
+        return Figure("f", "", "", "", [Curve(label, [1], [1]) for label in labels])
+
+    figures = [figure("a", "b"), figure(*"cdefg"), figure("a", "h"), figure(*"hbijkcl")]
+    styles = looks(figures)
+    for one in figures[:3]:
+        assert len({styles[curve.label].colour for curve in one.curves}) == len(one.curves)
+
+
 @pytest.mark.parametrize(
     "curves", [[], [Curve("", [], [])], [Curve("a", [0, 0], [0, 0])], [Curve("a", [None], [None])]]
 )

@@ -58,14 +58,21 @@ def check_plots() -> None:
 
 
 def looks(figures: Iterable[Figure]) -> dict[str, Look]:
-    """A look for every label, in order of appearance; "X (paper)" has the colour of "X"."""
-    names: dict[str, None] = {}
+    """A look for every label, in order of appearance; "X (paper)" has the colour of "X".
+
+    No two labels of a figure have the same colour, unless there are more than there are colours.
+    """
+    found: dict[str, Look] = {}
     for figure in figures:
-        names.update(dict.fromkeys(_base(curve) for curve in figure.curves))
-    return {
-        name: Look(COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)], DASHES[k % len(DASHES)])
-        for k, name in enumerate(names)
-    }
+        names = list(dict.fromkeys(_base(curve) for curve in figure.curves))
+        for name in names:
+            if name not in found:
+                k = len(found)
+                colours = [COLOURS[(k + j) % len(COLOURS)] for j in range(len(COLOURS))]
+                taken = {found[other].colour for other in names if other in found}
+                colour = next((one for one in colours if one not in taken), colours[0])
+                found[name] = Look(colour, MARKERS[k % len(MARKERS)], DASHES[k % len(DASHES)])
+    return found
 
 
 def draw(figure: Figure, styles: Mapping[str, Look]) -> tuple[str, bytes]:
@@ -189,9 +196,12 @@ def _legend_shape(labels: list[str]) -> tuple[int, int]:
 
 def _lines(text: str, width: int) -> str:
     """The text in as few lines of about the same length as it needs."""
-    n_lines = len(textwrap.wrap(text, width))
-    fitting = (w for w in range(1, width + 1) if len(textwrap.wrap(text, w)) <= n_lines)
-    return textwrap.fill(text, next(fitting, width))
+    wrap = textwrap.TextWrapper(width, break_on_hyphens=False, break_long_words=False)
+    n_lines = len(wrap.wrap(text))
+    while wrap.width > 1 and len(wrap.wrap(text)) == n_lines:
+        wrap.width -= 1
+    wrap.width += wrap.width < width
+    return wrap.fill(text)
 
 
 def _base(curve: Curve) -> str:

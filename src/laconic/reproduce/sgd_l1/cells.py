@@ -133,9 +133,9 @@ FULL = (
     ),
     Plan(
         "genia-pos",
-        (0.25, 0.35, 0.5, 0.7),
-        _costs(60, 60, 110, 25, 50),
-        at_most=5_000,
+        (0.18, 0.25, 0.35, 0.5),
+        _costs(70, 60, 130, 25, 50),
+        at_most=3_000,
         trial_passes=5,
         decays=(RULE_OF_THUMB,),
         naive_passes=3,
@@ -143,8 +143,8 @@ FULL = (
     Plan(
         "ud-ewt",
         (0.25, 0.35, 0.5, 0.7),
-        _costs(50, 30, 65, 45, 25, lbfgs=130, ap=20),
-        at_most=5_000,
+        _costs(50, 30, 65, 45, 23, lbfgs=120, ap=20),
+        at_most=3_000,
         trial_passes=5,
         decays=(RULE_OF_THUMB,),
         naive_passes=10,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ PROGRAM = """
 import sys
 sys.path.insert(0, {here!r})
 from laconic.cli import main, reproduce
-reproduce.PAPERS = {{"fake": "fake_paper", "broken": "broken_paper"}}
+reproduce.PAPERS = {{"fake": "fake_paper", "broken": "broken_paper", "slow": "slow_paper"}}
 reproduce.warm = int  # the fake paper has no kernels
 if __name__ == "__main__":
     main()
@@ -30,12 +32,24 @@ def plan(quick):
 def run(lab):
     return lab.run([Cell("broken/a", fake_cells.broken)])
 """
+SLOW = """
+import fake_cells, fake_paper
+from laconic.reproduce.lab import Cell
+
+def plan(quick):
+    return {"slow/2": 1.0, "slow/3": 1.0}
+
+def run(lab):
+    cells = [Cell(f"slow/{k}", fake_cells.patient, {"k": k, "folder": "."}) for k in (2, 3)]
+    return fake_paper.report([result["k"] for result in lab.run(cells).values()], name="slow")
+"""
 
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
     (tmp_path / "program.py").write_text(PROGRAM.format(here=str(HERE)))
     (tmp_path / "broken_paper.py").write_text(BROKEN)
+    (tmp_path / "slow_paper.py").write_text(SLOW)
     (tmp_path / "data").mkdir()
     return tmp_path / "program.py"
 
@@ -81,7 +95,31 @@ def test_results_of_other_code_are_pointed_out(program: Path) -> None:
     )
 
 
+def test_control_c_keeps_what_is_finished(program: Path) -> None:
+    home = program.parent
+    with subprocess.Popen(
+        [sys.executable, str(program), "reproduce", "slow", "--jobs", "1"],
+        cwd=home,
+        env={**os.environ, "LACONIC_DATA": str(home / "data")},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        deadline = time.monotonic() + 60
+        while not (home / "log").exists() or len((home / "log").read_text().splitlines()) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        _, complaints = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "finished experiments are kept; the same command goes on from here" in complaints
+    assert "Traceback" not in complaints
+    (home / "go").touch()
+    assert reproduce(program, "slow").returncode == 0
+    assert [line.split()[0] for line in (home / "log").read_text().splitlines()] == ["2", "3", "3"]
+
+
 def test_what_fails_in_one_paper_does_not_stop_the_others(program: Path) -> None:
+    (program.parent / "go").touch()
     done = reproduce(program, "all", "-o", "out")
     assert done.returncode == 1
     assert "broken/a: RuntimeError: the cat is on the keyboard" in done.stderr
@@ -92,7 +130,7 @@ def test_what_fails_in_one_paper_does_not_stop_the_others(program: Path) -> None
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["gao"], "no paper 'gao'; there are fake, broken, and all"),
+        (["gao"], "no paper 'gao'; there are fake, broken, slow, and all"),
         (["fake", "--data", "nowhere"], "nowhere: no such folder of data sets; choose it with --data"),
         (["fake", "-o", "program.py"], "program.py: cannot make the folder"),
         (["fake", "-o", "program.py/out"], "program.py/out: cannot make the folder"),

@@ -77,8 +77,10 @@ QUICK = Size(
     passes=(1, 5),
 )
 
-CHOOSING_SECONDS = {"l1": 6.0, "l2": 3.0, "tree-l2": 22.0, "tree-linf": 8.0}
-FITTING_SECONDS = {"l1": 14.0, "l2": 12.0, "tree-l2": 32.0, "tree-linf": 13.0}
+KINDS = (*WEIGHTINGS, "again")
+CHOOSING_SECONDS = {"l1": (4, 13, 6), "l2": (2, 8, 6), "tree-l2": (25, 51, 74), "tree-linf": (7, 40, 10)}
+FITTING_SECONDS = {"l1": (7, 4, 2), "l2": (4, 4, 2), "tree-l2": (27, 43, 33), "tree-linf": (13, 12, 4)}
+"""Expected CPU seconds of the full run's cells, by norm and kind."""
 
 
 def size(quick: bool) -> Size:
@@ -89,10 +91,10 @@ def size(quick: bool) -> Size:
 def choosing(quick: bool) -> list[Cell]:
     """Prices of each norm: plain, weighted, and plain again at the highest order."""
     at = size(quick)
-    share = 0.06 if quick else 1.0
+    share = 0.05 if quick else 1.0
     cells = []
     for norm in NORMS:
-        for kind in (*WEIGHTINGS, "again"):
+        for kind in KINDS:
             settings = {
                 "penalty": norm,
                 "weighted": kind == "weighted",
@@ -103,7 +105,7 @@ def choosing(quick: bool) -> list[Cell]:
                 "max_trials": at.trials[kind == "weighted"],
                 "tolerance": 10 * at.tolerance,
             }
-            cost = CHOOSING_SECONDS[norm] * (1.0 if kind == "plain" else 2.5) * share
+            cost = CHOOSING_SECONDS[norm][KINDS.index(kind)] * share
             cells.append(_cell(f"choose/{norm}/{kind}", choose, settings, cost))
     return cells
 
@@ -111,12 +113,12 @@ def choosing(quick: bool) -> list[Cell]:
 def fitting(quick: bool, prices: Prices) -> list[Cell]:
     """Figure 2: every norm and weighting on every split, Kneser-Ney, and the sizes of trie and tree."""
     at = size(quick)
-    cost = 0.05 if quick else 1.0
+    cost = 0.07 if quick else 1.0
     cells = []
     for split in at.splits:
         common: dict[str, Any] = {"split": split, "words": at.words}
         for norm in NORMS:
-            for kind in (*WEIGHTINGS, "again"):
+            for kind in KINDS:
                 orders = list(at.orders[-1:] if kind == "again" else at.orders)
                 if norm == "tree-linf" and kind == "plain":
                     orders.append(0)
@@ -129,10 +131,10 @@ def fitting(quick: bool, prices: Prices) -> list[Cell]:
                     "orders": orders,
                     "tolerance": at.tolerance,
                 }
-                seconds = FITTING_SECONDS[norm] * (0.3 if kind == "again" else 1.0) * cost
+                seconds = FITTING_SECONDS[norm][KINDS.index(kind)] * cost
                 cells.append(_cell(f"fit/{norm}/{kind}/{split}", fit_orders, settings, seconds))
         orders = list(at.orders)
-        cells.append(_cell(f"kneser-ney/{split}", kneser_ney, {**common, "orders": orders}, 6 * cost))
+        cells.append(_cell(f"kneser-ney/{split}", kneser_ney, {**common, "orders": orders}, 3 * cost))
         cells.append(_cell(f"sizes/{split}", sizes, {**common, "orders": [*orders, 0]}, 2 * cost))
     strength = prices["tree-linf/plain"].strength
     settings = {"split": 0, "words": at.words, "order": CHOSEN_AT, "strength": strength}
@@ -151,9 +153,9 @@ def measuring(quick: bool, prices: Prices) -> list[Cell]:
     novels = {**common, "words": at.novel_words}
     return [
         _cell("prox/order", timing.prox_by_order, by_order, 18 * cost, alone=True),
-        _cell("prox/words", timing.prox_by_words, by_words, 70 * cost, alone=True),
-        _cell("novels/order-5", timing.gradient_pass, {**novels, "order": 5}, 60 * cost, alone=True),
-        _cell("novels/unbounded", timing.gradient_pass, {**novels, "order": 0}, 65 * cost, alone=True),
+        _cell("prox/words", timing.prox_by_words, by_words, 55 * cost, alone=True),
+        _cell("novels/order-5", timing.gradient_pass, {**novels, "order": 5}, 32 * cost, alone=True),
+        _cell("novels/unbounded", timing.gradient_pass, {**novels, "order": 0}, 37 * cost, alone=True),
         _cell(
             "novels/stochastic",
             timing.stochastic_pass,
@@ -166,8 +168,7 @@ def measuring(quick: bool, prices: Prices) -> list[Cell]:
 
 def plan(quick: bool) -> dict[str, float]:
     """Expected CPU seconds of every cell."""
-    kinds = (*WEIGHTINGS, "again")
-    prices = {f"{norm}/{kind}": FIRST_PRICES[norm] for norm in NORMS for kind in kinds}
+    prices = {f"{norm}/{kind}": FIRST_PRICES[norm] for norm in NORMS for kind in KINDS}
     cells = [*choosing(quick), *fitting(quick, prices), *measuring(quick, prices)]
     return {cell.name: cell.cost for cell in cells}
 

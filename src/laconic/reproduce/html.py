@@ -136,14 +136,14 @@ class _Writer:
         yield "</ol></nav>"
 
     def _report(self, report: Report) -> Iterator[str]:
-        yield f'<article id="{self._id(report)}"><h2>{prose(report.title)}</h2>'
+        yield f'<article id="{self._id(report)}"><h2>{_whole_words(prose(report.title))}</h2>'
         yield f'<p class="paper">{prose(report.paper)}</p>{paragraphs(report.intro)}'
         for section in report.sections:
             yield from self._section(report, section)
         yield "</article>"
 
     def _section(self, report: Report, section: Section) -> Iterator[str]:
-        yield f'<section id="{self._id(section)}"><h3>{prose(section.title)}</h3>{paragraphs(section.intro)}'
+        yield f'<section id="{self._id(section)}"><h3>{_whole_words(prose(section.title))}</h3>{paragraphs(section.intro)}'
         for is_figure, parts in groupby(section.parts, lambda part: isinstance(part, Figure)):
             if is_figure:
                 yield f'<div class="figures">{"".join(self._part(report, part) for part in parts)}</div>'
@@ -199,7 +199,7 @@ class _Writer:
         anchor = (
             f'<a class="anchor" href="#{self._id(part)}" aria-label="Link to: {escape(part.title)}">#</a>'
         )
-        return f"<h4>{title} {anchor}</h4>"
+        return f"<h4>{_whole_words(title)} {anchor}</h4>"
 
     def _foot(self, report: Report, part: Table | Figure) -> str:
         source = f' <span class="source">Paper: {prose(part.source)}.</span>' if part.source else ""

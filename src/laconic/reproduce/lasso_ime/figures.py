@@ -11,6 +11,9 @@ from laconic.reproduce.report import Curve, Figure
 
 NUMBERS = {"wikinews": 5, "tanaka": 6, "mdn": 7, "aozora": 8}
 """The figure of each domain with headword bigrams."""
+SHOWN_FROM = 0.1
+"""Test curves leave out this share of the path: it falls steeply there, and what differs later could not be seen."""
+START = "The first tenth of the paths, where all fall steeply, is left out."
 
 
 def norm_figures(cells: Cells, command: str) -> list[Figure]:
@@ -50,6 +53,7 @@ def error_figures(cells: Cells, command: str) -> list[Figure]:
         "steps",
         "character error rate, %",
         [_test(row, learner) for learner in LEARNERS],
+        note=START,
         source=f"Figure 4 (Encarta, 8K); {ENCARTA} stands for Encarta",
         command=command,
     )
@@ -68,6 +72,7 @@ def _with_headwords(cells: Cells, domain: str, command: str) -> Figure:
         "steps",
         "character error rate, %",
         curves,
+        note=START,
         source=f"Figure {NUMBERS[domain]} ({theirs}, 8K)",
         command=command,
     )
@@ -80,9 +85,9 @@ def _shown(cells: Cells) -> tuple[dict[str, Any], str]:
 
 
 def _test(row: dict[str, Any], learner: str) -> Curve:
-    # Step 0 is the background model alone, far above all others: the curves start at the next point.
     curve = row["curves"][learner]
-    return Curve(LEARNERS[learner], curve["step"][1:], curve["test"][1:])
+    shown = [k for k, step in enumerate(curve["step"]) if step >= SHOWN_FROM * curve["step"][-1]]
+    return Curve(LEARNERS[learner], [curve["step"][k] for k in shown], [curve["test"][k] for k in shown])
 
 
 def _curve(row: dict[str, Any], learner: str, x: str, y: str) -> Curve:

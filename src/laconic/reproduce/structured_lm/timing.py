@@ -112,13 +112,13 @@ def prox_input(
 
 def _collapsed_times(parents: Ints, v: Floats, kappa: float, m: Floats) -> dict[str, Any]:
     """Seconds on a collapsed tree; m are the nodes of the trie that each of its nodes stands for."""
-    l1, linf, pivot = L1(1.0), TreeLinf(1.0, parents, m), _pivot(parents, v, m)
+    l1, linf, pivot = L1(1.0, m), TreeLinf(1.0, parents, m), _pivot(parents, v, m)
     steps, out = kappa / m, np.empty_like(v)
     linf.prox(v, steps, out)
     return {
         "tree": int(v.size),
         "differs": _gap(pivot(kappa), out),
-        "l1": _seconds(lambda: l1.prox(v, kappa, out)),
+        "l1": _seconds(lambda: l1.prox(v, steps, out)),
         "heap-col": _seconds(lambda: linf.prox(v, steps, out)),
         "pivot-col": _seconds(lambda: pivot(kappa)),
     }

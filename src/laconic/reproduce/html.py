@@ -143,7 +143,8 @@ class _Writer:
         yield "</article>"
 
     def _section(self, report: Report, section: Section) -> Iterator[str]:
-        yield f'<section id="{self._id(section)}"><h3>{_whole_words(prose(section.title))}</h3>{paragraphs(section.intro)}'
+        yield f'<section id="{self._id(section)}"><h3>{_whole_words(prose(section.title))}</h3>'
+        yield paragraphs(section.intro)
         for is_figure, parts in groupby(section.parts, lambda part: isinstance(part, Figure)):
             if is_figure:
                 yield f'<div class="figures">{"".join(self._part(report, part) for part in parts)}</div>'

@@ -449,7 +449,7 @@ def tiny(tmp_path: Path) -> Path:
 
 
 TINY: dict[str, Any] = {
-    "domain": "tanaka", "background": 0, "words": 0, "sizes": [5, 0], "steps": [20, 30], "figure_size": 5,
+    "domain": "tanaka", "background": 0, "words": 0, "sizes": [5, 99], "steps": [20, 30], "figure_size": 5,
     "smoothings": [1e-3, 1e-2], "held_out": 4, "test": 0,
 }  # fmt: skip
 

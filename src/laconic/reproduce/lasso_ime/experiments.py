@@ -89,7 +89,7 @@ def adaptation(
     del base, train, dev
     train_lists.errors("cer")
     for size, length, row, mapped in zip(sizes, steps, out["rows"], by_map, strict=True):
-        lists = train_lists.take(range(size)) if size else train_lists
+        lists = train_lists.take(range(row["sentences"]))
         row |= {name: result.record for name, result in mapped.items()}
         trial = Trial(lists, dev_lists, test_lists, judge, length, smoothings)
         row |= trial.row(

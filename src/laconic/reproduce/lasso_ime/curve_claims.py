@@ -125,7 +125,7 @@ def later_iterations(cells: Cells) -> Claim:
         judged(late > 0 and late > early),
         f"On {shown} the two test curves are {early:.3f} points apart in the first quarter of the path; in "
         f"the last quarter BLasso is {abs(late):.3f} points {'below' if late > 0 else 'above'} F-Boosting. "
-        f"The same holds on {', '.join(others) or 'no domain'}.",
+        f"A late lead wider than the early distance is there on {', '.join(others) or 'no domain'}.",
     )
 
 

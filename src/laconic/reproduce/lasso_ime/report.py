@@ -88,8 +88,8 @@ def report(cells: Cells, rivals: Cells, quick: bool = False) -> Report:
             "A word trigram model trained on one kind of text (the background) turns kana into text of "
             "another. MAP interpolates it with a model of the adaptation text; the learners rerank its 20 "
             "best conversions by word unigrams and bigrams. The weight of MAP, the step of every path and "
-            "boosting's smoothing are chosen on held-out text, eps is 0.5 as in the paper; test text is only "
-            "measured on.",
+            "boosting's smoothing (one of a few values, see below) are chosen on held-out text, eps is 0.5 as in the "
+            "paper; test text is only measured on.",
             [
                 tables.overview(cells, rivals, command),
                 *tables.domain_tables(cells, rivals, command),

@@ -91,6 +91,13 @@ def test_the_row_of_owlqn_is_what_the_tagger_gives(tiny: str) -> None:
     assert row["objective"] * 120 == pytest.approx(tagger.fit_["objective"], rel=1e-9)
     assert row["active"] == tagger.fit_["active_features"]
     assert row["passes"] >= iterations + 1  # one at zero, at least one an iteration
+    assert not row["limited"]
+
+
+def test_owlqn_can_be_limited_in_passes(tiny: str) -> None:
+    row = quasi_newton(data=tiny, **TINY, l1=0.3, limit=12)
+    assert row["limited"]
+    assert 12 <= row["passes"] < 20
 
 
 def test_strength_is_chosen_by_held_out_likelihood(tiny: str) -> None:
@@ -358,8 +365,15 @@ def test_tables_hold_the_papers_figures_and_ours() -> None:
 def test_few_passes_of_naive_sgd_are_owned_up_to() -> None:
     report = build(made_up(), False)
     notes = {part.source: part.note for part in report.parts() if isinstance(part, Table) and part.source}
-    assert "Naive SGD made 3 passes only" in notes["Table 2"]
+    assert "Naive SGD made 2 passes only" in notes["Table 2"]
     assert "Naive SGD made" not in notes["Table 1"]
+
+
+def test_an_owlqn_stopped_early_is_owned_up_to() -> None:
+    found = made_up()
+    found["jnlpba"]["owl-qn"]["limited"] = True
+    tables = [part for part in build(found, False).parts() if isinstance(part, Table) and part.source]
+    assert ["before its rule" in table.note for table in tables] == [False, True, False, False]
 
 
 def test_a_missing_rival_is_a_note() -> None:

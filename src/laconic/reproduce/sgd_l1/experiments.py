@@ -130,16 +130,28 @@ def run_sgd(problem: Problem, test: Part, l1: float, solver: SGD) -> dict[str, A
 
 
 def quasi_newton(
-    *, data: str, task: str, sentences: int | None, l1: float, tolerance: float = TOLERANCE
+    *,
+    data: str,
+    task: str,
+    sentences: int | None,
+    l1: float,
+    tolerance: float = TOLERANCE,
+    limit: int | None = None,
 ) -> dict[str, Any]:
-    """The row of OWL-QN; passes are evaluations of the objective with its gradient."""
+    """The row of OWL-QN; passes are evaluations of the objective with its gradient, ``limit`` at most."""
     train, test = TASKS[task].final(data, sentences)
     problem = Problem.of(train, TASKS[task].template())
     loss = Counted(problem.loss)
-    watch = Watch(passes=lambda: loss.passes, stop=converged(tolerance))
+    rule = converged(tolerance)
+
+    def stop(objectives: list[float]) -> bool:
+        return rule(objectives) or (limit is not None and loss.passes >= limit)
+
+    watch = Watch(passes=lambda: loss.passes, stop=stop)
     result = OWLQN().solve(loss, L1(l1), callback=watch)
+    limited = result.reason == "callback" and not rule(watch.curve["objective"])
     watch.curve["objective"] = [value / loss.n_samples for value in watch.curve["objective"]]
-    return _row(problem, test, result.w, watch, loss.passes)
+    return {**_row(problem, test, result.w, watch, loss.passes), "limited": limited}
 
 
 def converged(tolerance: float) -> Callable[[list[float]], bool]:

@@ -126,6 +126,8 @@ def _table(task: str, cells: Cells, size: Plan, source: str, command: str) -> Ta
             f"against {_per_pass(cells, 'clipping'):.1f} of clipping done lazily; its row is not to be compared in "
             "objective and score."
         )
+    if cells["owl-qn"].get("limited"):
+        note += f" OWL-QN was stopped after {cells['owl-qn']['passes']} passes, before its rule stopped it."
     formats = ["", *(spec for spec in (",d", ".3f", ",d", ",.1f", ".2f") for _ in range(2))]
     formats[7] = ",d"
     return Table(

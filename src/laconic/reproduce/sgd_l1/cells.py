@@ -127,7 +127,7 @@ FULL = (
     Plan(
         "jnlpba",
         (1.0, 1.4, 2.0),
-        _costs(68, 72, 175, 42, 52),
+        _costs(68, 48, 185, 45, 56),
         at_most=4_000,
         owlqn_passes=250,
         trial_passes=5,
@@ -147,7 +147,7 @@ FULL = (
     Plan(
         "ud-ewt",
         (0.25, 0.35, 0.5, 0.7),
-        _costs(50, 30, 90, 25, 23, lbfgs=110, ap=20),
+        _costs(50, 30, 90, 25, 23, lbfgs=100, ap=20),
         at_most=3_000,
         owlqn_passes=200,
         trial_passes=5,

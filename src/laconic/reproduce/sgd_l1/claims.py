@@ -254,7 +254,10 @@ def as_in_the_paper(found: Found, quick: bool) -> Claim:
             f"F-score {ours['score']:.2f} with {ours['active']:,} active, the paper {theirs.score:.2f} with "
             f"{theirs.active:,}"
         )
-    return Claim(text, _verdict(holds, all(better)), _why(said, holds) if holds else "Neither was run.")
+    why = _why(said, holds) if holds else "Neither was run."
+    if not holds.get("jnlpba", True):
+        why += " Its parts of speech and chunks are of other taggers than the paper's."
+    return Claim(text, _verdict(holds, all(better)), why)
 
 
 def needs_no_tuning(found: Found, quick: bool) -> Claim:

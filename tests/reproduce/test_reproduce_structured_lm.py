@@ -90,7 +90,11 @@ def as_in_the_paper() -> Results:
         kenlm=(143.0, 143.0),
         by_order=prox_rows("order", ORDERS),
         by_words=prox_rows("words", [1000, 10_000, 100_000]),
-        stochastic={"rows": [{"passes": 1, "seconds": 2.0, "perplexity": 200.0}], "words": 100_000},
+        stochastic={
+            "rows": [{"passes": 1, "seconds": 2.0, "perplexity": 200.0}],
+            "words": 100_000,
+            "exact": 150.0,
+        },
         passes={
             "order-5": {**a_pass, "seconds": seconds},
             "unbounded": {**a_pass, "seconds": seconds},
@@ -376,4 +380,9 @@ def test_means_are_over_the_splits(whole):
     results = collect(found, True)
     rows = found["fit/l1/plain/0"]["rows"]
     assert results.perplexity["l1/plain"] == [row["perplexity"] for row in rows]
+    assert results.stochastic["exact"] == rows_of(found, "fit/tree-linf/plain/0")[5]["perplexity"]
     assert results.unbounded == found["fit/tree-linf/plain/0"]["rows"][-1]["perplexity"]
+
+
+def rows_of(found: dict, name: str) -> dict[int, dict]:
+    return {row["order"]: row for row in found[name]["rows"]}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from laconic.lm.prices import Price
-from laconic.reproduce.structured_lm.cells import NORMS, WEIGHTINGS, size
+from laconic.reproduce.structured_lm.cells import CHOSEN_AT, NORMS, WEIGHTINGS, size
 
 Found = Mapping[str, Mapping[str, Any]]
 """Results by the name of their cell, without the paper's own name."""
@@ -112,9 +112,14 @@ def collect(found: Found, quick: bool) -> Results:
         _kenlm(found, at.splits),
         found["prox/order"]["rows"],
         found["prox/words"]["rows"],
-        dict(found["stochastic"]),
+        {**found["stochastic"], "exact": _row(found["fit/tree-linf/plain/0"], CHOSEN_AT)["perplexity"]},
         {name: dict(found[f"novels/{name}"]) for name in ("order-5", "unbounded", "stochastic")},
     )
+
+
+def _row(cell: Mapping[str, Any], order: int) -> dict[str, Any]:
+    """The row of an order."""
+    return next(row for row in cell["rows"] if row["order"] == order)
 
 
 def _kenlm(found: Found, splits: Sequence[int]) -> tuple[float, float] | str:

@@ -23,7 +23,7 @@ def machine() -> dict[str, str]:
         "processor": _processor(),
         "cores": str(n_cores()),
         "memory": _memory(),
-        "system": platform.platform(terse=True),
+        "system": _system(),
         "Python": platform.python_version(),
         "laconic": laconic.__version__,
         "numpy": _version("numpy"),
@@ -38,6 +38,14 @@ def _processor() -> str:
         lines = []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine() or "unknown"
+
+
+def _system() -> str:
+    kernel = f"{platform.system()} {platform.release().split('-')[0]}"
+    try:
+        return f"{platform.freedesktop_os_release()['PRETTY_NAME']}, {kernel}"
+    except (OSError, KeyError):
+        return kernel
 
 
 def _memory() -> str:

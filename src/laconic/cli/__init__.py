@@ -22,7 +22,7 @@ COMMANDS = {
     "ime": ("laconic.cli.ime", "Build, adapt, evaluate and use an input method: kana to text."),
     "inspect": ("laconic.cli.inspect", "Show what is inside a model file."),
     "data": ("laconic.cli.data", "List, find and fetch named data sets."),
-    "reproduce": ("laconic.cli.reproduce", "Run the papers' experiments: one page, their figures beside ours."),
+    "reproduce": ("laconic.cli.reproduce", "Run the papers' experiments; their figures beside ours."),
     "demo": ("laconic.cli.demo", "A short tour on built-in sample data, offline."),
     "warmup": ("laconic.cli.warmup", "Compile the kernels for this CPU now instead of on first use."),
 }

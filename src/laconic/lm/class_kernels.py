@@ -146,7 +146,7 @@ def best_moves(
                     )
                     if worths[b] > top:
                         top, best[i] = worths[b], b
-            candidates[w] = np.argsort(-worths)[:n_kept]
+            candidates[w] = np.argsort(-worths, kind="mergesort")[:n_kept]
         else:
             for j in range(n_kept):
                 b = np.int64(candidates[w, j])

@@ -200,14 +200,14 @@ def word_counts(corpus: Corpus) -> Offsets:
 
 def _by_count(counts: Offsets) -> Ints:
     """Words that occur, without the boundary, by falling count."""
-    order = np.argsort(-counts, kind="stable")
-    return order[(order != BOUNDARY) & (counts[order] > 0)].astype(np.int32)
+    order: Ints = np.argsort(-counts, kind="stable").astype(np.int32)
+    return order[(order != BOUNDARY) & (counts[order] > 0)]
 
 
 def _numbered(class_of: Ints, order: Offsets) -> Ints:
     """Classes that have words, numbered from 1 as they come in ``order``; 0 and -1 stay."""
     used = order[np.isin(order, class_of) & (order > 0)]
-    numbers = np.zeros(order.size + 1, np.int32)
+    numbers: Ints = np.zeros(order.size + 1, np.int32)
     numbers[used] = np.arange(1, used.size + 1)
     numbers[NONE] = NONE
     return numbers[class_of]

@@ -177,9 +177,8 @@ class Exchange:
                 best[:] = self.best_moves(block, everywhere)
             else:
                 parts = [slice(t, None, threads) for t in range(min(threads, block.size))]
-                found = pool.map(
-                    lambda part, all_=block: self.best_moves(all_[part].copy(), everywhere), parts
-                )  # type: ignore[misc]
+                shares = [block[part].copy() for part in parts]
+                found = pool.map(self.best_moves, shares, [everywhere] * len(shares))
                 for part, moves in zip(parts, found, strict=True):
                     best[part] = moves
             some, gain = self.make_moves(block, best)

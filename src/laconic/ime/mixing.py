@@ -53,10 +53,16 @@ class Grams:
     def union(self, other: Grams) -> Grams:
         """All that either has."""
         return Grams(
-            np.union1d(self.bigrams, other.bigrams),
-            np.union1d(self.trigrams, other.trigrams),
-            np.union1d(self.contexts, other.contexts),
+            _union(self.bigrams, other.bigrams),
+            _union(self.trigrams, other.trigrams),
+            _union(self.contexts, other.contexts),
         )
+
+
+def _union(one: Offsets, two: Offsets) -> Offsets:
+    """All keys of two rising lists; a stable sort merges the two runs, which np.union1d does not."""
+    keys = np.sort(np.concatenate((one, two)), kind="stable")
+    return keys[np.diff(keys, prepend=keys[:1] - 1) != 0]
 
 
 def widen(model: BackoffModel, vocabulary: Vocabulary, new_id: Ints, logp: Floats) -> BackoffModel:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from laconic.cli import console
+from laconic.cli import console, lm_classes
 from laconic.errors import InputError
 
 if TYPE_CHECKING:
@@ -267,6 +267,9 @@ def export_arpa(
     from laconic.lm.arpa import write_arpa
 
     write_arpa(_backoff(open_model(model)), output)
+
+
+app.command("classes")(lm_classes.command)
 
 
 def open_model(path: Path) -> LanguageModel:

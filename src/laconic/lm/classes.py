@@ -200,8 +200,9 @@ def word_counts(corpus: Corpus) -> Offsets:
 
 def _by_count(counts: Offsets) -> Ints:
     """Words that occur, without the boundary, by falling count."""
-    order: Ints = np.argsort(-counts, kind="stable").astype(np.int32)
-    return order[(order != BOUNDARY) & (counts[order] > 0)]
+    order = np.argsort(-counts, kind="stable")
+    words: Ints = order[(order != BOUNDARY) & (counts[order] > 0)].astype(np.int32)
+    return words
 
 
 def _numbered(class_of: Ints, order: Offsets) -> Ints:

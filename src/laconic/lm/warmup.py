@@ -5,9 +5,12 @@ from __future__ import annotations
 
 def warm() -> None:
     """Fit, score and explain models of a few words."""
+    from laconic.lm.classes import WordClasses
+    from laconic.lm.corpus import Corpus
     from laconic.lm.loglinear import LogLinearLM
 
     text = ["a b a b c", "b a c", "c c b a"]
+    WordClasses.learn(Corpus.of(text), 3)
     price = {"strength": 0.1, "depth_weight": 1.1, "ridge": 0.1}
     for penalty in ("elastic", "tree-l2", "tree-linf"):
         for solver in ("fista", "stochastic"):

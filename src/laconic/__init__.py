@@ -26,6 +26,8 @@ _HOME = {
     "MaxentClassifier": "laconic.tagging",
     "MaxentTagger": "laconic.tagging",
     "LogLinearLM": "laconic.lm.loglinear",
+    "ClassFactoredLM": "laconic.lm.factored",
+    "WordClasses": "laconic.lm.classes",
     "KneserNeyLM": "laconic.lm.kneser_ney",
     "Boosting": "laconic.rerank",
     "FSLR": "laconic.rerank",

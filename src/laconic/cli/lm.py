@@ -36,6 +36,28 @@ def train(
     ridge: Annotated[
         str, typer.Option(metavar="auto|X", help="Squared part of the elastic penalty.")
     ] = "auto",
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|K|FILE", help="Factor the model by word classes: a number, a class file, or auto."
+        ),
+    ] = None,
+    budget: Annotated[
+        str,
+        typer.Option(
+            metavar="60s|5m", help="With --classes: CPU time for choosing what is auto; 0 chooses nothing."
+        ),
+    ] = "60s",
+    class_contexts: Annotated[
+        str | None,
+        typer.Option(metavar="'c1 w1; c2'", help="With --classes: what the class is predicted from."),
+    ] = None,
+    word_contexts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="'c1 w1; c2'", help="With --classes: what the word in its class is predicted from."
+        ),
+    ] = None,
     solver: Annotated[str, typer.Option(help="fista or stochastic.")] = "fista",
     valid: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Held-out text that chooses what is auto.")
@@ -53,7 +75,12 @@ def train(
     min_count: Annotated[int, typer.Option(min=1, help="Occurrences a word needs; others are <unk>.")] = 1,
     max_words: Annotated[int | None, typer.Option(min=1, help="Most words of the vocabulary.")] = None,
     vocab: Annotated[Path | None, typer.Option(metavar="FILE", help="The vocabulary, a word a line.")] = None,
-    tolerance: Annotated[float, typer.Option(help="Stop when a step promises less than this share.")] = 2e-7,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop when a step promises less than this share.", show_default="2e-7; 1e-5 with --classes"
+        ),
+    ] = None,
     max_iterations: Annotated[int, typer.Option(min=1, help="Stop in any case.")] = 500,
     prune: Annotated[
         int, typer.Option(min=0, help="Kneser-Ney: drop n-grams of 3+ words seen so often.")
@@ -77,6 +104,42 @@ def train(
     if model != "loglinear":
         lm_training.kneser_ney(text, output, model, valid, bits, json, order=order, prune=prune, **limits)
         return
+    if classes is not None:
+        from laconic.cli import lm_factored
+
+        if max_weights is not None:
+            raise InputError(
+                "--max-weights is for models without --classes; a higher --strength leaves fewer weights."
+            )
+        numbers = {
+            "strength": _number(strength, "--strength"),
+            "depth_weight": _number(depth_weight, "--depth-weight"),
+            "ridge": _number(ridge, "--ridge"),
+        }
+        lm_factored.train(
+            text,
+            output,
+            valid,
+            bits,
+            plot,
+            json,
+            classes=lm_factored.classes_of(classes),
+            budget=lm_factored.seconds_of(budget),
+            order=order,
+            class_contexts=class_contexts,
+            word_contexts=word_contexts,
+            penalty=penalty,
+            **lm_factored.prices_of(penalty, **numbers),
+            nonnegative=not unconstrained,
+            solver=solver,
+            tolerance=tolerance or 1e-5,
+            max_iterations=max_iterations,
+            held_out=held_out,
+            threads=threads,
+            random_state=seed,
+            **limits,
+        )
+        return
     lm_training.loglinear(
         text,
         output,
@@ -93,7 +156,7 @@ def train(
         calibrate=calibrate,
         max_weights=max_weights,
         solver=solver,
-        tolerance=tolerance,
+        tolerance=tolerance or 2e-7,
         max_iterations=max_iterations,
         held_out=held_out,
         threads=threads,
@@ -189,21 +252,30 @@ def explain(
     """The suffix weights that made the probability of a word."""
     from dataclasses import asdict
 
+    from laconic.lm.explain import Explanation
+    from laconic.lm.factored import ClassFactoredLM
     from laconic.lm.loglinear import LogLinearLM
 
     language_model = open_model(model)
-    if not isinstance(language_model, LogLinearLM):
+    if not isinstance(language_model, LogLinearLM | ClassFactoredLM):
         raise InputError("only log-linear models have weights to show", path=model)
     why = language_model.explain(words, word)
     if json:
         console.print_json(asdict(why))
         return
-    rows = [
-        (" ".join(term.context) or "(none)", term.weight, term.count, term.probability) for term in why.terms
-    ]
-    console.table(
-        f"P({why.word} | {words}) = {why.probability:.6g}", ("context", "weight", "seen", "P so far"), rows
-    )
+    title = f"P({why.word} | {words}) = {why.probability:.6g}"
+    columns = ("context", "weight", "seen", "P so far")
+    if isinstance(why, Explanation):
+        rows = [_term_row(" ".join(term.context), term) for term in why.terms]
+        console.table(title, columns, rows)
+        return
+    for part in (why.class_part, why.word_part):
+        rows = [_term_row(name, step) for name, step in part.terms]
+        console.table(f"{title}: {part.choice} {part.probability:.6g}", columns, rows)
+
+
+def _term_row(name: str, term: Any) -> tuple[Any, ...]:
+    return name or "(none)", term.weight, term.count, term.probability
 
 
 @app.command()

@@ -62,7 +62,7 @@ class Grams:
 def _union(one: Offsets, two: Offsets) -> Offsets:
     """All keys of two rising lists; a stable sort merges the two runs, which np.union1d does not."""
     keys = np.sort(np.concatenate((one, two)), kind="stable")
-    return keys[np.diff(keys, prepend=keys[:1] - 1) != 0]
+    return np.asarray(keys[np.diff(keys, prepend=keys[:1] - 1) != 0])
 
 
 def widen(model: BackoffModel, vocabulary: Vocabulary, new_id: Ints, logp: Floats) -> BackoffModel:

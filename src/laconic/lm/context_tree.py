@@ -53,13 +53,16 @@ class Positions:
         >>> positions.target.tolist(), positions.length.tolist()
         ([1, 2, 0], [1, 2, 3])
         """
-        history = corpus.stream()
+        return cls.of_stream(corpus.stream(), len(corpus.vocabulary))
+
+    @classmethod
+    def of_stream(cls, history: Ints, n: int) -> Positions:
+        """The same from ids of ``n`` words with a boundary before the first (:meth:`Corpus.stream`)."""
         at = np.arange(history.size)
         # A word outside the vocabulary is no target and cuts the context; <s> itself is context.
         edge = np.maximum.accumulate(np.where(history == 0, at, np.where(history < 0, at + 1, 0)))
         end = np.flatnonzero(history[1:] >= 0) + 1
         length = end - edge[end - 1]
-        n = len(corpus.vocabulary)
         return cls(
             history,
             end.astype(np.int32),
@@ -164,6 +167,14 @@ class ContextTree:
         n_roots = int(self.level_ptr[1])
         n_children = np.bincount(self.parent[n_roots:], minlength=self.n_contexts)
         return np.concatenate(([n_roots], n_roots + np.cumsum(n_children)))
+
+    @property
+    def root_of(self) -> Ints:
+        """The root above each context."""
+        out = np.arange(self.n_contexts, dtype=np.int32)
+        for first, last in zip(self.level_ptr[1:-1].tolist(), self.level_ptr[2:].tolist(), strict=True):
+            out[first:last] = out[self.parent[first:last]]
+        return out
 
     def per_pair(self, of_context: Ints) -> Ints:
         """A value of each context, repeated for its pairs."""

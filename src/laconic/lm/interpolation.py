@@ -25,7 +25,7 @@ from laconic.lm.prune import renormalised
 from laconic.lm.vocabulary import UNSEEN, Vocabulary
 from laconic.protocols import Floats, Ints
 
-_STATE_BITS = 40
+_STATE_BITS = 640
 
 
 class InterpolatedLM(LanguageModel):

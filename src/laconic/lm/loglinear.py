@@ -296,7 +296,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Price, Floats | None]:
         """The best price on held-out text, and weights to go on from if they fit the whole text's tree."""
         if valid is None:
-            corpus, rest = _split(corpus, self.held_out)
+            corpus, rest = split_known(corpus, self.held_out)
             tree = self._grow(corpus)
         else:
             rest = self._as_corpus(valid, corpus.vocabulary)
@@ -355,7 +355,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         return HeldOut(self.tree_, Positions.of(self._as_corpus(text, self.corpus_.vocabulary)))
 
 
-def _split(corpus: Corpus, share: float) -> tuple[Corpus, Corpus]:
+def split_known(corpus: Corpus, share: float) -> tuple[Corpus, Corpus]:
     """Training and held-out part, both in the words of the first: as a test text would be read."""
     first, rest = corpus.split(share)
     seen = np.bincount(first.ids[first.ids >= 0], minlength=len(corpus.vocabulary)) > 0

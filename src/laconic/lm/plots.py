@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
+from typing import Protocol
 
-from laconic.lm.path import Trial
+from laconic.lm.prices import Price
 from laconic.protocols import Iteration
 
 
-def plot_training(path: list[Trial], history: list[Iteration], target: str | PathLike[str]) -> None:
+class Trial(Protocol):
+    """A fit of a search: :class:`laconic.lm.path.Trial`, :class:`laconic.lm.factored_search.FactoredTrial`."""
+
+    @property
+    def price(self) -> Price: ...
+
+    @property
+    def perplexity(self) -> float: ...
+
+
+def plot_training(path: Sequence[Trial], history: list[Iteration], target: str | PathLike[str]) -> None:
     """Write a picture; the path is left out where the price was given."""
     from matplotlib.figure import Figure
 

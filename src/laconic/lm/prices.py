@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from laconic.errors import InputError
 from laconic.lm.context_tree import ContextTree
@@ -20,11 +21,15 @@ from laconic.protocols import Floats, ProximalPenalty
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Strength of a penalty, its growth with depth, and the squared part of an elastic net."""
+    """Strength of a penalty, its growth with depth, and the squared part of an elastic net.
+
+    ``side`` is how much more a weight of a side tree costs, where there are any (:mod:`laconic.lm.choice`).
+    """
 
     strength: float
     depth_weight: float
     ridge: float = 0.0
+    side: float = 1.0
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
@@ -37,35 +42,35 @@ class Price:
                 )
 
 
-Builder = Callable[[ContextTree, Price, bool], ProximalPenalty]
+Builder = Callable[[ContextTree, Price, bool, Floats], ProximalPenalty]
 
 
-def _depth_weights(tree: ContextTree, price: Price) -> Floats:
+def _depth_weights(tree: ContextTree, price: Price, factors: Floats) -> Floats:
     multiplicity = tree.per_pair(tree.multiplicity) if tree.collapsed else None
-    return depth_weights(tree.per_pair(tree.depth), price.depth_weight, multiplicity)
+    return factors * depth_weights(tree.per_pair(tree.depth), price.depth_weight, multiplicity)
 
 
-def _l1(tree: ContextTree, price: Price, nonnegative: bool) -> ProximalPenalty:
-    return L1(price.strength, _depth_weights(tree, price), nonnegative)
+def _l1(tree: ContextTree, price: Price, nonnegative: bool, factors: Floats) -> ProximalPenalty:
+    return L1(price.strength, _depth_weights(tree, price, factors), nonnegative)
 
 
-def _l2(tree: ContextTree, price: Price, nonnegative: bool) -> ProximalPenalty:
-    return L2(price.strength, _depth_weights(tree, price), nonnegative)
+def _l2(tree: ContextTree, price: Price, nonnegative: bool, factors: Floats) -> ProximalPenalty:
+    return L2(price.strength, _depth_weights(tree, price, factors), nonnegative)
 
 
-def _elastic(tree: ContextTree, price: Price, nonnegative: bool) -> ProximalPenalty:
-    counts = tree.per_pair(tree.multiplicity).astype(np.float64)
-    return ElasticNet(price.strength, price.ridge, counts, nonnegative, _depth_weights(tree, price))
+def _elastic(tree: ContextTree, price: Price, nonnegative: bool, factors: Floats) -> ProximalPenalty:
+    counts = factors * tree.per_pair(tree.multiplicity)
+    return ElasticNet(price.strength, price.ridge, counts, nonnegative, _depth_weights(tree, price, factors))
 
 
-def _tree_l2(tree: ContextTree, price: Price, nonnegative: bool) -> ProximalPenalty:
+def _tree_l2(tree: ContextTree, price: Price, nonnegative: bool, factors: Floats) -> ProximalPenalty:
     if tree.collapsed:
         raise InputError("tree-l2 needs the whole trie; use tree-linf on the collapsed tree.")
-    return TreeL2(price.strength, tree.pair_parent, _depth_weights(tree, price), nonnegative)
+    return TreeL2(price.strength, tree.pair_parent, _depth_weights(tree, price, factors), nonnegative)
 
 
-def _tree_linf(tree: ContextTree, price: Price, nonnegative: bool) -> ProximalPenalty:
-    return TreeLinf(price.strength, tree.pair_parent, _depth_weights(tree, price), nonnegative)
+def _tree_linf(tree: ContextTree, price: Price, nonnegative: bool, factors: Floats) -> ProximalPenalty:
+    return TreeLinf(price.strength, tree.pair_parent, _depth_weights(tree, price, factors), nonnegative)
 
 
 PENALTIES: dict[str, Builder] = {
@@ -86,8 +91,14 @@ FIRST_PRICES: dict[str, Price] = {
 """Where the search for a price starts: near the best on held-out newswire."""
 
 
-def build_penalty(name: str, tree: ContextTree, price: Price, nonnegative: bool = True) -> ProximalPenalty:
-    """The penalty of that name over the pairs of a tree.
+def build_penalty(
+    name: str,
+    tree: ContextTree,
+    price: Price,
+    nonnegative: bool = True,
+    is_side: npt.NDArray[np.bool_] | None = None,
+) -> ProximalPenalty:
+    """The penalty of that name over the pairs of a tree; ``is_side`` tells which contexts pay ``price.side``.
 
     Examples
     --------
@@ -99,7 +110,9 @@ def build_penalty(name: str, tree: ContextTree, price: Price, nonnegative: bool 
     """
     if name not in PENALTIES:
         raise InputError(f"unknown penalty {name!r}; choose one of {', '.join(PENALTIES)}.")
-    return PENALTIES[name](tree, price, nonnegative)
+    side = np.zeros(tree.n_contexts, bool) if is_side is None else is_side
+    factors = np.repeat(np.where(side, price.side, 1.0), np.diff(tree.pair_ptr))
+    return PENALTIES[name](tree, price, nonnegative, factors)
 
 
 def first_weights(tree: ContextTree, price: Price, nonnegative: bool = True) -> Floats:

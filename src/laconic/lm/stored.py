@@ -1,4 +1,4 @@
-"""Language models in the model file, family ``lm``: log-linear models and back-off models (Kneser-Ney, ARPA).
+"""Language models in the model file, family ``lm``: log-linear, class-factored and back-off models (Kneser-Ney, ARPA).
 
 A log-linear model is its weights that are not 0 (and the pairs they are spelled with): contexts in level
 order by (parent, symbol), their pairs sorted by word, everything as differences, compressed
@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 
 from laconic.errors import InputError, ModelFileError
+from laconic.lm import factored_stored
 from laconic.lm.backoff import BackoffModel, FittedBackoff
 from laconic.lm.compact import pack_integers, pack_weights, unpack_integers, unpack_weights
 from laconic.lm.context_tree import ContextTree
 from laconic.lm.conversion import needed_parts
+from laconic.lm.factored import ClassFactoredLM
+from laconic.lm.groups import differences, summed
 from laconic.lm.interface import LanguageModel
 from laconic.lm.loglinear import LogLinearLM
 from laconic.lm.loss import SuffixLoss
@@ -33,6 +36,11 @@ def to_model_file(model: LanguageModel, bits: int = 0, fit: dict[str, Any] | Non
     """A fitted model as header and arrays; ``fit`` adds metrics to the header."""
     if isinstance(model, LogLinearLM):
         return _loglinear(model, bits, fit or {})
+    if isinstance(model, ClassFactoredLM):
+        header, tensors = factored_stored.header_and_tensors(model, bits)
+        header["settings"] = {"model": "factored", **_settings(model), **header["settings"]}
+        header["fit"] |= fit or {}
+        return ModelFile(FAMILY, header, {**_words(model.vocabulary_), **tensors})
     backoff = model.backoff_ if isinstance(model, FittedBackoff) else model
     if not isinstance(backoff, BackoffModel):
         raise InputError(f"a {type(model).__name__} has no model file; merge it to a back-off model first.")
@@ -40,11 +48,13 @@ def to_model_file(model: LanguageModel, bits: int = 0, fit: dict[str, Any] | Non
     return _backoff(backoff, settings, bits, fit or {})
 
 
-def from_model_file(file: ModelFile) -> LogLinearLM | BackoffModel:
+def from_model_file(file: ModelFile) -> LogLinearLM | ClassFactoredLM | BackoffModel:
     """The fitted model of a file."""
     vocabulary = Vocabulary(unpack_strings(file.tensors["words.bytes"], file.tensors["words.lengths"]))
     if file.header["settings"]["model"] == "backoff":
         return _read_backoff(file, vocabulary)
+    if file.header["settings"]["model"] == "factored":
+        return factored_stored.read(file, vocabulary)
     return _read_loglinear(file, vocabulary)
 
 
@@ -55,6 +65,8 @@ def describe(file: ModelFile) -> list[Section]:
         lengths = model.node_depth[model.pair_node] + 1
         rows = [(int(n), int(k)) for n, k in zip(*np.unique(lengths, return_counts=True), strict=True)]
         return [Section("n-grams", ("order", "number"), rows)]
+    if isinstance(model, ClassFactoredLM):
+        return factored_stored.describe(model)
     tree, w = model.tree_, model.weights_
     depth = tree.per_pair(tree.depth)
     rows_by_depth = [
@@ -106,9 +118,9 @@ def _loglinear(model: LogLinearLM, bits: int, fit: dict[str, Any]) -> ModelFile:
         **_words(model.vocabulary_),
         "root": root,
         "parents": pack_integers(np.diff(parent, prepend=0)),
-        "symbols": pack_integers(_differences(tree.symbol[nodes[1:]], parent)),
+        "symbols": pack_integers(differences(tree.symbol[nodes[1:]], parent)),
         "pairs": pack_integers(n_pairs[1:]),
-        "targets": pack_integers(_differences(tree.word[kept], tree.per_pair(number)[kept])),
+        "targets": pack_integers(differences(tree.word[kept], tree.per_pair(number)[kept])),
         **pack_weights(w[kept], bits),
     }
     if tree.collapsed:
@@ -124,22 +136,6 @@ def _fit(model: LogLinearLM) -> dict[str, Any]:
     names = ("objective_", "n_iter_", "reason_", "valid_perplexity_")
     found = {name.rstrip("_"): getattr(model, name) for name in names if hasattr(model, name)}
     return {**found, "nonzero": model.n_nonzero_, "parameters": model.n_parameters_}
-
-
-def _differences(values: Ints, groups: np.ndarray) -> np.ndarray:
-    """Each value less the one before it in its group (rising within groups); the first as it is."""
-    out = np.diff(values.astype(np.int64), prepend=0)
-    first = np.diff(groups, prepend=-1) != 0
-    out[first] = values[first]
-    return out
-
-
-def _summed(differences: np.ndarray, sizes: np.ndarray) -> Ints:
-    """Undo :func:`_differences`; ``sizes`` are the lengths of the groups."""
-    total = np.cumsum(differences)
-    starts = np.cumsum(sizes) - sizes
-    before = np.where(starts > 0, total[np.maximum(starts - 1, 0)], 0)
-    return np.asarray(total - np.repeat(before, sizes), dtype=np.int32)
 
 
 def _edges(tree: ContextTree, nodes: Ints) -> Ints:
@@ -158,8 +154,8 @@ def _read_loglinear(file: ModelFile, vocabulary: Vocabulary) -> LogLinearLM:
     parent = np.cumsum(unpack_integers(tensors["parents"]))
     n_pairs = unpack_integers(tensors["pairs"])
     children = np.bincount(parent, minlength=parent.size + 1)
-    symbol = _summed(unpack_integers(tensors["symbols"]), children[children > 0])
-    word = _summed(unpack_integers(tensors["targets"]), n_pairs[n_pairs > 0])
+    symbol = summed(unpack_integers(tensors["symbols"]), children[children > 0])
+    word = summed(unpack_integers(tensors["targets"]), n_pairs[n_pairs > 0])
     w = np.concatenate((tensors["root"].astype(np.float64), unpack_weights(tensors)))
     fits = (parent < np.arange(1, parent.size + 1)).all() and symbol.size == n_pairs.size == parent.size
     if not fits or word.size + len(vocabulary) != w.size:
@@ -236,7 +232,7 @@ def _backoff(model: BackoffModel, settings: dict[str, Any], bits: int, fit: dict
         **_words(model.vocabulary_),
         "node_pair": pack_integers(np.diff(model.node_pair[1:], prepend=0)),
         "pairs": pack_integers(np.diff(model.pair_ptr)),
-        "targets": pack_integers(_differences(model.pair_word, model.pair_node)),
+        "targets": pack_integers(differences(model.pair_word, model.pair_node)),
         **{f"logp.{name}": tensor for name, tensor in pack_weights(model.pair_logp, bits).items()},
         **{f"bow.{name}": tensor for name, tensor in pack_weights(model.node_bow, bits).items()},
     }
@@ -254,7 +250,7 @@ def _read_backoff(file: ModelFile, vocabulary: Vocabulary) -> BackoffModel:
         vocabulary,
         np.concatenate(([-1], np.cumsum(unpack_integers(file.tensors["node_pair"])))),
         np.concatenate(([0], np.cumsum(sizes))),
-        _summed(unpack_integers(file.tensors["targets"]), sizes[sizes > 0]),
+        summed(unpack_integers(file.tensors["targets"]), sizes[sizes > 0]),
         numbers("logp."),
         numbers("bow."),
     )

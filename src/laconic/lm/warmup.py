@@ -1,4 +1,4 @@
-"""Compile the kernels of the context tree and its solvers: tiny models of every penalty."""
+"""Compile the kernels of the context tree, its solvers and the class-factored model: tiny models of every penalty."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ def warm() -> None:
     """Fit, score and explain models of a few words."""
     from laconic.lm.classes import WordClasses
     from laconic.lm.corpus import Corpus
+    from laconic.lm.factored import ClassFactoredLM
     from laconic.lm.loglinear import LogLinearLM
 
     text = ["a b a b c", "b a c", "c c b a"]
@@ -18,3 +19,6 @@ def warm() -> None:
             model.fit(text, valid=text)
         model.distribution("a")
     model.partial_fit(text)
+    for solver in ("fista", "stochastic"):
+        factored = ClassFactoredLM(classes=3, order=4, budget=0, solver=solver, max_iterations=2).fit(text)
+    factored.distribution("a")

@@ -11,6 +11,7 @@ from laconic.cli import console, lm_classes
 from laconic.errors import InputError
 
 if TYPE_CHECKING:
+    from laconic.lm.backoff import BackoffModel
     from laconic.lm.interface import LanguageModel
 
 app = typer.Typer(no_args_is_help=True)
@@ -102,6 +103,8 @@ def train(
     vocabulary = lm_training.vocabulary_of(vocab)
     limits = {"min_count": min_count, "max_words": max_words, "vocabulary": vocabulary}
     if model != "loglinear":
+        if classes is not None:
+            raise InputError(f"--classes is for log-linear models; leave out --model {model} or --classes.")
         lm_training.kneser_ney(text, output, model, valid, bits, json, order=order, prune=prune, **limits)
         return
     if classes is not None:
@@ -293,7 +296,7 @@ def interpolate(
 
     if len(models) < 2:
         raise InputError("give two models or more to mix.")
-    parts = [open_model(path) for path in models]
+    parts = [open_model(path) if output is None else _open_backoff(path) for path in models]
     mixture = interpolate(parts, valid)
     record: dict[str, Any] = {
         "weights": mixture.weights.tolist(),
@@ -320,7 +323,7 @@ def prune(
     """Drop the n-grams that matter least (relative entropy), from any model."""
     from laconic.lm.prune import prune as prune_model
 
-    before = _backoff(open_model(model))
+    before = _open_backoff(model)
     size = before.n_ngrams
     after = (
         prune_model(before, threshold=threshold) if ngrams is None else prune_model(before, n_ngrams=ngrams)
@@ -338,7 +341,7 @@ def export_arpa(
     """Write a model as ARPA, without approximation."""
     from laconic.lm.arpa import write_arpa
 
-    write_arpa(_backoff(open_model(model)), output)
+    write_arpa(_open_backoff(model), output)
 
 
 app.command("classes")(lm_classes.command)
@@ -360,10 +363,11 @@ def open_model(path: Path) -> LanguageModel:
         raise InputError(f"damaged model file: it has no {missing}", path=path) from missing
 
 
-def _backoff(model: LanguageModel) -> Any:
-    from laconic.lm.backoff import FittedBackoff
+def _open_backoff(path: Path) -> BackoffModel:
+    """A model that is a table of n-grams."""
+    from laconic.lm.backoff import as_backoff
 
-    return model.backoff_ if isinstance(model, FittedBackoff) else model
+    return as_backoff(open_model(path), path)
 
 
 def _write(model: Any, output: Path) -> None:

@@ -23,6 +23,7 @@ bow(x) = Z(x') / Z(x). Build it with :meth:`BackoffModel.from_ngrams` or :func:`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from typing import NamedTuple
 
 import numpy as np
@@ -250,3 +251,15 @@ class FittedBackoff(LanguageModel):
         if model is None:
             raise InputError(f"this {type(self).__name__} is not fitted; call fit first.")
         return model
+
+
+def as_backoff(model: LanguageModel, path: str | PathLike[str] | None = None) -> BackoffModel:
+    """The back-off model that a language model is or keeps; ``path`` names it in the error where there is none."""
+    own = model.backoff_ if isinstance(model, FittedBackoff) else model
+    if not isinstance(own, BackoffModel):
+        raise InputError(
+            "a class-factored model is no back-off model: it has no table of n-grams, so it cannot be pruned, "
+            "merged or written as ARPA; use its model file, or mix it without an output file",
+            path=path,
+        )
+    return own

@@ -19,7 +19,10 @@ from laconic.protocols import Floats, Ints, Offsets
 
 @dataclass(frozen=True)
 class Step:
-    """One context on the way to a probability: of which tree, how deep, and what it does for the candidate."""
+    """One context on the way to a probability: of which tree, how deep, and what it does for the candidate.
+
+    ``count``: how often it was seen there; None in a model from a file, and where the weight is 0.
+    """
 
     tree: int
     depth: int
@@ -114,7 +117,7 @@ class ChoiceModel:
                 scores[self.choice[pairs]] += self.w[pairs]
                 found = pairs.start + np.flatnonzero(self.choice[pairs] == choice)
                 weight = float(self.w[found].sum())
-                count = None if self.count is None else int(self.count[found].sum())
+                count = int(self.count[found[0]]) if self.count is not None and found.size else None
                 p = np.exp(scores - scores.max())
                 out.append(Step(tree, depth, weight, count, float(p[choice] / p.sum())))
         return out

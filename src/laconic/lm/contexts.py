@@ -16,7 +16,10 @@ from laconic.errors import InputError
 from laconic.lm.context_tree import Positions
 from laconic.protocols import Ints
 
-_SYMBOL = re.compile(r"([cw])([1-9]\d?)")
+FARTHEST = 20
+"""Words back at most: the state of a model in a mixture has room for so many."""
+
+_SYMBOL = re.compile(r"([cw])([1-9]\d*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,10 @@ class Contexts:
                     raise InputError(
                         f"{name!r} in the contexts {text!r} is no symbol; expected c or w and how many words "
                         "back, as in 'c1 w1 c2 w2; c2 w2'."
+                    )
+                if int(match[2]) > FARTHEST:
+                    raise InputError(
+                        f"{name!r} in the contexts {text!r} is too far back; {FARTHEST} words are the most."
                     )
                 symbols.append((match[1], int(match[2])))
             if not symbols:

@@ -23,7 +23,7 @@ from laconic.lm.classes import WordClasses
 from laconic.lm.context_tree import Positions
 from laconic.lm.contexts import Contexts
 from laconic.lm.corpus import Corpus
-from laconic.lm.factored_search import FactoredTrial, FactoredTrialCallback, Fitted, Search
+from laconic.lm.factored_search import PARTS, FactoredTrial, FactoredTrialCallback, Fitted, Search
 from laconic.lm.factors import Factor
 from laconic.lm.interface import Context, LanguageModel
 from laconic.lm.loglinear import SOLVERS, Auto, Text
@@ -143,6 +143,7 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
         class_part, word_part = search.run(callback, on_trial)
         self._keep(class_part, word_part)
         self.path_: list[FactoredTrial] = search.trials
+        vars(self).pop("valid_perplexity_", None)
         if valid is not None:
             self.valid_perplexity_ = self.perplexity(valid)
         elif self.path_:
@@ -165,8 +166,12 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"unknown penalty {self.penalty!r}; choose one of {', '.join(PENALTIES)}.")
         if self.solver not in SOLVERS:
             raise InputError(f"unknown solver {self.solver!r}; choose one of {', '.join(SOLVERS)}.")
-        if self.budget < 0:
+        if not self.budget >= 0:
             raise InputError(f"the budget must be 0 seconds or more, not {self.budget:g}.")
+        if not isinstance(self.classes, int | np.integer | str | PathLike | WordClasses):
+            raise InputError(f"classes are a number, a file, WordClasses or 'auto', not {self.classes!r}.")
+        for part in PARTS:
+            self.contexts_of(part)
 
     def _read(self, sentences: Text) -> Corpus:
         if isinstance(sentences, Corpus):
@@ -311,6 +316,7 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
         """Write a model file; ``bits`` (1 to 16) stores the weights in that many bits each, 0 in full."""
         from laconic.lm.stored import save
 
+        self._fitted()
         save(self, path, bits)
 
     @classmethod

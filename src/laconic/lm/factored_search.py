@@ -100,7 +100,11 @@ class Search:
 
     def _first_number(self, corpus: Corpus) -> int:
         asked = self.model.classes
-        return asked if isinstance(asked, int) else max(2, round(2 * len(corpus.vocabulary) ** 0.5))
+        return (
+            int(asked)
+            if isinstance(asked, int | np.integer)
+            else max(2, round(2 * len(corpus.vocabulary) ** 0.5))
+        )
 
     def _learn(self, corpus: Corpus, n_classes: int) -> WordClasses:
         given = self.model.given_classes(corpus.vocabulary)

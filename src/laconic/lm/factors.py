@@ -75,4 +75,5 @@ class Factor:
         """The loss over the positions that have a choice: a class of one word leaves none."""
         choices = self.choices(words)
         free = self.n_choices[choices.root] > 1
+        free[0] |= not free.any()  # all classes of one word: a position of P = 1 stands for nothing to learn
         return ChoiceLoss(choices if free.all() else choices.take(free), self.n_choices, threads)

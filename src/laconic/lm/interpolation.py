@@ -18,7 +18,7 @@ from os import PathLike
 import numpy as np
 
 from laconic.errors import InputError
-from laconic.lm.backoff import BackoffModel, FittedBackoff
+from laconic.lm.backoff import BackoffModel, as_backoff
 from laconic.lm.corpus import Corpus, Sentences
 from laconic.lm.interface import Context, LanguageModel
 from laconic.lm.prune import renormalised
@@ -153,7 +153,7 @@ def mixture_weights(logps: Floats, tolerance: float = 1e-9, max_iterations: int 
 
 def merge(mixture: InterpolatedLM) -> BackoffModel:
     """One back-off model of all n-grams of a mixture of back-off models; see the module for what is exact."""
-    backoffs = [_backoff(model) for model in mixture.models]
+    backoffs = [as_backoff(model) for model in mixture.models]
     vocabulary = mixture.vocabulary_
     order = max(model.order for model in backoffs)
     grams, logps = [np.arange(len(vocabulary), dtype=np.int32)[:, None]], []
@@ -169,13 +169,6 @@ def merge(mixture: InterpolatedLM) -> BackoffModel:
                 parts.append(np.where(np.isnan(logp), -np.inf, logp) + np.log(weight))
         logps.append(reduce(np.logaddexp, parts))
     return renormalised(BackoffModel.from_ngrams(vocabulary, grams, logps, [], []))
-
-
-def _backoff(model: LanguageModel) -> BackoffModel:
-    own = model.backoff_ if isinstance(model, FittedBackoff) else model
-    if not isinstance(own, BackoffModel):
-        raise InputError(f"{type(model).__name__} is no back-off model; its mixture cannot be merged.")
-    return own
 
 
 def _grams(model: BackoffModel, vocabulary: Vocabulary, n: int) -> Ints:

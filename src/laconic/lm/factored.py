@@ -143,7 +143,7 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
         class_part, word_part = search.run(callback, on_trial)
         self._keep(class_part, word_part)
         self.path_: list[FactoredTrial] = search.trials
-        vars(self).pop("valid_perplexity_", None)
+        self.__dict__.pop("valid_perplexity_", None)
         if valid is not None:
             self.valid_perplexity_ = self.perplexity(valid)
         elif self.path_:

@@ -218,12 +218,18 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
         word_price: Price,
     ) -> None:
         """Take over the parts of a fitted or stored model."""
-        self.classes_, self.vocabulary_ = classes, classes.vocabulary
+        self.classes_ = classes
         self.class_model_, self.word_model_ = class_model, word_model
         self.class_price_, self.word_price_ = class_price, word_price
         self._class = Factor("class", classes, class_model.contexts)
         self._word = Factor("word", classes, word_model.contexts)
         self._n_words = max(class_model.contexts.n_words, word_model.contexts.n_words)
+
+    @property
+    def vocabulary_(self) -> Vocabulary:  # type: ignore[override]
+        """The words it can predict."""
+        self._fitted()
+        return self.classes_.vocabulary
 
     @property
     def n_nonzero_(self) -> int:

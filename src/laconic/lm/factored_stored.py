@@ -13,6 +13,7 @@ from laconic.lm.classes import WordClasses
 from laconic.lm.compact import pack_integers, unpack_integers
 from laconic.lm.contexts import Contexts
 from laconic.lm.factored import ClassFactoredLM
+from laconic.lm.factors import Factor
 from laconic.lm.prices import Price
 from laconic.lm.vocabulary import Vocabulary
 from laconic.storage import ModelFile, Section
@@ -50,10 +51,14 @@ def read(file: ModelFile, vocabulary: Vocabulary) -> ClassFactoredLM:
         own = {name.removeprefix(prefix): t for name, t in file.tensors.items() if name.startswith(prefix)}
         models.append(ChoiceModel.from_tensors(Contexts.parse(settings[f"{part}_contexts"]), own))
         prices.append(Price(**settings[f"{part}_price"]))
+    classes = WordClasses(vocabulary, class_of)
+    for name, found in zip(PARTS, models, strict=True):
+        if not np.array_equal(found.n_choices, Factor(name, classes, found.contexts).n_choices):
+            raise ModelFileError("damaged model file (classes and weights do not fit together)")
     known = ClassFactoredLM().get_params()
     given = {name: value for name, value in settings.items() if name in known}
     model = ClassFactoredLM(**{**given, "class_price": prices[0], "word_price": prices[1]})
-    model.restore(WordClasses(vocabulary, class_of), models[0], models[1], prices[0], prices[1])
+    model.restore(classes, models[0], models[1], prices[0], prices[1])
     for name, value in file.header.get("fit", {}).items():
         if name in ("objective", "n_iter", "n_parameters", "valid_perplexity"):
             setattr(model, f"{name}_", value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from laconic.errors import ModelFileError
 from laconic.protocols import Ints
 
 
@@ -29,6 +30,8 @@ def summed(steps: np.ndarray, sizes: np.ndarray) -> Ints:
     >>> summed(np.array([3, 2, 1]), np.array([2, 1])).tolist()
     [3, 5, 1]
     """
+    if sizes.sum() != steps.size:
+        raise ModelFileError("damaged model file (its trees do not fit together)")
     total = np.cumsum(steps)
     starts = np.cumsum(sizes) - sizes
     before = np.where(starts > 0, total[np.maximum(starts - 1, 0)], 0)

@@ -162,13 +162,18 @@ class ChoiceModel:
         return out
 
     @property
-    def tree_of(self) -> Ints:
-        """The tree each context belongs to."""
-        out, above = np.arange(self.parent.size), self.parent
+    def root_of(self) -> Ints:
+        """The root above each context; tree t has the roots ``t * n_roots ..``."""
+        out, above = np.arange(self.parent.size, dtype=np.int32), self.parent
         while (above >= 0).any():
             out = np.where(above >= 0, above, out)
             above = np.where(above >= 0, self.parent[above], -1)
-        return (out // self.n_roots).astype(np.int32)
+        return out
+
+    @property
+    def tree_of(self) -> Ints:
+        """The tree each context belongs to."""
+        return self.root_of // np.int32(self.n_roots)
 
     def tensors(self, bits: int) -> dict[str, Any]:
         """For a model file."""
@@ -191,20 +196,14 @@ class ChoiceModel:
         top = n_choices.size * len(contexts.trees)
         parent = np.cumsum(unpack_integers(tensors["parents"]))
         sizes = unpack_integers(tensors["pairs"])
+        if sizes.size != top + parent.size or (parent >= top + np.arange(parent.size)).any():
+            raise ModelFileError("damaged model file (its trees do not fit together)")
         children = np.bincount(parent) if parent.size else np.empty(0, np.int64)
         symbol = summed(unpack_integers(tensors["symbols"]), children[children > 0])
         choice = summed(unpack_integers(tensors["targets"]), sizes[sizes > 0])
         w = unpack_weights(tensors)
         roots = np.full(top, -1, np.int32)
-        fits = (
-            sizes.size == top + parent.size == top + symbol.size
-            and choice.size == w.size == sizes.sum()
-            and (parent < top + np.arange(parent.size)).all()
-            and (choice.size == 0 or choice.max() < n_choices.max())
-        )
-        if not fits:
-            raise ModelFileError("damaged model file (its trees do not fit together)")
-        return cls(
+        model = cls(
             contexts,
             n_choices,
             np.concatenate((roots, parent)).astype(np.int32),
@@ -213,3 +212,7 @@ class ChoiceModel:
             choice,
             w,
         )
+        n_candidates = n_choices[model.root_of % n_choices.size] if top else n_choices
+        if w.size != choice.size or (choice >= np.repeat(n_candidates, sizes)).any():
+            raise ModelFileError("damaged model file (its weights do not fit its trees)")
+        return model

@@ -169,7 +169,18 @@ def train(
 
 
 @app.command("eval")
-def evaluate(model: Model, text: Text, json: Json = False) -> None:
+def evaluate(
+    model: Model,
+    text: Text,
+    cache: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Report perplexity with a cache of the last N words too.")
+    ] = 0,
+    valid: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --cache: held-out text that chooses its weight.")
+    ] = None,
+    cache_weight: Annotated[float, typer.Option(help="With --cache and without --valid.")] = 0.1,
+    json: Json = False,
+) -> None:
     """Perplexity of a text, with and without the ends of sentences."""
     from laconic.lm.corpus import Corpus
 
@@ -187,6 +198,14 @@ def evaluate(model: Model, text: Text, json: Json = False) -> None:
         "oov": found.oov,
         "words_per_second": (found.tokens + found.sentences) / seconds,
     }
+    if cache:
+        from laconic.lm.cache import RecentWords
+
+        recent = RecentWords(cache, cache_weight)
+        if valid is not None:
+            recent = RecentWords.chosen(language_model, valid, cache)
+        record["cache_weight"] = recent.weight
+        record["perplexity_with_cache"] = recent.evaluate(language_model, corpus).perplexity
     console.print_json(record) if json else console.facts(str(model), record)
 
 

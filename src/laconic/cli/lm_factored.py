@@ -119,12 +119,10 @@ def _fit(model: ClassFactoredLM, text: Path, valid: Path | None) -> tuple[list[I
             return stop.asked
 
         def on_trial(trial: FactoredTrial) -> bool:
-            said = (
-                f"fit {len(seen) + 1}, {trial.n_classes} classes: held-out perplexity {trial.perplexity:.2f}"
-            )
-            said += f", best {trial.best:.2f}"
             seen.append(trial)
-            bar.update(task, description=said)
+            # What matters comes first: a narrow screen cuts the rest.
+            said = f"best of {len(seen)} fits: {trial.best:.2f}"
+            bar.update(task, description=f"{said} (now {trial.perplexity:.2f}, {trial.n_classes} classes)")
             return stop.asked
 
         model.fit(corpus, valid=valid, callback=on_iteration, on_trial=on_trial)

@@ -45,20 +45,18 @@ def _add(r, x, out):
 
 
 @kernel
-def _sum(x):
-    """Sum in eight independent runs, so that no addition waits for the one before it; x.size is a multiple of 8."""
-    m = x.size // 8
-    a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+def _total(x):
+    """Sum of any number of values, in four independent runs."""
+    m = x.size // 4
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
     for u in range(m):
         a += x[u]
         b += x[m + u]
         c += x[2 * m + u]
         d += x[3 * m + u]
-        e += x[4 * m + u]
-        f += x[5 * m + u]
-        g += x[6 * m + u]
-        h += x[7 * m + u]
-    return ((a + b) + (c + d)) + ((e + f) + (g + h))
+    for u in range(4 * m, x.size):
+        a += x[u]
+    return (a + b) + (c + d)
 
 
 @kernel
@@ -69,7 +67,7 @@ def _choose(s, rows, base, E, H, upward, x, gathered):
         row = E[k - base]
         for u in range(x.size):
             x[u] *= row[u]
-    z = _sum(x)
+    z = _total(x)
     if upward:
         r = 1.0 / z
         _add(r, x, gathered)
@@ -219,19 +217,65 @@ def _search(values, lo, hi, wanted):
 
 
 @kernel
-def choice_row(root, n_roots, history, ends, lengths, child_ptr, symbol, pair_ptr, choice, f, x):
-    """x := exp of the scores of all candidates of a root; tree t has the context ``history[ends[t] - 1], ...``."""
+def place_rows(n_choices, n_roots, parent, pair_ptr, root, row_at):
+    """Which contexts get a row of their own, and where it starts; returns the length of all rows.
+
+    Those with a pair for one candidate in eight or more, as far as their parents have one; -1 for the others.
+    """
+    total = 0
+    for c in range(parent.size):
+        root[c] = c % n_roots if parent[c] < 0 else root[parent[c]]
+        n = n_choices[root[c]]
+        row_at[c] = -1
+        dense = 8 * (pair_ptr[c + 1] - pair_ptr[c]) >= n
+        if parent[c] < 0 or (dense and row_at[parent[c]] >= 0):
+            row_at[c] = total
+            total += n
+    return total
+
+
+@kernel
+def fill_rows(n_choices, parent, pair_ptr, choice, f, root, row_at, rows):
+    """exp of the summed scores of the contexts that have a row."""
+    for c in range(parent.size):
+        if row_at[c] < 0:
+            continue
+        own = rows[row_at[c] : row_at[c] + n_choices[root[c]]]
+        if parent[c] < 0:
+            own[:] = 1.0
+        else:
+            above = row_at[parent[c]]
+            own[:] = rows[above : above + own.size]
+        for p in range(pair_ptr[c], pair_ptr[c + 1]):
+            own[choice[p]] *= f[p]
+
+
+@kernel
+def choice_row(
+    root, n_roots, history, ends, lengths, child_ptr, symbol, pair_ptr, choice, f, row_at, rows, x
+):
+    """x := exp of the scores of all candidates of a root; tree t has the context ``history[ends[t] - 1], ...``.
+
+    From the deepest row on the way, then pair by pair.
+    """
     x[:] = 1.0
     for t in range(ends.size):
         c = t * n_roots + root
         d = 0
+        row = -1
         while c >= 0:
-            for p in range(pair_ptr[c], pair_ptr[c + 1]):
-                x[choice[p]] *= f[p]
+            if row_at[c] >= 0:
+                row = row_at[c]
+            else:
+                for p in range(pair_ptr[c], pair_ptr[c + 1]):
+                    x[choice[p]] *= f[p]
             if d == lengths[t]:
                 break
             c = _search(symbol, child_ptr[c], child_ptr[c + 1], history[ends[t] - 1 - d])
             d += 1
+        own = rows[row : row + x.size]
+        for u in range(x.size):
+            x[u] *= own[u]
 
 
 @kernel
@@ -248,6 +292,8 @@ def score_choices(
     pair_ptr,
     choice,
     f,
+    row_at,
+    rows,
     x,
     out,
 ):
@@ -259,22 +305,48 @@ def score_choices(
             out[i] = 0.0
             continue
         own = x[:n]
-        choice_row(r, n_roots, history, ends[i], lengths[i], child_ptr, symbol, pair_ptr, choice, f, own)
-        z = 0.0
-        for u in range(n):
-            z += own[u]
-        out[i] = np.log(own[target[i]] / z)
+        choice_row(
+            r,
+            n_roots,
+            history,
+            ends[i],
+            lengths[i],
+            child_ptr,
+            symbol,
+            pair_ptr,
+            choice,
+            f,
+            row_at,
+            rows,
+            own,
+        )
+        out[i] = np.log(own[target[i]] / _total(own))
 
 
 @kernel
-def score_all(n_choices, first, n_roots, history, ends, lengths, child_ptr, symbol, pair_ptr, choice, f, out):
+def score_all(
+    n_choices,
+    first,
+    n_roots,
+    history,
+    ends,
+    lengths,
+    child_ptr,
+    symbol,
+    pair_ptr,
+    choice,
+    f,
+    row_at,
+    rows,
+    out,
+):
     """P(candidate | root) of every candidate of every root; those of root r start at ``first[r]``."""
     for r in range(n_roots):
         own = out[first[r] : first[r] + n_choices[r]]
-        choice_row(r, n_roots, history, ends, lengths, child_ptr, symbol, pair_ptr, choice, f, own)
-        z = 0.0
-        for u in range(own.size):
-            z += own[u]
+        choice_row(
+            r, n_roots, history, ends, lengths, child_ptr, symbol, pair_ptr, choice, f, row_at, rows, own
+        )
+        z = _total(own)
         for u in range(own.size):
             own[u] /= z
 

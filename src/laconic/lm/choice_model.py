@@ -83,8 +83,14 @@ class ChoiceModel:
 
     @cached_property
     def _tables(self) -> tuple[Any, ...]:
-        """What the kernels need after the contexts of a position."""
-        return self.child_ptr, self.symbol, self.pair_ptr, self.choice, np.exp(self.w)
+        """What the kernels need after the contexts of a position: the trees, and rows of the densest contexts."""
+        from laconic.lm.choice_kernels import fill_rows, place_rows
+
+        f = np.exp(self.w)
+        root, row_at = np.empty(self.parent.size, np.int32), np.empty(self.parent.size, np.int64)
+        rows = np.empty(place_rows(self.n_choices, self.n_roots, self.parent, self.pair_ptr, root, row_at))
+        fill_rows(self.n_choices, self.parent, self.pair_ptr, self.choice, f, root, row_at, rows)
+        return self.child_ptr, self.symbol, self.pair_ptr, self.choice, f, row_at, rows
 
     def log_probabilities(self, choices: Choices) -> Floats:
         """Natural log-probability of each choice."""

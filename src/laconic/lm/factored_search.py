@@ -1,15 +1,15 @@
 """Fitting a class-factored model, and choosing on held-out text what is left open, within a budget of CPU seconds.
 
-Open may be the number of classes and the price of each part. The number is tried at twice the root of the
-vocabulary, then at half and double of that while the budget allows; then each number of a price moves up or down
-as long as held-out perplexity falls (compass search on a log scale). Every fit starts from the best weights so
-far, so most cost a few iterations.
+Open may be the number of classes and the price of each part. The number is tried at a fifth of the root of the
+number of words, then at half and double of that while the budget allows; then each number of a price moves up or
+down as long as held-out perplexity falls (compass search on a log scale). Every fit starts from the best weights
+so far, so most cost a few iterations.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -157,32 +157,44 @@ class Search:
         return best
 
     def _choose_price(self, best: dict[str, Fitted], part: str, budget: float) -> Fitted:
-        """Move one number of the price at a time while that lowers held-out perplexity."""
+        """Move one number of the price at a time, on and on while that lowers held-out perplexity."""
+        tried = {best[part].price}
         for scale in (1.0, 0.5):
-            moved = True
-            while moved:
-                moved = False
-                for name, sign in self._moves(best[part].factor):
+            before = None
+            while before is not best[part]:
+                before = best[part]
+                for name, sign in self._moves(before.factor):
+                    factor = float(np.exp(sign * scale * STEPS[name]))
+                    while self._improves(best, part, name, factor, tried):
+                        pass
                     if self.stopped or self._spent() > budget:
                         return best[part]
-                    now = best[part]
-                    value = getattr(now.price, name) * float(np.exp(sign * scale * STEPS[name]))
-                    tried = self._judged(
-                        self._fit(now.factor, now.loss, replace(now.price, **{name: value}), now.result.w)
-                    )
-                    perplexity = self._perplexity({**best, part: tried})
-                    if perplexity < self._perplexity(best) * (1 - 1e-4):
-                        best[part], moved = tried, True
-                    self._tell(part, tried, perplexity)
         return best[part]
 
-    def _moves(self, factor: Factor) -> Iterator[tuple[str, float]]:
+    def _improves(
+        self, best: dict[str, Fitted], part: str, name: str, factor: float, tried: set[Price]
+    ) -> bool:
+        """Try one move from the best price; keep it where it lowers held-out perplexity."""
+        now = best[part]
+        price = replace(now.price, **{name: float(f"{getattr(now.price, name) * factor:.6g}")})
+        if self.stopped or price in tried:
+            return False
+        tried.add(price)
+        moved = self._judged(self._fit(now.factor, now.loss, price, now.result.w))
+        perplexity = self._perplexity({**best, part: moved})
+        better = perplexity < self._perplexity(best) * (1 - 1e-4)
+        if better:
+            best[part] = moved
+        self._tell(part, moved, perplexity)
+        return better
+
+    def _moves(self, factor: Factor) -> list[tuple[str, float]]:
         names = ["strength", "depth_weight"]
         if len(factor.contexts.trees) > 1:
             names.insert(0, "side")
         if self.model.penalty == "elastic":
             names.insert(1, "ridge")
-        return ((name, sign) for name in names for sign in (1.0, -1.0))
+        return [(name, sign) for name in names for sign in (1.0, -1.0)]
 
     def _judged(self, part: Fitted) -> Fitted:
         model = ChoiceModel.of(part.loss, part.factor.contexts, part.result.w)

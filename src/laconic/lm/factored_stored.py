@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,8 @@ def read(file: ModelFile, vocabulary: Vocabulary) -> ClassFactoredLM:
         prefix = f"{part}."
         own = {name.removeprefix(prefix): t for name, t in file.tensors.items() if name.startswith(prefix)}
         models.append(ChoiceModel.from_tensors(Contexts.parse(settings[f"{part}_contexts"]), own))
-        prices.append(Price(**settings[f"{part}_price"]))
+        price = settings[f"{part}_price"]
+        prices.append(Price(*(price[number.name] for number in fields(Price))))
     classes = WordClasses(vocabulary, class_of)
     for name, found in zip(PARTS, models, strict=True):
         if not np.array_equal(found.n_choices, Factor(name, classes, found.contexts).n_choices):

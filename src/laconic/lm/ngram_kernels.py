@@ -293,3 +293,24 @@ def relative_entropy_scores(
         held = node_pair[x]
         for pair in range(pair_ptr[x], pair_ptr[x + 1]):
             out[held] = max(out[held], out[pair])
+
+
+@kernel
+def recent_shares(stream, ring, counts, shares):
+    """Share of each id among the last ``ring.size`` words before it; NaN where there are none yet.
+
+    Ends of sentences (0) and words outside the vocabulary (-1) are not remembered.
+    """
+    n, at = 0, 0
+    for i in range(stream.size):
+        word = stream[i]
+        shares[i] = np.nan if n == 0 else (counts[word] / n if word > 0 else 0.0)
+        if word <= 0:
+            continue
+        if n == ring.size:
+            counts[ring[at]] -= 1
+        else:
+            n += 1
+        ring[at] = word
+        counts[word] += 1
+        at = (at + 1) % ring.size

@@ -186,7 +186,8 @@ class StochasticProximal:
         w = np.zeros(loss.n_weights) if start is None else start.astype(np.float64)
         z, point, gradient, step, moved = w.copy(), *np.zeros((4, w.size))
         objective = loss.value_and_gradient(w, gradient) + penalty.value(w)
-        d = metric(loss, penalty, gradient)
+        # One sample moves a rare weight by n / batch at once: below that curvature a step would overshoot.
+        d = np.maximum(metric(loss, penalty, gradient), loss.n_samples / self.batch_size / self.lipschitz)
         gradient[:] = 0.0
         touched = np.empty(0, np.int32)
         L, mu = self.lipschitz, self.strong_convexity

@@ -1,0 +1,172 @@
+"""The class-factored language model against modified Kneser-Ney: perplexity, training time, scoring speed.
+
+Prices were chosen on validation text (Penn Treebank) or are chosen here on the end of the training text (AP);
+test text is read once, by the finished model. Mixtures (a second clustering, Kneser-Ney) get their weights from
+the same held-out text. ``figure`` draws perplexity on validation text against the CPU seconds of training for
+Kneser-Ney, plain tree models and class-factored ones.
+
+    python benchmarks/class_lm.py [ptb] [ap] [wikitext] [figure]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from _bars import Claims
+from laconic.lm.cache import RecentWords
+from laconic.lm.corpus import Corpus
+from laconic.lm.factored import ClassFactoredLM
+from laconic.lm.interface import LanguageModel
+from laconic.lm.interpolation import InterpolatedLM, interpolate
+from laconic.lm.kneser_ney import KneserNeyLM
+from laconic.lm.loglinear import LogLinearLM, split_known
+from laconic.lm.warmup import warm
+
+DATA = Path(os.environ.get("LACONIC_DATA", "../shared/data"))
+T = TypeVar("T")
+
+
+def timed(work: Callable[[], T]) -> tuple[T, float]:
+    """A result and its CPU seconds."""
+    began = time.process_time()
+    result = work()
+    return result, time.process_time() - began
+
+
+def ptb_parts() -> tuple[Corpus, Corpus, Corpus]:
+    """Training, validation and test text of the Penn Treebank."""
+    train = Corpus.read(DATA / "ptb" / "ptb.train.txt.gz")
+    rest = [Corpus.read(DATA / "ptb" / f"ptb.{part}.txt", train.vocabulary) for part in ("valid", "test")]
+    return train, rest[0], rest[1]
+
+
+def ptb(claims: Claims) -> None:
+    """One model at fixed settings, its speed, and mixtures."""
+    train, valid, test = ptb_parts()
+    rival, rival_seconds = timed(lambda: KneserNeyLM(5).fit(train))
+    model, seconds = timed(lambda: ClassFactoredLM(classes=200, budget=0).fit(train))
+    kneser_ney = rival.perplexity(test)
+    found = model.perplexity(test)
+    claims.add("PTB test perplexity, one model", f"{found:.2f}", f"{kneser_ney:.2f}", found, 120.0)
+    claims.add(
+        "PTB training CPU s, classes included", f"{seconds:.1f}", f"{rival_seconds:.1f}", seconds, 90.0
+    )
+    n = test.n_tokens + test.n_sentences
+    speed = n / min(timed(lambda: model.score_stream(test.stream()[1:]))[1] for _ in range(5))
+    claims.add("words scored a CPU s", f"{speed:,.0f}", "", speed, 300_000, at_least=True)
+    contexts = ("", "<s>", "<s> the company said", "unseen the of")
+    worst = max(abs(float(model.distribution(context).sum()) - 1) for context in contexts)
+    claims.add("largest |sum of probabilities - 1|", f"{worst:.1e}", "", worst, 1e-9)
+    other = ClassFactoredLM(classes=200, budget=0, random_state=1).fit(train)
+    mixture = interpolate([model, other, rival], valid)
+    mixed = mixture.perplexity(test)
+    shares = " ".join(f"{share:.2f}" for share in mixture.weights)
+    claims.add(f"PTB, mixed {shares}", f"{mixed:.2f}", f"{kneser_ney:.2f}", mixed, 115.0)
+    for name, one in (("one model", model), ("mixed", mixture)):
+        cached = RecentWords.chosen(one, valid).evaluate(one, test).perplexity
+        claims.add(f"PTB, {name}, with a cache of 500 words", f"{cached:.2f}", "", cached, None)
+
+
+def ap(claims: Claims) -> None:
+    """The four AP splits: everything is chosen on the end of each training text."""
+    single, mixed, rivals = [], [], []
+    for k in range(4):
+        corpus = Corpus.read(DATA / "lm-splits" / f"apnews.s{k}.train.txt.gz")
+        test = Corpus.read(DATA / "lm-splits" / f"apnews.s{k}.test.txt.gz", corpus.vocabulary)
+        first, held_out = split_known(corpus, 0.1)
+        parts: list[LanguageModel] = [KneserNeyLM(5).fit(first)]
+        whole: list[LanguageModel] = [KneserNeyLM(5).fit(corpus)]
+        for seed in (0, 1):
+            tried = ClassFactoredLM(budget=90, random_state=seed).fit(first, valid=held_out)
+            prices = {"class_price": tried.class_price_, "word_price": tried.word_price_}
+            settings = {"classes": tried.classes_.n_classes, "random_state": seed, "budget": 0.0}
+            parts.append(tried)
+            whole.append(ClassFactoredLM(**settings, **prices).fit(corpus))  # type: ignore[arg-type]
+        shares = interpolate(parts, held_out).weights
+        mixture = InterpolatedLM(whole, shares.tolist())
+        rivals.append(whole[0].perplexity(test))
+        single.append(whole[1].perplexity(test))
+        mixed.append(mixture.perplexity(test))
+        print(f"split {k}: {rivals[-1]:.2f} {single[-1]:.2f} {mixed[-1]:.2f}", file=sys.stderr, flush=True)
+    rival = float(np.mean(rivals))
+    for name, values in (("one model", single), ("two clusterings and Kneser-Ney", mixed)):
+        mean = float(np.mean(values))
+        claims.add(f"AP, mean of 4, {name}", f"{mean:.2f}", f"{rival:.2f}", mean, 130.0)
+
+
+def wikitext(claims: Claims) -> None:
+    """WikiText-2, paragraphs as lines, at the settings of the Penn Treebank."""
+    folder = DATA / "wikitext-2"
+    train = Corpus.read(folder / "wiki.train.shuffled-articles.tokens.gz")
+    test = Corpus.read(folder / "wiki.test.tokens", train.vocabulary)
+    rival = KneserNeyLM(5).fit(train).perplexity(test)
+    model, seconds = timed(lambda: ClassFactoredLM(classes=300, budget=0).fit(train))
+    found = model.perplexity(test)
+    claims.add("WikiText-2 test perplexity, ratio", f"{found:.2f}", f"{rival:.2f}", found / rival, 0.85)
+    claims.add("WikiText-2 training CPU s", f"{seconds:.0f}", "", seconds, None)
+
+
+def figure(claims: Claims) -> None:
+    """Perplexity on the validation text against CPU seconds of training; docs/class-factored.svg."""
+    from matplotlib.figure import Figure
+
+    train, valid, _ = ptb_parts()
+    price = {"strength": 0.45, "depth_weight": 1.6, "ridge": 0.06}
+    families: dict[str, dict[str, Callable[[], LanguageModel]]] = {
+        "modified Kneser-Ney": {f"order {n}": lambda n=n: KneserNeyLM(n).fit(train) for n in (2, 3, 4, 5)},  # type: ignore[misc]
+        "plain tree, elastic net": {
+            f"order {n}": lambda n=n: LogLinearLM(order=n, **price).fit(train)  # type: ignore[misc]
+            for n in (2, 3, 5)
+        },
+        "class-factored": {
+            f"{k} classes": lambda k=k: ClassFactoredLM(classes=k, budget=0).fit(train)  # type: ignore[misc]
+            for k in (50, 100, 200)
+        },
+    }
+    picture = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = picture.subplots()
+    for (family, models), colour, mark in zip(
+        families.items(), ("#0072B2", "#E69F00", "#009E73"), "os^", strict=True
+    ):
+        points = []
+        for name, fit in models.items():
+            model, seconds = timed(fit)
+            points.append((seconds, model.perplexity(valid)))
+            axes.annotate(name, points[-1], xytext=(5, 5), textcoords="offset points", fontsize=8)
+            claims.add(f"{family}, {name}: valid perplexity", f"{points[-1][1]:.2f}", "", seconds, None)
+        axes.plot(*zip(*points, strict=True), marker=mark, color=colour, label=family)
+    axes.set(
+        xscale="log", xlabel="CPU seconds of training", ylabel="perplexity, Penn Treebank validation text"
+    )
+    axes.legend()
+    axes.grid(alpha=0.3)
+    picture.savefig(Path(__file__).parents[1] / "docs" / "class-factored.svg")
+
+
+PARTS = {"ptb": ptb, "ap": ap, "wikitext": wikitext, "figure": figure}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", default=[], metavar="|".join(PARTS))
+    parser.add_argument("--json", type=Path)
+    chosen = parser.parse_args()
+    claims = Claims(chosen.json, rival="Kneser-Ney")
+    warm()
+    for part in chosen.parts or PARTS:
+        PARTS[part](claims)
+    return claims.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

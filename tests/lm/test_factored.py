@@ -372,7 +372,7 @@ def test_classes_of_other_words(tmp_path):
 
 def test_search_lowers_held_out_perplexity_and_reports_it():
     trials = []
-    model = ClassFactoredLM(order=3, budget=30, tolerance=1e-3, held_out=0.34)
+    model = ClassFactoredLM(order=3, budget=600, tolerance=1e-3, held_out=0.34)
     model.fit(TEXT * 2, on_trial=lambda trial: trials.append(trial) or len(trials) >= 12)
     assert model.path_ == trials
     assert len(trials) == 12
@@ -386,11 +386,12 @@ def test_search_lowers_held_out_perplexity_and_reports_it():
 def test_search_on_given_held_out_text_keeps_the_best_model():
     valid = ["the cat saw the log", "a dog sat"]
     trials = []
-    model = ClassFactoredLM(classes=4, order=3, budget=30, tolerance=1e-9)
+    model = ClassFactoredLM(classes=4, order=3, budget=600, tolerance=1e-9)
     model.fit(TEXT, valid=valid, on_trial=lambda trial: trials.append(trial) or len(trials) >= 15)
     assert model.valid_perplexity_ == model.perplexity(valid)
     assert model.valid_perplexity_ == pytest.approx(min(trial.perplexity for trial in trials), rel=1e-3)
     assert {trial.n_classes for trial in trials} == {4}
+    assert len({(trial.part, trial.price) for trial in trials}) == len(trials) == 15
     again = ClassFactoredLM(classes=4, order=3, tolerance=1e-9).set_params(
         class_price=model.class_price_, word_price=model.word_price_
     )
@@ -400,7 +401,7 @@ def test_search_on_given_held_out_text_keeps_the_best_model():
 
 
 def test_only_the_open_price_is_searched():
-    model = ClassFactoredLM(classes=4, order=3, class_price=PRICE, budget=30, tolerance=1e-3)
+    model = ClassFactoredLM(classes=4, order=3, class_price=PRICE, budget=600, tolerance=1e-3)
     trials = []
     model.fit(TEXT, valid=TEXT[:2], on_trial=lambda trial: trials.append(trial) or len(trials) >= 4)
     assert [trial.part for trial in trials] == ["both", "word", "word", "word"]
@@ -423,7 +424,7 @@ def test_interrupted_training_leaves_a_usable_model():
     model = ClassFactoredLM(**GIVEN).fit(TEXT, callback=lambda now: now.number >= 2)
     assert 2 <= model.n_iter_ <= 4
     assert model.distribution("the").sum() == pytest.approx(1.0)
-    searched = ClassFactoredLM(order=3, budget=30).fit(TEXT, callback=lambda now: True)
+    searched = ClassFactoredLM(order=3, budget=600).fit(TEXT, callback=lambda now: True)
     assert len(searched.path_) == 1
     assert searched.distribution("the").sum() == pytest.approx(1.0)
 

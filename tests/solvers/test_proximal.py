@@ -54,6 +54,22 @@ def test_stochastic_solver_reaches_the_objective_of_fista(penalty):
     assert stochastic.objective >= exact.objective * (1 - 1e-9)
 
 
+@pytest.mark.parametrize("penalty", ["l1", "tree-l2", "tree-linf"])
+def test_stochastic_steps_do_not_overshoot_on_rare_weights(penalty):
+    """Batches are a small part of the text, so one sample stands for many: counts alone are no measure of a step."""
+    rng = np.random.default_rng(4)
+    words = rng.zipf(1.3, 20_000) % 2_000
+    positions = Positions.of(Corpus.of([[f"w{k}" for k in part] for part in words.reshape(-1, 20)]))
+    loss = SuffixLoss(ContextTree.grow(positions, 3), positions=positions)
+    price = build_penalty(penalty, loss.tree, FIRST_PRICES[penalty])
+    start = first_weights(loss.tree, FIRST_PRICES[penalty])
+    objectives: list[float] = []
+    solver = StochasticProximal(batch_size=50, max_passes=4)
+    solver.solve(loss, price, start, lambda now: objectives.append(now.objective))
+    assert objectives == sorted(objectives, reverse=True)
+    assert objectives[-1] < 1.05 * FISTA(1e-6).solve(loss, price, start).objective
+
+
 def test_batches_add_up_to_the_exact_gradient():
     loss, _ = small_problem("l1")
     w = np.random.default_rng(0).normal(0, 0.5, loss.n_weights)

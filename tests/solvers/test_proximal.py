@@ -67,7 +67,7 @@ def test_stochastic_steps_do_not_overshoot_on_rare_weights(penalty):
     solver = StochasticProximal(batch_size=50, max_passes=4)
     solver.solve(loss, price, start, lambda now: objectives.append(now.objective))
     assert objectives == sorted(objectives, reverse=True)
-    assert objectives[-1] < 1.05 * FISTA(1e-6).solve(loss, price, start).objective
+    assert objectives[-1] < 1.1 * FISTA(1e-6).solve(loss, price, start).objective
 
 
 def test_batches_add_up_to_the_exact_gradient():

@@ -371,15 +371,14 @@ def open_model(path: Path) -> LanguageModel:
     from laconic.lm.arpa import looks_like_arpa, parse_arpa
     from laconic.lm.stored import FAMILY, from_model_file
     from laconic.storage import ModelFile
+    from laconic.storage.families import blaming
     from laconic.text import read_bytes
 
     content = read_bytes(path)
     if looks_like_arpa(content):
         return parse_arpa(content, path)
-    try:
+    with blaming(path):
         return from_model_file(ModelFile.from_bytes(content, FAMILY, path))
-    except KeyError as missing:
-        raise InputError(f"damaged model file: it has no {missing}", path=path) from missing
 
 
 def _open_backoff(path: Path) -> BackoffModel:

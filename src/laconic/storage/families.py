@@ -27,7 +27,7 @@ def load(path: str | PathLike[str]) -> Any:
     """The fitted estimator of any model file."""
     file = ModelFile.load(path)
     reader = _reader(file, path)
-    with _blaming(path):
+    with blaming(path):
         return reader.from_model_file(file)
 
 
@@ -35,7 +35,7 @@ def describe(path: str | PathLike[str]) -> tuple[ModelFile, list[Section]]:
     """A model file and what its family says about it."""
     file = ModelFile.load(path)
     reader = _reader(file, path)
-    with _blaming(path):
+    with blaming(path):
         return file, reader.describe(file)
 
 
@@ -46,7 +46,7 @@ def _reader(file: ModelFile, path: str | PathLike[str]) -> ModuleType:
 
 
 @contextmanager
-def _blaming(path: str | PathLike[str]) -> Iterator[None]:
+def blaming(path: str | PathLike[str]) -> Iterator[None]:
     """Errors of a family's reader name the file: what it lacks, or what the reader said of it."""
     try:
         yield

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from laconic.errors import ModelFileError
+
 
 def pack_strings(strings: Iterable[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32]]:
     """Bytes and lengths of a list of strings.
@@ -25,6 +27,8 @@ def unpack_strings(content: npt.NDArray[np.uint8], lengths: npt.NDArray[np.uint3
     """The list of strings that :func:`pack_strings` packed."""
     raw = content.tobytes()
     ends = np.cumsum(lengths, dtype=np.int64)
-    return [
-        raw[start:end].decode() for start, end in zip((ends - lengths).tolist(), ends.tolist(), strict=True)
-    ]
+    spans = zip((ends - lengths).tolist(), ends.tolist(), strict=True)
+    try:
+        return [raw[start:end].decode() for start, end in spans]
+    except UnicodeDecodeError as error:
+        raise ModelFileError(f"damaged model file (its strings are no UTF-8: {error})") from error

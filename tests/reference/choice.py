@@ -14,7 +14,7 @@ def contexts_of(choices, i):
     found = []
     for tree in range(choices.end.shape[1]):
         end, length = int(choices.end[i, tree]), int(choices.length[i, tree])
-        for depth in range(length + 1):
+        for depth in range(1 if tree else 0, length + 1):  # the root of a side tree has no say
             symbols = tuple(choices.history[end - depth : end].tolist())
             found.append((tree, int(choices.root[i]), symbols))
     return found
@@ -44,7 +44,11 @@ def loss_and_gradient(choices, n_choices, weights):
 def by_context(loss, values):
     """A value of each weight of a ChoiceLoss as (context, candidate) -> value."""
     spread = lm_suffix.weights_by_context(loss.tree, values)
-    return {((r // loss.n_roots, r % loss.n_roots, symbols), u): v for ((r, symbols), u), v in spread.items()}
+    return {
+        ((r // loss.n_roots, r % loss.n_roots, symbols), u): v
+        for ((r, symbols), u), v in spread.items()
+        if r < loss.n_roots or symbols
+    }
 
 
 def weights_of_model(model):

@@ -139,6 +139,7 @@ class ChoiceLoss:
             mine,
             self.contexts,
             self.n_choices,
+            self.n_roots,
             self.choices.root,
             self.choices.choice,
             scale,
@@ -172,10 +173,12 @@ class ChoiceLoss:
         return float(total - self._fitted(w))
 
     def _fitted(self, w: Floats) -> float:
-        """Each weight as often as it was seen."""
+        """Each weight as often as it was seen, but for the roots of side trees."""
         from laconic.lm.sweep_kernels import dot_counts
 
-        return float(dot_counts(self.tree.count, w))
+        count = self.tree.count
+        first, last = self.tree.pair_ptr[[self.n_roots, self.n_roots * self.n_trees]].tolist()
+        return float(dot_counts(count[:first], w[:first]) + dot_counts(count[last:], w[last:]))
 
     def _root(self, root: int, f: Floats, out: Floats | None, split: int) -> float:
         """The part of one root, its children split among threads."""

@@ -14,14 +14,17 @@ from laconic.jit import kernel
 
 @kernel
 def side_down(first, last, side_context, side_row, parent, pair_ptr, choice, f, E):
-    """Rows E of the side contexts ``side_context[first:last]``; parents stand before their children."""
+    """Rows E of the side contexts ``side_context[first:last]``; parents stand before their children.
+
+    The root of a side tree has no say: that of the main tree says the same.
+    """
     for k in range(first, last):
         c = side_context[k]
         row = E[k - first]
         if parent[c] < 0:
             row[:] = 1.0
-        else:
-            row[:] = E[side_row[parent[c]] - first]
+            continue
+        row[:] = E[side_row[parent[c]] - first]
         for p in range(pair_ptr[c], pair_ptr[c + 1]):
             row[choice[p]] *= f[p]
 
@@ -32,10 +35,12 @@ def side_up(first, last, side_context, side_row, parent, pair_ptr, choice, count
     for k in range(last - 1, first - 1, -1):
         c = side_context[k]
         row = H[k - first]
+        if parent[c] < 0:
+            g[pair_ptr[c] : pair_ptr[c + 1]] = 0.0
+            continue
         for p in range(pair_ptr[c], pair_ptr[c + 1]):
             g[p] = row[choice[p]] - count[p]
-        if parent[c] >= 0:
-            _add(1.0, row, H[side_row[parent[c]] - first])
+        _add(1.0, row, H[side_row[parent[c]] - first])
 
 
 @kernel
@@ -162,14 +167,16 @@ def choose_at_root(first, last, sample_rows, base, E, upward, H, S, G, x):
 
 
 @kernel
-def batch_choices(samples, contexts, n_choices, root_of, target, scale, parent, pair_ptr, choice, w, x, out):
+def batch_choices(
+    samples, contexts, n_choices, n_roots, root_of, target, scale, parent, pair_ptr, choice, w, x, out
+):
     """``scale`` times the loss of some positions; adds its gradient to ``out``. ``contexts[i]``: one a tree."""
     total = 0.0
     for i in samples:
         n = n_choices[root_of[i]]
         x[:n] = 0.0
         for c in contexts[i]:
-            while c >= 0:
+            while c >= 0 and (c < n_roots or parent[c] >= 0):
                 for p in range(pair_ptr[c], pair_ptr[c + 1]):
                     x[choice[p]] += w[p]
                 c = parent[c]
@@ -183,7 +190,7 @@ def batch_choices(samples, contexts, n_choices, root_of, target, scale, parent, 
             z += x[u]
         total += top + np.log(z) - score
         for c in contexts[i]:
-            while c >= 0:
+            while c >= 0 and (c < n_roots or parent[c] >= 0):
                 for p in range(pair_ptr[c], pair_ptr[c + 1]):
                     u = choice[p]
                     out[p] += scale * (x[u] / z - (1.0 if u == target[i] else 0.0))

@@ -55,6 +55,7 @@ class ChoiceModel:
         keep_paths(tree.parent, tree.pair_ptr, w, needed)
         number = np.cumsum(needed) - 1
         kept = w != 0
+        kept[int(tree.pair_ptr[loss.n_roots]) : int(tree.pair_ptr[loss.n_roots * loss.n_trees])] = False
         owner = np.repeat(np.arange(tree.n_contexts), np.diff(tree.pair_ptr))[kept]
         parent = tree.parent[needed]
         return cls(
@@ -119,6 +120,8 @@ class ChoiceModel:
         out = []
         for tree in range(len(self.contexts.trees)):
             for depth, node in enumerate(self._path(tree, root, choices)):
+                if tree and not depth:
+                    continue  # the root of a side tree has no say
                 pairs = slice(int(self.pair_ptr[node]), int(self.pair_ptr[node + 1]))
                 scores[self.choice[pairs]] += self.w[pairs]
                 found = pairs.start + np.flatnonzero(self.choice[pairs] == choice)

@@ -207,12 +207,11 @@ def test_explanation_spells_contexts_and_counts():
         "",
         f"c1={model.class_name(k)}",
         f"c1={model.class_name(k)} w1=the",
-        "",
         "w2=<s>",
     ]
     assert [name for name, _ in why.word_part.terms] == ["", "w1=the", "w1=the w2=<s>"]
     assert [step.count for _, step in why.word_part.terms] == [3, 1, 1]  # the cat, a cat, a cat
-    assert [step.tree for _, step in why.class_part.terms] == [0, 0, 0, 1, 1]
+    assert [step.tree for _, step in why.class_part.terms] == [0, 0, 0, 1]
     sparse = fitted(class_price=Price(1e6, 1.0, 1.0)).explain("<s> the", "cat").class_part
     assert [(step.weight, step.count) for _, step in sparse.terms] == [(0.0, None)] * 2
     assert [name for name, _ in model.explain("zebra", "cat").word_part.terms] == [""]

@@ -11,10 +11,11 @@ Roots are independent, so threads take roots, or subtrees of one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from laconic.lm.context_tree import ContextTree, Positions
 from laconic.lm.contexts import Contexts
 from laconic.lm.held_out import HeldOut
 from laconic.protocols import Floats, Ints, Offsets
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,14 +166,9 @@ class ChoiceLoss:
 
     def _sweep(self, w: Floats, out: Floats | None) -> float:
         f = np.exp(w)
-        split = self.threads if self.n_roots == 1 else 1
-        roots = self._active
-        total = sum(
-            self._map(lambda r: self._root(r, f, out, split), roots)
-            if split == 1
-            else (self._root(r, f, out, split) for r in roots)
-        )
-        return float(total - self._fitted(w))
+        if self.n_roots == 1:
+            return self._root(0, f, out, self.threads) - self._fitted(w)
+        return sum(self._map(lambda root: self._root(root, f, out, 1), self._active)) - self._fitted(w)
 
     def _fitted(self, w: Floats) -> float:
         """Each weight as often as it was seen, but for the roots of side trees."""
@@ -194,8 +192,7 @@ class ChoiceLoss:
         s[: int(self.n_choices[root])] = 1.0
         s[tree.word[top]] = f[top]
         g = np.empty(0) if out is None else out
-        low, high = self._child_ptr[root : root + 2].tolist()
-        cuts = [low + (high - low) * k // split for k in range(split + 1)]
+        cuts = self._cuts(root, split)
 
         def part(k: int) -> tuple[float, Floats, Floats]:
             S, G = np.zeros((2, tree.level_ptr.size, width))
@@ -236,6 +233,15 @@ class ChoiceLoss:
             side_up(first, last, *layout, tree.count, H, out)
         return sum(total for total, _, _ in parts)
 
-    def _map(self, work: Callable, items) -> list:  # type: ignore[no-untyped-def, type-arg]
+    def _cuts(self, root: int, split: int) -> list[int]:
+        """The children of a root in runs of about as many positions each."""
+        low, high = self._child_ptr[root : root + 2].tolist()
+        pair_ptr = self.tree.pair_ptr[low : high + 1]
+        counts = self.tree.count[int(pair_ptr[0]) : int(pair_ptr[-1])]
+        before = np.concatenate(([0], np.cumsum(counts)))[pair_ptr - pair_ptr[0]]
+        inner = np.searchsorted(before, before[-1] * np.arange(1, split) / split)
+        return [low, *(low + inner).tolist(), high]
+
+    def _map(self, work: Callable[[int], T], items: Iterable[int]) -> list[T]:
         """The results for all items, in their order."""
         return [work(item) for item in items] if self._pool is None else list(self._pool.map(work, items))

@@ -100,11 +100,9 @@ class Search:
 
     def _first_number(self, corpus: Corpus) -> int:
         asked = self.model.classes
-        return (
-            int(asked)
-            if isinstance(asked, int | np.integer)
-            else max(2, round(2 * len(corpus.vocabulary) ** 0.5))
-        )
+        if isinstance(asked, int | np.integer):
+            return int(asked)
+        return max(2, min(round(corpus.n_tokens**0.5 / 5), len(corpus.vocabulary) // 2))
 
     def _learn(self, corpus: Corpus, n_classes: int) -> WordClasses:
         given = self.model.given_classes(corpus.vocabulary)

@@ -375,7 +375,7 @@ def test_search_lowers_held_out_perplexity_and_reports_it():
     model.fit(TEXT * 2, on_trial=lambda trial: trials.append(trial) or len(trials) >= 12)
     assert model.path_ == trials
     assert len(trials) == 12
-    assert {trial.n_classes for trial in trials if trial.part == "both"} == {6, 3, 10}
+    assert {trial.n_classes for trial in trials if trial.part == "both"} == {5, 2, 10}
     assert [trial.best for trial in trials] == np.minimum.accumulate([t.perplexity for t in trials]).tolist()
     assert trials[-1].best < trials[0].perplexity
     assert model.valid_perplexity_ == trials[-1].best

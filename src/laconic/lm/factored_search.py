@@ -102,7 +102,7 @@ class Search:
         asked = self.model.classes
         if isinstance(asked, int | np.integer):
             return int(asked)
-        return max(2, min(round(corpus.n_tokens**0.5 / 5), len(corpus.vocabulary) // 2))
+        return max(2, min(max(8, round(corpus.n_tokens**0.5 / 5)), len(corpus.vocabulary) // 2))
 
     def _learn(self, corpus: Corpus, n_classes: int) -> WordClasses:
         given = self.model.given_classes(corpus.vocabulary)
@@ -138,10 +138,10 @@ class Search:
         """Both parts with the best number of classes, and as good as any price goes so far."""
         number = self._first_number(text)
         best: dict[str, Fitted] = {}
-        others: list[int] = [number // 2, 2 * number] if self.model.classes == "auto" else []
+        others: list[int] = [max(2, number // 2), 2 * number] if self.model.classes == "auto" else []
         for n_classes in (number, *others):
             spent = self._spent()
-            if best and (n_classes < 2 or self.stopped or 1.5 * spent > 0.5 * self.model.budget):
+            if best and (self.stopped or 1.5 * spent > 0.5 * self.model.budget):
                 break
             classes = self._learn(text, n_classes)
             parts: dict[str, Fitted] = {}

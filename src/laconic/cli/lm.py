@@ -79,7 +79,7 @@ def train(
     tolerance: Annotated[
         float | None,
         typer.Option(
-            help="Stop when a step promises less than this share.", show_default="2e-7; 1e-5 with --classes"
+            help="Stop when a step promises less than this share.", show_default="2e-7; 2e-5 with --classes"
         ),
     ] = None,
     max_iterations: Annotated[int, typer.Option(min=1, help="Stop in any case.")] = 500,
@@ -135,7 +135,7 @@ def train(
             **lm_factored.prices_of(penalty, **numbers),
             nonnegative=not unconstrained,
             solver=solver,
-            tolerance=tolerance or 1e-5,
+            tolerance=tolerance or 2e-5,
             max_iterations=max_iterations,
             held_out=held_out,
             threads=threads,

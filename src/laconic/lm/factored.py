@@ -99,7 +99,7 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
         budget: float = 60.0,
         nonnegative: bool = True,
         solver: str = "fista",
-        tolerance: float = 1e-5,
+        tolerance: float = 2e-5,
         max_iterations: int = 300,
         min_count: int = 1,
         max_words: int | None = None,

@@ -85,7 +85,7 @@ def ap(claims: Claims) -> None:
         parts: list[LanguageModel] = [KneserNeyLM(5).fit(first)]
         whole: list[LanguageModel] = [KneserNeyLM(5).fit(corpus)]
         for seed in (0, 1):
-            tried = ClassFactoredLM(budget=90, random_state=seed).fit(first, valid=held_out)
+            tried = ClassFactoredLM(budget=40, random_state=seed).fit(first, valid=held_out)
             prices = {"class_price": tried.class_price_, "word_price": tried.word_price_}
             settings = {"classes": tried.classes_.n_classes, "random_state": seed, "budget": 0.0}
             parts.append(tried)

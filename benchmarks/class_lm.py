@@ -30,7 +30,7 @@ from laconic.lm.kneser_ney import KneserNeyLM
 from laconic.lm.loglinear import LogLinearLM, split_known
 from laconic.lm.warmup import warm
 
-DATA = Path(os.environ.get("LACONIC_DATA", "../shared/data"))
+DATA = Path(os.environ.get("LACONIC_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 T = TypeVar("T")
 
 

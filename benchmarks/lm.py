@@ -8,9 +8,7 @@ line a sentence. Data are looked for in LACONIC_DATA, else beside the repository
 from __future__ import annotations
 
 import argparse
-import gzip
 import os
-import re
 import sys
 import time
 from collections.abc import Callable
@@ -22,9 +20,9 @@ from laconic.lm.context_tree import ContextTree, Positions
 from laconic.lm.corpus import Corpus
 from laconic.lm.loglinear import LogLinearLM
 from laconic.lm.loss import SuffixLoss
+from laconic.reproduce.structured_lm.text import novels
 
 DATA = Path(os.environ.get("LACONIC_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
-TOKEN = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
 PTB_PRICE = {"strength": 0.3, "depth_weight": 1.65, "ridge": 0.04}
 rows: list[tuple[str, str, str, bool]] = []
 
@@ -50,21 +48,6 @@ def least(
     return min(found)
 
 
-def novels(limit: int | None = None) -> Corpus:
-    """The novels, tokenised; at most ``limit`` tokens."""
-    sentences, n = [], 0
-    with gzip.open(DATA / "english-novels" / "novels.txt.gz", "rt", encoding="utf-8") as lines:
-        for line in lines:
-            if line.startswith("### "):
-                continue
-            tokens = TOKEN.findall(line.lower())
-            sentences.append(tokens)
-            n += len(tokens)
-            if limit is not None and n >= limit:
-                break
-    return Corpus.of(sentences)
-
-
 def sweep(tree: ContextTree, threads: int = 1) -> Callable[[], object]:
     """One exact loss and gradient, ready to time."""
     loss = SuffixLoss(tree, threads)
@@ -75,7 +58,7 @@ def sweep(tree: ContextTree, threads: int = 1) -> Callable[[], object]:
 
 def sweeps() -> None:
     """Bars of the exact gradient."""
-    corpus = novels()
+    corpus = novels(str(DATA))
     positions = Positions.of(corpus)
     print(f"english-novels: {corpus.n_tokens:,} tokens, {len(corpus.vocabulary):,} words")
     tree = ContextTree.grow(positions, 5)
@@ -116,7 +99,7 @@ def growth() -> None:
     print(
         "\n| tokens | order | form | pairs | tree s | loss+gradient s | arrays MB |\n|---|---|---|---|---|---|---|"
     )
-    corpus = novels()
+    corpus = novels(str(DATA))
     n_tokens = np.cumsum(np.diff(corpus.sentence_ptr))
     for tokens in (100_000, 1_000_000, 5_000_000, 10_000_000):
         part = corpus.take(0, int(np.searchsorted(n_tokens, tokens)) + 1)

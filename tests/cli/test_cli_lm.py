@@ -4,30 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
 
 import pytest
 
-from laconic.cli import main
-
 TEXT = "the cat sat on the mat\nthe dog sat on the log\na cat saw the dog\nthe dog saw a cat\n" * 3
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run a command line; gives (exit code, standard output, standard error)."""
-
-    def runner(*arguments):
-        monkeypatch.setattr(sys, "argv", ["laconic", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as leaving:
-            code = int(leaving.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return runner
 
 
 @pytest.fixture

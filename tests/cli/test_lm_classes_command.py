@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 
-from laconic.cli import main
 from laconic.lm.classes import WordClasses
 
 TEXT = "the cat sat\nthe dog sat\na cat ran\na dog ran\n" * 3
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """Run a command line; gives (exit code, standard output, standard error)."""
-
-    def runner(*arguments):
-        monkeypatch.setattr(sys, "argv", ["laconic", "lm", "classes", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as leaving:
-            code = int(leaving.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return runner
+def run(run):
+    """Run ``laconic lm classes``."""
+    return lambda *arguments: run("lm", "classes", *arguments)
 
 
 @pytest.fixture

@@ -4,34 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 
 import pytest
 
-from laconic.cli import main
 from laconic.cli.lm_factored import seconds_of
 from laconic.errors import InputError
 from laconic.lm.factored import ClassFactoredLM
 
 TEXT = "the cat sat on the mat\nthe dog sat on the log\na cat saw the dog\nthe dog saw a cat\n" * 3
 FAST = ("--order", 3, "--budget", 0, "--tolerance", 1e-3)
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run a command line; gives (exit code, standard output, standard error)."""
-
-    def runner(*arguments):
-        monkeypatch.setattr(sys, "argv", ["laconic", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as leaving:
-            code = int(leaving.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return runner
 
 
 @pytest.fixture

@@ -78,10 +78,7 @@ class RecentWords:
 
 
 def _stream(model: LanguageModel, text: Sentences | Corpus | PathLike[str]) -> Ints:
-    corpus = text if isinstance(text, Corpus) else Corpus.of(text, model.vocabulary_)
-    if corpus.vocabulary is not model.vocabulary_:
-        corpus = corpus.with_vocabulary(model.vocabulary_)
-    return corpus.stream()[1:]
+    return Corpus.known(text, model.vocabulary_).stream()[1:]
 
 
 def _shares(stream: Ints, size: int, n_words: int) -> tuple[Floats, np.ndarray]:

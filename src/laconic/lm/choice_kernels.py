@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from laconic.jit import kernel
+from laconic.lm.tree_kernels import search_rising
 
 
 @kernel
@@ -209,21 +210,6 @@ def clear_paths(samples, contexts, parent, pair_ptr, out):
 
 
 @kernel
-def _search(values, lo, hi, wanted):
-    """Index of ``wanted`` in the rising values[lo:hi], or -1."""
-    last = hi
-    while lo < hi:
-        middle = (lo + hi) >> 1
-        if values[middle] < wanted:
-            lo = middle + 1
-        else:
-            hi = middle
-    if lo < last and values[lo] == wanted:
-        return lo
-    return -1
-
-
-@kernel
 def place_rows(n_choices, n_roots, parent, pair_ptr, root, row_at):
     """Which contexts get a row of their own, and where it starts; returns the length of all rows.
 
@@ -278,7 +264,7 @@ def choice_row(
                     x[choice[p]] *= f[p]
             if d == lengths[t]:
                 break
-            c = _search(symbol, child_ptr[c], child_ptr[c + 1], history[ends[t] - 1 - d])
+            c = search_rising(symbol, child_ptr[c], child_ptr[c + 1], history[ends[t] - 1 - d])
             d += 1
         own = rows[row : row + x.size]
         for u in range(x.size):

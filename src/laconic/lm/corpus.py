@@ -86,6 +86,35 @@ class Corpus:
         """From a file, one sentence a line (gzip by its magic bytes, ``-`` for standard input)."""
         return _build(_from_file(path), vocabulary, min_count, max_words, training, path)
 
+    @classmethod
+    def for_training(
+        cls,
+        text: Sentences | PathLike[str] | Corpus,
+        vocabulary: Vocabulary | None,
+        min_count: int,
+        max_words: int | None,
+    ) -> Corpus:
+        """The text of an estimator's ``fit``; a corpus is taken as it is."""
+        if isinstance(text, Corpus):
+            corpus = text
+        else:
+            corpus = cls.of(text, vocabulary, min_count=min_count, max_words=max_words, training=True)
+        if corpus.n_tokens == 0:
+            raise InputError("no words to train on.")
+        return corpus
+
+    @classmethod
+    def known(cls, text: Sentences | PathLike[str] | Corpus, vocabulary: Vocabulary) -> Corpus:
+        """A text in the ids of a model's vocabulary; those of a corpus are translated.
+
+        Examples
+        --------
+        >>> Corpus.known(Corpus.of(["a b"]), Vocabulary(["b"])).ids.tolist()
+        [-1, 1]
+        """
+        corpus = text if isinstance(text, Corpus) else cls.of(text, vocabulary)
+        return corpus if corpus.vocabulary is vocabulary else corpus.with_vocabulary(vocabulary)
+
     @property
     def n_tokens(self) -> int:
         """Words, ends of sentences not counted."""

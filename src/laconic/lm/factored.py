@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike, fspath
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -138,8 +137,8 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
     ) -> ClassFactoredLM:
         """Learn classes and weights; ``valid`` text (or the end of the training text) decides what is open."""
         self._check()
-        corpus = self._read(sentences)
-        search = Search(self, corpus, None if valid is None else self._as_corpus(valid, corpus.vocabulary))
+        corpus = Corpus.for_training(sentences, self.vocabulary, self.min_count, self.max_words)
+        search = Search(self, corpus, None if valid is None else self._held_out(valid, corpus.vocabulary))
         class_part, word_part = search.run(callback, on_trial)
         self._keep(class_part, word_part)
         self.path_: list[FactoredTrial] = search.trials
@@ -173,20 +172,8 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
         for part in PARTS:
             self.contexts_of(part)
 
-    def _read(self, sentences: Text) -> Corpus:
-        if isinstance(sentences, Corpus):
-            corpus = sentences
-        else:
-            source = Path(sentences) if isinstance(sentences, PathLike) else sentences
-            limits = {"min_count": self.min_count, "max_words": self.max_words}
-            corpus = Corpus.of(source, self.vocabulary, training=True, **limits)  # type: ignore[arg-type]
-        if corpus.n_tokens == 0:
-            raise InputError("no words to train on.")
-        return corpus
-
-    def _as_corpus(self, text: Text, vocabulary: Vocabulary) -> Corpus:
-        corpus = text if isinstance(text, Corpus) else Corpus.of(text, vocabulary)
-        corpus = corpus if corpus.vocabulary is vocabulary else corpus.with_vocabulary(vocabulary)
+    def _held_out(self, text: Text, vocabulary: Vocabulary) -> Corpus:
+        corpus = Corpus.known(text, vocabulary)
         if corpus.n_sentences == 0:
             raise InputError("the held-out text is empty.")
         return corpus

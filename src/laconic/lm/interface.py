@@ -91,9 +91,7 @@ class LanguageModel(ABC):
 
     def evaluate(self, sentences: Sentences | Corpus | PathLike[str]) -> Evaluation:
         """Log-likelihood and counts of a text (sentences, a path, or a tokenised corpus)."""
-        corpus = sentences if isinstance(sentences, Corpus) else Corpus.of(sentences, self.vocabulary_)
-        if corpus.vocabulary is not self.vocabulary_:
-            corpus = corpus.with_vocabulary(self.vocabulary_)
+        corpus = Corpus.known(sentences, self.vocabulary_)
         stream = corpus.stream()[1:]
         logp = self.score_stream(stream)
         return Evaluation(

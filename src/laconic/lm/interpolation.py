@@ -125,10 +125,7 @@ def interpolate(
     True
     """
     even = InterpolatedLM(models, [1 / len(models)] * len(models))
-    corpus = held_out if isinstance(held_out, Corpus) else Corpus.of(held_out, even.vocabulary_)
-    if corpus.vocabulary is not even.vocabulary_:
-        corpus = corpus.with_vocabulary(even.vocabulary_)
-    stream = corpus.stream()[1:]
+    stream = Corpus.known(held_out, even.vocabulary_).stream()[1:]
     logps = even.component_logps(stream)
     logps = logps[:, np.isfinite(logps).any(axis=0)]
     if logps.shape[1] == 0:

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -147,7 +146,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         if self.solver not in SOLVERS:
             raise InputError(f"unknown solver {self.solver!r}; choose one of {', '.join(SOLVERS)}.")
         price, free = self._first_price()
-        corpus = self._read(sentences)
+        corpus = Corpus.for_training(sentences, self.vocabulary, self.min_count, self.max_words)
         tree = self._grow(corpus)
         start = None
         self.path_: list[Trial] = []
@@ -178,8 +177,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "corpus_"):
             raise InputError("a model from a file has no text to go on from; fit it again.")
         old, old_tree = self.optimum_, self.tree_
-        new = sentences if isinstance(sentences, Corpus) else Corpus.of(sentences, self.corpus_.vocabulary)
-        new = new.with_vocabulary(self.corpus_.vocabulary)
+        new = Corpus.known(sentences, self.corpus_.vocabulary)
         if new.n_sentences == 0:
             return self
         ptr = np.concatenate((self.corpus_.sentence_ptr, self.corpus_.n_tokens + new.sentence_ptr[1:]))
@@ -262,18 +260,6 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         fixed = {name: float(value) for name, value in given.items() if value != "auto"}
         return replace(FIRST_PRICES[self.penalty], **fixed), free
 
-    def _read(self, sentences: Text) -> Corpus:
-        if isinstance(sentences, Corpus):
-            corpus = sentences
-        else:
-            source = Path(sentences) if isinstance(sentences, PathLike) else sentences
-            corpus = Corpus.of(
-                source, self.vocabulary, min_count=self.min_count, max_words=self.max_words, training=True
-            )
-        if corpus.n_tokens == 0:
-            raise InputError("no words to train on.")
-        return corpus
-
     def _grow(self, corpus: Corpus) -> ContextTree:
         collapse = self.collapse
         if collapse is None:
@@ -299,7 +285,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
             corpus, rest = split_known(corpus, self.held_out)
             tree = self._grow(corpus)
         else:
-            rest = self._as_corpus(valid, corpus.vocabulary)
+            rest = Corpus.known(valid, corpus.vocabulary)
         if rest.n_sentences == 0:
             raise InputError("the held-out text is empty.")
         loss = SuffixLoss(tree, self.threads, Positions.of(corpus))
@@ -347,12 +333,8 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         self.reason_, self.optimality_ = result.reason, result.optimality
         self._backoff, self._vocabulary = None, corpus.vocabulary
 
-    def _as_corpus(self, text: Text, vocabulary: Vocabulary) -> Corpus:
-        corpus = text if isinstance(text, Corpus) else Corpus.of(text, vocabulary)
-        return corpus if corpus.vocabulary is vocabulary else corpus.with_vocabulary(vocabulary)
-
     def _held_out(self, text: Text) -> HeldOut:
-        return HeldOut(self.tree_, Positions.of(self._as_corpus(text, self.corpus_.vocabulary)))
+        return HeldOut(self.tree_, Positions.of(Corpus.known(text, self.corpus_.vocabulary)))
 
 
 def split_known(corpus: Corpus, share: float) -> tuple[Corpus, Corpus]:

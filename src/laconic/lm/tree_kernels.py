@@ -199,7 +199,7 @@ def collapsed_pairs(pair_parent, count):
 
 
 @kernel
-def _search(values, lo, hi, wanted):
+def search_rising(values, lo, hi, wanted):
     """Index of ``wanted`` in the rising values[lo:hi], or -1."""
     last = hi
     while lo < hi:
@@ -238,10 +238,10 @@ def locate(
     """
     for i in range(target.size):
         c = root[i]
-        pair[i] = _search(word, pair_ptr[c], pair_ptr[c + 1], target[i])
+        pair[i] = search_rising(word, pair_ptr[c], pair_ptr[c + 1], target[i])
         d = 0
         while d == depth[c] and d < length[i]:
-            below = _search(symbol, child_ptr[c], child_ptr[c + 1], history[end[i] - 1 - d])
+            below = search_rising(symbol, child_ptr[c], child_ptr[c + 1], history[end[i] - 1 - d])
             if below < 0:
                 break
             c = below
@@ -251,7 +251,7 @@ def locate(
             ):
                 d += 1
             if pair[i] >= 0:
-                p = _search(word, pair_ptr[c], pair_ptr[c + 1], target[i])
+                p = search_rising(word, pair_ptr[c], pair_ptr[c + 1], target[i])
                 if p >= 0:
                     pair[i] = p
         context[i] = c
@@ -341,11 +341,11 @@ def match_trees(
             above = node[parent[c]]
             node[c] = -1
             if above >= 0:
-                node[c] = _search(old_symbol, old_child_ptr[above], old_child_ptr[above + 1], symbol[c])
+                node[c] = search_rising(old_symbol, old_child_ptr[above], old_child_ptr[above + 1], symbol[c])
         old = node[c]
         if old >= 0:
             for p in range(pair_ptr[c], pair_ptr[c + 1]):
-                q = _search(old_word, old_pair_ptr[old], old_pair_ptr[old + 1], word[p])
+                q = search_rising(old_word, old_pair_ptr[old], old_pair_ptr[old + 1], word[p])
                 if q >= 0:
                     out[p] = old_w[q]
 
@@ -356,10 +356,10 @@ def link_pairs(parent, pair_ptr, word, pair_parent):
     for c in range(1, parent.size):
         for p in range(pair_ptr[c], pair_ptr[c + 1]):
             above = parent[c]
-            q = _search(word, pair_ptr[above], pair_ptr[above + 1], word[p])
+            q = search_rising(word, pair_ptr[above], pair_ptr[above + 1], word[p])
             while q < 0:
                 above = parent[above]
-                q = _search(word, pair_ptr[above], pair_ptr[above + 1], word[p])
+                q = search_rising(word, pair_ptr[above], pair_ptr[above + 1], word[p])
             pair_parent[p] = q
 
 
@@ -391,11 +391,11 @@ def close_prefixes(parent, symbol, child_ptr, pair_ptr, word, n_roots, needed, k
             node = parent[node]
         # path holds s_k .. s_1; walk s_2, s_3, .. s_k from the root.
         for j in range(k - 2, -1, -1):
-            node = _search(symbol, child_ptr[node], child_ptr[node + 1], path[j])
+            node = search_rising(symbol, child_ptr[node], child_ptr[node + 1], path[j])
             if node < 0:
                 break
         if node >= n_roots:
-            p = _search(word, pair_ptr[node], pair_ptr[node + 1], path[k - 1])
+            p = search_rising(word, pair_ptr[node], pair_ptr[node + 1], path[k - 1])
             if p >= 0:
                 kept[p] = True
                 needed[node] = True

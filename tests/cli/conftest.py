@@ -1,0 +1,26 @@
+"""Run a command line inside the test's process."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from laconic.cli import main
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run a command line; gives (exit code, standard output, standard error)."""
+
+    def runner(*arguments):
+        monkeypatch.setattr(sys, "argv", ["laconic", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as leaving:
+            code = int(leaving.code or 0)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return runner

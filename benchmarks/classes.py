@@ -1,7 +1,7 @@
 """Speed of word classes: python benchmarks/classes.py
 
 CPU seconds of this process for a whole ``WordClasses.learn``, bigram counts included, one thread, after a warm-up;
-PTB is the least of three runs. No rival is a pip install, so the bars are absolute. The perplexity is that of the
+PTB is the least of three runs. No rival is timed: the bars are absolute. The perplexity is that of the
 class bigram model on its training text. ``english-novels`` is read with punctuation split off, a line a sentence.
 Data are looked for in LACONIC_DATA, else beside the repository.
 """

@@ -7,7 +7,7 @@ RESULTS ?= build/results
 .PHONY: demo test bench results browser format clean
 
 demo: $(VENV)/.demo
-	@$(BIN)/laconic demo
+	@$(BIN)/epigram demo
 
 test: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -21,7 +21,7 @@ bench: $(VENV)/.bench
 
 # Every experiment of the papers, in full; stopped or killed, it goes on where it was. Writes docs/results.md.
 results: $(VENV)/.bench
-	$(BIN)/laconic reproduce all -o $(RESULTS)
+	$(BIN)/epigram reproduce all -o $(RESULTS)
 	mkdir -p docs/figures && rm -f docs/figures/*.svg
 	cd $(RESULTS) && cp $$(grep -o 'figures/[^)]*\.svg' report.md) $(CURDIR)/docs/figures/
 	cp $(RESULTS)/report.md docs/results.md

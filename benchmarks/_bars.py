@@ -40,7 +40,7 @@ class Claims:
         """Add a claim and show its line."""
         claim = Claim(name, ours, rival, ratio, bar, at_least)
         if not self.claims:
-            print(f"{'':44s} {'laconic':>22s} {self.rival:>22s} {'ratio':>10s} {'bar':>11s}")
+            print(f"{'':44s} {'epigram':>22s} {self.rival:>22s} {'ratio':>10s} {'bar':>11s}")
         self.claims.append(claim)
         sign = ">=" if at_least else "<="
         bar_text = "" if bar is None else f"{sign} {bar:,.10g}"

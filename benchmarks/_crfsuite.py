@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 import pycrfsuite
 
-from laconic.datasets import fetch
-from laconic.tagging.attributes import AttributeTable
-from laconic.tagging.columns import Column, Columns
-from laconic.tagging.encoding import encode
-from laconic.tagging.formats import read_columns
-from laconic.tagging.metrics import Report, evaluate
-from laconic.tagging.sequences import Sequences
-from laconic.tagging.template import Template
+from epigram.datasets import fetch
+from epigram.tagging.attributes import AttributeTable
+from epigram.tagging.columns import Column, Columns
+from epigram.tagging.encoding import encode
+from epigram.tagging.formats import read_columns
+from epigram.tagging.metrics import Report, evaluate
+from epigram.tagging.sequences import Sequences
+from epigram.tagging.template import Template
 
 WORDS = ((-2,), (-1,), (0,), (1,), (2,), (-1, 0), (0, 1))
 TAGS = (

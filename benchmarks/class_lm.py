@@ -21,16 +21,16 @@ from typing import TypeVar
 import numpy as np
 
 from _bars import Claims
-from laconic.lm.cache import RecentWords
-from laconic.lm.corpus import Corpus
-from laconic.lm.factored import ClassFactoredLM
-from laconic.lm.interface import LanguageModel
-from laconic.lm.interpolation import InterpolatedLM, interpolate
-from laconic.lm.kneser_ney import KneserNeyLM
-from laconic.lm.loglinear import LogLinearLM, split_known
-from laconic.lm.warmup import warm
+from epigram.lm.cache import RecentWords
+from epigram.lm.corpus import Corpus
+from epigram.lm.factored import ClassFactoredLM
+from epigram.lm.interface import LanguageModel
+from epigram.lm.interpolation import InterpolatedLM, interpolate
+from epigram.lm.kneser_ney import KneserNeyLM
+from epigram.lm.loglinear import LogLinearLM, split_known
+from epigram.lm.warmup import warm
 
-DATA = Path(os.environ.get("LACONIC_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+DATA = Path(os.environ.get("EPIGRAM_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 T = TypeVar("T")
 
 

@@ -3,7 +3,7 @@
 CPU seconds of this process for a whole ``WordClasses.learn``, bigram counts included, one thread, after a warm-up;
 PTB is the least of three runs. No rival is timed: the bars are absolute. The perplexity is that of the
 class bigram model on its training text. ``english-novels`` is read with punctuation split off, a line a sentence.
-Data are looked for in LACONIC_DATA, else beside the repository.
+Data are looked for in EPIGRAM_DATA, else beside the repository.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 import sys
 import time
 
-from laconic.lm.classes import WordClasses
-from laconic.lm.corpus import Corpus
-from laconic.lm.exchange import ExchangePass
-from laconic.lm.vocabulary import Vocabulary
+from epigram.lm.classes import WordClasses
+from epigram.lm.corpus import Corpus
+from epigram.lm.exchange import ExchangePass
+from epigram.lm.vocabulary import Vocabulary
 from lm import DATA, novels
 
 missed = 0

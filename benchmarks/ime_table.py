@@ -20,18 +20,18 @@ from pathlib import Path
 
 import numpy as np
 
-from laconic.ime.adaptation import adapt_by_map, cross_entropy
-from laconic.ime.building import build
-from laconic.ime.converter import KanaKanjiConverter
-from laconic.ime.evaluation import error_counts, split_sentence
-from laconic.ime.lexicon import read_word_list
-from laconic.ime.lists import convert_text
-from laconic.ime.reading_text import read_sentences
-from laconic.ime.reranking import crossed_lists, fit_reranker
-from laconic.lm.corpus import Corpus
-from laconic.rerank.measures import compare, errors_of
+from epigram.ime.adaptation import adapt_by_map, cross_entropy
+from epigram.ime.building import build
+from epigram.ime.converter import KanaKanjiConverter
+from epigram.ime.evaluation import error_counts, split_sentence
+from epigram.ime.lexicon import read_word_list
+from epigram.ime.lists import convert_text
+from epigram.ime.reading_text import read_sentences
+from epigram.ime.reranking import crossed_lists, fit_reranker
+from epigram.lm.corpus import Corpus
+from epigram.rerank.measures import compare, errors_of
 
-DATA = Path(os.environ.get("LACONIC_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "ime"
+DATA = Path(os.environ.get("EPIGRAM_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "ime"
 HELD_OUT = 1000
 LEARNERS = {"boosting": {"steps": 12_000, "smoothing": 1e-3}, "blasso": {"steps": 12_000}}
 
@@ -81,7 +81,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if not DATA.is_dir():
-        sys.exit(f"no data at {DATA}; set LACONIC_DATA")
+        sys.exit(f"no data at {DATA}; set EPIGRAM_DATA")
     background = build([DATA / "kftt" / "train.txt.gz"], read_word_list(DATA / "lexicon.tsv.gz"), bigram=0.0)
     rows = []
     for domain in options.domains.split(","):

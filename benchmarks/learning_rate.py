@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 
 from _bars import Claims
-from laconic import SGD, CRFTagger
-from laconic.tagging import read_columns
+from epigram import SGD, CRFTagger
+from epigram.tagging import read_columns
 
-DATA = Path(os.environ.get("LACONIC_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+DATA = Path(os.environ.get("EPIGRAM_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 TASKS = {
     "chunking": ("conll2000/train.txt", "chunking"),
     "entities": ("jnlpba/Genia4ERtask1.iob2", "ner"),

@@ -2,7 +2,7 @@
 
 CPU seconds of this process, the least of several runs after a warm-up. The sweeps have no rival that
 computes the same thing; their bars are absolute. ``english-novels`` is read with punctuation split off, a
-line a sentence. Data are looked for in LACONIC_DATA, else beside the repository.
+line a sentence. Data are looked for in EPIGRAM_DATA, else beside the repository.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from laconic.lm.context_tree import ContextTree, Positions
-from laconic.lm.corpus import Corpus
-from laconic.lm.loglinear import LogLinearLM
-from laconic.lm.loss import SuffixLoss
-from laconic.reproduce.structured_lm.text import novels
+from epigram.lm.context_tree import ContextTree, Positions
+from epigram.lm.corpus import Corpus
+from epigram.lm.loglinear import LogLinearLM
+from epigram.lm.loss import SuffixLoss
+from epigram.reproduce.structured_lm.text import novels
 
-DATA = Path(os.environ.get("LACONIC_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+DATA = Path(os.environ.get("EPIGRAM_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 PTB_PRICE = {"strength": 0.3, "depth_weight": 1.65, "ridge": 0.04}
 rows: list[tuple[str, str, str, bool]] = []
 

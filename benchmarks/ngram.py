@@ -15,10 +15,10 @@ from pathlib import Path
 import kenlm
 import numpy as np
 
-from laconic.datasets import fetch
-from laconic.lm.arpa import read_arpa, write_arpa
-from laconic.lm.corpus import Corpus
-from laconic.lm.kneser_ney import KneserNeyLM
+from epigram.datasets import fetch
+from epigram.lm.arpa import read_arpa, write_arpa
+from epigram.lm.corpus import Corpus
+from epigram.lm.kneser_ney import KneserNeyLM
 
 LMPLZ_SECONDS = {5: 3.2, 12: 9.5}
 
@@ -65,7 +65,7 @@ def main() -> int:
     theirs = 10 ** (-total / n_words)
     rows.append(("perplexity through ARPA", ours, theirs, "within", 1e-4, abs(ours / theirs - 1) <= 1e-4))
 
-    print(f"{'':36s} {'laconic':>10s} {'rival':>10s} {'ratio':>9s}  bar")
+    print(f"{'':36s} {'epigram':>10s} {'rival':>10s} {'ratio':>9s}  bar")
     for name, mine, theirs, sign, bar, ok in rows:
         print(
             f"{name:36s} {mine:10.4f} {theirs:10.4f} {mine / theirs:9.5f}  {sign} {bar:g} {'ok' if ok else 'missed'}"

@@ -15,11 +15,11 @@ import numpy as np
 import spams
 from scipy.sparse import csc_matrix
 
-from laconic.datasets import fetch
-from laconic.lm.context_tree import ContextTree, Positions
-from laconic.lm.corpus import Corpus
-from laconic.penalties import TreeL2, TreeLinf, prox
-from laconic.penalties.forest import Forest, collapse
+from epigram.datasets import fetch
+from epigram.lm.context_tree import ContextTree, Positions
+from epigram.lm.corpus import Corpus
+from epigram.penalties import TreeL2, TreeLinf, prox
+from epigram.penalties.forest import Forest, collapse
 
 N_NODES = 1_000_000
 KAPPA = 0.02

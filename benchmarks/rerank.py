@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from laconic.rerank import BLasso, ExponentialLoss, FeatureSpace, NBest, Pairs, Path, Reranker, read_nbest
-from laconic.rerank.warmup import warm
+from epigram.rerank import BLasso, ExponentialLoss, FeatureSpace, NBest, Pairs, Path, Reranker, read_nbest
+from epigram.rerank.warmup import warm
 
 STEPS = 20_000
 
 
 def data_folder() -> FilePath:
     default = FilePath(__file__).resolve().parents[2] / "shared" / "data"
-    return FilePath(os.environ.get("LACONIC_DATA", default)) / "ime" / "nbest" / "tanaka"
+    return FilePath(os.environ.get("EPIGRAM_DATA", default)) / "ime" / "nbest" / "tanaka"
 
 
 def cpu(work: Callable[[], Any], repeats: int = 3) -> float:
@@ -67,7 +67,7 @@ def big_lists(train: NBest) -> NBest:
 def main() -> int:
     folder = data_folder()
     if not folder.is_dir():
-        print(f"no data sets at {folder}; set LACONIC_DATA", file=sys.stderr)
+        print(f"no data sets at {folder}; set EPIGRAM_DATA", file=sys.stderr)
         return 2
     warm()
     began = time.process_time()

@@ -20,10 +20,10 @@ import numpy as np
 
 from _bars import Claims
 from _crfsuite import Part, conll2000, python_features, run, tag, trainer_of
-from laconic import OWLQN, SGD, CRFTagger
-from laconic.datasets import fetch
-from laconic.tagging.formats import read_columns
-from laconic.tagging.metrics import evaluate
+from epigram import OWLQN, SGD, CRFTagger
+from epigram.datasets import fetch
+from epigram.tagging.formats import read_columns
+from epigram.tagging.metrics import evaluate
 
 PASSES = 30
 OWLQN_ITERATIONS = 40
@@ -194,10 +194,10 @@ print(status, usage.ru_maxrss)
 
 
 def peak_memory(*words: str) -> float:
-    """Most megabytes that ``laconic tag train`` held."""
+    """Most megabytes that ``epigram tag train`` held."""
     with tempfile.TemporaryDirectory() as folder:
-        train = [sys.executable, "-m", "laconic", "tag", "train", str(fetch("conll2000", "train.txt"))]
-        command = [sys.executable, "-c", WAITER, *train, "-o", f"{folder}/m.laconic", *words]
+        train = [sys.executable, "-m", "epigram", "tag", "train", str(fetch("conll2000", "train.txt"))]
+        command = [sys.executable, "-c", WAITER, *train, "-o", f"{folder}/m.epigram", *words]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     status, kilobytes = map(int, done.stdout.split())
     assert status == 0

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from _bars import Claims
 from _crfsuite import Part, conll2000, fit_and_score, genia_pos, jnlpba
-from laconic import OWLQN, SGD, CRFTagger
-from laconic.tagging.metrics import Report, evaluate
+from epigram import OWLQN, SGD, CRFTagger
+from epigram.tagging.metrics import Report, evaluate
 
 CRFSUITE_C1 = (16_889.4, 9_693)  # objective and active weights of lbfgs c1=1
 CRFSUITE_C07 = (14_030.8, 15_822)  # c1=0.7

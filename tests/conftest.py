@@ -9,13 +9,13 @@ import pytest
 from hypothesis import settings
 
 # How long an example takes says more about the machine's other work than about the code.
-settings.register_profile("laconic", deadline=None)
-settings.load_profile("laconic")
+settings.register_profile("epigram", deadline=None)
+settings.load_profile("epigram")
 
 
 def data_folder() -> Path:
     default = Path(__file__).resolve().parents[2] / "shared" / "data"
-    return Path(os.environ.get("LACONIC_DATA", default))
+    return Path(os.environ.get("EPIGRAM_DATA", default))
 
 
 @pytest.fixture(scope="session")
@@ -23,5 +23,5 @@ def data() -> Path:
     """The folder of real data sets; a machine without it runs the rest of the tests."""
     folder = data_folder()
     if not folder.is_dir():
-        pytest.skip(f"no data sets at {folder}; set LACONIC_DATA")
+        pytest.skip(f"no data sets at {folder}; set EPIGRAM_DATA")
     return folder

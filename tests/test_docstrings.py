@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-import laconic
+import epigram
 
-PACKAGE = Path(laconic.__file__).parent
+PACKAGE = Path(epigram.__file__).parent
 MODULES = sorted(
-    ".".join(("laconic", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+    ".".join(("epigram", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
     for path in PACKAGE.rglob("*.py")
     if ">>>" in path.read_text("utf-8")
 )

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from laconic.cli import main
+from epigram.cli import main
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def run(monkeypatch, capsys):
     """Run a command line; gives (exit code, standard output, standard error)."""
 
     def runner(*arguments):
-        monkeypatch.setattr(sys, "argv", ["laconic", *map(str, arguments)])
+        monkeypatch.setattr(sys, "argv", ["epigram", *map(str, arguments)])
         code = 0
         try:
             main()

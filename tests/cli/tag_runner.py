@@ -1,4 +1,4 @@
-"""Runs ``laconic`` in this process: the exit code and what went to the two streams."""
+"""Runs ``epigram`` in this process: the exit code and what went to the two streams."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from unittest import mock
 
-from laconic.cli import main
+from epigram.cli import main
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,8 @@ class Done:
     stderr: bytes
 
 
-def laconic(*words: object, stdin: bytes = b"") -> Done:
-    """``laconic WORDS`` with some bytes on standard input."""
+def epigram(*words: object, stdin: bytes = b"") -> Done:
+    """``epigram WORDS`` with some bytes on standard input."""
     out, err = io.BytesIO(), io.BytesIO()
     streams = {
         "stdin": io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"),
@@ -28,7 +28,7 @@ def laconic(*words: object, stdin: bytes = b"") -> Done:
         "stderr": io.TextIOWrapper(err, encoding="utf-8", write_through=True),
     }
     code = 0
-    with mock.patch.multiple(sys, argv=["laconic", *map(str, words)], **streams):
+    with mock.patch.multiple(sys, argv=["epigram", *map(str, words)], **streams):
         try:
             main()
         except SystemExit as stop:

@@ -1,4 +1,4 @@
-"""``laconic lm``: every command on a small text, and what it says to bad input."""
+"""``epigram lm``: every command on a small text, and what it says to bad input."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def text(tmp_path):
 
 @pytest.fixture
 def model(run, text, tmp_path):
-    path = tmp_path / "model.laconic"
+    path = tmp_path / "model.epigram"
     code, _, err = run(
         "lm",
         "train",
@@ -42,7 +42,7 @@ def model(run, text, tmp_path):
 def test_train_reports_and_auto_chooses(run, text, tmp_path):
     plot = tmp_path / "plot.png"
     code, out, err = run(
-        "lm", "train", text, "-o", tmp_path / "m.laconic", "--order", 3, "--penalty", "tree-linf",
+        "lm", "train", text, "-o", tmp_path / "m.epigram", "--order", 3, "--penalty", "tree-linf",
         "--valid", text, "--json", "--plot", plot, "--bits", 8, "--threads", 2,
     )  # fmt: skip
     record = json.loads(out)
@@ -58,7 +58,7 @@ def test_train_reports_and_auto_chooses(run, text, tmp_path):
 
 @pytest.mark.parametrize("kind", ["kneser-ney", "modified-kneser-ney"])
 def test_kneser_ney_goes_the_same_way(run, text, tmp_path, kind):
-    path = tmp_path / "kn.laconic"
+    path = tmp_path / "kn.epigram"
     code, out, err = run("lm", "train", text, "-o", path, "--model", kind, "--valid", text, "--json")
     assert code == 0, err
     _, shown, _ = run("lm", "eval", path, text, "--json")
@@ -94,18 +94,18 @@ def test_queries(run, model, text):
 
 
 def test_mixing_and_pruning(run, model, text, tmp_path):
-    other = tmp_path / "kn.laconic"
+    other = tmp_path / "kn.epigram"
     run("lm", "train", text, "-o", other, "--model", "kneser-ney", "--order", 2)
     mixed = tmp_path / "mixed.arpa"
     code, out, err = run("lm", "interpolate", model, other, "--valid", text, "-o", mixed, "--json")
     assert code == 0, err
     record = json.loads(out)
     assert record["perplexity_valid"] <= min(record["perplexity_valid_alone"]) * (1 + 1e-9)
-    code, out, err = run("lm", "prune", model, "-o", tmp_path / "small.laconic", "--ngrams", 20, "--json")
+    code, out, err = run("lm", "prune", model, "-o", tmp_path / "small.epigram", "--ngrams", 20, "--json")
     assert code == 0, err
     assert json.loads(out)["ngrams"] == 20
-    assert run("lm", "eval", tmp_path / "small.laconic", text)[0] == 0
-    assert run("lm", "explain", tmp_path / "small.laconic", "the", "cat")[0] == 2
+    assert run("lm", "eval", tmp_path / "small.epigram", text)[0] == 0
+    assert run("lm", "explain", tmp_path / "small.epigram", "the", "cat")[0] == 2
 
 
 def test_inspect_shows_weights_per_depth(run, model):
@@ -117,7 +117,7 @@ def test_inspect_shows_weights_per_depth(run, model):
 def test_vocabulary_limits(run, text, tmp_path):
     words = tmp_path / "words"
     words.write_text("the\ncat\n")
-    path = tmp_path / "m.laconic"
+    path = tmp_path / "m.epigram"
     given = ("--strength", 0.2, "--depth-weight", 1, "--ridge", 0.1, "--json")
     assert json.loads(run("lm", "train", text, "-o", path, "--vocab", words, *given)[1])["words"] == 4
     assert json.loads(run("lm", "train", text, "-o", path, "--min-count", 6, *given)[1])["words"] < 10
@@ -137,7 +137,7 @@ def test_vocabulary_limits(run, text, tmp_path):
     ],
 )
 def test_bad_options_are_named(run, text, tmp_path, arguments, message):
-    code, _, err = run("lm", "train", text, "-o", tmp_path / "m.laconic", *arguments)
+    code, _, err = run("lm", "train", text, "-o", tmp_path / "m.epigram", *arguments)
     assert code == 2
     assert message in err
 
@@ -149,7 +149,7 @@ def test_bad_options_are_named(run, text, tmp_path, arguments, message):
 def test_bad_text_is_named(run, tmp_path, content, message):
     path = tmp_path / "text"
     path.write_bytes(content)
-    code, _, err = run("lm", "train", path, "-o", tmp_path / "m.laconic")
+    code, _, err = run("lm", "train", path, "-o", tmp_path / "m.epigram")
     assert code == 2
     assert message in err
 
@@ -159,7 +159,7 @@ def test_bad_text_is_named(run, tmp_path, content, message):
     [
         ("\\data\\\nngram 1=3\n\n\\1-grams:\n-1 a\n-1 b\n\n\\end\\\n", ""),
         ("\\data\\\nngram 1=1\n\n\\1-grams:\nnan a\n\n\\end\\\n", ""),
-        ("not a model", "not a laconic model"),
+        ("not a model", "not an epigram model"),
     ],
 )
 def test_broken_models_are_refused(run, text, tmp_path, content, message):
@@ -172,7 +172,7 @@ def test_broken_models_are_refused(run, text, tmp_path, content, message):
 
 
 def test_interruption_keeps_what_was_learnt(run, text, tmp_path, monkeypatch):
-    from laconic.cli import lm_training
+    from epigram.cli import lm_training
 
     class AskedAtOnce:
         asked = True
@@ -187,7 +187,7 @@ def test_interruption_keeps_what_was_learnt(run, text, tmp_path, monkeypatch):
             pass
 
     monkeypatch.setattr(lm_training, "PoliteStop", AskedAtOnce)
-    path = tmp_path / "m.laconic"
+    path = tmp_path / "m.epigram"
     code, out, _ = run("lm", "train", text, "-o", path, "--json")
     assert code == 130
     assert json.loads(out)["interrupted"] is True

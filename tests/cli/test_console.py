@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from laconic.cli import console
+from epigram.cli import console
 
 
 def test_json_of_numpy_and_of_what_json_has_no_word_for(capsys: pytest.CaptureFixture[str]) -> None:

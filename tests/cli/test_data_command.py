@@ -1,4 +1,4 @@
-"""``laconic data``: results on standard output, everything else on standard error, exit codes."""
+"""``epigram data``: results on standard output, everything else on standard error, exit codes."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from pathlib import Path
 
 import pytest
 
-from laconic.datasets import catalogue, sample
+from epigram.datasets import catalogue, sample
 
 Environment = dict[str, str]
 
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Environment:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("LACONIC_")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("EPIGRAM_")}
     return {
         **kept,
-        "LACONIC_DATA": str(tmp_path / "local"),
-        "LACONIC_CACHE": str(tmp_path / "cache"),
+        "EPIGRAM_DATA": str(tmp_path / "local"),
+        "EPIGRAM_CACHE": str(tmp_path / "cache"),
         "NO_PROXY": "127.0.0.1",
     }
 
 
 def data_command(environment: Environment, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "laconic", "data", *arguments]
+    command = [sys.executable, "-m", "epigram", "data", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
 
 
@@ -65,7 +65,7 @@ def test_sample_is_made_on_the_spot(environment: Environment, tmp_path: Path) ->
 def test_path_of_what_is_not_here(environment: Environment) -> None:
     done = data_command(environment, "path", "conll2000")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "conll2000 is not on this machine; try: laconic data get conll2000\n"
+    assert done.stderr == "conll2000 is not on this machine; try: epigram data get conll2000\n"
     done = data_command(environment, "path", "conll2000", "--json")
     assert done.returncode == 1
     assert json.loads(done.stdout)["path"] is None
@@ -75,7 +75,7 @@ def test_get_what_has_no_address(environment: Environment, tmp_path: Path) -> No
     done = data_command(environment, "get", "brown")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(
-        "laconic: data set 'brown' is not here, and brown.tagged.txt.gz has no public"
+        "epigram: data set 'brown' is not here, and brown.tagged.txt.gz has no public"
     )
     assert "nltk_data" in done.stderr
     assert str(tmp_path / "local" / "brown") in done.stderr
@@ -112,7 +112,7 @@ def mirror_of(folder: Path) -> Iterator[str]:
 
 def test_a_mirror_that_has_it(environment: Environment, data: Path, tmp_path: Path) -> None:
     with mirror_of(data) as url:
-        done = data_command({**environment, "LACONIC_DATA_URL": url}, "get", "ptb")
+        done = data_command({**environment, "EPIGRAM_DATA_URL": url}, "get", "ptb")
     assert done.stdout == f"{tmp_path / 'cache' / 'data' / 'ptb'}\n"
     assert "ptb.train.txt.gz" in done.stderr, "progress is shown on standard error"
     for file in catalogue()["ptb"].files:
@@ -123,17 +123,17 @@ def test_a_mirror_with_the_wrong_file_or_none(environment: Environment, tmp_path
     (tmp_path / "mirror" / "ptb").mkdir(parents=True)
     (tmp_path / "mirror" / "ptb" / "ptb.test.txt").write_text("not the test set\n")
     with mirror_of(tmp_path / "mirror") as url:
-        wrong = data_command({**environment, "LACONIC_DATA_URL": url}, "get", "ptb", "ptb.test.txt")
-        gone = data_command({**environment, "LACONIC_DATA_URL": url}, "get", "ptb", "ptb.valid.txt")
+        wrong = data_command({**environment, "EPIGRAM_DATA_URL": url}, "get", "ptb", "ptb.test.txt")
+        gone = data_command({**environment, "EPIGRAM_DATA_URL": url}, "get", "ptb", "ptb.valid.txt")
     assert (wrong.returncode, wrong.stdout) == (gone.returncode, gone.stdout) == (2, "")
-    assert f"laconic: {url}/ptb/ptb.test.txt did not send ptb.test.txt (wrong checksum" in wrong.stderr
-    assert f"laconic: cannot download {url}/ptb/ptb.valid.txt: the server answered 404" in gone.stderr
+    assert f"epigram: {url}/ptb/ptb.test.txt did not send ptb.test.txt (wrong checksum" in wrong.stderr
+    assert f"epigram: cannot download {url}/ptb/ptb.valid.txt: the server answered 404" in gone.stderr
     assert "Traceback" not in wrong.stderr + gone.stderr
     assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
 
 
 def test_get_checks_and_finds_the_real_thing(environment: Environment, data: Path) -> None:
-    there = {**environment, "LACONIC_DATA": str(data)}
+    there = {**environment, "EPIGRAM_DATA": str(data)}
     done = data_command(there, "get", "conll2000", "train.txt", "--json")
     assert json.loads(done.stdout)["path"] == str(data / "conll2000" / "train.txt")
     assert data_command(there, "path", "conll2000").stdout == f"{data / 'conll2000'}\n"

@@ -8,8 +8,8 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laconic.cli.acts.chunks import chunks, draw
-from laconic.cli.demo import ACTS
+from epigram.cli.acts.chunks import chunks, draw
+from epigram.cli.demo import ACTS
 
 types = st.sampled_from(["NP", "VP", "SBAR"])
 
@@ -42,9 +42,9 @@ def test_drawing_shows_every_word_and_type_aligned(
 
 
 def test_the_whole_demo_runs_offline() -> None:
-    blocked = "import socket; socket.socket.connect = None; import sys; from laconic.cli import main; "
+    blocked = "import socket; socket.socket.connect = None; import sys; from epigram.cli import main; "
     done = subprocess.run(
-        [sys.executable, "-c", blocked + "sys.argv = ['laconic', 'demo']; main()"],
+        [sys.executable, "-c", blocked + "sys.argv = ['epigram', 'demo']; main()"],
         capture_output=True,
         text=True,
         timeout=600,
@@ -61,7 +61,7 @@ def test_the_whole_demo_runs_offline() -> None:
 
 
 def test_unknown_act() -> None:
-    command = [sys.executable, "-m", "laconic", "demo", "opera"]
+    command = [sys.executable, "-m", "epigram", "demo", "opera"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"laconic: no act 'opera'; there are {', '.join(ACTS)}\n"
+    assert done.stderr == f"epigram: no act 'opera'; there are {', '.join(ACTS)}\n"

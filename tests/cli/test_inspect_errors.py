@@ -1,4 +1,4 @@
-"""``laconic inspect`` on what is no model of ours: one sentence on standard error, exit code 2."""
+"""``epigram inspect`` on what is no model of ours: one sentence on standard error, exit code 2."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from laconic.storage import ModelFile
+from epigram.storage import ModelFile
 
 WHOLE = ModelFile("toy", {"settings": {}, "fit": {}}, {"w": np.arange(100.0)}).to_bytes()
 NEWER = save(
     {"w": np.zeros(1)},
-    {"laconic": json.dumps({"family": "tagger", "format": 99, "laconic": "42.0"})},
+    {"epigram": json.dumps({"family": "tagger", "format": 99, "epigram": "42.0"})},
 )
 FILES = {
     "truncated in its weights": (WHOLE[:-8], "truncated or damaged model file"),
     "truncated in its header": (WHOLE[:150], "truncated model file"),
-    "empty": (b"", "empty file, not a laconic model"),
-    "text": (b"He PRP B-NP\n" * 9, "not a laconic model file"),
+    "empty": (b"", "empty file, not an epigram model"),
+    "text": (b"He PRP B-NP\n" * 9, "not an epigram model file"),
     "a pickle": (
-        b"\x80\x05\x95\x0b\x00\x00\x00\x00\x00\x00\x00\x8c\x07laconic\x94.",
-        "not a laconic model file",
+        b"\x80\x05\x95\x0b\x00\x00\x00\x00\x00\x00\x00\x8c\x07epigram\x94.",
+        "not an epigram model file",
     ),
-    "safetensors of others": (save({"w": np.zeros(1)}, {"format": "np"}), "not a laconic model file"),
-    "newer": (NEWER, "written by a newer laconic (42.0); upgrade laconic to read it"),
+    "safetensors of others": (save({"w": np.zeros(1)}, {"format": "np"}), "not an epigram model file"),
+    "newer": (NEWER, "written by a newer epigram (42.0); upgrade epigram to read it"),
     "a tagger without its header": (ModelFile("tagger", {}, {}).to_bytes(), "damaged tagger model"),
     "a tagger with weights that do not fit": (
         ModelFile(
@@ -38,32 +38,32 @@ FILES = {
         ).to_bytes(),
         "damaged tagger model",
     ),
-    "unknown family": (WHOLE, "unknown family 'toy'; upgrade laconic to read it"),
+    "unknown family": (WHOLE, "unknown family 'toy'; upgrade epigram to read it"),
 }
 
 
 def inspect(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "laconic", "inspect", *map(str, arguments)]
+    command = [sys.executable, "-m", "epigram", "inspect", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
 def assert_one_sentence(done: subprocess.CompletedProcess[str], path: Path, says: str) -> None:
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr.startswith(f"laconic: {path}: {says}")
+    assert done.stderr.startswith(f"epigram: {path}: {says}")
     assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("kind", FILES)
 def test_not_a_model(kind: str, tmp_path: Path) -> None:
     content, says = FILES[kind]
-    path = tmp_path / "m.laconic"
+    path = tmp_path / "m.epigram"
     path.write_bytes(content)
     assert_one_sentence(inspect(path), path, says)
 
 
 def test_missing_file(tmp_path: Path) -> None:
-    path = tmp_path / "none.laconic"
+    path = tmp_path / "none.epigram"
     assert_one_sentence(inspect(path, "--json"), path, "cannot read: No such file or directory")
 
 
@@ -72,18 +72,18 @@ def test_folder(tmp_path: Path) -> None:
 
 
 def test_another_family_is_not_a_tagger(tmp_path: Path) -> None:
-    path = tmp_path / "m.laconic"
+    path = tmp_path / "m.epigram"
     path.write_bytes(WHOLE)
     for words in (["eval", str(path), "-"], ["run", str(path)]):
-        command = [sys.executable, "-m", "laconic", "tag", *words]
+        command = [sys.executable, "-m", "epigram", "tag", *words]
         done = subprocess.run(command, input="He PRP B-NP\n", capture_output=True, text=True, timeout=120)
         assert_one_sentence(done, path, "a model of family 'toy', not 'tagger'")
 
 
 def test_a_whole_model_is_shown(tmp_path: Path) -> None:
-    from laconic import CRFTagger
+    from epigram import CRFTagger
 
-    path = tmp_path / "m.laconic"
+    path = tmp_path / "m.epigram"
     tokens = [["w=the"], ["w=dog"], ["w=barks"]]
     CRFTagger(l1=0.01).fit([tokens] * 2, [["DT", "NN", "VB"]] * 2).save(path)
     done = inspect(path)

@@ -1,4 +1,4 @@
-"""``laconic lm classes``: the file, the table, the JSON, and what it says to bad input."""
+"""``epigram lm classes``: the file, the table, the JSON, and what it says to bad input."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from laconic.lm.classes import WordClasses
+from epigram.lm.classes import WordClasses
 
 TEXT = "the cat sat\nthe dog sat\na cat ran\na dog ran\n" * 3
 
 
 @pytest.fixture
 def run(run):
-    """Run ``laconic lm classes``."""
+    """Run ``epigram lm classes``."""
     return lambda *arguments: run("lm", "classes", *arguments)
 
 

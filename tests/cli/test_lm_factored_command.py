@@ -1,4 +1,4 @@
-"""``laconic lm train --classes`` and every command on the model it makes; what they say to bad input."""
+"""``epigram lm train --classes`` and every command on the model it makes; what they say to bad input."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from laconic.cli.lm_factored import seconds_of
-from laconic.errors import InputError
-from laconic.lm.factored import ClassFactoredLM
+from epigram.cli.lm_factored import seconds_of
+from epigram.errors import InputError
+from epigram.lm.factored import ClassFactoredLM
 
 TEXT = "the cat sat on the mat\nthe dog sat on the log\na cat saw the dog\nthe dog saw a cat\n" * 3
 FAST = ("--order", 3, "--budget", 0, "--tolerance", 1e-3)
@@ -24,7 +24,7 @@ def text(tmp_path):
 
 @pytest.fixture
 def model(run, text, tmp_path):
-    path = tmp_path / "model.laconic"
+    path = tmp_path / "model.epigram"
     code, _, err = run("lm", "train", text, "-o", path, "--classes", 4, *FAST)
     assert code == 0, err
     return path
@@ -36,7 +36,7 @@ def one_line(text):
 
 
 def test_train_reports_the_model_it_wrote(run, text, tmp_path):
-    path = tmp_path / "m.laconic"
+    path = tmp_path / "m.epigram"
     code, out, err = run("lm", "train", text, "-o", path, "--classes", 4, "--valid", text, "--json", *FAST)
     assert code == 0, err
     record = json.loads(out)
@@ -58,14 +58,14 @@ def test_train_reports_the_model_it_wrote(run, text, tmp_path):
 
 
 def test_train_for_people(run, text, tmp_path):
-    code, out, _ = run("lm", "train", text, "-o", tmp_path / "m.laconic", "--classes", 4, *FAST)
+    code, out, _ = run("lm", "train", text, "-o", tmp_path / "m.epigram", "--classes", 4, *FAST)
     assert code == 0
     assert "word contexts" in out
     assert "c1 w1 c2 w2; c2 w2" in out
 
 
 def test_auto_searches_within_the_budget(run, text, tmp_path):
-    plot, path = tmp_path / "plot.png", tmp_path / "m.laconic"
+    plot, path = tmp_path / "plot.png", tmp_path / "m.epigram"
     code, out, err = run(
         "lm", "train", text, "-o", path, "--classes", "auto", "--order", 2, "--budget", "0.5s", "--json",
         "--valid", text, "--plot", plot, "--bits", 8, "--threads", 2, "--tolerance", 1e-3,
@@ -79,7 +79,7 @@ def test_auto_searches_within_the_budget(run, text, tmp_path):
 
 
 def test_classes_from_a_file(run, text, tmp_path):
-    classes, path = tmp_path / "classes", tmp_path / "m.laconic"
+    classes, path = tmp_path / "classes", tmp_path / "m.epigram"
     assert run("lm", "classes", text, "-k", 5, "-o", classes)[0] == 0
     code, out, err = run("lm", "train", text, "-o", path, "--classes", classes, "--json", *FAST)
     assert code == 0, err
@@ -87,7 +87,7 @@ def test_classes_from_a_file(run, text, tmp_path):
 
 
 def test_options_reach_the_model(run, text, tmp_path):
-    path, words = tmp_path / "m.laconic", tmp_path / "words"
+    path, words = tmp_path / "m.epigram", tmp_path / "words"
     words.write_text("the\ncat\ndog\n")
     code, out, err = run(
         "lm", "train", text, "-o", path, "--classes", 3, "--class-contexts", "c1 w1; c3", "--word-contexts", "w1",
@@ -143,11 +143,11 @@ def test_what_is_no_duration_is_named(written):
     ],
 )
 def test_bad_options_are_named(run, text, tmp_path, arguments, message):
-    code, out, err = run("lm", "train", text, "-o", tmp_path / "m.laconic", *arguments)
+    code, out, err = run("lm", "train", text, "-o", tmp_path / "m.epigram", *arguments)
     assert code == 2
     assert message in one_line(err)
     assert out == ""
-    assert not (tmp_path / "m.laconic").exists()
+    assert not (tmp_path / "m.epigram").exists()
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_inspect_shows_parts_and_classes(run, model):
 
 
 def test_mixing_without_an_output(run, model, text, tmp_path):
-    other = tmp_path / "kn.laconic"
+    other = tmp_path / "kn.epigram"
     run("lm", "train", text, "-o", other, "--model", "kneser-ney", "--order", 2)
     code, out, err = run("lm", "interpolate", model, other, "--valid", text, "--json")
     assert code == 0, err
@@ -234,20 +234,20 @@ def test_mixing_without_an_output(run, model, text, tmp_path):
     code, out, err = run("lm", "interpolate", other, model, "--valid", text, "-o", tmp_path / "mix.arpa")
     assert code == 2
     assert out == ""
-    assert "model.laconic: a class-factored model is no back-off model" in one_line(err)
+    assert "model.epigram: a class-factored model is no back-off model" in one_line(err)
     assert not (tmp_path / "mix.arpa").exists()
 
 
 def test_export_and_pruning_say_why_not(run, model, tmp_path):
     for arguments in (
         ("export-arpa", model, tmp_path / "out.arpa"),
-        ("prune", model, "-o", tmp_path / "out.laconic"),
+        ("prune", model, "-o", tmp_path / "out.epigram"),
         ("prune", model, "-o", tmp_path / "out.arpa", "--ngrams", 5),
     ):
         code, out, err = run("lm", *arguments)
         assert code == 2
         assert out == ""
-        assert "model.laconic: a class-factored model is no back-off model" in one_line(err)
+        assert "model.epigram: a class-factored model is no back-off model" in one_line(err)
         assert "Traceback" not in err
     assert [path.name for path in tmp_path.glob("out*")] == []
 
@@ -258,12 +258,12 @@ def test_damaged_models_are_refused(run, model, text):
         model.write_bytes(content[:cut])
         code, _, err = run("lm", "eval", model, text)
         assert code == 2
-        assert "model.laconic" in one_line(err)
+        assert "model.epigram" in one_line(err)
         assert run("inspect", model)[0] == 2
 
 
 def test_interruption_keeps_what_was_learnt(run, text, tmp_path, monkeypatch):
-    from laconic.cli import lm_factored
+    from epigram.cli import lm_factored
 
     class AskedAtOnce:
         asked = True
@@ -278,7 +278,7 @@ def test_interruption_keeps_what_was_learnt(run, text, tmp_path, monkeypatch):
             pass
 
     monkeypatch.setattr(lm_factored, "PoliteStop", AskedAtOnce)
-    path = tmp_path / "m.laconic"
+    path = tmp_path / "m.epigram"
     code, out, _ = run("lm", "train", text, "-o", path, "--classes", "auto", "--order", 3, "--json")
     assert code == 130
     assert json.loads(out)["interrupted"] is True

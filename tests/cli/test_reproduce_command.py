@@ -1,4 +1,4 @@
-"""``laconic reproduce`` on a small paper of our own, and its refusals."""
+"""``epigram reproduce`` on a small paper of our own, and its refusals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HERE = Path(__file__).parents[1] / "reproduce"
 PROGRAM = """
 import sys
 sys.path.insert(0, {here!r})
-from laconic.cli import main, reproduce
+from epigram.cli import main, reproduce
 reproduce.PAPERS = {{"fake": "fake_paper", "broken": "broken_paper", "slow": "slow_paper"}}
 reproduce.warm = int  # the fake paper has no kernels
 if __name__ == "__main__":
@@ -24,7 +24,7 @@ if __name__ == "__main__":
 """
 BROKEN = """
 import fake_cells
-from laconic.reproduce.lab import Cell
+from epigram.reproduce.lab import Cell
 
 def plan(quick):
     return {"broken/a": 1.0}
@@ -34,7 +34,7 @@ def run(lab):
 """
 SLOW = """
 import fake_cells, fake_paper
-from laconic.reproduce.lab import Cell
+from epigram.reproduce.lab import Cell
 
 def plan(quick):
     return {"slow/2": 1.0, "slow/3": 1.0}
@@ -58,7 +58,7 @@ def reproduce(program: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, str(program), "reproduce", *words],
         cwd=program.parent,
-        env={**os.environ, "LACONIC_DATA": str(program.parent / "data")},
+        env={**os.environ, "EPIGRAM_DATA": str(program.parent / "data")},
         capture_output=True,
         text=True,
         timeout=120,
@@ -66,11 +66,11 @@ def reproduce(program: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_it_writes_a_report_and_goes_on_from_it(program: Path) -> None:
-    out = program.parent / "laconic-report"
+    out = program.parent / "epigram-report"
     first = reproduce(program, "fake", "--quick", "--jobs", "2")
     assert first.returncode == 0, first.stderr
     assert "✗ not reproduced" in first.stdout
-    assert f"report: {Path('laconic-report') / 'index.html'}" in first.stdout
+    assert f"report: {Path('epigram-report') / 'index.html'}" in first.stdout
     raw = json.loads((out / "results.json").read_text("utf-8"))
     assert raw["quick"] is True
     assert raw["cells"]["fake/3"]["result"] == {"y": 9, "data": str((program.parent / "data").resolve())}
@@ -86,11 +86,11 @@ def test_it_writes_a_report_and_goes_on_from_it(program: Path) -> None:
 
 def test_results_of_other_code_are_pointed_out(program: Path) -> None:
     reproduce(program, "fake")
-    cell, *_ = (program.parent / "laconic-report" / "cells").iterdir()
+    cell, *_ = (program.parent / "epigram-report" / "cells").iterdir()
     cell.write_text(json.dumps({**json.loads(cell.read_text()), "code": "old"}))
     again = reproduce(program, "fake")
     assert "1 of 2 results were computed by an earlier state of the code" in again.stderr
-    assert "earlier state of the code" in (program.parent / "laconic-report" / "index.html").read_text(
+    assert "earlier state of the code" in (program.parent / "epigram-report" / "index.html").read_text(
         "utf-8"
     )
 
@@ -100,7 +100,7 @@ def test_control_c_keeps_what_is_finished(program: Path) -> None:
     with subprocess.Popen(
         [sys.executable, str(program), "reproduce", "slow", "--jobs", "1"],
         cwd=home,
-        env={**os.environ, "LACONIC_DATA": str(home / "data")},
+        env={**os.environ, "EPIGRAM_DATA": str(home / "data")},
         stderr=subprocess.PIPE,
         text=True,
     ) as running:
@@ -143,7 +143,7 @@ def test_bad_use_is_said_in_one_line(program: Path, words: list[str], complaint:
     assert done.returncode == 2
     assert complaint in done.stderr
     assert "Traceback" not in done.stderr
-    assert not (program.parent / "laconic-report" / "cells").exists()
+    assert not (program.parent / "epigram-report" / "cells").exists()
 
 
 def test_no_data_at_all(program: Path) -> None:
@@ -153,8 +153,8 @@ def test_no_data_at_all(program: Path) -> None:
         cwd=program.parent,
         env={
             **os.environ,
-            "LACONIC_DATA": str(program.parent / "data"),
-            "LACONIC_CACHE": str(program.parent / "cache"),
+            "EPIGRAM_DATA": str(program.parent / "data"),
+            "EPIGRAM_CACHE": str(program.parent / "cache"),
         },
         capture_output=True,
         text=True,

@@ -26,11 +26,11 @@ def loaded_after(statement: str) -> set[str]:
 @pytest.mark.parametrize(
     "statement",
     [
-        "import laconic",
-        "import laconic.protocols, laconic.penalties, laconic.storage, laconic.text",
-        "import laconic.datasets, laconic.datasets.sample",
-        "import laconic; laconic.L1(1.0); dir(laconic)",
-        "import laconic.cli; laconic.cli.main()",
+        "import epigram",
+        "import epigram.protocols, epigram.penalties, epigram.storage, epigram.text",
+        "import epigram.datasets, epigram.datasets.sample",
+        "import epigram; epigram.L1(1.0); dir(epigram)",
+        "import epigram.cli; epigram.cli.main()",
     ],
 )
 def test_importing_loads_nothing_heavy(statement: str) -> None:
@@ -42,14 +42,14 @@ def test_importing_loads_nothing_heavy(statement: str) -> None:
     ["--help", "--version", "data --help", "data list", "data path sample", "inspect --help", "nonsense"],
 )
 def test_light_commands_load_nothing_heavy(words: str) -> None:
-    argv = ["laconic", *words.split()]
-    assert loaded_after(f"import laconic.cli; sys.argv = {argv}; laconic.cli.main()") == set()
+    argv = ["epigram", *words.split()]
+    assert loaded_after(f"import epigram.cli; sys.argv = {argv}; epigram.cli.main()") == set()
 
 
 def test_help_names_every_command() -> None:
-    from laconic.cli import COMMANDS
+    from epigram.cli import COMMANDS
 
-    done = run("-m", "laconic", "--help")
+    done = run("-m", "epigram", "--help")
     assert done.returncode == 0
     for name in COMMANDS:
         assert name in done.stdout
@@ -57,32 +57,32 @@ def test_help_names_every_command() -> None:
 
 
 def test_every_command_has_a_module_with_help() -> None:
-    from laconic.cli import COMMANDS
+    from epigram.cli import COMMANDS
 
     for name in COMMANDS:
-        done = run("-m", "laconic", name, "--help")
+        done = run("-m", "epigram", name, "--help")
         assert done.returncode == 0, done.stderr
         assert "Usage" in done.stdout
 
 
 def test_version() -> None:
-    import laconic
+    import epigram
 
-    assert run("-m", "laconic", "--version").stdout == f"laconic {laconic.__version__}\n"
+    assert run("-m", "epigram", "--version").stdout == f"epigram {epigram.__version__}\n"
 
 
 def test_unknown_command_and_option_are_bad_use() -> None:
     for words in (["nonsense"], ["data", "nonsense"], ["inspect", "--nonsense"]):
-        done = run("-m", "laconic", *words)
+        done = run("-m", "epigram", *words)
         assert done.returncode == 2
         assert done.stdout == ""
         assert "nonsense" in done.stderr
 
 
 def test_public_names_resolve_and_unknown_ones_do_not() -> None:
-    import laconic
+    import epigram
 
-    for name in laconic.__all__:
-        assert getattr(laconic, name) is not None
+    for name in epigram.__all__:
+        assert getattr(epigram, name) is not None
     with pytest.raises(AttributeError, match="has no attribute 'CRFTager'"):
-        laconic.CRFTager  # noqa: B018
+        epigram.CRFTager  # noqa: B018

@@ -1,4 +1,4 @@
-"""Bad input to ``laconic tag``: exit code 2, one line on standard error with file and line, no file left behind."""
+"""Bad input to ``epigram tag``: exit code 2, one line on standard error with file and line, no file left behind."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tag_runner import Done, laconic
+from tag_runner import Done, epigram
 
 TRAIN = "The DT B-NP\ncat NN I-NP\nsat VBD B-VP\n. . O\n\nA DT B-NP\ndog NN I-NP\nran VBD B-VP\n\n"
 
@@ -15,8 +15,8 @@ TRAIN = "The DT B-NP\ncat NN I-NP\nsat VBD B-VP\n. . O\n\nA DT B-NP\ndog NN I-NP
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("model")
     (folder / "train.txt").write_text(TRAIN * 5)
-    target = folder / "tiny.laconic"
-    done = laconic("tag", "train", folder / "train.txt", "-o", target, "--l1", "0.1", "--passes", "5")
+    target = folder / "tiny.epigram"
+    done = epigram("tag", "train", folder / "train.txt", "-o", target, "--l1", "0.1", "--passes", "5")
     assert done.returncode == 0, done.stderr
     return target
 
@@ -24,7 +24,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def refused(done: Done, *parts: str) -> None:
     """Exit code 2, and the parts in the one line that says why; notes in grey may stand before it."""
     assert done.returncode == 2, done
-    lines = [line for line in done.stderr.decode().splitlines() if line.startswith("laconic: ")]
+    lines = [line for line in done.stderr.decode().splitlines() if line.startswith("epigram: ")]
     assert len(lines) == 1, done.stderr
     assert done.stderr.decode().splitlines()[-1] == lines[0]
     for part in parts:
@@ -44,7 +44,7 @@ BROKEN = {
 @pytest.mark.parametrize("command", ["train", "dev", "eval", "run"])
 def test_broken_files_are_named_with_their_line(model: Path, tmp_path: Path, what: str, command: str) -> None:
     content, message = BROKEN[what]
-    broken, good, target = tmp_path / "broken.txt", tmp_path / "good.txt", tmp_path / "new.laconic"
+    broken, good, target = tmp_path / "broken.txt", tmp_path / "good.txt", tmp_path / "new.epigram"
     broken.write_bytes(content)
     good.write_text(TRAIN)
     words = {
@@ -53,19 +53,19 @@ def test_broken_files_are_named_with_their_line(model: Path, tmp_path: Path, wha
         "eval": ("eval", model, broken),
         "run": ("run", model, broken),
     }[command]
-    refused(laconic("tag", *words), f"{broken}:", message)
+    refused(epigram("tag", *words), f"{broken}:", message)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.txt", "good.txt"]
 
 
 def test_a_missing_file_is_named(model: Path, tmp_path: Path) -> None:
     for words in (("train", tmp_path / "no.txt", "-o", tmp_path / "m"), ("eval", model, tmp_path / "no.txt")):
-        refused(laconic("tag", *words), "no.txt: cannot read: No such file")
+        refused(epigram("tag", *words), "no.txt: cannot read: No such file")
 
 
 def test_a_label_only_in_the_test_set_counts_as_a_mistake(model: Path, tmp_path: Path) -> None:
     test = tmp_path / "test.txt"
     test.write_text("The DT B-NP\ncat NN I-NP\nsat VBD B-NEW\n. . O\n")
-    done = laconic("tag", "eval", model, test, "--json")
+    done = epigram("tag", "eval", model, test, "--json")
     assert done.returncode == 0, done.stderr
     record = json.loads(done.stdout)
     assert record["accuracy"] == 0.75
@@ -79,9 +79,9 @@ def test_a_sentence_of_ten_thousand_tokens(model: Path, tmp_path: Path) -> None:
     rows = [("The DT", "B-NP"), ("cat NN", "I-NP"), ("sat VBD", "B-VP"), (". .", "O")] * 2500
     long = tmp_path / "long.txt"
     long.write_text("".join(f"{cells} {label}\n" for cells, label in rows))
-    target = tmp_path / "long.laconic"
-    assert laconic("tag", "train", long, "-o", target, "--passes", "2", "--eta0", "0.1").returncode == 0
-    done = laconic("tag", "run", model, long, "--marginals")
+    target = tmp_path / "long.epigram"
+    assert epigram("tag", "train", long, "-o", target, "--passes", "2", "--eta0", "0.1").returncode == 0
+    done = epigram("tag", "run", model, long, "--marginals")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.decode().splitlines()
     assert len(lines) == 10_000
@@ -93,15 +93,15 @@ def test_a_template_that_names_a_missing_column(tmp_path: Path) -> None:
     train, template = tmp_path / "train.txt", tmp_path / "mine.template"
     train.write_text(TRAIN)
     template.write_text("# mine\nU00:%x[0,0]\nU01:%x[0,2]\nB\n")
-    done = laconic("tag", "train", train, "-o", tmp_path / "m.laconic", "--template", template)
+    done = epigram("tag", "train", train, "-o", tmp_path / "m.epigram", "--template", template)
     refused(done, f"{template}:3: column 2 is asked for", f"{train} has 2 columns")
-    assert not (tmp_path / "m.laconic").exists()
+    assert not (tmp_path / "m.epigram").exists()
 
 
 def test_input_with_too_few_columns_for_the_model(model: Path, tmp_path: Path) -> None:
     words = tmp_path / "words.txt"
     words.write_text("The\ncat\n")
-    refused(laconic("tag", "run", model, words), str(words), "found 1")
+    refused(epigram("tag", "run", model, words), str(words), "found 1")
 
 
 @pytest.mark.parametrize("command", ["eval", "run"])
@@ -114,18 +114,18 @@ def test_a_model_file_that_is_none(model: Path, tmp_path: Path, what: str, comma
         "truncated": whole[: len(whole) - 50],
         "cut short": whole[:100],
     }
-    broken, good = tmp_path / "broken.laconic", tmp_path / "good.txt"
+    broken, good = tmp_path / "broken.epigram", tmp_path / "good.txt"
     good.write_text(TRAIN)
     if what != "missing":
         broken.write_bytes(content[what])
-    refused(laconic("tag", command, broken, good), f"{broken}: ")
+    refused(epigram("tag", command, broken, good), f"{broken}: ")
 
 
-@pytest.mark.parametrize("target", ["no/such/folder/m.laconic", "."])
+@pytest.mark.parametrize("target", ["no/such/folder/m.epigram", "."])
 def test_an_output_that_cannot_be_written_is_said_before_training(tmp_path: Path, target: str) -> None:
     train = tmp_path / "train.txt"
     train.write_bytes(b"")  # so that reading it would be another error
-    refused(laconic("tag", "train", train, "-o", tmp_path / target), "cannot write")
+    refused(epigram("tag", "train", train, "-o", tmp_path / target), "cannot write")
     assert [path.name for path in tmp_path.iterdir()] == ["train.txt"]
 
 
@@ -153,5 +153,5 @@ def test_an_output_that_cannot_be_written_is_said_before_training(tmp_path: Path
 def test_options_that_do_not_fit(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     train = tmp_path / "train.txt"
     train.write_text(TRAIN)
-    refused(laconic("tag", "train", train, "-o", tmp_path / "m.laconic", *words), message)
+    refused(epigram("tag", "train", train, "-o", tmp_path / "m.epigram", *words), message)
     assert [path.name for path in tmp_path.iterdir()] == ["train.txt"]

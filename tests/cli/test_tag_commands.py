@@ -1,4 +1,4 @@
-"""``laconic tag train|eval|run|template``: their options, their JSON, their output."""
+"""``epigram tag train|eval|run|template``: their options, their JSON, their output."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tag_runner import laconic
+from tag_runner import epigram
 
-from laconic.datasets import sample
-from laconic.tagging import CRFTagger
-from laconic.tagging.formats import read_columns
-from laconic.tagging.metrics import evaluate
-from laconic.tagging.template import BUILT_IN, Template
+from epigram.datasets import sample
+from epigram.tagging import CRFTagger
+from epigram.tagging.formats import read_columns
+from epigram.tagging.metrics import evaluate
+from epigram.tagging.template import BUILT_IN, Template
 
 
 @pytest.fixture(scope="module")
@@ -36,26 +36,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def train(folder: Path, target: str, *words: object, task: str = "chunk") -> dict[str, Any]:
-    done = laconic("tag", "train", folder / f"{task}.train", "-o", folder / target, "--json", *words)
+    done = epigram("tag", "train", folder / f"{task}.train", "-o", folder / target, "--json", *words)
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))
 
 
 @pytest.fixture(scope="module")
 def chunker(folder: Path) -> Path:
-    train(folder, "chunker.laconic", "--l1", "0.3", "--passes", "10")
-    return folder / "chunker.laconic"
+    train(folder, "chunker.epigram", "--l1", "0.3", "--passes", "10")
+    return folder / "chunker.epigram"
 
 
 @pytest.fixture(scope="module")
 def pos_tagger(folder: Path) -> Path:
-    train(folder, "pos.laconic", "--l1", "0.3", "--passes", "10", task="pos")
-    return folder / "pos.laconic"
+    train(folder, "pos.epigram", "--l1", "0.3", "--passes", "10", task="pos")
+    return folder / "pos.epigram"
 
 
 def test_train_reports_what_the_estimator_does(folder: Path) -> None:
-    record = train(folder, "m.laconic", "--passes", "4", "--l1", "0.5", "--dev", folder / "chunk.dev")
-    from laconic import SGD
+    record = train(folder, "m.epigram", "--passes", "4", "--l1", "0.5", "--dev", folder / "chunk.dev")
+    from epigram import SGD
 
     observations, labels = read_columns(folder / "chunk.train").split(-1)
     twin = CRFTagger("chunking", l1=0.5, solver=SGD(passes=4))
@@ -66,8 +66,8 @@ def test_train_reports_what_the_estimator_does(folder: Path) -> None:
     assert record["dev_score"] == max(entry["dev_score"] for entry in twin.history_)
     assert record["train_seconds"] > 0
     assert record["cpu_seconds"] > 0
-    assert record["bytes"] == (folder / "m.laconic").stat().st_size
-    assert CRFTagger.load(folder / "m.laconic").predict(observations) == twin.predict(observations)
+    assert record["bytes"] == (folder / "m.epigram").stat().st_size
+    assert CRFTagger.load(folder / "m.epigram").predict(observations) == twin.predict(observations)
 
 
 def test_same_seed_same_file_another_seed_another(folder: Path) -> None:
@@ -97,27 +97,27 @@ def test_same_seed_same_file_another_seed_another(folder: Path) -> None:
     ],
 )
 def test_every_option_trains_a_model_that_evaluates(folder: Path, words: tuple[str, ...]) -> None:
-    record = train(folder, "option.laconic", *words)
+    record = train(folder, "option.epigram", *words)
     assert 0 < record["active_features"] <= record["features"]
-    done = laconic("tag", "eval", folder / "option.laconic", folder / "chunk.test", "--json")
+    done = epigram("tag", "eval", folder / "option.epigram", folder / "chunk.test", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["f1"] > 0.6
 
 
 def test_maxent_labels_tokens_one_by_one(folder: Path) -> None:
-    train(folder, "maxent.laconic", "--model", "maxent", "--passes", "3", "--l1", "0.3")
-    model = CRFTagger.load(folder / "maxent.laconic").model_
+    train(folder, "maxent.epigram", "--model", "maxent", "--passes", "3", "--l1", "0.3")
+    model = CRFTagger.load(folder / "maxent.epigram").model_
     assert not model.layout.arrays.has_transitions
 
 
 def test_patience_stops_early(folder: Path) -> None:
     words = ("--dev", folder / "chunk.dev", "--passes", "200", "--patience", "2", "--l1", "0.3")
-    record = train(folder, "patient.laconic", *words)
+    record = train(folder, "patient.epigram", *words)
     assert record["passes"] == record["best_pass"] + 2
 
 
 def test_eval_counts_as_conlleval(folder: Path, chunker: Path) -> None:
-    record = json.loads(laconic("tag", "eval", chunker, folder / "chunk.test", "--json").stdout)
+    record = json.loads(epigram("tag", "eval", chunker, folder / "chunk.test", "--json").stdout)
     observations, labels = read_columns(folder / "chunk.test").split(-1)
     predicted = CRFTagger.load(chunker).predict(observations)
     flat = iter(labels.ids.tolist())
@@ -129,7 +129,7 @@ def test_eval_counts_as_conlleval(folder: Path, chunker: Path) -> None:
 
 
 def test_eval_for_people(folder: Path, chunker: Path) -> None:
-    done = laconic("tag", "eval", chunker, folder / "chunk.test")
+    done = epigram("tag", "eval", chunker, folder / "chunk.test")
     assert done.returncode == 0
     for part in ("accuracy", "NP", "recall", "most frequent mistakes", "tokens per second"):
         assert part in done.stdout.decode()
@@ -138,8 +138,8 @@ def test_eval_for_people(folder: Path, chunker: Path) -> None:
 def test_run_adds_a_column_and_leaves_the_rest(folder: Path, chunker: Path) -> None:
     text = (folder / "chunk.test").read_text()
     bare = "".join(line.rpartition(" ")[0] + "\n" for line in text.splitlines())
-    with_labels = laconic("tag", "run", chunker, stdin=text.encode())
-    without = laconic("tag", "run", chunker, "-", stdin=bare.encode())
+    with_labels = epigram("tag", "run", chunker, stdin=text.encode())
+    without = epigram("tag", "run", chunker, "-", stdin=bare.encode())
     assert with_labels.returncode == without.returncode == 0
     predicted = [line.split(" ")[-1] for line in without.stdout.decode().splitlines()]
     assert [line.split(" ")[-1] for line in with_labels.stdout.decode().splitlines()] == predicted
@@ -147,18 +147,18 @@ def test_run_adds_a_column_and_leaves_the_rest(folder: Path, chunker: Path) -> N
     assert added == bare.splitlines()
     packed = folder / "packed.gz"
     packed.write_bytes(gzip.compress(bare.encode()))
-    assert laconic("tag", "run", chunker, packed).stdout == without.stdout
+    assert epigram("tag", "run", chunker, packed).stdout == without.stdout
 
 
 def test_run_with_marginals(folder: Path, chunker: Path) -> None:
-    plain = laconic("tag", "run", chunker, folder / "chunk.test").stdout.decode().splitlines()
+    plain = epigram("tag", "run", chunker, folder / "chunk.test").stdout.decode().splitlines()
     marginal = (
-        laconic("tag", "run", chunker, folder / "chunk.test", "--marginals").stdout.decode().splitlines()
+        epigram("tag", "run", chunker, folder / "chunk.test", "--marginals").stdout.decode().splitlines()
     )
     assert [line.rpartition(" ")[0] for line in marginal] == plain
     probabilities = [float(line.split()[-1]) for line in marginal if line]
     assert all(0 < p <= 1 for p in probabilities)
-    every = laconic("tag", "run", chunker, folder / "chunk.test", "--all-marginals").stdout.decode()
+    every = epigram("tag", "run", chunker, folder / "chunk.test", "--all-marginals").stdout.decode()
     cells = every.splitlines()[0].split()[4:]
     assert [cell.rpartition(":")[0] for cell in cells] == list(CRFTagger.load(chunker).model_.labels)
     assert sum(float(cell.rpartition(":")[2]) for cell in cells) == pytest.approx(1.0, abs=1e-4)
@@ -167,12 +167,12 @@ def test_run_with_marginals(folder: Path, chunker: Path) -> None:
 def test_run_with_n_best(folder: Path, chunker: Path) -> None:
     observations, _ = read_columns(folder / "chunk.test").split(-1)
     expected = CRFTagger.load(chunker).predict_nbest(observations, 3)
-    lines = laconic("tag", "run", chunker, folder / "chunk.test", "--nbest", "3").stdout.decode().splitlines()
+    lines = epigram("tag", "run", chunker, folder / "chunk.test", "--nbest", "3").stdout.decode().splitlines()
     first = [line.split()[3:] for line in lines[: len(expected[0][0][0])]]
     for r, (labels, p) in enumerate(expected[0]):
         assert [cells[2 * r] for cells in first] == labels
         assert {cells[2 * r + 1] for cells in first} == {f"{p:.6f}"}
-    done = laconic("tag", "run", chunker, folder / "chunk.test", "--nbest", "3", "--json")
+    done = epigram("tag", "run", chunker, folder / "chunk.test", "--nbest", "3", "--json")
     records = [json.loads(line) for line in done.stdout.decode().splitlines()]
     assert [
         [(one["labels"], pytest.approx(one["probability"])) for one in r["nbest"]] for r in records
@@ -183,20 +183,20 @@ def test_run_reads_plain_text_where_words_are_all_a_model_needs(folder: Path, po
     sentences = [[word for word, _, _ in sentence] for sentence in sample.tagged("test")[:5]]
     columns = "".join("\n".join(words) + "\n\n" for words in sentences)
     text = "".join(" ".join(words) + "\n" for words in sentences)
-    by_columns = laconic("tag", "run", pos_tagger, stdin=columns.encode())
-    by_text = laconic("tag", "run", pos_tagger, stdin=text.encode())
+    by_columns = epigram("tag", "run", pos_tagger, stdin=columns.encode())
+    by_text = epigram("tag", "run", pos_tagger, stdin=text.encode())
     assert by_text.stdout == by_columns.stdout
     assert b"read as plain text" in by_text.stderr
     assert b"read as plain text" not in by_columns.stderr
     assert by_text.stdout.count(b"\t") == sum(map(len, sentences))
-    two_words = laconic("tag", "run", pos_tagger, stdin=b"the cook\n").stdout.decode().split("\n")
+    two_words = epigram("tag", "run", pos_tagger, stdin=b"the cook\n").stdout.decode().split("\n")
     assert [line.split("\t")[0] for line in two_words[:2]] == ["the", "cook"]
-    named = laconic("tag", "run", pos_tagger, "--format", "text", stdin=b"the\n")
+    named = epigram("tag", "run", pos_tagger, "--format", "text", stdin=b"the\n")
     assert named.stdout.startswith(b"the\t")
 
 
 def test_run_as_json_lines(folder: Path, chunker: Path) -> None:
-    done = laconic("tag", "run", chunker, folder / "chunk.test", "--json", "--marginals")
+    done = epigram("tag", "run", chunker, folder / "chunk.test", "--json", "--marginals")
     records = [json.loads(line) for line in done.stdout.decode().splitlines()]
     assert len(records) == 150
     assert records[0]["tokens"] == [word for word, _, _ in sample.tagged("test")[0]]
@@ -204,14 +204,14 @@ def test_run_as_json_lines(folder: Path, chunker: Path) -> None:
 
 
 def test_history_models_run_by_beam_search_and_say_what_they_lack(folder: Path) -> None:
-    from laconic.tagging import MaxentTagger
+    from epigram.tagging import MaxentTagger
 
-    train(folder, "history.laconic", "--model", "history", "--passes", "5", "--l1", "0.3")
+    train(folder, "history.epigram", "--model", "history", "--passes", "5", "--l1", "0.3")
     observations, _ = read_columns(folder / "chunk.test").split(-1)
-    expected = MaxentTagger.load(folder / "history.laconic").predict(observations)
-    done = laconic("tag", "run", folder / "history.laconic", folder / "chunk.test", "--json")
+    expected = MaxentTagger.load(folder / "history.epigram").predict(observations)
+    done = epigram("tag", "run", folder / "history.epigram", folder / "chunk.test", "--json")
     assert [json.loads(line)["labels"] for line in done.stdout.decode().splitlines()] == expected
-    done = laconic("tag", "run", folder / "history.laconic", folder / "chunk.test", "--marginals")
+    done = epigram("tag", "run", folder / "history.epigram", folder / "chunk.test", "--marginals")
     assert done.returncode == 2
     assert b"train with --model crf" in done.stderr
 
@@ -225,13 +225,13 @@ def test_conllu_columns_and_comments(folder: Path) -> None:
         rows.append("")
     file = folder / "train.conllu"
     file.write_text("\n".join(rows) + "\n")
-    done = laconic(
-        "tag", "train", file, "-o", folder / "ud.laconic", "--passes", "5", "--l1", "0.3", "--json"
+    done = epigram(
+        "tag", "train", file, "-o", folder / "ud.epigram", "--passes", "5", "--l1", "0.3", "--json"
     )
     assert done.returncode == 0, done.stderr
-    scored = json.loads(laconic("tag", "eval", folder / "ud.laconic", file, "--json").stdout)
+    scored = json.loads(epigram("tag", "eval", folder / "ud.epigram", file, "--json").stdout)
     assert scored["accuracy"] > 0.9
-    tagged = laconic("tag", "run", folder / "ud.laconic", file).stdout.decode()
+    tagged = epigram("tag", "run", folder / "ud.epigram", file).stdout.decode()
     assert tagged.splitlines()[0] == "# text = x"
     assert tagged.splitlines()[1].count("\t") == 10
 
@@ -243,38 +243,38 @@ def test_label_column_and_columns_may_be_anywhere(folder: Path) -> None:
     swapped.write_text("".join("|".join([c[2], c[1], c[0]]) + "\n" if c else "\n" for c in cells))
     common = ("--passes", "3", "--l1", "0.3", "--json", "--eta0", "0.3")
     order = ("--label-column", "0", "--columns", "2,1", "--separator", "|")
-    moved = laconic("tag", "train", swapped, "-o", folder / "swapped.laconic", *order, *common)
+    moved = epigram("tag", "train", swapped, "-o", folder / "swapped.epigram", *order, *common)
     assert moved.returncode == 0, moved.stderr
-    plain = train(folder, "plain.laconic", *common)
+    plain = train(folder, "plain.epigram", *common)
     assert json.loads(moved.stdout)["objective"] == plain["objective"]
-    scored = json.loads(laconic("tag", "eval", folder / "swapped.laconic", swapped, "--json").stdout)
-    again = laconic("tag", "eval", folder / "plain.laconic", folder / "chunk.train", "--json")
+    scored = json.loads(epigram("tag", "eval", folder / "swapped.epigram", swapped, "--json").stdout)
+    again = epigram("tag", "eval", folder / "plain.epigram", folder / "chunk.train", "--json")
     assert scored["f1"] == json.loads(again.stdout)["f1"]
     bare = "".join("|".join([c[1], c[0]]) + "\n" if c else "\n" for c in cells[:20])
-    done = laconic("tag", "run", folder / "swapped.laconic", stdin=bare.encode())
+    done = epigram("tag", "run", folder / "swapped.epigram", stdin=bare.encode())
     assert done.stdout.decode().splitlines()[0].split("|")[:2] == cells[0][1::-1]
 
 
 def test_plots(folder: Path) -> None:
     for name, magic in (("fit.png", b"\x89PNG"), ("fit.svg", b"<?xml")):
         train(
-            folder, "plotted.laconic", "--passes", "2", "--dev", folder / "chunk.dev", "--plot", folder / name
+            folder, "plotted.epigram", "--passes", "2", "--dev", folder / "chunk.dev", "--plot", folder / name
         )
         assert (folder / name).read_bytes().startswith(magic)
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_template_shows_a_template(name: str) -> None:
-    done = laconic("tag", "template", name)
+    done = epigram("tag", "template", name)
     assert done.stdout.decode() == Template.load(name).text
-    assert laconic("tag", "template").stdout.decode().split() == list(BUILT_IN)
+    assert epigram("tag", "template").stdout.decode().split() == list(BUILT_IN)
 
 
 def test_run_and_eval_load_neither_sklearn_nor_solvers(folder: Path, chunker: Path) -> None:
     program = (
-        "import sys\nfrom laconic.cli import main\n"
+        "import sys\nfrom epigram.cli import main\n"
         "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code\n"
-        "print(sorted({'sklearn', 'matplotlib', 'laconic.solvers'} & set(sys.modules)), file=sys.stderr)\n"
+        "print(sorted({'sklearn', 'matplotlib', 'epigram.solvers'} & set(sys.modules)), file=sys.stderr)\n"
     )
     for words in (("eval", chunker, folder / "chunk.test"), ("run", chunker, folder / "chunk.test")):
         command = [sys.executable, "-c", program, "tag", *map(str, words)]

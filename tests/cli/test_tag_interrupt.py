@@ -12,15 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tag_runner import laconic
+from tag_runner import epigram
 
-from laconic.datasets import sample
-from laconic.tagging.serving import FileTagger
+from epigram.datasets import sample
+from epigram.tagging.serving import FileTagger
 
 # A training run that reports each pass on stdout, so that the test knows when to send its signal.
 PROGRAM = """
 import sys
-from laconic.cli import tag_training, main
+from epigram.cli import tag_training, main
 fit = tag_training._estimator
 def watched(*arguments):
     estimator = fit(*arguments)
@@ -76,7 +76,7 @@ def train(tmp_path: Path) -> Path:
 def test_a_signal_saves_the_model_so_far(
     train: Path, tmp_path: Path, number: signal.Signals, solver: str
 ) -> None:
-    target = tmp_path / "m.laconic"
+    target = tmp_path / "m.epigram"
     words = (*ENDLESS, "--json")
     process = begin(train, target, "--solver", solver, *words)
     wait_for_passes(process, 2)
@@ -89,23 +89,23 @@ def test_a_signal_saves_the_model_so_far(
     assert record["stopped"] == "callback"
     assert 2 <= record["passes"] < 1_000_000
     assert FileTagger.load(target).model.labels
-    assert laconic("tag", "eval", target, train).returncode == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.laconic", "train.txt"]
+    assert epigram("tag", "eval", target, train).returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.epigram", "train.txt"]
 
 
 def test_the_best_pass_on_held_out_sentences_is_what_is_saved(train: Path, tmp_path: Path) -> None:
-    target = tmp_path / "m.laconic"
+    target = tmp_path / "m.epigram"
     process = begin(train, target, "--dev", str(train), *ENDLESS, "--json")
     wait_for_passes(process, 3)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=120)
     record = json.loads(out[out.index(b"{") :])
-    scored = json.loads(laconic("tag", "eval", target, train, "--json").stdout)
+    scored = json.loads(epigram("tag", "eval", target, train, "--json").stdout)
     assert scored["f1"] == pytest.approx(record["dev_score"])
 
 
 def test_an_old_model_stays_whole_where_training_is_killed(train: Path, tmp_path: Path) -> None:
-    target = tmp_path / "m.laconic"
+    target = tmp_path / "m.epigram"
     target.write_bytes(b"the old one")
     process = begin(train, target, *ENDLESS)
     wait_for_passes(process, 1)
@@ -116,7 +116,7 @@ def test_an_old_model_stays_whole_where_training_is_killed(train: Path, tmp_path
 
 def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
     program = (
-        "import time, sys\nfrom laconic.cli.interrupt import PoliteStop\n"
+        "import time, sys\nfrom epigram.cli.interrupt import PoliteStop\n"
         "with PoliteStop(lambda: print('asked', flush=True)):\n"
         "    print('ready', flush=True)\n    time.sleep(600)\n"
     )
@@ -130,7 +130,7 @@ def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
 
 
 def test_handlers_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    from laconic.cli.interrupt import PoliteStop
+    from epigram.cli.interrupt import PoliteStop
 
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     said = threading.Event()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from laconic.datasets import catalogue, dataset, fetch, find
-from laconic.errors import InputError
+from epigram.datasets import catalogue, dataset, fetch, find
+from epigram.errors import InputError
 
 
 @pytest.mark.parametrize("name", catalogue())
@@ -42,7 +42,7 @@ def test_checksums_are_those_of_the_data_folder(data: Path) -> None:
 
 
 def test_found_and_right_in_the_data_folder(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LACONIC_DATA", str(data))
+    monkeypatch.setenv("EPIGRAM_DATA", str(data))
     assert find("ud-ewt") == fetch("ud-ewt") == data / "ud-ewt"
     assert find("ptb", "ptb.test.txt") == fetch("ptb", "ptb.test.txt") == data / "ptb" / "ptb.test.txt"
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from laconic.datasets import DataSet, File, catalogue, fetch, find, folders
-from laconic.errors import InputError, LaconicError
+from epigram.datasets import DataSet, File, catalogue, fetch, find, folders
+from epigram.errors import EpigramError, InputError
 
 CONTENT = b"He PRP B-NP\nwaits VBZ B-VP\n\n" * 4000
 
@@ -61,9 +61,9 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache; no local data; no proxy between us and the loopback."""
-    monkeypatch.setenv("LACONIC_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("LACONIC_DATA", str(tmp_path / "local"))
-    monkeypatch.delenv("LACONIC_DATA_URL", raising=False)
+    monkeypatch.setenv("EPIGRAM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("EPIGRAM_DATA", str(tmp_path / "local"))
+    monkeypatch.delenv("EPIGRAM_DATA_URL", raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     return tmp_path / "cache" / "data"
 
@@ -74,7 +74,7 @@ def offer(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def replace(*files: File) -> None:
         toy = DataSet("toy", "tagging", "a toy", "the toy shop", "free", 1, files)
-        monkeypatch.setattr("laconic.datasets.entries.catalogue", lambda: {"toy": toy})
+        monkeypatch.setattr("epigram.datasets.entries.catalogue", lambda: {"toy": toy})
 
     return replace
 
@@ -98,7 +98,7 @@ def test_mirror_goes_before_the_own_address(
     server: Server, cache: Path, offer: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     offer(File("a.txt", sha(CONTENT), url="http://192.0.2.1/never"), File("b.txt", sha(b"b")))
-    monkeypatch.setenv("LACONIC_DATA_URL", f"{server.url}/mirror/")
+    monkeypatch.setenv("EPIGRAM_DATA_URL", f"{server.url}/mirror/")
     server.serve("/mirror/toy/a.txt", CONTENT)
     server.serve("/mirror/toy/b.txt", b"b")
     assert sorted(path.name for path in fetch("toy").iterdir()) == ["a.txt", "b.txt"]
@@ -143,7 +143,7 @@ def test_bad_answers_leave_nothing(
 ) -> None:
     offer(File("train.txt", sha(CONTENT), url=f"{server.url}/x"))
     server.serve("/x", body, status, length)
-    with pytest.raises(LaconicError, match=says) as raised:
+    with pytest.raises(EpigramError, match=says) as raised:
         fetch("toy")
     message = str(raised.value)
     assert f"{server.url}/x" in message
@@ -155,7 +155,7 @@ def test_bad_answers_leave_nothing(
 
 def test_no_server(cache: Path, offer: Callable[..., None]) -> None:
     offer(File("train.txt", sha(CONTENT), url="http://127.0.0.1:9/x"))
-    with pytest.raises(LaconicError, match="no connection"):
+    with pytest.raises(EpigramError, match="no connection"):
         fetch("toy")
     assert left_behind(cache) == []
 
@@ -176,7 +176,7 @@ def test_a_damaged_file_stays_where_no_better_one_comes(
     offer(File("train.txt", sha(CONTENT), url=f"{server.url}/gone"))
     (cache / "toy").mkdir(parents=True)
     (cache / "toy" / "train.txt").write_bytes(CONTENT[:77])
-    with pytest.raises(LaconicError, match="404"):
+    with pytest.raises(EpigramError, match="404"):
         fetch("toy")
     assert left_behind(cache) == [cache / "toy" / "train.txt"]
 
@@ -194,7 +194,7 @@ def test_a_wrong_local_file_is_named_and_left_alone(cache: Path, offer: Callable
 
 def test_without_an_address_nothing_is_asked(server: Server, cache: Path, offer: Callable[..., None]) -> None:
     offer(File("a.txt", sha(b"a"), url=f"{server.url}/a"), File("b.txt", sha(b"b")))
-    with pytest.raises(LaconicError, match=r"b\.txt has no public address. Get it from the toy shop"):
+    with pytest.raises(EpigramError, match=r"b\.txt has no public address. Get it from the toy shop"):
         fetch("toy")
     assert server.asked == []
 
@@ -230,13 +230,13 @@ def test_unwritable_cache(
     offer(File("train.txt", sha(CONTENT), url=f"{server.url}/x"))
     server.serve("/x", CONTENT)
     (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv("LACONIC_CACHE", str(tmp_path / "file"))
+    monkeypatch.setenv("EPIGRAM_CACHE", str(tmp_path / "file"))
     with pytest.raises(InputError, match="cannot make the folder"):
         fetch("toy")
 
 
 def test_a_checkout_looks_beside_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("LACONIC_DATA", raising=False)
+    monkeypatch.delenv("EPIGRAM_DATA", raising=False)
     repository = Path(__file__).resolve().parents[2]
     assert folders()[0] == repository.parent / "shared" / "data"
     assert "sample" in catalogue()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from laconic.datasets import dataset, fetch, sample
-from laconic.errors import InputError
+from epigram.datasets import dataset, fetch, sample
+from epigram.errors import InputError
 
 
 def words(part: str) -> set[str]:
@@ -21,8 +21,8 @@ def test_the_bytes_never_change(part: str) -> None:
 
 
 def test_fetch_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LACONIC_CACHE", str(tmp_path))
-    monkeypatch.setenv("LACONIC_DATA", str(tmp_path / "none"))
+    monkeypatch.setenv("EPIGRAM_CACHE", str(tmp_path))
+    monkeypatch.setenv("EPIGRAM_DATA", str(tmp_path / "none"))
     assert (fetch("sample") / "train.txt").read_text() == sample.columns("train")
 
 

@@ -1,4 +1,4 @@
-"""``laconic ime``: every command on small text, bad input with exit code 2, typing through a pseudo-terminal."""
+"""``epigram ime``: every command on small text, bad input with exit code 2, typing through a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from laconic.storage import ModelFile
+from epigram.storage import ModelFile
 
 TEXT = "\n".join(
     ["橋/はし を 渡る/わたる", "箸/はし を 使う/つかう", "箸/はし で 食べる/たべる", "端/はし を 歩く/あるく"]
     * 5
 )
-COMMAND = [sys.executable, "-m", "laconic", "ime"]
+COMMAND = [sys.executable, "-m", "epigram", "ime"]
 
 
 def ime(*arguments: object, stdin: str | bytes = "") -> subprocess.CompletedProcess[str]:
@@ -34,7 +34,7 @@ def folder(tmp_path_factory) -> Path:
     (path / "words.tsv").write_text("羽子\tはし\n")
     (path / "domain.txt.gz").write_bytes(gzip.compress("\n".join(["端/はし で 食べる/たべる"] * 12).encode()))
     built = ime(
-        "build", path / "text.txt", "--lexicon", path / "words.tsv", "-o", path / "m.laconic", "--json"
+        "build", path / "text.txt", "--lexicon", path / "words.tsv", "-o", path / "m.epigram", "--json"
     )
     assert built.returncode == 0, built.stderr
     assert json.loads(built.stdout)["sentences"] == 20
@@ -42,22 +42,22 @@ def folder(tmp_path_factory) -> Path:
 
 
 def test_convert_arguments_and_lines(folder):
-    assert ime("convert", folder / "m.laconic", "はしをわたる", "はし").stdout == "橋を渡る\n箸\n"
-    lines = ime("convert", folder / "m.laconic", stdin="はしをわたる\n\nhello 😀\n")
+    assert ime("convert", folder / "m.epigram", "はしをわたる", "はし").stdout == "橋を渡る\n箸\n"
+    lines = ime("convert", folder / "m.epigram", stdin="はしをわたる\n\nhello 😀\n")
     assert lines.stdout == "橋を渡る\n\nhello 😀\n"
-    assert ime("convert", folder / "m.laconic", "--romaji", "hashiwowataru").stdout == "橋を渡る\n"
+    assert ime("convert", folder / "m.epigram", "--romaji", "hashiwowataru").stdout == "橋を渡る\n"
 
 
 def test_candidates_and_explanation(folder):
-    rows = ime("convert", folder / "m.laconic", "はし", "--nbest", 4).stdout.splitlines()
+    rows = ime("convert", folder / "m.epigram", "はし", "--nbest", 4).stdout.splitlines()
     assert [row.split("\t")[1] for row in rows][:3] == ["箸", "橋", "端"] or len(rows) == 4
     scores = [float(row.split("\t")[0]) for row in rows]
     assert scores == sorted(scores, reverse=True)
-    assert "箸/はし" in ime("convert", folder / "m.laconic", "はし", "--explain").stdout
+    assert "箸/はし" in ime("convert", folder / "m.epigram", "はし", "--explain").stdout
 
 
 def test_lists_adaptation_and_scores(folder):
-    model, text = folder / "m.laconic", folder / "domain.txt.gz"
+    model, text = folder / "m.epigram", folder / "domain.txt.gz"
     made = ime("nbest", model, text, "-o", folder / "lists.jsonl", "--nbest", 5)
     assert made.returncode == 0, made.stderr
     first = json.loads((folder / "lists.jsonl").read_text().splitlines()[0])
@@ -65,9 +65,9 @@ def test_lists_adaptation_and_scores(folder):
     assert len(first["candidates"]) == 5
     before = json.loads(ime("eval", model, text, "--json").stdout)
     for method in ("map-kn", "blasso"):
-        done = ime("adapt", model, text, "--dev", text, "--method", method, "-o", folder / "a.laconic")
+        done = ime("adapt", model, text, "--dev", text, "--method", method, "-o", folder / "a.epigram")
         assert done.returncode == 0, done.stderr
-        after = json.loads(ime("eval", folder / "a.laconic", text, "--json").stdout)
+        after = json.loads(ime("eval", folder / "a.epigram", text, "--json").stdout)
         assert after["cer"] == 0 < before["cer"]
         assert set(after) >= {
             "cer",
@@ -80,7 +80,7 @@ def test_lists_adaptation_and_scores(folder):
 
 def test_inspect_knows_the_family(folder):
     done = subprocess.run(
-        [sys.executable, "-m", "laconic", "inspect", str(folder / "m.laconic"), "--json"],
+        [sys.executable, "-m", "epigram", "inspect", str(folder / "m.epigram"), "--json"],
         capture_output=True, timeout=300,
     )  # fmt: skip
     assert json.loads(done.stdout)["family"] == "ime"
@@ -89,8 +89,8 @@ def test_inspect_knows_the_family(folder):
 def test_bad_input_is_one_sentence_and_exit_code_2(folder, tmp_path):
     (tmp_path / "bad.tsv").write_text("京都 きょうと\n")
     (tmp_path / "empty.txt").write_text("\n")
-    ModelFile("tagger", {}, {}).save(tmp_path / "t.laconic")
-    model, text = folder / "m.laconic", folder / "text.txt"
+    ModelFile("tagger", {}, {}).save(tmp_path / "t.epigram")
+    model, text = folder / "m.epigram", folder / "text.txt"
     cases = {
         "bad.tsv:1: expected surface<TAB>reading": (
             "build",
@@ -102,8 +102,8 @@ def test_bad_input_is_one_sentence_and_exit_code_2(folder, tmp_path):
         ),
         "no words": ("build", tmp_path / "empty.txt", "-o", tmp_path / "x"),
         "cannot read": ("build", tmp_path / "none.txt", "-o", tmp_path / "x"),
-        "a model of family 'tagger', not 'ime'": ("convert", tmp_path / "t.laconic", "はし"),
-        "not a laconic model file": ("convert", text, "はし"),
+        "a model of family 'tagger', not 'ime'": ("convert", tmp_path / "t.epigram", "はし"),
+        "not an epigram model file": ("convert", text, "はし"),
         "100,000 characters; at most 2,000": ("convert", model),
         "unknown method 'magic'": ("adapt", model, text, "--method", "magic", "-o", tmp_path / "x"),
         "no sentences": ("eval", model, tmp_path / "empty.txt"),
@@ -119,7 +119,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(folder, tmp_path):
 
 
 def test_text_that_is_not_utf8(folder):
-    done = ime("convert", folder / "m.laconic", stdin="はし".encode("shift_jis"))
+    done = ime("convert", folder / "m.epigram", stdin="はし".encode("shift_jis"))
     assert done.returncode == 2
     assert "not UTF-8" in done.stderr
 
@@ -128,7 +128,7 @@ def test_typing_in_a_terminal(folder):
     """Romaji, space, arrow, enter; the correction is stored and holds for the next run."""
     pty = pytest.importorskip("pty")
     journal = folder / "me.jsonl"
-    command = [*COMMAND, "type", str(folder / "m.laconic"), "--user", str(journal)]
+    command = [*COMMAND, "type", str(folder / "m.epigram"), "--user", str(journal)]
     first = typed(pty, command, ["hashide", " ", "\x1b[B", "\r", "\x04"])
     committed = [line for line in first.splitlines() if line.endswith("で") and "\x1b" not in line[-3:]]
     assert committed, first
@@ -137,7 +137,7 @@ def test_typing_in_a_terminal(folder):
     assert lesson["chosen"] != "箸で"
     again = typed(pty, command, ["hashide", " ", "\r", "\x04"])
     assert f"{lesson['chosen']}\r\n" in again
-    done = ime("convert", folder / "m.laconic", "はしで", "--user", journal)
+    done = ime("convert", folder / "m.epigram", "はしで", "--user", journal)
     assert done.stdout == f"{lesson['chosen']}\n"
 
 

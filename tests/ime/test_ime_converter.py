@@ -7,14 +7,14 @@ import json
 import numpy as np
 import pytest
 
-from laconic import KanaKanjiConverter
-from laconic.errors import InputError, ModelFileError
-from laconic.ime.editor import BACKSPACE, DOWN, ENTER, ESCAPE, LEFT, RIGHT, SPACE, UNDO, UP, Editor
-from laconic.ime.evaluation import evaluate, normalise
-from laconic.ime.explain import explain
-from laconic.ime.learning import Journal
-from laconic.ime.terminal import draw, keys
-from laconic.storage import ModelFile, describe, load
+from epigram import KanaKanjiConverter
+from epigram.errors import InputError, ModelFileError
+from epigram.ime.editor import BACKSPACE, DOWN, ENTER, ESCAPE, LEFT, RIGHT, SPACE, UNDO, UP, Editor
+from epigram.ime.evaluation import evaluate, normalise
+from epigram.ime.explain import explain
+from epigram.ime.learning import Journal
+from epigram.ime.terminal import draw, keys
+from epigram.storage import ModelFile, describe, load
 
 SENTENCES = [
     *[
@@ -110,7 +110,7 @@ def test_many_corrections_all_hold(converter):
 
 def test_save_and_load_keep_everything(converter, tmp_path):
     converter.learn("はしで", "端で")
-    file = tmp_path / "ime.laconic"
+    file = tmp_path / "ime.epigram"
     converter.save(file)
     again = KanaKanjiConverter.load(file)
     for kana in ("はしで", "きょうはよいてんきです", "みやこ", "ぺん"):
@@ -137,7 +137,7 @@ def test_journal_in_a_file_of_its_own(converter, tmp_path):
 
 
 def test_other_and_damaged_model_files_are_refused(converter, tmp_path):
-    file = tmp_path / "m.laconic"
+    file = tmp_path / "m.epigram"
     ModelFile("tagger", {}, {}).save(file)
     with pytest.raises(ModelFileError, match="a model of family 'tagger', not 'ime'"):
         KanaKanjiConverter.load(file)
@@ -161,8 +161,8 @@ def test_adaptation_by_every_method(converter, method, tmp_path):
     assert adapted.convert("はしでたべる") == "端で食べる"
     assert converter.convert("はしでたべる") == "箸で食べる"
     assert adapted.fit_["adapted_to"] == 24
-    adapted.save(tmp_path / "a.laconic")
-    assert KanaKanjiConverter.load(tmp_path / "a.laconic").convert("はしでたべる") == "端で食べる"
+    adapted.save(tmp_path / "a.epigram")
+    assert KanaKanjiConverter.load(tmp_path / "a.epigram").convert("はしでたべる") == "端で食べる"
     if "blasso" in method:
         assert adapted.nbest("はしでたべる", 3)[0].text == "端で食べる"
         with pytest.raises(InputError, match="was reranked already"):
@@ -243,14 +243,14 @@ def test_lessons_are_json(converter, tmp_path):
 
 
 def test_sample_text_converts_as_people_write():
-    from laconic.ime.sample import BACKGROUND, READINGS, WORDS
+    from epigram.ime.sample import BACKGROUND, READINGS, WORDS
 
     sample = KanaKanjiConverter.build(BACKGROUND, WORDS)
     assert {kana: sample.convert(kana) for kana in READINGS} == READINGS
 
 
 def test_demo_act_plays(capsys):
-    from laconic.cli.acts.converter import play
+    from epigram.cli.acts.converter import play
 
     play(0)
     shown = capsys.readouterr().out

@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 
-from laconic import KanaKanjiConverter
-from laconic.ime.evaluation import evaluate
-from laconic.ime.lexicon import read_word_list
-from laconic.ime.reading_text import analyse, read_sentences
+from epigram import KanaKanjiConverter
+from epigram.ime.evaluation import evaluate
+from epigram.ime.lexicon import read_word_list
+from epigram.ime.reading_text import analyse, read_sentences
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def test_adaptation_lowers_the_error_rate(converter, data):
 
 
 def test_best_is_the_first_of_the_list_on_real_sentences(converter, data):
-    from laconic.ime.evaluation import split_sentence
+    from epigram.ime.evaluation import split_sentence
 
     for tokens in read_sentences(data / "ime" / "wac" / "heldout.txt.gz")[:60]:
         kana, _ = split_sentence(tokens)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laconic.errors import InputError
-from laconic.ime.kana import from_romaji, romaji_table, to_hiragana, to_katakana
-from laconic.ime.lexicon import Lexicon, join_token, read_word_list, split_token
-from laconic.ime.unknown import CLASSES, UnknownWords, class_of, kinds
+from epigram.errors import InputError
+from epigram.ime.kana import from_romaji, romaji_table, to_hiragana, to_katakana
+from epigram.ime.lexicon import Lexicon, join_token, read_word_list, split_token
+from epigram.ime.unknown import CLASSES, UnknownWords, class_of, kinds
 
 READINGS = st.text("かきくけこー", min_size=1, max_size=4)
 WORDS = st.sets(st.tuples(st.text("木気/機A", min_size=1, max_size=3), READINGS), max_size=30)

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laconic.errors import InputError
-from laconic.ime.adaptation import adapt_by_map, cross_entropy
-from laconic.ime.building import build
-from laconic.ime.mixing import best_weight, map_mixture, mixture, widen
-from laconic.lm.corpus import Corpus
-from laconic.lm.kneser_ney import KneserNeyLM
-from laconic.lm.vocabulary import Vocabulary
+from epigram.errors import InputError
+from epigram.ime.adaptation import adapt_by_map, cross_entropy
+from epigram.ime.building import build
+from epigram.ime.mixing import best_weight, map_mixture, mixture, widen
+from epigram.lm.corpus import Corpus
+from epigram.lm.kneser_ney import KneserNeyLM
+from epigram.lm.vocabulary import Vocabulary
 
 SENTENCES = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=6), min_size=2, max_size=12)
 HISTORIES = [[], ["<s>"], ["a"], ["b"], ["a", "b"], ["<s>", "a"], ["c", "c"], ["d", "a"]]

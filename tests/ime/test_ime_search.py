@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laconic.errors import InputError
-from laconic.ime.building import build
-from laconic.ime.lattice import LONGEST_INPUT, Search, UserWord
-from laconic.ime.scoring import Scorer
+from epigram.errors import InputError
+from epigram.ime.building import build
+from epigram.ime.lattice import LONGEST_INPUT, Search, UserWord
+from epigram.ime.scoring import Scorer
 from reference.ime import best_texts
 
 KANA = "あいう"
@@ -118,7 +118,7 @@ def test_k_must_be_positive():
 
 
 def test_models_of_higher_order_are_refused():
-    from laconic.lm.kneser_ney import KneserNeyLM
+    from epigram.lm.kneser_ney import KneserNeyLM
 
     with pytest.raises(InputError, match="up to order 3, not 4"):
         Scorer.of(KneserNeyLM(order=4).fit(["a b c d"]).backoff_)

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laconic.errors import InputError
-from laconic.lm.arpa import parse_arpa, read_arpa, write_arpa
-from laconic.lm.arpa_kernels import parse_number
-from laconic.lm.corpus import Corpus
-from laconic.lm.kneser_ney import KneserNeyLM
+from epigram.errors import InputError
+from epigram.lm.arpa import parse_arpa, read_arpa, write_arpa
+from epigram.lm.arpa_kernels import parse_number
+from epigram.lm.corpus import Corpus
+from epigram.lm.kneser_ney import KneserNeyLM
 
 SMALL = """\
 \\data\\

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laconic.errors import InputError
-from laconic.lm.assembly import from_context_tree
-from laconic.lm.backoff import BackoffModel
-from laconic.lm.vocabulary import Vocabulary
+from epigram.errors import InputError
+from epigram.lm.assembly import from_context_tree
+from epigram.lm.backoff import BackoffModel
+from epigram.lm.vocabulary import Vocabulary
 from reference import backoff as reference
 
 N_WORDS = 4

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from laconic.errors import InputError
-from laconic.lm.cache import RecentWords, _shares
-from laconic.lm.corpus import Corpus
-from laconic.lm.kneser_ney import KneserNeyLM
+from epigram.errors import InputError
+from epigram.lm.cache import RecentWords, _shares
+from epigram.lm.corpus import Corpus
+from epigram.lm.kneser_ney import KneserNeyLM
 
 TEXT = ["a b c a", "b b c", "c a d", "d d a b"]
 

@@ -8,17 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_context_tree import corpora
 
-from laconic.lm.choice import ChoiceLoss, Choices
-from laconic.lm.choice_model import ChoiceModel
-from laconic.lm.classes import WordClasses
-from laconic.lm.context_tree import ContextTree, Positions
-from laconic.lm.contexts import Contexts
-from laconic.lm.corpus import Corpus
-from laconic.lm.factors import Factor
-from laconic.lm.loss import SuffixLoss
-from laconic.lm.prices import PENALTIES, Price, build_penalty
-from laconic.lm.vocabulary import Vocabulary
-from laconic.solvers.proximal import FISTA, StochasticProximal
+from epigram.lm.choice import ChoiceLoss, Choices
+from epigram.lm.choice_model import ChoiceModel
+from epigram.lm.classes import WordClasses
+from epigram.lm.context_tree import ContextTree, Positions
+from epigram.lm.contexts import Contexts
+from epigram.lm.corpus import Corpus
+from epigram.lm.factors import Factor
+from epigram.lm.loss import SuffixLoss
+from epigram.lm.prices import PENALTIES, Price, build_penalty
+from epigram.lm.vocabulary import Vocabulary
+from epigram.solvers.proximal import FISTA, StochasticProximal
 from reference import choice as twin
 
 WORDS = Vocabulary(["a", "b", "c", "never"])

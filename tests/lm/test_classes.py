@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laconic.errors import InputError
-from laconic.lm.classes import WordClasses, word_counts
-from laconic.lm.corpus import Corpus
-from laconic.lm.exchange import Bigrams, Exchange, first_classes
-from laconic.lm.vocabulary import Vocabulary
+from epigram.errors import InputError
+from epigram.lm.classes import WordClasses, word_counts
+from epigram.lm.corpus import Corpus
+from epigram.lm.exchange import Bigrams, Exchange, first_classes
+from epigram.lm.vocabulary import Vocabulary
 from reference.word_classes import log_likelihood, worth_of_moves
 
 SENTENCES = st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=8), min_size=1, max_size=8)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laconic.errors import InputError, ModelFileError
-from laconic.lm.compact import codebook, pack_integers, pack_weights, unpack_integers, unpack_weights
+from epigram.errors import InputError, ModelFileError
+from epigram.lm.compact import codebook, pack_integers, pack_weights, unpack_integers, unpack_weights
 
 
 @settings(max_examples=30, deadline=None)

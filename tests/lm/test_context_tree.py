@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laconic.errors import InputError
-from laconic.lm.context_tree import ContextTree, Positions
-from laconic.lm.corpus import Corpus
+from epigram.errors import InputError
+from epigram.lm.context_tree import ContextTree, Positions
+from epigram.lm.corpus import Corpus
 from reference.lm_suffix import counted, n_trie_and_tree, weights_by_context
 
 words = st.sampled_from("abc")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laconic.errors import InputError
-from laconic.lm.context_tree import Positions
-from laconic.lm.contexts import FARTHEST, Contexts
+from epigram.errors import InputError
+from epigram.lm.context_tree import Positions
+from epigram.lm.contexts import FARTHEST, Contexts
 
 symbols = st.tuples(st.sampled_from("cw"), st.integers(1, FARTHEST))
 trees = st.lists(st.lists(symbols, min_size=1, max_size=4).map(tuple), min_size=1, max_size=3).map(tuple)

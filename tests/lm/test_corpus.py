@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laconic.errors import InputError
-from laconic.lm.corpus import Corpus, _from_bytes
-from laconic.lm.vocabulary import Vocabulary
+from epigram.errors import InputError
+from epigram.lm.corpus import Corpus, _from_bytes
+from epigram.lm.vocabulary import Vocabulary
 
 LINES = st.lists(st.text(st.sampled_from("ab日 \t\r é"), max_size=12), max_size=12)
 

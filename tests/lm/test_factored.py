@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from test_context_tree import corpora
 
-from laconic import ClassFactoredLM
-from laconic.errors import InputError, ModelFileError
-from laconic.lm.choice_model import ChoiceModel
-from laconic.lm.classes import WordClasses
-from laconic.lm.corpus import Corpus
-from laconic.lm.interpolation import InterpolatedLM, interpolate, merge
-from laconic.lm.kneser_ney import KneserNeyLM
-from laconic.lm.prices import PENALTIES, Price
-from laconic.lm.vocabulary import UNSEEN, Vocabulary
-from laconic.storage import ModelFile, describe, load
+from epigram import ClassFactoredLM
+from epigram.errors import InputError, ModelFileError
+from epigram.lm.choice_model import ChoiceModel
+from epigram.lm.classes import WordClasses
+from epigram.lm.corpus import Corpus
+from epigram.lm.interpolation import InterpolatedLM, interpolate, merge
+from epigram.lm.kneser_ney import KneserNeyLM
+from epigram.lm.prices import PENALTIES, Price
+from epigram.lm.vocabulary import UNSEEN, Vocabulary
+from epigram.storage import ModelFile, describe, load
 from reference import choice as twin
 
 TEXT = ["the cat sat on the mat", "the dog sat on the log", "a cat saw the dog", "the dog saw a cat"]
@@ -221,7 +221,7 @@ def test_explanation_spells_contexts_and_counts():
 
 @pytest.mark.parametrize("bits", [0, 8])
 def test_saved_model_is_the_same_model(tmp_path, bits):
-    path = tmp_path / "model.laconic"
+    path = tmp_path / "model.epigram"
     MODEL.save(path, bits)
     again = ClassFactoredLM.load(path)
     assert isinstance(load(path), ClassFactoredLM)
@@ -237,7 +237,7 @@ def test_saved_model_is_the_same_model(tmp_path, bits):
     why, before = again.explain("sat on the", "mat"), MODEL.explain("sat on the", "mat")
     assert [name for name, _ in why.word_part.terms] == [name for name, _ in before.word_part.terms]
     assert all(step.count is None for _, step in why.word_part.terms)
-    twice = tmp_path / "twice.laconic"
+    twice = tmp_path / "twice.epigram"
     again.save(twice, bits)
     np.testing.assert_allclose(
         ClassFactoredLM.load(twice).distribution("the"), again.distribution("the"), rtol=1e-6
@@ -245,8 +245,8 @@ def test_saved_model_is_the_same_model(tmp_path, bits):
 
 
 def test_saved_model_can_be_fitted_again(tmp_path):
-    MODEL.save(tmp_path / "model.laconic")
-    again = ClassFactoredLM.load(tmp_path / "model.laconic")
+    MODEL.save(tmp_path / "model.epigram")
+    again = ClassFactoredLM.load(tmp_path / "model.epigram")
     np.testing.assert_allclose(
         clone(again).fit(TEXT).distribution("the"), MODEL.distribution("the"), rtol=1e-5
     )
@@ -256,14 +256,14 @@ def test_model_without_weights_has_a_file(tmp_path):
     nothing = fitted(class_price=Price(1e6, 1.0, 1.0), word_price=Price(1e6, 1.0, 1.0))
     assert nothing.n_nonzero_ == 0
     for bits in (0, 8):
-        nothing.save(tmp_path / "model.laconic", bits)
-        found = ClassFactoredLM.load(tmp_path / "model.laconic").distribution("the")
+        nothing.save(tmp_path / "model.epigram", bits)
+        found = ClassFactoredLM.load(tmp_path / "model.epigram").distribution("the")
         np.testing.assert_allclose(found, nothing.distribution("cat sat"))
-        assert describe(tmp_path / "model.laconic")[1]
+        assert describe(tmp_path / "model.epigram")[1]
 
 
 def test_description_counts_every_weight(tmp_path):
-    path = tmp_path / "model.laconic"
+    path = tmp_path / "model.epigram"
     MODEL.save(path)
     sections = {section.title: section for section in describe(path)[1]}
     counted = 0
@@ -293,7 +293,7 @@ def test_heaviest_weights_are_those_of_their_contexts():
 
 
 def test_damaged_files_give_one_sentence(tmp_path):
-    path = tmp_path / "model.laconic"
+    path = tmp_path / "model.epigram"
     MODEL.save(path)
     content = path.read_bytes()
     for cut in (0, 7, 100, len(content) // 2, len(content) - 20):
@@ -305,9 +305,9 @@ def test_damaged_files_give_one_sentence(tmp_path):
 @pytest.mark.parametrize("part", ["class", "word"])
 @pytest.mark.parametrize("name", ["choices", "parents", "symbols", "pairs", "targets", "weights"])
 def test_arrays_that_do_not_fit_are_refused(tmp_path, part, name):
-    from laconic.lm.compact import pack_integers, unpack_integers
+    from epigram.lm.compact import pack_integers, unpack_integers
 
-    path = tmp_path / "model.laconic"
+    path = tmp_path / "model.epigram"
     MODEL.save(path)
     file = ModelFile.load(path)
     whole = file.tensors[f"{part}.{name}"]
@@ -326,24 +326,24 @@ def test_arrays_that_do_not_fit_are_refused(tmp_path, part, name):
 
 
 def test_classes_that_do_not_fit_the_vocabulary_are_refused(tmp_path):
-    from laconic.lm.compact import pack_integers
+    from epigram.lm.compact import pack_integers
 
-    MODEL.save(tmp_path / "model.laconic")
-    file = ModelFile.load(tmp_path / "model.laconic")
+    MODEL.save(tmp_path / "model.epigram")
+    file = ModelFile.load(tmp_path / "model.epigram")
     wrong = np.array(MODEL.classes_.class_of)
     for class_of in (wrong[:-1], np.zeros_like(wrong), np.where(wrong == 3, 2, wrong), wrong[::-1]):
         file.tensors["class_of"] = pack_integers(class_of)
-        file.save(tmp_path / "wrong.laconic")
+        file.save(tmp_path / "wrong.epigram")
         with pytest.raises(InputError):
-            load(tmp_path / "wrong.laconic")
+            load(tmp_path / "wrong.epigram")
 
 
 def test_another_kind_of_model_is_refused(tmp_path):
-    from laconic.lm.stored import save
+    from epigram.lm.stored import save
 
-    save(KneserNeyLM(2).fit(TEXT), tmp_path / "kn.laconic")
+    save(KneserNeyLM(2).fit(TEXT), tmp_path / "kn.epigram")
     with pytest.raises(InputError, match="not a class-factored"):
-        ClassFactoredLM.load(tmp_path / "kn.laconic")
+        ClassFactoredLM.load(tmp_path / "kn.epigram")
 
 
 def test_classes_as_number_object_and_file(tmp_path):
@@ -408,7 +408,7 @@ def test_only_the_open_price_is_searched():
 
 
 def test_budget_of_zero_takes_the_first_prices():
-    from laconic.lm.factored_search import first_price
+    from epigram.lm.factored_search import first_price
 
     for penalty in ("elastic", "l1"):
         model = ClassFactoredLM(order=3, penalty=penalty, budget=0, tolerance=1e-3).fit(TEXT, valid=TEXT[:2])
@@ -518,7 +518,7 @@ def test_estimator_conventions(tmp_path):
         lambda: model.step(0, 1),
         lambda: model.explain("a", "a"),
         lambda: model.n_nonzero_,
-        lambda: model.save(tmp_path / "model.laconic"),
+        lambda: model.save(tmp_path / "model.epigram"),
     ):
         with pytest.raises(InputError, match="not fitted"):
             use()

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laconic.errors import InputError
-from laconic.lm.interpolation import InterpolatedLM, interpolate, merge, mixture_weights
-from laconic.lm.kneser_ney import KneserNeyLM
+from epigram.errors import InputError
+from epigram.lm.interpolation import InterpolatedLM, interpolate, merge, mixture_weights
+from epigram.lm.kneser_ney import KneserNeyLM
 
 FIRST = KneserNeyLM(3).fit(["a b a b", "b a c", "a b c"])
 SECOND = KneserNeyLM(2).fit(["d a", "a d d", "c a d"])

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from laconic.errors import InputError
-from laconic.lm.corpus import Corpus
-from laconic.lm.counts import count_ngrams
-from laconic.lm.kneser_ney import KneserNeyLM, discounts
-from laconic.lm.vocabulary import Vocabulary
+from epigram.errors import InputError
+from epigram.lm.corpus import Corpus
+from epigram.lm.counts import count_ngrams
+from epigram.lm.kneser_ney import KneserNeyLM, discounts
+from epigram.lm.vocabulary import Vocabulary
 from reference.kneser_ney import KneserNey
 
 SENTENCES = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=7), min_size=1, max_size=10)

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from test_context_tree import corpora
 
-from laconic import LogLinearLM
-from laconic.errors import InputError, ModelFileError
-from laconic.lm.arpa import write_arpa
-from laconic.lm.corpus import Corpus
-from laconic.lm.prices import PENALTIES
-from laconic.storage import describe, load
+from epigram import LogLinearLM
+from epigram.errors import InputError, ModelFileError
+from epigram.lm.arpa import write_arpa
+from epigram.lm.corpus import Corpus
+from epigram.lm.prices import PENALTIES
+from epigram.storage import describe, load
 from reference.lm_suffix import weights_by_context
 
 GIVEN = {"strength": 0.3, "depth_weight": 1.2, "ridge": 0.05}
@@ -99,7 +99,7 @@ def test_interrupted_training_leaves_a_usable_model():
 @pytest.mark.parametrize("bits", [0, 8])
 def test_saved_model_is_the_same_model(tmp_path, penalty, bits):
     model = fitted(penalty=penalty, order=0 if penalty == "tree-linf" else 3)
-    path = tmp_path / "model.laconic"
+    path = tmp_path / "model.epigram"
     model.save(path, bits)
     again = LogLinearLM.load(path)
     for context in ("", "<s> the", "sat on the"):
@@ -115,7 +115,7 @@ def test_saved_model_is_the_same_model(tmp_path, penalty, bits):
 
 
 def test_damaged_files_give_one_sentence(tmp_path):
-    path = tmp_path / "model.laconic"
+    path = tmp_path / "model.epigram"
     fitted().save(path)
     content = path.read_bytes()
     path.write_bytes(content[:-20])
@@ -225,7 +225,7 @@ def test_fewer_weights_are_the_ones_worth_most_and_fitted_again():
 
 
 def test_worth_is_what_dropping_a_weight_costs_text_of_the_model():
-    from laconic.lm.selection import worth
+    from epigram.lm.selection import worth
 
     model = fitted(order=1)
     w, counts = model.weights_, model.tree_.count.astype(float)

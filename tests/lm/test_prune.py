@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laconic.errors import InputError
-from laconic.lm.arpa import read_arpa, write_arpa
-from laconic.lm.corpus import Corpus
-from laconic.lm.kneser_ney import KneserNeyLM
-from laconic.lm.prune import entropy_scores, prune, stationary
+from epigram.errors import InputError
+from epigram.lm.arpa import read_arpa, write_arpa
+from epigram.lm.corpus import Corpus
+from epigram.lm.kneser_ney import KneserNeyLM
+from epigram.lm.prune import entropy_scores, prune, stationary
 
 SENTENCES = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=6), min_size=2, max_size=8)
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_context_tree import corpora, several_roots
 
-from laconic.lm.context_tree import ContextTree, Positions
-from laconic.lm.corpus import Corpus
-from laconic.lm.loss import SuffixLoss
-from laconic.lm.vocabulary import Vocabulary
+from epigram.lm.context_tree import ContextTree, Positions
+from epigram.lm.corpus import Corpus
+from epigram.lm.loss import SuffixLoss
+from epigram.lm.vocabulary import Vocabulary
 from reference.lm_suffix import log_loss, weights_by_context
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from laconic.errors import InputError
-from laconic.lm.vocabulary import Vocabulary
+from epigram.errors import InputError
+from epigram.lm.vocabulary import Vocabulary
 
 
 def test_boundary_is_zero_both_ways_and_duplicates_vanish():

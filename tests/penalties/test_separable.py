@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from laconic.penalties import L1, L2, ElasticNet
-from laconic.protocols import Floats, L1Penalty, L2Penalty, ProximalPenalty
+from epigram.penalties import L1, L2, ElasticNet
+from epigram.protocols import Floats, L1Penalty, L2Penalty, ProximalPenalty
 
 N = 5
 vectors = hnp.arrays(np.float64, N, elements=st.floats(-10, 10))

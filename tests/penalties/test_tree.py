@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laconic.errors import InputError
-from laconic.penalties import TreeL2, TreeLinf, depth_weights, prox
-from laconic.penalties.forest import Forest, collapse
-from laconic.protocols import ProximalPenalty
+from epigram.errors import InputError
+from epigram.penalties import TreeL2, TreeLinf, depth_weights, prox
+from epigram.penalties.forest import Forest, collapse
+from epigram.protocols import ProximalPenalty
 from reference import tree_prox as reference
 
 FIGURE = [-1, 0, 1, 2, 3, 3, 1, 6]

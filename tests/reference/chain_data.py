@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from laconic.datasets import sample
+from epigram.datasets import sample
 
 Rows = list[list[tuple[str, str]]]
 TEMPLATE = "# outside: drop\nU0:%x[0,0]\nU1:%x[-1,1]\nU2:%x[0,1]\nU3:%x[1,1]\nU4:%x[0,0|suffix:2]\nB\n"

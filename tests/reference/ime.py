@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from laconic.ime.kana import to_katakana
-from laconic.ime.lattice import Search
-from laconic.ime.unknown import UnknownWords, kana_rows
-from laconic.lm.backoff import BackoffModel
+from epigram.ime.kana import to_katakana
+from epigram.ime.lattice import Search
+from epigram.ime.unknown import UnknownWords, kana_rows
+from epigram.lm.backoff import BackoffModel
 
 
 def unknown_logp(unknown: UnknownWords, piece: str, katakana: bool) -> float:

@@ -46,7 +46,7 @@ class Browser:
     """One page of one browser; use as a context manager."""
 
     def __init__(self) -> None:
-        self._home = Path(tempfile.mkdtemp(prefix="laconic-chromium-"))
+        self._home = Path(tempfile.mkdtemp(prefix="epigram-chromium-"))
         to_browser, self._out = (_high(end) for end in os.pipe())
         self._in, from_browser = (_high(end) for end in os.pipe())
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic.errors import InputError
+from epigram.errors import InputError
 
 
 def square(x: float, data: str) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def dies(data: str) -> dict[str, Any]:
 
 
 def environment(data: str) -> dict[str, Any]:
-    return {name: os.environ.get(name) for name in ("LACONIC_DATA", "OMP_NUM_THREADS")}
+    return {name: os.environ.get(name) for name in ("EPIGRAM_DATA", "OMP_NUM_THREADS")}
 
 
 def own_time(data: str) -> dict[str, Any]:

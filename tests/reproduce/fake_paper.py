@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import fake_cells
 
-from laconic.reproduce.lab import Cell, Lab
-from laconic.reproduce.report import Claim, Curve, Figure, Note, Report, Section, Table
+from epigram.reproduce.lab import Cell, Lab
+from epigram.reproduce.report import Claim, Curve, Figure, Note, Report, Section, Table
 
 CELLS = [Cell(f"fake/{x}", fake_cells.square, {"x": x}, cost=3.0) for x in (2, 3)]
 
@@ -40,7 +40,7 @@ def report(numbers: list[float], name: str = "fake") -> Report:
         *(
             f"{what}, {who}"
             for what in ("F-score", "active features", "CPU seconds", "objective")
-            for who in ("paper", "CRFsuite", "laconic")
+            for who in ("paper", "CRFsuite", "epigram")
         ),
     ]
     return Report(
@@ -58,7 +58,7 @@ def report(numbers: list[float], name: str = "fake") -> Report:
                     ),
                     Table(
                         "Squares, the paper's | ours",
-                        ["number", "paper", "CRFsuite", "laconic", "remark"],
+                        ["number", "paper", "CRFsuite", "epigram", "remark"],
                         [
                             ["two", 4, None, numbers[0], "as | it is"],
                             ["three", 9.0, float("nan"), numbers[-1], "<b>not bold</b>"],
@@ -94,7 +94,7 @@ def report(numbers: list[float], name: str = "fake") -> Report:
                             for k in range(12)
                         ],
                         formats=["", *([".2f"] * 3), *([",d"] * 3), *([",.1f"] * 3), *([".3g"] * 3)],
-                        command=f"laconic reproduce {name} --quick --jobs 1",
+                        command=f"epigram reproduce {name} --quick --jobs 1",
                     ),
                     Note("A note, with https://example.org in it."),
                 ],
@@ -132,7 +132,7 @@ def report(numbers: list[float], name: str = "fake") -> Report:
                         "CPU seconds of one pass over the text, mean of three",
                         [
                             Curve(
-                                "laconic, a label longer than the figure is wide",
+                                "epigram, a label longer than the figure is wide",
                                 [10, 100, 1000],
                                 [0.5, 1.5, 4.5],
                             )

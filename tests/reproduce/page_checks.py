@@ -8,7 +8,7 @@ from typing import Any
 
 from browser import Browser
 
-from laconic.reproduce.report import Claim, Figure, Report, Table
+from epigram.reproduce.report import Claim, Figure, Report, Table
 
 WIDTHS = {"phone": (360, "screen"), "desktop": (1280, "screen"), "A4": (680, "print")}  # A4 less its margins
 MEASURE = """(() => {
@@ -86,14 +86,14 @@ def check(seen: dict[str, Any], reports: list[Report], name: str) -> None:
         assert not [word for word in figure["words"] if "\\math" in word]
         assert figure["role"] == "img"
         assert wanted.title in figure["label"]
-        assert figure["command"].startswith("laconic reproduce ")
+        assert figure["command"].startswith("epigram reproduce ")
 
     assert len(seen["tables"]) == len(tables)
     for table, expected in zip(seen["tables"], tables, strict=True):
         assert table["caption"].strip()
         assert table["rows"] == len(expected.rows)
         assert table["cut"] == 0, expected.title
-        assert table["command"].startswith("laconic reproduce ")
+        assert table["command"].startswith("epigram reproduce ")
         left, top, right, bottom = table["place"]
         assert 0 <= left < right <= width, expected.title
         assert bottom - top > 30, expected.title
@@ -116,7 +116,7 @@ def inside(inner: list[float], outer: list[float], slack: float = 1.0) -> bool:
 
 def reports_of(folder: Path) -> list[Report]:
     """The reports of a finished run, from its raw numbers."""
-    from laconic.reproduce.report import Curve, Note, Section
+    from epigram.reproduce.report import Curve, Note, Section
 
     def part(raw: dict[str, Any]) -> Any:
         if "rows" in raw:

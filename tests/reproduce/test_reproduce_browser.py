@@ -14,8 +14,8 @@ import page_checks
 import pytest
 from browser import Browser, chromium
 
-from laconic.reproduce.publish import publish
-from laconic.reproduce.report import Run
+from epigram.reproduce.publish import publish
+from epigram.reproduce.report import Run
 
 needs_browser = pytest.mark.skipif(chromium() is None, reason="no Chromium; make browser")
 
@@ -92,8 +92,8 @@ def test_it_prints(browser: Browser, fake_reports: tuple[Path, Run], tmp_path: P
 def test_all_papers_quickly(data: Path, tmp_path: Path) -> None:
     """The real thing: every experiment on subsets, then the page in the browser."""
     folder = tmp_path / "report"
-    command = [sys.executable, "-m", "laconic", "reproduce", "all", "--quick", "-o", str(folder)]
-    environment = {**os.environ, "LACONIC_DATA": str(data)}
+    command = [sys.executable, "-m", "epigram", "reproduce", "all", "--quick", "-o", str(folder)]
+    environment = {**os.environ, "EPIGRAM_DATA": str(data)}
     first = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=900)
     assert first.returncode == 0, first.stderr
     reports = page_checks.reports_of(folder)

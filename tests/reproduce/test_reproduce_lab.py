@@ -16,8 +16,8 @@ from typing import Any
 import fake_cells
 import pytest
 
-from laconic.errors import InputError
-from laconic.reproduce.lab import Cell, CellError, Lab, Status
+from epigram.errors import InputError
+from epigram.reproduce.lab import Cell, CellError, Lab, Status
 
 SQUARES = [Cell(f"fake/squares/{x}", fake_cells.square, {"x": x}, cost=2.0) for x in (1, 2, 3)]
 DRAWN = [Cell(f"fake/drawn/{seed}", fake_cells.drawn, {"seed": seed}) for seed in range(5)]
@@ -71,7 +71,7 @@ def test_other_settings_function_or_size_are_another_cell(
 
 def test_another_version_is_another_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = Lab(tmp_path, tmp_path).path(SQUARES[0])
-    monkeypatch.setattr("laconic.__version__", "9.9")
+    monkeypatch.setattr("epigram.__version__", "9.9")
     assert Lab(tmp_path, tmp_path).path(SQUARES[0]) != before
 
 
@@ -142,7 +142,7 @@ def test_two_jobs_are_two_processes(tmp_path: Path) -> None:
 def test_workers_see_the_data_folder_and_use_one_thread(tmp_path: Path) -> None:
     before = dict(os.environ)
     result = run(tmp_path, [Cell("a", fake_cells.environment)])["a"]
-    assert result["LACONIC_DATA"] == str(tmp_path / "data")
+    assert result["EPIGRAM_DATA"] == str(tmp_path / "data")
     assert result["OMP_NUM_THREADS"] == "1"
     assert dict(os.environ) == before
 
@@ -186,7 +186,7 @@ LONG_RUN = """
 import sys
 from pathlib import Path
 import fake_cells
-from laconic.reproduce.lab import Cell, Lab
+from epigram.reproduce.lab import Cell, Lab
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])

@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laconic.errors import InputError
-from laconic.ime.sample import BACKGROUND, DOMAIN, WORDS
-from laconic.reproduce.lab import Cell
-from laconic.reproduce.lasso_ime import curve_claims, experiments, paper, paths, plan, table_claims
-from laconic.reproduce.lasso_ime import report as reporting
-from laconic.reproduce.lasso_ime.headwords import headwords_of
-from laconic.reproduce.lasso_ime.results import lines, reduction, value_at
-from laconic.reproduce.report import Claim, Figure, Table
-from laconic.rerank import FSLR, BLasso, Boosting, FBoosting, NBest, Reranker
-from laconic.rerank.learners import Learner
+from epigram.errors import InputError
+from epigram.ime.sample import BACKGROUND, DOMAIN, WORDS
+from epigram.reproduce.lab import Cell
+from epigram.reproduce.lasso_ime import curve_claims, experiments, paper, paths, plan, table_claims
+from epigram.reproduce.lasso_ime import report as reporting
+from epigram.reproduce.lasso_ime.headwords import headwords_of
+from epigram.reproduce.lasso_ime.results import lines, reduction, value_at
+from epigram.reproduce.report import Claim, Figure, Table
+from epigram.rerank import FSLR, BLasso, Boosting, FBoosting, NBest, Reranker
+from epigram.rerank.learners import Learner
 
 Cells = dict[str, dict[str, Any]]
 ENTROPY = {"wikinews": 7.0, "tanaka": 7.5, "mdn": 8.0, "aozora": 8.5}
@@ -335,11 +335,11 @@ def test_report_has_the_papers_tables_and_figures() -> None:
     ]
     assert len(by_domain) == 4
     for table in by_domain:
-        assert {"paper", "laconic", "rival"} <= set(table.kinds or [])
+        assert {"paper", "epigram", "rival"} <= set(table.kinds or [])
     encarta = next(table for table in by_domain if "Encarta" in table.title)
     blasso = next(row for row in encarta.rows if row[0] == "BLasso")
     assert blasso[1:4] == [9.18, 8.04, 7.20]
-    assert all(part.command == "laconic reproduce lasso-ime" for part in (*tables, *figures))
+    assert all(part.command == "epigram reproduce lasso-ime" for part in (*tables, *figures))
     assert any("more than chance" in table.title for table in tables)
     json.dumps(asdict(made))
 
@@ -455,8 +455,8 @@ TINY: dict[str, Any] = {
 
 
 def test_cell_agrees_with_converter_and_reranker(tiny: Path) -> None:
-    from laconic.ime.building import build
-    from laconic.ime.lists import convert_text
+    from epigram.ime.building import build
+    from epigram.ime.lists import convert_text
 
     result = experiments.adaptation(data=str(tiny), **TINY)
     sentences = {

@@ -11,25 +11,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laconic import L1, OWLQN, SGD, CRFTagger
-from laconic.datasets import sample
-from laconic.errors import InputError
-from laconic.reproduce.lab import Cell
-from laconic.reproduce.report import Claim, Figure, Note, Table
-from laconic.reproduce.sgd_l1 import claims, plan
-from laconic.reproduce.sgd_l1.cells import FULL, QUICK, plans, run_cells
-from laconic.reproduce.sgd_l1.experiments import (
+from epigram import L1, OWLQN, SGD, CRFTagger
+from epigram.datasets import sample
+from epigram.errors import InputError
+from epigram.reproduce.lab import Cell
+from epigram.reproduce.report import Claim, Figure, Note, Table
+from epigram.reproduce.sgd_l1 import claims, plan
+from epigram.reproduce.sgd_l1.cells import FULL, QUICK, plans, run_cells
+from epigram.reproduce.sgd_l1.experiments import (
     choose_rates,
     choose_strength,
     converged,
     descend,
     quasi_newton,
 )
-from laconic.reproduce.sgd_l1.problem import Problem
-from laconic.reproduce.sgd_l1.report import build
-from laconic.reproduce.sgd_l1.rival import crfsuite
-from laconic.reproduce.sgd_l1.tasks import TASKS
-from laconic.tagging import evaluate, read_columns
+from epigram.reproduce.sgd_l1.problem import Problem
+from epigram.reproduce.sgd_l1.report import build
+from epigram.reproduce.sgd_l1.rival import crfsuite
+from epigram.reproduce.sgd_l1.tasks import TASKS
+from epigram.tagging import evaluate, read_columns
 
 TINY = {"task": "conll2000", "sentences": 120}
 
@@ -355,7 +355,7 @@ def test_the_report_has_every_table_and_figure(quick: bool) -> None:
     assert len({figure.name for figure in figures}) == len(figures)
     assert len([part for part in found if isinstance(part, Claim)]) == 13
     assert any("CRFsuite" in table.title for table in tables)
-    wanted = "laconic reproduce sgd-l1" + (" --quick" if quick else "")
+    wanted = "epigram reproduce sgd-l1" + (" --quick" if quick else "")
     assert {part.command for part in [*tables, *figures]} == {wanted}
     assert "not free" in str(report)
     assert ("Quick run" in report.intro) == quick
@@ -366,10 +366,10 @@ def test_tables_hold_the_papers_figures_and_ours() -> None:
     table = next(part for part in report.parts() if isinstance(part, Table) and part.source == "Table 2")
     exponential = next(row for row in table.rows if "Exponential" in str(row[0]))
     assert exponential[1:] == [30, 30, -2.443, -1.63, 25_965, 22_000, 631, 15.0, 71.63, pytest.approx(71.45)]
-    assert table.rows[-1][0] == "laconic, automatic settings"
+    assert table.rows[-1][0] == "epigram, automatic settings"
     assert table.rows[-1][1] is None
     assert table.kinds is not None
-    assert table.kinds[:3] == ["plain", "paper", "laconic"]
+    assert table.kinds[:3] == ["plain", "paper", "epigram"]
 
 
 def test_few_passes_of_naive_sgd_are_owned_up_to() -> None:

@@ -12,18 +12,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from laconic.datasets import sample
-from laconic.errors import InputError
-from laconic.lm.corpus import Corpus
-from laconic.lm.kneser_ney import KneserNeyLM
-from laconic.lm.loglinear import LogLinearLM
-from laconic.lm.prices import Price
-from laconic.reproduce.report import Claim, Figure, Table
-from laconic.reproduce.structured_lm import claims, cost_claims, experiments, timing
-from laconic.reproduce.structured_lm.cells import NORMS, size
-from laconic.reproduce.structured_lm.report import build, plan, run
-from laconic.reproduce.structured_lm.results import Results, collect, slope
-from laconic.reproduce.structured_lm.text import choosing_text, split_text
+from epigram.datasets import sample
+from epigram.errors import InputError
+from epigram.lm.corpus import Corpus
+from epigram.lm.kneser_ney import KneserNeyLM
+from epigram.lm.loglinear import LogLinearLM
+from epigram.lm.prices import Price
+from epigram.reproduce.report import Claim, Figure, Table
+from epigram.reproduce.structured_lm import claims, cost_claims, experiments, timing
+from epigram.reproduce.structured_lm.cells import NORMS, size
+from epigram.reproduce.structured_lm.report import build, plan, run
+from epigram.reproduce.structured_lm.results import Results, collect, slope
+from epigram.reproduce.structured_lm.text import choosing_text, split_text
 
 ORDERS = list(size(False).orders)
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import fake_paper
 import pytest
 
-from laconic.reproduce import html, markdown
-from laconic.reproduce.figures import COLOURS, draw, inline, looks
-from laconic.reproduce.publish import publish
-from laconic.reproduce.report import Claim, Curve, Figure, Report, Run, Section, Table
-from laconic.reproduce.values import cells, is_numeric, show
+from epigram.reproduce import html, markdown
+from epigram.reproduce.figures import COLOURS, draw, inline, looks
+from epigram.reproduce.publish import publish
+from epigram.reproduce.report import Claim, Curve, Figure, Report, Run, Section, Table
+from epigram.reproduce.values import cells, is_numeric, show
 
 VOID = {"meta", "link", "br", "img"}
 
@@ -82,7 +82,7 @@ def test_text_arrives_as_it_was_written(outline: Outline) -> None:
         "<8086>",
         "They cross at 3 passes.",
         "https://example.org/squares?a=1&b=2",
-        "laconic reproduce fake --quick --jobs 1",
+        "epigram reproduce fake --quick --jobs 1",
         "1 h 2 min",
     ):
         assert words in text, words
@@ -106,7 +106,7 @@ def test_markdown_has_every_part(published: Path) -> None:
     text = (published / "report.md").read_text("utf-8")
     assert text.startswith("# ")
     assert "## Squares \\<of> numbers & their friends" in text
-    assert "| number | paper | CRFsuite | laconic | remark |" in text
+    assert "| number | paper | CRFsuite | epigram | remark |" in text
     assert "| --- | --: | --: | --: | --- |" in text
     assert "| two | 4 | – | 4 | as \\| it is |" in text
     assert "| **three** | **9** | **not a number** | **9** | **\\<b>not bold\\</b>** |" in text
@@ -144,7 +144,7 @@ def test_a_quick_run_says_so() -> None:
         run = run_of(report, quick=quick)
         assert ("Quick run:" in html.page(run, {})) is quick
         assert ("Quick run:" in markdown.text(run)) is quick
-        assert run.command(report) == "laconic reproduce fake" + (" --quick" if quick else "")
+        assert run.command(report) == "epigram reproduce fake" + (" --quick" if quick else "")
 
 
 def test_figures_with_the_same_name_are_refused(tmp_path: Path) -> None:

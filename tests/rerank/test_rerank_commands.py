@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from laconic.cli.rerank import app
-from laconic.errors import InputError
-from laconic.rerank import NBest, write_nbest
+from epigram.cli.rerank import app
+from epigram.errors import InputError
+from epigram.rerank import NBest, write_nbest
 from reference.rerank_lists import random_lists
 
 runner = CliRunner()
@@ -26,7 +26,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         write_nbest(NBest.from_lists(random_lists(seed, n_lists=30)), folder / f"{name}.jsonl")
     (folder / "heads").write_text("a\nc\n")
     out = {name: str(folder / f"{name}.jsonl") for name in ("train", "dev")}
-    out |= {"heads": str(folder / "heads"), "model": str(folder / "model.laconic"), "folder": str(folder)}
+    out |= {"heads": str(folder / "heads"), "model": str(folder / "model.epigram"), "folder": str(folder)}
     record = run("train", out["train"], "-o", out["model"], "--dev", out["dev"], "--steps", "200", "--json")
     assert {"steps", "loss", "l1_norm", "nonzero", "cer_dev", "cpu_seconds"} <= set(record)
     return out
@@ -42,7 +42,7 @@ def run(*arguments: str) -> dict[str, Any]:
     "learner", ["blasso", "boosting", "fslr", "f-boosting", "softmax", "perceptron", "lasso"]
 )
 def test_train_takes_every_learner(learner: str, files: dict[str, str]) -> None:
-    model, plot = f"{files['folder']}/{learner}.laconic", f"{files['folder']}/{learner}.png"
+    model, plot = f"{files['folder']}/{learner}.epigram", f"{files['folder']}/{learner}.png"
     record = run(
         "train", files["train"], "-o", model, "--dev", files["dev"], "--learner", learner, "--steps", "5",
         "--ngrams", "1", "--headwords", files["heads"], "--plot", plot, "--json",
@@ -57,7 +57,7 @@ def test_eval_keys_and_against(files: dict[str, str]) -> None:
     record = run("eval", files["model"], files["dev"], "--json")
     assert {"cer", "cer_base", "cer_oracle", "sentence_accuracy"} <= set(record)
     assert record["cer_oracle"] <= record["cer"] <= record["cer_base"]
-    other = f"{files['folder']}/other.laconic"
+    other = f"{files['folder']}/other.epigram"
     run("train", files["train"], "-o", other, "--learner", "f-boosting", "--steps", "3", "--json")
     against = run("eval", files["model"], files["dev"], "--against", other, "--json")
     assert 0.0 <= against["p_value"] <= 1.0
@@ -88,7 +88,7 @@ def test_explain_and_path(files: dict[str, str]) -> None:
 
 
 def test_resume_goes_on(files: dict[str, str]) -> None:
-    longer = f"{files['folder']}/longer.laconic"
+    longer = f"{files['folder']}/longer.epigram"
     record = run(
         "train", files["train"], "-o", longer, "--dev", files["dev"], "--resume", files["model"],
         "--steps", "260", "--json",
@@ -110,7 +110,7 @@ def test_bad_options_are_one_sentence(options: list[str], message: str, files: d
     with pytest.raises(InputError, match=message):
         runner.invoke(
             app,
-            ["train", files["train"], "-o", f"{files['folder']}/x.laconic", *options],
+            ["train", files["train"], "-o", f"{files['folder']}/x.epigram", *options],
             catch_exceptions=False,
         )
 
@@ -118,8 +118,8 @@ def test_bad_options_are_one_sentence(options: list[str], message: str, files: d
 def test_exit_code_2_names_the_line(files: dict[str, str]) -> None:
     broken = Path(files["folder"]) / "broken.jsonl"
     broken.write_text(Path(files["train"]).read_text() + '{"candidates": [}\n')
-    command = [sys.executable, "-m", "laconic", "rerank", "eval", files["model"], str(broken)]
+    command = [sys.executable, "-m", "epigram", "rerank", "eval", files["model"], str(broken)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 2
-    assert result.stderr.startswith(f"laconic: {broken}:31: broken JSON")
+    assert result.stderr.startswith(f"epigram: {broken}:31: broken JSON")
     assert "Traceback" not in result.stderr

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laconic import L1, OWLQN
-from laconic.rerank import (
+from epigram import L1, OWLQN
+from epigram.rerank import (
     BLasso,
     ExponentialLoss,
     FeatureSpace,
@@ -21,7 +21,7 @@ from laconic.rerank import (
     Perceptron,
     SoftmaxLoss,
 )
-from laconic.rerank.learners import PerceptronLoss
+from epigram.rerank.learners import PerceptronLoss
 from reference import rerank_lists as twin
 from reference.rerank_stagewise import exp_loss
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from laconic.rerank import NBest, compare, error_rate, sentence_accuracy
-from laconic.rerank.measures import matched_pairs, paired_bootstrap
+from epigram.rerank import NBest, compare, error_rate, sentence_accuracy
+from epigram.rerank.measures import matched_pairs, paired_bootstrap
 
 
 def test_rates_sum_over_lists() -> None:

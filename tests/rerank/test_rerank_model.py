@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from laconic import (
+from epigram import (
     FSLR,
     BLasso,
     Boosting,
@@ -21,10 +21,10 @@ from laconic import (
     Softmax,
     read_nbest,
 )
-from laconic.errors import ModelFileError
-from laconic.rerank import NBest, Progress
-from laconic.rerank.measures import base_choice, error_rate
-from laconic.storage import ModelFile, describe, load
+from epigram.errors import ModelFileError
+from epigram.rerank import NBest, Progress
+from epigram.rerank.measures import base_choice, error_rate
+from epigram.storage import ModelFile, describe, load
 from reference.rerank_lists import features, random_lists
 
 TRAIN, DEV = random_lists(1, n_lists=40), random_lists(2, n_lists=20)
@@ -55,7 +55,7 @@ def test_curves_and_choice_follow_the_path(learner: Any) -> None:
 def test_saved_models_are_the_same_and_go_on(learner: Any, tmp_path: Path) -> None:
     from dataclasses import replace
 
-    file = tmp_path / "model.laconic"
+    file = tmp_path / "model.epigram"
     whole = Reranker(learner, ngrams=3, headwords=["a", "c"], chars=2, min_count=1).fit(TRAIN, dev=DEV)
     steps = len(whole.path_)
     half = clone(whole).set_params(learner=replace(learner, steps=steps // 2)).fit(TRAIN, dev=DEV)
@@ -74,7 +74,7 @@ def test_saved_models_are_the_same_and_go_on(learner: Any, tmp_path: Path) -> No
 
 
 def test_describe_shows_weights_and_path(tmp_path: Path) -> None:
-    file = tmp_path / "model.laconic"
+    file = tmp_path / "model.epigram"
     model = Reranker(BLasso(steps=30), min_count=1).fit(TRAIN)
     model.save(file)
     header, (weights, path) = describe(file)
@@ -84,7 +84,7 @@ def test_describe_shows_weights_and_path(tmp_path: Path) -> None:
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
-    file = tmp_path / "model.laconic"
+    file = tmp_path / "model.epigram"
     Reranker(BLasso(steps=5), min_count=1).fit(TRAIN).save(file)
     content = ModelFile.load(file)
     del content.tensors["path.deltas"]

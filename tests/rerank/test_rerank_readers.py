@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laconic import InputError, NBest, read_nbest
-from laconic.rerank import write_nbest
-from laconic.rerank.readers import json_lines
+from epigram import InputError, NBest, read_nbest
+from epigram.rerank import write_nbest
+from epigram.rerank.readers import json_lines
 from reference.rerank_lists import edit_distance, oracle, random_lists
 
 WORD = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Z")), min_size=1, max_size=4)

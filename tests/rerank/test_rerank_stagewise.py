@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from laconic.protocols import Iteration
-from laconic.rerank import (
+from epigram.protocols import Iteration
+from epigram.rerank import (
     FSLR,
     BLasso,
     Boosting,
@@ -19,7 +19,7 @@ from laconic.rerank import (
     Pairs,
     Path,
 )
-from laconic.solvers import LBFGS
+from epigram.solvers import LBFGS
 from reference import rerank_lists as twin_lists
 from reference import rerank_stagewise as twin
 
@@ -129,7 +129,7 @@ def test_base_weight_is_the_twin_s() -> None:
 def test_refreshing_the_sums_does_not_change_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     _, _, loss = problem(6)
     usual = steps_of(BLasso(steps=300, eps=0.2), loss)
-    monkeypatch.setattr("laconic.rerank.losses.REFRESH", 7)
+    monkeypatch.setattr("epigram.rerank.losses.REFRESH", 7)
     often = steps_of(BLasso(steps=300, eps=0.2), loss)
     np.testing.assert_allclose(often.losses, usual.losses, rtol=1e-9)
 

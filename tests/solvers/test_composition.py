@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laconic import FISTA, L1, L2, LBFGS, OWLQN, SGD, ElasticNet, StochasticProximal
-from laconic.protocols import BatchLoss, StochasticLoss
-from laconic.tagging.loss import ChainLoss
+from epigram import FISTA, L1, L2, LBFGS, OWLQN, SGD, ElasticNet, StochasticProximal
+from epigram.protocols import BatchLoss, StochasticLoss
+from epigram.tagging.loss import ChainLoss
 from reference.chain_corpus import CASES, corpus
 
 

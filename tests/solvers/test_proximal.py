@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from laconic.lm.context_tree import ContextTree, Positions
-from laconic.lm.corpus import Corpus
-from laconic.lm.loss import SuffixLoss
-from laconic.lm.prices import FIRST_PRICES, PENALTIES, Price, build_penalty, first_weights
-from laconic.penalties import L1, L2
-from laconic.protocols import Iteration
-from laconic.solvers import FISTA, StochasticProximal
+from epigram.lm.context_tree import ContextTree, Positions
+from epigram.lm.corpus import Corpus
+from epigram.lm.loss import SuffixLoss
+from epigram.lm.prices import FIRST_PRICES, PENALTIES, Price, build_penalty, first_weights
+from epigram.penalties import L1, L2
+from epigram.protocols import Iteration
+from epigram.solvers import FISTA, StochasticProximal
 
 
 def small_problem(penalty: str, nonnegative: bool = True):

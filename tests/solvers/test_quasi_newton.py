@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from laconic import FISTA, L1, L2, LBFGS, OWLQN, ElasticNet
-from laconic.protocols import Iteration
-from laconic.solvers.quasi_newton import _History
-from laconic.tagging.loss import ChainLoss
+from epigram import FISTA, L1, L2, LBFGS, OWLQN, ElasticNet
+from epigram.protocols import Iteration
+from epigram.solvers.quasi_newton import _History
+from epigram.tagging.loss import ChainLoss
 from reference.chain_corpus import CASES, Case, corpus
 
 

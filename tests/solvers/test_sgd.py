@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from laconic import L1, OWLQN, SGD
-from laconic.solvers.sgd import SGDState
-from laconic.tagging.attributes import AttributeTable
-from laconic.tagging.estimator import encode_labels
-from laconic.tagging.layout import SeenPairs, lay_out
-from laconic.tagging.loss import ChainLoss
-from laconic.tagging.model import encode_sentences
-from laconic.tagging.template import Template
+from epigram import L1, OWLQN, SGD
+from epigram.solvers.sgd import SGDState
+from epigram.tagging.attributes import AttributeTable
+from epigram.tagging.estimator import encode_labels
+from epigram.tagging.layout import SeenPairs, lay_out
+from epigram.tagging.loss import ChainLoss
+from epigram.tagging.model import encode_sentences
+from epigram.tagging.template import Template
 from reference.chain_data import TEMPLATE, part
 
 

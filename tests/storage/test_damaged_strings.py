@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from laconic.errors import ModelFileError
-from laconic.storage import pack_strings, unpack_strings
+from epigram.errors import ModelFileError
+from epigram.storage import pack_strings, unpack_strings
 
 
 def test_bytes_that_are_no_utf8_are_a_damaged_file():

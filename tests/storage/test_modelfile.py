@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-import laconic
-from laconic.errors import ModelFileError
-from laconic.storage import ModelFile, Section, describe, families, load, pack_strings, unpack_strings
+import epigram
+from epigram.errors import ModelFileError
+from epigram.storage import ModelFile, Section, describe, families, load, pack_strings, unpack_strings
 
 MODEL = ModelFile(
     "toy", {"settings": {"l1": 1.0}, "fit": {"passes": 3}}, {"w": np.arange(50.0), "n": np.array([7])}
@@ -39,7 +39,7 @@ arrays = hnp.arrays(
 def test_round_trip(header: dict[str, object], tensors: dict[str, np.ndarray]) -> None:
     again = ModelFile.from_bytes(ModelFile("toy", header, tensors).to_bytes(), family="toy")
     assert {name: again.header[name] for name in header} == header
-    assert again.header["laconic"] == laconic.__version__
+    assert again.header["epigram"] == epigram.__version__
     assert again.tensors.keys() == tensors.keys()
     for name, array in tensors.items():
         assert again.tensors[name].dtype == array.dtype
@@ -66,14 +66,14 @@ def test_non_contiguous_arrays_and_numpy_values_in_the_header() -> None:
 
 def test_header_cannot_lie_about_who_wrote_it() -> None:
     again = ModelFile.from_bytes(
-        ModelFile("toy", {"family": "other", "format": 99, "laconic": "0"}, {}).to_bytes()
+        ModelFile("toy", {"family": "other", "format": 99, "epigram": "0"}, {}).to_bytes()
     )
-    assert (again.family, again.header["format"], again.header["laconic"]) == ("toy", 1, laconic.__version__)
+    assert (again.family, again.header["format"], again.header["epigram"]) == ("toy", 1, epigram.__version__)
 
 
 @pytest.mark.parametrize("end", [1, 7, 8, 9, 40, 120, 200, -1, -8, -390])
 def test_truncated(end: int) -> None:
-    with pytest.raises(ModelFileError, match=r"truncated|not a laconic model file") as raised:
+    with pytest.raises(ModelFileError, match=r"truncated|not an epigram model file") as raised:
         ModelFile.from_bytes(MODEL.to_bytes()[:end], path="m")
     assert "\n" not in str(raised.value)
 
@@ -97,29 +97,29 @@ def foreign(text: str) -> bytes:
 
 
 def with_header(header: object) -> bytes:
-    return foreign(json.dumps({"__metadata__": {"laconic": json.dumps(header)}}))
+    return foreign(json.dumps({"__metadata__": {"epigram": json.dumps(header)}}))
 
 
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"", "empty file, not a laconic model"),
-        (b"PK\x03\x04 a zip file, say a pickle of torch", "not a laconic model file"),
-        (b"\x80\x04\x95 a pickle" * 9, "not a laconic model file"),
-        (foreign("{}"), "not a laconic model file"),
-        (foreign('{"__metadata__": {"format": "pt"}}'), "not a laconic model file"),
-        (foreign("[" * 100_000), "not a laconic model file"),
-        (with_header([]), "not a laconic model file"),
-        (with_header({"family": "toy"}), "not a laconic model file"),
-        (with_header({"family": 3, "format": 1}), "not a laconic model file"),
+        (b"", "empty file, not an epigram model"),
+        (b"PK\x03\x04 a zip file, say a pickle of torch", "not an epigram model file"),
+        (b"\x80\x04\x95 a pickle" * 9, "not an epigram model file"),
+        (foreign("{}"), "not an epigram model file"),
+        (foreign('{"__metadata__": {"format": "pt"}}'), "not an epigram model file"),
+        (foreign("[" * 100_000), "not an epigram model file"),
+        (with_header([]), "not an epigram model file"),
+        (with_header({"family": "toy"}), "not an epigram model file"),
+        (with_header({"family": 3, "format": 1}), "not an epigram model file"),
         (
-            with_header({"family": "toy", "format": 2, "laconic": "9.1"}),
-            r"newer laconic \(9.1\); upgrade laconic to read it",
+            with_header({"family": "toy", "format": 2, "epigram": "9.1"}),
+            r"newer epigram \(9.1\); upgrade epigram to read it",
         ),
     ],
 )
 def test_foreign_newer_and_empty(content: bytes, says: str, tmp_path: Path) -> None:
-    path = tmp_path / "m.laconic"
+    path = tmp_path / "m.epigram"
     path.write_bytes(content)
     with pytest.raises(ModelFileError, match=says) as raised:
         ModelFile.load(path)
@@ -131,7 +131,7 @@ def test_other_and_unknown_family(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="a model of family 'toy', not 'tagger'"):
         ModelFile.load(tmp_path / "m", family="tagger")
     for function in (load, describe):
-        with pytest.raises(ModelFileError, match="unknown family 'toy'; upgrade laconic to read it"):
+        with pytest.raises(ModelFileError, match="unknown family 'toy'; upgrade epigram to read it"):
             function(tmp_path / "m")
 
 

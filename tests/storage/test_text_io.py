@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from laconic.errors import InputError
-from laconic.text import read_bytes, read_lines, read_text
+from epigram.errors import InputError
+from epigram.text import read_bytes, read_lines, read_text
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])

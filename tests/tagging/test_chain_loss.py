@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from laconic.tagging.layout import SeenPairs, lay_out
-from laconic.tagging.loss import ChainLoss
-from laconic.tagging.sequences import Sequences
+from epigram.tagging.layout import SeenPairs, lay_out
+from epigram.tagging.loss import ChainLoss
+from epigram.tagging.sequences import Sequences
 from reference.chain import by_name, chain_of
 from reference.chain_corpus import CASES, Case, corpus
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laconic.errors import InputError
-from laconic.tagging.columns import Columns
-from laconic.tagging.formats import parse_columns
+from epigram.errors import InputError
+from epigram.tagging.columns import Columns
+from epigram.tagging.formats import parse_columns
 
 CELLS = st.text(
     st.characters(exclude_characters=" \t\r\n\ufeff", exclude_categories=["Cs"]), min_size=1, max_size=5

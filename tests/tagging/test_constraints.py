@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import settings as budget
 from hypothesis import strategies as st
 
-from laconic.errors import InputError
-from laconic.tagging.constraints import allowed_ends, allowed_transitions, check_permitted
-from laconic.tagging.sequences import Sequences
+from epigram.errors import InputError
+from epigram.tagging.constraints import allowed_ends, allowed_transitions, check_permitted
+from epigram.tagging.sequences import Sequences
 
 TYPES = ["NP", "VP"]
 MARKS = {"iob2": "BI", "iob1": "BI", "ioe2": "IE", "bioes": "BIES"}

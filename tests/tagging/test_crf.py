@@ -13,10 +13,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 
-from laconic import L1, LBFGS, OWLQN, SGD, CRFTagger
-from laconic.errors import InputError, LaconicError
-from laconic.tagging.columns import Columns
-from laconic.tagging.metrics import evaluate
+from epigram import L1, LBFGS, OWLQN, SGD, CRFTagger
+from epigram.errors import EpigramError, InputError
+from epigram.tagging.columns import Columns
+from epigram.tagging.metrics import evaluate
 from reference.chain_data import TEMPLATE, features, part
 
 ROWS, LABELS = part("train", 120)
@@ -71,7 +71,7 @@ def test_all_forms_of_input_are_one(solver: Any) -> None:
 
 def test_features_and_templates_meet_in_one_objective() -> None:
     """The template's expansions, handed over as lists of strings and as dicts, give the template's model."""
-    from laconic.tagging.template import Template
+    from epigram.tagging.template import Template
 
     template = Template.parse(TEMPLATE)
     columns = Columns.from_rows(ROWS)
@@ -260,12 +260,12 @@ def test_early_stopping_waits_for_patience() -> None:
 
 
 def test_fit_tells_the_objective_of_the_weights_it_kept() -> None:
-    from laconic.tagging.attributes import AttributeTable
-    from laconic.tagging.estimator import encode_labels
-    from laconic.tagging.layout import SeenPairs, lay_out
-    from laconic.tagging.loss import ChainLoss
-    from laconic.tagging.model import encode_sentences
-    from laconic.tagging.template import Template
+    from epigram.tagging.attributes import AttributeTable
+    from epigram.tagging.estimator import encode_labels
+    from epigram.tagging.layout import SeenPairs, lay_out
+    from epigram.tagging.loss import ChainLoss
+    from epigram.tagging.model import encode_sentences
+    from epigram.tagging.template import Template
 
     tagger = settings(patience=1, solver=SGD(passes=30, eta0=1.0)).fit(
         ROWS[:30], LABELS[:30], dev=(TEST_ROWS, TEST_LABELS)
@@ -506,7 +506,7 @@ def test_values_beyond_all_measure_do_not_crash() -> None:
         assert len(fitted.predict(huge)[0]) == 5
         fitted.marginals(huge)
         fitted.predict_nbest(huge, 3)
-    with pytest.raises(LaconicError, match="training diverged"):
+    with pytest.raises(EpigramError, match="training diverged"):
         CRFTagger(l1=0.0, solver=SGD(passes=3, eta0=1e300)).fit(
             [[{"x": 1e200}, {"x": -1e250}]] * 3, [["a", "b"]] * 3
         )

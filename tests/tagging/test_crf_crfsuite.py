@@ -9,15 +9,15 @@ import numpy as np
 import pycrfsuite
 import pytest
 
-from laconic import L1, L2, LBFGS, OWLQN
-from laconic.tagging.attributes import AttributeTable
-from laconic.tagging.encoding import encode
-from laconic.tagging.estimator import encode_labels
-from laconic.tagging.formats import read_columns
-from laconic.tagging.layout import SeenPairs, WeightLayout, lay_out
-from laconic.tagging.loss import ChainLoss
-from laconic.tagging.sequences import Sequences
-from laconic.tagging.template import Template
+from epigram import L1, L2, LBFGS, OWLQN
+from epigram.tagging.attributes import AttributeTable
+from epigram.tagging.encoding import encode
+from epigram.tagging.estimator import encode_labels
+from epigram.tagging.formats import read_columns
+from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
+from epigram.tagging.loss import ChainLoss
+from epigram.tagging.sequences import Sequences
+from epigram.tagging.template import Template
 
 N_SENTENCES = 60
 

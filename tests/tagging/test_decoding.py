@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from laconic.errors import InputError
-from laconic.tagging.attributes import AttributeTable, fingerprints
-from laconic.tagging.model import ChainModel, NoLabelling
+from epigram.errors import InputError
+from epigram.tagging.attributes import AttributeTable, fingerprints
+from epigram.tagging.model import ChainModel, NoLabelling
 from reference.chain import chain_of, sentences_of
 from reference.chain_corpus import CASES, N_ATTRIBUTES, Case, corpus
 

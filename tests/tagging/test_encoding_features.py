@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laconic.errors import InputError
-from laconic.tagging.attributes import AttributeTable
-from laconic.tagging.columns import Columns
-from laconic.tagging.encoding import encode, encode_features
-from laconic.tagging.features import flatten
-from laconic.tagging.template import Template
+from epigram.errors import InputError
+from epigram.tagging.attributes import AttributeTable
+from epigram.tagging.columns import Columns
+from epigram.tagging.encoding import encode, encode_features
+from epigram.tagging.features import flatten
+from epigram.tagging.template import Template
 
 NAMES = st.text("abc:=", min_size=1, max_size=3)
 VALUES = st.recursive(

@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laconic.tagging.attributes import AttributeTable
-from laconic.tagging.columns import Columns
-from laconic.tagging.encoding import encode
-from laconic.tagging.sequences import Sequences
-from laconic.tagging.template import Template
+from epigram.tagging.attributes import AttributeTable
+from epigram.tagging.columns import Columns
+from epigram.tagging.encoding import encode
+from epigram.tagging.sequences import Sequences
+from epigram.tagging.template import Template
 
 TOKEN = st.tuples(
     st.lists(st.tuples(st.integers(0, 4), st.sampled_from([1.0, 0.5])), max_size=3),

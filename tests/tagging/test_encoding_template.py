@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laconic.errors import InputError
-from laconic.tagging import encoding
-from laconic.tagging.attributes import AttributeTable, Strings, fingerprints, renumbering
-from laconic.tagging.columns import Columns
-from laconic.tagging.encoding import encode
-from laconic.tagging.formats import read_columns
-from laconic.tagging.sequences import Sequences
-from laconic.tagging.template import Template
+from epigram.errors import InputError
+from epigram.tagging import encoding
+from epigram.tagging.attributes import AttributeTable, Strings, fingerprints, renumbering
+from epigram.tagging.columns import Columns
+from epigram.tagging.encoding import encode
+from epigram.tagging.formats import read_columns
+from epigram.tagging.sequences import Sequences
+from epigram.tagging.template import Template
 from reference import encoding as slow
 
 FUNCTIONS = ["", "|lower", "|prefix:2", "|suffix:1", "|substrings:3", "|boundary"]

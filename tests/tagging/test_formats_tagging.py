@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from laconic.errors import InputError
-from laconic.tagging.columns import Columns
-from laconic.tagging.formats import add_columns, parse_columns, read_columns
+from epigram.errors import InputError
+from epigram.tagging.columns import Columns
+from epigram.tagging.formats import add_columns, parse_columns, read_columns
 
 CONLLU = """# sent_id = 1
 # text = It's here

@@ -14,10 +14,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from laconic import LBFGS, OWLQN, SGD, MaxentTagger
-from laconic.errors import InputError
-from laconic.tagging import beam as beam_module
-from laconic.tagging.metrics import evaluate
+from epigram import LBFGS, OWLQN, SGD, MaxentTagger
+from epigram.errors import InputError
+from epigram.tagging import beam as beam_module
+from epigram.tagging.metrics import evaluate
 from reference.chain_data import TEMPLATE, features, part
 
 ROWS, LABELS = part("train", 120)

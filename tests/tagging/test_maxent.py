@@ -17,8 +17,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from laconic import LBFGS, OWLQN, SGD, MaxentClassifier
-from laconic.errors import InputError
+from epigram import LBFGS, OWLQN, SGD, MaxentClassifier
+from epigram.errors import InputError
 
 SPAM = [
     "free money now",

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laconic.errors import InputError
-from laconic.tagging.metrics import Score, are_chunk_labels, chunks, evaluate, evaluate_ids
+from epigram.errors import InputError
+from epigram.tagging.metrics import Score, are_chunk_labels, chunks, evaluate, evaluate_ids
 from reference.chunks import conlleval
 
 
@@ -90,7 +90,7 @@ def test_which_labels_are_chunk_labels() -> None:
 
 
 def test_gold_scores_itself_on_real_data(data) -> None:  # type: ignore[no-untyped-def]
-    from laconic.tagging.formats import read_columns
+    from epigram.tagging.formats import read_columns
 
     corpus = read_columns(data / "conll2000" / "test.txt")
     labels = corpus.columns[-1]

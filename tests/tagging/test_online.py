@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laconic import LBFGS, OWLQN, SGD, CRFTagger, MaxentClassifier
-from laconic.errors import InputError
-from laconic.tagging import online as online_module
+from epigram import LBFGS, OWLQN, SGD, CRFTagger, MaxentClassifier
+from epigram.errors import InputError
+from epigram.tagging import online as online_module
 from reference.chain_data import TEMPLATE, part
 
 ROWS, LABELS = part("train", 200)

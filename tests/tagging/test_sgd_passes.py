@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from laconic import L1, SGD
-from laconic.protocols import Iteration
-from laconic.solvers.sgd import SGDState
-from laconic.tagging.loss import ChainLoss
+from epigram import L1, SGD
+from epigram.protocols import Iteration
+from epigram.solvers.sgd import SGDState
+from epigram.tagging.loss import ChainLoss
 from reference.chain import by_name, chain_of
 from reference.chain_corpus import CASES, Case, corpus
 from reference.chain_sgd import Trainer, close
@@ -132,8 +132,8 @@ def test_start_is_where_it_begins() -> None:
 
 def test_cumulative_keeps_fewer_weights_than_clipping_and_naive() -> None:
     """Table 1 of the paper, in small: 40 sentences in which half of the attributes are noise."""
-    from laconic.tagging.layout import SeenPairs, lay_out
-    from laconic.tagging.sequences import Sequences
+    from epigram.tagging.layout import SeenPairs, lay_out
+    from epigram.tagging.sequences import Sequences
 
     rng = np.random.default_rng(0)
     n, n_noise = 200, 300

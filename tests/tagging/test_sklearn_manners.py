@@ -14,7 +14,7 @@ from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import check_is_fitted
 
-from laconic import SGD, CRFTagger, MaxentTagger
+from epigram import SGD, CRFTagger, MaxentTagger
 from reference.chain_data import TEMPLATE, part
 
 ROWS, LABELS = part("train", 30)

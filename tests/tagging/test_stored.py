@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laconic import LBFGS, OWLQN, SGD, CRFTagger, MaxentClassifier, MaxentTagger
-from laconic.errors import ModelFileError
-from laconic.storage import ModelFile
-from laconic.storage.families import describe, load
-from laconic.tagging.stored import from_model_file, to_model_file
+from epigram import LBFGS, OWLQN, SGD, CRFTagger, MaxentClassifier, MaxentTagger
+from epigram.errors import ModelFileError
+from epigram.storage import ModelFile
+from epigram.storage.families import describe, load
+from epigram.tagging.stored import from_model_file, to_model_file
 from reference.chain_data import TEMPLATE, features, part
 
 ROWS, LABELS = part("train", 60)
@@ -44,7 +44,7 @@ def crf(**settings: Any) -> CRFTagger:
 )
 def test_a_tagger_comes_back(settings: dict[str, Any], tmp_path: Path) -> None:
     tagger = crf(**settings)
-    path = tmp_path / "model.laconic"
+    path = tmp_path / "model.epigram"
     tagger.save(path)
     for again in (CRFTagger.load(path), load(path), CRFTagger.from_bytes(path.read_bytes())):
         assert again.predict(TEST_ROWS) == tagger.predict(TEST_ROWS)
@@ -97,7 +97,7 @@ def test_only_what_is_not_zero_is_stored() -> None:
 
 
 def test_kinds_are_told_apart(tmp_path: Path) -> None:
-    path = tmp_path / "model.laconic"
+    path = tmp_path / "model.epigram"
     crf().save(path)
     with pytest.raises(ModelFileError, match="holds a CRFTagger, not a MaxentTagger"):
         MaxentTagger.load(path)
@@ -108,7 +108,7 @@ def test_kinds_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_inspection_shows_what_is_inside(tmp_path: Path) -> None:
-    path = tmp_path / "model.laconic"
+    path = tmp_path / "model.epigram"
     tagger = crf()
     tagger.save(path)
     _, sections = describe(path)
@@ -156,7 +156,7 @@ def put(name: str, value: Any) -> Any:
     ],
 )
 def test_damage_is_a_sentence(change: Any, tmp_path: Path) -> None:
-    path = tmp_path / "model.laconic"
+    path = tmp_path / "model.epigram"
     path.write_bytes(broken(change))
     with pytest.raises(ModelFileError, match="model"):
         load(path)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from laconic.errors import InputError
-from laconic.tagging.columns import Columns
-from laconic.tagging.template import BUILT_IN, Template
+from epigram.errors import InputError
+from epigram.tagging.columns import Columns
+from epigram.tagging.template import BUILT_IN, Template
 
 SENTENCE = [[("He", "PRP"), ("reckons", "VBZ"), ("the", "DT"), ("current", "JJ"), ("deficit", "NN")]]
 

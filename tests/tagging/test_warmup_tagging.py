@@ -6,10 +6,10 @@ from typing import Any
 
 from numba.core import event
 
-from laconic import LBFGS, OWLQN, SGD, CRFTagger, MaxentClassifier, MaxentTagger
-from laconic.tagging import evaluate
-from laconic.tagging.formats import parse_columns
-from laconic.tagging.warmup import warm
+from epigram import LBFGS, OWLQN, SGD, CRFTagger, MaxentClassifier, MaxentTagger
+from epigram.tagging import evaluate
+from epigram.tagging.formats import parse_columns
+from epigram.tagging.warmup import warm
 from reference.chain_data import TEMPLATE, features, part
 
 

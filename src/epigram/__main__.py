@@ -1,0 +1,5 @@
+"""``python -m epigram`` is ``epigram``."""
+
+from epigram.cli import main
+
+main()

@@ -1,0 +1,81 @@
+"""The ``epigram`` command: one module per command group, imported only when its command is used.
+
+Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 result not reached
+(or nobody reads it any more), 2 bad use or input, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+import epigram
+from epigram.errors import EpigramError
+
+COMMANDS = {
+    "lm": ("epigram.cli.lm", "Train, evaluate, query, explain, mix and export language models."),
+    "tag": ("epigram.cli.tag", "Train, evaluate and run taggers: CRF, maxent, history-based."),
+    "rerank": ("epigram.cli.rerank", "Train, evaluate and run rerankers of n-best lists."),
+    "ime": ("epigram.cli.ime", "Build, adapt, evaluate and use an input method: kana to text."),
+    "inspect": ("epigram.cli.inspect", "Show what is inside a model file."),
+    "data": ("epigram.cli.data", "List, find and fetch named data sets."),
+    "reproduce": ("epigram.cli.reproduce", "Run the papers' experiments; their figures beside ours."),
+    "demo": ("epigram.cli.demo", "A short tour on built-in sample data, offline."),
+    "warmup": ("epigram.cli.warmup", "Compile the kernels for this CPU now instead of on first use."),
+}
+
+
+def build(wanted: str | None) -> typer.Typer:
+    """The command line with one command's module loaded; the others stand there with their one-line help."""
+    app = typer.Typer(
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="Language models, taggers and rerankers: compact, exact, explainable, fast on a CPU.",
+    )
+
+    @app.callback()
+    def root(
+        version: Annotated[
+            bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        ] = False,
+    ) -> None:
+        pass
+
+    for name, (home, summary) in COMMANDS.items():
+        if name != wanted:
+            app.command(name, help=summary)(_placeholder)
+            continue
+        module = import_module(home)
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name, help=summary)
+        else:
+            app.command(name, help=summary)(module.command)
+    return app
+
+
+def main() -> None:
+    """Entry point of the ``epigram`` command."""
+    wanted = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
+    try:
+        build(wanted)()
+    except EpigramError as error:
+        print(f"epigram: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("epigram: interrupted", file=sys.stderr)
+        sys.exit(130)
+
+
+def _version(show: bool) -> None:
+    if show:
+        print(f"epigram {epigram.__version__}")
+        raise typer.Exit
+
+
+def _placeholder() -> None:
+    """Stands for a command whose module was not asked for."""

@@ -1,0 +1,242 @@
+"""``epigram ime``: build, adapt, evaluate and use an input method, kana to text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from epigram.cli import console
+from epigram.errors import InputError
+
+if TYPE_CHECKING:
+    from epigram.ime import KanaKanjiConverter
+
+app = typer.Typer(no_args_is_help=True)
+
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A *.epigram file of an input method.")]
+Text = Annotated[
+    Path, typer.Argument(metavar="TEXT", help="Sentences of surface/reading tokens, one a line.")
+]
+Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the result goes.")]
+Raw = Annotated[
+    bool, typer.Option("--raw", help="The text is raw Japanese; SudachiPy gives words and readings.")
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+User = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Corrections of a user (JSON lines); made where it does not exist."),
+]
+
+
+@app.command()
+def build(
+    texts: Annotated[
+        list[Path], typer.Argument(metavar="TEXT...", help="Sentences of surface/reading tokens.")
+    ],
+    output: Output,
+    lexicon: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="More words: surface<TAB>reading a line.")
+    ] = None,
+    sudachi: Annotated[
+        bool, typer.Option("--sudachi", help="More words: all of the installed SudachiDict.")
+    ] = False,
+    prune: Annotated[
+        int, typer.Option(min=0, help="Drop trigrams seen at most so often: a smaller model.")
+    ] = 0,
+    raw: Raw = False,
+    json: Json = False,
+) -> None:
+    """Build a converter from text with readings and word lists."""
+    from epigram.ime import KanaKanjiConverter, read_word_list
+    from epigram.storage.atomic import check_writable
+
+    check_writable(output)
+    console.note_compiling("ime")
+    watch = console.Stopwatch()
+    words = [token for path in lexicon or () for token in read_word_list(path)]
+    if sudachi:
+        from epigram.ime.reading_text import dictionary_words
+
+        words += dictionary_words()
+    sources: list[str | PathLike[str]] = [*texts]
+    if raw:
+        sources = [" ".join(tokens) for path in texts for tokens in _sentences(path, raw)]
+    with console.stderr().status("counting"):
+        converter = KanaKanjiConverter.build(sources, words, prune=prune)
+    converter.save(output)
+    _report("built", converter, output, watch, json)
+
+
+@app.command()
+def convert(
+    model: Model,
+    kana: Annotated[
+        list[str] | None, typer.Argument(metavar="KANA...", help="Readings; none: lines of stdin.")
+    ] = None,
+    nbest: Annotated[int, typer.Option(min=1, help="So many candidates, with their scores.")] = 1,
+    explain: Annotated[bool, typer.Option("--explain", help="Show words and their probabilities.")] = False,
+    romaji: Annotated[bool, typer.Option("--romaji", help="Read Latin letters as romaji.")] = False,
+    user: User = None,
+) -> None:
+    """Write kana as text, one result a line."""
+    from epigram.ime.explain import explain as explained
+    from epigram.ime.kana import from_romaji
+
+    converter = _load(model, user)
+    for number, line in enumerate(kana or _stdin(), 1):
+        reading = from_romaji(line) if romaji else line
+        try:
+            ways = converter.nbest(reading, nbest) if nbest > 1 else [converter.best(reading)]
+        except InputError as error:
+            raise InputError(str(error), path=None if kana else "-", line=None if kana else number) from None
+        for way in ways:
+            print(f"{way.score:.4f}\t{way.text}" if nbest > 1 else way.text, flush=not kana)
+            if explain:
+                rows = [tuple(row) for row in explained(converter, way)]
+                console.table("", ("word", "log probability", "n-gram", "bonus"), rows)
+
+
+@app.command(name="nbest")
+def nbest_lists(
+    model: Model,
+    text: Text,
+    output: Output,
+    k: Annotated[int, typer.Option("--nbest", min=1, help="Candidates a sentence.")] = 20,
+    raw: Raw = False,
+) -> None:
+    """Convert a text's readings to n-best lists (JSON lines), for epigram rerank."""
+    from epigram.ime.lists import convert_text
+    from epigram.rerank import write_nbest
+    from epigram.storage.atomic import check_writable
+
+    check_writable(output)
+    converter = _load(model)
+    sentences = _sentences(text, raw)
+    with _progress("converting", len(sentences)) as tick:
+        lists = convert_text(converter.search, sentences, k, tick)
+    write_nbest(lists, output)
+    print(f"{len(lists):,} lists, {lists.n_candidates:,} candidates in {output}")
+
+
+@app.command()
+def adapt(
+    model: Model,
+    text: Text,
+    output: Output,
+    dev: Annotated[
+        Path | None, typer.Option(metavar="TEXT", help="Held-out text; else a tenth of TEXT.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(help="map, map-kn, blasso, boosting, another learner, or two as in map-kn+blasso.")
+    ] = "map-kn",
+    raw: Raw = False,
+    json: Json = False,
+) -> None:
+    """Adapt a converter to a domain by its text."""
+    from epigram.ime.adapting import parse_method
+    from epigram.storage.atomic import check_writable
+
+    parse_method(method)
+    check_writable(output)
+    converter = _load(model)
+    watch = console.Stopwatch()
+    sentences = _sentences(text, raw)
+    held_out = _sentences(dev, raw) if dev else None
+    with console.progress() as bar:
+        task = bar.add_task("reading", total=100.0, status="")
+        adapted = converter.adapt(
+            sentences, held_out, method,
+            lambda what, share: bar.update(task, description=what, completed=100 * share),
+        )  # fmt: skip
+        bar.update(task, completed=100.0)
+    adapted.save(output)
+    _report("adapted", adapted, output, watch, json)
+
+
+@app.command(name="eval")
+def evaluate(
+    model: Model,
+    text: Text,
+    k: Annotated[
+        int, typer.Option("--nbest", min=1, help="Candidates for the oracle; 1 leaves it out.")
+    ] = 20,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many sentences.")] = None,
+    raw: Raw = False,
+    json: Json = False,
+) -> None:
+    """Error rates of a converter on text with readings."""
+    from epigram.ime.evaluation import evaluate as measured
+
+    converter = _load(model)
+    sentences = _sentences(text, raw)[:limit]
+    with _progress("converting", len(sentences)) as tick:
+        scores = measured(converter, sentences, k, tick).record()
+    if json:
+        console.print_json(scores)
+    else:
+        console.facts(str(text), scores)
+
+
+@app.command(name="type")
+def type_(model: Model, user: User = None) -> None:
+    """Type Japanese in the terminal: romaji or kana, space, arrows, enter. Corrections are learnt."""
+    from epigram.ime.editor import Editor
+    from epigram.ime.terminal import run
+
+    journal = user or model.with_suffix(".corrections.jsonl")
+    converter = _load(model, journal)
+    run(Editor(converter), lambda: converter.journal.save(journal))
+
+
+def _load(model: Path, user: Path | None = None) -> KanaKanjiConverter:
+    """The converter, with a user's corrections."""
+    from epigram.ime import KanaKanjiConverter
+    from epigram.ime.learning import Journal
+
+    console.note_compiling("ime")
+    converter = KanaKanjiConverter.load(model)
+    if user is not None:
+        converter.journal = Journal.load(converter.search, user, converter.journal.lessons)
+    return converter
+
+
+def _sentences(path: Path, raw: bool) -> list[list[str]]:
+    from epigram.ime.reading_text import analyse, read_sentences
+
+    if not raw:
+        return read_sentences(path)
+    from epigram.text import read_lines
+
+    return analyse(read_lines(path))
+
+
+def _stdin() -> Iterator[str]:
+    """Lines as they come, so that a pipe can be talked to."""
+    for raw in sys.stdin.buffer:
+        try:
+            yield raw.decode().rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise InputError("standard input is not UTF-8; convert it first") from None
+
+
+@contextmanager
+def _progress(what: str, total: int) -> Iterator[Callable[[], object]]:
+    with console.progress() as bar:
+        task = bar.add_task(what, total=total, status="")
+        yield lambda: bar.advance(task)
+
+
+def _report(
+    what: str, converter: KanaKanjiConverter, output: Path, watch: console.Stopwatch, json: bool
+) -> None:
+    record = {**converter.fit_, "bytes": output.stat().st_size, "seconds": round(watch.seconds, 2)}
+    if json:
+        console.print_json({"model": str(output), "settings": converter.settings, **record})
+    else:
+        console.facts(f"{what} {output}", record)

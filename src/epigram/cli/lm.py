@@ -1,0 +1,409 @@
+"""``epigram lm``: train, evaluate, query, explain, mix, prune and export language models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from epigram.cli import console, lm_classes
+from epigram.errors import InputError
+
+if TYPE_CHECKING:
+    from epigram.lm.backoff import BackoffModel
+    from epigram.lm.interface import LanguageModel
+
+app = typer.Typer(no_args_is_help=True)
+
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A *.epigram file, or an ARPA file (gzip too).")]
+Text = Annotated[Path, typer.Argument(metavar="TEXT", help="One sentence a line (gzip too); - is stdin.")]
+Words = Annotated[str, typer.Argument(metavar="WORDS", help="The words before; <s> marks a sentence start.")]
+Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the result goes.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+
+
+@app.command()
+def train(
+    text: Text,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where the model goes.")],
+    order: Annotated[int, typer.Option(min=0, help="Longest n-gram; 0 is unbounded.")] = 5,
+    model: Annotated[str, typer.Option(help="loglinear, kneser-ney or modified-kneser-ney.")] = "loglinear",
+    penalty: Annotated[str, typer.Option(help="elastic, l1, l2, tree-l2 or tree-linf.")] = "elastic",
+    strength: Annotated[str, typer.Option(metavar="auto|X", help="Price of a weight.")] = "auto",
+    depth_weight: Annotated[
+        str, typer.Option(metavar="auto|A", help="Price grows by this for each word of context.")
+    ] = "auto",
+    ridge: Annotated[
+        str, typer.Option(metavar="auto|X", help="Squared part of the elastic penalty.")
+    ] = "auto",
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|K|FILE", help="Factor the model by word classes: a number, a class file, or auto."
+        ),
+    ] = None,
+    budget: Annotated[
+        str,
+        typer.Option(
+            metavar="60s|5m", help="With --classes: CPU time for choosing what is auto; 0 chooses nothing."
+        ),
+    ] = "60s",
+    class_contexts: Annotated[
+        str | None,
+        typer.Option(metavar="'c1 w1; c2'", help="With --classes: what the class is predicted from."),
+    ] = None,
+    word_contexts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="'c1 w1; c2'", help="With --classes: what the word in its class is predicted from."
+        ),
+    ] = None,
+    solver: Annotated[str, typer.Option(help="fista or stochastic.")] = "fista",
+    valid: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Held-out text that chooses what is auto.")
+    ] = None,
+    held_out: Annotated[
+        float, typer.Option(help="Without --valid: the share of the text, its end, that chooses.")
+    ] = 0.1,
+    unconstrained: Annotated[bool, typer.Option("--unconstrained", help="Allow negative weights.")] = False,
+    calibrate: Annotated[
+        bool, typer.Option(help="Choose a factor for the weights of each depth on the held-out text too.")
+    ] = True,
+    max_weights: Annotated[
+        int | None, typer.Option(min=1, help="Keep so many weights, those worth most, and fit them again.")
+    ] = None,
+    min_count: Annotated[int, typer.Option(min=1, help="Occurrences a word needs; others are <unk>.")] = 1,
+    max_words: Annotated[int | None, typer.Option(min=1, help="Most words of the vocabulary.")] = None,
+    vocab: Annotated[Path | None, typer.Option(metavar="FILE", help="The vocabulary, a word a line.")] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop when a step promises less than this share.", show_default="2e-7; 2e-5 with --classes"
+        ),
+    ] = None,
+    max_iterations: Annotated[int, typer.Option(min=1, help="Stop in any case.")] = 500,
+    prune: Annotated[
+        int, typer.Option(min=0, help="Kneser-Ney: drop n-grams of 3+ words seen so often.")
+    ] = 0,
+    bits: Annotated[int, typer.Option(min=0, max=16, help="Bits of a stored weight; 0 in full.")] = 0,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of the exact solver.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the stochastic solver.")] = 0,
+    plot: Annotated[Path | None, typer.Option(metavar="PNG", help="Draw path and convergence.")] = None,
+    json: Json = False,
+) -> None:
+    """Train a language model."""
+    from epigram.cli import lm_training
+    from epigram.storage.atomic import check_writable
+
+    for target in (output, plot):
+        if target is not None:
+            check_writable(target)
+    console.note_compiling("lm")
+    vocabulary = lm_training.vocabulary_of(vocab)
+    limits = {"min_count": min_count, "max_words": max_words, "vocabulary": vocabulary}
+    if model != "loglinear":
+        if classes is not None:
+            raise InputError(f"--classes is for log-linear models; leave out --model {model} or --classes.")
+        lm_training.kneser_ney(text, output, model, valid, bits, json, order=order, prune=prune, **limits)
+        return
+    if classes is not None:
+        from epigram.cli import lm_factored
+
+        if max_weights is not None:
+            raise InputError(
+                "--max-weights is for models without --classes; a higher --strength leaves fewer weights."
+            )
+        numbers = {
+            "strength": _number(strength, "--strength"),
+            "depth_weight": _number(depth_weight, "--depth-weight"),
+            "ridge": _number(ridge, "--ridge"),
+        }
+        lm_factored.train(
+            text,
+            output,
+            valid,
+            bits,
+            plot,
+            json,
+            classes=lm_factored.classes_of(classes),
+            budget=lm_factored.seconds_of(budget),
+            order=order,
+            class_contexts=class_contexts,
+            word_contexts=word_contexts,
+            penalty=penalty,
+            **lm_factored.prices_of(penalty, **numbers),
+            nonnegative=not unconstrained,
+            solver=solver,
+            tolerance=tolerance or 2e-5,
+            max_iterations=max_iterations,
+            held_out=held_out,
+            threads=threads,
+            random_state=seed,
+            **limits,
+        )
+        return
+    lm_training.loglinear(
+        text,
+        output,
+        valid,
+        bits,
+        plot,
+        json,
+        order=order,
+        penalty=penalty,
+        strength=_number(strength, "--strength"),
+        depth_weight=_number(depth_weight, "--depth-weight"),
+        ridge=_number(ridge, "--ridge"),
+        nonnegative=not unconstrained,
+        calibrate=calibrate,
+        max_weights=max_weights,
+        solver=solver,
+        tolerance=tolerance or 2e-7,
+        max_iterations=max_iterations,
+        held_out=held_out,
+        threads=threads,
+        random_state=seed,
+        **limits,
+    )
+
+
+@app.command("eval")
+def evaluate(
+    model: Model,
+    text: Text,
+    cache: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Report perplexity with a cache of the last N words too.")
+    ] = 0,
+    valid: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --cache: held-out text that chooses its weight.")
+    ] = None,
+    cache_weight: Annotated[float, typer.Option(help="With --cache and without --valid.")] = 0.1,
+    json: Json = False,
+) -> None:
+    """Perplexity of a text, with and without the ends of sentences."""
+    from epigram.lm.corpus import Corpus
+
+    language_model = open_model(model)
+    corpus = Corpus.read(text, language_model.vocabulary_)
+    language_model.score_stream(corpus.stream()[:2])
+    watch = console.Stopwatch()
+    found = language_model.evaluate(corpus)
+    seconds = max(watch.cpu_seconds, 1e-9)
+    record = {
+        "perplexity": found.perplexity,
+        "perplexity_without_end": found.perplexity_without_end,
+        "tokens": found.tokens,
+        "sentences": found.sentences,
+        "oov": found.oov,
+        "words_per_second": (found.tokens + found.sentences) / seconds,
+    }
+    if cache:
+        from epigram.lm.cache import RecentWords
+
+        recent = RecentWords(cache, cache_weight)
+        if valid is not None:
+            recent = RecentWords.chosen(language_model, valid, cache)
+        record["cache_weight"] = recent.weight
+        record["perplexity_with_cache"] = recent.evaluate(language_model, corpus).perplexity
+    console.print_json(record) if json else console.facts(str(model), record)
+
+
+@app.command()
+def score(model: Model, text: Text, json: Json = False) -> None:
+    """Natural log-probability of each sentence, or with --json of each of its words (a line each)."""
+    import json as encoder
+
+    import numpy as np
+
+    from epigram.lm.corpus import Corpus
+
+    language_model = open_model(model)
+    words = [*language_model.vocabulary_.words, "<unk>"]
+    corpus = Corpus.read(text, language_model.vocabulary_)
+    logps = language_model.score_stream(corpus.stream()[1:])
+    ends = corpus.sentence_ptr + np.arange(corpus.n_sentences + 1)
+    for k in range(corpus.n_sentences):
+        own = logps[ends[k] : ends[k + 1]]
+        if not json:
+            print(f"{float(np.nansum(own)):.6f}")
+            continue
+        ids = corpus.ids[corpus.sentence_ptr[k] : corpus.sentence_ptr[k + 1]].tolist()
+        scored = [
+            [word, None if np.isnan(p) else round(float(p), 6)]
+            for word, p in zip([*(words[i] for i in ids), "</s>"], own, strict=True)
+        ]
+        print(encoder.dumps({"score": float(np.nansum(own)), "words": scored}, ensure_ascii=False))
+
+
+@app.command("next")
+def next_words(
+    model: Model,
+    words: Words = "",
+    k: Annotated[int, typer.Option("-k", min=1, help="How many.")] = 10,
+    json: Json = False,
+) -> None:
+    """The likeliest next words and their probabilities."""
+    found = open_model(model).next_words(words, k)
+    if json:
+        console.print_json([{"word": word, "probability": p} for word, p in found])
+        return
+    console.table(words or "(no context)", ("word", "probability"), found)
+
+
+@app.command()
+def sample(
+    model: Model,
+    n: Annotated[int, typer.Option("-n", min=1, help="How many sentences.")] = 5,
+    words: Annotated[str | None, typer.Option("--context", metavar="WORDS", help="Go on from here.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The same seed, the same sentences.")] = None,
+    max_words: Annotated[int, typer.Option(min=1, help="Longest sentence.")] = 200,
+) -> None:
+    """Random sentences of the model, one a line."""
+    for sentence in open_model(model).sample(n, context=words, seed=seed, max_words=max_words):
+        print(" ".join(sentence))
+
+
+@app.command()
+def explain(
+    model: Model,
+    words: Words,
+    word: Annotated[str, typer.Argument(metavar="WORD", help="The next word.")],
+    json: Json = False,
+) -> None:
+    """The suffix weights that made the probability of a word."""
+    from dataclasses import asdict
+
+    from epigram.lm.explain import Explanation
+    from epigram.lm.factored import ClassFactoredLM
+    from epigram.lm.loglinear import LogLinearLM
+
+    language_model = open_model(model)
+    if not isinstance(language_model, LogLinearLM | ClassFactoredLM):
+        raise InputError("only log-linear models have weights to show", path=model)
+    why = language_model.explain(words, word)
+    if json:
+        console.print_json(asdict(why))
+        return
+    title = f"P({why.word} | {words}) = {why.probability:.6g}"
+    columns = ("context", "weight", "seen", "P so far")
+    if isinstance(why, Explanation):
+        rows = [_term_row(" ".join(term.context), term) for term in why.terms]
+        console.table(title, columns, rows)
+        return
+    for part in (why.class_part, why.word_part):
+        rows = [_term_row(name, step) for name, step in part.terms]
+        console.table(f"{title}: {part.choice} {part.probability:.6g}", columns, rows)
+
+
+def _term_row(name: str, term: Any) -> tuple[Any, ...]:
+    return name or "(none)", term.weight, term.count, term.probability
+
+
+@app.command()
+def interpolate(
+    models: Annotated[list[Path], typer.Argument(metavar="MODEL MODEL...", help="Two models or more.")],
+    valid: Annotated[Path, typer.Option(metavar="FILE", help="Held-out text that chooses the weights.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="One back-off model: *.arpa[.gz] or *.epigram."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Mix models, with weights chosen on held-out text."""
+    from epigram.lm.interpolation import interpolate, merge
+
+    if len(models) < 2:
+        raise InputError("give two models or more to mix.")
+    parts = [open_model(path) if output is None else _open_backoff(path) for path in models]
+    mixture = interpolate(parts, valid)
+    record: dict[str, Any] = {
+        "weights": mixture.weights.tolist(),
+        "perplexity_valid": mixture.perplexity(valid),
+        "perplexity_valid_alone": [part.perplexity(valid) for part in parts],
+    }
+    if output is not None:
+        merged = merge(mixture)
+        record["perplexity_valid_merged"] = merged.perplexity(valid)
+        _write(merged, output)
+    console.print_json(record) if json else console.facts("mixture", record)
+
+
+@app.command()
+def prune(
+    model: Model,
+    output: Output,
+    threshold: Annotated[
+        float, typer.Option(help="Largest relative change of perplexity of an n-gram.")
+    ] = 1e-8,
+    ngrams: Annotated[int | None, typer.Option(min=1, help="Instead: keep so many n-grams.")] = None,
+    json: Json = False,
+) -> None:
+    """Drop the n-grams that matter least (relative entropy), from any model."""
+    from epigram.lm.prune import prune as prune_model
+
+    before = _open_backoff(model)
+    size = before.n_ngrams
+    after = (
+        prune_model(before, threshold=threshold) if ngrams is None else prune_model(before, n_ngrams=ngrams)
+    )
+    _write(after, output)
+    record = {"ngrams_before": size, "ngrams": after.n_ngrams, "bytes": output.stat().st_size}
+    console.print_json(record) if json else console.facts(str(output), record)
+
+
+@app.command("export-arpa")
+def export_arpa(
+    model: Model,
+    output: Annotated[Path, typer.Argument(metavar="OUT.arpa[.gz]", help="Where the file goes.")],
+) -> None:
+    """Write a model as ARPA, without approximation."""
+    from epigram.lm.arpa import write_arpa
+
+    write_arpa(_open_backoff(model), output)
+
+
+app.command("classes")(lm_classes.command)
+
+
+def open_model(path: Path) -> LanguageModel:
+    """A language model from a model file or an ARPA file."""
+    from epigram.lm.arpa import looks_like_arpa, parse_arpa
+    from epigram.lm.stored import FAMILY, from_model_file
+    from epigram.storage import ModelFile
+    from epigram.storage.families import blaming
+    from epigram.text import read_bytes
+
+    content = read_bytes(path)
+    if looks_like_arpa(content):
+        return parse_arpa(content, path)
+    with blaming(path):
+        return from_model_file(ModelFile.from_bytes(content, FAMILY, path))
+
+
+def _open_backoff(path: Path) -> BackoffModel:
+    """A model that is a table of n-grams."""
+    from epigram.lm.backoff import as_backoff
+
+    return as_backoff(open_model(path), path)
+
+
+def _write(model: Any, output: Path) -> None:
+    """A back-off model as ARPA or model file, by its name."""
+    from epigram.lm.arpa import write_arpa
+    from epigram.lm.stored import save
+
+    if output.name.endswith((".arpa", ".arpa.gz")):
+        write_arpa(model, output)
+    else:
+        save(model, output)
+
+
+def _number(text: str, name: str) -> Any:
+    """``auto`` or a number."""
+    if text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{name} is auto or a number, not {text!r}.") from None

@@ -1,0 +1,104 @@
+"""``epigram lm classes``: put the words of a text into classes, write them as text, show the most frequent ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from epigram.cli import console
+from epigram.cli.interrupt import EXIT_CODE, PoliteStop
+
+if TYPE_CHECKING:
+    from epigram.lm.classes import WordClasses
+    from epigram.lm.corpus import Corpus
+    from epigram.lm.exchange import ExchangePass
+    from epigram.protocols import Offsets
+
+SHOWN_CLASSES = 20
+SHOWN_WORDS = 10
+
+
+def command(
+    text: Annotated[Path, typer.Argument(metavar="TEXT", help="One sentence a line (gzip too); - is stdin.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the classes go, a word a line.")
+    ],
+    k: Annotated[int, typer.Option("-k", min=2, help="How many classes, that of </s> included.")] = 200,
+    min_count: Annotated[int, typer.Option(min=1, help="Occurrences a word needs; others are <unk>.")] = 1,
+    max_words: Annotated[int | None, typer.Option(min=1, help="Most words of the vocabulary.")] = None,
+    max_passes: Annotated[int, typer.Option(min=1, help="Stop in any case.")] = 20,
+    threads: Annotated[int, typer.Option(min=1, help="Threads; they do not change the result.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Start elsewhere.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+) -> None:
+    """Put words into classes by their neighbours; a text file of class, word and count."""
+    from epigram.lm.classes import word_counts
+    from epigram.lm.corpus import Corpus
+    from epigram.storage.atomic import check_writable
+
+    check_writable(output)
+    console.note_compiling("lm")
+    watch = console.Stopwatch()
+    corpus = Corpus.read(text, min_count=min_count, max_words=max_words)
+    classes, passes, interrupted = _learn(corpus, k, threads, max_passes, seed)
+    counts = word_counts(corpus)
+    classes.write(output, counts)
+    record = {
+        "classes": classes.n_classes,
+        "words": len(corpus.vocabulary),
+        "tokens": corpus.n_tokens,
+        "passes": len(passes),
+        "log_likelihood": passes[-1].log_likelihood if passes else None,
+        "perplexity_class_bigram": passes[-1].perplexity if passes else None,
+        "seconds": watch.seconds,
+        "cpu_seconds": watch.cpu_seconds,
+        "interrupted": interrupted,
+    }
+    shown = _most_frequent(classes, counts)
+    if json:
+        console.print_json({**record, "most_frequent": shown})
+    else:
+        rows = [(one["class"], one["size"], one["tokens"], " ".join(one["words"])) for one in shown]
+        console.table("most frequent classes", ("class", "words", "tokens", "most frequent words"), rows)
+        console.facts(str(output), record)
+    if interrupted:
+        raise typer.Exit(EXIT_CODE)
+
+
+def _learn(
+    corpus: Corpus, k: int, threads: int, max_passes: int, seed: int
+) -> tuple[WordClasses, list[ExchangePass], bool]:
+    """Learn with a progress bar; a first Ctrl-C ends it with the classes so far."""
+    from epigram.lm.classes import WordClasses
+
+    passes: list[ExchangePass] = []
+    with console.progress() as bar, PoliteStop(lambda: bar.log("stopping after this pass")) as stop:
+        task = bar.add_task("classes", total=max_passes, status="")
+
+        def on_pass(now: ExchangePass) -> bool:
+            passes.append(now)
+            status = f"class bigram perplexity {now.perplexity:.2f}, {now.moved:,} words moved"
+            bar.update(task, completed=now.number, status=status)
+            return stop.asked
+
+        classes = WordClasses.learn(
+            corpus, k, threads=threads, max_passes=max_passes, seed=seed, callback=on_pass
+        )
+        bar.update(task, total=len(passes))
+    return classes, passes, stop.asked
+
+
+def _most_frequent(classes: WordClasses, counts: Offsets) -> list[dict[str, Any]]:
+    """The classes with most tokens, each with its most frequent words."""
+    import numpy as np
+
+    tokens = np.bincount(classes.class_of, weights=counts).astype(np.int64)
+    shown = []
+    for k in range(1, min(classes.n_classes, SHOWN_CLASSES + 1)):
+        ids = np.flatnonzero(classes.class_of == k)
+        ids = ids[np.argsort(-counts[ids], kind="stable")[:SHOWN_WORDS]]
+        words = [classes.vocabulary.words[i] for i in ids.tolist()]
+        shown.append({"class": k, "size": int(classes.sizes[k]), "tokens": int(tokens[k]), "words": words})
+    return shown

@@ -1,0 +1,131 @@
+"""What ``epigram lm train`` does once its options are read: fit with progress, model file, report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from epigram.cli import console
+from epigram.cli.interrupt import EXIT_CODE, PoliteStop
+from epigram.errors import InputError
+
+if TYPE_CHECKING:
+    from epigram.lm.loglinear import LogLinearLM
+    from epigram.lm.path import Trial
+    from epigram.lm.vocabulary import Vocabulary
+    from epigram.protocols import Iteration
+
+KNESER_NEY = {"kneser-ney": False, "modified-kneser-ney": True}
+
+
+def vocabulary_of(path: Path | None) -> Vocabulary | None:
+    """The given list of words, if any."""
+    from epigram.lm.vocabulary import Vocabulary
+
+    return None if path is None else Vocabulary.read(path)
+
+
+def loglinear(
+    text: Path, output: Path, valid: Path | None, bits: int, plot: Path | None, json: bool, **settings: Any
+) -> None:
+    """Fit a log-linear model, save it, report; exit code 130 where the fit was interrupted."""
+    from epigram.lm.loglinear import LogLinearLM
+    from epigram.lm.stored import save
+
+    model = LogLinearLM(**settings)
+    watch = console.Stopwatch()
+    history, interrupted = _fit(model, text, valid)
+    tree = model.tree_
+    if valid is None and model.path_:
+        model.valid_perplexity_ = min(trial.perplexity for trial in model.path_)
+    record = {
+        "perplexity_valid": getattr(model, "valid_perplexity_", None),
+        "parameters": model.n_parameters_,
+        "nonzero": model.n_nonzero_,
+        "trie_nodes": tree.n_trie,
+        "tree_nodes": tree.n_tree,
+        "iterations": model.n_iter_,
+        "objective": model.objective_,
+        "stopped": model.reason_,
+        "strength": model.price_.strength,
+        "depth_weight": model.price_.depth_weight,
+        "ridge": model.price_.ridge,
+        "fits_on_the_path": len(model.path_),
+        "words": len(model.vocabulary_),
+        "positions": tree.n_positions,
+        "seconds": watch.seconds,
+        "cpu_seconds": watch.cpu_seconds,
+        "interrupted": interrupted,
+    }
+    save(model, output, bits, {"cpu_seconds": watch.cpu_seconds})
+    record["bytes"] = output.stat().st_size
+    if plot is not None:
+        from epigram.lm.plots import plot_training
+
+        plot_training(model.path_, history, plot)
+    console.print_json(record) if json else console.facts(str(output), record)
+    if interrupted:
+        raise typer.Exit(EXIT_CODE)
+
+
+def _fit(model: LogLinearLM, text: Path, valid: Path | None) -> tuple[list[Iteration], bool]:
+    """Fit with a progress bar; a first Ctrl-C ends it with the weights so far."""
+    from epigram.lm.corpus import Corpus
+
+    history: list[Iteration] = []
+    corpus = Corpus.read(
+        text,
+        model.vocabulary,
+        min_count=model.min_count,
+        max_words=model.max_words,
+        training=True,
+    )
+    with console.progress() as bar, PoliteStop(lambda: bar.log("stopping after this iteration")) as stop:
+        task = bar.add_task("training", total=model.max_iterations, status="")
+        trials = 0
+
+        def on_iteration(now: Iteration) -> bool:
+            history.append(now)
+            gap = "" if now.optimality is None else f", gap {now.optimality:.1e}"
+            status = f"objective {now.objective:,.0f}, {now.nonzero:,} weights{gap}"
+            bar.update(task, completed=now.number, status=status)
+            return stop.asked
+
+        def on_trial(trial: Trial) -> bool:
+            nonlocal trials
+            trials += 1
+            bar.update(task, description=f"price {trials}: held-out perplexity {trial.perplexity:.2f}")
+            return stop.asked
+
+        model.fit(corpus, valid=valid, callback=on_iteration, on_trial=on_trial)
+    return history, stop.asked
+
+
+def kneser_ney(
+    text: Path, output: Path, kind: str, valid: Path | None, bits: int, json: bool, **settings: Any
+) -> None:
+    """Count, smooth, save and report."""
+    from epigram.lm.kneser_ney import KneserNeyLM
+    from epigram.lm.stored import save
+
+    if kind not in KNESER_NEY:
+        raise InputError(f"unknown model {kind!r}; choose loglinear, {' or '.join(KNESER_NEY)}.")
+    watch = console.Stopwatch()
+    model = KneserNeyLM(modified=KNESER_NEY[kind], **settings).fit(text)
+    record = {
+        "perplexity_valid": None if valid is None else model.perplexity(valid),
+        "parameters": model.backoff_.n_ngrams,
+        "nonzero": model.backoff_.n_ngrams,
+        "trie_nodes": model.backoff_.n_ngrams,
+        "tree_nodes": None,
+        "iterations": 0,
+        "objective": None,
+        "words": len(model.vocabulary_),
+        "seconds": watch.seconds,
+        "cpu_seconds": watch.cpu_seconds,
+    }
+    save(model, output, bits, {"perplexity_valid": record["perplexity_valid"]})
+    record["bytes"] = output.stat().st_size
+    console.print_json(record) if json else console.facts(str(output), record)

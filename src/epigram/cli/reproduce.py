@@ -1,0 +1,162 @@
+"""``epigram reproduce``: run the papers' experiments, and write their tables and figures with ours beside them."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from epigram.cli import console
+from epigram.cli.reproduce_progress import Display
+from epigram.errors import EpigramError, InputError
+
+if TYPE_CHECKING:
+    from epigram.reproduce.lab import Lab
+    from epigram.reproduce.report import Report, Run
+
+PAPERS = {
+    "sgd-l1": "epigram.reproduce.sgd_l1",
+    "structured-lm": "epigram.reproduce.structured_lm",
+    "lasso-ime": "epigram.reproduce.lasso_ime",
+}
+
+
+def command(
+    paper: Annotated[str, typer.Argument(help=f"{', '.join(PAPERS)}, or all.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Subsets: minutes instead of hours.")] = False,
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="DIR", help="The folder of data sets; else EPIGRAM_DATA.")
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="DIR", help="Where the report and finished results go.")
+    ] = Path("epigram-report"),
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=1, help="Experiments at a time; all cores by default.")
+    ] = None,
+) -> None:
+    """Run the experiments of one paper or all, and write one page with the paper's figures beside ours.
+
+    Finished experiments are kept in the output folder: the same command goes on where it was stopped or killed.
+    """
+    from epigram.reproduce.figures import check_plots
+    from epigram.reproduce.lab import Lab
+    from epigram.reproduce.publish import publish
+
+    if paper != "all" and paper not in PAPERS:
+        raise InputError(f"no paper {paper!r}; there are {', '.join(PAPERS)}, and all")
+    check_plots()
+    folder = _data_folder(data)
+    _make_folder(output)
+    modules = {name: _paper(home) for name, home in PAPERS.items() if paper in (name, "all")}
+    plan = {name: cost for module in modules.values() for name, cost in module.plan(quick).items()}
+    errors: list[EpigramError] = []
+    try:
+        with (
+            Display() as display,
+            Lab(output, folder, quick=quick, jobs=jobs, plan=plan, watch=display.show, warm=warm) as lab,
+        ):
+            reports = _reports(lab, modules, errors)
+    except KeyboardInterrupt:
+        console.stderr().print("finished experiments are kept; the same command goes on from here")
+        raise
+    if reports:
+        run = _run(lab, reports)
+        page = publish(run, output)
+        _summarise(run)
+        print(f"report: {page}")
+    for error in errors:
+        print(f"epigram: {error}", file=sys.stderr)
+    if errors:
+        raise typer.Exit(2 if isinstance(errors[0], InputError) else 1)
+
+
+def warm() -> None:
+    """Compile all kernels, or load them; in one worker, so that no two compile the same."""
+    from epigram.cli.warmup import WARMERS
+
+    for home in WARMERS:
+        import_module(home).warm()
+
+
+def _paper(home: str) -> Any:
+    """The module of a paper that plans and runs it: the package itself, or its ``report``."""
+    package = import_module(home)
+    return package if hasattr(package, "run") else import_module(f"{home}.report")
+
+
+def _reports(lab: Lab, modules: dict[str, Any], errors: list[EpigramError]) -> list[Report]:
+    """The papers' reports; what fails in one does not stop the others."""
+    reports = []
+    for name, module in modules.items():
+        try:
+            reports.append(module.run(lab))
+        except EpigramError as error:
+            errors.append(error)
+        lab.drop(f"{name}/")
+    return reports
+
+
+def _run(lab: Lab, reports: list[Report]) -> Run:
+    from epigram.reproduce.machine import machine
+    from epigram.reproduce.report import Run
+
+    records = lab.records
+    dates = sorted(record["date"] for record in records.values()) or ["unknown"]
+    notes = []
+    if lab.stale:
+        notes.append(
+            f"{len(lab.stale)} of {len(records)} results were computed by an earlier state of the code. "
+            "Remove the folder `cells` to compute them again."
+        )
+    return Run(
+        reports,
+        lab.quick,
+        machine(),
+        dates[0],
+        dates[-1],
+        sum(record["cpu_seconds"] for record in records.values()),
+        {name: records[name] for name in sorted(records)},
+        notes,
+    )
+
+
+def _summarise(run: Run) -> None:
+    from epigram.reproduce.report import SYMBOLS
+
+    rows = [
+        (report.name, f"{SYMBOLS[claim.verdict]} {claim.verdict}", claim.text)
+        for report in run.reports
+        for claim in report.claims()
+    ]
+    console.table("claims of the papers", ["paper", "verdict", "claim"], rows)
+    for note in run.notes:
+        console.stderr().print(note)
+
+
+def _data_folder(given: Path | None) -> Path:
+    from epigram.datasets import folders
+
+    if given is not None and not given.is_dir():
+        raise InputError("no such folder of data sets; choose it with --data", path=given)
+    tried = [given] if given else folders()
+    for folder in tried:
+        if folder.is_dir():
+            return folder.resolve()
+    raise InputError(
+        f"no data sets at {tried[0]}; choose their folder with --data, or see epigram data get --help"
+    )
+
+
+def _make_folder(folder: Path) -> None:
+    from epigram.storage.atomic import check_writable
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot make the folder: {error.strerror}; choose another with -o", path=folder
+        ) from error
+    check_writable(folder / "index.html")

@@ -1,0 +1,319 @@
+"""``epigram rerank``: train, evaluate, run, explain and plot rerankers of n-best lists."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from epigram.cli import console
+from epigram.errors import InputError
+
+if TYPE_CHECKING:
+    from epigram.rerank import Progress, Reranker
+    from epigram.rerank.nbest import NBest
+
+app = typer.Typer(no_args_is_help=True)
+
+Lists = Annotated[
+    Path, typer.Argument(metavar="NBEST", help="N-best lists: JSON lines, blocks, Moses, SRILM; - is stdin.")
+]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A *.epigram file.")]
+References = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="References, one a line, for formats that carry none.")
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+
+
+@app.command()
+def train(
+    nbest: Lists,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where the model goes.")],
+    dev: Annotated[Path | None, typer.Option(metavar="NBEST", help="Lists that choose the step.")] = None,
+    learner: Annotated[
+        str, typer.Option(help="blasso, boosting, fslr, f-boosting, softmax, perceptron or lasso.")
+    ] = "blasso",
+    eps: Annotated[
+        float | None, typer.Option(help="Step size of blasso, f-boosting and fslr.  [0.5]")
+    ] = None,
+    smoothing: Annotated[
+        float | None, typer.Option(help="Smoothing of boosting, equation 16.  [1e-4]")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Length of the path: steps, passes or penalties.  [20000; 20; 12]")
+    ] = None,
+    ngrams: Annotated[int, typer.Option(min=1, help="Longest word n-gram.")] = 2,
+    min_count: Annotated[int, typer.Option(min=1, help="Occurrences an n-gram needs.")] = 2,
+    headwords: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Content words, one a line: adds headword bigrams.")
+    ] = None,
+    headword_tags: Annotated[
+        str | None, typer.Option(metavar="TAG,TAG", help="Tags of content words, for lists with tags.")
+    ] = None,
+    chars: Annotated[int, typer.Option(min=0, help="Longest character n-gram; 0 for none.")] = 0,
+    measure: Annotated[str, typer.Option(help="cer or wer: what is to be lowered.")] = "cer",
+    risk: Annotated[
+        float, typer.Option(min=0, help="Weigh a rival by its extra errors to this power.")
+    ] = 0.0,
+    patience: Annotated[
+        int | None, typer.Option(min=1, help="Stop after so many steps without a better dev result.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="MODEL", help="Go on from this model's path, with its settings.")
+    ] = None,
+    references: References = None,
+    dev_references: References = None,
+    json: Json = False,
+    plot: Annotated[Path | None, typer.Option(metavar="PNG", help="Draw the path.")] = None,
+) -> None:
+    """Learn a reranker; the whole path of models is kept."""
+    from epigram.rerank import Reranker, read_nbest
+    from epigram.storage.atomic import check_writable
+
+    for target in (output, plot):
+        if target is not None:
+            check_writable(target)
+    chosen = _learner(learner, {"eps": eps, "smoothing": smoothing, "steps": steps})
+    console.note_compiling("rerank")
+    model = Reranker.load(resume) if resume else Reranker(
+        chosen, ngrams, min_count, _words(headwords),
+        headword_tags.split(",") if headword_tags else None, chars, _measure(measure), risk,
+        patience,
+    )  # fmt: skip
+    lists = read_nbest(nbest, references)
+    dev_lists = read_nbest(dev, dev_references) if dev else None
+    watch = console.Stopwatch()
+    with console.progress() as bar:
+        task = bar.add_task("training", total=chosen.steps, status="")
+
+        def show(now: Progress) -> None:
+            rate = "" if now.dev_rate is None else f", dev {model.measure} {now.dev_rate:.2f}"
+            bar.update(
+                task, completed=now.step, status=f"loss {now.loss:,.0f}, {now.nonzero:,} weights{rate}"
+            )
+
+        if resume:
+            model.resume(lists, steps=chosen.steps, dev=dev_lists, callback=show)
+        else:
+            model.fit(lists, dev=dev_lists, callback=show)
+    record = _fit_record(model, watch, dev_lists)
+    model.save(output)
+    if plot is not None:
+        from epigram.rerank.plots import plot_paths
+
+        plot_paths({learner: model}, plot)
+    console.print_json(record) if json else console.facts(str(output), record)
+
+
+@app.command("eval")
+def evaluate(
+    model: Model,
+    nbest: Lists,
+    against: Annotated[
+        Path | None, typer.Option(metavar="MODEL2", help="Test whether the two models differ.")
+    ] = None,
+    references: References = None,
+    json: Json = False,
+) -> None:
+    """Error rates of a model, of the base score alone and of the oracle."""
+    from epigram.rerank import Reranker, compare, error_rate, read_nbest, sentence_accuracy
+    from epigram.rerank.measures import base_choice, errors_of
+
+    reranker = Reranker.load(model)
+    other = None if against is None else Reranker.load(against)
+    console.note_compiling("rerank")
+    lists = read_nbest(nbest, references)
+    choice, base = reranker.predict(lists), base_choice(lists)
+    record: dict[str, Any] = {"lists": len(lists), "candidates": lists.n_candidates}
+    for measure in ("cer", "wer"):
+        record[measure] = error_rate(lists, choice, measure)
+        record[f"{measure}_base"] = error_rate(lists, base, measure)
+        record[f"{measure}_oracle"] = error_rate(lists, lists.oracle(measure) - lists.list_ptr[:-1], measure)
+    record["sentence_accuracy"] = sentence_accuracy(lists, choice)
+    record["sentence_accuracy_base"] = sentence_accuracy(lists, base)
+    if other is not None:
+        theirs = other.predict(lists)
+        result = compare(
+            errors_of(lists, choice, reranker.measure), errors_of(lists, theirs, reranker.measure)
+        )
+        record["cer_against"] = error_rate(lists, theirs, "cer")
+        record["p_value"] = result.p_matched_pairs
+        record["p_bootstrap"] = result.p_bootstrap
+    console.print_json(record) if json else console.facts(f"{model} on {nbest}", record)
+
+
+@app.command()
+def run(
+    model: Model,
+    nbest: Lists,
+    json: Annotated[
+        bool, typer.Option("--json", help="JSON lines: id, text, index, ranking and scores.")
+    ] = False,
+) -> None:
+    """The best candidate of each list, one a line."""
+    import json as text_json
+    import sys
+
+    from epigram.rerank import Reranker, read_nbest
+
+    reranker = Reranker.load(model)
+    console.note_compiling("rerank")
+    lists = read_nbest(nbest)
+    best = reranker.predict(lists)
+    if not json:
+        texts = (lists.texts[c] for c in (lists.list_ptr[:-1] + best).tolist())
+        sys.stdout.write("".join(f"{text}\n" for text in texts))
+        return
+    scores = reranker.scores(lists)
+    for i, ranking in enumerate(reranker.rank(lists)):
+        first, last = lists.list_ptr[i], lists.list_ptr[i + 1]
+        record = {
+            "id": lists.ids[i],
+            "text": lists.texts[first + best[i]],
+            "index": int(best[i]),
+            "ranking": ranking.tolist(),
+            "scores": scores[first:last].tolist(),
+        }
+        sys.stdout.write(text_json.dumps(record, ensure_ascii=False) + "\n")
+
+
+@app.command()
+def explain(
+    model: Model,
+    nbest: Lists,
+    id: Annotated[
+        str | None, typer.Option("--id", help="Only the list with this id; else all that changed.")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="Terms shown per list.")] = 10,
+    limit: Annotated[int, typer.Option(min=1, help="Lists shown.")] = 20,
+    json: Json = False,
+) -> None:
+    """Which weights lifted the winner over the base model's choice."""
+    from epigram.rerank import Reranker, read_nbest
+    from epigram.rerank.measures import base_choice
+
+    reranker = Reranker.load(model)
+    console.note_compiling("rerank")
+    lists = read_nbest(nbest)
+    if id is not None:
+        if id not in lists.ids:
+            raise InputError(f"no list has the id {id!r}", path=nbest)
+        wanted = [lists.ids.index(id)]
+    else:
+        wanted = (reranker.predict(lists) != base_choice(lists)).nonzero()[0].tolist()[:limit]
+    found = [reranker.explain(lists, i) for i in wanted]
+    if json:
+        records = [
+            {**asdict(item), "terms": [{**asdict(term), "lift": term.lift} for term in item.terms[:top]]}
+            for item in found
+        ]
+        console.print_json({"lists": records})
+        return
+    for item in found:
+        title = f"{item.id}: {item.winner_text}  <-  {item.base_text}  (lead {item.lead:.3f})"
+        rows = [(term.feature, term.weight, term.difference, term.lift) for term in item.terms[:top]]
+        console.table(title, ("feature", "weight", "difference", "lift"), rows)
+    if not found:
+        console.stderr().print("the base model's choice wins in every list")
+
+
+@app.command("path")
+def show_path(
+    models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="One or more models to draw.")],
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="L1 norm and error against steps.")
+    ] = None,
+    every: Annotated[int | None, typer.Option(min=1, help="Steps between rows.  [a twentieth]")] = None,
+    json: Json = False,
+) -> None:
+    """Loss, L1 norm, non-zero weights and dev error along the path (Figures 3 and 4 of the paper)."""
+    from epigram.rerank import Reranker
+
+    loaded = {str(path.stem if len(models) > 1 else path): Reranker.load(path) for path in models}
+    if plot is not None:
+        from epigram.rerank.plots import plot_paths
+
+        plot_paths(loaded, plot)
+    tables = {name: _path_rows(model, every) for name, model in loaded.items()}
+    if json:
+        console.print_json({"models": tables})
+        return
+    for name, rows in tables.items():
+        console.table(name, tuple(rows[0]), [tuple(row.values()) for row in rows])
+
+
+def _path_rows(model: Reranker, every: int | None) -> list[dict[str, Any]]:
+    curves, n = model.curves_, len(model.path_)
+    stride = every or max(1, n // 20)
+    return [
+        {
+            "step": t,
+            "loss": float(curves.losses[t]),
+            "l1_norm": float(curves.l1_norms[t]),
+            "nonzero": int(curves.nonzeros[t]),
+            f"{model.measure}_dev": _rate(float(curves.dev_errors[t]), model.dev_length_),
+            "chosen": t == model.step_,
+        }
+        for t in sorted({*range(0, n + 1, stride), n, model.step_})
+    ]
+
+
+def _fit_record(model: Reranker, watch: console.Stopwatch, dev: NBest | None) -> dict[str, Any]:
+    curves, step = model.curves_, model.step_
+    record: dict[str, Any] = {
+        "steps": len(model.path_),
+        "chosen_step": step,
+        "loss": float(curves.losses[step]),
+        "l1_norm": float(curves.l1_norms[step]),
+        "nonzero": int(curves.nonzeros[step]),
+        "base_weight": model.base_weight_,
+        "features": model.space_.n_weights,
+        f"{model.measure}_dev": _rate(float(curves.dev_errors[step]), model.dev_length_),
+    }
+    if model.measure != "cer":
+        record["cer_dev"] = None if dev is None else _cer(model, dev)
+    record["cpu_seconds"] = watch.cpu_seconds
+    return record
+
+
+def _cer(model: Reranker, lists: NBest) -> float:
+    from epigram.rerank import error_rate
+
+    return error_rate(lists, model.predict(lists), "cer")
+
+
+def _rate(errors: float, length: float | None) -> float | None:
+    return 100.0 * errors / length if length else None
+
+
+def _learner(name: str, options: dict[str, Any]) -> Any:
+    """A learner by name; options it does not have are refused."""
+    from epigram.rerank.learners import LEARNERS
+
+    if name not in LEARNERS:
+        raise InputError(f"unknown learner {name!r}; use one of {', '.join(LEARNERS)}")
+    known = {field.name for field in fields(LEARNERS[name])}
+    given = {option: value for option, value in options.items() if value is not None}
+    for option in given:
+        if option not in known:
+            raise InputError(f"--{option} has no meaning for {name}; leave it out")
+    try:
+        return LEARNERS[name](**given)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
+def _measure(name: str) -> str:
+    from epigram.rerank.nbest import MEASURES
+
+    if name not in MEASURES:
+        raise InputError(f"unknown measure {name!r}; use one of {', '.join(MEASURES)}")
+    return name
+
+
+def _words(path: Path | None) -> list[str] | None:
+    from epigram.text import read_lines
+
+    return None if path is None else [word for line in read_lines(path) if (word := line.strip())]

@@ -1,0 +1,39 @@
+"""Errors that name the thing, the value and the way out. The command line turns them into exit code 2."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import NoReturn
+
+
+class EpigramError(Exception):
+    """Anything epigram refuses to do, said in one sentence."""
+
+
+class InputError(EpigramError, ValueError):
+    """Bad input; where it has a place, ``path`` and ``line`` (counted from 1) name it.
+
+    Examples
+    --------
+    >>> str(InputError("expected 3 columns, found 2", path="train.txt", line=7))
+    'train.txt:7: expected 3 columns, found 2'
+    """
+
+    def __init__(
+        self, message: str, *, path: str | PathLike[str] | None = None, line: int | None = None
+    ) -> None:
+        self.path = None if path is None else str(path)
+        self.line = line
+        place = ":".join(str(part) for part in (self.path, line) if part is not None)
+        super().__init__(f"{place}: {message}" if place else message)
+
+
+class ModelFileError(InputError):
+    """A model file that cannot be read: truncated, foreign, newer, or of another family."""
+
+
+def misfit(solver: object, needs: str, given: object, instead: str) -> NoReturn:
+    """Raise the TypeError of a loss, penalty and solver that do not fit together."""
+    raise TypeError(
+        f"{type(solver).__name__} needs {needs}; {type(given).__name__} is not that. Use {instead}."
+    )

@@ -1,0 +1,220 @@
+"""The converter for people: kana (or romaji) to text, its alternatives, and learning from corrections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from epigram.errors import InputError
+from epigram.ime.kana import from_romaji, to_katakana
+from epigram.ime.lattice import Conversion, Search, Word
+from epigram.ime.learning import FIRST_LOGP, MARGIN, Journal, Lesson, difference, new_word, spell_as
+from epigram.lm.backoff import BackoffModel
+
+if TYPE_CHECKING:
+    from epigram.rerank import Reranker
+
+N_BEST = 20
+ROUNDS = 30
+LONGEST_LESSON = 200
+
+
+class Segment(NamedTuple):
+    """A piece of a conversion with other ways to write it, the chosen one first."""
+
+    reading: str
+    surface: str
+    alternatives: list[str]
+
+
+class KanaKanjiConverter:
+    """Kana to text by a word trigram model, perhaps reranked, and corrected by its user.
+
+    Examples
+    --------
+    >>> converter = KanaKanjiConverter.build(
+    ...     ["橋/はし を 渡る/わたる", "箸/はし を 使う/つかう", "箸/はし を 持つ/もつ"])
+    >>> converter.convert("はしをわたる"), converter.convert("hasi wo", romaji=True)
+    ('橋を渡る', '箸 を')
+    >>> [way.text for way in converter.nbest("はし", 2)]
+    ['箸', '橋']
+    >>> converter.learn("はし", "橋")
+    >>> converter.convert("はし")
+    '橋'
+    >>> converter.undo()
+    >>> converter.convert("はし")
+    '箸'
+    """
+
+    def __init__(
+        self,
+        search: Search,
+        reranker: Reranker | None = None,
+        settings: dict[str, object] | None = None,
+        fit: dict[str, object] | None = None,
+        lessons: Sequence[Lesson] = (),
+    ) -> None:
+        self.search = search
+        self.reranker = reranker
+        self.settings = settings or {}
+        self.fit_ = fit or {}
+        self.journal = Journal(search, lessons)
+
+    @classmethod
+    def build(
+        cls, texts: Sequence[str | PathLike[str]], words: Iterable[str] = (), *, prune: int = 0
+    ) -> KanaKanjiConverter:
+        """From text (sentences as strings, files as paths) of ``surface/reading`` tokens, and more such words."""
+        from epigram.ime.building import build
+
+        made = build(texts, words, prune=prune)
+        fit: dict[str, object] = {
+            "sentences": made.n_sentences,
+            "tokens": made.n_tokens,
+            "words": len(made.search.lexicon) - 1,
+            "ngrams": made.model.n_ngrams,
+        }
+        return cls(made.search, None, {"method": "trigram", "prune": prune}, fit)
+
+    @property
+    def model(self) -> BackoffModel:
+        """The language model, for adaptation and for other tools (ARPA)."""
+        return self.search.scorer.backoff(self.search.lexicon.vocabulary())
+
+    def convert(self, kana: str, *, romaji: bool = False) -> str:
+        """The best text for a reading.
+
+        Anything that is no kana stays as it is; with ``romaji``, Latin letters are read as romaji first.
+        """
+        return self.best(from_romaji(kana) if romaji else kana).text
+
+    def best(self, kana: str) -> Conversion:
+        """The best conversion with its words."""
+        if not kana:
+            return Conversion("", (), 0.0)
+        return self.search.best(kana) if self.reranker is None else self.nbest(kana, 1)[0]
+
+    def nbest(self, kana: str, k: int = N_BEST, *, romaji: bool = False) -> list[Conversion]:
+        """The ``k`` best distinct texts, best first; a reranker sees at least 20."""
+        kana = from_romaji(kana) if romaji else kana
+        if not kana:
+            return [Conversion("", (), 0.0)]
+        if self.reranker is None:
+            return self.search.k_best(kana, k)
+        from epigram.ime.lists import as_lists
+
+        ways = self.search.k_best(kana, max(k, N_BEST))
+        scores = self.reranker.scores(as_lists([ways]))
+        order = np.argsort(-scores, kind="stable")[:k]
+        return [Conversion(kana, ways[i].words, float(scores[i])) for i in order]
+
+    def segments(self, kana: str, k: int = 9) -> list[Segment]:
+        """The best conversion piece by piece, each with up to ``k`` ways to write it in its place."""
+        best = self.best(kana)
+        out = []
+        for place, word in enumerate(best.words):
+            reading = kana[word.start : word.end]
+            out.append(Segment(reading, word.surface, self._alternatives(best, place, k)))
+        return out
+
+    def _alternatives(self, best: Conversion, place: int, k: int) -> list[str]:
+        """Ways to write one word, by the probability of the whole with it; then kana."""
+        word = best.words[place]
+        reading = best.reading[word.start : word.end]
+        scored = []
+        for id in self.search.lexicon.words_of(reading):
+            other = Word(word.start, word.end, self.search.lexicon.surface(id), id)
+            scored.append(
+                (
+                    self.search.score(best.reading, (*best.words[:place], other, *best.words[place + 1 :])),
+                    other,
+                )
+            )
+        scored.sort(key=lambda pair: -pair[0])
+        texts = [word.surface, *(other.surface for _, other in scored)]
+        texts += [way.surface for way in self.search.user_words.get(reading, ())]
+        return list(dict.fromkeys([*list(dict.fromkeys(texts))[: k - 2], reading, to_katakana(reading)]))[:k]
+
+    def learn(self, kana: str, chosen: str) -> None:
+        """Take a correction: from now on ``kana`` is written ``chosen``, and its words are preferred elsewhere."""
+        if not kana or not chosen:
+            raise InputError("a correction needs a reading and a text")
+        if len(kana) > LONGEST_LESSON:
+            raise InputError(
+                f"a correction of {len(kana)} characters; correct a piece of at most {LONGEST_LESSON}"
+            )
+        if self.best(kana).text == chosen:
+            return
+        lesson = Lesson(kana, chosen)
+        words = spell_as(self.search, kana, chosen)
+        if words is None:
+            lesson.words.append((*new_word(self.best(kana), chosen), FIRST_LOGP))
+        self.journal.append(lesson)
+        if self._prefer_words(lesson) or self._prefer_phrase(lesson):
+            return
+        self.journal.pop()
+        raise InputError(f"could not learn to write {kana!r} as {chosen!r}; correct a smaller piece")
+
+    def _prefer_words(self, lesson: Lesson) -> bool:
+        """Move bonuses of words until the choice wins; False where words cannot make it win."""
+        kana = lesson.reading
+        for _ in range(ROUNDS):
+            winner = self.best(kana)
+            if winner.text == lesson.chosen:
+                return True
+            words = spell_as(self.search, kana, lesson.chosen)
+            if words is None:
+                return False
+            gap = self.search.score(kana, winner.words) - self.search.score(kana, words)
+            for token, bonus in difference(kana, words, winner.words, max(gap, 0.0)).items():
+                lesson.bonuses[token] = lesson.bonuses.get(token, 0.0) + bonus
+            self.journal.refresh()
+        return False
+
+    def _prefer_phrase(self, lesson: Lesson) -> bool:
+        """Make the whole reading one word of the user, as probable as it must be to win."""
+        kana, logp = lesson.reading, FIRST_LOGP
+        lesson.bonuses.clear()
+        whole = [Word(0, len(kana), lesson.chosen, -1)]
+        for _ in range(ROUNDS):
+            lesson.words = [(kana, lesson.chosen, logp)]
+            self.journal.refresh()
+            winner = self.best(kana)
+            if winner.text == lesson.chosen:
+                return True
+            gap = self.search.score(kana, winner.words) - self.search.score(kana, whole)
+            logp += max(gap, 0.0) + MARGIN
+        return False
+
+    def undo(self) -> None:
+        """Forget the last correction."""
+        self.journal.pop()
+
+    def adapt(
+        self,
+        text: Sequence[Sequence[str]],
+        dev: Sequence[Sequence[str]] | None = None,
+        method: str = "map-kn",
+        callback: Callable[[str, float], None] | None = None,
+    ) -> KanaKanjiConverter:
+        """A converter adapted to tokenised sentences of a domain (see :func:`epigram.ime.adapting.adapt`)."""
+        from epigram.ime.adapting import adapt
+
+        return adapt(self, text, dev, method, callback)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a model file, corrections included."""
+        from epigram.ime.stored import to_model_file
+
+        to_model_file(self).save(path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> KanaKanjiConverter:
+        """Read a model file."""
+        from epigram.ime.stored import from_model_file
+        from epigram.storage import ModelFile
+
+        return from_model_file(ModelFile.load(path, family="ime"))

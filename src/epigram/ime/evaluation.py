@@ -1,0 +1,113 @@
+"""How good conversions are: character error rates, exact and normalised, whole sentences, and the best of the list.
+
+Normalised: NFKC, no spaces, quotation marks and commas of all kinds merged, so that converters with other habits of
+writing can be compared.
+"""
+
+from __future__ import annotations
+
+import time
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from epigram.errors import InputError
+from epigram.ime.converter import N_BEST, KanaKanjiConverter
+from epigram.ime.lexicon import split_token
+from epigram.protocols import Floats
+
+_QUOTES = "「」『』“”‘’\"'`´｢｣〝〟"
+_STOPS = {"，": "、", ",": "、", "､": "、", "．": "。", "｡": "。"}
+_MERGED = str.maketrans({**dict.fromkeys(_QUOTES, "「"), **_STOPS})
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Error rates in percent."""
+
+    sentences: int
+    characters: int
+    cer: float
+    cer_normalised: float
+    sentence_accuracy: float
+    oracle_cer: float | None
+    sentences_per_second: float
+
+    def record(self) -> dict[str, float | int | None]:
+        """For tables and JSON."""
+        return asdict(self)
+
+
+def normalise(text: str) -> str:
+    """Text as the normalised rate compares it.
+
+    Examples
+    --------
+    >>> normalise("『ＡＢ』， ｶﾞ")
+    '「AB「、ガ'
+    """
+    return "".join(unicodedata.normalize("NFKC", text.translate(_MERGED)).translate(_MERGED).split())
+
+
+def evaluate(
+    converter: KanaKanjiConverter,
+    sentences: Sequence[Sequence[str]],
+    k: int = N_BEST,
+    tick: Callable[[], object] | None = None,
+) -> Scores:
+    """Convert the readings of tokenised sentences; ``k`` below 2 leaves the best of the list out.
+
+    Examples
+    --------
+    >>> converter = KanaKanjiConverter.build(["橋/はし を 渡る/わたる", "箸/はし", "箸/はし"])
+    >>> scores = evaluate(converter, [["箸/はし"], ["橋/はし"]])
+    >>> scores.cer, scores.sentence_accuracy, scores.oracle_cer
+    (50.0, 50.0, 0.0)
+    """
+    from rapidfuzz.distance.Levenshtein import distance
+
+    if not sentences:
+        raise InputError("no sentences to evaluate on")
+    pairs = [split_sentence(tokens) for tokens in sentences]
+    began = time.process_time()
+    texts = []
+    for reading, _ in pairs:
+        texts.append(converter.convert(reading))
+        if tick is not None:
+            tick()
+    seconds = time.process_time() - began
+    errors = np.array([distance(text, surface) for text, (_, surface) in zip(texts, pairs, strict=True)])
+    wanted = [normalise(surface) for _, surface in pairs]
+    normalised = [distance(normalise(text), want) for text, want in zip(texts, wanted, strict=True)]
+    length = sum(len(surface) for _, surface in pairs)
+    oracle = None
+    if k > 1:
+        oracle = sum(
+            min(distance(way.text, surface) for way in converter.nbest(reading, k))
+            for reading, surface in pairs
+        )
+    return Scores(
+        len(pairs),
+        length,
+        100 * float(errors.sum()) / length,
+        100 * sum(normalised) / max(sum(len(want) for want in wanted), 1),
+        100 * float((errors == 0).mean()),
+        None if oracle is None else 100 * oracle / length,
+        len(pairs) / max(seconds, 1e-9),
+    )
+
+
+def split_sentence(tokens: Sequence[str]) -> tuple[str, str]:
+    """Reading and surface of a tokenised sentence."""
+    pieces = [split_token(token) for token in tokens]
+    return "".join(reading for _, reading in pieces), "".join(surface for surface, _ in pieces)
+
+
+def error_counts(converter: KanaKanjiConverter, sentences: Sequence[Sequence[str]]) -> Floats:
+    """Character errors of each sentence, for paired tests."""
+    from rapidfuzz.distance.Levenshtein import distance
+
+    pairs = [split_sentence(tokens) for tokens in sentences]
+    return np.array([distance(converter.convert(reading), surface) for reading, surface in pairs], np.float64)

@@ -1,0 +1,56 @@
+"""Why a conversion won: each word's probability and the longest n-gram that gave it, and the reranker's part."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from epigram.ime.converter import KanaKanjiConverter
+from epigram.ime.lattice import Conversion
+from epigram.lm.vocabulary import BOUNDARY
+
+
+class WordScore(NamedTuple):
+    """A word of a conversion: natural log-probability, order of the n-gram it came from, the user's bonus."""
+
+    token: str
+    logp: float
+    order: int
+    bonus: float
+
+
+def explain(converter: KanaKanjiConverter, conversion: Conversion) -> list[WordScore]:
+    """Word by word, the end of the sentence last; order 0 is a word outside the lexicon.
+
+    Examples
+    --------
+    >>> converter = KanaKanjiConverter.build(["橋/はし を 渡る/わたる", "箸/はし"])
+    >>> [(row.token, row.order) for row in explain(converter, converter.best("はしをわたる"))]
+    [('橋/はし', 2), ('を', 3), ('渡る/わたる', 3), ('</s>', 3)]
+    """
+    from epigram.ime.kernels import find_pair, step
+
+    search = converter.search
+    tables = search.scorer.tables
+    node = np.int32(search.scorer.start)
+    rows: list[WordScore] = []
+    ids = [*(word.id for word in conversion.words), BOUNDARY]
+    for word, token in zip(ids, [*conversion.tokens, "</s>"], strict=True):
+        if word < 0:
+            fallen = 0.0
+            while node:
+                fallen += float(tables.node_bow[node])
+                node = tables.node_parent[node]
+            place = conversion.words[len(rows)]
+            reading = conversion.reading[place.start : place.end]
+            rows.append(WordScore(token, fallen + search._special_score(reading, place.surface), 0, 0.0))
+            continue
+        at, order = node, 1
+        while at and find_pair(at, np.int32(word), tables.pair_ptr, tables.pair_word) < 0:
+            at = tables.node_parent[at]
+        if at:
+            order = 2 if tables.node_parent[at] == 0 else 3
+        logp, node = step(node, np.int32(word), *tables)
+        rows.append(WordScore(token, float(logp), order, float(search.bonus[word])))
+    return rows

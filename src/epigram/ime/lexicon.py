@@ -1,0 +1,237 @@
+"""The lexicon: words with their readings, sorted by reading, so that homophones are one range of word ids.
+
+A token is ``surface/reading``; one without a slash is its own reading. Word 0 is the sentence boundary; the words
+of reading r are ``reading_word[r] .. reading_word[r + 1]``. A trie over the readings finds all words that start at
+a position of the input. Because ids rise with the reading, what a language model has stored after a context meets
+the words of one reading in one search (see ``kernels.meet``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from os import PathLike
+
+import numpy as np
+import numpy.typing as npt
+
+from epigram.errors import InputError
+from epigram.lm.vocabulary import Vocabulary
+from epigram.protocols import Ints, Offsets
+from epigram.text import read_lines
+
+LONGEST_READING = 64
+
+
+def split_token(token: str) -> tuple[str, str]:
+    """Surface and reading of a token.
+
+    Examples
+    --------
+    >>> split_token("京都/きょうと"), split_token("は"), split_token("/")
+    (('京都', 'きょうと'), ('は', 'は'), ('/', '/'))
+    """
+    surface, slash, reading = token.rpartition("/")
+    return (surface, reading) if slash and surface and reading else (token, token)
+
+
+def join_token(surface: str, reading: str) -> str:
+    """The token of a word.
+
+    Examples
+    --------
+    >>> join_token("京都", "きょうと"), join_token("は", "は")
+    ('京都/きょうと', 'は')
+    """
+    return surface if surface == reading else f"{surface}/{reading}"
+
+
+class Lexicon:
+    """Words with readings.
+
+    Examples
+    --------
+    >>> lexicon = Lexicon.of(["橋/はし", "箸/はし", "は"])
+    >>> len(lexicon), [lexicon.token(k) for k in lexicon.words_of("はし")]
+    (4, ['橋/はし', '箸/はし'])
+    """
+
+    def __init__(
+        self,
+        surface_raw: npt.NDArray[np.uint8],
+        surface_lengths: npt.NDArray[np.uint32],
+        reading_chars: Ints,
+        reading_lengths: npt.NDArray[np.uint32],
+        reading_sizes: npt.NDArray[np.uint32],
+    ) -> None:
+        self.surface_raw = surface_raw
+        self.surface_ptr = _offsets(surface_lengths)
+        self.reading_chars = reading_chars
+        self.reading_ptr = _offsets(reading_lengths)
+        self.reading_word = (1 + _offsets(reading_sizes)).astype(np.int32)
+        fits = (
+            surface_raw.size == self.surface_ptr[-1]
+            and reading_chars.size == self.reading_ptr[-1]
+            and self.reading_word[-1] == surface_lengths.size
+        )
+        if not fits:
+            raise InputError("the arrays of a lexicon do not fit together; is the file damaged?")
+        self._raw = surface_raw.tobytes()
+
+    @classmethod
+    def of(cls, tokens: Iterable[str]) -> Lexicon:
+        """From tokens, each once; order does not matter."""
+        pairs = sorted({split_token(token) for token in tokens}, key=lambda pair: (pair[1], pair[0]))
+        for surface, reading in pairs:
+            if len(reading) > LONGEST_READING:
+                raise InputError(
+                    f"the word {surface[:20]!r} has a reading of {len(reading)} characters, at most {LONGEST_READING} "
+                    "are allowed; expected tokens surface/reading between blanks (raw text needs --raw)"
+                )
+        surfaces = [b"", *(surface.encode() for surface, _ in pairs)]
+        readings = [reading for _, reading in pairs]
+        firsts = [k for k in range(len(pairs)) if k == 0 or readings[k] != readings[k - 1]]
+        distinct = [readings[k] for k in firsts]
+        return cls(
+            np.frombuffer(b"".join(surfaces), np.uint8),
+            np.array([len(surface) for surface in surfaces], np.uint32),
+            np.frombuffer("".join(distinct).encode("utf-32-le"), np.int32),
+            np.array([len(reading) for reading in distinct], np.uint32),
+            np.diff(np.array([*firsts, len(pairs)])).astype(np.uint32),
+        )
+
+    def __len__(self) -> int:
+        return int(self.surface_ptr.size) - 1
+
+    def surface(self, word: int) -> str:
+        """The written form of a word."""
+        return self._raw[self.surface_ptr[word] : self.surface_ptr[word + 1]].decode()
+
+    def reading(self, word: int) -> str:
+        """How a word is typed."""
+        r = int(np.searchsorted(self.reading_word, word, side="right")) - 1
+        if r < 0:
+            return ""
+        span = self.reading_chars[self.reading_ptr[r] : self.reading_ptr[r + 1]]
+        return str(span.tobytes().decode("utf-32-le"))
+
+    def token(self, word: int) -> str:
+        """``surface/reading`` of a word."""
+        return join_token(self.surface(word), self.reading(word))
+
+    def tokens(self) -> Iterator[str]:
+        """All tokens in the order of their ids, the boundary left out."""
+        text = self.reading_chars.tobytes().decode("utf-32-le")
+        ptr, words = self.reading_ptr.tolist(), self.reading_word.tolist()
+        for r in range(len(ptr) - 1):
+            reading = text[ptr[r] : ptr[r + 1]]
+            for word in range(words[r], words[r + 1]):
+                yield join_token(self.surface(word), reading)
+
+    def vocabulary(self) -> Vocabulary:
+        """The same words for a language model, with the same ids."""
+        return Vocabulary(self.tokens())
+
+    def words_of(self, reading: str) -> range:
+        """Ids of the words of one reading."""
+        chars = np.frombuffer(reading.encode("utf-32-le"), np.int32)
+        if chars.size > LONGEST_READING:
+            return range(0)
+        ends, lows, highs = (np.empty(chars.size * LONGEST_READING, np.int32) for _ in range(3))
+        ptr = self.edges(chars, ends, lows, highs)
+        for e in range(int(ptr[1]) if chars.size else 0):
+            if ends[e] == chars.size:
+                return range(int(lows[e]), int(highs[e]))
+        return range(0)
+
+    def find(self, surface: str, reading: str) -> int:
+        """Id of a word, or -1."""
+        return next((word for word in self.words_of(reading) if self.surface(word) == surface), -1)
+
+    @cached_property
+    def word_length(self) -> Ints:
+        """Characters of each word's reading."""
+        lengths = np.diff(self.reading_ptr).astype(np.int32)
+        per_word = np.repeat(lengths, np.diff(self.reading_word))
+        return np.concatenate((np.zeros(1, np.int32), per_word))
+
+    @cached_property
+    def trie(self) -> tuple[Offsets, Ints, Ints]:
+        """Hash table of (node, character) to node, and the reading that ends at each node."""
+        from epigram.ime.kernels import grow_trie
+
+        n_most = self.reading_chars.size + 1
+        size = 1 << int(2 * n_most).bit_length()
+        keys, nodes = np.full(size, -1, np.int64), np.zeros(size, np.int32)
+        reading_of = np.empty(n_most, np.int32)
+        n_nodes = grow_trie(self.reading_chars, self.reading_ptr, keys, nodes, reading_of)
+        return keys, nodes, reading_of[:n_nodes].copy()
+
+    @cached_property
+    def hashes(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+        """Hash of each surface, and the hash base to the power of its length."""
+        return hash_surfaces(self.surface_raw, self.surface_ptr)
+
+    def edges(self, chars: Ints, ends: Ints, lows: Ints, highs: Ints) -> Offsets:
+        """Words that start at each position, written to ``ends, lows, highs``; returns offsets."""
+        from epigram.ime.kernels import find_edges
+
+        out: Offsets = find_edges(chars, *self.trie, self.reading_word, ends, lows, highs)
+        return out
+
+
+def hash_surfaces(
+    raw: npt.NDArray[np.uint8], ptr: Offsets
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    """Polynomial hashes of byte strings, and powers of their lengths."""
+    from epigram.ime.kernels import surface_hashes
+
+    n = ptr.size - 1
+    hashes, powers = np.empty(n, np.uint64), np.empty(n, np.uint64)
+    surface_hashes(raw, ptr[:-1], np.diff(ptr), hashes, powers)
+    return hashes, powers
+
+
+def read_word_list(path: str | PathLike[str]) -> list[str]:
+    """Tokens of a word list: ``surface<TAB>reading``, further columns are ignored, blank lines too.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "words.tsv"
+    >>> _ = file.write_text("京都\\tきょうと\\t12\\n")
+    >>> read_word_list(file)
+    ['京都/きょうと']
+    """
+    tokens = []
+    for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            continue
+        fields = line.split("\t")
+        if len(fields) < 2:
+            raise InputError(
+                f"expected surface<TAB>reading, found {line[:40]!r} without a tab", path=path, line=number
+            )
+        tokens.append(checked_token(fields[0], fields[1], path, number))
+    if not tokens:
+        raise InputError("holds no words; expected lines surface<TAB>reading", path=path)
+    return tokens
+
+
+def checked_token(surface: str, reading: str, path: str | PathLike[str] | None, line: int | None) -> str:
+    """The token of a word whose surface and reading can stand in a text of tokens."""
+    for what, text in (("surface", surface), ("reading", reading)):
+        if not text:
+            raise InputError(f"the {what} is empty; expected surface<TAB>reading", path=path, line=line)
+        if text.split() != [text] or "\0" in text:
+            raise InputError(f"the {what} {text[:40]!r} has a blank in it", path=path, line=line)
+    if len(reading) > LONGEST_READING:
+        raise InputError(
+            f"the reading of {surface[:20]!r} has {len(reading)} characters; at most {LONGEST_READING} are allowed",
+            path=path, line=line,
+        )  # fmt: skip
+    return join_token(surface, reading)
+
+
+def _offsets(lengths: npt.NDArray[np.uint32]) -> Offsets:
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)))

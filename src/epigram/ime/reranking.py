@@ -1,0 +1,79 @@
+"""Discriminative adaptation: a reranker on 20-best lists made from the adaptation text (Gao et al. 2006, 5.1).
+
+On top of an interpolated model the lists must not come from a model that has seen their sentences: the text is cut
+in two, and each half is converted by the background adapted to the other half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from epigram.ime.adaptation import adapt_by_map
+from epigram.ime.building import BIGRAM
+from epigram.ime.lattice import Search
+from epigram.ime.lists import convert_text
+from epigram.lm.backoff import BackoffModel
+from epigram.lm.corpus import Corpus
+from epigram.rerank import NBest, Reranker
+from epigram.rerank.learners import LEARNERS
+
+N_BEST = 20
+
+
+def training_lists(
+    search: Search,
+    sentences: Sequence[Sequence[str]],
+    k: int = N_BEST,
+    tick: Callable[[], object] | None = None,
+) -> NBest:
+    """Lists of a search that has not seen the sentences."""
+    return convert_text(search, sentences, k, tick)
+
+
+def crossed_lists(
+    search: Search,
+    model: BackoffModel,
+    text: Corpus,
+    held_out: Corpus | None,
+    smoothing: str,
+    k: int = N_BEST,
+    tick: Callable[[], object] | None = None,
+    bigram: float = BIGRAM,
+) -> NBest:
+    """Each half of ``text`` converted by a model adapted to the other half."""
+    sentences = list(text.sentences())
+    halves = [np.arange(part, len(sentences), 2) for part in range(2)]
+    lists = []
+    for mine, other in (halves, halves[::-1]):
+        rest = Corpus.of([sentences[i] for i in other])
+        adapted = adapt_by_map(search, model, rest, held_out, smoothing, bigram=bigram)
+        lists.append(convert_text(adapted.search, [sentences[i] for i in mine], k, tick))
+    return joined(lists)
+
+
+def joined(parts: Sequence[NBest]) -> NBest:
+    """Several sets of lists as one."""
+    from epigram.rerank.nbest import Builder
+
+    builder = Builder()
+    for part in parts:
+        for i in range(len(part)):
+            reference = part.references[i]
+            builder.begin(str(len(builder.ids) + 1), *(reference or (None, None)))
+            for c in range(part.list_ptr[i], part.list_ptr[i + 1]):
+                builder.candidate(part.words(c), part.texts[c], float(part.scores[c]), None)
+    return builder.build()
+
+
+def fit_reranker(
+    method: str,
+    lists: NBest,
+    dev: NBest,
+    callback: Callable[[Any], bool | None] | None = None,
+    **options: Any,
+) -> Reranker:
+    """A reranker by the name of its learner; the development lists choose the step."""
+    return Reranker(LEARNERS[method](**options), patience=4000).fit(lists, dev=dev, callback=callback)

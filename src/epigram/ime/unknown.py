@@ -1,0 +1,137 @@
+"""Words outside the lexicon: kana as typed, kana as katakana, digits, Latin letters, anything else as typed.
+
+p(word) = p(class) p(characters | class). The mass of a class is NEWS times the Good-Turing estimate: tokens of the
+class that the text has once, by all tokens; NEWS is 2 because other texts hold more news. Kana are spelled by a
+character bigram (Witten-Bell, over the distinct words of the class), others by a uniform choice of characters and
+of going on. After such a word the context is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from epigram.ime.kana import HIRAGANA, KANA_ROWS, LONG, is_hiragana, is_katakana, to_hiragana
+from epigram.protocols import Floats, Ints
+
+CLASSES = ("katakana", "kana", "digits", "latin", "typed katakana", "other")
+LONGEST = 20
+NEWS = 2.0
+_ALPHABET = {"digits": 10, "latin": 52, "typed katakana": 90, "other": 10_000}
+
+
+@dataclass(frozen=True)
+class UnknownWords:
+    """Masses of the classes and the kana character models, as natural logs."""
+
+    class_logp: Floats
+    hiragana: Floats = field(repr=False)
+    katakana: Floats = field(repr=False)
+
+    @classmethod
+    def estimate(cls, counts: Mapping[str, int], words: Iterable[str] = ()) -> UnknownWords:
+        """From counts of surfaces in a text; ``words`` are more surfaces to learn spelling from.
+
+        Examples
+        --------
+        >>> model = UnknownWords.estimate({"は": 8, "ペン": 1, "すし": 1})
+        >>> np.exp(model.class_logp[:2]).round(2).tolist()
+        [0.2, 0.2]
+        """
+        total = max(sum(counts.values()), 1)
+        once = dict.fromkeys(CLASSES, 0)
+        for surface, count in counts.items():
+            if count == 1:
+                once[class_of(surface)] += 1
+        masses = NEWS * np.maximum([once[name] for name in CLASSES], 0.5) / total
+        surfaces = {*counts, *words}
+        return cls(
+            np.log(masses),
+            spelling(surface for surface in surfaces if is_hiragana(surface)),
+            spelling(to_hiragana(surface) for surface in surfaces if is_katakana(surface)),
+        )
+
+    @property
+    def char_logp(self) -> Floats:
+        """Log-probability of one more character, per kind (kana, which have a model of their own, is 0)."""
+        out: Floats = np.log(np.array([1.0, *(0.5 / _ALPHABET[name] for name in CLASSES[2:])]))
+        return out
+
+    @property
+    def mass(self) -> float:
+        """All classes together."""
+        return float(np.exp(self.class_logp).sum())
+
+    def log_probability(self, surface: str, reading: str) -> float:
+        """As if the word were outside the lexicon; a surface of kanji counts as spelled by its reading in kana.
+
+        Examples
+        --------
+        >>> model = UnknownWords.estimate({"は": 8, "ペン": 1, "すし": 1})
+        >>> model.log_probability("ペン", "ぺん") > model.log_probability("ペソ", "ぺそ")
+        True
+        """
+        name = class_of(surface)
+        rows = kana_rows(np.array([ord(c) for c in reading], np.int32))
+        if name == "katakana" or (name == "typed katakana" and is_hiragana(reading)):
+            return float(self.class_logp[0]) + _spelled(self.katakana, rows)
+        if is_hiragana(reading):
+            return float(self.class_logp[1]) + _spelled(self.hiragana, rows)
+        k = CLASSES.index(name)
+        return float(self.class_logp[k] + len(reading) * self.char_logp[max(k - 1, 0)])
+
+
+def class_of(surface: str) -> str:
+    """The class of a word by its characters."""
+    if is_katakana(surface):
+        return "katakana"
+    if is_hiragana(surface):
+        return "kana"
+    if surface.isascii() and surface.isdigit():
+        return "digits"
+    return "latin" if surface.isascii() and surface.isalpha() else "other"
+
+
+def kana_rows(chars: Ints) -> Ints:
+    """Rows of the character models for hiragana, the long mark and other kana signs."""
+    rows = chars - np.int32(HIRAGANA.start)
+    rows[(rows < 0) | (rows >= len(HIRAGANA))] = len(HIRAGANA) + 1
+    rows[chars == ord(LONG)] = len(HIRAGANA)
+    return rows
+
+
+def kinds(chars: Ints) -> Ints:
+    """0 kana, 1 digits, 2 Latin letters, 3 katakana as typed, 4 other."""
+    out = np.full(chars.size, 4, np.int32)
+    kana = (chars >= HIRAGANA.start) & (chars < HIRAGANA.stop)
+    out[(chars >= 0x30A1) & (chars <= 0x30F6)] = 3
+    out[kana | np.isin(chars, [ord(c) for c in "ーゝゞ"])] = 0
+    out[(chars >= 48) & (chars <= 57)] = 1
+    out[((chars | 32) >= 97) & ((chars | 32) <= 122)] = 2
+    return out
+
+
+def spelling(words: Iterable[str]) -> Floats:
+    """log p(next | this) over kana and the edge of the word, Witten-Bell down to uniform."""
+    edge = KANA_ROWS
+    counts = np.zeros((edge + 1, edge + 1))
+    for word in sorted(words):
+        rows = kana_rows(np.array([ord(c) for c in word], np.int32))
+        np.add.at(counts, (np.append(edge, rows), np.append(rows, edge)), 1)
+    uniform = np.full(edge + 1, 1.0 / (edge + 1))
+    single = _witten_bell(counts.sum(axis=0), uniform)
+    out: Floats = np.log(np.array([_witten_bell(row, single) for row in counts]))
+    return out
+
+
+def _witten_bell(counts: Floats, lower: Floats) -> Floats:
+    n_kinds = max(int(np.count_nonzero(counts)), 1)
+    out: Floats = (counts + n_kinds * lower) / (counts.sum() + n_kinds)
+    return out
+
+
+def _spelled(model: Floats, rows: Ints) -> float:
+    edge = model.shape[0] - 1
+    return float(model[np.append(edge, rows), np.append(rows, edge)].sum())

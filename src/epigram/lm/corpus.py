@@ -1,0 +1,257 @@
+"""Tokenised text: ids of words and where each sentence starts. One sentence a line, ASCII blanks, gzip too.
+
+A blank line is no sentence. Each sentence starts fresh: ``<s>`` is its first context, ``</s>`` its last
+target. Perplexities count every word of the vocabulary and one ``</s>`` a sentence; a word outside the
+vocabulary is skipped as a target and cuts the context (:data:`~epigram.lm.vocabulary.UNSEEN`, -1). In
+training text, words that a limit (minimum count, size, given list) leaves out are read as ``<unk>``.
+
+A sentence may be wrapped in its own ``<s>`` and ``</s>``; inside a sentence these two are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+from typing import TypeAlias
+
+import numpy as np
+
+from epigram.errors import InputError
+from epigram.lm.vocabulary import BOUNDARY, END, START, UNKNOWN, UNSEEN, Vocabulary
+from epigram.protocols import Ints, Offsets
+from epigram.text import decode, read_bytes
+
+Sentences: TypeAlias = Iterable[str | Sequence[str]]
+"""Sentences as strings (split at blanks) or as sequences of tokens."""
+
+_TOKEN = re.compile("[^ \t\n\v\f\r\0]+")
+_Factorised: TypeAlias = tuple[list[str], Ints, Offsets]
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Ids of the tokens (without boundaries) and the offsets of the sentences.
+
+    ``ids`` int32 of n_tokens, -1 outside the vocabulary; ``sentence_ptr`` int64 of n_sentences + 1.
+
+    Examples
+    --------
+    >>> corpus = Corpus.of(["a rose is", ["a", "rose"]])
+    >>> corpus.n_sentences, corpus.n_tokens, corpus.vocabulary.words
+    (2, 5, ['</s>', 'a', 'rose', 'is'])
+    >>> corpus.stream().tolist()
+    [0, 1, 2, 3, 0, 1, 2, 0]
+    >>> Corpus.of(["a tulip is"], corpus.vocabulary).ids.tolist()
+    [1, -1, 3]
+    """
+
+    ids: Ints = field(repr=False)
+    sentence_ptr: Offsets = field(repr=False)
+    vocabulary: Vocabulary
+
+    @classmethod
+    def of(
+        cls,
+        sentences: Sentences | PathLike[str],
+        vocabulary: Vocabulary | None = None,
+        *,
+        min_count: int = 1,
+        max_words: int | None = None,
+        training: bool = False,
+    ) -> Corpus:
+        """From strings or token sequences (a path is read).
+
+        Without ``vocabulary`` one is made from the text, within ``min_count`` and ``max_words``, and words
+        left out become ``<unk>``. With one, words outside it are -1; with ``training`` as well they are
+        read as ``<unk>``, which joins the vocabulary if need be.
+        """
+        if isinstance(sentences, PathLike):
+            return cls.read(
+                sentences, vocabulary, min_count=min_count, max_words=max_words, training=training
+            )
+        return _build(_from_python(sentences), vocabulary, min_count, max_words, training, None)
+
+    @classmethod
+    def read(
+        cls,
+        path: str | PathLike[str],
+        vocabulary: Vocabulary | None = None,
+        *,
+        min_count: int = 1,
+        max_words: int | None = None,
+        training: bool = False,
+    ) -> Corpus:
+        """From a file, one sentence a line (gzip by its magic bytes, ``-`` for standard input)."""
+        return _build(_from_file(path), vocabulary, min_count, max_words, training, path)
+
+    @classmethod
+    def for_training(
+        cls,
+        text: Sentences | PathLike[str] | Corpus,
+        vocabulary: Vocabulary | None,
+        min_count: int,
+        max_words: int | None,
+    ) -> Corpus:
+        """The text of an estimator's ``fit``; a corpus is taken as it is."""
+        if isinstance(text, Corpus):
+            corpus = text
+        else:
+            corpus = cls.of(text, vocabulary, min_count=min_count, max_words=max_words, training=True)
+        if corpus.n_tokens == 0:
+            raise InputError("no words to train on.")
+        return corpus
+
+    @classmethod
+    def known(cls, text: Sentences | PathLike[str] | Corpus, vocabulary: Vocabulary) -> Corpus:
+        """A text in the ids of a model's vocabulary; those of a corpus are translated.
+
+        Examples
+        --------
+        >>> Corpus.known(Corpus.of(["a b"]), Vocabulary(["b"])).ids.tolist()
+        [-1, 1]
+        """
+        corpus = text if isinstance(text, Corpus) else cls.of(text, vocabulary)
+        return corpus if corpus.vocabulary is vocabulary else corpus.with_vocabulary(vocabulary)
+
+    @property
+    def n_tokens(self) -> int:
+        """Words, ends of sentences not counted."""
+        return self.ids.size
+
+    @property
+    def n_sentences(self) -> int:
+        """Non-blank lines."""
+        return self.sentence_ptr.size - 1
+
+    @property
+    def n_unseen(self) -> int:
+        """Tokens outside the vocabulary (OOV)."""
+        return int(np.count_nonzero(self.ids == UNSEEN))
+
+    def stream(self) -> Ints:
+        """All sentences end to end with the boundary 0 before the first, between, and after the last.
+
+        Every position but the first is a target; the context of position i goes back to the nearest 0
+        (inclusive, as ``<s>``) or -1 (exclusive).
+        """
+        out = np.full(self.n_tokens + self.n_sentences + 1, BOUNDARY, dtype=np.int32)
+        sentence = np.repeat(np.arange(self.n_sentences), np.diff(self.sentence_ptr))
+        out[np.arange(self.n_tokens) + sentence + 1] = self.ids
+        return out
+
+    def take(self, first: int, last: int) -> Corpus:
+        """The sentences ``first .. last - 1``, with the same vocabulary."""
+        ptr = self.sentence_ptr[first : last + 1]
+        return Corpus(self.ids[ptr[0] : ptr[-1]], ptr - ptr[0], self.vocabulary)
+
+    def split(self, held_out: float = 0.1) -> tuple[Corpus, Corpus]:
+        """The text without its last part, and that part (a share of the sentences, at least one)."""
+        if not 0 < held_out < 1 or self.n_sentences < 2:
+            raise InputError(
+                f"cannot hold out {held_out:g} of {self.n_sentences} sentences; need 2 sentences or more."
+            )
+        cut = min(max(round(self.n_sentences * (1 - held_out)), 1), self.n_sentences - 1)
+        return self.take(0, cut), self.take(cut, self.n_sentences)
+
+    def with_vocabulary(self, vocabulary: Vocabulary) -> Corpus:
+        """The same text in the ids of another vocabulary; words it lacks become -1."""
+        table = np.append(vocabulary.ids(self.vocabulary), np.int32(UNSEEN))
+        return Corpus(table[self.ids], self.sentence_ptr, vocabulary)
+
+    def sentences(self) -> Iterable[list[str]]:
+        """Back to words; -1 is written ``<unk>``."""
+        words = [*self.vocabulary.words, UNKNOWN]
+        for start, end in zip(self.sentence_ptr[:-1].tolist(), self.sentence_ptr[1:].tolist(), strict=True):
+            yield [words[k] for k in self.ids[start:end].tolist()]
+
+
+def tokens_of(sentence: str | Sequence[str]) -> Sequence[str]:
+    """A string split at ASCII blanks, as files are; anything else is taken as tokens."""
+    return _TOKEN.findall(sentence) if isinstance(sentence, str) else sentence
+
+
+def _from_bytes(raw: bytes) -> _Factorised:
+    """Distinct tokens by first occurrence, the number of each token, sentence offsets."""
+    from epigram.lm.text_kernels import count_tokens, factorise
+
+    content = np.frombuffer(raw, dtype=np.uint8)
+    n_tokens, n_lines = count_tokens(content)
+    ids = np.empty(n_tokens, dtype=np.int32)
+    ptr = np.zeros(n_lines + 1, dtype=np.int64)
+    starts = np.empty(n_tokens, dtype=np.int64)
+    lengths = np.empty(n_tokens, dtype=np.int32)
+    n_words = factorise(content, ids, ptr, starts, lengths)
+    spans = zip(starts[:n_words].tolist(), lengths[:n_words].tolist(), strict=True)
+    return [raw[start : start + length].decode() for start, length in spans], ids, ptr
+
+
+def _from_file(path: str | PathLike[str]) -> _Factorised:
+    raw = read_bytes(path)
+    decode(raw, path)
+    return _from_bytes(raw.removeprefix(b"\xef\xbb\xbf"))
+
+
+def _from_python(sentences: Sentences) -> _Factorised:
+    if isinstance(sentences, str | bytes):
+        raise InputError(
+            "sentences must be an iterable of sentences, not one string; put it in a list, "
+            "or pass a pathlib.Path to read a file."
+        )
+    table: dict[str, int] = {}
+    ids: list[int] = []
+    ptr = [0]
+    for sentence in sentences:
+        ids.extend([table.setdefault(token, len(table)) for token in tokens_of(sentence)])
+        if len(ids) > ptr[-1]:
+            ptr.append(len(ids))
+    for token in table:
+        if not isinstance(token, str):
+            raise InputError(f"tokens must be strings; found {token!r} of type {type(token).__name__}.")
+    return list(table), np.array(ids, dtype=np.int32), np.array(ptr, dtype=np.int64)
+
+
+def _build(
+    factorised: _Factorised,
+    vocabulary: Vocabulary | None,
+    min_count: int,
+    max_words: int | None,
+    training: bool,
+    path: str | PathLike[str] | None,
+) -> Corpus:
+    words, ids, ptr = factorised
+    if START in words or END in words:
+        words, ids, ptr = _unwrap(words, ids, ptr, path)
+    if vocabulary is None:
+        if not words:
+            raise InputError("no words; expected one sentence a line, tokens between blanks", path=path)
+        counts = np.bincount(ids, minlength=len(words)).astype(np.int64)
+        seen = [k for k in range(len(words)) if counts[k]]
+        vocabulary = Vocabulary.from_counts([words[k] for k in seen], counts[seen], min_count, max_words)
+        training = True
+    table = vocabulary.ids(words)
+    if training and (table == UNSEEN).any():
+        if UNKNOWN not in vocabulary:
+            vocabulary = Vocabulary([*vocabulary.words, UNKNOWN])
+        table[table == UNSEEN] = vocabulary.id(UNKNOWN)
+    return Corpus(table[ids] if ids.size else ids, ptr, vocabulary)
+
+
+def _unwrap(words: list[str], ids: Ints, ptr: Offsets, path: str | PathLike[str] | None) -> _Factorised:
+    """Drop ``<s>`` at the start and ``</s>`` at the end of sentences; refuse them elsewhere."""
+    start = words.index(START) if START in words else UNSEEN
+    end = words.index(END) if END in words else UNSEEN
+    drop = np.zeros(ids.size, dtype=bool)
+    drop[ptr[:-1]] |= ids[ptr[:-1]] == start
+    drop[ptr[1:] - 1] |= ids[ptr[1:] - 1] == end
+    wrong = np.flatnonzero(~drop & ((ids == start) | (ids == end)))
+    if wrong.size:
+        sentence = int(np.searchsorted(ptr, wrong[0], side="right"))
+        where = f" ({fspath(path)})" if path is not None else ""
+        raise InputError(
+            f"{words[ids[wrong[0]]]!r} inside sentence {sentence}{where}; it marks boundaries and may stand "
+            "only at the edges of a line."
+        )
+    kept = np.concatenate(([0], np.cumsum(~drop)))[ptr]
+    return words, ids[~drop], np.unique(kept).astype(np.int64)

@@ -1,0 +1,298 @@
+"""Tree-structured norms and their proximal operators. Nelakanti et al. 2013, section 4; Jenatton et al. 2011.
+
+    tree-l2(w) = sum_x h_x ||w over the subtree of x||_2        prox by Algorithm 2, O(n)
+    tree-linf(w) = sum_x h_x max |w| over the subtree of x      prox by Algorithm 4, O(n log n)
+
+over all nodes x of a forest; h_x = alpha^depth in the paper (:func:`depth_weights`). Groups are nested or
+disjoint, so the prox is the composition of the groups' own from the leaves up: a projection on the dual ball
+each. With the constraint w >= 0 it is the same after clipping negative entries to 0.
+
+Differs from the paper: entries that a node clips stay equal, so they return to the heap as one entry; each
+is then popped once, where the paper's Algorithm 4 may pop it at every ancestor.
+
+Steps. For a language model the forest has one tree per predicted word. ``TreeL2.prox`` takes one step, or a
+vector that is constant on each tree (``blocks`` names the trees). ``TreeLinf.prox`` takes any positive
+vector: an entry with step s counts 1/s times, which is what a collapsed chain needs: a node that stands for
+m contexts of one value has step s/m and the weight of all its groups together (Propositions 1 and 2; exact
+for weights that do not grow with depth, alpha <= 1).
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from epigram.errors import InputError
+from epigram.penalties.forest import Forest, depth_weights
+from epigram.protocols import Floats, Ints
+
+__all__ = ["TreeL2", "TreeLinf", "depth_weights", "prox"]
+
+
+class _TreeNorm:
+    """Checks, work space and numbering; the norms differ in their kernels."""
+
+    def __init__(
+        self,
+        strength: float,
+        parents: npt.ArrayLike,
+        weights: npt.ArrayLike | None = None,
+        nonnegative: bool = False,
+    ) -> None:
+        self.strength = _strength(strength)
+        self.nonnegative = bool(nonnegative)
+        self._forest = Forest.of(parents)
+        n = self._forest.parent.size
+        h = np.ones(n) if weights is None else np.array(weights, dtype=np.float64)
+        if h.shape != (n,) or not (h >= 0).all():
+            raise InputError(f"group weights must be {n} numbers >= 0, one for each node.")
+        self._h = self._forest.arrange(h)
+
+    def with_strength(self, strength: float) -> Self:
+        """The same norm, priced differently; trees and work space are shared, so use one at a time."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.strength = _strength(strength)
+        return other
+
+    def value(self, w: Floats) -> float:
+        """The price of ``w``; infinite outside a non-negativity constraint."""
+        w = self._fits(w)
+        if self.nonnegative and w.size and w.min() < 0:
+            return float("inf")
+        return self.strength * self._norm(self._forest.arrange(w))
+
+    def prox(self, w: Floats, step: float | Floats, out: Floats) -> None:
+        """Write argmin_v 1/2 ||v - w||^2 / step + value(v) to ``out``, which may be ``w``."""
+        w = self._fits(w)
+        steps = np.atleast_1d(np.asarray(step, dtype=np.float64))
+        if steps.size not in (1, w.size):
+            raise InputError(f"{steps.size} steps for {w.size} weights; give one, or one for each.")
+        if self._forest.order is None:
+            self._project(w, steps, out)
+            return
+        result = np.empty_like(w)
+        self._project(
+            self._forest.arrange(w), steps if steps.size == 1 else self._forest.arrange(steps), result
+        )
+        out[self._forest.order] = result
+
+    def _fits(self, w: Floats) -> Floats:
+        if w.shape != self._h.shape:
+            raise InputError(f"{w.size} weights for {self._h.size} nodes.")
+        return w
+
+    def _norm(self, w: Floats) -> float:
+        raise NotImplementedError
+
+    def _project(self, w: Floats, step: Floats, out: Floats) -> None:
+        raise NotImplementedError
+
+
+class TreeL2(_TreeNorm):
+    """strength * sum over nodes of weight * l2 norm of the subtree.
+
+    Examples
+    --------
+    >>> penalty = TreeL2(0.8, [-1, 0, 1, 2, 3, 3, 1, 6])
+    >>> w = np.array([3.0, 4, 6, 6, 4, 5, 7, 7])  # Figure 1 of the paper
+    >>> penalty.prox(w, 1.0, w)
+    >>> w.round(3).tolist()
+    [2.805, 3.506, 4.809, 4.328, 2.308, 3.029, 5.61, 4.969]
+    """
+
+    def __init__(
+        self,
+        strength: float,
+        parents: npt.ArrayLike,
+        weights: npt.ArrayLike | None = None,
+        nonnegative: bool = False,
+    ) -> None:
+        super().__init__(strength, parents, weights, nonnegative)
+        self.blocks: Ints = self._forest.trees()
+        self._gamma = np.empty(self._h.size)
+        self._checked: Floats | None = None
+
+    def _norm(self, w: Floats) -> float:
+        from epigram.penalties.tree_kernels import value_l2
+
+        return float(value_l2(self._forest.parent, w, self._h, self._gamma))
+
+    def _project(self, w: Floats, step: Floats, out: Floats) -> None:
+        from epigram.penalties.tree_kernels import prox_l2
+
+        if step.size > 1 and self._checked is not step:
+            below = self._forest.parent >= 0
+            if not np.array_equal(step[below], step[self._forest.parent[below]]):
+                raise InputError("tree-l2 needs one step for all weights of a tree; see blocks.")
+            self._checked = step
+        prox_l2(
+            self._forest.parent,
+            w,
+            self._h,
+            self.strength,
+            step,
+            self.nonnegative,
+            self._gamma,
+            out,
+        )
+
+
+class TreeLinf(_TreeNorm):
+    """strength * sum over nodes of weight * largest absolute value of the subtree.
+
+    Examples
+    --------
+    >>> penalty = TreeLinf(0.8, [-1, 0, 1, 2, 3, 3, 1, 6])
+    >>> w = np.array([3.0, 4, 6, 6, 4, 5, 7, 7])  # Figure 1 of the paper
+    >>> penalty.prox(w, 1.0, w)
+    >>> w.round(3).tolist()
+    [3.0, 4.0, 5.2, 5.2, 3.2, 4.2, 5.4, 5.4]
+
+    The chains 6-6 and 7-7 collapsed: twice the group weight, half the step.
+
+    >>> penalty = TreeLinf(0.8, [-1, 0, 1, 2, 2, 1], weights=[1, 1, 2, 1, 1, 2])
+    >>> w = np.array([3.0, 4, 6, 4, 5, 7])
+    >>> penalty.prox(w, np.array([1, 1, 0.5, 1, 1, 0.5]), w)
+    >>> w.round(3).tolist()
+    [3.0, 4.0, 5.2, 3.2, 4.2, 5.4]
+    """
+
+    def __init__(
+        self,
+        strength: float,
+        parents: npt.ArrayLike,
+        weights: npt.ArrayLike | None = None,
+        nonnegative: bool = False,
+    ) -> None:
+        super().__init__(strength, parents, weights, nonnegative)
+        n = self._h.size
+        self._heap, self._child, self._sibling = np.empty((3, n), dtype=np.int32)
+        self._key, self._count, self._total, self._bound = np.empty((4, n))
+
+    def _norm(self, w: Floats) -> float:
+        from epigram.penalties.tree_kernels import value_linf
+
+        return float(value_linf(self._forest.parent, w, self._h, self._bound))
+
+    def _project(self, w: Floats, step: Floats, out: Floats) -> None:
+        from epigram.penalties.tree_kernels import prox_linf
+
+        prox_linf(
+            self._forest.parent,
+            w,
+            self._h,
+            self.strength,
+            step,
+            self.nonnegative,
+            self._heap,
+            self._child,
+            self._sibling,
+            self._key,
+            self._count,
+            self._total,
+            self._bound,
+            out,
+        )
+
+
+def prox(
+    parents: npt.ArrayLike,
+    weights: npt.ArrayLike,
+    step: float | npt.ArrayLike,
+    norm: Literal["l2", "linf"] = "l2",
+    *,
+    group_weights: npt.ArrayLike | None = None,
+    multiplicity: npt.ArrayLike | None = None,
+    nonnegative: bool = False,
+    method: Literal["heap", "pivot"] = "heap",
+    seed: int = 0,
+) -> Floats:
+    """Proximal operator of a tree norm on any forest in any numbering.
+
+    Parameters
+    ----------
+    parents : parent of each node, -1 at roots.
+    weights : the vector to project, one value a node.
+    step : kappa, one for all or one for each tree (as a vector over nodes).
+    norm : ``l2`` (Algorithm 2) or ``linf`` (Algorithm 4, or 3 with ``method="pivot"``, for comparison).
+    group_weights : factor of kappa at each node; for collapsed nodes, of all groups they stand for.
+    multiplicity : linf only: how many equal entries of a chain each node stands for; ``group_weights``
+        default to it.
+    nonnegative : also constrain the result to be >= 0.
+
+    Examples
+    --------
+    >>> prox([1, -1], [4.0, 3.0], 1.0, norm="linf").tolist()  # node 0 is the child
+    [2.5, 2.5]
+    """
+    vector = np.array(weights, dtype=np.float64)
+    if vector.ndim != 1 or not np.isfinite(vector).all():
+        raise InputError("weights must be a vector of finite numbers.")
+    steps = np.asarray(step, dtype=np.float64)
+    if steps.ndim > 1 or not (np.isfinite(steps) & (steps > 0)).all():
+        if steps.ndim == 0 and steps == 0:
+            return np.maximum(vector, 0.0) if nonnegative else vector
+        raise InputError("steps must be finite and positive.")
+    if norm not in ("l2", "linf") or method not in ("heap", "pivot"):
+        raise InputError(f"norm is l2 or linf and method heap or pivot, not {norm!r} and {method!r}.")
+    if norm == "l2" and (multiplicity is not None or method == "pivot"):
+        raise InputError(
+            "multiplicity and the pivot method belong to the linf norm; l2 needs the whole trie."
+        )
+    if multiplicity is not None:
+        count = np.asarray(multiplicity, dtype=np.float64)
+        if count.shape != vector.shape or not (count > 0).all():
+            raise InputError(f"multiplicities must be {vector.size} positive numbers, one for each node.")
+        steps = steps / count
+        group_weights = count if group_weights is None else group_weights
+    if norm == "l2":
+        TreeL2(1.0, parents, group_weights, nonnegative).prox(vector, steps, vector)
+    elif method == "heap":
+        TreeLinf(1.0, parents, group_weights, nonnegative).prox(vector, steps, vector)
+    else:
+        _pivot(parents, vector, steps, group_weights, nonnegative, seed)
+    return vector
+
+
+def _pivot(
+    parents: npt.ArrayLike,
+    vector: Floats,
+    steps: Floats,
+    group_weights: npt.ArrayLike | None,
+    nonnegative: bool,
+    seed: int,
+) -> None:
+    """Algorithm 3, in place."""
+    from epigram.penalties.tree_kernels import prox_linf_pivot
+
+    checked = TreeLinf(1.0, parents, group_weights, nonnegative)._fits(vector)
+    forest = Forest.of(parents, preorder=True)
+    h = np.ones(vector.size) if group_weights is None else np.asarray(group_weights, dtype=np.float64)
+    result, count = np.empty_like(vector), np.empty_like(vector)
+    size, live = np.empty((2, vector.size), dtype=np.int64)
+    if forest.order is None:
+        raise AssertionError("preorder numbering was asked for")
+    steps = np.atleast_1d(steps)
+    prox_linf_pivot(
+        forest.parent,
+        checked[forest.order],
+        h[forest.order],
+        1.0,
+        steps if steps.size == 1 else steps[forest.order],
+        nonnegative,
+        seed,
+        count,
+        size,
+        live,
+        result,
+    )
+    vector[forest.order] = result
+
+
+def _strength(strength: float) -> float:
+    if not (np.isfinite(strength) and strength >= 0):
+        raise ValueError(f"strength must be finite and >= 0, not {strength!r}.")
+    return float(strength)

@@ -1,0 +1,209 @@
+"""The contracts. Objective = sum of sample losses + penalty, natural log, float64 weights.
+
+A loss knows no penalty, a penalty no loss. A solver names the protocols it needs, checks them once at its
+door with :func:`require`, and never asks for a concrete class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from epigram.errors import misfit
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int32]
+Offsets: TypeAlias = npt.NDArray[np.int64]
+
+
+@runtime_checkable
+class BatchLoss(Protocol):
+    """A loss whose exact value and gradient over all samples come from one call."""
+
+    n_weights: int
+    n_samples: int
+
+    def value_and_gradient(self, w: Floats, out: Floats) -> float:
+        """Sum of sample losses at ``w``; its gradient is written to ``out``."""
+        ...
+
+
+@runtime_checkable
+class StochasticLoss(Protocol):
+    """A loss that takes its own SGD steps, sample by sample, inside one kernel call."""
+
+    n_weights: int
+    n_samples: int
+
+    def sgd_pass(
+        self,
+        method: str,
+        order: Ints,
+        rates: Floats,
+        penalties: Floats,
+        batch_size: int,
+        w: Floats,
+        q: Floats,
+    ) -> float:
+        """Visit the samples in ``order``, ``batch_size`` a step; step k has the rate ``rates[k]``.
+
+        ``method`` is a rule of Tsuruoka et al. 2009 (``naive``, ``clipping``, ``lazy``, ``cumulative``);
+        ``penalties[k]`` is the total u of equation 3 before step k, ``penalties[-1]`` that after the last;
+        ``q`` is what each weight has received. Returns the sum of the sample losses met on the way.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StagewiseRule:
+    """How a stepwise learner chooses one weight and moves it (Gao et al. 2006, sections 3 and 4).
+
+    ``search_step``: the weight with the best loss after a move of +-search_step is chosen (equation 12); infinite:
+    the best loss at its own optimum (equation 7). The move is shrinkage times the optimum, never larger than
+    ``step``; ``smoothing`` is that of equation 16; a move back needs the lasso loss to fall by more than ``theta``.
+    """
+
+    search_step: float
+    step: float
+    shrinkage: float = 1.0
+    smoothing: float = 0.0
+    theta: float = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class StagewiseSteps:
+    """Steps taken: which weight, by how much, and the loss and the lasso's alpha after it."""
+
+    features: Ints = field(repr=False)
+    deltas: Floats = field(repr=False)
+    losses: Floats = field(repr=False)
+    alphas: Floats = field(repr=False)
+
+
+class StagewiseProgress(Protocol):
+    """The incremental state of a stagewise fit."""
+
+    w: Floats
+
+    @property
+    def loss(self) -> float:
+        """The loss now."""
+        ...
+
+    def advance(self, n_steps: int) -> StagewiseSteps:
+        """Take up to ``n_steps`` steps; fewer where none lowers the loss any more."""
+        ...
+
+
+@runtime_checkable
+class StagewiseLoss(Protocol):
+    """A loss that knows what moving one weight does, and so takes stagewise steps inside one kernel call."""
+
+    n_weights: int
+    n_samples: int
+
+    def begin(self, rule: StagewiseRule, w: Floats, alpha: float, done: int) -> StagewiseProgress:
+        """The state at ``w`` after ``done`` steps; ``alpha`` is infinite before the first."""
+        ...
+
+
+@runtime_checkable
+class Penalty(Protocol):
+    """Anything that puts a price on weights."""
+
+    def value(self, w: Floats) -> float:
+        """The price of ``w``."""
+        ...
+
+
+@runtime_checkable
+class L1Penalty(Penalty, Protocol):
+    """Has an l1 part: ``l1 * sum |w|``."""
+
+    l1: float
+
+
+@runtime_checkable
+class L2Penalty(Penalty, Protocol):
+    """Has a squared l2 part: ``l2 * sum w^2``."""
+
+    l2: float
+
+
+@runtime_checkable
+class ProximalPenalty(Penalty, Protocol):
+    """A penalty with a proximal operator."""
+
+    def prox(self, w: Floats, step: float | Floats, out: Floats) -> None:
+        """Write argmin_v 1/2 ||v - w||^2 / step + value(v) to ``out``; a vector of steps is a metric."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """What a solver tells its callback after each pass or iteration."""
+
+    number: int
+    objective: float
+    nonzero: int
+    seconds: float
+    w: Floats = field(repr=False)
+    optimality: float | None = None
+
+
+Callback: TypeAlias = Callable[[Iteration], bool | None]
+"""Called after each iteration; returning True stops the fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Where a solver stopped, and why: ``converged``, ``callback`` or ``limit``."""
+
+    w: Floats = field(repr=False)
+    objective: float
+    iterations: int
+    reason: str
+    optimality: float | None = None
+
+
+class Solver(Protocol):
+    """Minimises loss + penalty from ``start`` (zeros by default)."""
+
+    def solve(
+        self,
+        loss: Any,
+        penalty: Any,
+        start: Floats | None = None,
+        callback: Callback | None = None,
+    ) -> Result: ...
+
+
+def require(thing: object, protocol: type, solver: object, needs: str, instead: str) -> None:
+    """Check a contract at a solver's door.
+
+    Examples
+    --------
+    >>> from epigram import L2
+    >>> require(L2(1.0), L1Penalty, object(), "a penalty with an l1 part", "LBFGS")
+    Traceback (most recent call last):
+        ...
+    TypeError: object needs a penalty with an l1 part; L2 is not that. Use LBFGS.
+    """
+    if not isinstance(thing, protocol):
+        misfit(solver, needs, thing, instead)
+
+
+def is_plain(penalty: object) -> bool:
+    """True where every weight has the same price and may have either sign: what its strengths say is all there is.
+
+    Examples
+    --------
+    >>> from epigram import L1
+    >>> is_plain(L1(1.0)), is_plain(L1(1.0, nonnegative=True))
+    (True, False)
+    """
+    return getattr(penalty, "weights", None) is None and not getattr(penalty, "nonnegative", False)

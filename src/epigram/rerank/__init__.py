@@ -1,0 +1,36 @@
+"""Rerankers of n-best lists: Gao, Suzuki and Yu 2006, "Approximation Lasso Methods for Language Modeling"."""
+
+from epigram.rerank.explain import Explanation
+from epigram.rerank.features import FeatureSpace
+from epigram.rerank.learners import Lasso, Perceptron, Softmax
+from epigram.rerank.losses import ExponentialLoss, SoftmaxLoss
+from epigram.rerank.measures import compare, error_rate, sentence_accuracy
+from epigram.rerank.model import Progress, Reranker
+from epigram.rerank.nbest import NBest
+from epigram.rerank.pairs import Pairs
+from epigram.rerank.readers import read_nbest, write_nbest
+from epigram.solvers.stagewise import FSLR, BLasso, Boosting, FBoosting, Path
+
+__all__ = [
+    "FSLR",
+    "BLasso",
+    "Boosting",
+    "Explanation",
+    "ExponentialLoss",
+    "FBoosting",
+    "FeatureSpace",
+    "Lasso",
+    "NBest",
+    "Pairs",
+    "Path",
+    "Perceptron",
+    "Progress",
+    "Reranker",
+    "Softmax",
+    "SoftmaxLoss",
+    "compare",
+    "error_rate",
+    "read_nbest",
+    "sentence_accuracy",
+    "write_nbest",
+]

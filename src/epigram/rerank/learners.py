@@ -1,0 +1,140 @@
+"""Learners that are not stepwise, beside those of solvers/stagewise.py: each draws a path of whole models.
+
+A learner has ``steps``, ``walk(loss, path)`` that yields what follows ``path``, and may name the ``loss`` it
+wants (the exponential loss by default). ``Lasso`` is the exact solution that BLasso approaches: OWL-QN on the
+exponential loss for falling penalties. ``Softmax`` is the log-linear reranker with an l2 penalty.
+``Perceptron`` is the averaged perceptron (Collins 2002; for n-best lists Roark et al. 2004).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from epigram.penalties import L1, L2
+from epigram.protocols import Floats
+from epigram.rerank import list_kernels as kernels
+from epigram.rerank.losses import ExponentialLoss, PairLoss, SoftmaxLoss
+from epigram.solvers.quasi_newton import LBFGS, OWLQN
+from epigram.solvers.stagewise import FSLR, BLasso, Boosting, FBoosting, Path
+
+
+class Learner(Protocol):
+    """What :class:`epigram.rerank.Reranker` needs."""
+
+    @property
+    def steps(self) -> int:
+        """Length of the path."""
+        ...
+
+    def walk(self, loss: Any, path: Path) -> Iterator[Path]:
+        """Go on from the end of ``path`` until ``steps`` steps; yields new steps in chunks."""
+        ...
+
+
+@dataclass(frozen=True)
+class Lasso:
+    """min ExpLoss + alpha T(w) (equation 10) by OWL-QN, for ``steps`` values of alpha.
+
+    They fall geometrically from the one that just allows no weight to ``weakest`` times that.
+    """
+
+    steps: int = 20
+    weakest: float = 1e-3
+    tolerance: float = 1e-4
+
+    def walk(self, loss: ExponentialLoss, path: Path) -> Iterator[Path]:
+        """One step a penalty, each starting from the last solution."""
+        w = path.weights(loss.n_weights)
+        gradient = np.empty(loss.n_weights)
+        loss.value_and_gradient(np.zeros(loss.n_weights), gradient)
+        strongest = float(np.abs(gradient).max(initial=0.0))
+        solver = OWLQN(tolerance=self.tolerance)
+        for t in range(len(path), self.steps):
+            alpha = strongest * self.weakest ** ((t + 1) / self.steps)
+            after = solver.solve(loss, L1(alpha), start=w).w
+            yield Path.of_model(w, after, loss.value_and_gradient(after, gradient), alpha)
+            w = after
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """Log-linear reranker: softmax loss + l2 sum w^2 by L-BFGS, for ``steps`` falling strengths l2."""
+
+    steps: int = 12
+    strongest: float = 10.0
+    weakest: float = 0.01
+    tolerance: float = 1e-3
+
+    loss: ClassVar[type[PairLoss]] = SoftmaxLoss
+
+    def walk(self, loss: SoftmaxLoss, path: Path) -> Iterator[Path]:
+        """One step a strength, each starting from the last solution."""
+        w = path.weights(loss.n_weights)
+        gradient = np.empty(loss.n_weights)
+        solver = LBFGS(tolerance=self.tolerance)
+        ratio = self.weakest / self.strongest
+        for t in range(len(path), self.steps):
+            strength = self.strongest * ratio ** (t / max(self.steps - 1, 1))
+            after = solver.solve(loss, L2(strength), start=w).w
+            yield Path.of_model(w, after, loss.value_and_gradient(after, gradient), strength)
+            w = after
+
+
+class PerceptronLoss(ExponentialLoss):
+    """How far the best rival is ahead of W^R, summed over lists; lambda_0 as ExpLoss fits it."""
+
+    def value(self, w: Floats) -> float:
+        """The perceptron's loss at ``w``."""
+        starts, counts = self.pairs.list_pair, np.diff(self.pairs.list_pair)
+        filled = np.flatnonzero(counts)
+        if not len(filled):
+            return 0.0
+        return float(np.maximum(np.maximum.reduceat(-self.margins(w), starts[filled]), 0.0).sum())
+
+
+@dataclass(frozen=True)
+class Perceptron:
+    """Averaged perceptron: ``steps`` passes in random order; each step of the path is the average so far.
+
+    Updates are of size ``rate`` relative to the base feature, whose weight is lambda_0.
+    """
+
+    steps: int = 20
+    rate: float = 1.0
+    seed: int = 0
+
+    loss: ClassVar[type[PairLoss]] = PerceptronLoss
+
+    def walk(self, loss: PerceptronLoss, path: Path) -> Iterator[Path]:
+        """One step a pass; to go on, the passes of ``path`` are made again (the seed makes them the same)."""
+        pairs = loss.pairs
+        generator = np.random.default_rng(self.seed)
+        w, u = np.zeros(loss.n_weights), np.zeros(loss.n_weights)
+        base = loss.base_weight / self.rate * pairs.base
+        clock, before = 1.0, np.zeros(loss.n_weights)
+        for t in range(self.steps):
+            order = generator.permutation(pairs.n_lists)
+            clock = kernels.perceptron_pass(
+                order, pairs.list_pair, pairs.pair_ptr, pairs.pair_slot, pairs.slot_feature, pairs.slot_value,
+                base, clock, w, u,
+            )  # fmt: skip
+            after = self.rate * (w - u / clock)
+            if t >= len(path):
+                yield Path.of_model(before, after, loss.value(after))
+            before = after
+
+
+LEARNERS: dict[str, Any] = {
+    "blasso": BLasso,
+    "boosting": Boosting,
+    "fslr": FSLR,
+    "f-boosting": FBoosting,
+    "softmax": Softmax,
+    "perceptron": Perceptron,
+    "lasso": Lasso,
+}
+"""Names of the learners, for the command line and the model file."""

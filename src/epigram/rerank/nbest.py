@@ -1,0 +1,343 @@
+"""N-best lists in columns: candidates end to end, with offsets, so that kernels can walk them.
+
+A list has an id, perhaps a reference, and candidates; a candidate has tokens, a text, a base score (log
+probability, higher is better), perhaps named features, tags and a number of errors. Errors are edit
+distances to the reference (Er of Gao et al. 2006, section 2) unless the input gives them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from epigram.errors import InputError
+from epigram.protocols import Floats, Ints, Offsets
+
+MEASURES = ("cer", "wer")
+
+
+@dataclass(slots=True)
+class NBest:
+    """Many n-best lists; made by :func:`epigram.rerank.read_nbest` or :meth:`from_lists`.
+
+    Examples
+    --------
+    >>> lists = NBest.from_lists([{"reference": "a b", "candidates": [
+    ...     {"tokens": ["a", "c"], "score": -1.0}, {"text": "a b", "score": -2.0}]}])
+    >>> len(lists), lists.n_candidates, lists.errors("cer").tolist(), lists.oracle("cer").tolist()
+    (1, 2, [1.0, 0.0], [1])
+    """
+
+    ids: list[str]
+    list_ptr: Offsets = field(repr=False)
+    vocabulary: list[str] = field(repr=False)
+    tokens: Ints = field(repr=False)
+    token_ptr: Offsets = field(repr=False)
+    scores: Floats = field(repr=False)
+    texts: list[str] = field(repr=False)
+    references: list[tuple[str, list[str]] | None] = field(repr=False)
+    given_errors: Floats = field(repr=False)
+    names: list[str] = field(repr=False)
+    named_ptr: Offsets = field(repr=False)
+    named: Ints = field(repr=False)
+    named_values: Floats = field(repr=False)
+    tags: list[list[str] | None] = field(repr=False)
+    _errors: dict[str, Floats] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def from_lists(cls, lists: Iterable[Mapping[str, Any]], path: str | PathLike[str] | None = None) -> NBest:
+        """From dictionaries as in the JSON lines format; errors name the list by its number."""
+        builder = Builder(path)
+        for number, record in enumerate(lists, 1):
+            builder.add_record(record, number)
+        return builder.build()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def n_candidates(self) -> int:
+        """Candidates of all lists together."""
+        return len(self.scores)
+
+    @property
+    def list_of(self) -> Ints:
+        """The list of each candidate."""
+        return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.list_ptr))
+
+    def words(self, candidate: int) -> list[str]:
+        """Tokens of one candidate, counted over all lists."""
+        span = self.tokens[self.token_ptr[candidate] : self.token_ptr[candidate + 1]]
+        return [self.vocabulary[token] for token in span.tolist()]
+
+    def errors(self, measure: str = "cer") -> Floats:
+        """Errors of every candidate: as given, else by edit distance in characters or words."""
+        if measure not in MEASURES:
+            raise InputError(f"unknown measure {measure!r}; use one of {', '.join(MEASURES)}")
+        if measure not in self._errors:
+            self._errors[measure] = self._count_errors(measure)
+        return self._errors[measure]
+
+    def _count_errors(self, measure: str) -> Floats:
+        from rapidfuzz.distance.Levenshtein import distance
+
+        out = self.given_errors.copy()
+        starts = self.list_ptr.tolist()
+        for i, reference in enumerate(self.references):
+            first, last = starts[i], starts[i + 1]
+            if reference is None:
+                if np.isnan(out[first:last]).any():
+                    raise InputError(
+                        f"list {self.ids[i]!r} has neither a reference nor errors for every candidate"
+                    )
+                continue
+            text, words = reference
+            for c in range(first, last):
+                if not math.isnan(out[c]):
+                    continue
+                if measure == "cer":
+                    out[c] = distance(_squeezed(self.texts[c]), text)
+                else:
+                    out[c] = distance(self.words(c), words)
+        return out
+
+    def lengths(self, measure: str = "cer") -> Floats:
+        """Units of each reference: what errors are divided by. Without a reference, the oracle's length."""
+        out = np.empty(len(self))
+        oracle: Offsets | None = None
+        for i, reference in enumerate(self.references):
+            if reference is not None:
+                out[i] = len(reference[0]) if measure == "cer" else len(reference[1])
+                continue
+            oracle = self.oracle(measure) if oracle is None else oracle
+            c = int(oracle[i])
+            out[i] = len(_squeezed(self.texts[c])) if measure == "cer" else len(self.words(c))
+        return out
+
+    def oracle(self, measure: str = "cer") -> Offsets:
+        """The candidate with the fewest errors of each list; of equals the best scored, then the first."""
+        order = np.lexsort((-self.scores, self.errors(measure), self.list_of))
+        return order[self.list_ptr[:-1]].astype(np.int64)
+
+    def take(self, lists: Sequence[int]) -> NBest:
+        """Some of the lists, in the order given (a list may be taken twice).
+
+        Examples
+        --------
+        >>> both = NBest.from_lists([{"id": x, "candidates": [{"text": x, "score": 0}]} for x in "ab"])
+        >>> both.take([1, 1, 0]).ids
+        ['b', 'b', 'a']
+        """
+        chosen = np.asarray(lists, dtype=np.int64)
+        candidates = ranges(self.list_ptr[chosen], self.list_ptr[chosen + 1])
+        spans = ranges(self.token_ptr[candidates], self.token_ptr[candidates + 1])
+        named = ranges(self.named_ptr[candidates], self.named_ptr[candidates + 1])
+        return NBest(
+            ids=[self.ids[i] for i in chosen],
+            list_ptr=offsets(np.diff(self.list_ptr)[chosen]),
+            vocabulary=self.vocabulary,
+            tokens=self.tokens[spans],
+            token_ptr=offsets(np.diff(self.token_ptr)[candidates]),
+            scores=self.scores[candidates],
+            texts=[self.texts[c] for c in candidates],
+            references=[self.references[i] for i in chosen],
+            given_errors=self.given_errors[candidates],
+            names=self.names,
+            named_ptr=offsets(np.diff(self.named_ptr)[candidates]),
+            named=self.named[named],
+            named_values=self.named_values[named],
+            tags=[self.tags[c] for c in candidates] if self.tags else [],
+            _errors={measure: errors[candidates] for measure, errors in self._errors.items()},
+        )
+
+
+class Numbering(dict[str, int]):
+    """Words numbered as they come.
+
+    Examples
+    --------
+    >>> numbers = Numbering()
+    >>> [numbers[word] for word in ("a", "b", "a")]
+    [0, 1, 0]
+    """
+
+    def __missing__(self, word: str) -> int:
+        self[word] = number = len(self)
+        return number
+
+
+class Builder:
+    """Collects lists one by one and checks them; all readers end here."""
+
+    def __init__(self, path: str | PathLike[str] | None = None) -> None:
+        self.path = path
+        self.ids: list[str] = []
+        self.references: list[tuple[str, list[str]] | None] = []
+        self.sizes: list[int] = []
+        self.vocabulary = Numbering()
+        self.tokens: list[int] = []
+        self.token_counts: list[int] = []
+        self.scores: list[float] = []
+        self.texts: list[str] = []
+        self.errors: list[float] = []
+        self.names: dict[str, int] = {}
+        self.named: list[int] = []
+        self.named_values: list[float] = []
+        self.named_counts: list[int] = []
+        self.tags: list[list[str] | None] = []
+        self.any_tags = False
+
+    def fail(self, message: str, line: int | None) -> InputError:
+        """The error of a bad list."""
+        return InputError(message, path=self.path, line=line)
+
+    def begin(self, id: str, text: str | None, words: list[str] | None) -> None:
+        """Start a list; ``text`` and ``words`` are its reference."""
+        self.ids.append(id)
+        self.sizes.append(0)
+        self.references.append(None if text is None else (_squeezed(text), words or []))
+
+    def candidate(
+        self,
+        words: list[str],
+        text: str,
+        score: float,
+        line: int | None,
+        named: Mapping[str, float] | None = None,
+        errors: float = math.nan,
+        tags: list[str] | None = None,
+    ) -> None:
+        """Add a candidate to the list begun last."""
+        if not math.isfinite(score):
+            raise self.fail(f"candidate {self.sizes[-1] + 1}: score is {score}, not a finite number", line)
+        self.tokens.extend(map(self.vocabulary.__getitem__, words))
+        self.token_counts.append(len(words))
+        self.scores.append(score)
+        self.texts.append(text)
+        self.errors.append(errors)
+        self.tags.append(tags)
+        self.any_tags = self.any_tags or tags is not None
+        self.sizes[-1] += 1
+        self.named_counts.append(len(named) if named else 0)
+        for name, value in (named or {}).items():
+            self.named.append(self.names.setdefault(name, len(self.names)))
+            self.named_values.append(value)
+
+    def add_record(self, record: Any, line: int | None) -> None:
+        """One list as a dictionary of the JSON lines format."""
+        if not isinstance(record, Mapping):
+            raise self.fail(f"expected a JSON object with 'candidates', found {_kind(record)}", line)
+        candidates = record.get("candidates")
+        if not isinstance(candidates, list) or not candidates:
+            raise self.fail("'candidates' is missing or empty; a list needs at least one candidate", line)
+        reference = record.get("reference")
+        if reference is not None and not isinstance(reference, str) and not _is_words(reference):
+            raise self.fail(
+                f"'reference' must be a string or a list of strings, not {_kind(reference)}", line
+            )
+        words = reference.split() if isinstance(reference, str) else reference
+        text = reference if isinstance(reference, str) or reference is None else "".join(reference)
+        self.begin(str(record.get("id", len(self.ids) + 1)), text, words)
+        for number, candidate in enumerate(candidates, 1):
+            if not isinstance(candidate, Mapping):
+                raise self.fail(f"candidate {number}: expected an object, found {_kind(candidate)}", line)
+            self._add_candidate(candidate, f"candidate {number}: ", line)
+
+    def _add_candidate(self, candidate: Mapping[str, Any], place: str, line: int | None) -> None:
+        words, text = candidate.get("tokens"), candidate.get("text")
+        if words is None and text is None:
+            raise self.fail(f"{place}needs 'tokens' or 'text'", line)
+        if text is not None and not isinstance(text, str):
+            raise self.fail(f"{place}'text' must be a string, not {_kind(text)}", line)
+        if words is None:
+            words = str(text).split()
+        elif not _is_words(words):
+            raise self.fail(f"{place}'tokens' must be a list of strings", line)
+        if "score" not in candidate:
+            raise self.fail(f"{place}'score' is missing", line)
+        named = candidate.get("features") or {}
+        if not isinstance(named, Mapping):
+            raise self.fail(f"{place}'features' must be an object, not {_kind(named)}", line)
+        tags = candidate.get("tags")
+        if tags is not None and not (_is_words(tags) and len(tags) == len(words)):
+            raise self.fail(f"{place}'tags' must be a list of strings, one for each token", line)
+        errors = candidate.get("errors")
+        self.candidate(
+            words,
+            " ".join(words) if text is None else text,
+            self._number(candidate["score"], f"{place}'score'", line),
+            line,
+            {name: self._number(value, f"{place}feature {name!r}", line) for name, value in named.items()},
+            math.nan if errors is None else self._number(errors, f"{place}'errors'", line, least=0),
+            tags,
+        )
+
+    def _number(self, value: Any, what: str, line: int | None, least: float = -math.inf) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self.fail(f"{what} must be a number, not {_kind(value)}", line)
+        if not (math.isfinite(value) and value >= least):
+            raise self.fail(f"{what} is {value}; it must be finite" + (" and >= 0" * (least == 0)), line)
+        return float(value)
+
+    def build(self) -> NBest:
+        """The columns."""
+        return NBest(
+            ids=self.ids,
+            list_ptr=offsets(self.sizes),
+            vocabulary=list(self.vocabulary),
+            tokens=np.array(self.tokens, dtype=np.int32),
+            token_ptr=offsets(self.token_counts),
+            scores=np.array(self.scores, dtype=np.float64),
+            texts=self.texts,
+            references=self.references,
+            given_errors=np.array(self.errors, dtype=np.float64),
+            names=list(self.names),
+            named_ptr=offsets(self.named_counts),
+            named=np.array(self.named, dtype=np.int32),
+            named_values=np.array(self.named_values, dtype=np.float64),
+            tags=self.tags if self.any_tags else [],
+        )
+
+
+def offsets(counts: Any) -> Offsets:
+    """Where each of a row of blocks starts, and where the last ends.
+
+    Examples
+    --------
+    >>> offsets([2, 0, 3]).tolist()
+    [0, 2, 2, 5]
+    """
+    out = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=out[1:])
+    return out
+
+
+def ranges(starts: Offsets, ends: Offsets) -> Offsets:
+    """All of starts[0]..ends[0], starts[1]..ends[1], ... end to end.
+
+    Examples
+    --------
+    >>> ranges(np.array([3, 0]), np.array([5, 2])).tolist()
+    [3, 4, 0, 1]
+    """
+    counts = ends - starts
+    places = offsets(counts)
+    return np.arange(places[-1]) + np.repeat(starts - places[:-1], counts)
+
+
+def _squeezed(text: str) -> str:
+    """Text without white space: characters are compared, not spacing."""
+    return "".join(text.split())
+
+
+def _is_words(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(word, str) for word in value)
+
+
+def _kind(value: Any) -> str:
+    return "null" if value is None else type(value).__name__

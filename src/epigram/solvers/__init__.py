@@ -1,0 +1,8 @@
+"""Minimisers of loss + penalty. Each names the protocols it needs and checks them at its door."""
+
+from epigram.solvers.proximal import FISTA, StochasticProximal
+from epigram.solvers.quasi_newton import LBFGS, OWLQN
+from epigram.solvers.sgd import SGD
+from epigram.solvers.stagewise import FSLR, BLasso, Boosting, FBoosting
+
+__all__ = ["FISTA", "FSLR", "LBFGS", "OWLQN", "SGD", "BLasso", "Boosting", "FBoosting", "StochasticProximal"]

@@ -1,0 +1,243 @@
+"""Stepwise learners: boosting, FSLR, BLasso, F-Boosting. Gao et al. 2006, Figures 1 and 2.
+
+Each changes one weight a step and so draws a path of models; the loss does the arithmetic (StagewiseLoss),
+the four learners differ only in their StagewiseRule:
+
+=========== ======================= ================================================ ==================
+learner     chooses by              moves by                                         backward steps
+=========== ======================= ================================================ ==================
+Boosting    optimal step (7)        shrinkage * optimal step smoothed by (16)        no
+FSLR        optimal step (7)        the smaller of eps and the optimal step (11)     no
+FBoosting   +-eps (12)              the smaller of eps and the optimal step (13)     theta = 1000: no
+BLasso      +-eps (12)              the smaller of eps and the optimal step (13)     theta = 0: (14), (15)
+=========== ======================= ================================================ ==================
+
+Differs from the paper: a backward step ends at zero where the weight is smaller than eps, and is chosen by
+the lasso loss (the same as (14) when all moves are eps); alpha divides the fall of the loss by the move
+really made, which is eps unless the optimal step is smaller; (16) is solved exactly where value differences
+are not +-1.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from epigram.protocols import (
+    Callback,
+    Floats,
+    Ints,
+    Iteration,
+    Offsets,
+    Result,
+    StagewiseLoss,
+    StagewiseRule,
+    require,
+)
+
+CHUNK = 512
+"""Steps between two calls of the callback."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Models on the way: step t changes ``features[ptr[t]:ptr[t+1]]`` by ``deltas``.
+
+    Stepwise learners change one weight a step; others (a penalty strength, an epoch) change many.
+
+    Examples
+    --------
+    >>> path = Path.empty().extended(Path.of_changes([0, 2, 0], [0.5, -0.5, 0.5], [3.0, 2.0, 1.0]))
+    >>> len(path), path.weights(3, 2).tolist(), path.weights(3).tolist()
+    (3, [0.5, 0.0, -0.5], [1.0, 0.0, -0.5])
+    """
+
+    ptr: Offsets = field(repr=False)
+    features: Ints = field(repr=False)
+    deltas: Floats = field(repr=False)
+    losses: Floats = field(repr=False)
+    alphas: Floats = field(repr=False)
+
+    @classmethod
+    def empty(cls) -> Path:
+        """A path of no steps."""
+        return cls(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), np.zeros(0), np.zeros(0))
+
+    @classmethod
+    def of_changes(
+        cls, features: Ints | list[int], deltas: Floats | list[float], losses: Floats | list[float],
+        alphas: Floats | None = None,
+    ) -> Path:  # fmt: skip
+        """One change a step."""
+        n = len(features)
+        return cls(
+            np.arange(n + 1, dtype=np.int64),
+            np.asarray(features, np.int32),
+            np.asarray(deltas, np.float64),
+            np.asarray(losses, np.float64),
+            np.full(n, np.nan) if alphas is None else alphas,
+        )
+
+    @classmethod
+    def of_model(cls, before: Floats, after: Floats, loss: float, alpha: float = np.nan) -> Path:
+        """One step from one weight vector to another."""
+        changed = np.flatnonzero(before != after).astype(np.int32)
+        return cls(
+            np.array([0, len(changed)]),
+            changed,
+            (after - before)[changed],
+            np.array([loss]),
+            np.array([alpha]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.losses)
+
+    def extended(self, more: Path) -> Path:
+        """This path, then ``more``."""
+        return Path.joined([self, more])
+
+    @classmethod
+    def joined(cls, paths: list[Path]) -> Path:
+        """Many paths, one after the other."""
+        ends = np.cumsum([0] + [path.ptr[-1] for path in paths])
+        ptrs = [path.ptr[1:] + end for path, end in zip(paths, ends, strict=False)]
+        return cls(
+            np.concatenate([np.zeros(1, np.int64), *ptrs]),
+            *(
+                np.concatenate([getattr(path, name) for path in paths])
+                for name in ("features", "deltas", "losses", "alphas")
+            ),
+        )
+
+    def weights(self, n_weights: int, step: int | None = None) -> Floats:
+        """The model after ``step`` steps (all of them by default)."""
+        step = len(self) if step is None else step
+        if not 0 <= step <= len(self):
+            raise ValueError(f"step {step} is not on the path; it has steps 0 to {len(self)}.")
+        w = np.zeros(n_weights)
+        # In order, one by one, as the steps were taken: the same bits, and exact zeros.
+        np.add.at(w, self.features[: self.ptr[step]], self.deltas[: self.ptr[step]])
+        return w
+
+
+class Stagewise:
+    """What the four learners share: a rule, a number of steps."""
+
+    steps: int
+
+    @property
+    def rule(self) -> StagewiseRule:
+        """How a step is chosen and made."""
+        raise NotImplementedError
+
+    def walk(self, loss: StagewiseLoss, path: Path) -> Iterator[Path]:
+        """Go on from the end of ``path`` up to ``steps`` steps in all; yields the new steps in chunks."""
+        require(loss, StagewiseLoss, self, "a loss that takes stagewise steps", "OWLQN")
+        alpha = float(path.alphas[-1]) if len(path) else np.inf
+        state = loss.begin(self.rule, path.weights(loss.n_weights), alpha, len(path))
+        left = self.steps - len(path)
+        while left > 0:
+            wanted = min(left, CHUNK)
+            taken = state.advance(wanted)
+            if len(taken.features):
+                yield Path.of_changes(taken.features, taken.deltas, taken.losses, taken.alphas)
+            left = left - wanted if len(taken.features) == wanted else 0
+
+    def solve(
+        self,
+        loss: StagewiseLoss,
+        penalty: None = None,
+        start: Floats | None = None,
+        callback: Callback | None = None,
+    ) -> Result:
+        """The end of the path. There is no penalty to give: the path goes through all of them."""
+        if penalty is not None:
+            raise TypeError(f"{type(self).__name__} walks through all L1 penalties; use OWLQN for one.")
+        require(loss, StagewiseLoss, self, "a loss that takes stagewise steps", "OWLQN")
+        began, path = time.perf_counter(), Path.empty()
+        if start is not None and start.any():
+            path = Path.of_model(np.zeros_like(start), start, np.nan, np.inf)
+        reason = "limit"
+        for chunk in self.walk(loss, path):
+            path = path.extended(chunk)
+            w = path.weights(loss.n_weights)
+            objective = float(path.losses[-1])
+            seconds = time.perf_counter() - began
+            if callback and callback(Iteration(len(path), objective, int(np.count_nonzero(w)), seconds, w)):
+                reason = "callback"
+                break
+        if reason == "limit" and len(path) < self.steps:
+            reason = "converged"
+        w = path.weights(loss.n_weights)
+        value = float(path.losses[-1]) if len(path) else loss.begin(self.rule, w, np.inf, 0).loss
+        return Result(w, value, len(path), reason)
+
+
+@dataclass(frozen=True)
+class Boosting(Stagewise):
+    """Figure 1 with the smoothing of equation 16 and the shrinkage of equation 9."""
+
+    steps: int = 20_000
+    smoothing: float = 1e-4
+    shrinkage: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check(self, steps=0, smoothing=0, shrinkage=0)
+        if self.smoothing == 0:
+            raise ValueError("smoothing must be > 0: without it a step can be infinite.")
+
+    @property
+    def rule(self) -> StagewiseRule:
+        """Optimal search, smoothed optimal step."""
+        return StagewiseRule(np.inf, np.inf, self.shrinkage, self.smoothing)
+
+
+@dataclass(frozen=True)
+class FSLR(Stagewise):
+    """Forward stagewise linear regression: optimal search, steps of eps (equation 11)."""
+
+    steps: int = 20_000
+    eps: float = 0.5
+
+    def __post_init__(self) -> None:
+        _check(self, steps=0, eps=1e-12)
+
+    @property
+    def rule(self) -> StagewiseRule:
+        """Optimal search, fixed step."""
+        return StagewiseRule(np.inf, self.eps)
+
+
+@dataclass(frozen=True)
+class BLasso(Stagewise):
+    """Figure 2: grid search, steps of eps, backward where the lasso loss falls by more than theta."""
+
+    steps: int = 20_000
+    eps: float = 0.5
+    theta: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check(self, steps=0, eps=1e-12, theta=0)
+
+    @property
+    def rule(self) -> StagewiseRule:
+        """Grid search, fixed step, backward steps."""
+        return StagewiseRule(self.eps, self.eps, theta=self.theta)
+
+
+@dataclass(frozen=True)
+class FBoosting(BLasso):
+    """BLasso whose theta of 1000 forbids backward steps (section 5.3)."""
+
+    theta: float = 1e3
+
+
+def _check(learner: object, **least: float) -> None:
+    for name, low in least.items():
+        value = getattr(learner, name)
+        if not (np.isfinite(value) and value >= low):
+            raise ValueError(f"{name} must be a finite number >= {low:g}, not {value!r}.")

@@ -1,0 +1,16 @@
+"""One model file format (``*.epigram``): safetensors with a JSON header, written atomically. No pickle."""
+
+from epigram.storage.atomic import write_atomically
+from epigram.storage.families import describe, load
+from epigram.storage.modelfile import ModelFile, Section
+from epigram.storage.strings import pack_strings, unpack_strings
+
+__all__ = [
+    "ModelFile",
+    "Section",
+    "describe",
+    "load",
+    "pack_strings",
+    "unpack_strings",
+    "write_atomically",
+]

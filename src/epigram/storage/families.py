@@ -1,0 +1,58 @@
+"""From a model file's family name to the module that reads it. The one table; modules load on use.
+
+A family's module offers ``from_model_file(file) -> estimator`` and ``describe(file) -> list[Section]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from os import PathLike
+from types import ModuleType
+from typing import Any
+
+from epigram.errors import ModelFileError
+from epigram.storage.modelfile import ModelFile, Section
+
+FAMILIES = {
+    "ime": "epigram.ime.stored",
+    "tagger": "epigram.tagging.stored",
+    "reranker": "epigram.rerank.stored",
+    "lm": "epigram.lm.stored",
+}
+
+
+def load(path: str | PathLike[str]) -> Any:
+    """The fitted estimator of any model file."""
+    file = ModelFile.load(path)
+    reader = _reader(file, path)
+    with blaming(path):
+        return reader.from_model_file(file)
+
+
+def describe(path: str | PathLike[str]) -> tuple[ModelFile, list[Section]]:
+    """A model file and what its family says about it."""
+    file = ModelFile.load(path)
+    reader = _reader(file, path)
+    with blaming(path):
+        return file, reader.describe(file)
+
+
+def _reader(file: ModelFile, path: str | PathLike[str]) -> ModuleType:
+    if file.family not in FAMILIES:
+        raise ModelFileError(f"unknown family {file.family!r}; upgrade epigram to read it", path=path)
+    return import_module(FAMILIES[file.family])
+
+
+@contextmanager
+def blaming(path: str | PathLike[str]) -> Iterator[None]:
+    """Errors of a family's reader name the file: what it lacks, or what the reader said of it."""
+    try:
+        yield
+    except KeyError as missing:
+        raise ModelFileError(f"damaged model file: it has no {missing}", path=path) from missing
+    except ModelFileError as error:
+        if error.path is not None:
+            raise
+        raise ModelFileError(str(error), path=path) from error

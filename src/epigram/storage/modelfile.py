@@ -1,0 +1,124 @@
+"""The model file: a safetensors file whose metadata carries one JSON header.
+
+Header fields: ``family``, ``format`` (version of this layout), ``epigram`` (version that wrote it),
+``settings`` (how it was trained), ``fit`` (metrics of the fit), and what the family adds.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import epigram
+from epigram.errors import ModelFileError
+from epigram.storage.atomic import write_atomically
+
+FORMAT = 1
+_KEY = "epigram"
+_OLD_KEY = "laconic"  # the name under which earlier files were written
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A titled table of a model's description, for people and (as records) for programs."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+
+    def records(self) -> list[dict[str, Any]]:
+        """The rows as dictionaries."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+@dataclass(slots=True)
+class ModelFile:
+    """A model as it stands in a file: family, JSON header, named arrays.
+
+    Examples
+    --------
+    >>> model = ModelFile("tagger", {"settings": {"l1": 1.0}}, {"w": np.array([1.0, 0.0])})
+    >>> again = ModelFile.from_bytes(model.to_bytes())
+    >>> again.family, again.header["settings"], again.tensors["w"].tolist()
+    ('tagger', {'l1': 1.0}, [1.0, 0.0])
+    """
+
+    family: str
+    header: dict[str, Any]
+    tensors: dict[str, npt.NDArray[Any]] = field(repr=False)
+
+    def to_bytes(self) -> bytes:
+        """The file's content."""
+        from safetensors.numpy import save
+
+        header = {
+            **self.header,
+            "family": self.family,
+            "format": FORMAT,
+            "epigram": epigram.__version__,
+        }
+        tensors = {name: np.asarray(array, order="C") for name, array in self.tensors.items()}
+        text = json.dumps(header, ensure_ascii=False, default=lambda value: value.tolist())
+        return bytes(save(tensors, {_KEY: text}))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write atomically."""
+        write_atomically(path, self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], family: str | None = None) -> ModelFile:
+        """Read a file; ``family`` demands one."""
+        try:
+            content = Path(path).read_bytes()
+        except OSError as error:
+            raise ModelFileError(f"cannot read: {error.strerror}", path=path) from error
+        return cls.from_bytes(content, family, path)
+
+    @classmethod
+    def from_bytes(
+        cls, content: bytes, family: str | None = None, path: str | PathLike[str] | None = None
+    ) -> ModelFile:
+        """Parse a file's content; anything wrong is one sentence."""
+        header = _read_header(content, path)
+        if header["format"] > FORMAT:
+            raise ModelFileError(
+                f"written by a newer epigram ({header.get(_KEY)}); upgrade epigram to read it", path=path
+            )
+        if family is not None and header["family"] != family:
+            raise ModelFileError(f"a model of family {header['family']!r}, not {family!r}", path=path)
+        from safetensors import SafetensorError
+        from safetensors.numpy import load
+
+        try:
+            tensors = load(content)
+        except (SafetensorError, ValueError, TypeError) as error:
+            raise ModelFileError(f"truncated or damaged model file ({error})", path=path) from error
+        return cls(header["family"], header, tensors)
+
+
+def _read_header(content: bytes, path: str | PathLike[str] | None) -> dict[str, Any]:
+    """The JSON header in the safetensors metadata, checked."""
+    if not content:
+        raise ModelFileError("empty file, not an epigram model", path=path)
+    length = int.from_bytes(content[:8], "little")
+    start = content[8:2000]
+    looks_like_ours = start[:1] == b"{" and any(f'"{key}"'.encode() in start for key in (_KEY, _OLD_KEY))
+    if length + 8 > len(content):
+        what = "truncated model file" if looks_like_ours else "not an epigram model file"
+        raise ModelFileError(what, path=path)
+    try:
+        metadata = json.loads(content[8 : 8 + length])["__metadata__"]
+        header = json.loads(metadata[_KEY if _KEY in metadata else _OLD_KEY])
+        if not isinstance(header["family"], str) or not isinstance(header["format"], int):
+            raise TypeError
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ModelFileError("not an epigram model file", path=path) from None
+    if _OLD_KEY in header:
+        header[_KEY] = header.pop(_OLD_KEY)
+    return dict(header)

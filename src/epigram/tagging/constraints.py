@@ -1,0 +1,113 @@
+"""Which label may follow which: a chunk scheme by name, or a list of pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from epigram.errors import InputError
+from epigram.protocols import Ints
+from epigram.tagging.sequences import Sequences
+
+SCHEMES = ("iob1", "iob2", "ioe2", "bioes")
+
+
+def allowed_transitions(
+    constrain: str | Iterable[tuple[str, str]] | None, labels: Sequence[str]
+) -> npt.NDArray[np.bool_] | None:
+    """L x L matrix of permitted transitions, None where everything is; see also :func:`allowed_ends`.
+
+    Parameters
+    ----------
+    constrain : ``"iob2"`` (``I-X`` only after ``B-X`` or ``I-X``), ``"bioes"``, ``"ioe2"``, ``"iob1"``, or the
+        permitted pairs (label before, label).
+
+    Examples
+    --------
+    >>> allowed_transitions("iob2", ["B-NP", "I-NP", "O"]).astype(int).tolist()
+    [[1, 1, 1], [1, 1, 1], [1, 0, 1]]
+    """
+    if constrain is None:
+        return None
+    index = {label: k for k, label in enumerate(labels)}
+    if isinstance(constrain, str):
+        if constrain not in SCHEMES:
+            raise ValueError(
+                f"constrain must be one of {', '.join(SCHEMES)} or a list of label pairs, not {constrain!r}."
+            )
+        return np.array([[_follows(constrain, a, b) for b in labels] for a in labels])
+    permitted = np.zeros((len(labels), len(labels)), dtype=bool)
+    for before, after in constrain:
+        for label in (before, after):
+            if label not in index:
+                raise ValueError(
+                    f"constrain names the label {label!r}, which the training data does not have."
+                )
+        permitted[index[before], index[after]] = True
+    return permitted
+
+
+def allowed_ends(
+    constrain: str | Iterable[tuple[str, str]] | None, labels: Sequence[str]
+) -> npt.NDArray[np.bool_] | None:
+    """2 x L: which labels may stand first, and last, in a sentence. Only the chunk schemes say.
+
+    Examples
+    --------
+    >>> allowed_ends("iob2", ["B-NP", "I-NP", "O"]).astype(int).tolist()
+    [[1, 0, 1], [1, 1, 1]]
+    """
+    if not isinstance(constrain, str):
+        return None
+    first = [_follows(constrain, "O", label) for label in labels]
+    return np.array([first, [_follows(constrain, label, "O") for label in labels]])
+
+
+def check_permitted(
+    sequences: Sequences,
+    labels: Ints,
+    classes: npt.NDArray[Any],
+    allowed: npt.NDArray[np.bool_] | None,
+    ends: npt.NDArray[np.bool_] | None = None,
+) -> None:
+    """Training data must keep to the constraint, else its likelihood is zero."""
+    if allowed is None:
+        return
+    if ends is not None:
+        ptr = sequences.sentence_ptr
+        full = np.flatnonzero(sequences.lengths > 0)
+        for side, where, tokens in ((0, "first", ptr[full]), (1, "last", ptr[full + 1] - 1)):
+            wrong = np.flatnonzero(~ends[side][labels[tokens]])
+            if len(wrong):
+                raise InputError(
+                    f"sentence {full[wrong[0]]}: label {classes[labels[tokens[wrong[0]]]]!r} comes {where}, which "
+                    "constrain forbids; mend the data or leave constrain out"
+                )
+    inner = np.ones(sequences.n_tokens, dtype=bool)
+    inner[sequences.sentence_ptr[:-1][sequences.lengths > 0]] = False
+    after = np.flatnonzero(inner)
+    broken = after[~allowed[labels[after - 1], labels[after]]]
+    if len(broken):
+        t = int(broken[0])
+        s = int(np.searchsorted(sequences.sentence_ptr, t, side="right")) - 1
+        raise InputError(
+            f"sentence {s}: label {classes[labels[t]]!r} after {classes[labels[t - 1]]!r} is forbidden by "
+            "constrain; mend the data or leave constrain out"
+        )
+
+
+def _follows(scheme: str, before: str, after: str) -> bool:
+    """Whether a scheme permits ``after`` right after ``before``."""
+    (p, _, kind), (q, _, next_kind) = before.partition("-"), after.partition("-")
+    same = kind == next_kind
+    if scheme == "iob2":
+        return q != "I" or (p in ("B", "I") and same)
+    if scheme == "iob1":  # B-X only to split two neighbours of one type
+        return q != "B" or (p in ("B", "I") and same)
+    if scheme == "ioe2":  # I-X must go on to I-X or E-X
+        return p != "I" or (q in ("I", "E") and same)
+    inside = p in ("B", "I")  # bioes: what is open must go on, what is closed must not
+    return (q in ("I", "E") and same) if inside else q not in ("I", "E")

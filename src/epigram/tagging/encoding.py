@@ -1,0 +1,218 @@
+"""From columns and a template to integers, without a string per token.
+
+A cell function runs once per distinct string of its column and leaves (hash, power) pairs; the fingerprint of
+a token's attribute is then put together from those of its cells and of the literals between them (see
+:mod:`epigram.tagging.encoding_kernels`) and looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+import numpy.typing as npt
+
+from epigram.protocols import Ints, Offsets
+from epigram.tagging.attributes import AttributeTable, Fingerprints, hash_parts, utf8
+from epigram.tagging.cell_functions import CellFunction, apply_chain
+from epigram.tagging.columns import Columns
+from epigram.tagging.features import encode_features
+from epigram.tagging.sequences import Sequences
+from epigram.tagging.template import Line, Template, outside_mark
+
+__all__ = ["AttributeTable", "Expansion", "encode", "encode_features"]
+
+KEYS_PER_BLOCK = 1 << 18
+
+
+def encode(columns: Columns, template: Template, table: AttributeTable, grow: bool) -> Sequences:
+    """Expand a template over a corpus.
+
+    Parameters
+    ----------
+    columns
+        Observations, without the column of labels.
+    template
+        Its ``U`` lines give attributes of tokens, its ``B`` lines with cells attributes of transitions.
+    table
+        Numbers the attributes.
+    grow
+        True in training: new attributes get new ids. Otherwise unknown attributes are dropped, the table does
+        not change, and calls may run at the same time.
+
+    Examples
+    --------
+    >>> table = AttributeTable()
+    >>> train = Columns.from_rows([[("a",), ("b",)]])
+    >>> s = encode(train, Template.parse("U0:%x[0,0]"), table, grow=True)
+    >>> s.attributes, table.names([1])
+    (array([0, 1], dtype=int32), ['U0:b'])
+    >>> test = Columns.from_rows([[("b",), ("c",)]])
+    >>> encode(test, Template.parse("U0:%x[0,0]"), table, grow=False).attribute_ptr
+    array([0, 1, 1])
+    """
+    template.check(columns.n_columns, columns.path)
+    attribute_ptr, attributes = _encode_lines(columns, template, template.nodes, False, table, grow)
+    edge_ptr, edge_attributes = _encode_lines(columns, template, template.edges, True, table, grow)
+    return Sequences(columns.sentence_ptr, attribute_ptr, attributes, np.ones(1), edge_ptr, edge_attributes)
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """Names an attribute by expanding the token that first had it."""
+
+    columns: Columns = field(repr=False)
+    template: Template
+    lines: tuple[Line, ...]
+    ptr: Offsets = field(repr=False)
+
+    def names(self, occurrences: Offsets) -> list[str]:
+        """The expanded strings of some occurrences."""
+        from epigram.tagging.encoding_kernels import locate_keys
+
+        if not len(occurrences):
+            return []
+        tokens = np.searchsorted(self.ptr, occurrences, side="right") - 1
+        sentences = np.searchsorted(self.columns.sentence_ptr, tokens, side="right") - 1
+        begins, ends = self.columns.sentence_ptr[sentences], self.columns.sentence_ptr[sentences + 1]
+        numbers, combinations = np.empty_like(tokens), np.empty_like(tokens)
+        cells = np.array([column.ids for column in self.columns.columns], dtype=np.int32)
+        arrays = _compile(self.columns, self.template, self.lines).arrays()[:6]
+        ranks = occurrences - self.ptr[tokens]
+        locate_keys(tokens, ranks, begins, ends, cells, *arrays, numbers, combinations)
+        found = zip(tokens, begins, ends, numbers, combinations, strict=True)
+        return [
+            self.template.spell(self.columns, self.lines[line], int(token), int(begin), int(end))[rank]
+            for token, begin, end, line, rank in found
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Template lines over a corpus as arrays, in the order the kernels take them."""
+
+    line_ptr: Offsets
+    cell_offset: Offsets
+    cell_column: Offsets
+    cell_base: Offsets
+    cell_marks: Offsets
+    value_ptr: Offsets
+    value_hash: Fingerprints
+    value_power: Fingerprints
+    literal_hash: Fingerprints
+    literal_power: Fingerprints
+    outside_hash: Fingerprints
+    outside_power: Fingerprints
+
+    def arrays(self) -> tuple[npt.NDArray[np.generic], ...]:
+        return tuple(getattr(self, each.name) for each in fields(self))
+
+
+def _encode_lines(
+    columns: Columns,
+    template: Template,
+    lines: tuple[Line, ...],
+    skip_first: bool,
+    table: AttributeTable,
+    grow: bool,
+) -> tuple[Offsets, Ints]:
+    """Offsets per token and attribute ids of some lines; ``skip_first`` leaves out first tokens (edges)."""
+    from epigram.tagging.encoding_kernels import drop_unknown, expand_keys
+
+    ptr = np.zeros(columns.n_tokens + 1, dtype=np.int64)
+    if not lines or not columns.n_tokens:
+        return ptr, np.empty(0, dtype=np.int32)
+    arrays = _compile(columns, template, lines).arrays()
+    cells = np.array([column.ids for column in columns.columns], dtype=np.int32)
+    if grow:
+        table.add_source(Expansion(columns, template, lines, ptr))
+    keys = np.empty(KEYS_PER_BLOCK, dtype=np.uint64)
+    blocks: list[Ints] = []
+    s = 0
+    while s < columns.n_sentences:
+        done, n = expand_keys(s, columns.sentence_ptr, cells, *arrays, skip_first, keys, ptr)
+        if done == s:  # not even one sentence fits
+            keys = np.empty(2 * len(keys), dtype=np.uint64)
+            continue
+        blocks.append(table.intern_more(keys[:n]) if grow else table.look_up(keys[:n]))
+        s = done
+    ids = np.concatenate(blocks)
+    if grow:
+        return ptr, ids
+    known_ptr = np.empty_like(ptr)
+    n = drop_unknown(ptr, ids, known_ptr)
+    return known_ptr, ids[:n].copy()
+
+
+def _compile(columns: Columns, template: Template, lines: tuple[Line, ...]) -> _Lines:
+    """Apply the cell functions to the distinct strings, and lay lines and values out as arrays."""
+    cells = [cell for line in lines for cell in line.cells]
+    views: dict[tuple[int, tuple[CellFunction, ...]], int] = {}
+    value_ptrs, hashes, powers = [], [], []
+    n_rows = n_values = 0
+    for cell in cells:
+        view = (cell.column, cell.functions)
+        if view in views:
+            continue
+        views[view] = n_rows
+        value_ptr, hash_, power = _view(columns.columns[cell.column].strings, cell.functions)
+        value_ptrs.append(value_ptr + n_values)
+        hashes.append(hash_)
+        powers.append(power)
+        n_rows += len(value_ptr)
+        n_values += len(hash_)
+    reach = template.reach + 1
+    literal_hash, literal_power = hash_parts([text for line in lines for text in line.literals])
+    outside_hash, outside_power = hash_parts([outside_mark(k) for k in range(-reach, reach)])
+    return _Lines(
+        line_ptr=np.cumsum([0, *(len(line.cells) for line in lines)], dtype=np.int64),
+        cell_offset=np.array([cell.offset for cell in cells], dtype=np.int64),
+        cell_column=np.array([cell.column for cell in cells], dtype=np.int64),
+        cell_base=np.array([views[cell.column, cell.functions] for cell in cells], dtype=np.int64),
+        cell_marks=np.array([template.marks(cell) for cell in cells], dtype=np.int64),
+        value_ptr=np.concatenate([np.empty(0, dtype=np.int64), *value_ptrs]),
+        value_hash=np.concatenate([np.empty(0, dtype=np.uint64), *hashes]),
+        value_power=np.concatenate([np.empty(0, dtype=np.uint64), *powers]),
+        literal_hash=literal_hash,
+        literal_power=literal_power,
+        outside_hash=outside_hash,
+        outside_power=outside_power,
+    )
+
+
+def _view(
+    strings: Sequence[str], functions: tuple[CellFunction, ...]
+) -> tuple[Offsets, Fingerprints, Fingerprints]:
+    """The values of a chain of functions at each distinct string: offsets, hashes, powers."""
+    if not functions:
+        return np.arange(len(strings) + 1, dtype=np.int64), *hash_parts(strings)
+    *before, last = functions
+    name, _, argument = last.text.partition(":")
+    if name in ("prefix", "suffix", "substrings"):
+        inputs = [apply_chain(tuple(before), string) for string in strings] if before else None
+        if inputs is None or all(len(values) == 1 for values in inputs):
+            single = strings if inputs is None else [values[0] for values in inputs]
+            return _slices(single, name, int(argument))
+    chosen = [apply_chain(functions, string) for string in strings]
+    ptr = np.zeros(len(chosen) + 1, dtype=np.int64)
+    np.cumsum([len(values) for values in chosen], out=ptr[1:])
+    return ptr, *hash_parts([value for values in chosen for value in values])
+
+
+def _slices(strings: Sequence[str], name: str, argument: int) -> tuple[Offsets, Fingerprints, Fingerprints]:
+    """The same for the functions whose values are slices of the string: no Python string is made for them."""
+    from epigram.tagging.encoding_kernels import hash_affixes, hash_substrings
+
+    content, ptr = utf8(strings)
+    most = len(strings)
+    if name == "substrings":
+        lengths = np.array([len(string) for string in strings], dtype=np.int64)
+        most = int(np.sum(lengths * np.minimum(lengths, argument - 1)))
+    hashes, powers = np.empty(most, dtype=np.uint64), np.empty(most, dtype=np.uint64)
+    value_ptr = np.empty(len(strings) + 1, dtype=np.int64)
+    if name == "substrings":
+        n = hash_substrings(content, ptr, argument - 1, hashes, powers, value_ptr)
+    else:
+        n = hash_affixes(content, ptr, argument, name == "suffix", hashes, powers, value_ptr)
+    return value_ptr, hashes[:n], powers[:n]

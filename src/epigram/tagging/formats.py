@@ -1,0 +1,212 @@
+r"""Files of sentences: CoNLL columns, CoNLL-U, plain text, ``word/tag`` text; and tagged files out again.
+
+``conll``: a token a line, cells separated by runs of spaces and tabs or by one given character, blank lines
+between sentences. ``conllu``: tabs, comment lines, ``a-b`` and ``a.b`` ids skipped. ``text``: a sentence a
+line, words separated by white space. ``slash``: the same with ``word/tag``, split at the last slash. UTF-8
+with ``\n`` or ``\r\n``; gzip is unpacked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from os import PathLike
+
+import numpy as np
+
+from epigram.errors import InputError
+from epigram.tagging.columns import Columns, Lines
+from epigram.text import decode, read_bytes
+
+FORMATS = ("conll", "conllu", "text", "slash")
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def read_columns(
+    path: str | PathLike[str],
+    format: str = "auto",
+    separator: str | None = None,
+    comments: Iterable[str] = (),
+) -> Columns:
+    r"""Read a file of sentences.
+
+    Parameters
+    ----------
+    path
+        The file, gzip or not; ``-`` is standard input.
+    format
+        ``conll``, ``conllu``, ``text``, ``slash``, or ``auto``: ``conllu`` where the name says so, else
+        ``conll``.
+    separator
+        One ASCII character between the cells of ``conll`` (cells may then be empty and hold spaces); by
+        default any run of spaces and tabs.
+    comments
+        Lines that begin with one of these are not tokens: ``("# ", "-DOCSTART-")``. Empty by default for
+        ``conll``, because ``#`` is a token of English; CoNLL-U has ``#``.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "tiny.txt"
+    >>> _ = file.write_text("The DT\ncat NN\n\nHi UH\n")
+    >>> list(read_columns(file).rows())
+    [[('The', 'DT'), ('cat', 'NN')], [('Hi', 'UH')]]
+    """
+    return parse_columns(read_bytes(path), str(path), format, separator, comments)
+
+
+def parse_columns(
+    raw: bytes,
+    path: str,
+    format: str = "auto",
+    separator: str | None = None,
+    comments: Iterable[str] = (),
+) -> Columns:
+    """The same from bytes; ``path`` is for messages and for ``auto``."""
+    if format == "auto":
+        format = "conllu" if path.removesuffix(".gz").endswith((".conllu", ".conllup")) else "conll"
+    if format not in FORMATS:
+        raise ValueError(f"format {format!r} is not one of auto, {', '.join(FORMATS)}")
+    if separator is not None and (len(separator) != 1 or not separator.isascii() or separator in "\r\n"):
+        raise ValueError(f"separator is one ASCII character or None, not {separator!r}")
+    decode(raw, path)
+    raw = raw.removeprefix(BYTE_ORDER_MARK)
+    prefixes = [comments] if isinstance(comments, str) else list(comments)
+    if format in ("text", "slash"):
+        return _parse_words(raw, path, format == "slash", prefixes)
+    if format == "conllu":
+        return _parse_cells(raw, path, "\t", prefixes or ["#"], skip_ranges=True)
+    return _parse_cells(raw, path, separator, prefixes, skip_ranges=False)
+
+
+def _parse_cells(
+    raw: bytes, path: str, separator: str | None, prefixes: list[str], skip_ranges: bool
+) -> Columns:
+    from epigram.tagging.columns_kernels import find_cells
+
+    encoded = [prefix.encode() for prefix in prefixes if prefix]
+    comments = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+    comment_ptr = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    content = np.frombuffer(raw, dtype=np.uint8)
+    byte = 0 if separator is None else ord(separator)
+    capacity = raw.count(b"\n") + 1
+    line_ends = np.empty(capacity, dtype=np.int64)
+    sentence_ptr = np.empty(capacity + 1, dtype=np.int64)
+    n_columns = 0
+    while True:  # with 0 columns asked for, the first token's line is the "bad" one and tells their number
+        starts = np.empty((n_columns, capacity if n_columns else 0), dtype=np.int64)
+        ends = np.empty_like(starts)
+        n_tokens, n_sentences, bad_line, found = find_cells(
+            content,
+            byte,
+            comments,
+            comment_ptr,
+            skip_ranges,
+            n_columns,
+            starts,
+            ends,
+            line_ends,
+            sentence_ptr,
+        )
+        if n_columns or not bad_line:
+            break
+        n_columns = found
+    if bad_line:
+        hint = "" if encoded else _comment_hint(raw, bad_line)
+        raise InputError(f"expected {n_columns} columns, found {found}{hint}", path=path, line=bad_line)
+    if not n_tokens:
+        raise InputError("no tokens: the file is empty or blank", path=path)
+    return Columns.from_cells(
+        raw,
+        starts[:, :n_tokens],
+        ends[:, :n_tokens],
+        sentence_ptr[: n_sentences + 1].copy(),
+        path,
+        Lines(raw, line_ends[:n_tokens]),
+    )
+
+
+def _comment_hint(raw: bytes, line: int) -> str:
+    """A ragged line that begins with ``#`` is most likely a comment."""
+    if raw.split(b"\n", line)[line - 1].startswith(b"#"):
+        return "; if lines that begin with '#' are comments, say so (comments)"
+    return ""
+
+
+def _parse_words(raw: bytes, path: str, slash: bool, prefixes: list[str]) -> Columns:
+    from epigram.tagging.columns_kernels import find_words
+
+    if len(prefixes) > 1:
+        raise ValueError(f"text has one comment prefix at most, not {prefixes}")
+    capacity = sum(raw.count(space) for space in (b" ", b"\t", b"\n", b"\r")) + 1
+    starts = np.empty((2 if slash else 1, capacity), dtype=np.int64)
+    ends = np.empty_like(starts)
+    sentence_ptr = np.empty(raw.count(b"\n") + 2, dtype=np.int64)
+    n_tokens, n_sentences, bad_line = find_words(
+        np.frombuffer(raw, dtype=np.uint8),
+        ord("/") if slash else 0,
+        np.frombuffer("".join(prefixes).encode(), dtype=np.uint8),
+        starts,
+        ends,
+        sentence_ptr,
+    )
+    if bad_line:
+        raise InputError("expected word/tag, found a word without a slash", path=path, line=bad_line)
+    if not n_tokens:
+        raise InputError("no tokens: the file is empty or blank", path=path)
+    return Columns.from_cells(
+        raw, starts[:, :n_tokens], ends[:, :n_tokens], sentence_ptr[: n_sentences + 1].copy(), path
+    )
+
+
+def add_columns(
+    columns: Columns, predicted: Sequence[Sequence[str]], separator: str | None = None
+) -> Iterable[str]:
+    r"""The input again with one more cell per column of ``predicted`` at the end of each token's line.
+
+    Blank lines, comments and whatever else the file holds stay as they are. A corpus without lines (plain
+    text, rows) is written a token a line, blank lines between sentences. The default separator is the first
+    one found in the input, else a tab.
+
+    Parameters
+    ----------
+    columns
+        The corpus that was tagged.
+    predicted
+        Columns of strings, each with one string per token.
+    separator
+        What goes between cells.
+
+    Yields
+    ------
+    str
+        Pieces of text to be written one after another.
+
+    Examples
+    --------
+    >>> corpus = parse_columns(b"# x\nThe DT\ncat NN\n", "tiny", comments="#")
+    >>> "".join(add_columns(corpus, [["B", "I"]]))
+    '# x\nThe DT B\ncat NN I\n'
+    """
+    cells = zip(*predicted, strict=True)
+    if columns.lines is None:
+        between = separator or "\t"
+        for sentence in columns.rows():
+            for row in sentence:
+                yield between.join((*row, *next(cells))) + "\n"
+            yield "\n"
+        return
+    raw, at = columns.lines.raw, 0
+    between = separator or _first_separator(columns)
+    for end, extra in zip(columns.lines.ends.tolist(), cells, strict=True):
+        yield raw[at:end].decode()
+        yield between + between.join(extra)
+        at = end
+    rest = raw[at:].decode()
+    yield rest if rest else "\n"
+
+
+def _first_separator(columns: Columns) -> str:
+    """The white space between the first two cells of the corpus, else a tab."""
+    assert columns.lines is not None
+    first_line = columns.lines.raw[: columns.lines.ends[0]].rsplit(b"\n", 1)[-1]
+    return next((chr(byte) for byte in first_line if byte in b" \t"), "\t")

@@ -1,0 +1,225 @@
+"""The loss of linear-chain CRFs and maxent models (chains of length 1): minus the conditional log-likelihood.
+
+Tsuruoka et al. 2009, section 2; value and exact gradient over all sentences in one call, on several threads, and
+SGD passes for the solver of their section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from epigram.protocols import Floats, Ints
+from epigram.tagging.layout import WeightLayout, aligned
+from epigram.tagging.sequences import Sequences
+
+
+class ChainLoss:
+    """Sum over sentences of weight * -log p(labels | sentence), as a function of the model's features.
+
+    Parameters
+    ----------
+    sequences, labels : encoded sentences and the label id of every token.
+    layout : where the weights are.
+    weights : one per sentence; ones by default.
+    threads : sentences are shared out among so many threads. Same count, same bits.
+    """
+
+    def __init__(
+        self,
+        sequences: Sequences,
+        labels: Ints,
+        layout: WeightLayout,
+        weights: Floats | None = None,
+        threads: int = 1,
+    ) -> None:
+        self.n_weights = layout.n_features
+        self.n_samples = sequences.n_sentences
+        self.layout = layout
+        _dense_first(sequences, layout)
+        self.sequences = sequences
+        self.labels = np.ascontiguousarray(labels, dtype=np.int32)
+        self.weights = np.ones(self.n_samples) if weights is None else np.asarray(weights, dtype=np.float64)
+        self.threads = threads
+        self._shards = _shards(sequences, threads)
+        self._scratches = [scratch(sequences, layout) for _ in self._shards]
+        self._chains = direct_chains(sequences, layout)
+        self._sgd: tuple[Any, Any, Floats] | None = None
+
+    def value_and_gradient(self, w: Floats, out: Floats) -> float:
+        """Sum of sample losses at ``w``; gradient to ``out``."""
+        from epigram.tagging.kernels import batch_gradient
+
+        w = self.layout.spread(w)
+        parts = [aligned(w.size) for _ in self._shards]
+
+        def run(k: int) -> float:
+            return float(
+                batch_gradient(
+                    self._chains,
+                    self.layout.arrays,
+                    self._shards[k],
+                    self.labels,
+                    self.weights,
+                    w,
+                    self._scratches[k],
+                    parts[k],
+                )
+            )
+
+        with ThreadPoolExecutor(len(self._shards)) as pool:
+            losses = list(pool.map(run, range(len(self._shards))))
+        out[:] = self.layout.gather(parts[0])
+        for part in parts[1:]:
+            out += self.layout.gather(part)
+        return sum(losses)
+
+    def sgd_pass(
+        self,
+        method: str,
+        order: Ints,
+        rates: Floats,
+        penalties: Floats,
+        batch_size: int,
+        w: Floats,
+        q: Floats,
+    ) -> float:
+        """One pass of SGD over the sentences in ``order``; see :class:`epigram.protocols.StochasticLoss`."""
+        chains, step, g = self._sgd_memory(batch_size)
+        taken = np.full(self.layout.n_weights if batch_size > 1 else 0, -1, dtype=np.int64)
+        all_w, all_q = self.layout.spread(w), self.layout.spread(q)
+        loss = float(
+            _passes()[method](
+                chains,
+                self.layout.arrays,
+                order,
+                self.labels,
+                self.weights,
+                rates,
+                penalties,
+                batch_size,
+                all_w,
+                all_q,
+                self._scratches[0],
+                step,
+                taken,
+                g,
+            )
+        )
+        w[:], q[:] = self.layout.gather(all_w), self.layout.gather(all_q)
+        return loss
+
+    def _sgd_memory(self, batch_size: int) -> tuple[Any, Any, Floats]:
+        """Sentences with their distinct rows, and room for the gradient of the largest step."""
+        from epigram.tagging.layout_kernels import measure_sentences
+        from epigram.tagging.sgd_kernels import Step
+
+        chains = self._sgd[0] if self._sgd else distinct_chains(self.sequences, self.layout)
+        a = self.layout.arrays
+        n_edges = self.layout.n_weights - a.state_end
+        per_sentence = np.empty(self.n_samples, dtype=np.int64)
+        measure_sentences(chains.rows_ptr, chains.rows, a.codes, a.width, a.dense_end, per_sentence)
+        largest = int(np.sort(per_sentence)[-batch_size:].sum()) if self.n_samples else 0
+        n_rows = int(np.sort(np.diff(chains.rows_ptr))[-batch_size:].sum()) if self.n_samples else 0
+        if self._sgd is None or len(self._sgd[2]) < largest + n_edges:
+            step = Step(*(np.empty(n_rows, dtype=np.int64) for _ in range(3)))
+            self._sgd = (chains, step, aligned(largest + n_edges))
+        return self._sgd
+
+
+def _passes() -> dict[str, Callable[..., float]]:
+    from epigram.tagging import sgd_kernels as k
+
+    return {
+        "naive": k.pass_naive,
+        "clipping": k.pass_clipping,
+        "lazy": k.pass_lazy,
+        "cumulative": k.pass_cumulative,
+    }
+
+
+def _dense_first(sequences: Sequences, layout: WeightLayout) -> None:
+    """Put occurrences with dense rows before the others in each token, which changes nothing but speed."""
+    from epigram.tagging.layout_kernels import dense_first
+
+    dense_first(
+        sequences.attribute_ptr,
+        layout.row_of,
+        layout.arrays.dense_end,
+        sequences.attributes,
+        sequences.values,
+    )
+
+
+def _shards(sequences: Sequences, threads: int) -> list[Ints]:
+    """Runs of sentences with about the same number of tokens each."""
+    bounds = np.searchsorted(sequences.sentence_ptr, np.linspace(0, sequences.n_tokens, threads + 1)[1:-1])
+    runs = np.split(np.arange(sequences.n_sentences, dtype=np.int32), bounds)
+    return [run for run in runs if len(run)] or [np.empty(0, dtype=np.int32)]
+
+
+def scratch(sequences: Sequences, layout: WeightLayout) -> Any:
+    """Working memory of forward-backward for the longest sentence, and one matrix per step with edges."""
+    from epigram.tagging.kernels import Scratch
+
+    n = int(sequences.lengths.max(initial=1))
+    L, width = layout.n_labels, layout.arrays.width
+    has_edges = np.diff(sequences.edge_ptr) > 0
+    per_sentence = np.diff(np.concatenate([[0], np.cumsum(has_edges)])[sequences.sentence_ptr])
+    k = 1 + int(per_sentence.max(initial=0))
+    return Scratch(
+        aligned(n * width),
+        aligned(n * width),
+        aligned(n * width),
+        np.empty(n),
+        aligned(k * L * width),
+        aligned(k * width * width),
+        aligned(k * L * width),
+        np.zeros(n, dtype=np.int32),
+    )
+
+
+def direct_chains(sequences: Sequences, layout: WeightLayout) -> Any:
+    """Sentences as kernels take them, rows found through the attribute."""
+    from epigram.tagging.kernels import Chains
+
+    return Chains(
+        sequences.sentence_ptr,
+        sequences.attribute_ptr,
+        np.zeros(sequences.n_sentences + 1, dtype=np.int64),
+        np.zeros(0, dtype=np.int32),
+        layout.row_of,
+        sequences.attributes,
+        sequences.values,
+        int(len(sequences.values) == len(sequences.attributes)),
+        sequences.edge_ptr,
+        sequences.edge_attributes,
+    )
+
+
+def distinct_chains(sequences: Sequences, layout: WeightLayout) -> Any:
+    """Sentences as SGD takes them: each with the list of its distinct rows."""
+    from epigram.tagging.layout_kernels import distinct_rows
+
+    n = len(sequences.attributes)
+    rows_ptr = np.empty(sequences.n_sentences + 1, dtype=np.int64)
+    n_shared = np.empty(sequences.n_sentences, dtype=np.int32)
+    rows, local = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+    memory = [np.zeros(len(layout.row_of), dtype=np.int32) for _ in range(2)]
+    n_rows = distinct_rows(
+        sequences.sentence_ptr,
+        sequences.attribute_ptr,
+        sequences.attributes,
+        layout.row_of,
+        *memory,
+        rows_ptr,
+        n_shared,
+        rows,
+        local,
+    )
+    return direct_chains(sequences, layout)._replace(
+        rows_ptr=rows_ptr, n_shared=n_shared, rows=rows[:n_rows].copy(), local=local
+    )

@@ -1,0 +1,293 @@
+"""MaxentClassifier: multinomial logistic regression, which is the chain loss on chains of length 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+
+from epigram.errors import InputError
+from epigram.penalties import L1
+from epigram.protocols import Floats, Ints, Solver
+from epigram.solvers import LBFGS, OWLQN
+from epigram.tagging.attributes import AttributeTable, Strings, fingerprints
+from epigram.tagging.estimator import Stored
+from epigram.tagging.features import encode_features
+from epigram.tagging.layout import WeightLayout
+from epigram.tagging.model import ChainModel
+from epigram.tagging.online import learns_online, online_of, online_report
+from epigram.tagging.sequences import Sequences
+from epigram.tagging.training import Listener, checked_weights, class_weights, train
+
+BIAS = "(bias)"
+
+
+class MaxentClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Maximum entropy classifier with an l1, l2 or elastic-net penalty.
+
+    Takes a matrix (dense or scipy sparse), or a list of samples each given as a dict or a list of features.
+
+    Parameters
+    ----------
+    l1, l2 : strengths of ``l1 * sum |w|`` and ``l2 * sum w^2``; the objective is a sum over samples.
+    solver : ``SGD``, ``OWLQN`` or ``LBFGS`` object; by default OWL-QN, or L-BFGS where l1 is 0.
+    pairs : ``"all"`` gives every feature a weight with every class, ``"seen"`` only with those it was seen with.
+    class_weight : dict or ``"balanced"``.
+    threads, random_state : as for :class:`~epigram.tagging.crf.CRFTagger`.
+
+    Attributes
+    ----------
+    classes_ : the classes, sorted.
+    coef_, intercept_ : weights as scikit-learn has them (one row per class); for matrices only.
+    history_ : one dict an iteration: objective, nonzero, seconds.
+
+    Examples
+    --------
+    >>> X = [{"free": 2.0, "money": 1.0}, {"meeting": 1.0}, {"money": 3.0}, {"lunch": 1.0, "meeting": 1.0}]
+    >>> classifier = MaxentClassifier(l1=0.1).fit(X, ["spam", "ham", "spam", "ham"])
+    >>> classifier.predict([{"money": 1.0}]).tolist()
+    ['spam']
+    """
+
+    def __init__(
+        self,
+        *,
+        l1: float = 1.0,
+        l2: float = 0.0,
+        solver: Solver | None = None,
+        pairs: str = "all",
+        class_weight: Mapping[Any, float] | str | None = None,
+        threads: int = 1,
+        random_state: int | None = 0,
+    ) -> None:
+        self.l1 = l1
+        self.l2 = l2
+        self.solver = solver
+        self.pairs = pairs
+        self.class_weight = class_weight
+        self.threads = threads
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        callback: Listener | None = None,
+    ) -> Self:
+        """Train on samples and their classes."""
+        table = AttributeTable()
+        sequences, y = self._read(X, y, table, grow=True)
+        classes, inverse = np.unique(y, return_inverse=True)
+        labels: Ints = inverse.astype(np.int32)
+        weights = self._weights(labels, classes, sample_weight)
+        solver = self.solver or (OWLQN(tolerance=1e-6) if self.l1 or not self.l2 else LBFGS(tolerance=1e-6))
+        trained = train(
+            sequences,
+            labels,
+            len(classes),
+            len(table),
+            l1=self.l1,
+            l2=self.l2,
+            solver=solver,
+            pairs=self.pairs,
+            has_transitions=False,
+            weights=weights,
+            threads=self.threads,
+            listener=callback,
+        )
+        self._finish(table, classes, trained.layout, trained.w)
+        self.history_ = trained.history
+        self.n_iter_ = trained.result.iterations
+        self.fit_ = trained.report(samples=sequences.n_sentences)
+        self._online = None
+        return self
+
+    @available_if(learns_online)  # type: ignore[untyped-decorator]
+    def partial_fit(
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        classes: Sequence[Any] | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
+        """One more SGD pass, over these samples; new features and classes are welcome.
+
+        Rates and ``l1`` are those of :meth:`CRFTagger.partial_fit <epigram.tagging.crf.CRFTagger.partial_fit>`.
+        """
+        online = online_of(self)
+        sequences, y = self._read(X, y, online.table, grow=True, reset=not hasattr(self, "model_"))
+        found = np.unique(y if classes is None else np.concatenate([y, np.asarray(classes)]))
+        online.add_classes(found.tolist())
+        everyone = np.array(list(online.index), dtype=found.dtype if found.dtype.kind not in "US" else None)
+        labels = np.array([online.index[label] for label in y.tolist()], dtype=np.int32)
+        weights = self._weights(labels, everyone, sample_weight)
+        layout, w = online.learn(sequences, labels, weights, L1(self.l1), self.pairs, has_transitions=False)
+        self._finish(online.table, everyone, layout, w)
+        self.history_, self.fit_ = [], online_report(online, w)
+        self._online = online
+        return self
+
+    def _finish(
+        self, table: AttributeTable, classes: npt.NDArray[Any], layout: WeightLayout, w: Floats
+    ) -> None:
+        order = np.argsort(classes, kind="stable")
+        names = [str(c) for c in classes.tolist()]
+        self.model_ = ChainModel.compact(names, None, table, layout, w, order=order)
+        self.classes_ = classes[order]
+        self._find_columns()
+
+    def _find_columns(self) -> None:
+        """Attribute of each column of the training matrix, so that predicting hashes no names."""
+        if hasattr(self, "n_features_in_"):
+            self._columns = self.model_.table.look_up(fingerprints(_column_names(self.n_features_in_)))
+
+    def _read(
+        self, X: Any, y: npt.ArrayLike | None, table: AttributeTable, grow: bool, reset: bool = True
+    ) -> tuple[Sequences, npt.NDArray[Any]]:
+        """Samples as chains of length 1 with a bias each, and the classes."""
+        if grow and y is None:
+            raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        if _is_matrix(X):
+            checked = {"accept_sparse": "csr", "dtype": np.float64, "reset": reset and grow}
+            if y is None:
+                X = validate_data(self, X, **checked)
+            else:
+                X, y = validate_data(self, X, y, **checked)
+            columns = getattr(self, "_columns", None)
+            if grow:
+                names = _column_names(X.shape[1])
+                columns = table.intern(fingerprints(names), Strings(names))
+            elif columns is None:
+                raise InputError(
+                    "this model was trained on features by name; give dicts or lists of features"
+                )
+            sequences = _of_matrix(X, columns)
+        else:
+            if grow and reset:
+                self.__dict__.pop("n_features_in_", None)
+                self.__dict__.pop("_columns", None)
+            sequences = encode_features(([sample] for sample in X), table, grow)
+            if y is not None:
+                y = np.asarray(column_or_1d(y, warn=True))
+                if len(y) != sequences.n_sentences:
+                    raise InputError(f"{len(y)} classes for {sequences.n_sentences} samples")
+        if y is not None:
+            check_classification_targets(y)
+        if grow:
+            table.intern(fingerprints([BIAS]), Strings([BIAS]))
+        bias = int(table.look_up(fingerprints([BIAS]))[0])
+        return (_with_bias(sequences, bias) if bias >= 0 else sequences), np.asarray(y)
+
+    def _weights(self, labels: Ints, classes: npt.NDArray[Any], given: npt.ArrayLike | None) -> Floats | None:
+        per_class = class_weights(self.class_weight, labels, classes)
+        weights = None
+        if given is not None:
+            rows = np.empty((len(labels), 1))
+            weights = checked_weights(_check_sample_weight(given, rows, dtype=np.float64), len(labels))
+        if per_class is None:
+            return weights
+        return per_class[labels] if weights is None else weights * per_class[labels]
+
+    def predict_proba(self, X: Any) -> Floats:
+        """p(class) of each sample, classes in the order of ``classes_``."""
+        check_is_fitted(self, "model_")
+        sequences, _ = self._read(X, None, self.model_.table, grow=False)
+        nodes, _, _ = self.model_.marginals(sequences)
+        return nodes
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """log p(class) of each sample."""
+        return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The most probable class of each sample."""
+        check_is_fitted(self, "model_")
+        best: npt.NDArray[Any] = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        return best
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights, one row per class, one column per column of the training matrix."""
+        weights = self._dense_weights()
+        out = np.zeros((len(self.classes_), len(self._columns)))
+        known = self._columns >= 0
+        out[:, known] = weights[:, self._columns[known]]
+        return out
+
+    @property
+    def intercept_(self) -> Floats:
+        """Weight of the bias, one per class."""
+        bias = int(self.model_.table.look_up(fingerprints([BIAS]))[0])
+        return self._dense_weights()[:, bias] if bias >= 0 else np.zeros(len(self.classes_))
+
+    def _dense_weights(self) -> Floats:
+        check_is_fitted(self, "model_")
+        attributes, labels, values = self.model_.layout.states(self.model_.w)
+        out = np.zeros((len(self.classes_), len(self.model_.table)))
+        out[labels, attributes] = values
+        return out
+
+    def _extra_header(self) -> dict[str, Any]:
+        return {
+            "classes": self.classes_.tolist(),
+            "class_kind": self.classes_.dtype.str,
+            "n_features_in": getattr(self, "n_features_in_", None),
+        }
+
+    def _restore(self, model: ChainModel, header: dict[str, Any]) -> None:
+        super()._restore(model, header)
+        kind = header["class_kind"]
+        self.classes_ = np.array(header["classes"], dtype=object if kind == "|O" else kind)
+        if header["n_features_in"] is not None:
+            self.n_features_in_ = header["n_features_in"]
+        self._find_columns()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _column_names(n: int) -> list[str]:
+    return [f"x{j}" for j in range(n)]
+
+
+def _is_matrix(X: Any) -> bool:
+    """A matrix, or something scikit-learn should say no to; lists of dicts or of feature lists are not."""
+    if hasattr(X, "shape") or hasattr(X, "dtype") or not isinstance(X, Sequence):
+        return hasattr(X, "__array__") or hasattr(X, "tocsr") or hasattr(X, "dtype")
+    first = X[0] if len(X) else None
+    if isinstance(first, Mapping):
+        return False
+    return not (isinstance(first, Sequence) and all(isinstance(item, str) for item in first))
+
+
+def _of_matrix(X: Any, ids: Ints) -> Sequences:
+    """Rows of a matrix as chains of length 1; columns without an attribute are left out."""
+    from scipy import sparse
+
+    csr = sparse.csr_matrix(X)
+    attributes = ids[csr.indices]
+    known = (attributes >= 0) & (csr.data != 0.0)
+    ptr = np.concatenate([[0], np.cumsum(known)])[csr.indptr]
+    return Sequences.of(np.arange(csr.shape[0] + 1), ptr, attributes[known], csr.data[known])
+
+
+def _with_bias(sequences: Sequences, bias: int) -> Sequences:
+    """Every token gets one more attribute, of value 1."""
+    ends = sequences.attribute_ptr[1:]
+    whole = len(sequences.values) == len(sequences.attributes)
+    values = sequences.values if whole else np.ones(len(sequences.attributes))
+    return Sequences.of(
+        sequences.sentence_ptr,
+        sequences.attribute_ptr + np.arange(sequences.n_tokens + 1),
+        np.insert(sequences.attributes, ends, bias),
+        np.insert(values, ends, 1.0),
+    )

@@ -1,0 +1,64 @@
+"""Text in and out: UTF-8, gzip by its magic bytes, ``-`` for standard streams, errors with line numbers."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+
+from epigram.errors import InputError
+
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+def read_bytes(path: str | PathLike[str]) -> bytes:
+    """The whole file, unpacked where it is gzip; ``-`` is standard input.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> p = pathlib.Path(tempfile.mkdtemp()) / "x.gz"
+    >>> _ = p.write_bytes(gzip.compress(b"hello"))
+    >>> read_bytes(p)
+    b'hello'
+    """
+    try:
+        raw = sys.stdin.buffer.read() if str(path) == "-" else Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read: {error.strerror}", path=path) from error
+    if raw[:2] != GZIP_MAGIC:
+        return raw
+    try:
+        return gzip.decompress(raw)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"broken gzip data: {error}", path=path) from error
+
+
+def read_text(path: str | PathLike[str]) -> str:
+    """The whole file as text; invalid UTF-8 is an error that names the line."""
+    return decode(read_bytes(path), path)
+
+
+def decode(raw: bytes, path: str | PathLike[str]) -> str:
+    """UTF-8 to text, without a byte order mark; the error names file and line."""
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"invalid UTF-8 (byte 0x{raw[error.start]:02x}); convert the file to UTF-8 first",
+            path=path,
+            line=line,
+        ) from None
+
+
+def read_lines(path: str | PathLike[str]) -> Iterator[str]:
+    """Lines without their ends (``\\n`` or ``\\r\\n``)."""
+    lines = read_text(path).split("\n")
+    if not lines[-1]:
+        lines.pop()
+    for line in lines:
+        yield line.removesuffix("\r")

@@ -1,5 +1,0 @@
-"""``python -m laconic`` is ``laconic``."""
-
-from laconic.cli import main
-
-main()

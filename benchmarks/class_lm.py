@@ -21,13 +21,13 @@ from typing import TypeVar
 import numpy as np
 
 from _bars import Claims
-from epigram.lm.cache import RecentWords
+from epigram.lm.base import LanguageModel
 from epigram.lm.corpus import Corpus
-from epigram.lm.factored import ClassFactoredLM
-from epigram.lm.interface import LanguageModel
-from epigram.lm.interpolation import InterpolatedLM, interpolate
-from epigram.lm.kneser_ney import KneserNeyLM
-from epigram.lm.loglinear import LogLinearLM, split_known
+from epigram.lm.factored.model import ClassFactoredLM
+from epigram.lm.loglinear.model import LogLinearLM, split_known
+from epigram.lm.ngram.interpolation import InterpolatedLM, interpolate
+from epigram.lm.ngram.kneser_ney import KneserNeyLM
+from epigram.lm.recent_words import RecentWords
 from epigram.lm.warmup import warm
 
 DATA = Path(os.environ.get("EPIGRAM_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))

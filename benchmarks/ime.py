@@ -18,9 +18,9 @@ import time
 from pathlib import Path
 
 from epigram.ime.converter import KanaKanjiConverter
-from epigram.ime.evaluation import normalise, split_sentence
+from epigram.ime.evaluate import normalise, split_sentence
 from epigram.ime.lexicon import read_word_list
-from epigram.ime.reading_text import read_sentences
+from epigram.ime.text import read_sentences
 
 DATA = Path(os.environ.get("EPIGRAM_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "ime"
 REPEATS = 3

@@ -21,15 +21,15 @@ from pathlib import Path
 import numpy as np
 
 from epigram.ime.adaptation import adapt_by_map, cross_entropy
-from epigram.ime.building import build
+from epigram.ime.build import build
 from epigram.ime.converter import KanaKanjiConverter
-from epigram.ime.evaluation import error_counts, split_sentence
+from epigram.ime.evaluate import error_counts, split_sentence
 from epigram.ime.lexicon import read_word_list
-from epigram.ime.lists import convert_text
-from epigram.ime.reading_text import read_sentences
+from epigram.ime.nbest import convert_text
 from epigram.ime.reranking import crossed_lists, fit_reranker
+from epigram.ime.text import read_sentences
 from epigram.lm.corpus import Corpus
-from epigram.rerank.measures import compare, errors_of
+from epigram.rerank.metrics import compare, errors_of
 
 DATA = Path(os.environ.get("EPIGRAM_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "ime"
 HELD_OUT = 1000
@@ -46,11 +46,11 @@ def rates(background, domain: str, size: int, shared: dict, both: bool) -> dict:
     row["baseline"] = 100 * shared["baseline"].sum() / length
     for smoothing in ("map", "map-kn"):
         adapted = adapt_by_map(
-            background.search, background.model, train, shared["heldout_corpus"], smoothing
+            background.decoder, background.model, train, shared["heldout_corpus"], smoothing
         )
-        row[smoothing] = 100 * error_counts(KanaKanjiConverter(adapted.search), test).sum() / length
+        row[smoothing] = 100 * error_counts(KanaKanjiConverter(adapted.decoder), test).sum() / length
         row[f"{smoothing} lambda"] = adapted.weight
-    lists = convert_text(background.search, sentences, 20)
+    lists = convert_text(background.decoder, sentences, 20)
     errors = {}
     for name, options in LEARNERS.items():
         began = time.process_time()
@@ -63,11 +63,11 @@ def rates(background, domain: str, size: int, shared: dict, both: bool) -> dict:
     if both:
         del lists
         crossed = crossed_lists(
-            background.search, background.model, train, shared["heldout_corpus"], "map-kn"
+            background.decoder, background.model, train, shared["heldout_corpus"], "map-kn"
         )
-        dev = convert_text(adapted.search, shared["heldout"], 20)
+        dev = convert_text(adapted.decoder, shared["heldout"], 20)
         reranker = fit_reranker("blasso", crossed, dev, **LEARNERS["blasso"])
-        reranked = KanaKanjiConverter(adapted.search, reranker)
+        reranked = KanaKanjiConverter(adapted.decoder, reranker)
         row["map-kn+blasso"] = 100 * error_counts(reranked, test).sum() / length
     return row
 
@@ -90,8 +90,8 @@ def main() -> None:
         }
         shared["heldout_corpus"] = Corpus.of(shared["heldout"])
         shared["heldout"] = shared["heldout"][:HELD_OUT]
-        shared["heldout_lists"] = convert_text(background.search, shared["heldout"], 20)
-        shared["test_lists"] = convert_text(background.search, shared["test"], 20)
+        shared["heldout_lists"] = convert_text(background.decoder, shared["heldout"], 20)
+        shared["test_lists"] = convert_text(background.decoder, shared["test"], 20)
         first = np.zeros(len(shared["test"]), np.int64)
         shared["baseline"] = errors_of(shared["test_lists"], first)
         for size in map(int, options.sizes.split(",")):

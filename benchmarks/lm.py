@@ -16,11 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from epigram.lm.context_tree import ContextTree, Positions
 from epigram.lm.corpus import Corpus
-from epigram.lm.loglinear import LogLinearLM
-from epigram.lm.loss import SuffixLoss
-from epigram.reproduce.structured_lm.text import novels
+from epigram.lm.loglinear.loss import SuffixLoss
+from epigram.lm.loglinear.model import LogLinearLM
+from epigram.lm.loglinear.tree import ContextTree, Positions
+from epigram_papers.structured_lm.text import novels
 
 DATA = Path(os.environ.get("EPIGRAM_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 PTB_PRICE = {"strength": 0.3, "depth_weight": 1.65, "ridge": 0.04}

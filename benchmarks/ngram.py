@@ -16,9 +16,9 @@ import kenlm
 import numpy as np
 
 from epigram.datasets import fetch
-from epigram.lm.arpa import read_arpa, write_arpa
 from epigram.lm.corpus import Corpus
-from epigram.lm.kneser_ney import KneserNeyLM
+from epigram.lm.ngram.arpa import read_arpa, write_arpa
+from epigram.lm.ngram.kneser_ney import KneserNeyLM
 
 LMPLZ_SECONDS = {5: 3.2, 12: 9.5}
 

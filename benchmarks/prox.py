@@ -16,8 +16,8 @@ import spams
 from scipy.sparse import csc_matrix
 
 from epigram.datasets import fetch
-from epigram.lm.context_tree import ContextTree, Positions
 from epigram.lm.corpus import Corpus
+from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.penalties import TreeL2, TreeLinf, prox
 from epigram.penalties.forest import Forest, collapse
 

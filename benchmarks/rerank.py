@@ -11,20 +11,29 @@ import resource
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from epigram.rerank import BLasso, ExponentialLoss, FeatureSpace, NBest, Pairs, Path, Reranker, read_nbest
+from epigram.rerank import (
+    BLasso,
+    ExponentialLoss,
+    FeatureSpace,
+    NBest,
+    Pairs,
+    Reranker,
+    WeightPath,
+    read_nbest,
+)
 from epigram.rerank.warmup import warm
 
 STEPS = 20_000
 
 
-def data_folder() -> FilePath:
-    default = FilePath(__file__).resolve().parents[2] / "shared" / "data"
-    return FilePath(os.environ.get("EPIGRAM_DATA", default)) / "ime" / "nbest" / "tanaka"
+def data_folder() -> Path:
+    default = Path(__file__).resolve().parents[2] / "shared" / "data"
+    return Path(os.environ.get("EPIGRAM_DATA", default)) / "ime" / "nbest" / "tanaka"
 
 
 def cpu(work: Callable[[], Any], repeats: int = 3) -> float:
@@ -37,8 +46,8 @@ def cpu(work: Callable[[], Any], repeats: int = 3) -> float:
     return best
 
 
-def steps(loss: ExponentialLoss, n: int) -> Path:
-    return Path.joined(list(BLasso(steps=n).walk(loss, Path.empty())))
+def steps(loss: ExponentialLoss, n: int) -> WeightPath:
+    return WeightPath.joined(list(BLasso(steps=n).walk(loss, WeightPath.empty())))
 
 
 def naive_step(pairs: Pairs, loss: ExponentialLoss, eps: float) -> int:

@@ -1,8 +1,8 @@
 """One decorator for every numba kernel: compiled for this CPU, cached between processes, GIL released.
 
-The cache directory is keyed by a hash of all kernel sources of a family's folder, because numba looks only at
-the file of the function itself when it decides whether a cached binary is stale. So a kernel may call kernels
-of other files in its folder, and of no other folder.
+The cache directory is keyed by a hash of all kernel sources of a family, because numba looks only at the file of
+the function itself when it decides whether a cached binary is stale. So a kernel may call kernels of other files
+of its family (``tagging``, ``lm``, ...), and of no other.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def user_cache() -> Path:
 
 @cache
 def kernel_cache(folder: Path) -> Path:
-    """Where the compiled kernels of exactly this folder's sources live."""
+    """Where the compiled kernels of exactly this family's sources live."""
     digest = hashlib.sha256()
-    for source in sorted(folder.glob("*kernels.py")):
+    for source in sorted(folder.rglob("*kernels.py")):
         digest.update(source.name.encode())
         digest.update(source.read_bytes())
     return user_cache() / "kernels" / f"{folder.name}-{digest.hexdigest()[:16]}"
@@ -40,11 +40,17 @@ def is_cold(family: str) -> bool:
     return not kernel_cache(Path(__file__).parent / family).is_dir()
 
 
+def _family(source: Path) -> Path:
+    """The folder of the family that a source file belongs to."""
+    package = Path(__file__).parent
+    return package / source.relative_to(package).parts[0]
+
+
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """``njit`` with the keyed cache directory; division by zero is inf or nan, a*b+c may fuse."""
     numba: Any = import_module("numba")
     previous = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(kernel_cache(Path(function.__code__.co_filename).parent))
+    numba.config.CACHE_DIR = str(kernel_cache(_family(Path(function.__code__.co_filename))))
     try:
         return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})(function)  # type: ignore[no-any-return]
     finally:

@@ -186,7 +186,7 @@ def test_interruption_keeps_what_was_learnt(run, text, tmp_path, monkeypatch):
         def __exit__(self, *_):
             pass
 
-    monkeypatch.setattr(lm_training, "PoliteStop", AskedAtOnce)
+    monkeypatch.setattr(lm_training, "GracefulStop", AskedAtOnce)
     path = tmp_path / "m.epigram"
     code, out, _ = run("lm", "train", text, "-o", path, "--json")
     assert code == 130

@@ -8,8 +8,8 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epigram.cli.acts.chunks import chunks, draw
 from epigram.cli.demo import ACTS
+from epigram.cli.demo.chunks import chunks, draw
 
 types = st.sampled_from(["NP", "VP", "SBAR"])
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from epigram.lm.classes import WordClasses
+from epigram.lm.factored.classes import WordClasses
 
 TEXT = "the cat sat\nthe dog sat\na cat ran\na dog ran\n" * 3
 

@@ -9,7 +9,7 @@ import pytest
 
 from epigram.cli.lm_factored import seconds_of
 from epigram.errors import InputError
-from epigram.lm.factored import ClassFactoredLM
+from epigram.lm.factored.model import ClassFactoredLM
 
 TEXT = "the cat sat on the mat\nthe dog sat on the log\na cat saw the dog\nthe dog saw a cat\n" * 3
 FAST = ("--order", 3, "--budget", 0, "--tolerance", 1e-3)
@@ -277,7 +277,7 @@ def test_interruption_keeps_what_was_learnt(run, text, tmp_path, monkeypatch):
         def __exit__(self, *_):
             pass
 
-    monkeypatch.setattr(lm_factored, "PoliteStop", AskedAtOnce)
+    monkeypatch.setattr(lm_factored, "GracefulStop", AskedAtOnce)
     path = tmp_path / "m.epigram"
     code, out, _ = run("lm", "train", text, "-o", path, "--classes", "auto", "--order", 3, "--json")
     assert code == 130

@@ -24,7 +24,7 @@ if __name__ == "__main__":
 """
 BROKEN = """
 import fake_cells
-from epigram.reproduce.lab import Cell
+from epigram_papers.lab import Cell
 
 def plan(quick):
     return {"broken/a": 1.0}
@@ -34,7 +34,7 @@ def run(lab):
 """
 SLOW = """
 import fake_cells, fake_paper
-from epigram.reproduce.lab import Cell
+from epigram_papers.lab import Cell
 
 def plan(quick):
     return {"slow/2": 1.0, "slow/3": 1.0}

@@ -15,7 +15,7 @@ import pytest
 from tag_runner import epigram
 
 from epigram.datasets import sample
-from epigram.tagging.serving import FileTagger
+from epigram.tagging.files import FileTagger
 
 # A training run that reports each pass on stdout, so that the test knows when to send its signal.
 PROGRAM = """
@@ -116,8 +116,8 @@ def test_an_old_model_stays_whole_where_training_is_killed(train: Path, tmp_path
 
 def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
     program = (
-        "import time, sys\nfrom epigram.cli.interrupt import PoliteStop\n"
-        "with PoliteStop(lambda: print('asked', flush=True)):\n"
+        "import time, sys\nfrom epigram.cli.stopping import GracefulStop\n"
+        "with GracefulStop(lambda: print('asked', flush=True)):\n"
         "    print('ready', flush=True)\n    time.sleep(600)\n"
     )
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
@@ -130,11 +130,11 @@ def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
 
 
 def test_handlers_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    from epigram.cli.interrupt import PoliteStop
+    from epigram.cli.stopping import GracefulStop
 
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     said = threading.Event()
-    with PoliteStop(said.set) as stop:
+    with GracefulStop(said.set) as stop:
         assert not stop.asked
         signal.raise_signal(signal.SIGTERM)
         assert said.wait(30)

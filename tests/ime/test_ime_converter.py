@@ -9,10 +9,10 @@ import pytest
 
 from epigram import KanaKanjiConverter
 from epigram.errors import InputError, ModelFileError
+from epigram.ime.corrections import Journal
 from epigram.ime.editor import BACKSPACE, DOWN, ENTER, ESCAPE, LEFT, RIGHT, SPACE, UNDO, UP, Editor
-from epigram.ime.evaluation import evaluate, normalise
+from epigram.ime.evaluate import evaluate, normalise
 from epigram.ime.explain import explain
-from epigram.ime.learning import Journal
 from epigram.ime.terminal import draw, keys
 from epigram.storage import ModelFile, describe, load
 
@@ -58,15 +58,15 @@ def test_segments_have_alternatives_in_their_place(converter):
 
 
 def test_a_correction_changes_the_next_conversion_and_can_be_undone(converter):
-    before = converter.search.bonus.copy()
+    before = converter.decoder.bonus.copy()
     wrong = converter.convert("はしで")
     assert wrong == "箸で"
     converter.learn("はしで", "端で")
     assert converter.convert("はしで") == "端で"
-    assert converter.search.bonus.any()
+    assert converter.decoder.bonus.any()
     converter.undo()
     assert converter.convert("はしで") == wrong
-    np.testing.assert_array_equal(converter.search.bonus, before)
+    np.testing.assert_array_equal(converter.decoder.bonus, before)
     with pytest.raises(InputError, match="nothing learnt yet"):
         converter.undo()
 
@@ -128,12 +128,12 @@ def test_journal_in_a_file_of_its_own(converter, tmp_path):
     converter.learn("はしで", "端で")
     converter.journal.save(file)
     other = KanaKanjiConverter.build(SENTENCES)
-    other.journal = Journal.load(other.search, file)
+    other.journal = Journal.load(other.decoder, file)
     assert other.convert("はしで") == "端で"
-    assert Journal.load(other.search, tmp_path / "none.jsonl").lessons == []
+    assert Journal.load(other.decoder, tmp_path / "none.jsonl").lessons == []
     file.write_text(file.read_text() + "{broken\n")
     with pytest.raises(InputError, match=r"corrections.jsonl:2: not a line of a journal"):
-        Journal.load(other.search, file)
+        Journal.load(other.decoder, file)
 
 
 def test_other_and_damaged_model_files_are_refused(converter, tmp_path):
@@ -250,7 +250,7 @@ def test_sample_text_converts_as_people_write():
 
 
 def test_demo_act_plays(capsys):
-    from epigram.cli.acts.converter import play
+    from epigram.cli.demo.converter import play
 
     play(0)
     shown = capsys.readouterr().out

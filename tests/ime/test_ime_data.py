@@ -7,9 +7,9 @@ import itertools
 import pytest
 
 from epigram import KanaKanjiConverter
-from epigram.ime.evaluation import evaluate
+from epigram.ime.evaluate import evaluate
 from epigram.ime.lexicon import read_word_list
-from epigram.ime.reading_text import analyse, read_sentences
+from epigram.ime.text import analyse, read_sentences
 
 
 @pytest.fixture(scope="module")
@@ -31,14 +31,14 @@ def test_adaptation_lowers_the_error_rate(converter, data):
 
 
 def test_best_is_the_first_of_the_list_on_real_sentences(converter, data):
-    from epigram.ime.evaluation import split_sentence
+    from epigram.ime.evaluate import split_sentence
 
     for tokens in read_sentences(data / "ime" / "wac" / "heldout.txt.gz")[:60]:
         kana, _ = split_sentence(tokens)
         ways = converter.nbest(kana, 20)
         assert converter.best(kana).score == pytest.approx(ways[0].score, abs=1e-3)
         assert all(
-            way.score == pytest.approx(converter.search.score(kana, way.words), abs=1e-3) for way in ways
+            way.score == pytest.approx(converter.decoder.score(kana, way.words), abs=1e-3) for way in ways
         )
         assert len({way.text for way in ways}) == len(ways)
 

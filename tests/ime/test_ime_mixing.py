@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from epigram.errors import InputError
 from epigram.ime.adaptation import adapt_by_map, cross_entropy
-from epigram.ime.building import build
+from epigram.ime.build import build
 from epigram.ime.mixing import best_weight, map_mixture, mixture, widen
 from epigram.lm.corpus import Corpus
-from epigram.lm.kneser_ney import KneserNeyLM
+from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.vocabulary import Vocabulary
 
 SENTENCES = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=6), min_size=2, max_size=12)
@@ -84,18 +84,18 @@ def test_best_weight_maximises_the_likelihood():
 def test_adaptation_learns_the_words_of_the_domain(smoothing):
     background = build(["橋/はし を 渡る/わたる"] * 6 + ["端/はし を 歩く/あるく"] * 3)
     text = Corpus.of(["箸/はし を 使う/つかう", "箸/はし で 食べる/たべる"] * 10)
-    adapted = adapt_by_map(background.search, background.model, text, None, smoothing)
+    adapted = adapt_by_map(background.decoder, background.model, text, None, smoothing)
     assert 0 < adapted.weight < 1
-    assert background.search.best("はしでたべる").text != "箸で食べる"
-    assert adapted.search.best("はしでたべる").text == "箸で食べる"
-    half = adapt_by_map(background.search, background.model, text, None, smoothing, weight=0.9)
-    assert half.search.best("はしをわたる").text == "橋を渡る"
+    assert background.decoder.best("はしでたべる").text != "箸で食べる"
+    assert adapted.decoder.best("はしでたべる").text == "箸で食べる"
+    half = adapt_by_map(background.decoder, background.model, text, None, smoothing, weight=0.9)
+    assert half.decoder.best("はしをわたる").text == "橋を渡る"
 
 
 def test_unknown_smoothing_is_named():
     background = build(["木/き"])
     with pytest.raises(InputError, match="unknown smoothing 'ml'; use one of map, map-kn"):
-        adapt_by_map(background.search, background.model, Corpus.of(["木/き"]), None, "ml")
+        adapt_by_map(background.decoder, background.model, Corpus.of(["木/き"]), None, "ml")
 
 
 def test_cross_entropy_counts_bits_a_word():

@@ -1,4 +1,4 @@
-"""The search is exact: against all ways to write short readings, in Kneser-Ney and in arbitrary models."""
+"""The decoder is exact: against all ways to write short readings, in Kneser-Ney and in arbitrary models."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.ime.building import build
-from epigram.ime.lattice import LONGEST_INPUT, Search, UserWord
-from epigram.ime.scoring import Scorer
+from epigram.ime.build import build
+from epigram.ime.decoder import LONGEST_INPUT, Decoder, UserWord
+from epigram.ime.trigram import Scorer
 from reference.ime import best_texts
 
 KANA = "あいう"
@@ -35,9 +35,9 @@ def close(found: list, expected: list[tuple[str, float]]) -> None:
 @given(SENTENCES, st.lists(TOKENS, max_size=4), st.text(KANA, min_size=1, max_size=5))
 def test_best_and_k_best_equal_exhaustive_search(sentences, words, reading):
     background = build(sentences, words)
-    expected = best_texts(background.search, background.model, reading)
-    close([background.search.best(reading)], expected)
-    found = background.search.k_best(reading, 20)
+    expected = best_texts(background.decoder, background.model, reading)
+    close([background.decoder.best(reading)], expected)
+    found = background.decoder.k_best(reading, 20)
     assert len(found) == min(20, len(expected))
     close(found, expected)
 
@@ -50,10 +50,10 @@ def test_search_is_exact_where_stored_words_may_fall_below_backing_off(sentences
     model = background.model
     model.pair_logp[:] = -6 * rng.random(model.pair_logp.size)
     model.node_bow[1:] = -3 * rng.random(model.node_bow.size - 1)
-    search = Search(background.search.lexicon, Scorer.of(model), background.search.unknown)
-    expected = best_texts(search, model, reading)
-    close(search.k_best(reading, 10), expected)
-    close([search.best(reading)], expected)
+    decoder = Decoder(background.decoder.lexicon, Scorer.of(model), background.decoder.unknown)
+    expected = best_texts(decoder, model, reading)
+    close(decoder.k_best(reading, 10), expected)
+    close([decoder.best(reading)], expected)
 
 
 def test_one_pass_is_redone_where_its_bound_is_not_reached(monkeypatch):
@@ -65,14 +65,14 @@ def test_one_pass_is_redone_where_its_bound_is_not_reached(monkeypatch):
     background = build([" ".join(rng.choice(words, size=8)) for _ in range(100)])
     model = background.model
     model.node_bow[1:] = -3 * rng.random(model.node_bow.size - 1)
-    search = Search(background.search.lexicon, Scorer.of(model), background.search.unknown)
+    decoder = Decoder(background.decoder.lexicon, Scorer.of(model), background.decoder.unknown)
     readings = ["".join(rng.choice(list(KANA), size=12)) for _ in range(60)]
-    exact = [search.k_best(reading, 1)[0].score for reading in readings]
+    exact = [decoder.k_best(reading, 1)[0].score for reading in readings]
     redone = []
-    monkeypatch.setattr(search, "k_best", lambda r, k: redone.append(r) or Search.k_best(search, r, k))
-    found = [search.best(reading) for reading in readings]
+    monkeypatch.setattr(decoder, "k_best", lambda r, k: redone.append(r) or Decoder.k_best(decoder, r, k))
+    found = [decoder.best(reading) for reading in readings]
     np.testing.assert_allclose([way.score for way in found], exact, atol=1e-6)
-    np.testing.assert_allclose([search.score(way.reading, way.words) for way in found], exact, atol=1e-4)
+    np.testing.assert_allclose([decoder.score(way.reading, way.words) for way in found], exact, atol=1e-4)
     assert 0 < len(redone) < len(readings)
 
 
@@ -80,45 +80,45 @@ def test_one_pass_is_redone_where_its_bound_is_not_reached(monkeypatch):
 @given(SENTENCES, st.text(KANA, min_size=1, max_size=6), st.integers(0, 2**32 - 1))
 def test_bonuses_are_part_of_the_search(sentences, reading, seed):
     background = build(sentences)
-    search = background.search
-    search.bonus[1:] = np.random.default_rng(seed).normal(size=len(search.lexicon) - 1)
-    best = search.best(reading)
-    assert best.score == pytest.approx(search.k_best(reading, 1)[0].score, abs=1e-3)
-    assert best.score == pytest.approx(search.score(reading, best.words), abs=1e-3)
+    decoder = background.decoder
+    decoder.bonus[1:] = np.random.default_rng(seed).normal(size=len(decoder.lexicon) - 1)
+    best = decoder.best(reading)
+    assert best.score == pytest.approx(decoder.k_best(reading, 1)[0].score, abs=1e-3)
+    assert best.score == pytest.approx(decoder.score(reading, best.words), abs=1e-3)
 
 
 def test_words_of_the_user_compete_with_the_lexicon():
-    search = build(["木/あい を", "気/あ 機/い"]).search
-    search.user_words["あい"] = [UserWord("あい", "愛", 2.0)]
-    assert search.best("あい").text == "愛"
-    assert search.k_best("あいを", 2)[0].text == "愛を"
-    assert search.score("あい", search.best("あい").words) == pytest.approx(
-        search.best("あい").score, abs=1e-4
+    decoder = build(["木/あい を", "気/あ 機/い"]).decoder
+    decoder.user_words["あい"] = [UserWord("あい", "愛", 2.0)]
+    assert decoder.best("あい").text == "愛"
+    assert decoder.k_best("あいを", 2)[0].text == "愛を"
+    assert decoder.score("あい", decoder.best("あい").words) == pytest.approx(
+        decoder.best("あい").score, abs=1e-4
     )
 
 
 @pytest.mark.parametrize("text", ["Latin text", "😀", "123", "あA1😀ー", "漢字", "ｶﾅ", "カタカナ", "\ud800"])
 def test_what_is_no_kana_stays_as_it_is(text):
-    search = build(["木/き を 見る/みる"]).search
-    assert "".join(way for way in search.best(text).text) in (text, text.replace("あ", "ア"))
-    assert text in [way.text for way in search.k_best(text, 5)]
+    decoder = build(["木/き を 見る/みる"]).decoder
+    assert "".join(way for way in decoder.best(text).text) in (text, text.replace("あ", "ア"))
+    assert text in [way.text for way in decoder.k_best(text, 5)]
 
 
 def test_long_readings():
-    search = build(["木/き を 見る/みる", "木/き は 無い/ない"]).search
-    assert search.best("きをみる" * 125).text == "木を見る" * 125
+    decoder = build(["木/き を 見る/みる", "木/き は 無い/ない"]).decoder
+    assert decoder.best("きをみる" * 125).text == "木を見る" * 125
     with pytest.raises(InputError, match="100,000 characters; at most 2,000"):
-        search.best("き" * 100_000)
-    assert len(search.best("き" * LONGEST_INPUT).text) == LONGEST_INPUT
+        decoder.best("き" * 100_000)
+    assert len(decoder.best("き" * LONGEST_INPUT).text) == LONGEST_INPUT
 
 
 def test_k_must_be_positive():
     with pytest.raises(InputError, match="at least 1, not 0"):
-        build(["木/き"]).search.k_best("き", 0)
+        build(["木/き"]).decoder.k_best("き", 0)
 
 
 def test_models_of_higher_order_are_refused():
-    from epigram.lm.kneser_ney import KneserNeyLM
+    from epigram.lm.ngram.kneser_ney import KneserNeyLM
 
     with pytest.raises(InputError, match="up to order 3, not 4"):
         Scorer.of(KneserNeyLM(order=4).fit(["a b c d"]).backoff_)

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.lm.arpa import parse_arpa, read_arpa, write_arpa
-from epigram.lm.arpa_kernels import parse_number
 from epigram.lm.corpus import Corpus
-from epigram.lm.kneser_ney import KneserNeyLM
+from epigram.lm.ngram.arpa import parse_arpa, read_arpa, write_arpa
+from epigram.lm.ngram.arpa_kernels import parse_number
+from epigram.lm.ngram.kneser_ney import KneserNeyLM
 
 SMALL = """\
 \\data\\

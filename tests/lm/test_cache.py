@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from epigram.errors import InputError
-from epigram.lm.cache import RecentWords, _shares
 from epigram.lm.corpus import Corpus
-from epigram.lm.kneser_ney import KneserNeyLM
+from epigram.lm.ngram.kneser_ney import KneserNeyLM
+from epigram.lm.recent_words import RecentWords, _shares
 
 TEXT = ["a b c a", "b b c", "c a d", "d d a b"]
 

@@ -1,4 +1,4 @@
-"""Choices under summed context trees: loss and gradient against dictionaries, and what the solvers make of them."""
+"""Factors under summed context trees: loss and gradient against dictionaries, and what the solvers make of them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_context_tree import corpora
 
-from epigram.lm.choice import ChoiceLoss, Choices
-from epigram.lm.choice_model import ChoiceModel
-from epigram.lm.classes import WordClasses
-from epigram.lm.context_tree import ContextTree, Positions
-from epigram.lm.contexts import Contexts
 from epigram.lm.corpus import Corpus
-from epigram.lm.factors import Factor
-from epigram.lm.loss import SuffixLoss
-from epigram.lm.prices import PENALTIES, Price, build_penalty
+from epigram.lm.factored.classes import WordClasses
+from epigram.lm.factored.contexts import Contexts
+from epigram.lm.factored.factor import Factor
+from epigram.lm.factored.loss import FactorExamples, FactorLoss
+from epigram.lm.factored.scorer import FactorScorer
+from epigram.lm.loglinear.loss import SuffixLoss
+from epigram.lm.loglinear.penalty import PENALTIES, Price, build_penalty
+from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.lm.vocabulary import Vocabulary
 from epigram.solvers.proximal import FISTA, StochasticProximal
 from reference import choice as twin
@@ -97,7 +97,7 @@ def test_any_roots_and_candidates(sentences, n_roots, seed):
     root = rng.integers(0, n_roots, words.end.size).astype(np.int32)
     chosen = (rng.integers(0, 100, words.end.size) % n_choices[root]).astype(np.int32)
     contexts = Contexts.parse("c1 w1; w2 w1")
-    loss = ChoiceLoss(Choices.of(words, contexts, CLASSES.class_of, 3, root, chosen), n_choices)
+    loss = FactorLoss(FactorExamples.of(words, contexts, CLASSES.class_of, 3, root, chosen), n_choices)
     w = weights(loss, seed)
     value, gradient = both(loss, w)
     expected, slopes = twin.loss_and_gradient(loss.choices, n_choices, twin.by_context(loss, w))
@@ -234,12 +234,12 @@ def test_model_without_its_zeros_scores_as_the_loss_does(sentences, part, contex
     factor = Factor(part, CLASSES, Contexts.parse(contexts))
     loss = factor.loss(Positions.of(corpus))
     w = np.where(np.random.default_rng(seed).random(loss.n_weights) < 0.5, 0.0, weights(loss, seed))
-    model = ChoiceModel.of(loss, factor.contexts, w)
+    model = FactorScorer.of(loss, factor.contexts, w)
     assert model.w.size == sum(weight != 0 for weight in twin.by_context(loss, w).values())
     assert -model.log_probabilities(loss.choices).sum() == pytest.approx(loss.value(w), rel=1e-9, abs=1e-9)
     kept = {pair: weight for pair, weight in twin.by_context(loss, w).items() if weight != 0}
     assert twin.weights_of_model(model) == pytest.approx(kept)
-    again = ChoiceModel.from_tensors(factor.contexts, model.tensors(0))
+    again = FactorScorer.from_tensors(factor.contexts, model.tensors(0))
     for name in ("parent", "symbol", "pair_ptr", "choice", "n_choices"):
         np.testing.assert_array_equal(getattr(again, name), getattr(model, name))
     np.testing.assert_allclose(again.w, model.w, rtol=1e-6)

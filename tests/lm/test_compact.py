@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError, ModelFileError
-from epigram.lm.compact import codebook, pack_integers, pack_weights, unpack_integers, unpack_weights
+from epigram.storage.packing import codebook, pack_integers, pack_weights, unpack_integers, unpack_weights
 
 
 @settings(max_examples=30, deadline=None)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.lm.context_tree import ContextTree, Positions
 from epigram.lm.corpus import Corpus
+from epigram.lm.loglinear.tree import ContextTree, Positions
 from reference.lm_suffix import counted, n_trie_and_tree, weights_by_context
 
 words = st.sampled_from("abc")

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.lm.context_tree import Positions
-from epigram.lm.contexts import FARTHEST, Contexts
+from epigram.lm.factored.contexts import FARTHEST, Contexts
+from epigram.lm.loglinear.tree import Positions
 
 symbols = st.tuples(st.sampled_from("cw"), st.integers(1, FARTHEST))
 trees = st.lists(st.lists(symbols, min_size=1, max_size=4).map(tuple), min_size=1, max_size=3).map(tuple)

@@ -13,12 +13,12 @@ from test_context_tree import corpora
 
 from epigram import ClassFactoredLM
 from epigram.errors import InputError, ModelFileError
-from epigram.lm.choice_model import ChoiceModel
-from epigram.lm.classes import WordClasses
 from epigram.lm.corpus import Corpus
-from epigram.lm.interpolation import InterpolatedLM, interpolate, merge
-from epigram.lm.kneser_ney import KneserNeyLM
-from epigram.lm.prices import PENALTIES, Price
+from epigram.lm.factored.classes import WordClasses
+from epigram.lm.factored.scorer import FactorScorer
+from epigram.lm.loglinear.penalty import PENALTIES, Price
+from epigram.lm.ngram.interpolation import InterpolatedLM, interpolate, merge
+from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.vocabulary import UNSEEN, Vocabulary
 from epigram.storage import ModelFile, describe, load
 from reference import choice as twin
@@ -305,7 +305,7 @@ def test_damaged_files_give_one_sentence(tmp_path):
 @pytest.mark.parametrize("part", ["class", "word"])
 @pytest.mark.parametrize("name", ["choices", "parents", "symbols", "pairs", "targets", "weights"])
 def test_arrays_that_do_not_fit_are_refused(tmp_path, part, name):
-    from epigram.lm.compact import pack_integers, unpack_integers
+    from epigram.storage.packing import pack_integers, unpack_integers
 
     path = tmp_path / "model.epigram"
     MODEL.save(path)
@@ -326,7 +326,7 @@ def test_arrays_that_do_not_fit_are_refused(tmp_path, part, name):
 
 
 def test_classes_that_do_not_fit_the_vocabulary_are_refused(tmp_path):
-    from epigram.lm.compact import pack_integers
+    from epigram.storage.packing import pack_integers
 
     MODEL.save(tmp_path / "model.epigram")
     file = ModelFile.load(tmp_path / "model.epigram")
@@ -339,7 +339,7 @@ def test_classes_that_do_not_fit_the_vocabulary_are_refused(tmp_path):
 
 
 def test_another_kind_of_model_is_refused(tmp_path):
-    from epigram.lm.stored import save
+    from epigram.lm.storage import save
 
     save(KneserNeyLM(2).fit(TEXT), tmp_path / "kn.epigram")
     with pytest.raises(InputError, match="not a class-factored"):
@@ -408,7 +408,7 @@ def test_only_the_open_price_is_searched():
 
 
 def test_budget_of_zero_takes_the_first_prices():
-    from epigram.lm.factored_search import first_price
+    from epigram.lm.factored.search import first_price
 
     for penalty in ("elastic", "l1"):
         model = ClassFactoredLM(order=3, penalty=penalty, budget=0, tolerance=1e-3).fit(TEXT, valid=TEXT[:2])
@@ -536,7 +536,7 @@ def test_contexts_by_order_and_by_hand():
 
 def test_stored_parts_are_plain_arrays():
     for part in (MODEL.class_model_, MODEL.word_model_):
-        again = ChoiceModel.from_tensors(part.contexts, part.tensors(16))
+        again = FactorScorer.from_tensors(part.contexts, part.tensors(16))
         np.testing.assert_allclose(again.w, part.w, rtol=1e-4, atol=1e-4)
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.lm.interpolation import InterpolatedLM, interpolate, merge, mixture_weights
-from epigram.lm.kneser_ney import KneserNeyLM
+from epigram.lm.ngram.interpolation import InterpolatedLM, interpolate, merge, mixture_weights
+from epigram.lm.ngram.kneser_ney import KneserNeyLM
 
 FIRST = KneserNeyLM(3).fit(["a b a b", "b a c", "a b c"])
 SECOND = KneserNeyLM(2).fit(["d a", "a d d", "c a d"])

@@ -12,8 +12,8 @@ from sklearn.base import clone
 
 from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
-from epigram.lm.counts import count_ngrams
-from epigram.lm.kneser_ney import KneserNeyLM, discounts
+from epigram.lm.ngram.counts import count_ngrams
+from epigram.lm.ngram.kneser_ney import KneserNeyLM, discounts
 from epigram.lm.vocabulary import Vocabulary
 from reference.kneser_ney import KneserNey
 

@@ -11,9 +11,9 @@ from test_context_tree import corpora
 
 from epigram import LogLinearLM
 from epigram.errors import InputError, ModelFileError
-from epigram.lm.arpa import write_arpa
 from epigram.lm.corpus import Corpus
-from epigram.lm.prices import PENALTIES
+from epigram.lm.loglinear.penalty import PENALTIES
+from epigram.lm.ngram.arpa import write_arpa
 from epigram.storage import describe, load
 from reference.lm_suffix import weights_by_context
 
@@ -225,7 +225,7 @@ def test_fewer_weights_are_the_ones_worth_most_and_fitted_again():
 
 
 def test_worth_is_what_dropping_a_weight_costs_text_of_the_model():
-    from epigram.lm.selection import worth
+    from epigram.lm.loglinear.sparsify import worth
 
     model = fitted(order=1)
     w, counts = model.weights_, model.tree_.count.astype(float)

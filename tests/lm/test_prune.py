@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.lm.arpa import read_arpa, write_arpa
 from epigram.lm.corpus import Corpus
-from epigram.lm.kneser_ney import KneserNeyLM
-from epigram.lm.prune import entropy_scores, prune, stationary
+from epigram.lm.ngram.arpa import read_arpa, write_arpa
+from epigram.lm.ngram.kneser_ney import KneserNeyLM
+from epigram.lm.ngram.prune import entropy_scores, prune, stationary
 
 SENTENCES = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=6), min_size=2, max_size=8)
 

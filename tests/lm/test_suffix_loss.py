@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_context_tree import corpora, several_roots
 
-from epigram.lm.context_tree import ContextTree, Positions
 from epigram.lm.corpus import Corpus
-from epigram.lm.loss import SuffixLoss
+from epigram.lm.loglinear.loss import SuffixLoss
+from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.lm.vocabulary import Vocabulary
 from reference.lm_suffix import log_loss, weights_by_context
 

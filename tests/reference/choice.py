@@ -42,7 +42,7 @@ def loss_and_gradient(choices, n_choices, weights):
 
 
 def by_context(loss, values):
-    """A value of each weight of a ChoiceLoss as (context, candidate) -> value."""
+    """A value of each weight of a FactorLoss as (context, candidate) -> value."""
     spread = lm_suffix.weights_by_context(loss.tree, values)
     return {
         ((r // loss.n_roots, r % loss.n_roots, symbols), u): v
@@ -52,7 +52,7 @@ def by_context(loss, values):
 
 
 def weights_of_model(model):
-    """The weights of a ChoiceModel as (context, candidate) -> weight."""
+    """The weights of a FactorScorer as (context, candidate) -> weight."""
     weights = {}
     for node in range(model.parent.size):
         symbols, above = [], node

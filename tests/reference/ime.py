@@ -1,4 +1,4 @@
-"""Slow, obvious twins of the input method's search: every way to write a short reading, scored word by word."""
+"""Slow, obvious twins of the input method's decoder: every way to write a short reading, scored word by word."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from epigram.ime.decoder import Decoder
 from epigram.ime.kana import to_katakana
-from epigram.ime.lattice import Search
 from epigram.ime.unknown import UnknownWords, kana_rows
-from epigram.lm.backoff import BackoffModel
+from epigram.lm.ngram.model import BackoffModel
 
 
 def unknown_logp(unknown: UnknownWords, piece: str, katakana: bool) -> float:
@@ -25,17 +25,17 @@ def unknown_logp(unknown: UnknownWords, piece: str, katakana: bool) -> float:
     return total + float(model[before, edge])
 
 
-def all_ways(search: Search, reading: str, start: int = 0) -> Iterator[list[tuple[str, int, float]]]:
+def all_ways(decoder: Decoder, reading: str, start: int = 0) -> Iterator[list[tuple[str, int, float]]]:
     """All segmentations of a kana reading into (surface, word id or -1, log p of an unknown word)."""
     if start == len(reading):
         yield []
         return
     for end in range(start + 1, len(reading) + 1):
         piece = reading[start:end]
-        heads = [(search.lexicon.surface(word), word, 0.0) for word in search.lexicon.words_of(piece)]
-        heads.append((piece, -1, unknown_logp(search.unknown, piece, False)))
-        heads.append((to_katakana(piece), -1, unknown_logp(search.unknown, piece, True)))
-        for rest in all_ways(search, reading, end):
+        heads = [(decoder.lexicon.surface(word), word, 0.0) for word in decoder.lexicon.words_of(piece)]
+        heads.append((piece, -1, unknown_logp(decoder.unknown, piece, False)))
+        heads.append((to_katakana(piece), -1, unknown_logp(decoder.unknown, piece, True)))
+        for rest in all_ways(decoder, reading, end):
             for head in heads:
                 yield [head, *rest]
 
@@ -55,10 +55,10 @@ def score(model: BackoffModel, way: list[tuple[str, int, float]]) -> float:
     return total + model.step(state, 0)[1]
 
 
-def best_texts(search: Search, model: BackoffModel, reading: str) -> list[tuple[str, float]]:
+def best_texts(decoder: Decoder, model: BackoffModel, reading: str) -> list[tuple[str, float]]:
     """Every distinct text with the score of its best segmentation, best first."""
     best: dict[str, float] = {}
-    for way in all_ways(search, reading):
+    for way in all_ways(decoder, reading):
         text = "".join(surface for surface, _, _ in way)
         best[text] = max(best.get(text, -np.inf), score(model, way))
     return sorted(best.items(), key=lambda item: -item[1])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import fake_cells
 
-from epigram.reproduce.lab import Cell, Lab
-from epigram.reproduce.report import Claim, Curve, Figure, Note, Report, Section, Table
+from epigram_papers.lab import Cell, Lab
+from epigram_papers.report import Claim, Curve, Figure, Note, Report, Section, Table
 
 CELLS = [Cell(f"fake/{x}", fake_cells.square, {"x": x}, cost=3.0) for x in (2, 3)]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from browser import Browser
 
-from epigram.reproduce.report import Claim, Figure, Report, Table
+from epigram_papers.report import Claim, Figure, Report, Table
 
 WIDTHS = {"phone": (360, "screen"), "desktop": (1280, "screen"), "A4": (680, "print")}  # A4 less its margins
 MEASURE = """(() => {
@@ -116,7 +116,7 @@ def inside(inner: list[float], outer: list[float], slack: float = 1.0) -> bool:
 
 def reports_of(folder: Path) -> list[Report]:
     """The reports of a finished run, from its raw numbers."""
-    from epigram.reproduce.report import Curve, Note, Section
+    from epigram_papers.report import Curve, Note, Section
 
     def part(raw: dict[str, Any]) -> Any:
         if "rows" in raw:

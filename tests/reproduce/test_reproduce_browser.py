@@ -14,8 +14,8 @@ import page_checks
 import pytest
 from browser import Browser, chromium
 
-from epigram.reproduce.publish import publish
-from epigram.reproduce.report import Run
+from epigram_papers.publish import publish
+from epigram_papers.report import Run
 
 needs_browser = pytest.mark.skipif(chromium() is None, reason="no Chromium; make browser")
 

@@ -17,7 +17,7 @@ import fake_cells
 import pytest
 
 from epigram.errors import InputError
-from epigram.reproduce.lab import Cell, CellError, Lab, Status
+from epigram_papers.lab import Cell, CellError, Lab, Status
 
 SQUARES = [Cell(f"fake/squares/{x}", fake_cells.square, {"x": x}, cost=2.0) for x in (1, 2, 3)]
 DRAWN = [Cell(f"fake/drawn/{seed}", fake_cells.drawn, {"seed": seed}) for seed in range(5)]
@@ -186,7 +186,7 @@ LONG_RUN = """
 import sys
 from pathlib import Path
 import fake_cells
-from epigram.reproduce.lab import Cell, Lab
+from epigram_papers.lab import Cell, Lab
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])

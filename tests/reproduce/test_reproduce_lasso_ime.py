@@ -17,14 +17,14 @@ import pytest
 
 from epigram.errors import InputError
 from epigram.ime.sample import BACKGROUND, DOMAIN, WORDS
-from epigram.reproduce.lab import Cell
-from epigram.reproduce.lasso_ime import curve_claims, experiments, paper, paths, plan, table_claims
-from epigram.reproduce.lasso_ime import report as reporting
-from epigram.reproduce.lasso_ime.headwords import headwords_of
-from epigram.reproduce.lasso_ime.results import lines, reduction, value_at
-from epigram.reproduce.report import Claim, Figure, Table
 from epigram.rerank import FSLR, BLasso, Boosting, FBoosting, NBest, Reranker
 from epigram.rerank.learners import Learner
+from epigram_papers.lab import Cell
+from epigram_papers.lasso_ime import curve_claims, experiments, paper, paths, plan, table_claims
+from epigram_papers.lasso_ime import report as reporting
+from epigram_papers.lasso_ime.headwords import headwords_of
+from epigram_papers.lasso_ime.results import lines, reduction, value_at
+from epigram_papers.report import Claim, Figure, Table
 
 Cells = dict[str, dict[str, Any]]
 ENTROPY = {"wikinews": 7.0, "tanaka": 7.5, "mdn": 8.0, "aozora": 8.5}
@@ -455,8 +455,8 @@ TINY: dict[str, Any] = {
 
 
 def test_cell_agrees_with_converter_and_reranker(tiny: Path) -> None:
-    from epigram.ime.building import build
-    from epigram.ime.lists import convert_text
+    from epigram.ime.build import build
+    from epigram.ime.nbest import convert_text
 
     result = experiments.adaptation(data=str(tiny), **TINY)
     sentences = {
@@ -464,7 +464,7 @@ def test_cell_agrees_with_converter_and_reranker(tiny: Path) -> None:
         for part, texts in (("train", DOMAIN * 2), ("dev", DOMAIN[:4]), ("test", DOMAIN[4:]))
     }
     base = build(BACKGROUND, WORDS, bigram=0.0)
-    made = {part: convert_text(base.search, of, 20) for part, of in sentences.items()}
+    made = {part: convert_text(base.decoder, of, 20) for part, of in sentences.items()}
     plain = Reranker(BLasso(0)).fit(made["train"]).score(made["test"])
     assert result["baseline"]["cer"] == pytest.approx(plain)
     for row in result["rows"]:

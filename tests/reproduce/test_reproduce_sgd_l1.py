@@ -14,22 +14,22 @@ import pytest
 from epigram import L1, OWLQN, SGD, CRFTagger
 from epigram.datasets import sample
 from epigram.errors import InputError
-from epigram.reproduce.lab import Cell
-from epigram.reproduce.report import Claim, Figure, Note, Table
-from epigram.reproduce.sgd_l1 import claims, plan
-from epigram.reproduce.sgd_l1.cells import FULL, QUICK, plans, run_cells
-from epigram.reproduce.sgd_l1.experiments import (
+from epigram.tagging import evaluate, read_columns
+from epigram_papers.lab import Cell
+from epigram_papers.report import Claim, Figure, Note, Table
+from epigram_papers.sgd_l1 import claims, plan
+from epigram_papers.sgd_l1.cells import FULL, QUICK, plans, run_cells
+from epigram_papers.sgd_l1.experiments import (
     choose_rates,
     choose_strength,
     converged,
     descend,
     quasi_newton,
 )
-from epigram.reproduce.sgd_l1.problem import Problem
-from epigram.reproduce.sgd_l1.report import build
-from epigram.reproduce.sgd_l1.rival import crfsuite
-from epigram.reproduce.sgd_l1.tasks import TASKS
-from epigram.tagging import evaluate, read_columns
+from epigram_papers.sgd_l1.problem import Problem
+from epigram_papers.sgd_l1.report import build
+from epigram_papers.sgd_l1.rival import crfsuite
+from epigram_papers.sgd_l1.tasks import TASKS
 
 TINY = {"task": "conll2000", "sentences": 120}
 

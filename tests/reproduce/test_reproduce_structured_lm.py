@@ -15,15 +15,15 @@ import pytest
 from epigram.datasets import sample
 from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
-from epigram.lm.kneser_ney import KneserNeyLM
-from epigram.lm.loglinear import LogLinearLM
-from epigram.lm.prices import Price
-from epigram.reproduce.report import Claim, Figure, Table
-from epigram.reproduce.structured_lm import claims, cost_claims, experiments, timing
-from epigram.reproduce.structured_lm.cells import NORMS, size
-from epigram.reproduce.structured_lm.report import build, plan, run
-from epigram.reproduce.structured_lm.results import Results, collect, slope
-from epigram.reproduce.structured_lm.text import choosing_text, split_text
+from epigram.lm.loglinear.model import LogLinearLM
+from epigram.lm.loglinear.penalty import Price
+from epigram.lm.ngram.kneser_ney import KneserNeyLM
+from epigram_papers.report import Claim, Figure, Table
+from epigram_papers.structured_lm import claims, cost_claims, experiments, timing
+from epigram_papers.structured_lm.cells import NORMS, size
+from epigram_papers.structured_lm.report import build, plan, run
+from epigram_papers.structured_lm.results import Results, collect, slope
+from epigram_papers.structured_lm.text import choosing_text, split_text
 
 ORDERS = list(size(False).orders)
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import fake_paper
 import pytest
 
-from epigram.reproduce import html, markdown
-from epigram.reproduce.figures import COLOURS, draw, inline, looks
-from epigram.reproduce.publish import publish
-from epigram.reproduce.report import Claim, Curve, Figure, Report, Run, Section, Table
-from epigram.reproduce.values import cells, is_numeric, show
+from epigram_papers import html, markdown
+from epigram_papers.figures import COLOURS, draw, inline, looks
+from epigram_papers.publish import publish
+from epigram_papers.report import Claim, Curve, Figure, Report, Run, Section, Table
+from epigram_papers.values import cells, is_numeric, show
 
 VOID = {"meta", "link", "br", "img"}
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from epigram.rerank import NBest, compare, error_rate, sentence_accuracy
-from epigram.rerank.measures import matched_pairs, paired_bootstrap
+from epigram.rerank.metrics import matched_pairs, paired_bootstrap
 
 
 def test_rates_sum_over_lists() -> None:

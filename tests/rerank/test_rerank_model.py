@@ -23,7 +23,7 @@ from epigram import (
 )
 from epigram.errors import ModelFileError
 from epigram.rerank import NBest, Progress
-from epigram.rerank.measures import base_choice, error_rate
+from epigram.rerank.metrics import base_choice, error_rate
 from epigram.storage import ModelFile, describe, load
 from reference.rerank_lists import features, random_lists
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from epigram import InputError, NBest, read_nbest
 from epigram.rerank import write_nbest
-from epigram.rerank.readers import json_lines
+from epigram.rerank.formats import json_lines
 from reference.rerank_lists import edit_distance, oracle, random_lists
 
 WORD = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Z")), min_size=1, max_size=4)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from epigram.lm.context_tree import ContextTree, Positions
 from epigram.lm.corpus import Corpus
-from epigram.lm.loss import SuffixLoss
-from epigram.lm.prices import FIRST_PRICES, PENALTIES, Price, build_penalty, first_weights
+from epigram.lm.loglinear.loss import SuffixLoss
+from epigram.lm.loglinear.penalty import FIRST_PRICES, PENALTIES, Price, build_penalty, first_weights
+from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.penalties import L1, L2
 from epigram.protocols import Iteration
 from epigram.solvers import FISTA, StochasticProximal

@@ -12,7 +12,7 @@ from epigram import LBFGS, OWLQN, SGD, CRFTagger, MaxentClassifier, MaxentTagger
 from epigram.errors import ModelFileError
 from epigram.storage import ModelFile
 from epigram.storage.families import describe, load
-from epigram.tagging.stored import from_model_file, to_model_file
+from epigram.tagging.storage import from_model_file, to_model_file
 from reference.chain_data import TEMPLATE, features, part
 
 ROWS, LABELS = part("train", 60)

@@ -61,7 +61,7 @@ def build(
     watch = console.Stopwatch()
     words = [token for path in lexicon or () for token in read_word_list(path)]
     if sudachi:
-        from epigram.ime.reading_text import dictionary_words
+        from epigram.ime.text import dictionary_words
 
         words += dictionary_words()
     sources: list[str | PathLike[str]] = [*texts]
@@ -111,7 +111,7 @@ def nbest_lists(
     raw: Raw = False,
 ) -> None:
     """Convert a text's readings to n-best lists (JSON lines), for epigram rerank."""
-    from epigram.ime.lists import convert_text
+    from epigram.ime.nbest import convert_text
     from epigram.rerank import write_nbest
     from epigram.storage.atomic import check_writable
 
@@ -119,7 +119,7 @@ def nbest_lists(
     converter = _load(model)
     sentences = _sentences(text, raw)
     with _progress("converting", len(sentences)) as tick:
-        lists = convert_text(converter.search, sentences, k, tick)
+        lists = convert_text(converter.decoder, sentences, k, tick)
     write_nbest(lists, output)
     print(f"{len(lists):,} lists, {lists.n_candidates:,} candidates in {output}")
 
@@ -171,7 +171,7 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Error rates of a converter on text with readings."""
-    from epigram.ime.evaluation import evaluate as measured
+    from epigram.ime.evaluate import evaluate as measured
 
     converter = _load(model)
     sentences = _sentences(text, raw)[:limit]
@@ -197,17 +197,17 @@ def type_(model: Model, user: User = None) -> None:
 def _load(model: Path, user: Path | None = None) -> KanaKanjiConverter:
     """The converter, with a user's corrections."""
     from epigram.ime import KanaKanjiConverter
-    from epigram.ime.learning import Journal
+    from epigram.ime.corrections import Journal
 
     console.note_compiling("ime")
     converter = KanaKanjiConverter.load(model)
     if user is not None:
-        converter.journal = Journal.load(converter.search, user, converter.journal.lessons)
+        converter.journal = Journal.load(converter.decoder, user, converter.journal.lessons)
     return converter
 
 
 def _sentences(path: Path, raw: bool) -> list[list[str]]:
-    from epigram.ime.reading_text import analyse, read_sentences
+    from epigram.ime.text import analyse, read_sentences
 
     if not raw:
         return read_sentences(path)

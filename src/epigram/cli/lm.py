@@ -11,8 +11,8 @@ from epigram.cli import console, lm_classes
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
-    from epigram.lm.backoff import BackoffModel
-    from epigram.lm.interface import LanguageModel
+    from epigram.lm.base import LanguageModel
+    from epigram.lm.ngram.model import BackoffModel
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -199,7 +199,7 @@ def evaluate(
         "words_per_second": (found.tokens + found.sentences) / seconds,
     }
     if cache:
-        from epigram.lm.cache import RecentWords
+        from epigram.lm.recent_words import RecentWords
 
         recent = RecentWords(cache, cache_weight)
         if valid is not None:
@@ -274,9 +274,9 @@ def explain(
     """The suffix weights that made the probability of a word."""
     from dataclasses import asdict
 
-    from epigram.lm.explain import Explanation
-    from epigram.lm.factored import ClassFactoredLM
-    from epigram.lm.loglinear import LogLinearLM
+    from epigram.lm.factored.model import ClassFactoredLM
+    from epigram.lm.loglinear.explain import Explanation
+    from epigram.lm.loglinear.model import LogLinearLM
 
     language_model = open_model(model)
     if not isinstance(language_model, LogLinearLM | ClassFactoredLM):
@@ -311,7 +311,7 @@ def interpolate(
     json: Json = False,
 ) -> None:
     """Mix models, with weights chosen on held-out text."""
-    from epigram.lm.interpolation import interpolate, merge
+    from epigram.lm.ngram.interpolation import interpolate, merge
 
     if len(models) < 2:
         raise InputError("give two models or more to mix.")
@@ -340,7 +340,7 @@ def prune(
     json: Json = False,
 ) -> None:
     """Drop the n-grams that matter least (relative entropy), from any model."""
-    from epigram.lm.prune import prune as prune_model
+    from epigram.lm.ngram.prune import prune as prune_model
 
     before = _open_backoff(model)
     size = before.n_ngrams
@@ -358,7 +358,7 @@ def export_arpa(
     output: Annotated[Path, typer.Argument(metavar="OUT.arpa[.gz]", help="Where the file goes.")],
 ) -> None:
     """Write a model as ARPA, without approximation."""
-    from epigram.lm.arpa import write_arpa
+    from epigram.lm.ngram.arpa import write_arpa
 
     write_arpa(_open_backoff(model), output)
 
@@ -368,8 +368,8 @@ app.command("classes")(lm_classes.command)
 
 def open_model(path: Path) -> LanguageModel:
     """A language model from a model file or an ARPA file."""
-    from epigram.lm.arpa import looks_like_arpa, parse_arpa
-    from epigram.lm.stored import FAMILY, from_model_file
+    from epigram.lm.ngram.arpa import looks_like_arpa, parse_arpa
+    from epigram.lm.storage import FAMILY, from_model_file
     from epigram.storage import ModelFile
     from epigram.storage.families import blaming
     from epigram.text import read_bytes
@@ -383,15 +383,15 @@ def open_model(path: Path) -> LanguageModel:
 
 def _open_backoff(path: Path) -> BackoffModel:
     """A model that is a table of n-grams."""
-    from epigram.lm.backoff import as_backoff
+    from epigram.lm.ngram.model import as_backoff
 
     return as_backoff(open_model(path), path)
 
 
 def _write(model: Any, output: Path) -> None:
     """A back-off model as ARPA or model file, by its name."""
-    from epigram.lm.arpa import write_arpa
-    from epigram.lm.stored import save
+    from epigram.lm.ngram.arpa import write_arpa
+    from epigram.lm.storage import save
 
     if output.name.endswith((".arpa", ".arpa.gz")):
         write_arpa(model, output)

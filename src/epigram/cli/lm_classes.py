@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from epigram.cli import console
-from epigram.cli.interrupt import EXIT_CODE, PoliteStop
+from epigram.cli.stopping import EXIT_CODE, GracefulStop
 
 if TYPE_CHECKING:
-    from epigram.lm.classes import WordClasses
     from epigram.lm.corpus import Corpus
-    from epigram.lm.exchange import ExchangePass
+    from epigram.lm.factored.classes import WordClasses
+    from epigram.lm.factored.exchange import ExchangePass
     from epigram.protocols import Offsets
 
 SHOWN_CLASSES = 20
@@ -34,8 +34,8 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Put words into classes by their neighbours; a text file of class, word and count."""
-    from epigram.lm.classes import word_counts
     from epigram.lm.corpus import Corpus
+    from epigram.lm.factored.classes import word_counts
     from epigram.storage.atomic import check_writable
 
     check_writable(output)
@@ -71,10 +71,10 @@ def _learn(
     corpus: Corpus, k: int, threads: int, max_passes: int, seed: int
 ) -> tuple[WordClasses, list[ExchangePass], bool]:
     """Learn with a progress bar; a first Ctrl-C ends it with the classes so far."""
-    from epigram.lm.classes import WordClasses
+    from epigram.lm.factored.classes import WordClasses
 
     passes: list[ExchangePass] = []
-    with console.progress() as bar, PoliteStop(lambda: bar.log("stopping after this pass")) as stop:
+    with console.progress() as bar, GracefulStop(lambda: bar.log("stopping after this pass")) as stop:
         task = bar.add_task("classes", total=max_passes, status="")
 
         def on_pass(now: ExchangePass) -> bool:

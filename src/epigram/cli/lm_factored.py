@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from epigram.cli import console
-from epigram.cli.interrupt import EXIT_CODE, PoliteStop
+from epigram.cli.stopping import EXIT_CODE, GracefulStop
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
-    from epigram.lm.factored import ClassFactoredLM
-    from epigram.lm.factored_search import FactoredTrial
-    from epigram.lm.prices import Price
+    from epigram.lm.factored.model import ClassFactoredLM
+    from epigram.lm.factored.search import FactoredTrial
+    from epigram.lm.loglinear.penalty import Price
     from epigram.protocols import Iteration
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -47,7 +47,7 @@ def classes_of(text: str) -> int | str | Path:
 
 def prices_of(penalty: str, **numbers: Any) -> dict[str, Price | None]:
     """Both prices with the given numbers in them; None (to be searched) where all are ``auto``."""
-    from epigram.lm.factored_search import first_price
+    from epigram.lm.factored.search import first_price
 
     given = {name: value for name, value in numbers.items() if value != "auto"}
     if not given:
@@ -59,8 +59,8 @@ def train(
     text: Path, output: Path, valid: Path | None, bits: int, plot: Path | None, json: bool, **settings: Any
 ) -> None:
     """Fit a class-factored model, save it, report; exit code 130 where the fit was interrupted."""
-    from epigram.lm.factored import ClassFactoredLM
-    from epigram.lm.stored import save
+    from epigram.lm.factored.model import ClassFactoredLM
+    from epigram.lm.storage import save
 
     model = ClassFactoredLM(**settings)
     watch = console.Stopwatch()
@@ -108,7 +108,7 @@ def _fit(model: ClassFactoredLM, text: Path, valid: Path | None) -> tuple[list[I
     seen: list[FactoredTrial] = []
     limits = {"min_count": model.min_count, "max_words": model.max_words}
     corpus = Corpus.read(text, model.vocabulary, training=True, **limits)  # type: ignore[arg-type]
-    with console.progress() as bar, PoliteStop(lambda: bar.log("stopping after this iteration")) as stop:
+    with console.progress() as bar, GracefulStop(lambda: bar.log("stopping after this iteration")) as stop:
         task = bar.add_task("training", total=model.max_iterations, status="")
 
         def on_iteration(now: Iteration) -> bool:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from epigram.cli import console
-from epigram.cli.interrupt import EXIT_CODE, PoliteStop
+from epigram.cli.stopping import EXIT_CODE, GracefulStop
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
-    from epigram.lm.loglinear import LogLinearLM
-    from epigram.lm.path import Trial
+    from epigram.lm.loglinear.model import LogLinearLM
+    from epigram.lm.loglinear.search import Trial
     from epigram.lm.vocabulary import Vocabulary
     from epigram.protocols import Iteration
 
@@ -31,8 +31,8 @@ def loglinear(
     text: Path, output: Path, valid: Path | None, bits: int, plot: Path | None, json: bool, **settings: Any
 ) -> None:
     """Fit a log-linear model, save it, report; exit code 130 where the fit was interrupted."""
-    from epigram.lm.loglinear import LogLinearLM
-    from epigram.lm.stored import save
+    from epigram.lm.loglinear.model import LogLinearLM
+    from epigram.lm.storage import save
 
     model = LogLinearLM(**settings)
     watch = console.Stopwatch()
@@ -82,7 +82,7 @@ def _fit(model: LogLinearLM, text: Path, valid: Path | None) -> tuple[list[Itera
         max_words=model.max_words,
         training=True,
     )
-    with console.progress() as bar, PoliteStop(lambda: bar.log("stopping after this iteration")) as stop:
+    with console.progress() as bar, GracefulStop(lambda: bar.log("stopping after this iteration")) as stop:
         task = bar.add_task("training", total=model.max_iterations, status="")
         trials = 0
 
@@ -107,8 +107,8 @@ def kneser_ney(
     text: Path, output: Path, kind: str, valid: Path | None, bits: int, json: bool, **settings: Any
 ) -> None:
     """Count, smooth, save and report."""
-    from epigram.lm.kneser_ney import KneserNeyLM
-    from epigram.lm.stored import save
+    from epigram.lm.ngram.kneser_ney import KneserNeyLM
+    from epigram.lm.storage import save
 
     if kind not in KNESER_NEY:
         raise InputError(f"unknown model {kind!r}; choose loglinear, {' or '.join(KNESER_NEY)}.")

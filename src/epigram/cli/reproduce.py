@@ -14,13 +14,13 @@ from epigram.cli.reproduce_progress import Display
 from epigram.errors import EpigramError, InputError
 
 if TYPE_CHECKING:
-    from epigram.reproduce.lab import Lab
-    from epigram.reproduce.report import Report, Run
+    from epigram_papers.lab import Lab
+    from epigram_papers.report import Report, Run
 
 PAPERS = {
-    "sgd-l1": "epigram.reproduce.sgd_l1",
-    "structured-lm": "epigram.reproduce.structured_lm",
-    "lasso-ime": "epigram.reproduce.lasso_ime",
+    "sgd-l1": "epigram_papers.sgd_l1",
+    "structured-lm": "epigram_papers.structured_lm",
+    "lasso-ime": "epigram_papers.lasso_ime",
 }
 
 
@@ -41,9 +41,9 @@ def command(
 
     Finished experiments are kept in the output folder: the same command goes on where it was stopped or killed.
     """
-    from epigram.reproduce.figures import check_plots
-    from epigram.reproduce.lab import Lab
-    from epigram.reproduce.publish import publish
+    from epigram_papers.figures import check_plots
+    from epigram_papers.lab import Lab
+    from epigram_papers.publish import publish
 
     if paper != "all" and paper not in PAPERS:
         raise InputError(f"no paper {paper!r}; there are {', '.join(PAPERS)}, and all")
@@ -100,8 +100,8 @@ def _reports(lab: Lab, modules: dict[str, Any], errors: list[EpigramError]) -> l
 
 
 def _run(lab: Lab, reports: list[Report]) -> Run:
-    from epigram.reproduce.machine import machine
-    from epigram.reproduce.report import Run
+    from epigram_papers.machine import machine
+    from epigram_papers.report import Run
 
     records = lab.records
     dates = sorted(record["date"] for record in records.values()) or ["unknown"]
@@ -124,7 +124,7 @@ def _run(lab: Lab, reports: list[Report]) -> Run:
 
 
 def _summarise(run: Run) -> None:
-    from epigram.reproduce.report import SYMBOLS
+    from epigram_papers.report import SYMBOLS
 
     rows = [
         (report.name, f"{SYMBOLS[claim.verdict]} {claim.verdict}", claim.text)

@@ -119,7 +119,7 @@ def evaluate(
 ) -> None:
     """Error rates of a model, of the base score alone and of the oracle."""
     from epigram.rerank import Reranker, compare, error_rate, read_nbest, sentence_accuracy
-    from epigram.rerank.measures import base_choice, errors_of
+    from epigram.rerank.metrics import base_choice, errors_of
 
     reranker = Reranker.load(model)
     other = None if against is None else Reranker.load(against)
@@ -192,7 +192,7 @@ def explain(
 ) -> None:
     """Which weights lifted the winner over the base model's choice."""
     from epigram.rerank import Reranker, read_nbest
-    from epigram.rerank.measures import base_choice
+    from epigram.rerank.metrics import base_choice
 
     reranker = Reranker.load(model)
     console.note_compiling("rerank")

@@ -11,7 +11,7 @@ from epigram.cli import console
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
-    from epigram.tagging.serving import FileTagger
+    from epigram.tagging.files import FileTagger
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -293,7 +293,7 @@ def template(
 
 
 def _load(path: Path) -> FileTagger:
-    from epigram.tagging.serving import FileTagger
+    from epigram.tagging.files import FileTagger
 
     console.note_compiling("tagging")
     return FileTagger.load(path)

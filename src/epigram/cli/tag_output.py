@@ -10,9 +10,9 @@ from typing import Any
 from epigram.cli import console
 from epigram.protocols import Ints
 from epigram.tagging.columns import Columns
+from epigram.tagging.files import FileTagger
 from epigram.tagging.metrics import Report
 from epigram.tagging.sequences import Sequences
-from epigram.tagging.serving import FileTagger
 
 
 def add_labels(

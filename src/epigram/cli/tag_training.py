@@ -9,10 +9,10 @@ from typing import Any
 import typer
 
 from epigram.cli import console
-from epigram.cli.interrupt import EXIT_CODE, PoliteStop
+from epigram.cli.stopping import EXIT_CODE, GracefulStop
 from epigram.errors import InputError
 from epigram.tagging.columns import Column, Columns
-from epigram.tagging.serving import CONLLU_TAG, CONLLU_WORD, Reading
+from epigram.tagging.files import CONLLU_TAG, CONLLU_WORD, ColumnSpec
 from epigram.tagging.template import Template
 from epigram.text import read_bytes
 
@@ -45,7 +45,7 @@ def carry_out(
     console.note_compiling("tagging")
     if separator is not None and (len(separator) != 1 or not separator.isascii()):
         raise InputError(f"--separator is one ASCII character, not {separator!r}")
-    reading = Reading(format, separator, comments)
+    reading = ColumnSpec(format, separator, comments)
     corpus = reading.parse(read_bytes(plan.train), str(plan.train))
     reading = _complete(reading, corpus, str(plan.train), label_column, columns)
     train = reading.split(corpus)
@@ -146,8 +146,8 @@ def _between(decay: float) -> float:
 
 
 def _complete(
-    reading: Reading, corpus: Columns, path: str, label_column: int | None, columns: str | None
-) -> Reading:
+    reading: ColumnSpec, corpus: Columns, path: str, label_column: int | None, columns: str | None
+) -> ColumnSpec:
     """The columns of labels and observations, as asked for or as usual for the format."""
     conllu = reading.format == "conllu" or (
         reading.format == "auto" and path.removesuffix(".gz").endswith((".conllu", ".conllup"))
@@ -161,7 +161,7 @@ def _complete(
         observed = _numbers(columns, n, label % n)
     if not observed:
         raise InputError("one column only: words and labels need one each", path=path)
-    return Reading(
+    return ColumnSpec(
         "conllu" if conllu else reading.format, reading.separator, reading.comments, label, observed, n
     )
 
@@ -211,7 +211,7 @@ def _fit(estimator: Any, train: Part, dev: Part | None) -> bool:
             bar.console.print("[yellow]stopping after this pass; Ctrl-C again stops at once[/yellow]")
 
         task = bar.add_task(what, total=total, status="reading features")
-        with PoliteStop(say) as stop:
+        with GracefulStop(say) as stop:
 
             def show(entry: dict[str, Any]) -> bool:
                 status = f"objective {entry['objective']:,.1f}, {entry['nonzero']:,} active"
@@ -244,10 +244,10 @@ def _record(estimator: Any) -> dict[str, Any]:
     return record
 
 
-def _save(estimator: Any, reading: Reading, output: Path) -> int:
+def _save(estimator: Any, reading: ColumnSpec, output: Path) -> int:
     """Write the model file, which remembers how its training file was read; returns its size."""
     from epigram.storage.atomic import write_atomically
-    from epigram.tagging.stored import to_model_file
+    from epigram.tagging.storage import to_model_file
 
     file = to_model_file(estimator)
     file.header["columns"] = reading.as_dict()

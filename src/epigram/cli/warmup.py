@@ -9,7 +9,7 @@ from epigram.cli import console
 WARMERS = (
     "epigram.tagging.warmup",
     "epigram.rerank.warmup",
-    "epigram.lm.ngram_warmup",
+    "epigram.lm.ngram.warmup",
     "epigram.lm.warmup",
     "epigram.ime.warmup",
 )

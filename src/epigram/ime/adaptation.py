@@ -12,15 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.ime.building import BIGRAM, share_with_bigrams
-from epigram.ime.lattice import Search
+from epigram.ime.build import BIGRAM, share_with_bigrams
+from epigram.ime.decoder import Decoder
 from epigram.ime.lexicon import Lexicon, split_token
 from epigram.ime.mixing import best_weight, map_mixture, mixture, widen
-from epigram.ime.scoring import Scorer
-from epigram.lm.backoff import BackoffModel
+from epigram.ime.trigram import Scorer
 from epigram.lm.corpus import Corpus
-from epigram.lm.counts import count_ngrams
-from epigram.lm.kneser_ney import KneserNeyLM
+from epigram.lm.ngram.counts import count_ngrams
+from epigram.lm.ngram.kneser_ney import KneserNeyLM
+from epigram.lm.ngram.model import BackoffModel
 from epigram.protocols import Floats, Ints, Offsets
 
 SMOOTHINGS = ("map", "map-kn")
@@ -29,15 +29,15 @@ HELD_OUT = 0.1
 
 @dataclass(frozen=True)
 class Adapted:
-    """A search adapted by interpolation, its language model, and the weight of the background in it."""
+    """A decoder adapted by interpolation, its language model, and the weight of the background in it."""
 
-    search: Search
+    decoder: Decoder
     model: BackoffModel
     weight: float
 
 
 def adapt_by_map(
-    search: Search,
+    decoder: Decoder,
     model: BackoffModel,
     text: Corpus,
     held_out: Corpus | None = None,
@@ -47,11 +47,11 @@ def adapt_by_map(
 ) -> Adapted:
     """Interpolate ``model`` with one of ``text``; without ``held_out`` the weight is found on a tenth of ``text``.
 
-    ``bigram`` is the share of the bigram model in a smoothed P_a (see epigram.ime.building).
+    ``bigram`` is the share of the bigram model in a smoothed P_a (see epigram.ime.build).
     """
     if smoothing not in SMOOTHINGS:
         raise InputError(f"unknown smoothing {smoothing!r}; use one of {', '.join(SMOOTHINGS)}")
-    lexicon, background = widened(search, model, text)
+    lexicon, background = widened(decoder, model, text)
     text = text.with_vocabulary(background.vocabulary_)
     if weight is None:
         rest, tenth = (text, held_out) if held_out is not None else text.split(HELD_OUT)
@@ -64,12 +64,12 @@ def adapt_by_map(
         mixed = map_mixture(background, text, weight)
     else:
         mixed = mixture(background, domain_model(text, bigram), weight)
-    return Adapted(Search(lexicon, Scorer.of(mixed), search.unknown), mixed, weight)
+    return Adapted(Decoder(lexicon, Scorer.of(mixed), decoder.unknown), mixed, weight)
 
 
-def widened(search: Search, model: BackoffModel, text: Corpus) -> tuple[Lexicon, BackoffModel]:
+def widened(decoder: Decoder, model: BackoffModel, text: Corpus) -> tuple[Lexicon, BackoffModel]:
     """Lexicon and model with the words of ``text``."""
-    old = search.lexicon
+    old = decoder.lexicon
     known = set(old.tokens())
     fresh = [token for token in text.vocabulary.words[1:] if token not in known]
     if not fresh:
@@ -79,7 +79,7 @@ def widened(search: Search, model: BackoffModel, text: Corpus) -> tuple[Lexicon,
     new_id = vocabulary.ids(old.vocabulary())
     logp = np.full(len(lexicon), -np.inf)
     for token in fresh:
-        logp[vocabulary.id(token)] = search.unknown.log_probability(*split_token(token))
+        logp[vocabulary.id(token)] = decoder.unknown.log_probability(*split_token(token))
     return lexicon, widen(model, vocabulary, new_id, logp)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from epigram.errors import InputError
 from epigram.ime.adaptation import HELD_OUT, SMOOTHINGS, adapt_by_map, cross_entropy
-from epigram.ime.lists import convert_text
+from epigram.ime.nbest import convert_text
 from epigram.ime.reranking import N_BEST, crossed_lists, fit_reranker
 from epigram.lm.corpus import Corpus
 from epigram.rerank.learners import LEARNERS
@@ -72,16 +72,16 @@ def adapt(
             raise InputError(f"{len(train)} sentence is too few to adapt to; give at least 2")
         train, held_out = train[:cut], train[cut:]
     corpus, held = Corpus.of(train), Corpus.of(held_out)
-    search, model = converter.search, converter.model
+    decoder, model = converter.decoder, converter.model
     fit: dict[str, object] = {
         **converter.fit_, "adapted_to": len(train), "held_out": len(held_out),
         "cross_entropy": cross_entropy(model, corpus),
     }  # fmt: skip
     if smoothing is not None:
         tell("interpolating", 0.0)
-        adapted = adapt_by_map(search, model, corpus, held, smoothing)
-        search, fit["background_weight"] = adapted.search, adapted.weight
-        fit["words"], fit["ngrams"] = len(search.lexicon) - 1, adapted.model.n_ngrams
+        adapted = adapt_by_map(decoder, model, corpus, held, smoothing)
+        decoder, fit["background_weight"] = adapted.decoder, adapted.weight
+        fit["words"], fit["ngrams"] = len(decoder.lexicon) - 1, adapted.model.n_ngrams
     reranker = None
     if learner is not None:
         done = 0
@@ -92,14 +92,14 @@ def adapt(
             tell("making n-best lists", done / (len(train) + len(held_out)))
 
         if smoothing is None:
-            lists = convert_text(search, train, N_BEST, tick)
+            lists = convert_text(decoder, train, N_BEST, tick)
         else:
-            lists = crossed_lists(converter.search, model, corpus, held, smoothing, tick=tick)
-        held_lists = convert_text(search, held_out, N_BEST, tick)
+            lists = crossed_lists(converter.decoder, model, corpus, held, smoothing, tick=tick)
+        held_lists = convert_text(decoder, held_out, N_BEST, tick)
         tell(f"learning ({learner})", 0.0)
         reranker = fit_reranker(
             learner, lists, held_lists, lambda state: tell(learner, state.step / state.steps)
         )
         fit["reranker_step"], fit["reranker_weights"] = reranker.step_, int((reranker.weights_ != 0).sum())
     settings = {**converter.settings, "method": method}
-    return KanaKanjiConverter(search, reranker, settings, fit, converter.journal.lessons)
+    return KanaKanjiConverter(decoder, reranker, settings, fit, converter.journal.lessons)

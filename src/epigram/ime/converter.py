@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from epigram.errors import InputError
+from epigram.ime.corrections import FIRST_LOGP, MARGIN, Journal, Lesson, difference, new_word, spell_as
+from epigram.ime.decoder import Conversion, Decoder, Word
 from epigram.ime.kana import from_romaji, to_katakana
-from epigram.ime.lattice import Conversion, Search, Word
-from epigram.ime.learning import FIRST_LOGP, MARGIN, Journal, Lesson, difference, new_word, spell_as
-from epigram.lm.backoff import BackoffModel
+from epigram.lm.ngram.model import BackoffModel
 
 if TYPE_CHECKING:
     from epigram.rerank import Reranker
@@ -51,38 +51,38 @@ class KanaKanjiConverter:
 
     def __init__(
         self,
-        search: Search,
+        decoder: Decoder,
         reranker: Reranker | None = None,
         settings: dict[str, object] | None = None,
         fit: dict[str, object] | None = None,
         lessons: Sequence[Lesson] = (),
     ) -> None:
-        self.search = search
+        self.decoder = decoder
         self.reranker = reranker
         self.settings = settings or {}
         self.fit_ = fit or {}
-        self.journal = Journal(search, lessons)
+        self.journal = Journal(decoder, lessons)
 
     @classmethod
     def build(
         cls, texts: Sequence[str | PathLike[str]], words: Iterable[str] = (), *, prune: int = 0
     ) -> KanaKanjiConverter:
         """From text (sentences as strings, files as paths) of ``surface/reading`` tokens, and more such words."""
-        from epigram.ime.building import build
+        from epigram.ime.build import build
 
         made = build(texts, words, prune=prune)
         fit: dict[str, object] = {
             "sentences": made.n_sentences,
             "tokens": made.n_tokens,
-            "words": len(made.search.lexicon) - 1,
+            "words": len(made.decoder.lexicon) - 1,
             "ngrams": made.model.n_ngrams,
         }
-        return cls(made.search, None, {"method": "trigram", "prune": prune}, fit)
+        return cls(made.decoder, None, {"method": "trigram", "prune": prune}, fit)
 
     @property
     def model(self) -> BackoffModel:
         """The language model, for adaptation and for other tools (ARPA)."""
-        return self.search.scorer.backoff(self.search.lexicon.vocabulary())
+        return self.decoder.scorer.backoff(self.decoder.lexicon.vocabulary())
 
     def convert(self, kana: str, *, romaji: bool = False) -> str:
         """The best text for a reading.
@@ -95,7 +95,7 @@ class KanaKanjiConverter:
         """The best conversion with its words."""
         if not kana:
             return Conversion("", (), 0.0)
-        return self.search.best(kana) if self.reranker is None else self.nbest(kana, 1)[0]
+        return self.decoder.best(kana) if self.reranker is None else self.nbest(kana, 1)[0]
 
     def nbest(self, kana: str, k: int = N_BEST, *, romaji: bool = False) -> list[Conversion]:
         """The ``k`` best distinct texts, best first; a reranker sees at least 20."""
@@ -103,10 +103,10 @@ class KanaKanjiConverter:
         if not kana:
             return [Conversion("", (), 0.0)]
         if self.reranker is None:
-            return self.search.k_best(kana, k)
-        from epigram.ime.lists import as_lists
+            return self.decoder.k_best(kana, k)
+        from epigram.ime.nbest import as_lists
 
-        ways = self.search.k_best(kana, max(k, N_BEST))
+        ways = self.decoder.k_best(kana, max(k, N_BEST))
         scores = self.reranker.scores(as_lists([ways]))
         order = np.argsort(-scores, kind="stable")[:k]
         return [Conversion(kana, ways[i].words, float(scores[i])) for i in order]
@@ -125,17 +125,17 @@ class KanaKanjiConverter:
         word = best.words[place]
         reading = best.reading[word.start : word.end]
         scored = []
-        for id in self.search.lexicon.words_of(reading):
-            other = Word(word.start, word.end, self.search.lexicon.surface(id), id)
+        for id in self.decoder.lexicon.words_of(reading):
+            other = Word(word.start, word.end, self.decoder.lexicon.surface(id), id)
             scored.append(
                 (
-                    self.search.score(best.reading, (*best.words[:place], other, *best.words[place + 1 :])),
+                    self.decoder.score(best.reading, (*best.words[:place], other, *best.words[place + 1 :])),
                     other,
                 )
             )
         scored.sort(key=lambda pair: -pair[0])
         texts = [word.surface, *(other.surface for _, other in scored)]
-        texts += [way.surface for way in self.search.user_words.get(reading, ())]
+        texts += [way.surface for way in self.decoder.user_words.get(reading, ())]
         return list(dict.fromkeys([*list(dict.fromkeys(texts))[: k - 2], reading, to_katakana(reading)]))[:k]
 
     def learn(self, kana: str, chosen: str) -> None:
@@ -149,7 +149,7 @@ class KanaKanjiConverter:
         if self.best(kana).text == chosen:
             return
         lesson = Lesson(kana, chosen)
-        words = spell_as(self.search, kana, chosen)
+        words = spell_as(self.decoder, kana, chosen)
         if words is None:
             lesson.words.append((*new_word(self.best(kana), chosen), FIRST_LOGP))
         self.journal.append(lesson)
@@ -165,10 +165,10 @@ class KanaKanjiConverter:
             winner = self.best(kana)
             if winner.text == lesson.chosen:
                 return True
-            words = spell_as(self.search, kana, lesson.chosen)
+            words = spell_as(self.decoder, kana, lesson.chosen)
             if words is None:
                 return False
-            gap = self.search.score(kana, winner.words) - self.search.score(kana, words)
+            gap = self.decoder.score(kana, winner.words) - self.decoder.score(kana, words)
             for token, bonus in difference(kana, words, winner.words, max(gap, 0.0)).items():
                 lesson.bonuses[token] = lesson.bonuses.get(token, 0.0) + bonus
             self.journal.refresh()
@@ -185,7 +185,7 @@ class KanaKanjiConverter:
             winner = self.best(kana)
             if winner.text == lesson.chosen:
                 return True
-            gap = self.search.score(kana, winner.words) - self.search.score(kana, whole)
+            gap = self.decoder.score(kana, winner.words) - self.decoder.score(kana, whole)
             logp += max(gap, 0.0) + MARGIN
         return False
 
@@ -207,14 +207,14 @@ class KanaKanjiConverter:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a model file, corrections included."""
-        from epigram.ime.stored import to_model_file
+        from epigram.ime.storage import to_model_file
 
         to_model_file(self).save(path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> KanaKanjiConverter:
         """Read a model file."""
-        from epigram.ime.stored import from_model_file
+        from epigram.ime.storage import from_model_file
         from epigram.storage import ModelFile
 
         return from_model_file(ModelFile.load(path, family="ime"))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from epigram.ime.converter import KanaKanjiConverter
-from epigram.ime.lattice import Conversion
+from epigram.ime.decoder import Conversion
 from epigram.lm.vocabulary import BOUNDARY
 
 
@@ -31,9 +31,9 @@ def explain(converter: KanaKanjiConverter, conversion: Conversion) -> list[WordS
     """
     from epigram.ime.kernels import find_pair, step
 
-    search = converter.search
-    tables = search.scorer.tables
-    node = np.int32(search.scorer.start)
+    decoder = converter.decoder
+    tables = decoder.scorer.tables
+    node = np.int32(decoder.scorer.start)
     rows: list[WordScore] = []
     ids = [*(word.id for word in conversion.words), BOUNDARY]
     for word, token in zip(ids, [*conversion.tokens, "</s>"], strict=True):
@@ -44,7 +44,7 @@ def explain(converter: KanaKanjiConverter, conversion: Conversion) -> list[WordS
                 node = tables.node_parent[node]
             place = conversion.words[len(rows)]
             reading = conversion.reading[place.start : place.end]
-            rows.append(WordScore(token, fallen + search._special_score(reading, place.surface), 0, 0.0))
+            rows.append(WordScore(token, fallen + decoder._special_score(reading, place.surface), 0, 0.0))
             continue
         at, order = node, 1
         while at and find_pair(at, np.int32(word), tables.pair_ptr, tables.pair_word) < 0:
@@ -52,5 +52,5 @@ def explain(converter: KanaKanjiConverter, conversion: Conversion) -> list[WordS
         if at:
             order = 2 if tables.node_parent[at] == 0 else 3
         logp, node = step(node, np.int32(word), *tables)
-        rows.append(WordScore(token, float(logp), order, float(search.bonus[word])))
+        rows.append(WordScore(token, float(logp), order, float(decoder.bonus[word])))
     return rows

@@ -148,7 +148,7 @@ def find_pair(node, word, pair_ptr, pair_word):
 
 @kernel
 def step(node, word, pair_ptr, pair_word, pair_logp, pair_next, node_parent, node_bow):
-    """Log-probability of a word after a node, and the node it leads to (see epigram.lm.backoff)."""
+    """Log-probability of a word after a node, and the node it leads to (see epigram.lm.ngram.model)."""
     logp = 0.0
     while True:
         pair = find_pair(node, word, pair_ptr, pair_word)

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from epigram.lm.backoff import BackoffModel
 from epigram.lm.corpus import Corpus
-from epigram.lm.counts import count_ngrams
+from epigram.lm.ngram.counts import count_ngrams
+from epigram.lm.ngram.model import BackoffModel
 from epigram.lm.vocabulary import BOUNDARY, Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
 
@@ -90,7 +90,7 @@ def mixture(background: BackoffModel, adapted: BackoffModel, weight: float) -> B
 
     Examples
     --------
-    >>> from epigram.lm.kneser_ney import KneserNeyLM
+    >>> from epigram.lm.ngram.kneser_ney import KneserNeyLM
     >>> one = Corpus.of(["a b a", "b b"])
     >>> other = Corpus.of(["b a b a"], one.vocabulary)
     >>> models = [KneserNeyLM(order=3).fit(text).backoff_ for text in (one, other)]
@@ -130,7 +130,7 @@ def map_mixture(background: BackoffModel, corpus: Corpus, weight: float) -> Back
 
     Examples
     --------
-    >>> from epigram.lm.kneser_ney import KneserNeyLM
+    >>> from epigram.lm.ngram.kneser_ney import KneserNeyLM
     >>> one = Corpus.of(["a b a", "b b"])
     >>> model = KneserNeyLM(order=3).fit(one).backoff_
     >>> mixed = map_mixture(model, Corpus.of(["b a"], one.vocabulary), 0.5)

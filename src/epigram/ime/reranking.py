@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from epigram.ime.adaptation import adapt_by_map
-from epigram.ime.building import BIGRAM
-from epigram.ime.lattice import Search
-from epigram.ime.lists import convert_text
-from epigram.lm.backoff import BackoffModel
+from epigram.ime.build import BIGRAM
+from epigram.ime.decoder import Decoder
+from epigram.ime.nbest import convert_text
 from epigram.lm.corpus import Corpus
+from epigram.lm.ngram.model import BackoffModel
 from epigram.rerank import NBest, Reranker
 from epigram.rerank.learners import LEARNERS
 
@@ -24,17 +24,17 @@ N_BEST = 20
 
 
 def training_lists(
-    search: Search,
+    decoder: Decoder,
     sentences: Sequence[Sequence[str]],
     k: int = N_BEST,
     tick: Callable[[], object] | None = None,
 ) -> NBest:
-    """Lists of a search that has not seen the sentences."""
-    return convert_text(search, sentences, k, tick)
+    """Lists of a decoder that has not seen the sentences."""
+    return convert_text(decoder, sentences, k, tick)
 
 
 def crossed_lists(
-    search: Search,
+    decoder: Decoder,
     model: BackoffModel,
     text: Corpus,
     held_out: Corpus | None,
@@ -49,8 +49,8 @@ def crossed_lists(
     lists = []
     for mine, other in (halves, halves[::-1]):
         rest = Corpus.of([sentences[i] for i in other])
-        adapted = adapt_by_map(search, model, rest, held_out, smoothing, bigram=bigram)
-        lists.append(convert_text(adapted.search, [sentences[i] for i in mine], k, tick))
+        adapted = adapt_by_map(decoder, model, rest, held_out, smoothing, bigram=bigram)
+        lists.append(convert_text(adapted.decoder, [sentences[i] for i in mine], k, tick))
     return joined(lists)
 
 

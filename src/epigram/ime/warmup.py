@@ -12,4 +12,4 @@ def warm() -> None:
     converter.nbest("はしをつかう", 3)
     converter.segments("はし")
     converter.adapt([["箸/はし", "を"]] * 4)
-    converter.search.scorer.log_probabilities(converter.model.vocabulary_.ids(["を"]))
+    converter.decoder.scorer.log_probabilities(converter.model.vocabulary_.ids(["を"]))

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Protocol
 
-from epigram.lm.prices import Price
+from epigram.lm.loglinear.penalty import Price
 from epigram.protocols import Iteration
 
 
 class Trial(Protocol):
-    """A fit of a search: :class:`epigram.lm.path.Trial`, :class:`epigram.lm.factored_search.FactoredTrial`."""
+    """A fit of a search, of either family of models: ``Trial`` or ``FactoredTrial``."""
 
     @property
     def price(self) -> Price: ...

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 def warm() -> None:
     """Fit, score and explain models of a few words."""
-    from epigram.lm.classes import WordClasses
     from epigram.lm.corpus import Corpus
-    from epigram.lm.factored import ClassFactoredLM
-    from epigram.lm.loglinear import LogLinearLM
+    from epigram.lm.factored.classes import WordClasses
+    from epigram.lm.factored.model import ClassFactoredLM
+    from epigram.lm.loglinear.model import LogLinearLM
 
     text = ["a b a b c", "b a c", "c c b a"]
     WordClasses.learn(Corpus.of(text), 3)

@@ -2,14 +2,14 @@
 
 from epigram.rerank.explain import Explanation
 from epigram.rerank.features import FeatureSpace
+from epigram.rerank.formats import read_nbest, write_nbest
 from epigram.rerank.learners import Lasso, Perceptron, Softmax
 from epigram.rerank.losses import ExponentialLoss, SoftmaxLoss
-from epigram.rerank.measures import compare, error_rate, sentence_accuracy
+from epigram.rerank.metrics import compare, error_rate, sentence_accuracy
 from epigram.rerank.model import Progress, Reranker
 from epigram.rerank.nbest import NBest
 from epigram.rerank.pairs import Pairs
-from epigram.rerank.readers import read_nbest, write_nbest
-from epigram.solvers.stagewise import FSLR, BLasso, Boosting, FBoosting, Path
+from epigram.solvers.stagewise import FSLR, BLasso, Boosting, FBoosting, WeightPath
 
 __all__ = [
     "FSLR",
@@ -22,12 +22,12 @@ __all__ = [
     "Lasso",
     "NBest",
     "Pairs",
-    "Path",
     "Perceptron",
     "Progress",
     "Reranker",
     "Softmax",
     "SoftmaxLoss",
+    "WeightPath",
     "compare",
     "error_rate",
     "read_nbest",

@@ -9,7 +9,7 @@ import numpy as np
 from epigram.errors import InputError
 from epigram.protocols import Floats
 from epigram.rerank.features import FeatureSpace
-from epigram.rerank.measures import base_choice
+from epigram.rerank.metrics import base_choice
 from epigram.rerank.nbest import NBest
 
 

@@ -19,7 +19,7 @@ from epigram.protocols import Floats
 from epigram.rerank import list_kernels as kernels
 from epigram.rerank.losses import ExponentialLoss, PairLoss, SoftmaxLoss
 from epigram.solvers.quasi_newton import LBFGS, OWLQN
-from epigram.solvers.stagewise import FSLR, BLasso, Boosting, FBoosting, Path
+from epigram.solvers.stagewise import FSLR, BLasso, Boosting, FBoosting, WeightPath
 
 
 class Learner(Protocol):
@@ -30,7 +30,7 @@ class Learner(Protocol):
         """Length of the path."""
         ...
 
-    def walk(self, loss: Any, path: Path) -> Iterator[Path]:
+    def walk(self, loss: Any, path: WeightPath) -> Iterator[WeightPath]:
         """Go on from the end of ``path`` until ``steps`` steps; yields new steps in chunks."""
         ...
 
@@ -46,7 +46,7 @@ class Lasso:
     weakest: float = 1e-3
     tolerance: float = 1e-4
 
-    def walk(self, loss: ExponentialLoss, path: Path) -> Iterator[Path]:
+    def walk(self, loss: ExponentialLoss, path: WeightPath) -> Iterator[WeightPath]:
         """One step a penalty, each starting from the last solution."""
         w = path.weights(loss.n_weights)
         gradient = np.empty(loss.n_weights)
@@ -56,7 +56,7 @@ class Lasso:
         for t in range(len(path), self.steps):
             alpha = strongest * self.weakest ** ((t + 1) / self.steps)
             after = solver.solve(loss, L1(alpha), start=w).w
-            yield Path.of_model(w, after, loss.value_and_gradient(after, gradient), alpha)
+            yield WeightPath.of_model(w, after, loss.value_and_gradient(after, gradient), alpha)
             w = after
 
 
@@ -71,7 +71,7 @@ class Softmax:
 
     loss: ClassVar[type[PairLoss]] = SoftmaxLoss
 
-    def walk(self, loss: SoftmaxLoss, path: Path) -> Iterator[Path]:
+    def walk(self, loss: SoftmaxLoss, path: WeightPath) -> Iterator[WeightPath]:
         """One step a strength, each starting from the last solution."""
         w = path.weights(loss.n_weights)
         gradient = np.empty(loss.n_weights)
@@ -80,7 +80,7 @@ class Softmax:
         for t in range(len(path), self.steps):
             strength = self.strongest * ratio ** (t / max(self.steps - 1, 1))
             after = solver.solve(loss, L2(strength), start=w).w
-            yield Path.of_model(w, after, loss.value_and_gradient(after, gradient), strength)
+            yield WeightPath.of_model(w, after, loss.value_and_gradient(after, gradient), strength)
             w = after
 
 
@@ -109,7 +109,7 @@ class Perceptron:
 
     loss: ClassVar[type[PairLoss]] = PerceptronLoss
 
-    def walk(self, loss: PerceptronLoss, path: Path) -> Iterator[Path]:
+    def walk(self, loss: PerceptronLoss, path: WeightPath) -> Iterator[WeightPath]:
         """One step a pass; to go on, the passes of ``path`` are made again (the seed makes them the same)."""
         pairs = loss.pairs
         generator = np.random.default_rng(self.seed)
@@ -124,7 +124,7 @@ class Perceptron:
             )  # fmt: skip
             after = self.rate * (w - u / clock)
             if t >= len(path):
-                yield Path.of_model(before, after, loss.value(after))
+                yield WeightPath.of_model(before, after, loss.value(after))
             before = after
 
 

@@ -23,11 +23,11 @@ from epigram.rerank.explain import Explanation, explain
 from epigram.rerank.features import FeatureSpace
 from epigram.rerank.learners import Learner
 from epigram.rerank.losses import ExponentialLoss, PairLoss
-from epigram.rerank.measures import error_rate
+from epigram.rerank.metrics import error_rate
 from epigram.rerank.nbest import MEASURES, NBest
 from epigram.rerank.pairs import Pairs
 from epigram.rerank.tracking import Curves, Tracker
-from epigram.solvers.stagewise import BLasso, Path
+from epigram.solvers.stagewise import BLasso, WeightPath
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
     """
 
     space_: FeatureSpace
-    path_: Path
+    path_: WeightPath
     curves_: Curves
     step_: int
     weights_: Floats
@@ -146,7 +146,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
         space = FeatureSpace.collect(
             train, self.ngrams, self.min_count, self.headwords, self.headword_tags, self.chars, known
         )
-        path = Path.empty() if known is None else self._renumbered(known, space)
+        path = WeightPath.empty() if known is None else self._renumbered(known, space)
         make_loss: type[PairLoss] = getattr(self._learner, "loss", ExponentialLoss)
         loss = make_loss(
             Pairs.of(train, space, self.measure, self.risk), None if known is None else self.base_weight_
@@ -162,7 +162,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
             tracker.follow(chunk)
             if self._stops(tracker, dev_length, callback):
                 break
-        self.path_ = Path.joined(pieces)
+        self.path_ = WeightPath.joined(pieces)
         self.curves_ = tracker.curves
         self.dev_length_ = dev_length
         self._choose(best_step(self.curves_))
@@ -182,7 +182,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
             stop = bool(callback(told)) or stop
         return stop
 
-    def _renumbered(self, known: FeatureSpace, space: FeatureSpace) -> Path:
+    def _renumbered(self, known: FeatureSpace, space: FeatureSpace) -> WeightPath:
         """The path so far in the numbers of a new space, which holds all known features."""
         return replace(self.path_, features=space.numbers_of(known)[self.path_.features])
 
@@ -244,14 +244,14 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a model file with the path in it."""
-        from epigram.rerank.stored import to_model_file
+        from epigram.rerank.storage import to_model_file
 
         to_model_file(self).save(path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Reranker:
         """Read a model file."""
-        from epigram.rerank.stored import from_model_file
+        from epigram.rerank.storage import from_model_file
         from epigram.storage import ModelFile
 
         return from_model_file(ModelFile.load(path, family="reranker"))

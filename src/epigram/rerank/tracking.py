@@ -13,7 +13,7 @@ from epigram.protocols import Floats, Ints, Offsets
 from epigram.rerank import list_kernels as kernels
 from epigram.rerank.features import FeatureSpace
 from epigram.rerank.nbest import NBest, offsets
-from epigram.solvers.stagewise import Path
+from epigram.solvers.stagewise import WeightPath
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Tracker:
             (np.array([start_loss]), np.zeros(1), np.zeros(1, np.int64), np.array([errors])),
         ]
 
-    def follow(self, path: Path) -> None:
+    def follow(self, path: WeightPath) -> None:
         """Go on along ``path``."""
         n = len(path)
         l1_norms, nonzeros, errors = np.empty(n), np.empty(n, np.int64), np.empty(n)

@@ -43,14 +43,14 @@ CHUNK = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class WeightPath:
     """Models on the way: step t changes ``features[ptr[t]:ptr[t+1]]`` by ``deltas``.
 
     Stepwise learners change one weight a step; others (a penalty strength, an epoch) change many.
 
     Examples
     --------
-    >>> path = Path.empty().extended(Path.of_changes([0, 2, 0], [0.5, -0.5, 0.5], [3.0, 2.0, 1.0]))
+    >>> path = WeightPath.empty().extended(WeightPath.of_changes([0, 2, 0], [0.5, -0.5, 0.5], [3.0, 2.0, 1.0]))
     >>> len(path), path.weights(3, 2).tolist(), path.weights(3).tolist()
     (3, [0.5, 0.0, -0.5], [1.0, 0.0, -0.5])
     """
@@ -62,7 +62,7 @@ class Path:
     alphas: Floats = field(repr=False)
 
     @classmethod
-    def empty(cls) -> Path:
+    def empty(cls) -> WeightPath:
         """A path of no steps."""
         return cls(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), np.zeros(0), np.zeros(0))
 
@@ -70,7 +70,7 @@ class Path:
     def of_changes(
         cls, features: Ints | list[int], deltas: Floats | list[float], losses: Floats | list[float],
         alphas: Floats | None = None,
-    ) -> Path:  # fmt: skip
+    ) -> WeightPath:  # fmt: skip
         """One change a step."""
         n = len(features)
         return cls(
@@ -82,7 +82,7 @@ class Path:
         )
 
     @classmethod
-    def of_model(cls, before: Floats, after: Floats, loss: float, alpha: float = np.nan) -> Path:
+    def of_model(cls, before: Floats, after: Floats, loss: float, alpha: float = np.nan) -> WeightPath:
         """One step from one weight vector to another."""
         changed = np.flatnonzero(before != after).astype(np.int32)
         return cls(
@@ -96,12 +96,12 @@ class Path:
     def __len__(self) -> int:
         return len(self.losses)
 
-    def extended(self, more: Path) -> Path:
+    def extended(self, more: WeightPath) -> WeightPath:
         """This path, then ``more``."""
-        return Path.joined([self, more])
+        return WeightPath.joined([self, more])
 
     @classmethod
-    def joined(cls, paths: list[Path]) -> Path:
+    def joined(cls, paths: list[WeightPath]) -> WeightPath:
         """Many paths, one after the other."""
         ends = np.cumsum([0] + [path.ptr[-1] for path in paths])
         ptrs = [path.ptr[1:] + end for path, end in zip(paths, ends, strict=False)]
@@ -134,7 +134,7 @@ class Stagewise:
         """How a step is chosen and made."""
         raise NotImplementedError
 
-    def walk(self, loss: StagewiseLoss, path: Path) -> Iterator[Path]:
+    def walk(self, loss: StagewiseLoss, path: WeightPath) -> Iterator[WeightPath]:
         """Go on from the end of ``path`` up to ``steps`` steps in all; yields the new steps in chunks."""
         require(loss, StagewiseLoss, self, "a loss that takes stagewise steps", "OWLQN")
         alpha = float(path.alphas[-1]) if len(path) else np.inf
@@ -144,7 +144,7 @@ class Stagewise:
             wanted = min(left, CHUNK)
             taken = state.advance(wanted)
             if len(taken.features):
-                yield Path.of_changes(taken.features, taken.deltas, taken.losses, taken.alphas)
+                yield WeightPath.of_changes(taken.features, taken.deltas, taken.losses, taken.alphas)
             left = left - wanted if len(taken.features) == wanted else 0
 
     def solve(
@@ -158,9 +158,9 @@ class Stagewise:
         if penalty is not None:
             raise TypeError(f"{type(self).__name__} walks through all L1 penalties; use OWLQN for one.")
         require(loss, StagewiseLoss, self, "a loss that takes stagewise steps", "OWLQN")
-        began, path = time.perf_counter(), Path.empty()
+        began, path = time.perf_counter(), WeightPath.empty()
         if start is not None and start.any():
-            path = Path.of_model(np.zeros_like(start), start, np.nan, np.inf)
+            path = WeightPath.of_model(np.zeros_like(start), start, np.nan, np.inf)
         reason = "limit"
         for chunk in self.walk(loss, path):
             path = path.extended(chunk)

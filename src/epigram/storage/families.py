@@ -13,13 +13,13 @@ from types import ModuleType
 from typing import Any
 
 from epigram.errors import ModelFileError
-from epigram.storage.modelfile import ModelFile, Section
+from epigram.storage.file import ModelFile, Section
 
 FAMILIES = {
-    "ime": "epigram.ime.stored",
-    "tagger": "epigram.tagging.stored",
-    "reranker": "epigram.rerank.stored",
-    "lm": "epigram.lm.stored",
+    "ime": "epigram.ime.storage",
+    "tagger": "epigram.tagging.storage",
+    "reranker": "epigram.rerank.storage",
+    "lm": "epigram.lm.storage",
 }
 
 

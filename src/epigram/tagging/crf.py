@@ -18,8 +18,8 @@ from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.constraints import allowed_ends, allowed_transitions, check_permitted
 from epigram.tagging.estimator import (
     Labels,
-    OfSentences,
-    Stored,
+    SavableMixin,
+    SentenceInputMixin,
     dev_scorer,
     encode_labels,
     has_transitions,
@@ -42,7 +42,7 @@ from epigram.tagging.training import (
 )
 
 
-class CRFTagger(OfSentences, Stored, BaseEstimator):  # type: ignore[misc]
+class CRFTagger(SentenceInputMixin, SavableMixin, BaseEstimator):  # type: ignore[misc]
     """Linear-chain conditional random field.
 
     Parameters

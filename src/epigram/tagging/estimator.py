@@ -27,7 +27,7 @@ Labels = Sequence[Sequence[str]] | Column
 Decoder = Callable[[ChainModel, Sequences], Ints]
 
 
-class Stored:
+class SavableMixin:
     """A fitted estimator (``model_``, ``classes_``, ``history_``, ``fit_``) that can be a file."""
 
     model_: ChainModel
@@ -35,27 +35,27 @@ class Stored:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model file."""
-        from epigram.tagging.stored import to_model_file
+        from epigram.tagging.storage import to_model_file
 
         to_model_file(self).save(path)
 
     def to_bytes(self) -> bytes:
         """The content of the model file."""
-        from epigram.tagging.stored import to_model_file
+        from epigram.tagging.storage import to_model_file
 
         return to_model_file(self).to_bytes()
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Read a model file."""
-        from epigram.tagging.stored import load_as
+        from epigram.tagging.storage import load_as
 
         return load_as(cls, path=path)
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
         """Read the content of a model file."""
-        from epigram.tagging.stored import load_as
+        from epigram.tagging.storage import load_as
 
         return load_as(cls, content=content)
 
@@ -69,7 +69,7 @@ class Stored:
 
     def _restore(self, model: ChainModel, header: dict[str, Any]) -> None:
         """Become the estimator a model file was made of."""
-        from epigram.tagging.stored import setting
+        from epigram.tagging.storage import setting
 
         known = self.get_params(deep=False)  # type: ignore[attr-defined]
         settings = {name: setting(value) for name, value in header["settings"].items() if name in known}
@@ -84,7 +84,7 @@ class Stored:
         self._online = None
 
 
-class OfSentences:
+class SentenceInputMixin:
     """Tells scikit-learn that samples are sentences, not rows of a matrix."""
 
     def __sklearn_tags__(self) -> Any:

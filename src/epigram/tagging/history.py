@@ -19,8 +19,8 @@ from epigram.tagging.attributes import AttributeTable, Strings, fingerprints
 from epigram.tagging.beam import decode_history, tag_names
 from epigram.tagging.estimator import (
     Labels,
-    OfSentences,
-    Stored,
+    SavableMixin,
+    SentenceInputMixin,
     dev_scorer,
     encode_labels,
     load_template,
@@ -33,7 +33,7 @@ from epigram.tagging.template import Template
 from epigram.tagging.training import Listener, checked_weights, class_weights, renumber, train
 
 
-class MaxentTagger(OfSentences, Stored, BaseEstimator):  # type: ignore[misc]
+class MaxentTagger(SentenceInputMixin, SavableMixin, BaseEstimator):  # type: ignore[misc]
     """Maxent tagger on the observation and the tags on its left, with beam search.
 
     Parameters

@@ -17,7 +17,7 @@ from epigram.penalties import L1
 from epigram.protocols import Floats, Ints, Solver
 from epigram.solvers import LBFGS, OWLQN
 from epigram.tagging.attributes import AttributeTable, Strings, fingerprints
-from epigram.tagging.estimator import Stored
+from epigram.tagging.estimator import SavableMixin
 from epigram.tagging.features import encode_features
 from epigram.tagging.layout import WeightLayout
 from epigram.tagging.model import ChainModel
@@ -28,7 +28,7 @@ from epigram.tagging.training import Listener, checked_weights, class_weights, t
 BIAS = "(bias)"
 
 
-class MaxentClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MaxentClassifier(SavableMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Maximum entropy classifier with an l1, l2 or elastic-net penalty.
 
     Takes a matrix (dense or scipy sparse), or a list of samples each given as a dict or a list of features.

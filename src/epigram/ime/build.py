@@ -1,0 +1,114 @@
+"""From text and word lists to a decoder: lexicon, Kneser-Ney trigram over surface/reading pairs, unknown words.
+
+The model is P(w | u v) = (1 - BIGRAM) P3(w | u v) + BIGRAM P2(w | v), both modified Kneser-Ney: chosen on held-out
+text, it writes text of other domains better and of its own no worse. Words of the lists that the text never has
+get from Kneser-Ney the share of the discounts that every word has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+
+import numpy as np
+
+from epigram.errors import InputError
+from epigram.ime.decoder import Decoder
+from epigram.ime.lexicon import Lexicon
+from epigram.ime.trigram import Scorer
+from epigram.ime.unknown import UnknownWords
+from epigram.lm.corpus import Corpus
+from epigram.lm.ngram.kneser_ney import KneserNeyLM
+from epigram.lm.ngram.model import BackoffModel
+
+BIGRAM = 0.4
+
+
+@dataclass(frozen=True)
+class Background:
+    """What a text and word lists give: the decoder, and the language model it searches with."""
+
+    decoder: Decoder
+    model: BackoffModel
+    n_sentences: int
+    n_tokens: int
+
+
+def build(
+    texts: Sequence[str | PathLike[str]] | Corpus,
+    words: Iterable[str] = (),
+    *,
+    modified: bool = True,
+    prune: int = 0,
+    bigram: float = BIGRAM,
+) -> Background:
+    """From sentences (strings of tokens), files (paths) or a corpus, and more tokens for the lexicon.
+
+    ``prune`` drops trigrams seen at most so often; ``bigram`` is the share of the bigram model.
+    """
+    corpus = texts if isinstance(texts, Corpus) else read_corpus(texts)
+    lexicon = Lexicon.of([*corpus.vocabulary.words[1:], *words])
+    corpus = corpus.with_vocabulary(lexicon.vocabulary())
+    model = KneserNeyLM(order=3, modified=modified, prune=prune).fit(corpus).backoff_
+    share_with_bigrams(model, bigram)
+    counts = np.bincount(corpus.ids, minlength=len(lexicon))
+    surfaces: dict[str, int] = {}
+    for word, count in enumerate(counts.tolist()):
+        surface = lexicon.surface(word)
+        surfaces[surface] = surfaces.get(surface, 0) + count
+    unknown = UnknownWords.estimate(
+        {surface: count for surface, count in surfaces.items() if count}, surfaces
+    )
+    decoder = Decoder(lexicon, Scorer.of(model), unknown)
+    return Background(decoder, model, corpus.n_sentences, corpus.n_tokens)
+
+
+def share_with_bigrams(model: BackoffModel, share: float) -> None:
+    """P(w | u v) becomes (1 - share) P(w | u v) + share P(w | v), in place; still a back-off model.
+
+    Examples
+    --------
+    >>> model = KneserNeyLM(order=3).fit(["a b a", "b b a", "a a"]).backoff_
+    >>> three, two = model.distribution("a b"), model.distribution("b")
+    >>> share_with_bigrams(model, 0.5)
+    >>> bool(np.allclose(model.distribution("a b"), (three + two) / 2))
+    True
+    """
+    nodes = np.flatnonzero(model.node_depth == 2)
+    if not nodes.size or share == 0:
+        return
+    first, last = int(model.pair_ptr[nodes[0]]), int(model.pair_ptr[nodes[-1] + 1])
+    owner = np.repeat(nodes, np.diff(model.pair_ptr)[nodes])
+    _, lower = model.step_many(model.node_parent[owner], model.pair_word[first:last])
+    model.pair_logp[first:last] = np.log(
+        (1 - share) * np.exp(model.pair_logp[first:last]) + share * np.exp(lower)
+    )
+    model.node_bow[nodes] = np.log((1 - share) * np.exp(model.node_bow[nodes]) + share)
+
+
+def read_corpus(texts: Sequence[str | PathLike[str]]) -> Corpus:
+    """Files (path objects) and sentences (strings) as one corpus."""
+    files = [text for text in texts if isinstance(text, PathLike)]
+    sentences = [text for text in texts if isinstance(text, str)]
+    parts = [Corpus.read(file) for file in files] + ([Corpus.of(sentences)] if sentences else [])
+    if not parts:
+        raise InputError("no text to build from; give files or sentences of surface/reading tokens")
+    return joined(parts)
+
+
+def joined(parts: Sequence[Corpus]) -> Corpus:
+    """Several corpora, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    from epigram.lm.vocabulary import Vocabulary
+
+    vocabulary = Vocabulary(word for part in parts for word in part.vocabulary.words[1:])
+    parts = [part.with_vocabulary(vocabulary) for part in parts]
+    starts = np.cumsum([0, *(part.n_tokens for part in parts[:-1])])
+    pointers = [part.sentence_ptr[1:] + start for part, start in zip(parts, starts, strict=True)]
+    return Corpus(
+        np.concatenate([part.ids for part in parts]),
+        np.concatenate((np.zeros(1, np.int64), *pointers)),
+        vocabulary,
+    )

@@ -1,0 +1,186 @@
+"""Learning from a user's corrections: additive bonuses on words, the least that makes the choice win.
+
+A correction moves the words that only the chosen text has up and those that only the wrong one has down, by equal
+steps just large enough to put the chosen one ahead by MARGIN (a passive-aggressive update). What the lexicon lacks
+becomes a word of the user; so does the whole reading where bonuses on words cannot do it. Each correction is one
+entry of a journal, so that it can be undone; the journal is what is stored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from epigram.errors import InputError
+from epigram.ime.decoder import Conversion, Decoder, UserWord, Word
+from epigram.ime.lexicon import join_token, split_token
+from epigram.storage import write_atomically
+
+MARGIN = 1.0
+FIRST_LOGP = -12.0
+
+
+@dataclass
+class Lesson:
+    """One correction: what was typed and chosen, bonuses by token, new words of the user."""
+
+    reading: str
+    chosen: str
+    bonuses: dict[str, float] = field(default_factory=dict)
+    words: list[tuple[str, str, float]] = field(default_factory=list)
+
+
+class Journal:
+    """All corrections in their order, applied to a decoder."""
+
+    def __init__(self, decoder: Decoder, lessons: Sequence[Lesson] = ()) -> None:
+        self.decoder = decoder
+        self.lessons: list[Lesson] = []
+        for lesson in lessons:
+            self.append(lesson)
+
+    def append(self, lesson: Lesson) -> None:
+        """Apply a lesson."""
+        self.lessons.append(lesson)
+        self.refresh()
+
+    def pop(self) -> Lesson:
+        """Undo the last lesson."""
+        if not self.lessons:
+            raise InputError("nothing learnt yet that could be undone")
+        lesson = self.lessons.pop()
+        self.refresh()
+        return lesson
+
+    def refresh(self) -> None:
+        """Set the decoder to the sum of the lessons: undoing leaves no rounding behind."""
+        decoder = self.decoder
+        total: dict[str, float] = {}
+        logps: dict[tuple[str, str], float] = {}
+        for lesson in self.lessons:
+            for reading, surface, logp in lesson.words:
+                logps.setdefault((reading, surface), logp)
+            for token, bonus in lesson.bonuses.items():
+                total[token] = total.get(token, 0.0) + bonus
+        decoder.bonus[:] = 0
+        for token, bonus in total.items():
+            surface, reading = split_token(token)
+            if (reading, surface) in logps:
+                logps[reading, surface] += bonus
+            elif (word := decoder.lexicon.find(surface, reading)) >= 0:
+                decoder.bonus[word] = np.float32(bonus)
+        decoder.user_words.clear()
+        for (reading, surface), logp in logps.items():
+            decoder.user_words.setdefault(reading, []).append(UserWord(reading, surface, logp))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write as JSON lines, whole or not at all."""
+        lines = [json.dumps(asdict(lesson), ensure_ascii=False) + "\n" for lesson in self.lessons]
+        write_atomically(path, "".join(lines).encode())
+
+    @classmethod
+    def load(cls, decoder: Decoder, path: str | PathLike[str], known: Sequence[Lesson] = ()) -> Journal:
+        """Read and apply; where the file does not exist yet, the journal begins with what is ``known``."""
+        from epigram.text import read_lines
+
+        if not Path(path).exists():
+            return cls(decoder, known)
+        lessons = [read_lesson(line, path, number) for number, line in enumerate(read_lines(path), 1) if line]
+        return cls(decoder, lessons)
+
+
+def read_lesson(line: str, path: str | PathLike[str] | None = None, number: int | None = None) -> Lesson:
+    """One line of a journal."""
+    try:
+        record: dict[str, Any] = json.loads(line)
+        words = [(str(reading), str(surface), float(logp)) for reading, surface, logp in record["words"]]
+        bonuses = {str(token): float(bonus) for token, bonus in record["bonuses"].items()}
+        return Lesson(str(record["reading"]), str(record["chosen"]), bonuses, words)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"not a line of a journal of corrections ({error})", path=path, line=number
+        ) from None
+
+
+def spell_as(decoder: Decoder, reading: str, text: str) -> tuple[Word, ...] | None:
+    """The words of the lexicon (or unknown words as typed, or user's) that write ``reading`` as ``text``, if any.
+
+    Of several ways the most probable by words alone.
+    """
+    from functools import cache
+
+    edges = decoder._edges(reading)
+
+    @cache
+    def best_from(start: int, done: int) -> tuple[float, tuple[Word, ...]] | None:
+        if start == len(reading):
+            return (0.0, ()) if done == len(text) else None
+        best: tuple[float, tuple[Word, ...]] | None = None
+        for word, logp in ways(start, done):
+            rest = best_from(word.end, done + len(word.surface))
+            if rest is not None and (best is None or logp + rest[0] > best[0]):
+                best = logp + rest[0], (word, *rest[1])
+        return best
+
+    def ways(start: int, done: int) -> list[tuple[Word, float]]:
+        found = []
+        for e in range(int(edges.ptr[start]), int(edges.ptr[start + 1])):
+            for word in range(int(edges.low[e]), int(edges.high[e])):
+                surface = decoder.lexicon.surface(word)
+                if text.startswith(surface, done):
+                    logp = float(decoder.scorer.tables.pair_logp[word])
+                    found.append((Word(start, int(edges.end[e]), surface, word), logp))
+        for e in range(int(edges.special_ptr[start]), int(edges.special_ptr[start + 1])):
+            surface = decoder._special_text(reading, start, e, edges)
+            if text.startswith(surface, done):
+                word_ = Word(start, int(edges.special_end[e]), surface, -1)
+                found.append((word_, float(edges.special_logp[e])))
+        return found
+
+    way = best_from(0, 0)
+    return None if way is None else way[1]
+
+
+def new_word(wrong: Conversion, text: str) -> tuple[str, str]:
+    """Reading and surface of what is new in ``text``: what lies between the words it shares with ``wrong``."""
+    first, done = 0, 0
+    words = wrong.words
+    while first < len(words) and text.startswith(words[first].surface, done):
+        done += len(words[first].surface)
+        first += 1
+    last, end = len(words), len(text)
+    while last > first and end - len(words[last - 1].surface) >= done:
+        surface = words[last - 1].surface
+        if text[end - len(surface) : end] != surface:
+            break
+        end -= len(surface)
+        last -= 1
+    start = words[first].start if first < len(words) else len(wrong.reading)
+    stop = words[last].start if last < len(words) else len(wrong.reading)
+    if start >= stop or done >= end:
+        raise InputError(f"cannot tell how {text!r} is read as {wrong.reading!r}; correct a smaller piece")
+    return wrong.reading[start:stop], text[done:end]
+
+
+def difference(reading: str, chosen: Sequence[Word], wrong: Sequence[Word], gap: float) -> dict[str, float]:
+    """Bonuses that move ``chosen`` past ``wrong``, which is ahead by ``gap``."""
+    up, down = (
+        Counter(join_token(word.surface, reading[word.start : word.end]) for word in words)
+        for words in (chosen, wrong)
+    )
+    more, less = up - down, down - up
+    size = sum(count * count for count in (*more.values(), *less.values()))
+    if not size:
+        return {}
+    step = max(gap + MARGIN, 0.0) / size
+    return {
+        **{token: step * count for token, count in more.items()},
+        **{token: -step * count for token, count in less.items()},
+    }

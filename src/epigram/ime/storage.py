@@ -1,0 +1,127 @@
+"""The converter in a model file: lexicon, trigram tables, unknown words, reranker, corrections."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from epigram.errors import InputError, ModelFileError
+from epigram.ime.converter import KanaKanjiConverter
+from epigram.ime.corrections import read_lesson
+from epigram.ime.decoder import Decoder
+from epigram.ime.lexicon import Lexicon
+from epigram.ime.trigram import Scorer, Tables
+from epigram.ime.unknown import CLASSES, UnknownWords
+from epigram.storage import ModelFile, Section
+
+_RERANK = "rerank."
+
+
+def to_model_file(converter: KanaKanjiConverter) -> ModelFile:
+    """A converter as header and arrays."""
+    import json
+
+    lexicon, scorer, unknown = converter.decoder.lexicon, converter.decoder.scorer, converter.decoder.unknown
+    tensors: dict[str, Any] = {
+        "surface.bytes": lexicon.surface_raw,
+        "surface.lengths": np.diff(lexicon.surface_ptr).astype(np.uint32),
+        "reading.chars": lexicon.reading_chars,
+        "reading.lengths": np.diff(lexicon.reading_ptr).astype(np.uint32),
+        "reading.sizes": np.diff(lexicon.reading_word).astype(np.uint32),
+        **{f"lm.{name}": array for name, array in scorer.tables._asdict().items()},
+        "lm.node_pair": scorer.node_pair,
+        "lm.gain": scorer.gain,
+        "unknown.class_logp": unknown.class_logp,
+        "unknown.hiragana": unknown.hiragana,
+        "unknown.katakana": unknown.katakana,
+    }
+    header: dict[str, Any] = {
+        "settings": converter.settings,
+        "fit": converter.fit_,
+        "start": scorer.start,
+        "lessons": [json.dumps(asdict(lesson), ensure_ascii=False) for lesson in converter.journal.lessons],
+    }
+    if converter.reranker is not None:
+        from epigram.rerank.storage import to_model_file as pack
+
+        inner = pack(converter.reranker)
+        header["rerank"] = inner.header
+        tensors |= {_RERANK + name: array for name, array in inner.tensors.items()}
+    return ModelFile("ime", header, tensors)
+
+
+def from_model_file(file: ModelFile) -> KanaKanjiConverter:
+    """The converter."""
+    tensors, header = file.tensors, file.header
+    names = ("surface.bytes", "surface.lengths", "reading.chars", "reading.lengths", "reading.sizes")
+    try:
+        lexicon = Lexicon(*(tensors[name] for name in names))
+        tables = Tables(*(tensors[f"lm.{name}"] for name in Tables._fields))
+        _check(tables, tensors["lm.node_pair"], tensors["lm.gain"], int(header["start"]))
+        scorer = Scorer(tables, tensors["lm.node_pair"], tensors["lm.gain"], int(header["start"]))
+        unknown = UnknownWords(
+            *(tensors[f"unknown.{name}"] for name in ("class_logp", "hiragana", "katakana"))
+        )
+        decoder = Decoder(lexicon, scorer, unknown)
+        lessons = [read_lesson(line) for line in header["lessons"]]
+    except (ValueError, TypeError, IndexError) as error:
+        raise ModelFileError(f"damaged converter model ({error})") from error
+    reranker = None
+    if "rerank" in header:
+        from epigram.rerank.storage import from_model_file as unpack
+
+        inner = {name[len(_RERANK) :]: array for name, array in tensors.items() if name.startswith(_RERANK)}
+        reranker = unpack(ModelFile("reranker", header["rerank"], inner))
+    return KanaKanjiConverter(decoder, reranker, header.get("settings"), header.get("fit"), lessons)
+
+
+def _check(tables: Tables, node_pair: Any, gain: Any, start: int) -> None:
+    """Numbers that the decoder follows without looking must lead somewhere."""
+    n_nodes, n_pairs = node_pair.size, tables.pair_word.size
+    n_words = int(tables.pair_ptr[1])
+    good = (
+        tables.pair_ptr.size == n_nodes + 1
+        and tables.pair_ptr[0] == 0
+        and tables.pair_ptr[-1] == n_pairs
+        and tables.pair_logp.size == tables.pair_next.size == n_pairs
+        and tables.node_parent.size == tables.node_bow.size == gain.size == n_nodes
+        and 0 <= start < n_nodes
+        and bool((np.diff(tables.pair_ptr) >= 0).all())
+        and 0 <= int(tables.pair_next.min()) <= int(tables.pair_next.max()) < n_nodes
+        and 0 <= int(tables.pair_word.min()) <= int(tables.pair_word.max()) < n_words
+        and bool(
+            (tables.node_parent[1:] >= 0).all() and (tables.node_parent[1:] < np.arange(1, n_nodes)).all()
+        )
+        and -1 <= int(node_pair.min()) <= int(node_pair.max()) < n_pairs
+    )
+    if not good:
+        raise InputError("the arrays of the language model do not fit together")
+
+
+def describe(file: ModelFile) -> list[Section]:
+    """Sizes, unknown words, the reranker's strongest weights, corrections."""
+    converter = from_model_file(file)
+    decoder = converter.decoder
+    sizes: list[tuple[Any, ...]] = [
+        ("words", len(decoder.lexicon) - 1),
+        ("readings", decoder.lexicon.reading_ptr.size - 1),
+        ("n-grams", decoder.scorer.tables.pair_word.size),
+        ("contexts", decoder.scorer.node_pair.size),
+        ("corrections", len(converter.journal.lessons)),
+    ]
+    masses = [
+        (name, float(np.exp(logp))) for name, logp in zip(CLASSES, decoder.unknown.class_logp, strict=True)
+    ]
+    sections = [
+        Section("sizes", ("what", "number"), sizes),
+        Section("unknown words", ("class", "probability"), masses),
+    ]
+    if converter.reranker is not None:
+        from epigram.rerank.storage import describe as describe_reranker
+        from epigram.rerank.storage import to_model_file as pack
+
+        sections += describe_reranker(pack(converter.reranker))
+    lessons = [(lesson.reading, lesson.chosen) for lesson in converter.journal.lessons[-20:]]
+    return [*sections, Section("last corrections", ("reading", "text"), lessons)] if lessons else sections

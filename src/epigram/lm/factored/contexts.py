@@ -1,0 +1,106 @@
+"""What a class-factored model looks at: words (w) and classes (c) of earlier positions, in a stated order.
+
+``c1 w1 c2 w2; c2 w2`` names two context trees. The first grows by the class of the last word, then the word
+itself, then the class of the word before it, and so on; the second skips the last word. Scores of the trees add
+up. The first is the main tree.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from epigram.errors import InputError
+from epigram.lm.loglinear.tree import Positions
+from epigram.protocols import Ints
+
+FARTHEST = 20
+"""Words back at most: the state of a model in a mixture has room for so many."""
+
+_SYMBOL = re.compile(r"([cw])([1-9]\d*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Contexts:
+    """For each tree its symbols, newest first: kind (``c`` or ``w``) and how many words back.
+
+    Examples
+    --------
+    >>> Contexts.parse("c1 w1 c2; c2 w2").trees
+    ((('c', 1), ('w', 1), ('c', 2)), (('c', 2), ('w', 2)))
+    >>> str(Contexts.parse("c1  w1 ;c2"))
+    'c1 w1; c2'
+    """
+
+    trees: tuple[tuple[tuple[str, int], ...], ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Contexts:
+        """From a string; semicolons between trees."""
+        trees = []
+        for part in text.split(";"):
+            symbols = []
+            for name in part.split():
+                match = _SYMBOL.fullmatch(name)
+                if match is None:
+                    raise InputError(
+                        f"{name!r} in the contexts {text!r} is no symbol; expected c or w and how many words "
+                        "back, as in 'c1 w1 c2 w2; c2 w2'."
+                    )
+                if int(match[2]) > FARTHEST:
+                    raise InputError(
+                        f"{name!r} in the contexts {text!r} is too far back; {FARTHEST} words are the most."
+                    )
+                symbols.append((match[1], int(match[2])))
+            if not symbols:
+                raise InputError(f"the contexts {text!r} have an empty tree; leave out the semicolon.")
+            trees.append(tuple(symbols))
+        return cls(tuple(trees))
+
+    @classmethod
+    def alternating(cls, n_words: int, *skips: str) -> Contexts:
+        """``c1 w1 c2 w2 ...`` over some words, and side trees.
+
+        Examples
+        --------
+        >>> str(Contexts.alternating(2, "c2 w2"))
+        'c1 w1 c2 w2; c2 w2'
+        """
+        main = " ".join(f"c{lag} w{lag}" for lag in range(1, n_words + 1))
+        return cls.parse("; ".join((main, *skips)))
+
+    def __str__(self) -> str:
+        return "; ".join(" ".join(f"{kind}{lag}" for kind, lag in tree) for tree in self.trees)
+
+    @property
+    def n_words(self) -> int:
+        """How many words back they look."""
+        return max(lag for tree in self.trees for _, lag in tree)
+
+    def of(self, words: Positions, class_of: Ints, n_classes: int) -> tuple[Ints, Ints, Ints]:
+        """Symbols, ends and lengths (both n positions x trees) of the contexts of positions in words.
+
+        Classes are the symbols ``0 .. n_classes - 1``, words follow.
+        """
+        n = words.end.size
+        histories, ends, lengths, start = [], [], [], 0
+        for tree in self.trees:
+            symbols = np.empty((n, len(tree)), np.int32)
+            length = np.full(n, len(tree), np.int32)
+            for k, (kind, lag) in enumerate(tree):
+                length[(words.length < lag) & (length > k)] = k
+                word = words.history[np.maximum(words.end - lag, 0)]
+                symbols[:, len(tree) - 1 - k] = class_of[word] if kind == "c" else n_classes + word
+            histories.append(symbols.ravel())
+            ends.append(start + len(tree) * np.arange(1, n + 1, dtype=np.int64))
+            lengths.append(length)
+            start += symbols.size
+        if start >= 2**31:
+            raise InputError("over 2^31 context symbols; use shorter contexts or less text.")
+        return (
+            np.concatenate(histories),
+            np.ascontiguousarray(np.stack(ends, axis=1), np.int32),
+            np.ascontiguousarray(np.stack(lengths, axis=1), np.int32),
+        )

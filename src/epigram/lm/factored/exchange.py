@@ -1,0 +1,223 @@
+"""The exchange algorithm: words into classes whose bigrams say most about each other.
+
+Kneser and Ney 1993; Martin, Liermann and Ney 1998, section 3. The class bigram model
+p(w | v) = p(c(w) | c(v)) p(w | c(w)) with maximum likelihood estimates has the log-likelihood
+
+    sum over classes f(M[a, b])  -  2 sum over classes f(size[c])  +  sum over words f(n[w]),   f(x) = x log x,
+
+so raising it raises the mutual information of neighbouring classes. Each word in turn, frequent ones first, goes to
+the class that raises it most; a class never loses its last word. The boundary of sentences has a class of its own.
+
+Differs from the papers: words are looked at in blocks of 128, all against the same counts, so that threads share a
+block and their number changes nothing; then the moves that still gain are made one by one, so the objective never
+falls. A pass over all classes notes the best few of each word; later passes try only those, and when they are dry a
+pass over all classes begins again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from epigram.lm.corpus import Corpus
+from epigram.lm.vocabulary import BOUNDARY, UNSEEN
+from epigram.protocols import Ints, Offsets
+
+BLOCK = 128
+N_CANDIDATES = 24
+DRY = 3e-4  # of the gain of the first pass
+TABLE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangePass:
+    """What a pass tells the callback: ``perplexity`` is that of the class bigram model on its training text."""
+
+    number: int
+    log_likelihood: float
+    perplexity: float
+    moved: int
+    everywhere: bool
+    seconds: float
+    class_of: Ints = field(repr=False)
+
+
+PassCallback: TypeAlias = Callable[[ExchangePass], bool | None]
+"""Called after each pass; returning True ends the search with the classes so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bigrams:
+    """Counts of neighbouring words, by the first word (``succ``) and by the second (``pred``)."""
+
+    succ_ptr: Offsets
+    succ_word: Ints
+    succ_count: Offsets
+    pred_ptr: Offsets
+    pred_word: Ints
+    pred_count: Offsets
+
+    @classmethod
+    def of(cls, corpus: Corpus) -> Bigrams:
+        """All bigrams of the text, boundaries included; a word outside the vocabulary is read as a boundary."""
+        stream = corpus.stream().astype(np.int64)
+        stream[stream == UNSEEN] = BOUNDARY
+        n_words = len(corpus.vocabulary)
+        first, second = stream[:-1], stream[1:]
+        return cls(*_rows(first, second, n_words), *_rows(second, first, n_words))
+
+    @property
+    def graph(self) -> tuple[Offsets, Ints, Offsets, Offsets, Ints, Offsets]:
+        """The arrays in the order of the kernels."""
+        return (
+            self.succ_ptr,
+            self.succ_word,
+            self.succ_count,
+            self.pred_ptr,
+            self.pred_word,
+            self.pred_count,
+        )
+
+    @property
+    def word_count(self) -> Offsets:
+        """How often each word occurs; as first and as second word of a bigram it is the same."""
+        totals = np.concatenate(([0], np.cumsum(self.succ_count)))
+        return np.diff(totals[self.succ_ptr]).astype(np.int64)
+
+
+def _rows(rows: Offsets, columns: Offsets, n_words: int) -> tuple[Offsets, Ints, Offsets]:
+    """Sparse rows of how often each pair occurs."""
+    pairs, counts = np.unique(rows * n_words + columns, return_counts=True)
+    ptr = np.searchsorted(pairs, np.arange(n_words + 1) * n_words)
+    return ptr.astype(np.int64), (pairs % n_words).astype(np.int32), counts.astype(np.int64)
+
+
+def first_classes(words: Ints, n_classes: int, seed: int) -> Ints:
+    """Classes 1 .. n_classes - 1 dealt to words by falling count; a seed other than 0 shuffles each round.
+
+    Examples
+    --------
+    >>> first_classes(np.arange(1, 6, dtype=np.int32), 3, seed=0).tolist()
+    [1, 2, 1, 2, 1]
+    """
+    n_open = n_classes - 1
+    dealt = np.arange(words.size, dtype=np.int32) % n_open + 1
+    if seed:
+        chance = np.random.default_rng(seed)
+        for lo in range(0, words.size, n_open):
+            chance.shuffle(dealt[lo : lo + n_open])
+    return dealt.astype(np.int32)
+
+
+class Exchange:
+    """Words in classes, the counts of class bigrams, and passes that improve them.
+
+    ``words`` are those to place, by falling count; ``class_of`` is changed in place.
+    """
+
+    def __init__(self, bigrams: Bigrams, words: Ints, class_of: Ints, n_classes: int) -> None:
+        from epigram.lm.factored.exchange_kernels import count_classes
+
+        self.words, self.class_of = words, class_of
+        self._graph = bigrams.graph
+        self._count = bigrams.word_count
+        table = np.arange(min(TABLE, int(self._count.sum()) + 1), dtype=np.float64)
+        table[1:] *= np.log(table[1:])
+        M = np.zeros((n_classes, n_classes), np.int64)
+        F = np.zeros((n_classes, n_classes))
+        MT, FT = np.zeros_like(M), np.zeros_like(F)
+        size = np.zeros(n_classes, np.int64)
+        np.add.at(size, class_of, self._count)
+        placed = np.append(words, BOUNDARY)
+        members = np.bincount(class_of[placed], minlength=n_classes).astype(np.int64)
+        count_classes(class_of, *self._graph[:3], table, M, MT, F, FT)
+        self._state = (M, MT, F, FT, size, members, table)
+        self._candidates = np.zeros((class_of.size, min(N_CANDIDATES, n_classes - 1)), np.int32)
+
+    @property
+    def log_likelihood(self) -> float:
+        """Of the text under the class bigram model."""
+        _, _, F, _, size, _, _ = self._state
+        return float(F.sum() - 2 * _f(size).sum() + _f(self._count).sum())
+
+    @property
+    def perplexity(self) -> float:
+        """Of the text under the class bigram model."""
+        return float(np.exp(-self.log_likelihood / self._count.sum()))
+
+    def best_moves(self, words: Ints, everywhere: bool) -> Ints:
+        """The class each word would go to, all others staying."""
+        from epigram.lm.factored.exchange_kernels import best_moves
+
+        best = np.empty(words.size, np.int32)
+        best_moves(
+            words, self.class_of, self._count, *self._graph, *self._state, self._candidates, everywhere, best
+        )
+        return best
+
+    def make_moves(self, words: Ints, best: Ints) -> tuple[int, float]:
+        """Make the moves that still gain, in order; how many, and the gain."""
+        from epigram.lm.factored.exchange_kernels import make_moves
+
+        moved, gained = make_moves(words, best, self.class_of, self._count, *self._graph, *self._state)
+        return int(moved), float(gained)
+
+    def run_pass(self, everywhere: bool, pool: ThreadPoolExecutor | None, threads: int) -> tuple[int, float]:
+        """One look at every word; how many moved, and the gain."""
+        moved, gained = 0, 0.0
+        for lo in range(0, self.words.size, BLOCK):
+            block = self.words[lo : lo + BLOCK]
+            best = np.empty_like(block)
+            if pool is None:
+                best[:] = self.best_moves(block, everywhere)
+            else:
+                parts = [slice(t, None, threads) for t in range(min(threads, block.size))]
+                shares = [block[part].copy() for part in parts]
+                found = pool.map(self.best_moves, shares, [everywhere] * len(shares))
+                for part, moves in zip(parts, found, strict=True):
+                    best[part] = moves
+            some, gain = self.make_moves(block, best)
+            moved, gained = moved + some, gained + gain
+        return moved, gained
+
+    def run(self, max_passes: int, threads: int = 1, callback: PassCallback | None = None) -> None:
+        """Passes until one over all classes gains next to nothing, the callback says so, or ``max_passes``."""
+        began = time.perf_counter()
+        pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        everywhere, first_gain = True, 0.0
+        try:
+            for number in range(1, max_passes + 1):
+                moved, gained = self.run_pass(everywhere, pool, threads)
+                seconds = time.perf_counter() - began
+                if callback is not None and callback(
+                    ExchangePass(
+                        number,
+                        self.log_likelihood,
+                        self.perplexity,
+                        moved,
+                        everywhere,
+                        seconds,
+                        self.class_of,
+                    )
+                ):
+                    return
+                first_gain = max(first_gain, gained)
+                dry = gained <= DRY * first_gain
+                if dry and everywhere:
+                    return
+                everywhere = dry or number < 2
+        finally:
+            if pool is not None:
+                pool.shutdown()
+
+
+def _f(counts: Offsets) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """x log x, 0 at 0."""
+    x = counts.astype(np.float64)
+    x[x > 0] *= np.log(x[x > 0])
+    return x

@@ -1,0 +1,247 @@
+"""A choice among few candidates after a history: log-loss under the sum of several context trees, exact.
+
+    P(u | x, r) = exp( sum over trees t of s_t[c_t(x), u] ) / Z      u one of the candidates of the root r
+
+Each tree has its own view of the history (:mod:`epigram.lm.factored.contexts`), so no sweep over one tree gives Z; but
+with a few hundred candidates Z is a sum of that many products. One pass goes down and up the main tree (the
+first) depth first, with one row of candidates a level; side trees keep one row for each of their contexts. The
+class given the history (one root) and the word given its class (a root for each class) are both such choices.
+Roots are independent, so threads take roots, or subtrees of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+
+from epigram.lm.factored.contexts import Contexts
+from epigram.lm.loglinear.located import Located
+from epigram.lm.loglinear.tree import ContextTree, Positions
+from epigram.protocols import Floats, Ints, Offsets
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class FactorExamples:
+    """Positions of a text: from which root, which candidate, after which contexts (a column for each tree)."""
+
+    root: Ints = field(repr=False)
+    choice: Ints = field(repr=False)
+    history: Ints = field(repr=False)
+    end: Ints = field(repr=False)
+    length: Ints = field(repr=False)
+    n_symbols: int
+
+    @classmethod
+    def of(
+        cls, words: Positions, contexts: Contexts, class_of: Ints, n_classes: int, root: Ints, choice: Ints
+    ) -> FactorExamples:
+        """The choices made at positions of a text in words."""
+        return cls(
+            root, choice, *contexts.of(words, class_of, n_classes), n_symbols=n_classes + words.n_symbols
+        )
+
+    def take(self, kept: np.ndarray) -> FactorExamples:
+        """Some of the positions."""
+        return replace(
+            self,
+            root=self.root[kept],
+            choice=self.choice[kept],
+            end=np.ascontiguousarray(self.end[kept]),
+            length=np.ascontiguousarray(self.length[kept]),
+        )
+
+    def positions(self, n_roots: int, n_targets: int) -> Positions:
+        """One position for each tree, end to end; tree t has the roots ``t * n_roots ..``."""
+        n_trees = self.end.shape[1]
+        return Positions(
+            self.history,
+            self.end.T.ravel(),
+            self.length.T.ravel(),
+            np.tile(self.choice, n_trees),
+            n_targets=n_targets,
+            n_symbols=self.n_symbols,
+            root=np.concatenate([self.root + np.int32(t * n_roots) for t in range(n_trees)]),
+            n_roots=n_trees * n_roots,
+        )
+
+
+class FactorLoss:
+    """Sum of -log P(choice | root, contexts); a :class:`~epigram.protocols.BatchLoss`.
+
+    ``tree`` holds all trees: its roots are those of the main tree, then those of each side tree.
+
+    Parameters
+    ----------
+    choices : training positions
+    n_choices : candidates of each root
+    """
+
+    def __init__(self, choices: FactorExamples, n_choices: Ints, threads: int = 1) -> None:
+        self.choices, self.n_choices, self.threads = choices, n_choices, threads
+        self.n_roots, self.n_samples = n_choices.size, choices.choice.size
+        positions = choices.positions(self.n_roots, int(n_choices.max()))
+        tree = ContextTree.grow(positions, order=0)
+        self.n_trees = positions.n_roots // self.n_roots
+        seen = np.diff(tree.pair_ptr[: positions.n_roots + 1])
+        n_unseen = (np.tile(n_choices, self.n_trees) - seen).astype(np.int32)
+        self.tree = replace(tree, n_unseen=n_unseen)
+        self.n_weights = tree.n_pairs
+        found = Located(tree, positions).context.reshape(self.n_trees, self.n_samples)
+        self.contexts: Ints = np.ascontiguousarray(found.T)
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        """Rows of the side contexts, root by root; positions in the order of their main contexts."""
+        tree, n_roots = self.tree, self.n_roots
+        root = tree.root_of
+        side = np.flatnonzero(root >= n_roots)
+        owner = root[side] % n_roots
+        order = np.argsort(owner, kind="stable")
+        self._side_context = side[order].astype(np.int32)
+        self._side_ptr = np.searchsorted(owner[order], np.arange(n_roots + 1))
+        self._side_row = np.full(tree.n_contexts, -1, np.int32)
+        self._side_row[self._side_context] = np.arange(side.size, dtype=np.int32)
+        main = self.contexts[:, 0]
+        by_context = np.argsort(main, kind="stable")
+        self._sample_ptr = np.searchsorted(main[by_context], np.arange(tree.n_contexts + 1))
+        self._sample_rows = self._side_row[self.contexts[by_context, 1:]]
+        self._child_ptr = tree.child_ptr.astype(np.int64)
+        self._width = (-(-self.n_choices.astype(np.int64) // 8) * 8).tolist()
+        self._active = np.flatnonzero(np.bincount(self.choices.root, minlength=n_roots)).tolist()
+        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+
+    def value(self, w: Floats) -> float:
+        """The loss alone."""
+        return self._sweep(w, None)
+
+    def value_and_gradient(self, w: Floats, out: Floats) -> float:
+        """Loss and gradient (expected count - count)."""
+        out[:] = 0.0
+        return self._sweep(w, out)
+
+    def batch_value_and_gradient(
+        self, samples: Offsets, scale: float, w: Floats, out: Floats, touched: Ints
+    ) -> tuple[float, Ints]:
+        """``scale`` times the loss of some positions, with its gradient.
+
+        ``out`` must be zero but for the paths of the positions ``touched`` by the call before; returns those of
+        this one.
+        """
+        from epigram.lm.factored.loss_kernels import batch_choices, clear_paths
+
+        tree, mine = self.tree, samples.astype(np.int32)
+        clear_paths(touched.astype(np.int32), self.contexts, tree.parent, tree.pair_ptr, out)
+        value = batch_choices(
+            mine,
+            self.contexts,
+            self.n_choices,
+            self.n_roots,
+            self.choices.root,
+            self.choices.choice,
+            scale,
+            tree.parent,
+            tree.pair_ptr,
+            tree.word,
+            w,
+            np.empty(int(self.n_choices.max())),
+            out,
+        )
+        return float(value), mine
+
+    def curvature(self, gradient: Floats) -> Floats:
+        """The larger of count and expected count (:meth:`epigram.lm.loglinear.loss.SuffixLoss.curvature`)."""
+        return np.asarray(self.tree.count + np.maximum(gradient, 0.0))
+
+    @cached_property
+    def is_side(self) -> np.ndarray:
+        """Whether a context is one of a side tree."""
+        return self.tree.root_of >= self.n_roots
+
+    def _sweep(self, w: Floats, out: Floats | None) -> float:
+        f = np.exp(w)
+        if self.n_roots == 1:
+            return self._root(0, f, out, self.threads) - self._fitted(w)
+        return sum(self._map(lambda root: self._root(root, f, out, 1), self._active)) - self._fitted(w)
+
+    def _fitted(self, w: Floats) -> float:
+        """Each weight as often as it was seen, but for the roots of side trees."""
+        from epigram.lm.loglinear.loss_kernels import dot_counts
+
+        count = self.tree.count
+        first, last = self.tree.pair_ptr[[self.n_roots, self.n_roots * self.n_trees]].tolist()
+        return float(dot_counts(count[:first], w[:first]) + dot_counts(count[last:], w[last:]))
+
+    def _root(self, root: int, f: Floats, out: Floats | None, split: int) -> float:
+        """The part of one root, its children split among threads."""
+        from epigram.lm.factored.loss_kernels import choose_at_root, side_down, side_up, sweep_choices
+
+        tree, width, upward = self.tree, self._width[root], out is not None
+        first, last = int(self._side_ptr[root]), int(self._side_ptr[root + 1])
+        E = np.empty((last - first, width))
+        layout = (self._side_context, self._side_row, tree.parent, tree.pair_ptr, tree.word)
+        side_down(first, last, *layout, f, E)
+        top = slice(int(tree.pair_ptr[root]), int(tree.pair_ptr[root + 1]))
+        s = np.zeros(width)
+        s[: int(self.n_choices[root])] = 1.0
+        s[tree.word[top]] = f[top]
+        g = np.empty(0) if out is None else out
+        cuts = self._cuts(root, split)
+
+        def part(k: int) -> tuple[float, Floats, Floats]:
+            S, G = np.zeros((2, tree.level_ptr.size, width))
+            S[0] = s
+            H, x = np.zeros(E.shape if upward else (0, width)), np.empty(width)
+            total = 0.0
+            if k == 0:
+                own = self._sample_ptr[root : root + 2]
+                total += choose_at_root(*own, self._sample_rows, first, E, upward, H, S, G, x)
+            total += sweep_choices(
+                root,
+                cuts[k],
+                cuts[k + 1],
+                self._child_ptr,
+                tree.pair_ptr,
+                tree.word,
+                tree.count,
+                self._sample_ptr,
+                self._sample_rows,
+                first,
+                f,
+                E,
+                upward,
+                H,
+                S,
+                G,
+                x,
+                g,
+            )
+            return total, G[0], H
+
+        parts = [part(0)] if split == 1 else self._map(part, range(split))
+        if out is not None:
+            out[top] = sum(G for _, G, _ in parts)[tree.word[top]] - tree.count[top]  # type: ignore[index]
+            H = parts[0][2]
+            for _, _, more in parts[1:]:
+                H += more
+            side_up(first, last, *layout, tree.count, H, out)
+        return sum(total for total, _, _ in parts)
+
+    def _cuts(self, root: int, split: int) -> list[int]:
+        """The children of a root in runs of about as many positions each."""
+        low, high = self._child_ptr[root : root + 2].tolist()
+        pair_ptr = self.tree.pair_ptr[low : high + 1]
+        counts = self.tree.count[int(pair_ptr[0]) : int(pair_ptr[-1])]
+        before = np.concatenate(([0], np.cumsum(counts)))[pair_ptr - pair_ptr[0]]
+        inner = np.searchsorted(before, before[-1] * np.arange(1, split) / split)
+        return [low, *(low + inner).tolist(), high]
+
+    def _map(self, work: Callable[[int], T], items: Iterable[int]) -> list[T]:
+        """The results for all items, in their order."""
+        return [work(item) for item in items] if self._pool is None else list(self._pool.map(work, items))

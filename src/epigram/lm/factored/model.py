@@ -1,0 +1,349 @@
+"""The class-factored language model: P(w | h) = P(class | h) P(w | class, h), both log-linear over context trees.
+
+Goes past Nelakanti et al. 2013, who close by wishing for a hierarchical model; Chen's Model M (NAACL 2009) is
+the published anchor. Contexts alternate the class and the word of each earlier position, and side trees skip the
+nearest words (:mod:`epigram.lm.factored.contexts`); both objectives stay convex and are minimised exactly
+(:mod:`epigram.lm.factored.loss`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from epigram.errors import InputError
+from epigram.lm.base import Context, LanguageModel
+from epigram.lm.corpus import Corpus
+from epigram.lm.factored.classes import WordClasses
+from epigram.lm.factored.contexts import Contexts
+from epigram.lm.factored.factor import Factor
+from epigram.lm.factored.scorer import FactorScorer, Step
+from epigram.lm.factored.search import PARTS, FactoredTrial, FactoredTrialCallback, Fitted, Search
+from epigram.lm.loglinear.model import SOLVERS, Auto, Text
+from epigram.lm.loglinear.penalty import PENALTIES, Price
+from epigram.lm.loglinear.tree import Positions
+from epigram.lm.vocabulary import BOUNDARY, UNSEEN, Vocabulary
+from epigram.protocols import Callback, Floats, Ints
+
+_WORD_BITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One factor of a probability and the contexts that made it; ``choice`` and its contexts are spelled out."""
+
+    choice: str
+    probability: float
+    terms: tuple[tuple[str, Step], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FactoredExplanation:
+    """P(word) as P(class) times P(word | class)."""
+
+    word: str
+    probability: float
+    class_part: Part
+    word_part: Part
+
+
+class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
+    """A log-linear model of the class and of the word in its class.
+
+    Parameters
+    ----------
+    classes : number of word classes, a class file, :class:`~epigram.lm.factored.classes.WordClasses`, or ``"auto"``
+    order : words looked back at plus one, for the class; the word part looks at two words at most
+    class_contexts, word_contexts : other contexts, such as ``"c1 w1 c2 w2; c2 w2"``
+    penalty : ``elastic``, ``l1``, ``l2``, ``tree-l2`` or ``tree-linf``
+    class_price, word_price : price of the penalty for each part; None chooses on held-out text
+    budget : CPU seconds for choosing; 0 takes what was best on newswire
+    nonnegative, solver, tolerance, max_iterations : as for :class:`~epigram.lm.loglinear.model.LogLinearLM`
+    min_count, max_words, vocabulary : limits of the vocabulary; what they leave out is read as ``<unk>``
+    held_out : share of the training text (its end) that decides when no ``valid`` text is given
+    threads, random_state : threads, seed of the classes and of the stochastic solver
+
+    Attributes
+    ----------
+    classes_, class_model_, word_model_, class_price_, word_price_, path_, objective_, n_iter_
+
+    Examples
+    --------
+    >>> text = ["a rose is a rose", "a tulip is red", "a rose is red"]
+    >>> model = ClassFactoredLM(classes=4, order=3, budget=0).fit(text)
+    >>> round(float(model.distribution("is a").sum()), 12)
+    1.0
+    >>> model.next_words("a", 1)[0][0]
+    'rose'
+    """
+
+    classes_: WordClasses
+    class_model_: FactorScorer
+    word_model_: FactorScorer
+
+    def __init__(
+        self,
+        classes: int | str | PathLike[str] | WordClasses | Auto = "auto",
+        order: int = 5,
+        class_contexts: str | None = None,
+        word_contexts: str | None = None,
+        penalty: str = "elastic",
+        class_price: Price | None = None,
+        word_price: Price | None = None,
+        budget: float = 60.0,
+        nonnegative: bool = True,
+        solver: str = "fista",
+        tolerance: float = 2e-5,
+        max_iterations: int = 300,
+        min_count: int = 1,
+        max_words: int | None = None,
+        vocabulary: Vocabulary | None = None,
+        held_out: float = 0.1,
+        threads: int = 1,
+        random_state: int = 0,
+    ) -> None:
+        self.classes = classes
+        self.order = order
+        self.class_contexts = class_contexts
+        self.word_contexts = word_contexts
+        self.penalty = penalty
+        self.class_price = class_price
+        self.word_price = word_price
+        self.budget = budget
+        self.nonnegative = nonnegative
+        self.solver = solver
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.min_count = min_count
+        self.max_words = max_words
+        self.vocabulary = vocabulary
+        self.held_out = held_out
+        self.threads = threads
+        self.random_state = random_state
+
+    def fit(
+        self,
+        sentences: Text,
+        y: None = None,
+        *,
+        valid: Text | None = None,
+        callback: Callback | None = None,
+        on_trial: FactoredTrialCallback | None = None,
+    ) -> ClassFactoredLM:
+        """Learn classes and weights; ``valid`` text (or the end of the training text) decides what is open."""
+        self._check()
+        corpus = Corpus.for_training(sentences, self.vocabulary, self.min_count, self.max_words)
+        search = Search(self, corpus, None if valid is None else self._held_out(valid, corpus.vocabulary))
+        class_part, word_part = search.run(callback, on_trial)
+        self._keep(class_part, word_part)
+        self.path_: list[FactoredTrial] = search.trials
+        self.__dict__.pop("valid_perplexity_", None)
+        if valid is not None:
+            self.valid_perplexity_ = self.perplexity(valid)
+        elif self.path_:
+            self.valid_perplexity_ = min(trial.perplexity for trial in self.path_)
+        return self
+
+    def contexts_of(self, part: str) -> Contexts:
+        """What a part looks at: as given, or by the order."""
+        given = self.class_contexts if part == "class" else self.word_contexts
+        if given is not None:
+            return Contexts.parse(given)
+        n_words = self.order - 1 if part == "class" else min(self.order - 1, 2)
+        skips = [f"c{lag} w{lag}" for lag in (2, 3) if lag < self.order]
+        return Contexts.alternating(n_words, *skips)
+
+    def _check(self) -> None:
+        if not 2 <= self.order <= 16:
+            raise InputError(f"a class-factored model needs an order from 2 to 16, not {self.order}.")
+        if self.penalty not in PENALTIES:
+            raise InputError(f"unknown penalty {self.penalty!r}; choose one of {', '.join(PENALTIES)}.")
+        if self.solver not in SOLVERS:
+            raise InputError(f"unknown solver {self.solver!r}; choose one of {', '.join(SOLVERS)}.")
+        if not self.budget >= 0:
+            raise InputError(f"the budget must be 0 seconds or more, not {self.budget:g}.")
+        if not isinstance(self.classes, int | np.integer | str | PathLike | WordClasses):
+            raise InputError(f"classes are a number, a file, WordClasses or 'auto', not {self.classes!r}.")
+        for part in PARTS:
+            self.contexts_of(part)
+
+    def _held_out(self, text: Text, vocabulary: Vocabulary) -> Corpus:
+        corpus = Corpus.known(text, vocabulary)
+        if corpus.n_sentences == 0:
+            raise InputError("the held-out text is empty.")
+        return corpus
+
+    def given_classes(self, vocabulary: Vocabulary) -> WordClasses | None:
+        """The classes that were given, in the ids of a vocabulary; None where they are to be learned."""
+        if isinstance(self.classes, WordClasses):
+            return self.classes.for_vocabulary(vocabulary)
+        if isinstance(self.classes, PathLike) or (isinstance(self.classes, str) and self.classes != "auto"):
+            return WordClasses.read(fspath(self.classes), vocabulary)
+        return None
+
+    def _keep(self, class_part: Fitted, word_part: Fitted) -> None:
+        class_model, word_model = (
+            FactorScorer.of(part.loss, part.factor.contexts, part.result.w)
+            for part in (class_part, word_part)
+        )
+        classes = class_part.factor.classes
+        self.restore(classes, class_model, word_model, class_part.price, word_part.price)
+        self.objective_ = class_part.result.objective + word_part.result.objective
+        self.n_iter_ = class_part.result.iterations + word_part.result.iterations
+        self.n_parameters_ = class_part.loss.n_weights + word_part.loss.n_weights
+
+    def restore(
+        self,
+        classes: WordClasses,
+        class_model: FactorScorer,
+        word_model: FactorScorer,
+        class_price: Price,
+        word_price: Price,
+    ) -> None:
+        """Take over the parts of a fitted or stored model."""
+        self.classes_ = classes
+        self.class_model_, self.word_model_ = class_model, word_model
+        self.class_price_, self.word_price_ = class_price, word_price
+        self._class = Factor("class", classes, class_model.contexts)
+        self._word = Factor("word", classes, word_model.contexts)
+        self._n_words = max(class_model.contexts.n_words, word_model.contexts.n_words)
+
+    @property
+    def vocabulary_(self) -> Vocabulary:  # type: ignore[override]
+        """The words it can predict."""
+        self._fitted()
+        return self.classes_.vocabulary
+
+    @property
+    def n_nonzero_(self) -> int:
+        """Weights that are not 0."""
+        self._fitted()
+        return int(self.class_model_.w.size + self.word_model_.w.size)
+
+    def _fitted(self) -> None:
+        if not hasattr(self, "classes_"):
+            raise InputError("this ClassFactoredLM is not fitted; call fit first.")
+
+    def score_stream(self, stream: Ints) -> Floats:
+        """Log-probability of each id of a stream that starts a sentence; 0 ends one, -1 gives NaN."""
+        self._fitted()
+        history = np.concatenate(([BOUNDARY], np.asarray(stream, np.int32))).astype(np.int32)
+        words = Positions.of_stream(history, len(self.vocabulary_))
+        out = np.full(history.size - 1, np.nan)
+        out[words.end - 1] = self._log_probabilities(words)
+        return out
+
+    def _log_probabilities(self, words: Positions) -> Floats:
+        return self.class_model_.log_probabilities(self._class.choices(words)) + (
+            self.word_model_.log_probabilities(self._word.choices(words))
+        )
+
+    def start(self) -> int:
+        """State at the start of a sentence."""
+        self._fitted()
+        return _packed([BOUNDARY])
+
+    def step(self, state: int, word: int) -> tuple[int, float]:
+        """State after a word id, and its log-probability; -1 gives NaN and forgets the context."""
+        self._fitted()
+        if word == UNSEEN:
+            return _packed([]), float("nan")
+        words = _after(_unpacked(state), word, len(self.vocabulary_))
+        if word == BOUNDARY:
+            return self.start(), float(self._log_probabilities(words)[0])
+        return _packed([*_unpacked(state), word][-self._n_words :]), float(self._log_probabilities(words)[0])
+
+    def distribution(self, context: Context = ()) -> Floats:
+        """Probabilities of the whole vocabulary after a context; they sum to 1."""
+        self._fitted()
+        words = _after(_unpacked(self.state(context)), BOUNDARY, len(self.vocabulary_))
+        of_class = self.class_model_.distributions(self._class.choices(words))
+        within = self.word_model_.distributions(self._word.choices(words))
+        out = np.empty(within.size)
+        out[self._word.by_class] = within * np.repeat(of_class, self._word.n_choices)
+        return out
+
+    def explain(self, context: Context, word: str) -> FactoredExplanation:
+        """The weights that made P(word | context): those of its class, then those of the word in its class."""
+        self._fitted()
+        target = self.vocabulary_.id(word)
+        if target == UNSEEN:
+            raise InputError(f"{word!r} is not in the vocabulary.")
+        words = _after(_unpacked(self.state(context)), target, len(self.vocabulary_))
+        parts = []
+        for model, factor, name in (
+            (self.class_model_, self._class, self.class_name(int(self.classes_.class_of[target]))),
+            (self.word_model_, self._word, word),
+        ):
+            choices = factor.choices(words)
+            steps = model.steps(choices)
+            terms = tuple((self._spelled(model.contexts, choices, step), step) for step in steps)
+            parts.append(Part(name, float(np.exp(model.log_probabilities(choices)[0])), terms))
+        return FactoredExplanation(word, parts[0].probability * parts[1].probability, *parts)
+
+    def _spelled(self, contexts: Contexts, choices: Any, step: Step) -> str:
+        end = int(choices.end[0, step.tree])
+        symbols = choices.history[end - step.depth : end][::-1].tolist()
+        kinds = contexts.trees[step.tree]
+        return " ".join(
+            f"{k}{lag}={self.symbol_name(s)}" for (k, lag), s in zip(kinds, symbols, strict=False)
+        )
+
+    def class_name(self, k: int) -> str:
+        """Number of a class and its most frequent words."""
+        words = self.classes_.words(k)
+        return f"<{k}:{'|'.join(words[:3])}{'|..' if len(words) > 3 else ''}>"
+
+    def symbol_name(self, symbol: int) -> str:
+        """A class or a word as a context symbol."""
+        n_classes = self.classes_.n_classes
+        if symbol < n_classes:
+            return "<s>" if symbol == 0 else self.class_name(symbol)
+        return "<s>" if symbol == n_classes else self.vocabulary_.words[symbol - n_classes]
+
+    def save(self, path: str | PathLike[str], bits: int = 0) -> None:
+        """Write a model file; ``bits`` (1 to 16) stores the weights in that many bits each, 0 in full."""
+        from epigram.lm.storage import save
+
+        self._fitted()
+        save(self, path, bits)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> ClassFactoredLM:
+        """Read a model file."""
+        from epigram.storage import load
+
+        model = load(path)
+        if not isinstance(model, cls):
+            raise InputError(
+                f"holds a {type(model).__name__}, not a class-factored language model", path=path
+            )
+        return model
+
+
+def _after(context: Iterable[int], target: int, n_words: int) -> Positions:
+    """One position: a target after the words of a state."""
+    history = np.array([*context, target], np.int32)
+    n = np.array([history.size - 1], np.int32)
+    return Positions(history, n, n, history[-1:], n_targets=n_words, n_symbols=n_words)
+
+
+def _packed(words: list[int]) -> int:
+    """Words back to the last cut as one integer, the newest in the lowest bits."""
+    state = 0
+    for word in words:
+        state = (state << _WORD_BITS) | (word + 1)
+    return state
+
+
+def _unpacked(state: int) -> list[int]:
+    words = []
+    while state:
+        words.append((state & ((1 << _WORD_BITS) - 1)) - 1)
+        state >>= _WORD_BITS
+    return words[::-1]

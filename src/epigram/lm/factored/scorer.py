@@ -1,0 +1,227 @@
+"""A fitted choice, ready to score text: the weights of :mod:`epigram.lm.factored.loss` that are not 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from epigram.errors import ModelFileError
+from epigram.lm.factored.contexts import Contexts
+from epigram.lm.factored.loss import FactorExamples, FactorLoss
+from epigram.protocols import Floats, Ints, Offsets
+from epigram.storage.delta import differences, summed
+from epigram.storage.packing import Bytes, pack_integers, pack_weights, unpack_integers, unpack_weights
+
+
+@dataclass(frozen=True)
+class Step:
+    """One context on the way to a probability: of which tree, how deep, and what it does for the candidate.
+
+    ``count``: how often it was seen there; None in a model from a file, and where the weight is 0.
+    """
+
+    tree: int
+    depth: int
+    weight: float
+    count: int | None
+    probability: float
+
+
+@dataclass(frozen=True)
+class FactorScorer:
+    """Contexts in level order (the roots of all trees first) and their pairs; ``count`` is not kept in files."""
+
+    contexts: Contexts
+    n_choices: Ints = field(repr=False)
+    parent: Ints = field(repr=False)
+    symbol: Ints = field(repr=False)
+    pair_ptr: Offsets = field(repr=False)
+    choice: Ints = field(repr=False)
+    w: Floats = field(repr=False)
+    count: Ints | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, loss: FactorLoss, contexts: Contexts, w: Floats) -> FactorScorer:
+        """The fitted weights of a loss, without those that are 0."""
+        from epigram.lm.factored.loss_kernels import keep_paths
+
+        tree = loss.tree
+        needed = np.zeros(tree.n_contexts, bool)
+        needed[: loss.n_roots * loss.n_trees] = True
+        keep_paths(tree.parent, tree.pair_ptr, w, needed)
+        number = np.cumsum(needed) - 1
+        kept = w != 0
+        kept[int(tree.pair_ptr[loss.n_roots]) : int(tree.pair_ptr[loss.n_roots * loss.n_trees])] = False
+        owner = np.repeat(np.arange(tree.n_contexts), np.diff(tree.pair_ptr))[kept]
+        parent = tree.parent[needed]
+        return cls(
+            contexts,
+            loss.n_choices,
+            np.where(parent >= 0, number[parent], -1).astype(np.int32),
+            tree.symbol[needed],
+            np.concatenate(([0], np.cumsum(np.bincount(number[owner], minlength=parent.size)))),
+            tree.word[kept],
+            w[kept],
+            tree.count[kept],
+        )
+
+    @property
+    def n_roots(self) -> int:
+        """Of each tree."""
+        return self.n_choices.size
+
+    @cached_property
+    def child_ptr(self) -> Offsets:
+        """The children of context c are ``child_ptr[c] .. child_ptr[c + 1]``, sorted by symbol."""
+        top = self.n_roots * len(self.contexts.trees)
+        return np.concatenate(
+            ([top], top + np.cumsum(np.bincount(self.parent[top:], minlength=self.parent.size)))
+        )
+
+    @cached_property
+    def _tables(self) -> tuple[Any, ...]:
+        """What the kernels need after the contexts of a position: the trees, and rows of the densest contexts."""
+        from epigram.lm.factored.loss_kernels import fill_rows, place_rows
+
+        f = np.exp(self.w)
+        root, row_at = np.empty(self.parent.size, np.int32), np.empty(self.parent.size, np.int64)
+        rows = np.empty(place_rows(self.n_choices, self.n_roots, self.parent, self.pair_ptr, root, row_at))
+        fill_rows(self.n_choices, self.parent, self.pair_ptr, self.choice, f, root, row_at, rows)
+        return self.child_ptr, self.symbol, self.pair_ptr, self.choice, f, row_at, rows
+
+    def log_probabilities(self, choices: FactorExamples) -> Floats:
+        """Natural log-probability of each choice."""
+        from epigram.lm.factored.loss_kernels import score_choices
+
+        out, row = np.empty(choices.choice.size), np.empty(int(self.n_choices.max()))
+        sizes = self.n_choices, self.n_roots
+        at = choices.history, choices.end, choices.length
+        score_choices(choices.root, choices.choice, *sizes, *at, *self._tables, row, out)
+        return out
+
+    def distributions(self, choices: FactorExamples) -> Floats:
+        """Probabilities of all candidates of all roots, root by root, after the contexts of the first position."""
+        from epigram.lm.factored.loss_kernels import score_all
+
+        out = np.empty(int(self.n_choices.sum()))
+        first = np.cumsum(self.n_choices, dtype=np.int64) - self.n_choices
+        at = choices.history, choices.end[0], choices.length[0]
+        score_all(self.n_choices, first, self.n_roots, *at, *self._tables, out)
+        return out
+
+    def steps(self, choices: FactorExamples) -> list[Step]:
+        """All known contexts of the first position, tree by tree, and the probability after each."""
+        root, choice = int(choices.root[0]), int(choices.choice[0])
+        scores = np.zeros(int(self.n_choices[root]))
+        out = []
+        for tree in range(len(self.contexts.trees)):
+            for depth, node in enumerate(self._path(tree, root, choices)):
+                if tree and not depth:
+                    continue  # the root of a side tree has no say
+                pairs = slice(int(self.pair_ptr[node]), int(self.pair_ptr[node + 1]))
+                scores[self.choice[pairs]] += self.w[pairs]
+                found = pairs.start + np.flatnonzero(self.choice[pairs] == choice)
+                weight = float(self.w[found].sum())
+                count = int(self.count[found[0]]) if self.count is not None and found.size else None
+                p = np.exp(scores - scores.max())
+                out.append(Step(tree, depth, weight, count, float(p[choice] / p.sum())))
+        return out
+
+    def _path(self, tree: int, root: int, choices: FactorExamples) -> Iterator[int]:
+        node, end = tree * self.n_roots + root, int(choices.end[0, tree])
+        yield node
+        for depth in range(int(choices.length[0, tree])):
+            children = slice(int(self.child_ptr[node]), int(self.child_ptr[node + 1]))
+            wanted = choices.history[end - 1 - depth]
+            node = children.start + int(np.searchsorted(self.symbol[children], wanted))
+            if node == children.stop or self.symbol[node] != wanted:
+                return
+            yield node
+
+    def heaviest(self, k: int, name: Callable[[int], str]) -> list[tuple[str, int, int, float]]:
+        """The largest weights beyond the roots: context, root, candidate, weight."""
+        top = int(self.pair_ptr[self.n_roots * len(self.contexts.trees)])
+        best = top + np.argsort(-np.abs(self.w[top:]), kind="stable")[:k]
+        rows = []
+        for pair in best.tolist():
+            node = int(np.searchsorted(self.pair_ptr, pair, side="right")) - 1
+            symbols = []
+            while self.parent[node] >= 0:
+                symbols.append(int(self.symbol[node]))
+                node = int(self.parent[node])
+            kinds = self.contexts.trees[node // self.n_roots]
+            spelled = [
+                f"{kind}{lag}={name(symbol)}"
+                for (kind, lag), symbol in zip(kinds, symbols[::-1], strict=False)
+            ]
+            rows.append((" ".join(spelled), node % self.n_roots, int(self.choice[pair]), float(self.w[pair])))
+        return rows
+
+    @property
+    def depth(self) -> Ints:
+        """Symbols of each context."""
+        out, above = np.zeros(self.parent.size, np.int32), self.parent
+        while (above >= 0).any():
+            out += above >= 0
+            above = np.where(above >= 0, self.parent[above], -1)
+        return out
+
+    @property
+    def root_of(self) -> Ints:
+        """The root above each context; tree t has the roots ``t * n_roots ..``."""
+        out, above = np.arange(self.parent.size, dtype=np.int32), self.parent
+        while (above >= 0).any():
+            out = np.where(above >= 0, above, out)
+            above = np.where(above >= 0, self.parent[above], -1)
+        return out
+
+    @property
+    def tree_of(self) -> Ints:
+        """The tree each context belongs to."""
+        return self.root_of // np.int32(self.n_roots)
+
+    def tensors(self, bits: int) -> dict[str, Any]:
+        """For a model file."""
+        top = self.n_roots * len(self.contexts.trees)
+        parent, sizes = self.parent[top:].astype(np.int64), np.diff(self.pair_ptr)
+        owner = np.repeat(np.arange(sizes.size), sizes)
+        return {
+            "choices": pack_integers(self.n_choices),
+            "parents": pack_integers(np.diff(parent, prepend=0)),
+            "symbols": pack_integers(differences(self.symbol[top:], parent)),
+            "pairs": pack_integers(sizes),
+            "targets": pack_integers(differences(self.choice, owner)),
+            **pack_weights(self.w, bits),
+        }
+
+    @classmethod
+    def from_tensors(cls, contexts: Contexts, tensors: dict[str, Bytes]) -> FactorScorer:
+        """What :meth:`tensors` made."""
+        n_choices = unpack_integers(tensors["choices"]).astype(np.int32)
+        top = n_choices.size * len(contexts.trees)
+        parent = np.cumsum(unpack_integers(tensors["parents"]))
+        sizes = unpack_integers(tensors["pairs"])
+        if sizes.size != top + parent.size or (parent >= top + np.arange(parent.size)).any():
+            raise ModelFileError("damaged model file (its trees do not fit together)")
+        children = np.bincount(parent) if parent.size else np.empty(0, np.int64)
+        symbol = summed(unpack_integers(tensors["symbols"]), children[children > 0])
+        choice = summed(unpack_integers(tensors["targets"]), sizes[sizes > 0])
+        w = unpack_weights(tensors)
+        roots = np.full(top, -1, np.int32)
+        model = cls(
+            contexts,
+            n_choices,
+            np.concatenate((roots, parent)).astype(np.int32),
+            np.concatenate((roots, symbol)).astype(np.int32),
+            np.concatenate(([0], np.cumsum(sizes))),
+            choice,
+            w,
+        )
+        n_candidates = n_choices[model.root_of % n_choices.size] if top else n_choices
+        if w.size != choice.size or (choice >= np.repeat(n_candidates, sizes)).any():
+            raise ModelFileError("damaged model file (its weights do not fit its trees)")
+        return model

@@ -1,0 +1,96 @@
+"""Class-factored models in the model file: the class of each word and, for both parts, the trees of their weights."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from typing import Any
+
+import numpy as np
+
+from epigram.errors import ModelFileError
+from epigram.lm.factored.classes import WordClasses
+from epigram.lm.factored.contexts import Contexts
+from epigram.lm.factored.factor import Factor
+from epigram.lm.factored.model import ClassFactoredLM
+from epigram.lm.factored.scorer import FactorScorer
+from epigram.lm.loglinear.penalty import Price
+from epigram.lm.vocabulary import Vocabulary
+from epigram.storage import ModelFile, Section
+from epigram.storage.packing import pack_integers, unpack_integers
+
+PARTS = ("class", "word")
+
+
+def header_and_tensors(model: ClassFactoredLM, bits: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Settings with what was chosen, metrics of the fit, and the arrays but for the vocabulary."""
+    chosen = {
+        "classes": model.classes_.n_classes,
+        "class_contexts": str(model.class_model_.contexts),
+        "word_contexts": str(model.word_model_.contexts),
+        "class_price": asdict(model.class_price_),
+        "word_price": asdict(model.word_price_),
+        "bits": bits,
+    }
+    names = ("objective_", "n_iter_", "n_parameters_", "valid_perplexity_")
+    fit = {name.rstrip("_"): getattr(model, name) for name in names if hasattr(model, name)}
+    tensors: dict[str, Any] = {"class_of": pack_integers(model.classes_.class_of)}
+    for part, choice in zip(PARTS, (model.class_model_, model.word_model_), strict=True):
+        tensors |= {f"{part}.{name}": tensor for name, tensor in choice.tensors(bits).items()}
+    return {"settings": chosen, "fit": {**fit, "nonzero": model.n_nonzero_}}, tensors
+
+
+def read(file: ModelFile, vocabulary: Vocabulary) -> ClassFactoredLM:
+    """The fitted model of a file."""
+    settings = file.header["settings"]
+    class_of = unpack_integers(file.tensors["class_of"]).astype(np.int32)
+    if class_of.size != len(vocabulary):
+        raise ModelFileError("damaged model file (classes and vocabulary do not fit together)")
+    models, prices = [], []
+    for part in PARTS:
+        prefix = f"{part}."
+        own = {name.removeprefix(prefix): t for name, t in file.tensors.items() if name.startswith(prefix)}
+        models.append(FactorScorer.from_tensors(Contexts.parse(settings[f"{part}_contexts"]), own))
+        price = settings[f"{part}_price"]
+        prices.append(Price(*(price[number.name] for number in fields(Price))))
+    classes = WordClasses(vocabulary, class_of)
+    for name, found in zip(PARTS, models, strict=True):
+        if not np.array_equal(found.n_choices, Factor(name, classes, found.contexts).n_choices):
+            raise ModelFileError("damaged model file (classes and weights do not fit together)")
+    known = ClassFactoredLM().get_params()
+    given = {name: value for name, value in settings.items() if name in known}
+    model = ClassFactoredLM(**{**given, "class_price": prices[0], "word_price": prices[1]})
+    model.restore(classes, models[0], models[1], prices[0], prices[1])
+    for name, value in file.header.get("fit", {}).items():
+        if name in ("objective", "n_iter", "n_parameters", "valid_perplexity"):
+            setattr(model, f"{name}_", value)
+    return model
+
+
+def describe(model: ClassFactoredLM) -> list[Section]:
+    """Weights of each part by tree and depth, the heaviest of both, and the most frequent classes."""
+    sections = []
+    for part, choice in zip(PARTS, (model.class_model_, model.word_model_), strict=True):
+        depth, tree = choice.depth, choice.tree_of
+        per_pair = np.repeat(np.arange(depth.size), np.diff(choice.pair_ptr))
+        rows: list[tuple[str, int, int, float]] = []
+        for k, symbols in enumerate(choice.contexts.trees):
+            for d in range(len(symbols) + 1):
+                mine = (tree[per_pair] == k) & (depth[per_pair] == d)
+                name = " ".join(f"{kind}{lag}" for kind, lag in symbols[:d]) or "(none)"
+                rows.append((name, d, int(mine.sum()), float(np.abs(choice.w[mine]).sum())))
+        sections.append(
+            Section(f"weights of the {part} part", ("context", "depth", "not zero", "sum of sizes"), rows)
+        )
+        heaviest = [
+            (context, _candidate(model, part, root, chosen), w)
+            for context, root, chosen, w in choice.heaviest(10, model.symbol_name)
+        ]
+        sections.append(Section(f"heaviest of the {part} part", ("context", part, "weight"), heaviest))
+    classes = [
+        (k, " ".join(model.classes_.words(k)[:8])) for k in range(1, min(11, model.classes_.n_classes))
+    ]
+    return [*sections, Section("most frequent classes", ("class", "words"), classes)]
+
+
+def _candidate(model: ClassFactoredLM, part: str, root: int, chosen: int) -> str:
+    return model.class_name(chosen) if part == "class" else model.classes_.words(root)[chosen]

@@ -1,0 +1,223 @@
+"""Next-symbol log-loss over all suffixes of the context, exact over all positions, in two sweeps of the tree.
+
+Nelakanti et al. 2013, equations 1 and 2: P(u | x) = exp s[c,u] / Z[c], s[c,u] the sum of the weights of (c,
+u) and its ancestors, c the longest known suffix of x. Weights exist for seen pairs only, so
+
+    Z[c] = Z[c'] + sum over u seen after c of (exp s[c,u] - exp s[c',u])
+
+runs top down, and the gradient runs bottom up (:mod:`epigram.lm.loglinear.loss_kernels`). The cost is O(pairs),
+whatever the size of the vocabulary. Subtrees of level 1 share only the roots, so threads take runs of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+
+from epigram.lm.loglinear.tree import ContextTree, Positions
+from epigram.protocols import Floats, Ints, Offsets
+
+T = TypeVar("T")
+SHARDS_PER_THREAD = 6
+
+
+class SuffixLoss:
+    """Sum of -log P(target | context) over the positions of a tree; a :class:`~epigram.protocols.BatchLoss`.
+
+    One weight for each pair; where a node stands for several contexts, it is the weight of each of them.
+
+    Examples
+    --------
+    >>> from epigram.lm.loglinear.tree import Positions
+    >>> from epigram.lm.corpus import Corpus
+    >>> loss = SuffixLoss(ContextTree.grow(Positions.of(Corpus.of(["a b"])), order=1))
+    >>> gradient = np.empty(loss.n_weights)
+    >>> round(loss.value_and_gradient(np.zeros(3), gradient), 6)  # 3 positions, 3 words: 3 ln 3
+    3.295837
+    >>> gradient.tolist()
+    [0.0, 0.0, 0.0]
+    """
+
+    def __init__(self, tree: ContextTree, threads: int = 1, positions: Positions | None = None) -> None:
+        self.tree = tree
+        self._positions = positions
+        self._located: tuple[Ints, Ints] | None = None
+        self.n_weights = tree.n_pairs
+        self.n_samples = tree.n_positions
+        self.e = np.empty(tree.n_pairs)
+        self.z = np.empty(tree.n_contexts)
+        self._r = np.empty(tree.n_contexts)
+        self._multiplicity = tree.multiplicity
+        self._exponents = tree.per_pair(self._multiplicity).astype(np.float64) if tree.collapsed else None
+        # More shards than threads: rare words make cheaper subtrees, and who is done takes the next.
+        self._shards = _shards(tree, threads if threads == 1 else SHARDS_PER_THREAD * threads)
+        self._pool = ThreadPoolExecutor(threads) if len(self._shards) > 1 else None
+
+    def value(self, w: Floats) -> float:
+        """The loss alone: the sweep down. Leaves exp s in ``e`` and Z in ``z``."""
+        total = self._root_down(w)
+        return total + sum(self._map(lambda shard: self._down(w, shard)))
+
+    def value_and_gradient(self, w: Floats, out: Floats) -> float:
+        """Loss and gradient (expected count - count, times multiplicity) by both sweeps."""
+        value = self.value(w)
+        n_roots = int(self.tree.level_ptr[1])
+        n_top = int(self.tree.pair_ptr[n_roots])
+        tops = self._map(lambda shard: self._up(out, shard, n_roots, n_top))
+        r, top = self._r[:n_roots], out[:n_top]
+        np.divide(self.tree.terminal[:n_roots], self.z[:n_roots], out=r)
+        top[:] = 0.0
+        for shard_r, shard_g in tops:
+            r += shard_r
+            top += shard_g
+        top += self.e[:n_top] * np.repeat(r, np.diff(self.tree.pair_ptr[: n_roots + 1]))
+        top -= self.tree.count[:n_top]
+        return value
+
+    def batch_value_and_gradient(
+        self, samples: Offsets, scale: float, w: Floats, out: Floats, touched: Ints
+    ) -> tuple[float, Ints]:
+        """``scale`` times the loss of some positions, with its gradient, by sweeps over their contexts alone.
+
+        ``out`` must be zero but for the contexts ``touched`` by the call before; returns those of this one.
+        """
+        from epigram.lm.loglinear.loss_kernels import (
+            batch_contexts,
+            batch_sweep,
+            clear_pairs,
+            subtract_batch_counts,
+        )
+
+        tree = self.tree
+        context, pair = self._locate()
+        clear_pairs(touched, tree.pair_ptr, out)
+        n = batch_contexts(samples, context, tree.parent, self._seen, self._active)
+        active = np.sort(self._active[:n])
+        n_roots = int(tree.level_ptr[1])
+        value = batch_sweep(
+            samples,
+            pair,
+            active,
+            n_roots,
+            tree.n_unseen,
+            tree.parent,
+            tree.pair_ptr,
+            tree.pair_parent,
+            self._multiplicity,
+            scale,
+            w,
+            self._seen,
+            self.e,
+            self.z,
+            self._r,
+            out,
+        )
+        subtract_batch_counts(
+            samples, pair, tree.pair_parent, context, tree.parent, self._multiplicity, scale, out
+        )
+        return float(value), active
+
+    def _locate(self) -> tuple[Ints, Ints]:
+        """Longest context and pair of each training position."""
+        if self._located is None:
+            from epigram.lm.loglinear.located import Located
+
+            if self._positions is None:
+                raise TypeError("SuffixLoss needs the positions of its tree for steps on single positions.")
+            found = Located(self.tree, self._positions)
+            self._located = found.context, found.pair
+            self._seen, self._active = np.zeros((2, self.tree.n_contexts), np.int32)
+        return self._located
+
+    def curvature(self, gradient: Floats) -> Floats:
+        """The larger of count and expected count, times multiplicity squared: the diagonal of the Hessian
+        without its p^2 terms, at these weights or where expected counts meet the counts."""
+        m = 1.0 if self._exponents is None else self._exponents
+        return np.asarray((self.tree.count * m + np.maximum(gradient, 0.0)) * m)
+
+    def _root_down(self, w: Floats) -> float:
+        """exp s and Z of the roots; returns their part of the loss."""
+        tree = self.tree
+        n_roots = int(tree.level_ptr[1])
+        n_top = int(tree.pair_ptr[n_roots])
+        np.exp(w[:n_top], out=self.e[:n_top])
+        totals = np.concatenate(([0.0], np.cumsum(self.e[:n_top])))
+        starts = tree.pair_ptr[:n_roots]
+        sums = np.add.reduceat(self.e[:n_top], starts) if n_roots > 1 else totals[-1:]
+        self.z[:n_roots] = tree.n_unseen + np.where(np.diff(tree.pair_ptr[: n_roots + 1]) > 0, sums, 0.0)
+        logs = float(tree.terminal[:n_roots] @ np.log(self.z[:n_roots]))
+        return logs - float(tree.count[:n_top] @ w[:n_top])
+
+    def _down(self, w: Floats, shard: Offsets) -> float:
+        """exp s and Z of a shard; returns its sum of log Z, less each weight as often as it was seen."""
+        from epigram.lm.loglinear.loss_kernels import dot_counts, sweep_down
+
+        tree, fitted = self.tree, 0.0
+        for first, last in tree.pair_ptr[shard]:
+            own = w[first:last] if self._exponents is None else w[first:last] * self._exponents[first:last]
+            np.exp(own, out=self.e[first:last])
+            fitted += dot_counts(tree.count[first:last], own)
+        logs = sweep_down(shard, tree.pair_ptr, tree.pair_parent, tree.parent, tree.terminal, self.e, self.z)
+        return float(logs - fitted)
+
+    def _up(self, out: Floats, shard: Offsets, n_roots: int, n_top: int) -> tuple[Floats, Floats]:
+        from epigram.lm.loglinear.loss_kernels import sweep_up
+
+        tree = self.tree
+        top_r, top_g = np.zeros(n_roots), np.zeros(n_top)
+        for first, last in shard:
+            self._r[first:last] = 0.0
+        for first, last in tree.pair_ptr[shard]:
+            out[first:last] = 0.0
+        sweep_up(
+            shard,
+            tree.pair_ptr,
+            tree.pair_parent,
+            tree.parent,
+            tree.terminal,
+            self._multiplicity,
+            tree.count,
+            self.e,
+            self.z,
+            self._r,
+            out,
+            top_r,
+            top_g,
+        )
+        return top_r, top_g
+
+    def _map(self, work: Callable[[Offsets], T]) -> list[T]:
+        """The results of all shards, in the order of the shards."""
+        if self._pool is None:
+            return [work(shard) for shard in self._shards]
+        return list(self._pool.map(work, self._shards))
+
+
+def _shards(tree: ContextTree, n_shards: int) -> list[Offsets]:
+    """For each shard, first and last context of its part of every level from 1 on, in balance of pairs."""
+    n_levels = tree.level_ptr.size - 1
+    if n_levels < 2:
+        return []
+    if n_shards <= 1:
+        return [np.stack([tree.level_ptr[1:-1], tree.level_ptr[2:]], axis=1)]
+    # cut[k] splits level k; the children of a context are contiguous, so cuts carry down by the parent.
+    pairs_below = np.diff(tree.pair_ptr).astype(np.float64)
+    for level in range(n_levels - 1, 1, -1):
+        here = slice(int(tree.level_ptr[level]), int(tree.level_ptr[level + 1]))
+        pairs_below[: here.start] += np.bincount(
+            tree.parent[here], weights=pairs_below[here], minlength=here.start
+        )
+    first, last = int(tree.level_ptr[1]), int(tree.level_ptr[2])
+    total = np.cumsum(pairs_below[first:last])
+    cuts = first + np.searchsorted(total, total[-1] * np.arange(1, n_shards) / n_shards)
+    cut = np.concatenate(([first], cuts, [last]))
+    bounds = np.empty((n_shards, n_levels - 1, 2), np.int64)
+    for level in range(1, n_levels):
+        bounds[:, level - 1, 0], bounds[:, level - 1, 1] = cut[:-1], cut[1:]
+        if level + 1 < n_levels:
+            start, stop = tree.level_ptr[level + 1 : level + 3]
+            cut = start + np.searchsorted(tree.parent[start:stop], cut)
+    return [shard for shard in bounds if (shard[:, 0] < shard[:, 1]).any()]

@@ -1,0 +1,345 @@
+"""The log-linear language model of Nelakanti et al. 2013: ln P(u | x) is a sum over suffixes of x, less ln Z.
+
+    minimise  sum over positions of -ln P(u | x)  +  penalty(w),   w >= 0 by default (section 3.1)
+
+One weight for each pair of a context and a word seen after it. The estimator ties the parts together: text to
+corpus, corpus to context tree, tree to loss, name to penalty and solver; the fitted weights become a back-off
+model (:mod:`epigram.lm.loglinear.to_backoff`), which answers all questions.
+
+Differs from the paper: exact full-batch training by default; the penalty's numbers are chosen on held-out
+text of the same size of training text, not on a smaller one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from os import PathLike
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from epigram.errors import InputError
+from epigram.lm.corpus import Corpus, Sentences
+from epigram.lm.loglinear.explain import Explanation, explain
+from epigram.lm.loglinear.located import Located
+from epigram.lm.loglinear.loss import SuffixLoss
+from epigram.lm.loglinear.penalty import FIRST_PRICES, PENALTIES, Price, build_penalty, first_weights
+from epigram.lm.loglinear.search import Trial, TrialCallback, best_of, calibrate, search
+from epigram.lm.loglinear.sparsify import MaskedPenalty, largest, weight_importance
+from epigram.lm.loglinear.to_backoff import to_backoff
+from epigram.lm.loglinear.tree import ContextTree, Positions
+from epigram.lm.ngram.model import BackoffModel, FittedBackoff
+from epigram.lm.vocabulary import Vocabulary
+from epigram.protocols import Callback, Floats, Result, Solver
+from epigram.solvers.proximal import FISTA, StochasticProximal
+
+Text = Sentences | Corpus | PathLike[str]
+Auto = Literal["auto"]
+
+SOLVERS: dict[str, Callable[[float, int, int], Solver]] = {
+    "fista": lambda tolerance, max_iterations, seed: FISTA(tolerance, max_iterations),
+    "stochastic": lambda tolerance, max_iterations, seed: StochasticProximal(
+        max_passes=max_iterations, seed=seed
+    ),
+}
+
+
+class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
+    """A log-linear model over the suffixes of the context.
+
+    Parameters
+    ----------
+    order : longest context plus one; 0 for unbounded
+    penalty : ``elastic``, ``l1``, ``l2``, ``tree-l2`` or ``tree-linf``
+    strength, depth_weight, ridge : price of the penalty (:mod:`epigram.lm.loglinear.penalty`; ``ridge`` is the squared
+        part of ``elastic``); ``"auto"`` chooses on held-out text
+    nonnegative : weights >= 0, as in the paper
+    solver : ``fista`` (exact) or ``stochastic`` (the paper's Algorithm 1)
+    tolerance, max_iterations : when the solver stops
+    calibrate : where the price is chosen on held-out text, choose a factor for the weights of each depth too
+    max_weights : keep so many weights at most, those worth most, and fit them again
+    collapse : work on the collapsed tree; None: for ``tree-linf`` where it is exact (depth weights up to 1)
+    and
+        where the order is unbounded
+    min_count, max_words, vocabulary : limits of the vocabulary; what they leave out is read as ``<unk>``
+    held_out : share of the training text (its end) that decides when no ``valid`` text is given
+    threads, random_state : threads of the exact solver, seed of the stochastic one
+
+    Attributes
+    ----------
+    weights_, tree_, price_, path_, scales_, objective_, n_iter_, reason_, valid_perplexity_, backoff_ :
+        ``optimum_`` are the weights before ``scales_``, the minimum of the objective
+
+    Examples
+    --------
+    >>> model = LogLinearLM(order=3, strength=0.1, depth_weight=1.2, ridge=0.01)
+    >>> model = model.fit(["a rose is a rose", "a rose is red"])
+    >>> model.next_words("a", 1)[0][0]
+    'rose'
+    >>> round(float(model.distribution("is a").sum()), 12)
+    1.0
+    """
+
+    weights_: Floats
+    optimum_: Floats
+    _backoff: BackoffModel | None = None
+    _vocabulary: Vocabulary | None = None
+
+    def __init__(
+        self,
+        order: int = 5,
+        penalty: str = "elastic",
+        strength: float | Auto = "auto",
+        depth_weight: float | Auto = "auto",
+        ridge: float | Auto = "auto",
+        nonnegative: bool = True,
+        solver: str = "fista",
+        tolerance: float = 2e-7,
+        max_iterations: int = 500,
+        calibrate: bool = True,
+        max_weights: int | None = None,
+        collapse: bool | None = None,
+        min_count: int = 1,
+        max_words: int | None = None,
+        vocabulary: Vocabulary | None = None,
+        held_out: float = 0.1,
+        threads: int = 1,
+        random_state: int = 0,
+    ) -> None:
+        self.order = order
+        self.penalty = penalty
+        self.strength = strength
+        self.depth_weight = depth_weight
+        self.ridge = ridge
+        self.nonnegative = nonnegative
+        self.solver = solver
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.calibrate = calibrate
+        self.max_weights = max_weights
+        self.collapse = collapse
+        self.min_count = min_count
+        self.max_words = max_words
+        self.vocabulary = vocabulary
+        self.held_out = held_out
+        self.threads = threads
+        self.random_state = random_state
+
+    def fit(
+        self,
+        sentences: Text,
+        y: None = None,
+        *,
+        valid: Text | None = None,
+        callback: Callback | None = None,
+        on_trial: TrialCallback | None = None,
+    ) -> LogLinearLM:
+        """Train; numbers of the price that are ``auto`` are chosen on ``valid``, or on the end of the text.
+
+        ``callback`` hears of iterations, ``on_trial`` of the fits of the search; either ends training by
+        returning True, and the model is then that of the best weights so far.
+        """
+        if self.penalty not in PENALTIES:
+            raise InputError(f"unknown penalty {self.penalty!r}; choose one of {', '.join(PENALTIES)}.")
+        if self.solver not in SOLVERS:
+            raise InputError(f"unknown solver {self.solver!r}; choose one of {', '.join(SOLVERS)}.")
+        price, free = self._first_price()
+        corpus = Corpus.for_training(sentences, self.vocabulary, self.min_count, self.max_words)
+        tree = self._grow(corpus)
+        start = None
+        self.path_: list[Trial] = []
+        self.scales_: Floats | None = None
+        if free:
+            price, start = self._choose(corpus, tree, valid, price, free, callback, on_trial)
+        self._train(corpus, tree, price, start, callback)
+        if self.max_weights is not None and self.n_nonzero_ > self.max_weights:
+            self._select(corpus, price, self.max_weights, callback)
+        held_out = None if valid is None else self._held_out(valid)
+        if self.scales_ is not None and self.max_weights is not None and held_out is not None:
+            self.scales_ = calibrate(self.loss_, held_out, self.weights_)
+        self.optimum_ = self.weights_
+        if self.scales_ is not None:
+            depth = np.minimum(tree.per_pair(tree.depth), self.scales_.size - 1)
+            self.weights_ = self.weights_ * self.scales_[depth]
+        if held_out is not None:
+            self.valid_perplexity_ = held_out.perplexity(self.loss_, self.weights_)
+        return self
+
+    def partial_fit(self, sentences: Text, y: None = None) -> LogLinearLM:
+        """Go on with more text: one stochastic pass over it; the tree grows by its new contexts.
+
+        The first call fixes the vocabulary; the price must be given or found by an earlier ``fit``.
+        """
+        if not hasattr(self, "weights_"):
+            return self.fit(sentences)
+        if not hasattr(self, "corpus_"):
+            raise InputError("a model from a file has no text to go on from; fit it again.")
+        old, old_tree = self.optimum_, self.tree_
+        new = Corpus.known(sentences, self.corpus_.vocabulary)
+        if new.n_sentences == 0:
+            return self
+        ptr = np.concatenate((self.corpus_.sentence_ptr, self.corpus_.n_tokens + new.sentence_ptr[1:]))
+        corpus = Corpus(np.concatenate((self.corpus_.ids, new.ids)), ptr, self.corpus_.vocabulary)
+        tree = self._grow(corpus)
+        loss = SuffixLoss(tree, self.threads, Positions.of(corpus))
+        known = old_tree.n_positions
+        penalty = build_penalty(self.penalty, tree, self.price_, self.nonnegative)
+        solver = StochasticProximal(max_passes=1, seed=self.random_state)
+        result = solver.solve(
+            loss, penalty, tree.carry_over(old_tree, old), samples=np.arange(known, loss.n_samples)
+        )
+        self._keep(corpus, loss, self.price_, result)
+        self.optimum_, self.scales_ = self.weights_, None
+        return self
+
+    @property
+    def backoff_(self) -> BackoffModel:  # type: ignore[override]
+        """The fitted model in back-off form, made on first use."""
+        if not hasattr(self, "weights_"):
+            raise InputError("this LogLinearLM is not fitted; call fit first.")
+        if self._backoff is None:
+            self._backoff = to_backoff(self.vocabulary_, self.loss_, self.weights_)
+        return self._backoff
+
+    @property
+    def vocabulary_(self) -> Vocabulary:  # type: ignore[override]
+        """The words it can predict."""
+        return self._fitted().vocabulary_ if self._vocabulary is None else self._vocabulary
+
+    @property
+    def n_parameters_(self) -> int:
+        """Weights of the tree, zero or not."""
+        return int(self.weights_.size)
+
+    @property
+    def n_nonzero_(self) -> int:
+        """Weights that are not 0."""
+        return int(np.count_nonzero(self.weights_))
+
+    def explain(self, context: str | list[str], word: str) -> Explanation:
+        """The suffix weights that made P(word | context)."""
+        self._fitted()
+        return explain(self.loss_, self.weights_, self.vocabulary_, context, word)
+
+    def save(self, path: str | PathLike[str], bits: int = 0) -> None:
+        """Write a model file; ``bits`` (1 to 16) stores the weights in that many bits each, 0 in full."""
+        from epigram.lm.storage import save
+
+        save(self, path, bits)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> LogLinearLM:
+        """Read a model file; it scores and explains as before, without the counts."""
+        from epigram.storage import load
+
+        model = load(path)
+        if not isinstance(model, cls):
+            raise InputError(f"holds a {type(model).__name__}, not a log-linear language model", path=path)
+        return model
+
+    def restore(
+        self, vocabulary: Vocabulary, loss: SuffixLoss, w: Floats, price: Price, fit: dict[str, Any]
+    ) -> None:
+        """Take over the parts of a stored model."""
+        self._vocabulary, self.loss_, self.tree_, self.weights_ = vocabulary, loss, loss.tree, w
+        self.price_, self.path_, self._backoff = price, [], None
+        for name in ("objective", "n_iter", "reason", "valid_perplexity"):
+            if name in fit:
+                setattr(self, f"{name}_", fit[name])
+
+    def _fitted(self) -> BackoffModel:
+        return self.backoff_
+
+    def _first_price(self) -> tuple[Price, tuple[str, ...]]:
+        """The price to start from, and which of its numbers are to be found."""
+        names = ("strength", "depth_weight", *(("ridge",) if self.penalty == "elastic" else ()))
+        given: dict[str, Any] = {name: getattr(self, name) for name in names}
+        free = tuple(name for name, value in given.items() if value == "auto")
+        fixed = {name: float(value) for name, value in given.items() if value != "auto"}
+        return replace(FIRST_PRICES[self.penalty], **fixed), free
+
+    def _grow(self, corpus: Corpus) -> ContextTree:
+        collapse = self.collapse
+        if collapse is None:
+            grows = self.depth_weight == "auto" or float(self.depth_weight) > 1.0
+            collapse = self.penalty == "tree-linf" and (self.order == 0 or not grows)
+        return ContextTree.grow(Positions.of(corpus), self.order, collapse)
+
+    def _solver(self, looser: float = 1.0) -> Solver:
+        return SOLVERS[self.solver](self.tolerance * looser, self.max_iterations, self.random_state)
+
+    def _choose(
+        self,
+        corpus: Corpus,
+        tree: ContextTree,
+        valid: Text | None,
+        price: Price,
+        free: tuple[str, ...],
+        callback: Callback | None,
+        on_trial: TrialCallback | None,
+    ) -> tuple[Price, Floats | None]:
+        """The best price on held-out text, and weights to go on from if they fit the whole text's tree."""
+        if valid is None:
+            corpus, rest = split_known(corpus, self.held_out)
+            tree = self._grow(corpus)
+        else:
+            rest = Corpus.known(valid, corpus.vocabulary)
+        if rest.n_sentences == 0:
+            raise InputError("the held-out text is empty.")
+        loss = SuffixLoss(tree, self.threads, Positions.of(corpus))
+        held_out = Located(tree, Positions.of(rest))
+        trials, w = search(
+            self.penalty,
+            loss,
+            held_out,
+            self._solver(looser=5.0),
+            price,
+            free,
+            self.nonnegative,
+            callback,
+            on_trial,
+        )
+        self.path_ = trials
+        if self.calibrate:
+            self.scales_ = calibrate(loss, held_out, w)
+        return best_of(trials).price, None if valid is None else w
+
+    def _train(
+        self,
+        corpus: Corpus,
+        tree: ContextTree,
+        price: Price,
+        start: Floats | None,
+        callback: Callback | None,
+    ) -> None:
+        loss = SuffixLoss(tree, self.threads, Positions.of(corpus))
+        penalty = build_penalty(self.penalty, tree, price, self.nonnegative)
+        if start is None:
+            start = first_weights(tree, price, self.nonnegative)
+        self._keep(corpus, loss, price, self._solver().solve(loss, penalty, start, callback))
+
+    def _select(self, corpus: Corpus, price: Price, k: int, callback: Callback | None) -> None:
+        """Keep the k weights worth most and fit them again."""
+        mask = largest(weight_importance(self.loss_, self.weights_), k)
+        penalty = MaskedPenalty(build_penalty(self.penalty, self.tree_, price, self.nonnegative), mask)
+        result = self._solver().solve(self.loss_, penalty, np.where(mask, self.weights_, 0.0), callback)
+        self._keep(corpus, self.loss_, price, result)
+
+    def _keep(self, corpus: Corpus, loss: SuffixLoss, price: Price, result: Result) -> None:
+        self.corpus_, self.loss_, self.tree_, self.weights_ = corpus, loss, loss.tree, result.w
+        self.price_, self.objective_, self.n_iter_ = price, result.objective, result.iterations
+        self.reason_, self.optimality_ = result.reason, result.optimality
+        self._backoff, self._vocabulary = None, corpus.vocabulary
+
+    def _held_out(self, text: Text) -> Located:
+        return Located(self.tree_, Positions.of(Corpus.known(text, self.corpus_.vocabulary)))
+
+
+def split_known(corpus: Corpus, share: float) -> tuple[Corpus, Corpus]:
+    """Training and held-out part, both in the words of the first: as a test text would be read."""
+    first, rest = corpus.split(share)
+    seen = np.bincount(first.ids[first.ids >= 0], minlength=len(corpus.vocabulary)) > 0
+    words = Vocabulary(word for word, known in zip(corpus.vocabulary, seen, strict=True) if known)
+    return first.with_vocabulary(words), rest.with_vocabulary(words)

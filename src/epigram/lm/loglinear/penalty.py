@@ -1,0 +1,148 @@
+"""The penalties of a language model by name, and how strong each of their parts is.
+
+Nelakanti et al. 2013, sections 3, 4 and 6: a pair at depth d (d context symbols) costs ``depth_weight **
+d`` times what a pair at the root does. The elastic net's depth weight acts on its squared part; its l1
+part, which discounts counts, is the same at all depths (found best on held-out text).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from epigram.errors import InputError
+from epigram.lm.loglinear.tree import ContextTree
+from epigram.penalties import L1, L2, ElasticNet, TreeL2, TreeLinf, depth_weights
+from epigram.protocols import Floats, ProximalPenalty
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Strength of a penalty, its growth with depth, and the squared part of an elastic net.
+
+    ``side`` is how much more a weight of a side tree costs, where there are any (:mod:`epigram.lm.factored.loss`).
+    """
+
+    strength: float
+    depth_weight: float
+    ridge: float = 0.0
+    side: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if name == "ridge" and value == 0.0:
+                continue
+            if not (np.isfinite(value) and value > 0):
+                raise InputError(
+                    f"{name.replace('_', ' ')} must be a finite number above 0, not {value:g}; "
+                    "0 has no best weights (they grow without end), infinity leaves none."
+                )
+
+
+Builder = Callable[[ContextTree, Price, bool, Floats], ProximalPenalty]
+
+
+def _depth_weights(tree: ContextTree, price: Price, factors: Floats) -> Floats:
+    multiplicity = tree.per_pair(tree.multiplicity) if tree.collapsed else None
+    return factors * depth_weights(tree.per_pair(tree.depth), price.depth_weight, multiplicity)
+
+
+def _l1(tree: ContextTree, price: Price, nonnegative: bool, factors: Floats) -> ProximalPenalty:
+    return L1(price.strength, _depth_weights(tree, price, factors), nonnegative)
+
+
+def _l2(tree: ContextTree, price: Price, nonnegative: bool, factors: Floats) -> ProximalPenalty:
+    return L2(price.strength, _depth_weights(tree, price, factors), nonnegative)
+
+
+def _elastic(tree: ContextTree, price: Price, nonnegative: bool, factors: Floats) -> ProximalPenalty:
+    counts = factors * tree.per_pair(tree.multiplicity)
+    return ElasticNet(price.strength, price.ridge, counts, nonnegative, _depth_weights(tree, price, factors))
+
+
+def _tree_l2(tree: ContextTree, price: Price, nonnegative: bool, factors: Floats) -> ProximalPenalty:
+    if tree.collapsed:
+        raise InputError("tree-l2 needs the whole trie; use tree-linf on the collapsed tree.")
+    return TreeL2(price.strength, tree.pair_parent, _depth_weights(tree, price, factors), nonnegative)
+
+
+def _tree_linf(tree: ContextTree, price: Price, nonnegative: bool, factors: Floats) -> ProximalPenalty:
+    return TreeLinf(price.strength, tree.pair_parent, _depth_weights(tree, price, factors), nonnegative)
+
+
+PENALTIES: dict[str, Builder] = {
+    "elastic": _elastic,
+    "l1": _l1,
+    "l2": _l2,
+    "tree-l2": _tree_l2,
+    "tree-linf": _tree_linf,
+}
+
+FIRST_PRICES: dict[str, Price] = {
+    "elastic": Price(0.4, 1.7, 0.06),
+    "l1": Price(0.5, 1.1),
+    "l2": Price(0.1, 1.5),
+    "tree-l2": Price(0.7, 0.9),
+    "tree-linf": Price(0.6, 1.15),
+}
+"""Where the search for a price starts: near the best on held-out newswire."""
+
+
+def build_penalty(
+    name: str,
+    tree: ContextTree,
+    price: Price,
+    nonnegative: bool = True,
+    is_side: npt.NDArray[np.bool_] | None = None,
+) -> ProximalPenalty:
+    """The penalty of that name over the pairs of a tree; ``is_side`` tells which contexts pay ``price.side``.
+
+    Examples
+    --------
+    >>> from epigram.lm.loglinear.tree import Positions
+    >>> from epigram.lm.corpus import Corpus
+    >>> tree = ContextTree.grow(Positions.of(Corpus.of(["a b"])), order=2)
+    >>> build_penalty("l1", tree, Price(2.0, 0.5)).value(np.ones(tree.n_pairs))  # 3 at depth 0, 3 at 1
+    9.0
+    """
+    if name not in PENALTIES:
+        raise InputError(f"unknown penalty {name!r}; choose one of {', '.join(PENALTIES)}.")
+    side = np.zeros(tree.n_contexts, bool) if is_side is None else is_side
+    factors = np.repeat(np.where(side, price.side, 1.0), np.diff(tree.pair_ptr))
+    return PENALTIES[name](tree, price, nonnegative, factors)
+
+
+def first_weights(tree: ContextTree, price: Price, nonnegative: bool = True) -> Floats:
+    """A start near the optimum: the best weights of the roots alone, zero elsewhere.
+
+    The loss does not change when all weights of a root rise together, so from a start at zero a solver
+    would crawl along that line. Given k = log(N / Z), each root weight solves
+    exp(k + w) - n + strength sign(w) + 2 ridge w = 0, and k follows by bisection.
+    """
+    w = np.zeros(tree.n_pairs)
+    ridge = price.ridge or 0.1 * price.strength
+    for root in range(int(tree.level_ptr[1])):
+        pairs = slice(int(tree.pair_ptr[root]), int(tree.pair_ptr[root + 1]))
+        counts = tree.count[pairs].astype(np.float64)
+        if not counts.size:
+            continue
+        total, lo, hi = float(counts.sum()), -50.0, 50.0
+        for _ in range(60):
+            k = 0.5 * (lo + hi)
+            w[pairs] = _root_weights(counts, k, price.strength, ridge, nonnegative)
+            z = float(np.exp(w[pairs]).sum()) + float(tree.n_unseen[root])
+            lo, hi = (lo, k) if np.exp(k) * z > total else (k, hi)
+    return w
+
+
+def _root_weights(counts: Floats, k: float, l1: float, l2: float, nonnegative: bool) -> Floats:
+    """Newton's method, all words at once."""
+    w = np.clip(np.log(counts) - k, -30.0, 30.0)
+    for _ in range(30):
+        expected = np.exp(k + w)
+        w -= np.clip((expected - counts + l1 * np.sign(w) + 2 * l2 * w) / (expected + 2 * l2), -1.0, 1.0)
+    w[np.abs(np.exp(k) - counts) <= l1] = 0.0
+    return np.maximum(w, 0.0) if nonnegative else w

@@ -1,0 +1,111 @@
+"""From weights on a context tree to a back-off model, without approximation: bow(x) = Z(x') / Z(x).
+
+A pair of weight 0 has the probability that backing off gives, so it is left out; so is a context below
+which every weight is 0. A collapsed node is spread over the contexts it stands for again, where its weights
+are not 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from epigram.lm.loglinear.loss import SuffixLoss
+from epigram.lm.loglinear.tree import ContextTree
+from epigram.lm.ngram.assembly import from_context_tree
+from epigram.lm.ngram.model import BackoffModel
+from epigram.lm.vocabulary import Vocabulary
+from epigram.protocols import Floats, Ints, Offsets
+
+
+def to_backoff(vocabulary: Vocabulary, loss: SuffixLoss, w: Floats) -> BackoffModel:
+    """The model of a tree with one root, as a :class:`~epigram.lm.ngram.model.BackoffModel`.
+
+    Examples
+    --------
+    >>> from epigram.lm.loglinear.tree import Positions
+    >>> from epigram.lm.corpus import Corpus
+    >>> corpus = Corpus.of(["a b", "a b"])
+    >>> loss = SuffixLoss(ContextTree.grow(Positions.of(corpus), order=2))
+    >>> to_backoff(corpus.vocabulary, loss, np.zeros(loss.n_weights)).distribution("a").round(3).tolist()
+    [0.333, 0.333, 0.333]
+    """
+    loss.value(w)
+    tree, n_words = loss.tree, len(vocabulary)
+    nodes, kept = needed_parts(tree, w)
+    number = np.full(tree.n_contexts, -1, np.int32)
+    number[nodes] = np.arange(nodes.size, dtype=np.int32)
+    of_pair = tree.per_pair(np.arange(tree.n_contexts, dtype=np.int32))[kept]
+    root_logp = np.full(n_words, -np.log(loss.z[0]))
+    root_logp[tree.word[: tree.pair_ptr[1]]] += np.log(loss.e[: tree.pair_ptr[1]])
+    parent = tree.parent[nodes[1:]]
+    if not tree.collapsed:
+        pair_ptr = np.searchsorted(of_pair, nodes[1:], side="right")
+        return from_context_tree(
+            vocabulary,
+            np.concatenate(([-1], number[parent])),
+            tree.symbol[nodes],
+            np.concatenate(([0, n_words], n_words + pair_ptr)),
+            np.concatenate((np.arange(n_words, dtype=np.int32), tree.word[kept])),
+            np.concatenate((root_logp, np.log(loss.e[kept] / loss.z[of_pair]))),
+            np.concatenate(([0.0], np.log(loss.z[parent] / loss.z[nodes[1:]]))),
+        )
+    return from_context_tree(vocabulary, *_spread(loss, w, nodes, number, root_logp))
+
+
+def needed_parts(tree: ContextTree, w: Floats) -> tuple[Ints, Offsets]:
+    """Contexts and pairs (of the root none) to keep, in the order of the tree.
+
+    Those of a weight that is not 0, and what they are spelled with.
+    """
+    from epigram.lm.loglinear.tree_kernels import close_prefixes
+
+    kept, needed = w != 0, np.zeros(tree.n_contexts, bool)
+    needed[0] = True
+    if not tree.collapsed:
+        close_prefixes(tree.parent, tree.symbol, tree.child_ptr, tree.pair_ptr, tree.word, 1, needed, kept)
+    else:
+        needed[tree.per_pair(np.arange(tree.n_contexts, dtype=np.int32))[kept]] = True
+        for level in range(tree.level_ptr.size - 2, 0, -1):
+            here = slice(int(tree.level_ptr[level]), int(tree.level_ptr[level + 1]))
+            needed[tree.parent[here][needed[here]]] = True
+    below = int(tree.pair_ptr[1])
+    return np.flatnonzero(needed).astype(np.int32), below + np.flatnonzero(kept[below:])
+
+
+def _spread(
+    loss: SuffixLoss, w: Floats, nodes: Ints, number: Ints, root_logp: Floats
+) -> tuple[Ints, Ints, np.ndarray, Ints, Floats, Floats]:
+    """The arrays of a collapsed tree with one node for each context."""
+    from epigram.lm.loglinear.tree_kernels import count_spread, spread
+
+    tree = loss.tree
+    n_nodes, n_pairs = count_spread(nodes, tree.depth, tree.parent, tree.pair_ptr, w)
+    parent, label = np.empty((2, n_nodes + 1), np.int32)
+    pair_ptr = np.empty(n_nodes + 2, np.int64)
+    word = np.empty(root_logp.size + n_pairs, np.int32)
+    logp, bow = np.empty(word.size), np.zeros(n_nodes + 1)
+    parent[0] = label[0] = -1
+    pair_ptr[:2] = 0, root_logp.size
+    word[: root_logp.size] = np.arange(root_logp.size)
+    logp[: root_logp.size] = root_logp
+    spread(
+        nodes,
+        tree.history,
+        tree.example,
+        tree.depth,
+        tree.parent,
+        tree.pair_ptr,
+        tree.pair_parent,
+        tree.word,
+        w,
+        loss.e,
+        loss.z,
+        number,
+        parent,
+        label,
+        pair_ptr,
+        word,
+        logp,
+        bow,
+    )
+    return parent, label, pair_ptr, word, logp, bow

@@ -1,0 +1,185 @@
+"""Kneser-Ney smoothing, interpolated (Kneser and Ney 1995) and modified (Chen and Goodman 1999), any order.
+
+    p(w | h) = (c(hw) - D(c(hw))) / c(h.) + gamma(h) p(w | h')       gamma(h) = sum_w D(c(hw)) / c(h.)
+
+c counts occurrences at the highest order and distinct preceding words below it (occurrences after ``<s>``,
+where nothing precedes); 1-grams are interpolated with the uniform distribution over the vocabulary. With
+n_k the number of n-grams with c = k, per order: interpolated D = n1 / (n1 + 2 n2) for all c; modified
+D(k) = k - (k+1) D n_{k+1} / n_k for k = 1, 2, 3 and more.
+
+Where the counts of counts of an order cannot give its discounts (n1, n2 or n3 is 0, or a D(k) is not
+positive: small or closed vocabularies, very high orders), the fit goes on with 0.5, 1, 1.5 for the modified
+form, as ``lmplz --discount_fallback``, and with 0.5 for the interpolated one where n1 or n2 is 0.
+:attr:`KneserNeyLM.discounts_` tells what was used.
+
+Pruning drops n-grams of order n that occur at most ``prune[n-1]`` times and hands their counts to gamma,
+discounts being estimated before, as lmplz does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from epigram.errors import InputError
+from epigram.lm.corpus import Corpus, Sentences
+from epigram.lm.ngram.counts import Level, count_ngrams
+from epigram.lm.ngram.model import BackoffModel, FittedBackoff
+from epigram.lm.vocabulary import Vocabulary
+from epigram.protocols import Floats, Ints
+
+T = TypeVar("T")
+
+
+class KneserNeyLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
+    """A Kneser-Ney model; scoring, distributions and sampling are those of its ``backoff_``.
+
+    Parameters
+    ----------
+    order : longest n-gram.
+    modified : three discounts an order (default) or one.
+    prune : largest count to drop, per order or one number for orders 3 and up; must not fall with the order.
+    min_count, max_words, vocabulary : limits of the vocabulary; what they leave out is read as ``<unk>``.
+
+    Examples
+    --------
+    >>> model = KneserNeyLM(order=3).fit(["a rose is a rose", "a rose is red"])
+    >>> model.next_words("a", 1)[0][0]
+    'rose'
+    >>> round(float(model.distribution("is a").sum()), 12)
+    1.0
+    """
+
+    def __init__(
+        self,
+        order: int = 5,
+        modified: bool = True,
+        prune: int | Sequence[int] = 0,
+        min_count: int = 1,
+        max_words: int | None = None,
+        vocabulary: Vocabulary | None = None,
+    ) -> None:
+        self.order = order
+        self.modified = modified
+        self.prune = prune
+        self.min_count = min_count
+        self.max_words = max_words
+        self.vocabulary = vocabulary
+
+    def fit(self, sentences: Sentences | Corpus | PathLike[str], y: None = None) -> KneserNeyLM:
+        """Count and smooth; a tokenised corpus keeps its vocabulary."""
+        thresholds = _thresholds(self.prune, self.order)
+        corpus = sentences if isinstance(sentences, Corpus) else self._read(sentences)
+        if corpus.n_tokens == 0:
+            raise InputError("no words to train on.")
+        levels = count_ngrams(corpus, self.order)
+        counts = adjusted_counts(levels)
+        self.discounts_ = [discounts(count, self.modified) for count in counts]
+        kept = [
+            np.ones(level.count.size, dtype=bool) if n == 0 else level.count > thresholds[n]
+            for n, level in enumerate(levels)
+        ]
+        self.backoff_ = _smooth(corpus.vocabulary, levels, counts, self.discounts_, kept)
+        return self
+
+    def _read(self, sentences: Sentences | PathLike[str]) -> Corpus:
+        source = Path(sentences) if isinstance(sentences, PathLike) else sentences
+        return Corpus.of(
+            source, self.vocabulary, min_count=self.min_count, max_words=self.max_words, training=True
+        )
+
+
+def adjusted_counts(levels: list[Level]) -> list[Ints]:
+    """Occurrences at the highest order, distinct preceding words below it."""
+    from epigram.lm.ngram.counting_kernels import continuation_counts
+
+    counts = [np.empty_like(level.count) for level in levels[:-1]]
+    for n, count in enumerate(counts):
+        continuation_counts(levels[n + 1].suffix, levels[n].count, count)
+    return [*counts, levels[-1].count]
+
+
+def discounts(counts: Ints, modified: bool) -> Floats:
+    """D(0), D(1), D(2), D(3 and more) of one order.
+
+    Examples
+    --------
+    >>> discounts(np.array([1, 1, 1, 2, 2, 3, 4]), modified=True).round(3).tolist()
+    [0.0, 0.429, 1.357, 1.286]
+    >>> discounts(np.array([5, 5]), modified=True).tolist()
+    [0.0, 0.5, 1.0, 1.5]
+    """
+    n1, n2, n3, n4 = (int(np.count_nonzero(counts == k)) for k in range(1, 5))
+    single = n1 / (n1 + 2 * n2) if n1 and n2 else 0.5
+    if not modified:
+        return np.array([0.0, single, single, single])
+    if n1 and n2 and n3:
+        d = np.array([0.0, 1 - 2 * single * n2 / n1, 2 - 3 * single * n3 / n2, 3 - 4 * single * n4 / n3])
+        if (d[1:] > 0).all():
+            return d
+    return np.array([0.0, 0.5, 1.0, 1.5])
+
+
+def _thresholds(prune: int | Sequence[int], order: int) -> list[int]:
+    given = [0, 0, prune] if isinstance(prune, int | np.integer) else [int(k) for k in prune]
+    thresholds = (given + given[-1:] * order)[:order]
+    if min(given, default=-1) < 0 or given != sorted(given):
+        raise InputError(f"prune must be counts >= 0 that do not fall with the order, not {prune!r}.")
+    return thresholds
+
+
+def _emptied(items: list[T]) -> Iterator[T]:
+    """The items of a list, each given up as it is taken: levels are large."""
+    items.reverse()
+    while items:
+        yield items.pop()
+
+
+def _smooth(
+    vocabulary: Vocabulary,
+    levels: list[Level],
+    counts: list[Ints],
+    discount: list[Floats],
+    kept: list[np.ndarray],
+) -> BackoffModel:
+    """Probabilities and back-off weights level by level, laid out as a forward trie."""
+    from epigram.lm.ngram.counting_kernels import kneser_ney_level
+
+    n_words = len(vocabulary)
+    lower_p, n_contexts = np.array([1.0 / n_words]), 1
+    node_pair, node_bow, pair_counts = [np.array([-1])], [], []
+    words: list[Ints] = []
+    logps: list[Floats] = []
+    offset = 0
+    renumbered = np.empty(0, dtype=np.int64)
+    for level, count, d, keep in zip(_emptied(levels), _emptied(counts), discount, kept, strict=True):
+        p, total, gamma = np.zeros(count.size), np.empty(n_contexts), np.empty(n_contexts)
+        kneser_ney_level(level.prefix, level.suffix, count, keep, d, lower_p, total, gamma, p)
+        # most models are not pruned, and a slice copies nothing
+        taken = slice(None) if keep.all() else np.flatnonzero(keep)
+        per_context = np.bincount(level.prefix[taken], minlength=n_contexts)
+        is_node = per_context > 0
+        node_bow.append(np.log(gamma[is_node]))
+        pair_counts.append(per_context[is_node])
+        if words:
+            node_pair.append(renumbered[is_node])
+        words.append(level.word[taken])
+        logps.append(np.log(p[taken]))
+        renumbered = offset + np.cumsum(keep) - 1  # a node is named by the pair that spells it
+        offset += words[-1].size
+        lower_p, n_contexts = p, count.size
+    bow = np.concatenate(node_bow)
+    bow[0] = 0.0
+    return BackoffModel(
+        vocabulary,
+        np.concatenate(node_pair),
+        np.concatenate(([0], np.cumsum(np.concatenate(pair_counts)))).astype(np.int64),
+        np.concatenate(words),
+        np.concatenate(logps),
+        bow,
+    )

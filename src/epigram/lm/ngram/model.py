@@ -1,0 +1,265 @@
+"""Back-off models as arrays: the runtime that Kneser-Ney, ARPA files and log-linear models share.
+
+    p(w | x) = p[x,w]                where the pair (context x, word w) is stored,
+             = bow(x) p(w | x')      else, x' the longest proper suffix of x that is stored.
+
+A node is a context. Its pairs are its stored words, sorted. A context is spelled by the pair of its last
+word: node ``x = (y, w)`` continues pair (y, w), ``node_pair[x]``, so nodes and pairs are one forward trie:
+
+    node_pair  int64 [n_nodes]      rising; level by level; node 0 is the root, the empty context (-1)
+    pair_ptr   int64 [n_nodes + 1]  the pairs of node x are pair_ptr[x] .. pair_ptr[x+1]
+    pair_word  int32 [n_pairs]      sorted within a node; the root holds every word: its pair u is word u
+    pair_logp  float64 [n_pairs]    natural log
+    node_bow   float64 [n_nodes]    natural log of the back-off weight, 0 at the root
+
+From these follow ``node_parent`` (x'), ``node_depth`` and ``pair_next``, the node of the longest stored
+suffix of (x, w): so one word costs one search where the pair is stored, and the state is one integer.
+Id 0 as a target is ``</s>`` and leads to the start node, the context ``<s>``.
+
+A log-linear model over suffixes is such a model exactly: p[x,u] = exp(s[x,u]) / Z(x) on its seen pairs and
+bow(x) = Z(x') / Z(x). Build it with :meth:`BackoffModel.from_ngrams` or :func:`from_context_tree`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import NamedTuple
+
+import numpy as np
+
+from epigram.errors import InputError
+from epigram.lm.base import Context, LanguageModel
+from epigram.lm.vocabulary import BOUNDARY, UNSEEN, Vocabulary
+from epigram.protocols import Floats, Ints, Offsets
+
+
+class Tables(NamedTuple):
+    """The arrays that the kernels ``step``, ``step_many`` and ``score_stream`` take, in their order."""
+
+    pair_ptr: Offsets
+    pair_word: Ints
+    pair_logp: Floats
+    pair_next: Ints
+    node_parent: Ints
+    node_bow: Floats
+
+
+class BackoffModel(LanguageModel):
+    """A back-off n-gram model of any order.
+
+    Examples
+    --------
+    >>> vocabulary = Vocabulary(["a", "b"])
+    >>> grams = [np.array([[0], [1], [2]]), np.array([[1, 2]])]
+    >>> logps = [np.log([0.25, 0.25, 0.5]), np.log([0.6])]
+    >>> contexts = [np.array([[1]])]
+    >>> bows = [np.log([0.8])]
+    >>> model = BackoffModel.from_ngrams(vocabulary, grams, logps, contexts, bows)
+    >>> model.distribution("a").round(3).tolist()
+    [0.2, 0.2, 0.6]
+    >>> model.next_words("b", 1)
+    [('b', 0.5)]
+    >>> state, logp = model.advance(model.start(), "a")
+    >>> round(float(np.exp(model.advance(state, "b")[1])), 3)
+    0.6
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        node_pair: Offsets,
+        pair_ptr: Offsets,
+        pair_word: Ints,
+        pair_logp: Floats,
+        node_bow: Floats,
+    ) -> None:
+        from epigram.lm.ngram import model_kernels as kernels
+
+        self.vocabulary_ = vocabulary
+        self.node_pair = node_pair
+        self.pair_ptr = pair_ptr
+        self.pair_word = pair_word
+        self.pair_logp = pair_logp
+        self.node_bow = node_bow
+        self._check()
+        self.pair_node_of = np.full(pair_word.size, -1, dtype=np.int32)
+        self.pair_node_of[node_pair[1:]] = np.arange(1, node_pair.size)
+        self.node_parent = np.zeros(node_pair.size, dtype=np.int32)
+        self.node_depth = np.zeros(node_pair.size, dtype=np.int32)
+        self.pair_next = np.zeros(pair_word.size, dtype=np.int32)
+        kernels.link(
+            node_pair,
+            pair_ptr,
+            pair_word,
+            self.pair_node_of,
+            BOUNDARY,
+            self.node_parent,
+            self.node_depth,
+            self.pair_next,
+        )
+        if np.isnan(pair_logp).any():
+            kernels.fill_missing(*self.tables)
+        self._root_p: Floats = np.exp(pair_logp[: len(vocabulary)])
+        self._start = int(self.pair_next[BOUNDARY])
+
+    @classmethod
+    def from_ngrams(
+        cls,
+        vocabulary: Vocabulary,
+        grams: Sequence[Ints],
+        logps: Sequence[Floats],
+        contexts: Sequence[Ints],
+        bows: Sequence[Floats],
+    ) -> BackoffModel:
+        """From rows of word ids in any order.
+
+        ``grams[n-1]`` is an (N, n) array of n-grams with ``logps[n-1]``; ``contexts[n-1]`` an (M, n) array
+        of contexts with ``bows[n-1]``. ``grams[0]`` holds every word once. A context that is no n-gram, or
+        a prefix that is no context, is added with what backing off gives.
+        """
+        from epigram.lm.ngram.assembly import assemble
+
+        return cls(vocabulary, *assemble(len(vocabulary), grams, logps, contexts, bows))
+
+    def _check(self) -> None:
+        n_words, n_nodes, n_pairs = len(self.vocabulary_), self.node_pair.size, self.pair_word.size
+        sizes_fit = (
+            self.pair_ptr.size == n_nodes + 1
+            and self.node_bow.size == n_nodes
+            and self.pair_logp.size == n_pairs
+            and self.pair_ptr[0] == 0
+            and self.pair_ptr[-1] == n_pairs
+            and self.pair_ptr[1] == n_words
+        )
+        if not sizes_fit or not np.array_equal(self.pair_word[:n_words], np.arange(n_words)):
+            raise InputError("the arrays of a back-off model do not fit together; is the file damaged?")
+        rising = np.diff(self.node_pair) > 0
+        inside = self.node_pair[1:] < self.pair_ptr[1:-1]
+        words = (self.pair_word >= 0) & (self.pair_word < n_words)
+        if not (rising.all() and inside.all() and words.all() and (np.diff(self.pair_ptr) >= 0).all()):
+            raise InputError("the nodes of a back-off model are not in order; is the file damaged?")
+
+    @property
+    def order(self) -> int:
+        """Length of the longest n-gram."""
+        filled = np.flatnonzero(np.diff(self.pair_ptr))
+        return int(self.node_depth[filled[-1]]) + 1
+
+    @property
+    def n_ngrams(self) -> int:
+        """Stored n-grams of all orders."""
+        return self.pair_word.size
+
+    @property
+    def tables(self) -> Tables:
+        """What the kernels need, for callers with their own kernels (see ``ngram_kernels.step``)."""
+        return Tables(
+            self.pair_ptr, self.pair_word, self.pair_logp, self.pair_next, self.node_parent, self.node_bow
+        )
+
+    def start(self) -> int:
+        """The node of the context ``<s>``."""
+        return self._start
+
+    def step(self, state: int, word: int) -> tuple[int, float]:
+        """State after a word id, and its natural log-probability; -1 gives NaN and the root."""
+        from epigram.lm.ngram.model_kernels import step
+
+        if word == UNSEEN:
+            return 0, float("nan")
+        logp, node = step(np.int32(state), np.int32(word), *self.tables)
+        return int(node), float(logp)
+
+    def step_many(self, states: Ints, words: Ints) -> tuple[Ints, Floats]:
+        """:meth:`step` for arrays of states and word ids: next states and log-probabilities."""
+        from epigram.lm.ngram.model_kernels import step_many
+
+        nodes, logps = np.empty(states.size, dtype=np.int32), np.empty(states.size)
+        states, words = (np.ascontiguousarray(ids, dtype=np.int32) for ids in (states, words))
+        step_many(states, words, *self.tables, logps, nodes)
+        return nodes, logps
+
+    def score_stream(self, stream: Ints) -> Floats:
+        """Log-probability of each id of a stream that starts at ``<s>``; -1 gives NaN."""
+        from epigram.lm.ngram.model_kernels import score_stream
+
+        out = np.empty(stream.size)
+        score_stream(np.asarray(stream, dtype=np.int32), np.int32(self._start), *self.tables, out)
+        return out
+
+    def distribution(self, context: Context = ()) -> Floats:
+        """Probabilities of the whole vocabulary after a context; they sum to 1."""
+        from epigram.lm.ngram.model_kernels import distribution
+
+        out = np.empty(len(self.vocabulary_))
+        distribution(
+            np.int32(self.state(context)),
+            self.pair_ptr,
+            self.pair_word,
+            self.pair_logp,
+            self.node_parent,
+            self.node_bow,
+            self._root_p,
+            out,
+        )
+        return out
+
+    @property
+    def pair_node(self) -> Ints:
+        """The node each pair belongs to."""
+        return np.repeat(np.arange(self.node_pair.size, dtype=np.int32), np.diff(self.pair_ptr))
+
+    def spell(self, nodes: Ints) -> Ints:
+        """Context words of nodes of one depth, oldest first: an (n, depth) array of ids."""
+        from epigram.lm.ngram.model_kernels import spell
+
+        depth = int(self.node_depth[nodes[0]]) if nodes.size else 0
+        out = np.empty((nodes.size, depth), dtype=np.int32)
+        spell(np.int32(nodes), self.node_pair, self.pair_word, self.pair_node, depth, out)
+        return out
+
+
+class FittedBackoff(LanguageModel):
+    """A model that keeps its fitted self as ``backoff_`` and speaks through it."""
+
+    backoff_: BackoffModel
+
+    @property
+    def vocabulary_(self) -> Vocabulary:  # type: ignore[override]
+        """The words it can predict."""
+        return self._fitted().vocabulary_
+
+    def start(self) -> int:
+        """State at the start of a sentence."""
+        return self._fitted().start()
+
+    def step(self, state: int, word: int) -> tuple[int, float]:
+        """State after a word id, and its natural log-probability."""
+        return self._fitted().step(state, word)
+
+    def score_stream(self, stream: Ints) -> Floats:
+        """Log-probability of each id of a stream that starts a sentence."""
+        return self._fitted().score_stream(stream)
+
+    def distribution(self, context: Context = ()) -> Floats:
+        """Probabilities of the whole vocabulary after a context."""
+        return self._fitted().distribution(context)
+
+    def _fitted(self) -> BackoffModel:
+        model: BackoffModel | None = getattr(self, "backoff_", None)
+        if model is None:
+            raise InputError(f"this {type(self).__name__} is not fitted; call fit first.")
+        return model
+
+
+def as_backoff(model: LanguageModel, path: str | PathLike[str] | None = None) -> BackoffModel:
+    """The back-off model that a language model is or keeps; ``path`` names it in the error where there is none."""
+    own = model.backoff_ if isinstance(model, FittedBackoff) else model
+    if not isinstance(own, BackoffModel):
+        raise InputError(
+            "a class-factored model is no back-off model: it has no table of n-grams, so it cannot be pruned, "
+            "merged or written as ARPA; use its model file, or mix it without an output file",
+            path=path,
+        )
+    return own

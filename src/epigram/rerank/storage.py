@@ -1,0 +1,160 @@
+"""The reranker in a model file: n-grams of the features its path touches, the path, and what it cost.
+
+L1 norms and counts of non-zero weights follow from the path and are not stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from epigram.errors import ModelFileError
+from epigram.protocols import Ints
+from epigram.rerank.features import FeatureSpace, restore
+from epigram.rerank.grams import grams_of
+from epigram.rerank.learners import LEARNERS
+from epigram.rerank.model import Reranker
+from epigram.rerank.tracking import Curves, Tracker
+from epigram.solvers.stagewise import WeightPath
+from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
+
+_STRINGS = ("vocabulary", "names", "headwords", "headword_tags")
+
+
+def to_model_file(model: Reranker) -> ModelFile:
+    """A fitted reranker as header and arrays."""
+    used = np.unique(model.path_.features).astype(np.int32)
+    space = model.space_.subset(used)
+    learner = model._learner
+    strings = {
+        "vocabulary": space.vocabulary,
+        "names": space.names,
+        "headwords": sorted(model.headwords or ()),
+        "headword_tags": sorted(model.headword_tags or ()),
+    }
+    tensors: dict[str, Any] = {
+        "word_grams": grams_of(space.words, space.word_nodes),
+        "head_grams": grams_of(space.heads, space.head_nodes),
+        "char_grams": grams_of(space.chars, space.char_nodes),
+        "path.ptr": model.path_.ptr,
+        "path.features": np.searchsorted(used, model.path_.features).astype(np.int32),
+        "path.deltas": model.path_.deltas,
+        "path.alphas": model.path_.alphas,
+        "curves.losses": model.curves_.losses,
+        "curves.dev_errors": model.curves_.dev_errors,
+    }
+    for name in _STRINGS:
+        tensors[f"{name}.bytes"], tensors[f"{name}.lengths"] = pack_strings(strings[name])
+    name = next(name for name, kind in LEARNERS.items() if type(learner) is kind)
+    header = {
+        "settings": {
+            "learner": name,
+            **asdict(learner),  # type: ignore[call-overload]
+            "ngrams": model.ngrams,
+            "min_count": model.min_count,
+            "chars": model.chars,
+            "measure": model.measure,
+            "risk": model.risk,
+            "patience": model.patience,
+            "headwords": model.headwords is not None,
+            "headword_tags": model.headword_tags is not None,
+        },
+        "fit": {
+            "step": model.step_,
+            "steps": len(model.path_),
+            "base_weight": model.base_weight_,
+            "loss": float(model.curves_.losses[model.step_]),
+            "l1_norm": float(model.curves_.l1_norms[model.step_]),
+            "nonzero": int(model.curves_.nonzeros[model.step_]),
+            "dev_length": model.dev_length_,
+        },
+    }
+    return ModelFile("reranker", header, tensors)
+
+
+def from_model_file(file: ModelFile) -> Reranker:
+    """The fitted reranker."""
+    try:
+        return _read(file)
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise ModelFileError(f"damaged reranker model ({type(error).__name__}: {error})") from error
+
+
+def _read(file: ModelFile) -> Reranker:
+    settings, fit, tensors = dict(file.header["settings"]), file.header["fit"], file.tensors
+    strings = {
+        name: unpack_strings(tensors[f"{name}.bytes"], tensors[f"{name}.lengths"]) for name in _STRINGS
+    }
+    own = (
+        "learner",
+        "ngrams",
+        "min_count",
+        "chars",
+        "measure",
+        "risk",
+        "patience",
+        "headwords",
+        "headword_tags",
+    )
+    options = {name: value for name, value in settings.items() if name not in own}
+    model = Reranker(
+        LEARNERS[settings["learner"]](**options),
+        settings["ngrams"],
+        settings["min_count"],
+        strings["headwords"] if settings["headwords"] else None,
+        strings["headword_tags"] if settings["headword_tags"] else None,
+        settings["chars"],
+        settings["measure"],
+        settings["risk"],
+        settings["patience"],
+    )
+    word_grams: Ints = tensors["word_grams"]
+    model.space_ = restore(
+        strings["vocabulary"], word_grams, tensors["head_grams"], tensors["char_grams"], strings["names"],
+        model.headwords, model.headword_tags,
+    )  # fmt: skip
+    losses = tensors["curves.losses"]
+    model.path_ = WeightPath(
+        tensors["path.ptr"],
+        tensors["path.features"],
+        tensors["path.deltas"],
+        losses[1:],
+        tensors["path.alphas"],
+    )
+    model.base_weight_ = float(fit["base_weight"])
+    model.dev_length_ = fit["dev_length"]
+    model.curves_ = _curves(model.space_, model.path_, losses[0], tensors["curves.dev_errors"])
+    model._choose(int(fit["step"]))
+    return model
+
+
+def _curves(space: FeatureSpace, path: WeightPath, start_loss: float, dev_errors: Any) -> Curves:
+    tracker = Tracker(space, 1.0, float(start_loss), None, "cer")
+    tracker.follow(path)
+    curves = tracker.curves
+    return Curves(curves.losses, curves.l1_norms, curves.nonzeros, dev_errors)
+
+
+def describe(file: ModelFile) -> list[Section]:
+    """Strongest weights, and the path at a dozen places."""
+    model = from_model_file(file)
+    strongest = np.argsort(-np.abs(model.weights_), kind="stable")[:20]
+    weights = [(model.space_.name(int(k)), float(model.weights_[k])) for k in strongest if model.weights_[k]]
+    curves, n = model.curves_, len(model.path_)
+    steps = sorted({round(t) for t in np.linspace(0, n, 12)} | {model.step_})
+    rows = [
+        (
+            int(t),
+            float(curves.losses[t]),
+            float(curves.l1_norms[t]),
+            int(curves.nonzeros[t]),
+            None if np.isnan(curves.dev_errors[t]) else float(curves.dev_errors[t]),
+        )
+        for t in steps
+    ]
+    return [
+        Section("strongest weights", ("feature", "weight"), weights),
+        Section("path", ("step", "loss", "l1_norm", "nonzero", "dev_errors"), rows),
+    ]

@@ -1,0 +1,212 @@
+"""Taggers of model files at work on files of columns: what evaluating and tagging need, without scikit-learn.
+
+A model trained from a file remembers how the file was read: its format, its number of columns, which were
+observations and which held the labels. Files to be tagged may come with or without the column of labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from epigram.errors import InputError, ModelFileError
+from epigram.protocols import Ints
+from epigram.storage import ModelFile
+from epigram.tagging.beam import decode_history
+from epigram.tagging.columns import Column, Columns
+from epigram.tagging.formats import parse_columns
+from epigram.tagging.metrics import Report, evaluate_ids
+from epigram.tagging.model import ChainModel
+from epigram.tagging.sequences import Sequences
+from epigram.tagging.storage import FAMILY, chain_model
+from epigram.text import read_bytes
+
+CONLLU_WORD, CONLLU_TAG = 1, 3
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSpec:
+    """How a training file was read.
+
+    Attributes
+    ----------
+    format, separator, comments : as for :func:`epigram.tagging.formats.read_columns`.
+    label_column : the column of labels, from the right where negative.
+    observed : the columns a template sees, in its order; None for all but that of the labels.
+    n_columns : how many the training file had; None where the model was not trained from a file.
+    """
+
+    format: str = "auto"
+    separator: str | None = None
+    comments: tuple[str, ...] = ()
+    label_column: int = -1
+    observed: tuple[int, ...] | None = None
+    n_columns: int | None = None
+
+    @classmethod
+    def of_header(cls, header: dict[str, Any]) -> ColumnSpec:
+        """What a model file says."""
+        stored = header.get("columns", {})
+        observed = stored.get("observed")
+        return cls(
+            stored.get("format", "auto"),
+            stored.get("separator"),
+            tuple(stored.get("comments", ())),
+            stored.get("label_column", -1),
+            None if observed is None else tuple(observed),
+            stored.get("n_columns"),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the header of a model file."""
+        return asdict(self)
+
+    def parse(self, raw: bytes, path: str) -> Columns:
+        """A file's columns."""
+        try:
+            return parse_columns(raw, path, self.format, self.separator, self.comments)
+        except InputError:
+            raise
+        except ValueError as error:  # a setting that does not fit the format
+            raise InputError(str(error)) from error
+
+    def split(self, columns: Columns) -> tuple[Columns, Column]:
+        """Observations and labels of a file that has both."""
+        rest, labels = columns.split(self.label_column)
+        if self.observed is None or columns.n_columns < (self.n_columns or 0):
+            return rest, labels
+        return _pick(columns, self.observed), labels
+
+    def observations(self, columns: Columns) -> Columns:
+        """Observations of a file as in training, or without the labels, or with nothing but observations."""
+        n, whole, observed = columns.n_columns, self.n_columns, self.observed
+        if whole is None or observed is None:
+            return columns
+        if n >= whole:
+            return _pick(columns, observed)
+        if n == whole - 1:
+            label = self.label_column % whole
+            return _pick(columns, tuple(k - (k > label) for k in observed))
+        if n == len(observed):
+            return columns
+        raise InputError(
+            f"expected {whole} columns as in training, or {whole - 1} without the labels, found {n}",
+            path=columns.path,
+        )
+
+
+def _pick(columns: Columns, chosen: Sequence[int]) -> Columns:
+    """Some columns, in the order given."""
+    for k in chosen:
+        if k >= columns.n_columns:
+            raise InputError(
+                f"there is no column {k}: {columns.path or 'the input'} has {columns.n_columns}, counted from 0"
+            )
+    picked = [columns.columns[k] for k in chosen]
+    return Columns(columns.sentence_ptr, picked, columns.path, columns.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class FileTagger:
+    """A stored tagger with a template.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from epigram.tagging import CRFTagger
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "tiny.epigram"
+    >>> CRFTagger("U:%x[0,0]\\nB\\n", l1=0.01).fit([["the", "cat"], ["a", "dog"]], [["D", "N"], ["D", "N"]]).save(path)
+    >>> tagger = FileTagger.load(path)
+    >>> columns = tagger.read_bytes(b"the\\ndog\\n", "tiny.txt")
+    >>> tagger.names(tagger.decode(tagger.encode(columns)))
+    ['D', 'N']
+    """
+
+    kind: str
+    model: ChainModel = field(repr=False)
+    reading: ColumnSpec
+    beam: int = 5
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> FileTagger:
+        """Read a model file."""
+        file = ModelFile.load(path, FAMILY)
+        kind = file.header.get("kind")
+        if file.header.get("template") is None:
+            raise ModelFileError(
+                "this model takes features, not columns: it has no template; use it from Python", path=path
+            )
+        try:
+            model = chain_model(file)
+        except ModelFileError as error:
+            raise ModelFileError(str(error), path=path) from error
+        return cls(str(kind), model, ColumnSpec.of_header(file.header), int(file.header.get("beam", 5)))
+
+    def read(self, path: str | PathLike[str], format: str | None = None) -> Columns:
+        """A file to be tagged; ``-`` is standard input."""
+        return self.read_bytes(read_bytes(path), str(path), format)
+
+    def read_bytes(self, raw: bytes, path: str, format: str | None = None) -> Columns:
+        """The same from its bytes.
+
+        Where the model looks at words alone and no format is named, lines without tabs are sentences of plain
+        text unless they make a file of columns: one a line, or as many as in training, the last a label.
+        """
+        reading = self.reading
+        if format is not None:
+            comments = reading.comments if format == reading.format else ()
+            return replace(reading, format=format, comments=comments).parse(raw, path)
+        if self.needs > 1 or reading.format not in ("auto", "conll") or b"\t" in raw:
+            return reading.parse(raw, path)
+        try:
+            columns = reading.parse(raw, path)
+        except InputError as error:
+            if error.line is None or "columns" not in str(error):
+                raise
+        else:
+            if columns.n_columns == 1 or self._has_labels(columns):
+                return columns
+        return parse_columns(raw, path, "text")
+
+    def _has_labels(self, columns: Columns) -> bool:
+        """Whether a file has as many columns as in training, and labels of the model where they were."""
+        if columns.n_columns != (self.reading.n_columns or 2):
+            return False
+        _, labels = columns.split(self.reading.label_column)
+        return set(labels.strings) <= set(self.model.labels)
+
+    @property
+    def needs(self) -> int:
+        """How many columns the template looks at."""
+        template = self.model.template
+        assert template is not None
+        cells = [cell for line in template.nodes + template.edges for cell in line.cells]
+        return 1 + max((cell.column for cell in cells), default=0)
+
+    def encode(self, columns: Columns) -> Sequences:
+        """Observations of a file as the model takes them; the column of labels may be there or not."""
+        return self.model.encode(self.reading.observations(columns))
+
+    def decode(self, sequences: Sequences, threads: int = 1) -> Ints:
+        """Label id of every token."""
+        if self.kind == "history":
+            return decode_history(self.model, sequences, self.beam)
+        return self.model.decode(sequences, None, threads)
+
+    def names(self, ids: Ints) -> list[str]:
+        """Label names of label ids."""
+        labels = self.model.labels
+        return [labels[k] for k in ids.tolist()]
+
+    def evaluate(self, gold: Column, predicted: Ints, columns: Columns) -> Report:
+        """Scores; a gold label the model does not have is a mistake like any other."""
+        known = {label: k for k, label in enumerate(self.model.labels)}
+        strings = [gold.strings[k] for k in np.unique(gold.ids).tolist()]
+        everyone = [*self.model.labels, *(label for label in strings if label not in known)]
+        index = {label: k for k, label in enumerate(everyone)}
+        ids = np.array([index.get(label, 0) for label in gold.strings], dtype=np.int32)[gold.ids]
+        return evaluate_ids(ids, predicted, everyone, columns.sentence_ptr)

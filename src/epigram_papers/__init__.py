@@ -1,0 +1,7 @@
+"""``epigram reproduce``: the experiments of three papers, run here, with the papers' figures beside ours.
+
+Each paper is a package of its own (:mod:`~epigram_papers.sgd_l1`, :mod:`~epigram_papers.structured_lm`,
+:mod:`~epigram_papers.lasso_ime`): pure functions that run one experiment each, the paper's figures typed in
+with their source, and the sentences that compare them. :mod:`~epigram_papers.lab` runs the experiments and keeps
+what is finished; :mod:`~epigram_papers.report` is what they hand over to be written down.
+"""

@@ -1,0 +1,302 @@
+"""Experiments as cells: pure functions that run in worker processes, each finished one kept in a file.
+
+A cell's file is named by its function, settings, size (quick or full) and the version of epigram, and is written
+whole or not at all. So a run that was interrupted or killed goes on where it stopped, with the same results: a
+result is always what its file says, whatever the order or the number of workers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import epigram
+from epigram.errors import EpigramError, InputError
+from epigram_papers.workers import Failure, Pool
+
+KEPT = "cells"
+FAILED = "failed"
+WRITING = re.compile(r"(__init__|paper|report|results|cells|claims|tables|figures)\.py$")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One experiment.
+
+    Parameters
+    ----------
+    name : unique, with slashes: ``"sgd-l1/conll2000/owlqn"``.
+    function : at module level; called with ``data=`` (a folder, as str) and the settings; returns a dict that
+        can be JSON.
+    settings : keyword arguments that can be JSON.
+    cost : expected CPU seconds, for the progress display.
+    alone : nothing else runs beside it, because it measures time.
+    """
+
+    name: str
+    function: Callable[..., dict[str, Any]]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    cost: float = 1.0
+    alone: bool = False
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a run is, in expected CPU seconds: ``kept`` of ``done`` came from files, ``under_way`` is a guess."""
+
+    done: float
+    kept: float
+    under_way: float
+    total: float
+    running: tuple[str, ...]
+    finished: str | None = None
+
+
+class CellError(EpigramError):
+    """An experiment that failed, by name."""
+
+
+class Lab:
+    """Runs cells and keeps their results under ``folder``; use it as a context manager.
+
+    Parameters
+    ----------
+    folder : where results are kept.
+    data : the folder of data sets, handed to every cell.
+    quick : subsets instead of the whole; part of a result's name.
+    jobs : worker processes; the number of cores by default.
+    plan : expected CPU seconds of every cell that will be asked for, by name.
+    watch : called with a :class:`Status` whenever something changes, and now and then.
+    warm : called in a worker before the first cell that has to be computed.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        data: Path,
+        *,
+        quick: bool = False,
+        jobs: int | None = None,
+        plan: Mapping[str, float] | None = None,
+        watch: Callable[[Status], object] = lambda status: None,
+        warm: Callable[[], object] | None = None,
+    ) -> None:
+        self.folder, self.data, self.quick = folder, data, quick
+        self.jobs = jobs or n_cores()
+        self.records: dict[str, dict[str, Any]] = {}
+        self._costs = dict(plan or {})
+        self._done: dict[str, bool] = {}  # name -> came from a file
+        self._began: dict[str, float] = {}
+        self._watch, self._warm = watch, warm
+        self._pool = Pool(self.jobs, {"EPIGRAM_DATA": str(data)})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._pool.close()
+
+    def run(self, cells: Sequence[Cell]) -> dict[str, dict[str, Any]]:
+        """Results by name, in the order asked for; a failed cell raises after the others have ended."""
+        wanted = {cell.name: cell for cell in cells}
+        if len(wanted) != len(cells):
+            names = [cell.name for cell in cells]
+            raise ValueError(
+                f"cells need names of their own: {sorted({n for n in names if names.count(n) > 1})}"
+            )
+        missing = []
+        for cell in cells:
+            self._costs[cell.name] = cell.cost
+            kept = self._load(cell)
+            if kept is None:
+                missing.append(cell)
+            else:
+                self._finish(cell, kept, from_file=True)
+        failures = self._compute(missing) if missing else {}
+        if failures:
+            raise self._error(failures)
+        return {
+            name: {"cpu_seconds": self.records[name]["cpu_seconds"], **self.records[name]["result"]}
+            for name in wanted
+        }
+
+    @property
+    def stale(self) -> list[str]:
+        """Names of the results that were computed by another state of the code than this one."""
+        return [
+            name
+            for name, record in self.records.items()
+            if record["code"] != code_digest(record["function"].rpartition(".")[0])
+        ]
+
+    def drop(self, prefix: str) -> None:
+        """Take planned cells under this prefix that nobody asked for off the total."""
+        self._costs = {
+            name: cost
+            for name, cost in self._costs.items()
+            if name in self._done or not name.startswith(prefix)
+        }
+        self._tell()
+
+    def path(self, cell: Cell) -> Path:
+        """The file of a cell's result."""
+        key = {
+            "function": f"{cell.function.__module__}.{cell.function.__qualname__}",
+            "settings": cell.settings,
+            "quick": self.quick,
+            "epigram": epigram.__version__,
+        }
+        digest = hashlib.sha256(json.dumps(key, sort_keys=True, default=plain).encode()).hexdigest()[:16]
+        return self.folder / KEPT / f"{cell.name.replace('/', '--')}-{digest}.json"
+
+    def _compute(self, cells: list[Cell]) -> dict[str, Failure]:
+        """Run cells in the workers: those that measure time alone, after the others."""
+        for place in (KEPT, FAILED):
+            _make_folder(self.folder / place)
+        if self._warm is not None:
+            self._tell(running=("compiling kernels",))
+            self._pool.call(self._warm)
+            self._warm = None
+        cells = sorted(cells, key=lambda cell: -cell.cost)  # the longest first, so that workers end together
+        together = [(cell.name, execute, self._call(cell)) for cell in cells if not cell.alone]
+        alone = [(cell.name, execute, self._call(cell)) for cell in cells if cell.alone]
+        by_name = {cell.name: cell for cell in cells}
+        failures: dict[str, Failure] = {}
+        for batch in (together, *([one] for one in alone)):
+            for name, failure, running in self._pool.work(batch):
+                if name is None:
+                    self._tell(running)
+                elif failure is not None:
+                    failures[name] = failure
+                    self._tell(running)
+                else:
+                    kept = self._load(by_name[name])
+                    assert kept is not None, name
+                    self._finish(by_name[name], kept, from_file=False, running=running)
+        return failures
+
+    def _call(self, cell: Cell) -> tuple[Any, ...]:
+        code = code_digest(cell.function.__module__)
+        return cell.name, cell.function, dict(cell.settings), str(self.data), str(self.path(cell)), code
+
+    def _load(self, cell: Cell) -> dict[str, Any] | None:
+        try:
+            record: dict[str, Any] = json.loads(self.path(cell).read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"cannot read a kept result ({error}); remove it", path=self.path(cell)
+            ) from error
+        return record
+
+    def _finish(
+        self, cell: Cell, record: dict[str, Any], from_file: bool, running: tuple[str, ...] = ()
+    ) -> None:
+        self.records[cell.name] = record
+        self._done.setdefault(cell.name, from_file)
+        self._tell(running, cell.name)
+
+    def _tell(self, running: tuple[str, ...] = (), finished: str | None = None) -> None:
+        now = time.monotonic()
+        self._began = {name: self._began.get(name, now) for name in running}
+        under_way = sum(min(now - self._began[name], 0.95 * self._costs.get(name, 0.0)) for name in running)
+        done = sum(self._costs[name] for name in self._done)
+        kept = sum(self._costs[name] for name, from_file in self._done.items() if from_file)
+        self._watch(Status(done, kept, under_way, sum(self._costs.values()), running, finished))
+
+    def _error(self, failures: dict[str, Failure]) -> EpigramError:
+        """The error to raise: what is wrong with the input as it is, anything else with a place to read on."""
+        for failure in failures.values():
+            if failure.is_input:
+                return InputError(failure.message)
+        places = []
+        for name, failure in failures.items():
+            place = self.folder / FAILED / f"{name.replace('/', '--')}.txt"
+            place.write_text(failure.traceback, "utf-8")
+            places.append(f"{name}: {failure.message} (see {place})")
+        return CellError("failed: " + "; ".join(places))
+
+
+def execute(
+    name: str,
+    function: Callable[..., dict[str, Any]],
+    settings: dict[str, Any],
+    data: str,
+    path: str,
+    code: str,
+) -> None:
+    """In a worker: run one cell and keep its result."""
+    from epigram.storage.atomic import write_atomically
+
+    began, wall = time.process_time(), time.perf_counter()
+    result = function(data=data, **settings)
+    record = {
+        "name": name,
+        "function": f"{function.__module__}.{function.__qualname__}",
+        "settings": settings,
+        "epigram": epigram.__version__,
+        "code": code,
+        "date": time.strftime("%Y-%m-%d"),
+        "cpu_seconds": round(time.process_time() - began, 3),
+        "seconds": round(time.perf_counter() - wall, 3),
+        "result": result,
+    }
+    write_atomically(path, json.dumps(record, ensure_ascii=False, default=plain).encode())
+
+
+@cache
+def code_digest(home: str) -> str:
+    """A hash of the sources that results of cells in the module ``home`` depend on.
+
+    These are epigram without its command line, and the module's own folder without the writing of its report.
+    """
+    library = Path(epigram.__file__).parent
+    sources = {
+        source.relative_to(library.parent).as_posix(): source
+        for source in library.rglob("*.py")
+        if source.relative_to(library).parts[0] != "cli"
+    }
+    spec = find_spec(home)
+    if spec is not None and spec.origin is not None:
+        folder = Path(spec.origin).parent
+        sources |= {s.name: s for s in folder.glob("*.py") if not WRITING.search(s.name)}
+    digest = hashlib.sha256()
+    for name, source in sorted(sources.items()):
+        digest.update(name.encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def n_cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def plain(value: Any) -> Any:
+    """NumPy's numbers and arrays, and paths, as JSON has them."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(f"a cell's result cannot hold {type(value).__name__} {value!r}")
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot make the folder: {error.strerror}; choose another with -o", path=folder
+        ) from error

@@ -1,0 +1,133 @@
+"""Many learners on the same lists: features and pairs are made once, every learner draws its path through them.
+
+The same numbers as :class:`epigram.rerank.Reranker` would give, one fit a learner; after every step the errors on
+held-out lists are known, and the step with the fewest is chosen. Test lists are looked at along a finished path.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from epigram.protocols import Floats, Offsets
+from epigram.rerank import ExponentialLoss, FeatureSpace, NBest, Pairs, WeightPath
+from epigram.rerank.learners import Learner
+from epigram.rerank.metrics import errors_of
+from epigram.rerank.model import best_step
+from epigram.rerank.tracking import Curves, Tracker
+
+POINTS = 160
+"""Of a curve that is kept for a figure."""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A finished path, its curves (dev errors are those of the held-out lists), and the step they choose."""
+
+    path: WeightPath
+    curves: Curves
+    step: int
+    seconds: float
+
+    @property
+    def dev_errors(self) -> float:
+        """Held-out errors of the chosen step."""
+        return float(self.curves.dev_errors[self.step])
+
+
+class Course:
+    """Training lists as a loss, for any number of learners; ``seconds`` of CPU time it took."""
+
+    def __init__(self, train: NBest, dev: NBest, headwords: frozenset[str] | None = None) -> None:
+        began = time.process_time()
+        self.space = FeatureSpace.collect(train, headwords=headwords)
+        self.loss = ExponentialLoss(Pairs.of(train, self.space))
+        w = np.zeros(self.space.n_weights)
+        self.start_loss = self.loss.value_and_gradient(w, np.empty_like(w))
+        self.dev = dev
+        self.seconds = time.process_time() - began
+
+    def walk(self, learner: Learner, patience: int | None = None) -> Walk:
+        """The learner's path; with patience it ends so many steps after the best one on the held-out lists."""
+        began = time.process_time()
+        tracker, pieces = self._tracker(self.dev), [WeightPath.empty()]
+        for chunk in learner.walk(self.loss, pieces[0]):
+            pieces.append(chunk)
+            tracker.follow(chunk)
+            if patience is not None and _idle(tracker.curves) >= patience:
+                break
+        curves = tracker.curves
+        return Walk(WeightPath.joined(pieces), curves, best_step(curves), time.process_time() - began)
+
+    def choices(self, walk: Walk, lists: NBest) -> Offsets:
+        """Index of the best candidate within each list, by the chosen step's model."""
+        from epigram.rerank import list_kernels as kernels
+
+        w = walk.path.weights(self.space.n_weights, walk.step)
+        out = np.empty(len(lists), np.int64)
+        kernels.best_of_lists(lists.list_ptr, self.space.score(lists, w, self.loss.base_weight), out)
+        return out
+
+    def errors(self, walk: Walk, lists: NBest) -> Floats:
+        """Character errors of each list, by the chosen step's model."""
+        return errors_of(lists, self.choices(walk, lists))
+
+    def rates_along(self, walk: Walk, lists: NBest) -> Floats:
+        """Error rate in percent after every step."""
+        tracker = self._tracker(lists)
+        tracker.follow(walk.path)
+        return 100.0 * tracker.curves.dev_errors / float(lists.lengths("cer").sum())
+
+    def _tracker(self, lists: NBest) -> Tracker:
+        return Tracker(self.space, self.loss.base_weight, self.start_loss, lists, "cer")
+
+
+def _idle(curves: Curves) -> int:
+    return len(curves.losses) - 1 - best_step(curves)
+
+
+def summary(walk: Walk, step: int | None = None) -> dict[str, Any]:
+    """The chosen step (or another) in figures."""
+    at = walk.step if step is None else step
+    return {
+        "step": at,
+        "steps": len(walk.path),
+        "loss": float(walk.curves.losses[at]),
+        "weights": int(walk.curves.nonzeros[at]),
+        "l1": float(walk.curves.l1_norms[at]),
+        "seconds": round(walk.seconds, 3),
+    }
+
+
+def sampled(walk: Walk, test_rates: Floats) -> dict[str, list[float]]:
+    """Curves thinned out to some ``POINTS`` points, the first and the last step among them."""
+    last = len(walk.path)
+    at = np.unique(np.linspace(0, last, min(POINTS, last + 1)).round().astype(np.int64))
+    return {
+        "step": at.tolist(),
+        "test": np.round(test_rates[at], 4).tolist(),
+        "l1": np.round(walk.curves.l1_norms[at], 3).tolist(),
+        "loss": np.round(walk.curves.losses[at], 3).tolist(),
+        "weights": walk.curves.nonzeros[at].tolist(),
+    }
+
+
+def at_equal_loss(first: Walk, second: Walk) -> dict[str, dict[str, Any]]:
+    """Both paths where their loss first falls to that of the first's chosen step, and to the lowest both reach."""
+    lowest = max(float(walk.curves.losses.min()) for walk in (first, second))
+    targets = {"chosen": max(float(first.curves.losses[first.step]), lowest), "last": lowest}
+    return {
+        name: {
+            "loss": target,
+            "first": summary(first, _reaches(first, target)),
+            "second": summary(second, _reaches(second, target)),
+        }
+        for name, target in targets.items()
+    }
+
+
+def _reaches(walk: Walk, target: float) -> int:
+    return int(np.argmax(walk.curves.losses <= target))

@@ -1,0 +1,183 @@
+"""Which experiments are run, at two sizes. Prices are chosen first; everything else uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from epigram.lm.loglinear.penalty import Price
+from epigram_papers.lab import Cell
+from epigram_papers.structured_lm import timing
+from epigram_papers.structured_lm.experiments import (
+    FIRST_PRICES,
+    choose,
+    fit_orders,
+    kneser_ney,
+    sizes,
+    stochastic,
+)
+
+NORMS = ("l1", "l2", "tree-l2", "tree-linf")
+WEIGHTINGS = ("plain", "weighted")
+CHOSEN_AT = 5
+"""The order at which prices are chosen."""
+
+Prices = Mapping[str, Price]
+"""By kind: ``l1/plain``, ``l1/weighted``, and ``l1/again`` for a price chosen anew at the highest order."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of everything."""
+
+    splits: tuple[int, ...]
+    orders: tuple[int, ...]
+    words: int | None
+    choosing_words: int
+    held_out: int
+    trials: tuple[int, int]
+    tolerance: float
+    prox_words: tuple[int, ...]
+    largest_trie: int
+    iterations: int
+    novel_words: int | None
+    batches: int
+    passes: tuple[int, ...]
+
+
+FULL = Size(
+    splits=(0, 1, 2, 3),
+    orders=tuple(range(2, 13)),
+    words=None,
+    choosing_words=30_000,
+    held_out=10_000,
+    trials=(14, 30),
+    tolerance=2e-8,
+    prox_words=(10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000),
+    largest_trie=300_000,
+    iterations=10,
+    novel_words=None,
+    batches=40,
+    passes=(1, 10),
+)
+QUICK = Size(
+    splits=(0,),
+    orders=(2, 3, 5, 8),
+    words=25_000,
+    choosing_words=12_000,
+    held_out=5_000,
+    trials=(8, 14),
+    tolerance=5e-7,
+    prox_words=(3_000, 10_000, 30_000, 100_000),
+    largest_trie=30_000,
+    iterations=5,
+    novel_words=300_000,
+    batches=10,
+    passes=(1, 5),
+)
+
+KINDS = (*WEIGHTINGS, "again")
+CHOOSING_SECONDS = {"l1": (4, 13, 6), "l2": (2, 8, 6), "tree-l2": (25, 51, 74), "tree-linf": (7, 40, 10)}
+FITTING_SECONDS = {"l1": (7, 4, 2), "l2": (4, 4, 2), "tree-l2": (27, 43, 33), "tree-linf": (13, 12, 4)}
+"""Expected CPU seconds of the full run's cells, by norm and kind."""
+
+
+def size(quick: bool) -> Size:
+    """The size of a run."""
+    return QUICK if quick else FULL
+
+
+def choosing(quick: bool) -> list[Cell]:
+    """Prices of each norm: plain, weighted, and plain again at the highest order."""
+    at = size(quick)
+    share = 0.05 if quick else 1.0
+    cells = []
+    for norm in NORMS:
+        for kind in KINDS:
+            settings = {
+                "penalty": norm,
+                "weighted": kind == "weighted",
+                "order": at.orders[-1] if kind == "again" else CHOSEN_AT,
+                "splits": list(at.splits),
+                "words": at.choosing_words,
+                "held_out": at.held_out,
+                "max_trials": at.trials[kind == "weighted"],
+                "tolerance": 10 * at.tolerance,
+            }
+            cost = CHOOSING_SECONDS[norm][KINDS.index(kind)] * share
+            cells.append(_cell(f"choose/{norm}/{kind}", choose, settings, cost))
+    return cells
+
+
+def fitting(quick: bool, prices: Prices) -> list[Cell]:
+    """Figure 2: every norm and weighting on every split, Kneser-Ney, and the sizes of trie and tree."""
+    at = size(quick)
+    cost = 0.07 if quick else 1.0
+    cells = []
+    for split in at.splits:
+        common: dict[str, Any] = {"split": split, "words": at.words}
+        for norm in NORMS:
+            for kind in KINDS:
+                orders = list(at.orders[-1:] if kind == "again" else at.orders)
+                if norm == "tree-linf" and kind == "plain":
+                    orders.append(0)
+                price = prices[f"{norm}/{kind}"]
+                settings = {
+                    **common,
+                    "penalty": norm,
+                    "strength": price.strength,
+                    "depth_weight": price.depth_weight,
+                    "orders": orders,
+                    "tolerance": at.tolerance,
+                }
+                seconds = FITTING_SECONDS[norm][KINDS.index(kind)] * cost
+                cells.append(_cell(f"fit/{norm}/{kind}/{split}", fit_orders, settings, seconds))
+        orders = list(at.orders)
+        cells.append(_cell(f"kneser-ney/{split}", kneser_ney, {**common, "orders": orders}, 3 * cost))
+        cells.append(_cell(f"sizes/{split}", sizes, {**common, "orders": [*orders, 0]}, 2 * cost))
+    strength = prices["tree-linf/plain"].strength
+    settings = {"split": 0, "words": at.words, "order": CHOSEN_AT, "strength": strength}
+    cells.append(_cell("stochastic", stochastic, {**settings, "passes": list(at.passes)}, 25 * cost))
+    return cells
+
+
+def measuring(quick: bool, prices: Prices) -> list[Cell]:
+    """Figure 3, Table 1 and the time of a pass: nothing else runs beside these."""
+    at = size(quick)
+    cost = 0.03 if quick else 1.0
+    common: dict[str, Any] = {"strength": prices["tree-linf/plain"].strength}
+    prox = {**common, "iterations": at.iterations, "rival": True}
+    by_order = {**prox, "split": 0, "orders": list(at.orders), "words": at.words}
+    by_words = {**prox, "sizes": list(at.prox_words), "largest_trie": at.largest_trie, "order": at.orders[-1]}
+    novels = {**common, "words": at.novel_words}
+    return [
+        _cell("prox/order", timing.prox_by_order, by_order, 18 * cost, alone=True),
+        _cell("prox/words", timing.prox_by_words, by_words, 55 * cost, alone=True),
+        _cell("novels/order-5", timing.gradient_pass, {**novels, "order": 5}, 32 * cost, alone=True),
+        _cell("novels/unbounded", timing.gradient_pass, {**novels, "order": 0}, 37 * cost, alone=True),
+        _cell(
+            "novels/stochastic",
+            timing.stochastic_pass,
+            {**novels, "order": 5, "batches": at.batches},
+            90 * cost,
+            alone=True,
+        ),
+    ]
+
+
+def plan(quick: bool) -> dict[str, float]:
+    """Expected CPU seconds of every cell."""
+    prices = {f"{norm}/{kind}": FIRST_PRICES[norm] for norm in NORMS for kind in KINDS}
+    cells = [*choosing(quick), *fitting(quick, prices), *measuring(quick, prices)]
+    return {cell.name: cell.cost for cell in cells}
+
+
+def _cell(
+    name: str,
+    function: Callable[..., dict[str, Any]],
+    settings: dict[str, Any],
+    cost: float,
+    alone: bool = False,
+) -> Cell:
+    return Cell(f"structured-lm/{name}", function, settings, round(cost, 2), alone)

@@ -1,0 +1,243 @@
+"""What the paper says about perplexity and size (Figure 2), and what this run says to it. Verdicts are computed.
+
+A model *degrades* with the order where its mean perplexity at the highest order is over half a percent above its
+least; two models are *comparable* within two percent.
+"""
+
+from __future__ import annotations
+
+from epigram_papers.report import Claim, Verdict
+from epigram_papers.structured_lm.cells import CHOSEN_AT, NORMS, WEIGHTINGS
+from epigram_papers.structured_lm.paper import ALPHAS, BEST_ORDER
+from epigram_papers.structured_lm.results import LABELS, Results
+
+DEGRADES = 1.005
+COMPARABLE = 1.02
+SATURATED = 1.05
+
+
+def perplexity_claims(results: Results) -> list[Claim]:
+    """Figure 2a."""
+    return [
+        degrades(results, "l1"),
+        degrades(results, "l2"),
+        does_not_degrade(results),
+        best_at_five(results),
+        linf_degrades(results),
+        similar_to_kneser_ney(results),
+    ]
+
+
+def weighted_claims(results: Results) -> list[Claim]:
+    """Figure 2b, and section 7."""
+    return [
+        flat_with_weights(results),
+        l1_is_worst(results),
+        l2_catches_up(results),
+        gains_most(results),
+        directions(results),
+        long_contexts(results),
+        beats_kneser_ney(results),
+    ]
+
+
+def size_claims(results: Results) -> list[Claim]:
+    """Figure 2c."""
+    return [trie_grows(results), tree_saturates(results)]
+
+
+def rise(results: Results, key: str) -> float:
+    """Perplexity at the highest order over the least of all orders."""
+    return results.perplexity[key][-1] / results.best(key)[1]
+
+
+def degrades(results: Results, norm: str) -> Claim:
+    """l1 and squared l2."""
+    key = f"{norm}/plain"
+    order, _ = results.best(key)
+    holds = rise(results, key) > DEGRADES and order < results.orders[-1]
+    why = (
+        f"{_path(results, key)}. With the strength chosen anew at order {results.orders[-1]}, "
+        f"{results.again[norm]:.2f} there."
+    )
+    text = f"Unweighted {LABELS[key]} improves until a relatively low order and then degrades (Fig. 2a)."
+    return Claim(text, _verdict(holds), why)
+
+
+def does_not_degrade(results: Results) -> Claim:
+    """tree-l2."""
+    holds = rise(results, "tree-l2/plain") <= DEGRADES
+    text = "Tree-l2 does not degrade with the order: taking the tree structure into account helps (Fig. 2a)."
+    return Claim(text, _verdict(holds), f"{_path(results, 'tree-l2/plain')}.")
+
+
+def best_at_five(results: Results) -> Claim:
+    """tree-linf against all others, Kneser-Ney as the paper has it."""
+    order = CHOSEN_AT if CHOSEN_AT in results.orders else results.orders[-1]
+    others = [f"{norm}/plain" for norm in NORMS if norm != "tree-linf"] + ["kn"]
+    ours = results.at("tree-linf/plain", order)
+    holds = all(ours < results.at(key, order) for key in others)
+    listed = ", ".join(f"{LABELS[key]} {results.at(key, order):.2f}" for key in others)
+    modified = results.at("mkn", order)
+    better = holds and ours < modified
+    why = f"Order {order}: tree-linf {ours:.2f}; {listed}; modified Kneser-Ney {modified:.2f}."
+    return Claim("Tree-linf outperforms all other models at order 5 (Fig. 2a).", _verdict(holds, better), why)
+
+
+def linf_degrades(results: Results) -> Claim:
+    """A model that does not degrade is better than the paper's."""
+    holds = rise(results, "tree-linf/plain") > DEGRADES
+    why = (
+        f"{_path(results, 'tree-linf/plain')}; {results.unbounded:.2f} without a limit of the order; "
+        f"{results.again['tree-linf']:.2f} at order {results.orders[-1]} with the strength chosen there."
+    )
+    text = "Unweighted tree-linf degrades at higher orders, unlike tree-l2 (Fig. 2a)."
+    return Claim(text, "reproduced" if holds else "exceeded", why)
+
+
+def similar_to_kneser_ney(results: Results) -> Claim:
+    """tree-l2 at the highest order."""
+    ratio = results.perplexity["tree-l2/plain"][-1] / results.perplexity["kn"][-1]
+    holds = ratio <= COMPARABLE
+    why = (
+        f"Order {results.orders[-1]}: {results.perplexity['tree-l2/plain'][-1]:.2f} against "
+        f"{results.perplexity['kn'][-1]:.2f} ({100 * (ratio - 1):+.1f} %)."
+    )
+    text = "Tree-l2 performs similarly to interpolated Kneser-Ney (Fig. 2a)."
+    return Claim(text, _verdict(holds, ratio < 1 / COMPARABLE), why)
+
+
+def flat_with_weights(results: Results) -> Claim:
+    """No weighted model degrades."""
+    rises = {norm: rise(results, f"{norm}/weighted") for norm in NORMS}
+    listed = ", ".join(f"{norm} {100 * (rise - 1):.2f} %" for norm, rise in rises.items())
+    text = "With depth weights no penalty degrades at larger orders (Fig. 2b)."
+    why = f"From the least perplexity to that at order {results.orders[-1]}: {listed}."
+    return Claim(text, _verdict(all(value <= DEGRADES for value in rises.values())), why)
+
+
+def l1_is_worst(results: Results) -> Claim:
+    """Weighted l1 against plain l1 and the other weighted norms, at the highest order."""
+    last = {norm: results.perplexity[f"{norm}/weighted"][-1] for norm in NORMS}
+    plain = results.perplexity["l1/plain"][-1]
+    holds = last["l1"] < plain and last["l1"] == max(last.values())
+    listed = ", ".join(f"{norm} {value:.2f}" for norm, value in last.items())
+    text = (
+        "Weighted l1 improves at larger depths but fails to compare to the others: the problem does not admit "
+        "sparse solutions (Fig. 2b)."
+    )
+    why = f"Order {results.orders[-1]}: l1 without weights {plain:.2f}; with weights {listed}."
+    return Claim(text, _verdict(holds), why)
+
+
+def l2_catches_up(results: Results) -> Claim:
+    """Weighted l2 against the better of the unweighted tree norms."""
+    ours = results.perplexity["l2/weighted"][-1]
+    trees = {norm: results.perplexity[f"{norm}/plain"][-1] for norm in ("tree-l2", "tree-linf")}
+    ratio = ours / min(trees.values())
+    text = "Weighted l2² improves considerably and compares with the unweighted tree norms (Fig. 2b)."
+    why = (
+        f"Order {results.orders[-1]}: {results.perplexity['l2/plain'][-1]:.2f} without weights, {ours:.2f} with; "
+        f"tree-l2 {trees['tree-l2']:.2f}, tree-linf {trees['tree-linf']:.2f}."
+    )
+    return Claim(text, _verdict(ratio <= COMPARABLE, ratio < 1 / COMPARABLE), why)
+
+
+def gains_most(results: Results) -> Claim:
+    """What weights do for each norm, at the highest order."""
+    gains = {
+        norm: 1 - results.perplexity[f"{norm}/weighted"][-1] / results.perplexity[f"{norm}/plain"][-1]
+        for norm in NORMS
+    }
+    listed = ", ".join(f"{norm} {100 * gain:.1f} %" for norm, gain in gains.items())
+    text = "Tree-l2 gains more than the others from depth weights (Fig. 2b)."
+    why = f"Gains at order {results.orders[-1]}: {listed}."
+    return Claim(text, _verdict(max(gains, key=lambda norm: gains[norm]) == "tree-l2"), why)
+
+
+def directions(results: Results) -> Claim:
+    """Whether prices grow with the depth where the paper's do."""
+    chosen = {norm: results.prices[f"{norm}/weighted"].depth_weight for norm in NORMS}
+    agree = [norm for norm in NORMS if (chosen[norm] > 1) == (ALPHAS[norm] < 1)]
+    listed = ", ".join(f"{norm} {chosen[norm]:.2f} (alpha {ALPHAS[norm]:g})" for norm in NORMS)
+    text = (
+        "The best alpha is below 1 for all norms but tree-l2: the unweighted tree-l2 over-penalises deep "
+        "features, the others under-penalise them (section 6)."
+    )
+    why = f"Factor of the price for each symbol of depth, above 1 where alpha is below: {listed}."
+    return Claim(text, _verdict(len(agree) == len(NORMS)), why)
+
+
+def long_contexts(results: Results) -> Claim:
+    """The order of the least perplexity of weighted tree-l2."""
+    order, least = results.best("tree-l2/weighted")
+    wanted = min(BEST_ORDER - 1, results.orders[-1])
+    text = "With weighted tree-l2 the perplexity improves up to about 9-grams (section 6)."
+    five = results.at("tree-l2/weighted", CHOSEN_AT)
+    why = f"Least perplexity {least:.2f} at order {order}; {five:.2f} at order {CHOSEN_AT}."
+    return Claim(text, _verdict(order >= wanted), why)
+
+
+def beats_kneser_ney(results: Results) -> Claim:
+    """The best tree norm against both kinds of Kneser-Ney, each at its best order."""
+    keys = [f"{norm}/{kind}" for norm in ("tree-l2", "tree-linf") for kind in WEIGHTINGS]
+    best = min(keys, key=lambda key: results.best(key)[1])
+    (order, ours), (_, plain), (_, modified) = results.best(best), results.best("kn"), results.best("mkn")
+    text = "Log-linear models with structured norms outperform standard Kneser-Ney smoothing (section 7)."
+    why = (
+        f"{LABELS[best]} {ours:.2f} at order {order}; interpolated Kneser-Ney {plain:.2f} and modified Kneser-Ney "
+        f"{modified:.2f} at their best orders."
+    )
+    return Claim(text, _verdict(ours < plain, ours < modified), why)
+
+
+def trie_grows(results: Results) -> Claim:
+    """Steps of |S| from order to order: roughly equal ones mean a linear rate."""
+    trie = results.counts["trie"]
+    steps = [
+        (after - before) / (b - a)
+        for before, after, a, b in zip(trie, trie[1:], results.orders, results.orders[1:], strict=False)
+    ]
+    holds = max(steps) <= 2 * min(steps)
+    text = "The number of parameters of tree-l2, as of Kneser-Ney, grows roughly linearly with the order (Fig. 2c)."
+    why = (
+        f"|S| grows from {trie[0]:,.0f} at order {results.orders[0]} to {trie[-1]:,.0f} at "
+        f"{results.orders[-1]}, by {min(steps):,.0f} to {max(steps):,.0f} an order; Kneser-Ney has "
+        f"{results.counts['ngrams'][-1]:,.0f} n-grams."
+    )
+    return Claim(text, _verdict(holds), why)
+
+
+def tree_saturates(results: Results) -> Claim:
+    """From order 5 on, while the trie goes on growing."""
+    start = results.orders.index(CHOSEN_AT) if CHOSEN_AT in results.orders else 0
+    tree, trie = results.counts["tree"], results.counts["trie"]
+    used = results.counts["tree-linf/plain/nonzero"]
+    growth = tree[-1] / tree[start]
+    holds = growth <= SATURATED and used[-1] / used[start] <= SATURATED < trie[-1] / trie[start]
+    text = (
+        "The number of parameters of tree-linf saturates: it grows logarithmically with the order (Fig. 2c)."
+    )
+    why = (
+        f"From order {results.orders[start]} to {results.orders[-1]}, |T| grows by {100 * (growth - 1):.1f} % "
+        f"to {tree[-1]:,.0f} ({results.limits['tree']:,.0f} without a limit), the weights in use by "
+        f"{100 * (used[-1] / used[start] - 1):.1f} % to {used[-1]:,.0f}, |S| by "
+        f"{100 * (trie[-1] / trie[start] - 1):.0f} %."
+    )
+    return Claim(text, _verdict(holds), why)
+
+
+def _path(results: Results, key: str) -> str:
+    """First, least and last perplexity."""
+    order, least = results.best(key)
+    values = results.perplexity[key]
+    return (
+        f"Order {results.orders[0]}: {values[0]:.2f}; least at order {order}: {least:.2f}; order "
+        f"{results.orders[-1]}: {values[-1]:.2f} ({100 * (values[-1] / least - 1):+.2f} %)"
+    )
+
+
+def _verdict(holds: bool, better: bool = False) -> Verdict:
+    if not holds:
+        return "not reproduced"
+    return "exceeded" if better else "reproduced"

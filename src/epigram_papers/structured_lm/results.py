@@ -1,0 +1,143 @@
+"""The cells' results in the form that tables, figures and claims are made from: means over the splits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from epigram.lm.loglinear.penalty import Price
+from epigram_papers.structured_lm.cells import CHOSEN_AT, NORMS, WEIGHTINGS, size
+
+Found = Mapping[str, Mapping[str, Any]]
+"""Results by the name of their cell, without the paper's own name."""
+LABELS = {
+    "l1/plain": "l1",
+    "l2/plain": "l2²",
+    "tree-l2/plain": "tree-l2",
+    "tree-linf/plain": "tree-linf",
+    "l1/weighted": "weighted l1",
+    "l2/weighted": "weighted l2²",
+    "tree-l2/weighted": "weighted tree-l2",
+    "tree-linf/weighted": "weighted tree-linf",
+    "kn": "Kneser-Ney",
+    "mkn": "modified Kneser-Ney",
+}
+
+
+@dataclass(frozen=True)
+class Results:
+    """Lists run over ``orders``; ``perplexity`` and others are keyed as :data:`LABELS`.
+
+    ``again`` is the perplexity of each norm at the highest order with its price chosen there; ``unbounded`` that of
+    tree-linf without a limit of the order. ``counts`` has ``trie``, ``tree`` and ``collapsed`` nodes, ``ngrams``, and
+    ``KEY/nonzero`` and ``KEY/values`` of the fitted models. ``by_order`` and ``by_words`` are rows of
+    prox times, ``passes`` the results of the cells over novels.
+    """
+
+    quick: bool
+    orders: list[int]
+    splits: int
+    prices: dict[str, Price]
+    perplexity: dict[str, list[float]]
+    without_end: dict[str, list[float]]
+    again: dict[str, float]
+    unbounded: float
+    counts: dict[str, list[float]]
+    limits: dict[str, float]
+    kenlm: tuple[float, float] | str
+    by_order: list[dict[str, Any]]
+    by_words: list[dict[str, Any]]
+    stochastic: dict[str, Any]
+    passes: dict[str, dict[str, Any]]
+
+    def best(self, key: str) -> tuple[int, float]:
+        """The order of least perplexity, and that perplexity."""
+        values = self.perplexity[key]
+        at = int(np.argmin(values))
+        return self.orders[at], values[at]
+
+    def at(self, key: str, order: int) -> float:
+        """Perplexity at an order; at the highest where that one was not run."""
+        return self.perplexity[key][self.orders.index(order) if order in self.orders else -1]
+
+
+def prices_of(found: Found) -> dict[str, Price]:
+    """The chosen prices, by ``NORM/KIND``."""
+    return {
+        f"{norm}/{kind}": Price(choice["strength"], choice["depth_weight"])
+        for norm in NORMS
+        for kind in (*WEIGHTINGS, "again")
+        for choice in [found[f"choose/{norm}/{kind}"]]
+    }
+
+
+def collect(found: Found, quick: bool) -> Results:
+    """Means over the splits of everything that was run on each."""
+    at = size(quick)
+    orders = list(at.orders)
+
+    def mean(cell: str, column: str, wanted: Sequence[int] = orders) -> list[float]:
+        """Of a column of rows, by order."""
+        columns = []
+        for split in at.splits:
+            rows = {row["order"]: row for row in found[f"{cell}/{split}"]["rows"]}
+            columns.append([rows[order][column] for order in wanted])
+        return [float(value) for value in np.mean(columns, axis=0)]
+
+    kinds = [f"{norm}/{kind}" for kind in WEIGHTINGS for norm in NORMS]
+    perplexity = {kind: mean(f"fit/{kind}", "perplexity") for kind in kinds}
+    without_end = {kind: mean(f"fit/{kind}", "without_end") for kind in kinds}
+    perplexity["kn"], perplexity["mkn"] = mean("kneser-ney", "interpolated"), mean("kneser-ney", "modified")
+    without_end["mkn"] = mean("kneser-ney", "modified_without_end")
+    shapes = ("trie", "tree", "collapsed", "trie_bytes", "collapsed_bytes")
+    counts = {name: mean("sizes", name) for name in shapes}
+    counts["ngrams"] = mean("kneser-ney", "ngrams")
+    for kind in kinds:
+        for column in ("nonzero", "values"):
+            counts[f"{kind}/{column}"] = mean(f"fit/{kind}", column)
+    return Results(
+        quick,
+        orders,
+        len(at.splits),
+        prices_of(found),
+        perplexity,
+        without_end,
+        {norm: mean(f"fit/{norm}/again", "perplexity", orders[-1:])[0] for norm in NORMS},
+        mean("fit/tree-linf/plain", "perplexity", [0])[0],
+        counts,
+        {name: mean("sizes", name, [0])[0] for name in shapes},
+        _kenlm(found, at.splits),
+        found["prox/order"]["rows"],
+        found["prox/words"]["rows"],
+        {**found["stochastic"], "exact": _row(found["fit/tree-linf/plain/0"], CHOSEN_AT)["perplexity"]},
+        {name: dict(found[f"novels/{name}"]) for name in ("order-5", "unbounded", "stochastic")},
+    )
+
+
+def _row(cell: Mapping[str, Any], order: int) -> dict[str, Any]:
+    """The row of an order."""
+    return next(row for row in cell["rows"] if row["order"] == order)
+
+
+def _kenlm(found: Found, splits: Sequence[int]) -> tuple[float, float] | str:
+    """Mean perplexity of one model by epigram and by KenLM, or why there is none."""
+    cells = [found[f"kneser-ney/{split}"] for split in splits]
+    for cell in cells:
+        if "missing" in cell["kenlm"]:
+            return str(cell["kenlm"]["missing"])
+    ours = float(np.mean([cell["order_5"] for cell in cells]))
+    return ours, float(np.mean([cell["kenlm"]["perplexity"] for cell in cells]))
+
+
+def slope(x: Sequence[float], y: Sequence[float]) -> float:
+    """The exponent of growth: the slope of log y over log x by least squares.
+
+    Examples
+    --------
+    >>> round(slope([1, 10, 100], [2, 200, 20000]), 6)
+    2.0
+    """
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])

@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "L1": "epigram.penalties",
+    "L1Ball": "epigram.penalties",
     "L2": "epigram.penalties",
     "ElasticNet": "epigram.penalties",
     "TreeL2": "epigram.penalties",

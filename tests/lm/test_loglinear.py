@@ -225,10 +225,10 @@ def test_fewer_weights_are_the_ones_worth_most_and_fitted_again():
 
 
 def test_worth_is_what_dropping_a_weight_costs_text_of_the_model():
-    from epigram.lm.loglinear.sparsify import worth
+    from epigram.lm.loglinear.sparsify import weight_importance
 
     model = fitted(order=1)
     w, counts = model.weights_, model.tree_.count.astype(float)
     p = np.exp(w) / (np.exp(w).sum() + model.tree_.n_unseen[0])
-    found = worth(model.loss_, w)
+    found = weight_importance(model.loss_, w)
     np.testing.assert_allclose(found, counts.sum() * p * (w - 1 + np.exp(-w)), rtol=1e-9)

@@ -17,9 +17,9 @@ from epigram.rerank import (
     Lasso,
     NBest,
     Pairs,
-    Path,
     Perceptron,
     SoftmaxLoss,
+    WeightPath,
 )
 from epigram.rerank.learners import PerceptronLoss
 from reference import rerank_lists as twin
@@ -174,7 +174,7 @@ def test_averaged_perceptron_equals_the_obvious_one() -> None:
     lists = NBest.from_lists(records)
     space = FeatureSpace.collect(lists, 2, 1)
     loss = PerceptronLoss(Pairs.of(lists, space))
-    path = Path.joined(list(Perceptron(steps=3, rate=0.5, seed=9).walk(loss, Path.empty())))
+    path = WeightPath.joined(list(Perceptron(steps=3, rate=0.5, seed=9).walk(loss, WeightPath.empty())))
     numbers = {space.name(k): k for k in range(space.n_weights)}
     rows = [[(twin.features(c, 2), c["score"]) for c in record["candidates"]] for record in records]
     w, total, seen = np.zeros(space.n_weights), np.zeros(space.n_weights), 0
@@ -201,7 +201,7 @@ def test_averaged_perceptron_equals_the_obvious_one() -> None:
 
 def _gap_to_exact_lasso(loss: ExponentialLoss, eps: float, alphas: list[float]) -> float:
     """Largest relative excess of BLasso's loss over the exact lasso's at the same L1 norm."""
-    path = Path.joined(list(BLasso(steps=int(50 / eps), eps=eps).walk(loss, Path.empty())))
+    path = WeightPath.joined(list(BLasso(steps=int(50 / eps), eps=eps).walk(loss, WeightPath.empty())))
     gradient = np.empty(loss.n_weights)
     w, norms = np.zeros(loss.n_weights), [0.0]
     losses = [loss.value_and_gradient(w, gradient), *path.losses]
@@ -236,7 +236,9 @@ def test_lasso_path_is_optimal_at_each_penalty() -> None:
     lists = NBest.from_lists(twin.random_lists(9, n_lists=30))
     space = FeatureSpace.collect(lists, 2, 1)
     loss = ExponentialLoss(Pairs.of(lists, space))
-    path = Path.joined(list(Lasso(steps=5, weakest=0.02, tolerance=1e-7).walk(loss, Path.empty())))
+    path = WeightPath.joined(
+        list(Lasso(steps=5, weakest=0.02, tolerance=1e-7).walk(loss, WeightPath.empty()))
+    )
     gradient = np.empty(space.n_weights)
     for step in range(1, 6):
         w, alpha = path.weights(space.n_weights, step), path.alphas[step - 1]

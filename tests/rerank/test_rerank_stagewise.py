@@ -17,7 +17,7 @@ from epigram.rerank import (
     FeatureSpace,
     NBest,
     Pairs,
-    Path,
+    WeightPath,
 )
 from epigram.solvers import LBFGS
 from reference import rerank_lists as twin_lists
@@ -48,8 +48,8 @@ def problem(
     return pairs, space, ExponentialLoss(indexed)
 
 
-def steps_of(learner: BLasso | FBoosting | FSLR | Boosting, loss: ExponentialLoss) -> Path:
-    return Path.joined([Path.empty(), *learner.walk(loss, Path.empty())])
+def steps_of(learner: BLasso | FBoosting | FSLR | Boosting, loss: ExponentialLoss) -> WeightPath:
+    return WeightPath.joined([WeightPath.empty(), *learner.walk(loss, WeightPath.empty())])
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
@@ -166,4 +166,4 @@ def test_misfits_name_the_way_out() -> None:
         with pytest.raises(ValueError, match=next(iter(options))):
             kind(**options)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="steps 0 to 0"):
-        Path.empty().weights(3, 1)
+        WeightPath.empty().weights(3, 1)

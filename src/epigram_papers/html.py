@@ -9,7 +9,19 @@ from importlib.resources import files
 from itertools import groupby
 
 from epigram_papers.figures import inline
-from epigram_papers.report import SYMBOLS, Claim, Figure, Note, Part, Report, Run, Section, Table, Verdict
+from epigram_papers.report import (
+    QUICK,
+    SYMBOLS,
+    Claim,
+    Figure,
+    Note,
+    Part,
+    Report,
+    Run,
+    Section,
+    Table,
+    Verdict,
+)
 from epigram_papers.values import cells, is_numeric, slug
 
 ABOUT = (
@@ -94,11 +106,7 @@ class _Writer:
 
     def _header(self) -> Iterator[str]:
         run = self.run
-        size = (
-            "<strong>Quick run:</strong> subsets of the data; verdicts may differ from those of a full run."
-            if run.quick
-            else "Full run."
-        )
+        size = f"<strong>Quick run:</strong> {QUICK}" if run.quick else "Full run."
         when = run.ended if run.began == run.ended else f"{run.began} to {run.ended}"
         facts = {"date": when, "CPU time": duration(run.cpu_seconds), **run.machine}
         yield f'<header><p class="kicker">epigram reproduce</p><h1>{title(run)}</h1>'

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from epigram_papers.html import ABOUT, duration, title
-from epigram_papers.report import SYMBOLS, Claim, Figure, Note, Part, Report, Run, Table
+from epigram_papers.report import QUICK, SYMBOLS, Claim, Figure, Note, Part, Report, Run, Table
 from epigram_papers.values import cells, is_numeric
 
 FIGURES = "figures"
@@ -35,7 +35,7 @@ def _blocks(run: Run) -> Iterator[str]:
     yield f"# {title(run)}"
     yield ABOUT
     if run.quick:
-        yield "**Quick run:** subsets of the data; verdicts may differ from those of a full run."
+        yield f"**Quick run:** {QUICK}"
     when = run.ended if run.began == run.ended else f"{run.began} to {run.ended}"
     facts = {"date": when, "CPU time": duration(run.cpu_seconds), **run.machine}
     yield _grid(["", ""], [[name, prose(value)] for name, value in facts.items()], [False, False])

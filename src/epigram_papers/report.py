@@ -7,16 +7,26 @@ The papers' packages fill these in from the results of their cells; :mod:`epigra
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-Verdict = Literal["reproduced", "exceeded", "not reproduced", "not run"]
+Verdict = Literal["reproduced", "exceeded", "not reproduced", "too small to say", "not run"]
 Source = Literal["epigram", "paper", "rival"]
 Kind = Literal["epigram", "paper", "rival", "plain"]
 Value = str | float | int | None
 
-SYMBOLS: dict[Verdict, str] = {"reproduced": "✓", "exceeded": "▲", "not reproduced": "✗", "not run": "–"}
-VERDICTS: tuple[Verdict, ...] = ("reproduced", "exceeded", "not reproduced", "not run")
+SYMBOLS: dict[Verdict, str] = {
+    "reproduced": "✓",
+    "exceeded": "▲",
+    "not reproduced": "✗",
+    "too small to say": "?",
+    "not run": "–",
+}
+VERDICTS: tuple[Verdict, ...] = tuple(SYMBOLS)
+QUICK = (
+    "subsets of the data. Claims that these cannot decide are marked “too small to say” and come with their numbers; "
+    "a full run decides them."
+)
 RIVALS = ("rival", "crfsuite", "kenlm", "spams", "skglm", "mozc", "scikit")
 
 
@@ -95,7 +105,8 @@ class Figure:
 class Claim:
     """What the paper says, with its place, and what this run says to it.
 
-    ``verdict`` is computed from the results; ``why`` gives the numbers of this run that decide it.
+    ``verdict`` is computed from the results; ``why`` gives the numbers of this run that decide it. A run on data
+    that cannot decide it says "too small to say" (see :func:`too_small`).
     """
 
     text: str
@@ -175,6 +186,22 @@ class Run:
         """How many claims have which verdict."""
         claims = [claim for report in self.reports for claim in report.claims()]
         return {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}
+
+
+def too_small(claim: Claim, lacks: str) -> Claim:
+    """The claim with its numbers and no verdict; ``lacks`` says why the data of this run cannot decide it.
+
+    What was not run stays so.
+
+    Examples
+    --------
+    >>> claim = Claim("Trees win (Figure 2).", "not reproduced", "150.1 against 149.9.")
+    >>> too_small(claim, "2,000 words to test on are too few").why
+    '150.1 against 149.9. No verdict: 2,000 words to test on are too few.'
+    """
+    if claim.verdict == "not run":
+        return claim
+    return replace(claim, verdict="too small to say", why=f"{claim.why} No verdict: {lacks}.")
 
 
 def column_kind(name: str) -> Kind:

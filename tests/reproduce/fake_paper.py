@@ -146,6 +146,7 @@ def report(numbers: list[float], name: str = "fake") -> Report:
                         "not reproduced",
                         "They cross at 3 passes.",
                     ),
+                    Claim("Ten points are a curve (Figure 3).", "too small to say", "3 points."),
                     Claim("Nothing is known of WSJ.", "not run", "It is not free."),
                 ],
             ),

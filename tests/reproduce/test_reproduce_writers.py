@@ -13,7 +13,7 @@ import pytest
 from epigram_papers import html, markdown
 from epigram_papers.figures import COLOURS, draw, inline, looks
 from epigram_papers.publish import publish
-from epigram_papers.report import Claim, Curve, Figure, Report, Run, Section, Table
+from epigram_papers.report import Claim, Curve, Figure, Report, Run, Section, Table, too_small
 from epigram_papers.values import cells, is_numeric, show
 
 VOID = {"meta", "link", "br", "img"}
@@ -98,7 +98,7 @@ def test_the_page_needs_nothing_else(published: Path) -> None:
 
 def test_verdicts_are_words_and_symbols(outline: Outline) -> None:
     text = "".join(outline.text)
-    for words in ("✓ reproduced", "▲ exceeded", "✗ not reproduced", "– not run"):
+    for words in ("✓ reproduced", "▲ exceeded", "✗ not reproduced", "? too small to say", "– not run"):
         assert text.count(words) == 1 + 2 + 2, words  # the count; summary and place, in two papers
 
 
@@ -233,3 +233,11 @@ def test_sections_may_be_empty() -> None:
     run = run_of(Report("fake", "Title", "Paper", "", [Section("Nothing")]))
     assert "<h3>Nothing</h3>" in html.page(run, {})
     assert "### Nothing" in markdown.text(run)
+
+
+def test_data_too_small_take_the_verdict_and_leave_the_numbers() -> None:
+    for verdict in ("reproduced", "exceeded", "not reproduced"):
+        judged = too_small(Claim("It wins.", verdict, "2 against 1."), "one split of four")
+        assert judged == Claim("It wins.", "too small to say", "2 against 1. No verdict: one split of four.")
+    absent = Claim("It wins.", "not run", "There are no data.")
+    assert too_small(absent, "one split of four") == absent

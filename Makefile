@@ -3,8 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 RESULTS ?= build/results
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Real data sets, for the tests, benchmarks and experiments that need them; the others run without.
+export EPIGRAM_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo test bench results browser format clean
+.PHONY: demo test torture rivals bench results package docs browser format clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/epigram demo
@@ -13,7 +16,17 @@ test: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest -n 2
+
+# The same tests on examples that no run had before, many more of them.
+torture: $(VENV)/.test
+	EPIGRAM_HYPOTHESIS=torture $(BIN)/pytest -n 2
+
+# Other people's programs to compare with: their tests are skipped where they cannot be installed.
+rivals: $(VENV)/.test
+	@for rival in python-crfsuite spams-bin kenlm; do \
+		$(PIP) $$rival || echo "$$rival cannot be installed here; its comparisons will be skipped"; done
 
 bench: $(VENV)/.bench
 	@status=0; for program in benchmarks/[a-z]*.py; do \
@@ -25,6 +38,19 @@ results: $(VENV)/.bench
 	mkdir -p docs/figures && rm -f docs/figures/*.svg
 	cd $(RESULTS) && cp $$(grep -o 'figures/[^)]*\.svg' report.md) $(CURDIR)/docs/figures/
 	cp $(RESULTS)/report.md docs/results.md
+
+# Wheel and source archive; the wheel is installed into an environment of its own and asked for its version.
+package: $(VENV)/.test
+	$(PIP) build
+	rm -rf build/dist build/clean
+	$(BIN)/python -m build --outdir build/dist .
+	$(PYTHON) -m venv build/clean
+	build/clean/bin/python -m pip install --quiet --disable-pip-version-check build/dist/*.whl
+	build/clean/bin/epigram --version
+
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+	@echo "docs: build/docs/index.html"
 
 # The tests that open a report in Chromium are skipped where there is none.
 browser:
@@ -38,19 +64,23 @@ format: $(VENV)/.test
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot]'
+	$(PIP) -e '.[plot]'
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	$(PIP) -e '.[test]'
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[docs]'
 	@touch $@
 
 $(VENV)/.bench: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(PIP) -e '.[bench]'
 	@touch $@

@@ -11,7 +11,6 @@ Kneser-Ney, plain tree models and class-factored ones.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from typing import TypeVar
 import numpy as np
 
 from _bars import Claims
+from _data import DATA
 from epigram.lm.base import LanguageModel
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.model import ClassFactoredLM
@@ -30,7 +30,6 @@ from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.recent_words import RecentWords
 from epigram.lm.warmup import warm
 
-DATA = Path(os.environ.get("EPIGRAM_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 T = TypeVar("T")
 
 

@@ -3,7 +3,7 @@
 CPU seconds of this process for a whole ``WordClasses.learn``, bigram counts included, one thread, after a warm-up;
 PTB is the least of three runs. No rival is timed: the bars are absolute. The perplexity is that of the
 class bigram model on its training text. ``english-novels`` is read with punctuation split off, a line a sentence.
-Data are looked for in EPIGRAM_DATA, else beside the repository.
+Data are looked for in EPIGRAM_DATA.
 """
 
 from __future__ import annotations

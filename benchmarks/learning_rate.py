@@ -7,16 +7,14 @@ Run with task names to do some only: ``python benchmarks/learning_rate.py chunki
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from pathlib import Path
 
 from _bars import Claims
+from _data import DATA
 from epigram import SGD, CRFTagger
 from epigram.tagging import read_columns
 
-DATA = Path(os.environ.get("EPIGRAM_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 TASKS = {
     "chunking": ("conll2000/train.txt", "chunking"),
     "entities": ("jnlpba/Genia4ERtask1.iob2", "ner"),

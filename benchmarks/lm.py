@@ -2,27 +2,25 @@
 
 CPU seconds of this process, the least of several runs after a warm-up. The sweeps have no rival that
 computes the same thing; their bars are absolute. ``english-novels`` is read with punctuation split off, a
-line a sentence. Data are looked for in EPIGRAM_DATA, else beside the repository.
+line a sentence. Data are looked for in EPIGRAM_DATA.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
+from _data import DATA
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.model import LogLinearLM
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram_papers.structured_lm.text import novels
 
-DATA = Path(os.environ.get("EPIGRAM_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 PTB_PRICE = {"strength": 0.3, "depth_weight": 1.65, "ridge": 0.04}
 rows: list[tuple[str, str, str, bool]] = []
 

@@ -6,7 +6,6 @@ recomputed from all pairs, which is what the inverted index and the lazy heap sa
 
 from __future__ import annotations
 
-import os
 import resource
 import sys
 import time
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from _data import DATA
 from epigram.rerank import (
     BLasso,
     ExponentialLoss,
@@ -32,8 +32,7 @@ STEPS = 20_000
 
 
 def data_folder() -> Path:
-    default = Path(__file__).resolve().parents[2] / "shared" / "data"
-    return Path(os.environ.get("EPIGRAM_DATA", default)) / "ime" / "nbest" / "tanaka"
+    return DATA / "ime" / "nbest" / "tanaka"
 
 
 def cpu(work: Callable[[], Any], repeats: int = 3) -> float:

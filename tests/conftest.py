@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# How long an example takes says more about the machine's other work than about the code.
-settings.register_profile("epigram", deadline=None)
-settings.load_profile("epigram")
+# How long an example takes says more about the machine's other work than about the code. The same examples in every
+# run, so that a red test is a change's own doing; ``make torture`` looks for new ones.
+settings.register_profile("epigram", deadline=None, derandomize=True)
+settings.register_profile("torture", deadline=None, max_examples=2000, print_blob=True)
+settings.load_profile(os.environ.get("EPIGRAM_HYPOTHESIS", "epigram"))
 
 
 def data_folder() -> Path:
     default = Path(__file__).resolve().parents[2] / "shared" / "data"
-    return Path(os.environ.get("EPIGRAM_DATA", default))
+    return Path(os.environ.get("EPIGRAM_DATA") or default)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from epigram.datasets import DataSet, File, catalogue, fetch, find, folders
+from epigram.datasets import DataSet, File, fetch, find, folders
 from epigram.errors import EpigramError, InputError
 
 CONTENT = b"He PRP B-NP\nwaits VBZ B-VP\n\n" * 4000
@@ -235,8 +235,10 @@ def test_unwritable_cache(
         fetch("toy")
 
 
-def test_a_checkout_looks_beside_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_named_folder_is_searched_before_the_cache(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.delenv("EPIGRAM_DATA", raising=False)
-    repository = Path(__file__).resolve().parents[2]
-    assert folders()[0] == repository.parent / "shared" / "data"
-    assert "sample" in catalogue()
+    assert folders() == [cache]
+    monkeypatch.setenv("EPIGRAM_DATA", str(tmp_path))
+    assert folders() == [tmp_path, cache]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gzip
 import math
+from typing import Any
 
-import kenlm
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -41,7 +41,7 @@ def parse(text: str):
     return parse_arpa(text.encode(), "x.arpa")
 
 
-def kenlm_perplexity(model: kenlm.Model, corpus: Corpus) -> float:
+def kenlm_perplexity(model: Any, corpus: Corpus) -> float:
     """Words of the vocabulary and ends of sentences, as everywhere here."""
     total, n = 0.0, 0
     for sentence in corpus.sentences():
@@ -78,6 +78,7 @@ def test_round_trip(tmp_path_factory, sentences, order):
 
 
 def test_kenlm_reads_what_we_write_and_agrees(tmp_path, data):
+    kenlm = pytest.importorskip("kenlm")
     stem = data / "lm-splits" / "apnews.s0"
     train = Corpus.read(f"{stem}.train.txt.gz")
     test = Corpus.read(f"{stem}.test.txt.gz", train.vocabulary)
@@ -119,6 +120,10 @@ def test_the_order_of_lines_does_not_matter(tmp_path_factory, random):
         np.testing.assert_allclose(shuffled.score(sentence), model.score(sentence), atol=1e-6)
 
 
+def test_a_probability_rounded_above_1_is_1():
+    assert parse(SMALL.replace("-0.1\t<s> a", "0.00002\t<s> a")).score("a b")[0] == 0.0
+
+
 def test_ngrams_across_boundaries_are_dropped():
     text = SMALL.replace("ngram 2=3", "ngram 2=5").replace(
         "-0.3\ta </s>", "-0.3\ta </s>\n-1\t</s> a\n-1\tb <s>"
@@ -149,6 +154,10 @@ BROKEN = {
     "nan 1-gram": (("-0.7\tb", "NaN\tb"), r"x\.arpa:9: 'NaN' is not a number"),
     "nan weight": (("-0.4\ta\t-0.2", "-0.4\ta\tnan"), r"x\.arpa:8: 'nan'"),
     "not a number": (("-0.2\ta b", "-0.2x\ta b"), r"x\.arpa:13: .*not a number"),
+    "probability above 1": (("-0.2\ta b", "31\ta b"), r"x\.arpa:13: log-probability 31 is above 0"),
+    "infinite probability": (("-0.7\tb", "inf\tb"), r"x\.arpa:9: log-probability inf is above 0"),
+    "infinite back-off": (("-0.4\ta\t-0.2", "-0.4\ta\tinf"), r"x\.arpa:8: back-off weight inf is not"),
+    "huge back-off": (("-0.4\ta\t-0.2", "-0.4\ta\t400"), r"x\.arpa:8: back-off weight 400 is not"),
     "unlisted word": (("-0.2\ta b", "-0.2\ta c"), r"x\.arpa:13: a word that is not among"),
     "too few fields": (("-0.2\ta b", "-0.2\ta"), r"x\.arpa:13: expected a log-probability, 2 words"),
     "too many fields": (("-0.2\ta b", "-0.2\ta b 1 2"), r"x\.arpa:13: expected"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_context_tree import corpora, several_roots
 
@@ -17,6 +17,7 @@ from reference.lm_suffix import log_loss, weights_by_context
 
 @settings(max_examples=40, deadline=None)
 @given(corpora, st.integers(0, 5), st.booleans(), st.integers(1, 3), st.integers(0, 2**31))
+@example([["a"]], 2, False, 3, 0)  # the last root has no pair
 def test_loss_equals_brute_force_and_gradient_its_differences(sentences, order, collapse, n_roots, seed):
     vocabulary = Vocabulary(["a", "b", "c", "never"])
     positions = several_roots(Corpus.of(sentences, vocabulary), n_roots)

@@ -6,6 +6,7 @@ Also the same forests in the form SPAMS takes: one tree, groups in pre-order, a 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import scipy.sparse
 
 
@@ -75,7 +76,7 @@ def spams_tree(parents, weights):
 
 
 def spams_prox(parents, w, weights, kappa, kind, nonnegative=False):
-    import spams
+    spams = pytest.importorskip("spams")
 
     u = np.asfortranarray(np.concatenate(([1.0], w))[:, None])  # SPAMS: NaN where all is 0
     out = spams.proximalTree(

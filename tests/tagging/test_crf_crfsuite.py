@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pycrfsuite
 import pytest
 
 from epigram import L1, L2, LBFGS, OWLQN
@@ -18,6 +17,8 @@ from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss
 from epigram.tagging.sequences import Sequences
 from epigram.tagging.template import Template
+
+pycrfsuite = pytest.importorskip("pycrfsuite")
 
 N_SENTENCES = 60
 

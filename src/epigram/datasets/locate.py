@@ -1,8 +1,8 @@
 """Where data sets are: a local folder, the user's cache, else a download checked by its sha256.
 
-Folders are tried in order: ``EPIGRAM_DATA`` (in a checkout without it, ``../shared/data`` beside the
-repository), then ``data`` in the user's cache. Downloads go to the cache, whole and right or not at all.
-``EPIGRAM_DATA_URL`` names a mirror that has every file as ``SET/FILE``; else each file's own address is used.
+Folders are tried in order: ``EPIGRAM_DATA``, then ``data`` in the user's cache. Downloads go to the cache, whole
+and right or not at all. ``EPIGRAM_DATA_URL`` names a mirror that has every file as ``SET/FILE``; else each file's
+own address is used.
 """
 
 from __future__ import annotations
@@ -35,11 +35,7 @@ class Meter(Protocol):
 def folders() -> list[Path]:
     """The folders that are searched, in order."""
     explicit = os.environ.get("EPIGRAM_DATA")
-    if explicit:
-        return [Path(explicit), cache_folder()]
-    root = Path(__file__).resolve().parents[3]
-    in_checkout = (root / "pyproject.toml").is_file()
-    return [root.parent / "shared" / "data", cache_folder()] if in_checkout else [cache_folder()]
+    return [Path(explicit), cache_folder()] if explicit else [cache_folder()]
 
 
 def cache_folder() -> Path:

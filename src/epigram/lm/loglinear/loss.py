@@ -145,9 +145,7 @@ class SuffixLoss:
         n_top = int(tree.pair_ptr[n_roots])
         np.exp(w[:n_top], out=self.e[:n_top])
         totals = np.concatenate(([0.0], np.cumsum(self.e[:n_top])))
-        starts = tree.pair_ptr[:n_roots]
-        sums = np.add.reduceat(self.e[:n_top], starts) if n_roots > 1 else totals[-1:]
-        self.z[:n_roots] = tree.n_unseen + np.where(np.diff(tree.pair_ptr[: n_roots + 1]) > 0, sums, 0.0)
+        self.z[:n_roots] = tree.n_unseen + np.diff(totals[tree.pair_ptr[: n_roots + 1]])
         logs = float(tree.terminal[:n_roots] @ np.log(self.z[:n_roots]))
         return logs - float(tree.count[:n_top] @ w[:n_top])
 

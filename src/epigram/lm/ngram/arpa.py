@@ -29,6 +29,8 @@ from epigram.text import decode, read_bytes
 LOG10 = float(np.log(10.0))
 _MARK = re.compile(rb"^[ \t]*\\(data|end|\d+-grams:?)\\?[ \t\r]*$", re.MULTILINE)
 _COUNT = re.compile(r"ngram\s+(\d+)\s*=\s*(\d+)\s*$")
+_ROUNDING = 1e-4  # log10; programs that write few digits round a probability of 1 up
+_LARGEST = 99.0  # log10; the usual stand-in for minus infinity
 _WRONG = {
     1: "expected a log-probability, {n} words and perhaps a back-off weight",
     2: "a log-probability or back-off weight that is not a number",
@@ -91,6 +93,8 @@ class _Reader:
         vocabulary, unigrams, table = self.unigrams(*spans[1], counts[1])
         sections = [unigrams]
         sections += [self.section(n, *spans[n], counts[n], table) for n in range(2, len(counts) + 1)]
+        for section in sections:
+            self.check_numbers(section)
         used = [np.flatnonzero(~np.isnan(section.logp)) for section in sections]
         contexts = [np.flatnonzero(np.nan_to_num(section.bow) != 0) for section in sections[:-1]]
         grams = [section.grams[rows] for section, rows in zip(sections, used, strict=True)]
@@ -215,6 +219,19 @@ class _Reader:
         if rows < count:
             self.fail(f"{rows} {n}-grams where the header says {count}", first_line + at - 1)
         return _Section(grams, logp, bow, line, first_line)
+
+    def check_numbers(self, section: _Section) -> None:
+        """Probabilities are at most 1, up to rounding; back-off weights are finite and of a size that occurs."""
+        above = section.logp > _ROUNDING
+        wild = np.abs(np.nan_to_num(section.bow, posinf=np.inf, neginf=-np.inf)) > _LARGEST
+        for row in np.flatnonzero(above | wild)[:1].tolist():
+            line = section.first_line + int(section.line[row])
+            if above[row]:
+                self.fail(f"log-probability {section.logp[row]:g} is above 0: a probability above 1", line)
+            self.fail(
+                f"back-off weight {section.bow[row]:g} is not between -{_LARGEST:g} and {_LARGEST:g}", line
+            )
+        np.minimum(section.logp, 0.0, out=section.logp)
 
     def blame_repeats(self, sections: list[_Section]) -> None:
         for section in sections[1:]:

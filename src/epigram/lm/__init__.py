@@ -1,1 +1,5 @@
-"""Language models: text to ids, context trees, log-linear models, Kneser-Ney, back-off models and ARPA."""
+"""Language models: n-gram models, log-linear models over context trees, and class-factored ones."""
+
+from epigram._lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

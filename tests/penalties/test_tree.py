@@ -85,6 +85,67 @@ def test_prox_is_the_minimum_of_its_objective(forest, kind, nonnegative, seed):
                 assert objective(v) <= objective(other) + 1e-10
 
 
+@settings(max_examples=80, deadline=None)
+@given(forests(10), st.sampled_from(["l2", "linf"]), st.booleans(), st.integers(0, 99))
+def test_feature_weights_stand_inside_every_norm(forest, kind, nonnegative, seed):
+    """The prox minimises its objective, written with the weights inside the norms."""
+    parents, w, weights, _ = forest
+    rng = np.random.default_rng(seed)
+    inside = rng.uniform(0.5, 2.0, size=w.size)
+    penalty = PENALTIES[kind](0.7, parents, weights, nonnegative, inside)
+    step = rng.uniform(0.2, 3.0, size=w.size)
+    if kind == "l2":
+        d = penalty.level(1 / step)
+        assert (d >= (1 - 1e-12) / step).all()
+        step = 1 / d
+    v = np.empty_like(w)
+    penalty.prox(w, step, v)
+
+    def objective(u):
+        return 0.5 * float(((u - w) ** 2 / step).sum()) + 0.7 * reference.norm(
+            parents, inside * u, weights, kind
+        )
+
+    assert penalty.value(v) == pytest.approx(
+        0.7 * reference.norm(parents, inside * v, weights, kind), abs=1e-12
+    )
+    members, _, _ = reference.subtrees(parents)
+    moves = [*np.eye(w.size), *(np.isin(np.arange(w.size), group) / inside for group in members)]
+    moves += [v * (np.isin(np.arange(w.size), group)) for group in members]
+    moves += [rng.normal(size=w.size) for _ in range(30)] + [v, w - v]
+    for move in moves:
+        for size in (1e-4, -1e-4, 0.1, -0.1):
+            other = v + size * move
+            if not (nonnegative and other.min() < 0):
+                assert objective(v) <= objective(other) + 1e-10
+    again = w.copy()
+    penalty.prox(again, step, again)
+    np.testing.assert_array_equal(again, v)
+
+
+@pytest.mark.parametrize("kind", ["l2", "linf"])
+def test_no_search_finds_a_point_below_the_prox_with_feature_weights(kind):
+    from scipy.optimize import minimize
+
+    rng = np.random.default_rng(5)
+    for parents in ([-1, 0, 1, 1], [-1, 0, -1, 2], [-1, 0, 1, 2]):
+        w, inside = rng.normal(size=4) * 2, np.array([1.0, 0.8, 1.3, 0.6])
+        step = 0.7 / inside**2 if kind == "l2" else rng.uniform(0.3, 1.5, size=4)
+
+        def objective(u, w=w, step=step, inside=inside, parents=parents):
+            return 0.5 * float(((u - w) ** 2 / step).sum()) + reference.norm(
+                parents, inside * u, np.ones(4), kind
+            )
+
+        found = prox(parents, w, step, kind, feature_weights=inside)
+        options = {"xatol": 1e-9, "fatol": 1e-12, "maxfev": 6000}
+        best = min(
+            minimize(objective, start, method="Nelder-Mead", options=options).fun
+            for start in (w, found, found + 0.1, np.full(4, 0.05))
+        )
+        assert objective(found) <= best + 1e-9
+
+
 @settings(max_examples=60, deadline=None)
 @given(forests(), st.sampled_from(["l2", "linf"]), st.integers(0, 99))
 def test_prox_does_not_expand_and_keeps_zero(forest, kind, seed):
@@ -141,6 +202,11 @@ def test_spams_agrees(kind, nonnegative):
         found = prox(parents, w, 0.15, kind, group_weights=weights, nonnegative=nonnegative)
         expected = reference.spams_prox(parents, w, weights, 0.15, kind, nonnegative)
         np.testing.assert_allclose(found, expected, atol=1e-10)
+        inside = rng.uniform(0.5, 2, size=n)
+        penalty = PENALTIES[kind](1.0, parents, weights, nonnegative, inside)
+        penalty.prox(w, 0.15 / inside**2, found)
+        expected = reference.spams_prox(parents, inside * w, weights, 0.15, kind, nonnegative) / inside
+        np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
 def test_figure_1_of_the_paper():
@@ -178,8 +244,9 @@ def test_both_are_proximal_penalties_and_share_their_trees():
         unpriced = np.empty_like(VECTOR)
         penalty.with_strength(0.0).prox(VECTOR, 1.0, unpriced)
         assert unpriced.tolist() == VECTOR.tolist()
-    assert TreeL2(1.0, [-1, 0, -1, 2, 0]).blocks.tolist() == [0, 0, 1, 1, 0]
-    assert not hasattr(TreeLinf(1.0, FIGURE), "blocks")
+    d = np.array([1.0, 2, 5, 4, 3])
+    assert TreeL2(1.0, [-1, 0, -1, 2, 0]).level(d).tolist() == [3, 3, 5, 5, 3]
+    assert not hasattr(TreeLinf(1.0, FIGURE), "level")
 
 
 def test_what_is_no_forest_is_refused():
@@ -199,6 +266,12 @@ def test_what_is_no_forest_is_refused():
         prox([-1, 3, 1, 2], np.ones(4), 1.0)
     with pytest.raises(InputError, match="one step for all weights of a tree"):
         prox([-1, 0], [1.0, 2.0], [1.0, 2.0], "l2")
+    with pytest.raises(InputError, match="steps by level"):
+        prox([-1, 0], [1.0, 2.0], 1.0, "l2", feature_weights=[1.0, 2.0])
+    with pytest.raises(InputError, match="feature weights must be 2"):
+        prox([-1, 0], [1.0, 2.0], 1.0, "linf", feature_weights=[1.0, 0.0])
+    with pytest.raises(InputError, match="random pivots know no"):
+        prox([-1, 0], [1.0, 2.0], 1.0, "linf", feature_weights=[1.0, 1.0], method="pivot")
     with pytest.raises(InputError, match="belong to the linf norm"):
         prox([-1, 0], [1.0, 2.0], 1.0, "l2", multiplicity=[1, 2])
     with pytest.raises(InputError, match="norm is l2 or linf"):

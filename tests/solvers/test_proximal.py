@@ -22,6 +22,12 @@ def small_problem(penalty: str, nonnegative: bool = True):
     return loss, build_penalty(penalty, loss.tree, FIRST_PRICES[penalty], nonnegative)
 
 
+def even_steps(penalty, step: float, n: int) -> np.ndarray:
+    """Steps near one that the prox of the penalty can take."""
+    d = np.ones(n)
+    return step / (penalty.level(d) if hasattr(penalty, "level") else d)
+
+
 @pytest.mark.parametrize("nonnegative", [True, False])
 @pytest.mark.parametrize("penalty", list(PENALTIES))
 def test_solution_is_a_fixed_point_of_the_prox_gradient_map(penalty, nonnegative):
@@ -31,9 +37,9 @@ def test_solution_is_a_fixed_point_of_the_prox_gradient_map(penalty, nonnegative
     assert result.reason == "converged"
     gradient, moved = np.empty(loss.n_weights), np.empty(loss.n_weights)
     loss.value_and_gradient(result.w, gradient)
-    step = 1e-3
+    step = even_steps(price, 1e-3, loss.n_weights)
     price.prox(result.w - step * gradient, step, moved)
-    assert np.abs(moved - result.w).max() < 1e-3 * step
+    assert np.abs((moved - result.w) / step).max() < 1e-3
 
 
 def test_objective_is_that_of_a_longer_run_from_zero():
@@ -138,3 +144,22 @@ def test_price_refuses_zero_and_infinity():
     for wrong in (0.0, float("inf"), float("nan"), -1.0):
         with pytest.raises(ValueError, match="strength must be"):
             Price(wrong, 1.0)
+
+
+@pytest.mark.parametrize("depth_weights", ["features", "groups"])
+def test_collapsed_trees_have_the_optimum_of_the_trie_where_depth_costs_no_more(depth_weights):
+    """Tree-linf; where deep pairs cost more, chains are better off unequal and the collapsed tree only bounds it."""
+    rng = np.random.default_rng(6)
+    positions = Positions.of(Corpus.of([[f"w{k}" for k in rng.zipf(1.5, 7) % 12] for _ in range(25)]))
+    found = {}
+    for depth_weight in (0.7, 1.0, 1.6):
+        price = Price(0.15, depth_weight, depth_weights=depth_weights)
+        for collapse in (False, True):
+            tree = ContextTree.grow(positions, 6, collapse)
+            assert tree.multiplicity.max() > 1 or not collapse
+            penalty = build_penalty("tree-linf", tree, price)
+            result = FISTA(1e-14, 20000).solve(SuffixLoss(tree), penalty, first_weights(tree, price))
+            found[depth_weight, collapse] = result.objective
+    for same in (0.7, 1.0):
+        assert found[same, True] == pytest.approx(found[same, False], rel=1e-9)
+    assert found[1.6, True] > found[1.6, False] * (1 + 1e-4)

@@ -37,6 +37,12 @@ def train(
     ridge: Annotated[
         str, typer.Option(metavar="auto|X", help="Squared part of the elastic penalty.")
     ] = "auto",
+    depth_weights: Annotated[
+        str,
+        typer.Option(
+            metavar="features|groups", help="What --depth-weight acts on inside tree-l2 and tree-linf."
+        ),
+    ] = "features",
     classes: Annotated[
         str | None,
         typer.Option(
@@ -110,6 +116,8 @@ def train(
     if classes is not None:
         from epigram.cli import lm_factored
 
+        if depth_weights != "features":
+            raise InputError("--depth-weights is for models without --classes; leave out one of them.")
         if max_weights is not None:
             raise InputError(
                 "--max-weights is for models without --classes; a higher --strength leaves fewer weights."
@@ -155,6 +163,7 @@ def train(
         strength=_number(strength, "--strength"),
         depth_weight=_number(depth_weight, "--depth-weight"),
         ridge=_number(ridge, "--ridge"),
+        depth_weights=depth_weights,
         nonnegative=not unconstrained,
         calibrate=calibrate,
         max_weights=max_weights,

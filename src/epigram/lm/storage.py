@@ -171,7 +171,12 @@ def _read_loglinear(file: ModelFile, vocabulary: Vocabulary) -> LogLinearLM:
 
 def _price(file: ModelFile) -> Price:
     settings = file.header["settings"]
-    return Price(settings["strength"], settings["depth_weight"], settings["ridge"])
+    return Price(
+        settings["strength"],
+        settings["depth_weight"],
+        settings["ridge"],
+        depth_weights=settings.get("depth_weights", "groups"),  # all there was before files named it
+    )
 
 
 def _tree(

@@ -83,7 +83,7 @@ class Forest:
 
 
 def depth_weights(depth: npt.ArrayLike, alpha: float, multiplicity: npt.ArrayLike | None = None) -> Floats:
-    """Group weights alpha^depth; a node that stands for a chain (its deepest context given) sums the chain's.
+    """alpha^depth for each node; one that stands for a chain (its deepest context given) has the chain's sum.
 
     Examples
     --------

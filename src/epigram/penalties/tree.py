@@ -1,20 +1,30 @@
 """Tree-structured norms and their proximal operators. Nelakanti et al. 2013, section 4; Jenatton et al. 2011.
 
-    tree-l2(w) = sum_x h_x ||w over the subtree of x||_2        prox by Algorithm 2, O(n)
-    tree-linf(w) = sum_x h_x max |w| over the subtree of x      prox by Algorithm 4, O(n log n)
+    tree-l2(w) = sum_x h_x ||v w over the subtree of x||_2        prox by Algorithm 2, O(n)
+    tree-linf(w) = sum_x h_x max |v w| over the subtree of x      prox by Algorithm 4, O(n log n)
 
-over all nodes x of a forest; h_x = alpha^depth in the paper (:func:`depth_weights`). Groups are nested or
-disjoint, so the prox is the composition of the groups' own from the leaves up: a projection on the dual ball
-each. With the constraint w >= 0 it is the same after clipping negative entries to 0.
+over all nodes x of a forest. h are weights of groups, v of features (entries), all 1 unless given. The paper's
+depth weights are on features: it multiplies a feature of depth m by alpha^m, so that v = alpha^-m; pricing the
+groups instead, h = alpha^-m, is another norm (:func:`depth_weights` makes either).
+
+Groups are nested or disjoint, so the prox is the composition of the groups' own from the leaves up: a projection
+on the dual ball each. With the constraint w >= 0 it is the same after clipping negative entries to 0. With feature
+weights it is the prox of z = v w with steps v^2 step, divided by v: 1/2 sum (w - u)^2 / step is
+1/2 sum (z - v u)^2 / (v^2 step).
 
 Differs from the paper: entries that a node clips stay equal, so they return to the heap as one entry; each
 is then popped once, where the paper's Algorithm 4 may pop it at every ancestor.
 
-Steps. For a language model the forest has one tree per predicted word. ``TreeL2.prox`` takes one step, or a
-vector that is constant on each tree (``blocks`` names the trees). ``TreeLinf.prox`` takes any positive
-vector: an entry with step s counts 1/s times, which is what a collapsed chain needs: a node that stands for
-m contexts of one value has step s/m and the weight of all its groups together (Propositions 1 and 2; exact
-for weights that do not grow with depth, alpha <= 1).
+Steps. For a language model the forest has one tree per predicted word. ``TreeL2.prox`` takes steps for which
+v^2 step is constant on each tree (without feature weights: one step, or one a tree); ``level`` finds such steps.
+``TreeLinf.prox`` takes any positive vector: an entry with step s counts 1/s times, which is what a collapsed chain
+needs: a node that stands for m contexts of one value has step s/m and the weight of all its groups together
+(Propositions 1 and 2; exact for group weights that do not grow with depth).
+
+Under feature weights that do not grow with depth either, a chain of contexts that always occur together has one
+value of z at the minimum: the loss sees the sum of z / v along it, a deeper entry adds at least as much to it as a
+shallower one, and it can be raised to the largest of its group for nothing. So the chain is one node again, of
+feature weight m / (sum of 1 / v) where it stands for m contexts and holds the mean of their weights.
 """
 
 from __future__ import annotations
@@ -26,7 +36,7 @@ import numpy.typing as npt
 
 from epigram.errors import InputError
 from epigram.penalties.forest import Forest, depth_weights
-from epigram.protocols import Floats, Ints
+from epigram.protocols import Floats
 
 __all__ = ["TreeL2", "TreeLinf", "depth_weights", "prox"]
 
@@ -40,6 +50,7 @@ class _TreeNorm:
         parents: npt.ArrayLike,
         weights: npt.ArrayLike | None = None,
         nonnegative: bool = False,
+        feature_weights: npt.ArrayLike | None = None,
     ) -> None:
         self.strength = _strength(strength)
         self.nonnegative = bool(nonnegative)
@@ -49,6 +60,10 @@ class _TreeNorm:
         if h.shape != (n,) or not (h >= 0).all():
             raise InputError(f"group weights must be {n} numbers >= 0, one for each node.")
         self._h = self._forest.arrange(h)
+        v = None if feature_weights is None else np.array(feature_weights, dtype=np.float64)
+        if v is not None and (v.shape != (n,) or not (np.isfinite(v) & (v > 0)).all()):
+            raise InputError(f"feature weights must be {n} finite numbers above 0, one for each node.")
+        self.feature_weights = v
 
     def with_strength(self, strength: float) -> Self:
         """The same norm, priced differently; trees and work space are shared, so use one at a time."""
@@ -62,7 +77,8 @@ class _TreeNorm:
         w = self._fits(w)
         if self.nonnegative and w.size and w.min() < 0:
             return float("inf")
-        return self.strength * self._norm(self._forest.arrange(w))
+        z = w if self.feature_weights is None else self.feature_weights * w
+        return self.strength * self._norm(self._forest.arrange(z))
 
     def prox(self, w: Floats, step: float | Floats, out: Floats) -> None:
         """Write argmin_v 1/2 ||v - w||^2 / step + value(v) to ``out``, which may be ``w``."""
@@ -70,6 +86,15 @@ class _TreeNorm:
         steps = np.atleast_1d(np.asarray(step, dtype=np.float64))
         if steps.size not in (1, w.size):
             raise InputError(f"{steps.size} steps for {w.size} weights; give one, or one for each.")
+        self._check_steps(steps)
+        if self.feature_weights is None:
+            self._arranged(w, steps, out)
+            return
+        self._arranged(self.feature_weights * w, self.feature_weights**2 * steps, out)
+        out /= self.feature_weights
+
+    def _arranged(self, w: Floats, steps: Floats, out: Floats) -> None:
+        """The prox without feature weights."""
         if self._forest.order is None:
             self._project(w, steps, out)
             return
@@ -83,6 +108,9 @@ class _TreeNorm:
         if w.shape != self._h.shape:
             raise InputError(f"{w.size} weights for {self._h.size} nodes.")
         return w
+
+    def _check_steps(self, steps: Floats) -> None:
+        """Any positive steps will do, unless a norm says otherwise."""
 
     def _norm(self, w: Floats) -> float:
         raise NotImplementedError
@@ -109,11 +137,37 @@ class TreeL2(_TreeNorm):
         parents: npt.ArrayLike,
         weights: npt.ArrayLike | None = None,
         nonnegative: bool = False,
+        feature_weights: npt.ArrayLike | None = None,
     ) -> None:
-        super().__init__(strength, parents, weights, nonnegative)
-        self.blocks: Ints = self._forest.trees()
+        super().__init__(strength, parents, weights, nonnegative, feature_weights)
+        self._tree = self._forest.trees()
         self._gamma = np.empty(self._h.size)
         self._checked: Floats | None = None
+
+    def level(self, d: Floats) -> Floats:
+        """The least diagonal metric of at least ``d`` whose steps 1 / d the prox can take.
+
+        Examples
+        --------
+        >>> TreeL2(1.0, [-1, 0, -1]).level(np.array([1.0, 3, 2])).tolist()
+        [3.0, 3.0, 2.0]
+        >>> TreeL2(1.0, [-1, 0, -1], feature_weights=[1, 2, 1]).level(np.array([1.0, 3, 2])).tolist()
+        [1.0, 4.0, 2.0]
+        """
+        square = 1.0 if self.feature_weights is None else self.feature_weights**2
+        largest = np.zeros(int(self._tree.max(initial=0)) + 1)
+        np.maximum.at(largest, self._tree, d / square)
+        return np.asarray(largest[self._tree] * square)
+
+    def _check_steps(self, steps: Floats) -> None:
+        """Refuse steps that are uneven on a tree; solvers use one array over again, so it is looked at once."""
+        if self._checked is steps or (steps.size == 1 and self.feature_weights is None):
+            return
+        z_steps = steps if self.feature_weights is None else self.feature_weights**2 * steps
+        ordered, below = self._forest.arrange(z_steps), self._forest.parent >= 0
+        if not np.allclose(ordered[below], ordered[self._forest.parent[below]], rtol=1e-9, atol=0.0):
+            raise InputError("tree-l2 needs one step for all weights of a tree, or steps by level().")
+        self._checked = steps
 
     def _norm(self, w: Floats) -> float:
         from epigram.penalties.tree_kernels import value_l2
@@ -123,11 +177,6 @@ class TreeL2(_TreeNorm):
     def _project(self, w: Floats, step: Floats, out: Floats) -> None:
         from epigram.penalties.tree_kernels import prox_l2
 
-        if step.size > 1 and self._checked is not step:
-            below = self._forest.parent >= 0
-            if not np.array_equal(step[below], step[self._forest.parent[below]]):
-                raise InputError("tree-l2 needs one step for all weights of a tree; see blocks.")
-            self._checked = step
         prox_l2(
             self._forest.parent,
             w,
@@ -166,8 +215,9 @@ class TreeLinf(_TreeNorm):
         parents: npt.ArrayLike,
         weights: npt.ArrayLike | None = None,
         nonnegative: bool = False,
+        feature_weights: npt.ArrayLike | None = None,
     ) -> None:
-        super().__init__(strength, parents, weights, nonnegative)
+        super().__init__(strength, parents, weights, nonnegative, feature_weights)
         n = self._h.size
         self._heap, self._child, self._sibling = np.empty((3, n), dtype=np.int32)
         self._key, self._count, self._total, self._bound = np.empty((4, n))
@@ -205,6 +255,7 @@ def prox(
     norm: Literal["l2", "linf"] = "l2",
     *,
     group_weights: npt.ArrayLike | None = None,
+    feature_weights: npt.ArrayLike | None = None,
     multiplicity: npt.ArrayLike | None = None,
     nonnegative: bool = False,
     method: Literal["heap", "pivot"] = "heap",
@@ -219,6 +270,8 @@ def prox(
     step : kappa, one for all or one for each tree (as a vector over nodes).
     norm : ``l2`` (Algorithm 2) or ``linf`` (Algorithm 4, or 3 with ``method="pivot"``, for comparison).
     group_weights : factor of kappa at each node; for collapsed nodes, of all groups they stand for.
+    feature_weights : factor of each entry inside all norms; with l2, steps must be even after a factor of
+        feature_weights^2 (see :meth:`TreeL2.level`).
     multiplicity : linf only: how many equal entries of a chain each node stands for; ``group_weights``
         default to it.
     nonnegative : also constrain the result to be >= 0.
@@ -242,6 +295,8 @@ def prox(
         raise InputError(
             "multiplicity and the pivot method belong to the linf norm; l2 needs the whole trie."
         )
+    if method == "pivot" and feature_weights is not None:
+        raise InputError("random pivots know no feature weights; use the heap method.")
     if multiplicity is not None:
         count = np.asarray(multiplicity, dtype=np.float64)
         if count.shape != vector.shape or not (count > 0).all():
@@ -249,9 +304,9 @@ def prox(
         steps = steps / count
         group_weights = count if group_weights is None else group_weights
     if norm == "l2":
-        TreeL2(1.0, parents, group_weights, nonnegative).prox(vector, steps, vector)
+        TreeL2(1.0, parents, group_weights, nonnegative, feature_weights).prox(vector, steps, vector)
     elif method == "heap":
-        TreeLinf(1.0, parents, group_weights, nonnegative).prox(vector, steps, vector)
+        TreeLinf(1.0, parents, group_weights, nonnegative, feature_weights).prox(vector, steps, vector)
     else:
         _pivot(parents, vector, steps, group_weights, nonnegative, seed)
     return vector

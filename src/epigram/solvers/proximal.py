@@ -2,8 +2,7 @@
 
 FISTA (Beck and Teboulle 2009) with backtracking, restart by the gradient test of O'Donoghue and Candes
 2015, and a diagonal metric: step 1 / (L d) per weight, d the loss's ``curvature()`` and L one scalar found
-by line search. A penalty that is not separable names ``blocks`` of weights that must share a step; d is
-then the largest of the block.
+by line search. A penalty whose prox cannot take any d raises it to one that it can (``level``).
 """
 
 from __future__ import annotations
@@ -36,10 +35,12 @@ class CurvedLoss(BatchLoss, Protocol):
 
 
 @runtime_checkable
-class BlockPenalty(ProximalPenalty, Protocol):
-    """A penalty whose prox needs one step for all weights of a block."""
+class LevelPenalty(ProximalPenalty, Protocol):
+    """A penalty whose prox cannot take any steps: weights that it prices together must share theirs."""
 
-    blocks: Ints
+    def level(self, d: Floats) -> Floats:
+        """The least diagonal of at least ``d`` with which the prox can be taken."""
+        ...
 
 
 @runtime_checkable
@@ -187,7 +188,7 @@ class StochasticProximal:
         z, point, gradient, step, moved = w.copy(), *np.zeros((4, w.size))
         objective = loss.value_and_gradient(w, gradient) + penalty.value(w)
         # One sample moves a rare weight by n / batch at once: below that curvature a step would overshoot.
-        d = np.maximum(metric(loss, penalty, gradient), loss.n_samples / self.batch_size / self.lipschitz)
+        d = metric(loss, penalty, gradient, loss.n_samples / self.batch_size / self.lipschitz)
         gradient[:] = 0.0
         touched = np.empty(0, np.int32)
         L, mu = self.lipschitz, self.strong_convexity
@@ -218,16 +219,11 @@ class StochasticProximal:
         return Result(w, objective, number, reason)
 
 
-def metric(loss: BatchLoss, penalty: ProximalPenalty, gradient: Floats) -> Floats:
-    """The diagonal to measure steps by: the loss's curvature, levelled over the blocks of the penalty."""
-    if not isinstance(loss, CurvedLoss):
-        return np.ones(loss.n_weights)
-    d = loss.curvature(gradient)
-    if isinstance(penalty, BlockPenalty):
-        largest = np.zeros(int(penalty.blocks.max(initial=0)) + 1)
-        np.maximum.at(largest, penalty.blocks, d)
-        d = largest[penalty.blocks]
-    return d
+def metric(loss: BatchLoss, penalty: ProximalPenalty, gradient: Floats, least: float = 0.0) -> Floats:
+    """The diagonal to measure steps by: the loss's curvature, at least ``least``, levelled for the penalty."""
+    d = loss.curvature(gradient) if isinstance(loss, CurvedLoss) else np.ones(loss.n_weights)
+    d = np.maximum(d, least)
+    return penalty.level(d) if isinstance(penalty, LevelPenalty) else d
 
 
 def _value(loss: BatchLoss, w: Floats, spare: Floats) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -175,7 +175,8 @@ class Search:
     ) -> bool:
         """Try one move from the best price; keep it where it lowers held-out perplexity."""
         now = best[part]
-        price = replace(now.price, **{name: float(f"{getattr(now.price, name) * factor:.6g}")})
+        changed: dict[str, Any] = {name: float(f"{getattr(now.price, name) * factor:.6g}")}
+        price = replace(now.price, **changed)
         if self.stopped or price in tried:
             return False
         tried.add(price)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -50,8 +50,7 @@ def read(file: ModelFile, vocabulary: Vocabulary) -> ClassFactoredLM:
         prefix = f"{part}."
         own = {name.removeprefix(prefix): t for name, t in file.tensors.items() if name.startswith(prefix)}
         models.append(FactorScorer.from_tensors(Contexts.parse(settings[f"{part}_contexts"]), own))
-        price = settings[f"{part}_price"]
-        prices.append(Price(*(price[number.name] for number in fields(Price))))
+        prices.append(Price(**{"depth_weights": "groups", **settings[f"{part}_price"]}))
     classes = WordClasses(vocabulary, class_of)
     for name, found in zip(PARTS, models, strict=True):
         if not np.array_equal(found.n_choices, Factor(name, classes, found.contexts).n_choices):

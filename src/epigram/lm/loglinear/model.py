@@ -55,6 +55,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
     penalty : ``elastic``, ``l1``, ``l2``, ``tree-l2`` or ``tree-linf``
     strength, depth_weight, ridge : price of the penalty (:mod:`epigram.lm.loglinear.penalty`; ``ridge`` is the squared
         part of ``elastic``); ``"auto"`` chooses on held-out text
+    depth_weights : what the depth weight acts on inside tree norms: ``features`` (as in the paper) or ``groups``
     nonnegative : weights >= 0, as in the paper
     solver : ``fista`` (exact) or ``stochastic`` (the paper's Algorithm 1)
     tolerance, max_iterations : when the solver stops
@@ -94,6 +95,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         strength: float | Auto = "auto",
         depth_weight: float | Auto = "auto",
         ridge: float | Auto = "auto",
+        depth_weights: Literal["features", "groups"] = "features",
         nonnegative: bool = True,
         solver: str = "fista",
         tolerance: float = 2e-7,
@@ -113,6 +115,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         self.strength = strength
         self.depth_weight = depth_weight
         self.ridge = ridge
+        self.depth_weights = depth_weights
         self.nonnegative = nonnegative
         self.solver = solver
         self.tolerance = tolerance
@@ -258,7 +261,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         given: dict[str, Any] = {name: getattr(self, name) for name in names}
         free = tuple(name for name, value in given.items() if value == "auto")
         fixed = {name: float(value) for name, value in given.items() if value != "auto"}
-        return replace(FIRST_PRICES[self.penalty], **fixed), free
+        return replace(FIRST_PRICES[self.penalty], depth_weights=self.depth_weights, **fixed), free
 
     def _grow(self, corpus: Corpus) -> ContextTree:
         collapse = self.collapse

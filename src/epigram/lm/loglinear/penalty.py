@@ -1,14 +1,17 @@
 """The penalties of a language model by name, and how strong each of their parts is.
 
-Nelakanti et al. 2013, sections 3, 4 and 6: a pair at depth d (d context symbols) costs ``depth_weight **
-d`` times what a pair at the root does. The elastic net's depth weight acts on its squared part; its l1
-part, which discounts counts, is the same at all depths (found best on held-out text).
+Nelakanti et al. 2013, sections 3, 4 and 6: a pair at depth d (d context symbols) costs A^d times what a pair at
+the root does, A = ``depth_weight`` (the paper multiplies features by alpha = 1 / A instead). Inside a tree norm
+this can be meant in two ways (``depth_weights``): ``features`` multiplies each weight by A^d in all norms that it
+is part of, as the paper does; ``groups`` multiplies the norm of a subtree whose root has depth d. The elastic net's
+depth weight acts on its squared part; its l1 part, which discounts counts, is the same at all depths (found best
+on held-out text).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +21,14 @@ from epigram.lm.loglinear.tree import ContextTree
 from epigram.penalties import L1, L2, ElasticNet, TreeL2, TreeLinf, depth_weights
 from epigram.protocols import Floats, ProximalPenalty
 
+DEPTH_WEIGHTS = ("features", "groups")
+
 
 @dataclass(frozen=True, slots=True)
 class Price:
     """Strength of a penalty, its growth with depth, and the squared part of an elastic net.
+
+    ``depth_weights`` tells what grows with the depth inside tree norms: ``features`` or ``groups``.
 
     ``side`` is how much more a weight of a side tree costs, where there are any (:mod:`epigram.lm.factored.loss`).
     """
@@ -30,9 +37,15 @@ class Price:
     depth_weight: float
     ridge: float = 0.0
     side: float = 1.0
+    depth_weights: str = "features"
 
     def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
+        if self.depth_weights not in DEPTH_WEIGHTS:
+            raise InputError(
+                f"depth weights act on {' or '.join(DEPTH_WEIGHTS)}, not on {self.depth_weights!r}."
+            )
+        for name in ("strength", "depth_weight", "ridge", "side"):
+            value = getattr(self, name)
             if name == "ridge" and value == 0.0:
                 continue
             if not (np.isfinite(value) and value > 0):
@@ -66,11 +79,24 @@ def _elastic(tree: ContextTree, price: Price, nonnegative: bool, factors: Floats
 def _tree_l2(tree: ContextTree, price: Price, nonnegative: bool, factors: Floats) -> ProximalPenalty:
     if tree.collapsed:
         raise InputError("tree-l2 needs the whole trie; use tree-linf on the collapsed tree.")
-    return TreeL2(price.strength, tree.pair_parent, _depth_weights(tree, price, factors), nonnegative)
+    group, feature = _tree_weights(tree, price, factors)
+    return TreeL2(price.strength, tree.pair_parent, group, nonnegative, feature)
 
 
 def _tree_linf(tree: ContextTree, price: Price, nonnegative: bool, factors: Floats) -> ProximalPenalty:
-    return TreeLinf(price.strength, tree.pair_parent, _depth_weights(tree, price, factors), nonnegative)
+    group, feature = _tree_weights(tree, price, factors)
+    return TreeLinf(price.strength, tree.pair_parent, group, nonnegative, feature)
+
+
+def _tree_weights(tree: ContextTree, price: Price, factors: Floats) -> tuple[Floats, Floats | None]:
+    """Weights of groups and of features (None: all 1); a side tree's price is on its groups."""
+    if price.depth_weights == "groups" or price.depth_weight == 1.0:
+        return _depth_weights(tree, price, factors), None
+    depth = tree.per_pair(tree.depth)
+    if not tree.collapsed:
+        return factors, depth_weights(depth, price.depth_weight)
+    m = tree.per_pair(tree.multiplicity).astype(np.float64)
+    return factors * m, m / depth_weights(depth, 1.0 / price.depth_weight, m)
 
 
 PENALTIES: dict[str, Builder] = {

@@ -8,71 +8,80 @@ Bars are the paper's own figures with some room, given with each claim.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from epigram_papers.report import Claim, Verdict
+from epigram_papers.report import Claim, Verdict, too_small
 from epigram_papers.sgd_l1.paper import CRFSUITE_SECONDS, TABLE_1, TABLES
 
 Cells = Mapping[str, Mapping[str, Any]]
 Found = Mapping[str, Cells]
 
-TITLES = {"conll2000": "CoNLL-2000", "jnlpba": "JNLPBA", "genia-pos": "GENIA-POS", "ud-ewt": "UD-EWT"}
+TITLES = {
+    "conll2000": "CoNLL-2000",
+    "jnlpba": "JNLPBA",
+    "genia-pos": "GENIA-POS",
+    "ud-ewt": "UD-EWT",
+    "wsj-sample": "WSJ sample",
+}
 COMPACT = (
     2.0  # times OWL-QN's size; the paper's cumulative models have 0.85 to 1.56, its clipped ones 4.8 to 9.1
 )
 NEAR_OBJECTIVE = 1.03  # times OWL-QN's; the paper's worst is 1.622 / 1.583
 NEAR_SCORE = 0.2  # points; the paper's worst is 71.63 against 71.76
-NEAR_SCORE_QUICK = 1.0  # on a few hundred test sentences
 FRACTION = 0.5  # of OWL-QN's passes and time; the paper's worst is 1,774 of 5,623 seconds
 AUTO_OBJECTIVE = 1.005
 SAME_CURVE = 0.01
 PAPER_SCORE, PAPER_SIZE = 0.3, 1.25
 SAME_DATA = ("conll2000", "jnlpba")
+FEW_TO_TEST = "on so few test sentences scores differ by more than that by chance"
+FEW_TO_TRAIN = "both times grow with the training set, and not alike"
+SMALL_STAND_IN = "a small part of a stand-in says little about the Wall Street Journal"
 
 
 def all_claims(found: Found, quick: bool) -> list[Claim]:
-    """Every claim, in the paper's order, ours last."""
+    """Every claim, in the paper's order, ours last.
+
+    A quick run decides what is said of training itself, on the paper's own data: which method reaches which
+    objective with how many active features. It decides neither scores nor times nor stand-ins.
+    """
     own = {task: cells for task, cells in found.items() if task in SAME_DATA}
     others = {task: cells for task, cells in found.items() if task not in SAME_DATA}
-    claims = [
-        _on(where, claim)
-        for pair in (
-            (compact(own), compact(others)),
-            (converges_faster(own), converges_faster(others)),
-            (fraction_of_time(own, quick), fraction_of_time(others, quick)),
-            (decay_wins(own), decay_wins(others)),
+    judged = [
+        pair
+        for judge, lacks in (
+            (compact, ""),
+            (converges_faster, ""),
+            (fraction_of_time, FEW_TO_TEST),
+            (decay_wins, ""),
         )
-        for where, claim in zip(
-            ("On the paper's data", "On the stand-ins for its third data set"), pair, strict=True
+        for pair in (
+            (_on("On the paper's data", judge(own)), lacks),
+            (_on("On the stand-ins for its third data set", judge(others)), SMALL_STAND_IN),
         )
     ]
-    claims += [
-        naive_and_clipping(found),
-        naive_is_slow(found),
-        faster_than_crfsuite(found),
-        as_in_the_paper(found, quick),
-        needs_no_tuning(found, quick),
+    judged += [
+        (naive_and_clipping(found), ""),
+        (naive_is_slow(found), FEW_TO_TRAIN),
+        (faster_than_crfsuite(found), FEW_TO_TRAIN),
+        (as_in_the_paper(found), "its figures are of all the data"),
+        (needs_no_tuning(found), FEW_TO_TEST),
     ]
     if not quick:
-        return claims
-    return [
-        Claim(claim.text, claim.verdict, f"On the quick subset: {claim.why}")
-        if claim.verdict != "not run"
-        else claim
-        for claim in claims
-    ]
+        return [claim for claim, _ in judged]
+    return [_on_subset(claim, lacks) for claim, lacks in judged]
 
 
 def _on(where: str, claim: Claim) -> Claim:
-    return Claim(
-        f"{where}: {claim.text[0].lower() if claim.text.startswith('The ') else claim.text[0]}{claim.text[1:]}",
-        claim.verdict,
-        claim.why,
-    )
+    text = f"{where}: {claim.text[0].lower() if claim.text.startswith('The ') else claim.text[0]}{claim.text[1:]}"
+    return replace(claim, text=text)
 
 
-def _near_score(quick: bool) -> float:
-    return NEAR_SCORE_QUICK if quick else NEAR_SCORE
+def _on_subset(claim: Claim, lacks: str) -> Claim:
+    if claim.verdict == "not run":
+        return claim
+    told = replace(claim, why=f"On the quick subset: {claim.why}")
+    return too_small(told, lacks) if lacks else told
 
 
 def _verdict(holds: Mapping[str, bool], better: bool = False) -> Verdict:
@@ -146,16 +155,15 @@ def _told(objective: float | None) -> str:
     return "no first iterate yet" if objective is None else f"{-objective:.3f}"
 
 
-def fraction_of_time(found: Found, quick: bool) -> Claim:
+def fraction_of_time(found: Found) -> Claim:
     """Tables 1 to 3: an objective and a score like OWL-QN's in a fraction of its passes and time."""
-    near_score = _near_score(quick)
     holds, said, better = {}, {}, []
     for task, cells in found.items():
         sgd, batch = cells["exponential"], cells["owl-qn"]
         objective = sgd["objective"] / batch["objective"]
         passes, seconds = sgd["passes"] / batch["passes"], sgd["seconds"] / batch["seconds"]
         gain = sgd["score"] - batch["score"]
-        holds[task] = objective <= NEAR_OBJECTIVE and gain >= -near_score and max(passes, seconds) <= FRACTION
+        holds[task] = objective <= NEAR_OBJECTIVE and gain >= -NEAR_SCORE and max(passes, seconds) <= FRACTION
         better.append(objective <= 1.0 and gain >= 0.0)
         said[task] = (
             f"objective {objective:.3f} times OWL-QN's, {gain:+.2f} points, {passes:.2f} of its passes, "
@@ -164,7 +172,7 @@ def fraction_of_time(found: Found, quick: bool) -> Claim:
     return Claim(
         "SGD with cumulative penalty and exponential decay reaches OWL-QN's objective and score in a fraction of its "
         f"passes and time (Tables 1 to 3; held to mean an objective within {NEAR_OBJECTIVE - 1:.0%}, a score within "
-        f"{near_score:g} points, at most {FRACTION:g} of both).",
+        f"{NEAR_SCORE:g} points, at most {FRACTION:g} of both).",
         _verdict(holds, all(better)),
         _why(said, holds),
     )
@@ -191,38 +199,35 @@ def decay_wins(found: Found) -> Claim:
 
 
 def naive_and_clipping(found: Found) -> Claim:
-    """Section 4.1: their curves are almost identical. Where both made the same passes."""
+    """Section 4.1: their curves are almost identical."""
     holds, said = {}, {}
     for task, cells in found.items():
         naive, clipping = cells["naive"], cells["clipping"]
-        if naive["passes"] == clipping["passes"]:
-            apart = abs(naive["objective"] / clipping["objective"] - 1.0)
-            holds[task] = apart <= SAME_CURVE
-            said[task] = f"{-naive['objective']:.3f} and {-clipping['objective']:.3f}, {apart:.2%} apart"
+        apart = abs(naive["objective"] / clipping["objective"] - 1.0)
+        holds[task] = apart <= SAME_CURVE
+        said[task] = f"{-naive['objective']:.3f} and {-clipping['objective']:.3f}, {apart:.2%} apart"
     return Claim(
         "The objective of naive SGD is almost that of clipping (section 4.1; held to mean within "
-        f"{SAME_CURVE:.0%} at the end, where both made all passes).",
+        f"{SAME_CURVE:.0%} at the end).",
         _verdict(holds),
-        _why(said, holds) if holds else "Naive SGD made fewer passes than clipping on every data set.",
+        _why(said, holds),
     )
 
 
 def naive_is_slow(found: Found) -> Claim:
-    """Section 4.1: naive SGD is slower than OWL-QN. Where it made all its passes."""
+    """Section 4.1: naive SGD is slower than OWL-QN."""
     holds, said = {}, {}
     for task, cells in found.items():
         naive, batch = cells["naive"], cells["owl-qn"]
-        if naive["passes"] == cells["clipping"]["passes"]:
-            holds[task] = naive["seconds"] > batch["seconds"]
-            said[task] = (
-                f"{naive['seconds']:.1f} CPU s against {batch['seconds']:.1f} of OWL-QN and "
-                f"{cells['clipping']['seconds']:.1f} of clipping done lazily"
-            )
+        holds[task] = naive["seconds"] > batch["seconds"]
+        said[task] = (
+            f"{naive['seconds']:.1f} CPU s against {batch['seconds']:.1f} of OWL-QN and "
+            f"{cells['clipping']['seconds']:.1f} of clipping done lazily"
+        )
     return Claim(
-        "Naive SGD takes longer than OWL-QN, because every step touches every weight (section 4.1, Tables 1 to 3; "
-        "where it made all passes).",
+        "Naive SGD takes longer than OWL-QN, because every step touches every weight (section 4.1, Tables 1 to 3).",
         _verdict(holds),
-        _why(said, holds) if holds else "Naive SGD made fewer passes than clipping on every data set.",
+        _why(said, holds),
     )
 
 
@@ -254,15 +259,13 @@ def faster_than_crfsuite(found: Found) -> Claim:
     return Claim(text, _verdict(holds, min(times) >= paper), _why(said, holds))
 
 
-def as_in_the_paper(found: Found, quick: bool) -> Claim:
+def as_in_the_paper(found: Found) -> Claim:
     """Scores and sizes of the paper's method beside the paper's, on the paper's data."""
     text = (
         "Where the data are the paper's (CoNLL-2000, JNLPBA), score and size of cumulative + exponential decay are "
         f"close to its figures or better (Tables 1 and 2; held to mean at most {PAPER_SCORE:g} points lower and "
         f"{PAPER_SIZE:g} times as large)."
     )
-    if quick:
-        return Claim(text, "not run", "The quick subset is not the paper's data.")
     holds, said, better = {}, {}, []
     for task in SAME_DATA:
         if task not in found:
@@ -281,14 +284,13 @@ def as_in_the_paper(found: Found, quick: bool) -> Claim:
     return Claim(text, _verdict(holds, all(better)), why)
 
 
-def needs_no_tuning(found: Found, quick: bool) -> Claim:
-    """Section 5 wishes for it: our automatic eta_0 against the grid."""
-    near_score = _near_score(quick)
+def needs_no_tuning(found: Found) -> Claim:
+    """Section 5 wishes for it: our automatic rates against the grid."""
     holds, said, better = {}, {}, []
     for task, cells in found.items():
         auto, grid = cells["auto"], cells["exponential"]
         ratio, gain = auto["objective"] / grid["objective"], auto["score"] - grid["score"]
-        holds[task] = ratio <= AUTO_OBJECTIVE and gain >= -near_score
+        holds[task] = ratio <= AUTO_OBJECTIVE and gain >= -NEAR_SCORE
         better.append(ratio < 1.0 and gain >= 0.0)
         said[task] = (
             f"objective {ratio:.4f} times the grid's, {gain:+.2f} points (eta_0 {auto['eta0']:.3f}, the grid's "
@@ -296,7 +298,7 @@ def needs_no_tuning(found: Found, quick: bool) -> Claim:
         )
     return Claim(
         "Of epigram: its automatic settings are as good as the paper's grid, which the paper wishes for in section 5 "
-        f"(held to mean an objective within {AUTO_OBJECTIVE - 1:.1%} and a score within {near_score:g} points).",
+        f"(held to mean an objective within {AUTO_OBJECTIVE - 1:.1%} and a score within {NEAR_SCORE:g} points).",
         _verdict(holds, all(better)),
         _why(said, holds),
     )

@@ -8,6 +8,7 @@ CPU seconds are of training alone: reading, features, test and exact objectives 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from epigram.penalties import L1
 from epigram.protocols import Floats
 from epigram.solvers import OWLQN, SGD
+from epigram_papers.sgd_l1.grid import lowest, search
 from epigram_papers.sgd_l1.problem import Counted, Problem, Watch
 from epigram_papers.sgd_l1.tasks import TASKS, Part
 
@@ -29,6 +31,7 @@ def choose_strength(
     sentences: int | None,
     at_most: int | None,
     strengths: list[float],
+    ladder: list[float],
     tolerance: float,
 ) -> dict[str, Any]:
     """C by the likelihood of held-out sentences, by OWL-QN (section 4.1).
@@ -38,11 +41,12 @@ def choose_strength(
     train, held_out = TASKS[task].choosing(data, sentences)
     problem = Problem.of(train if at_most is None else train.first(at_most), TASKS[task].template())
     likelihood, score = problem.log_likelihood(held_out), problem.scorer(held_out)
-    tried = []
-    for strength in strengths:
+    rows = []
+
+    def surprise(strength: float) -> float:
         loss = Counted(problem.loss)
         w = OWLQN().solve(loss, L1(strength), callback=Watch(stop=converged(tolerance))).w
-        tried.append(
+        rows.append(
             {
                 "l1": strength,
                 "log_likelihood": likelihood(w),
@@ -51,8 +55,14 @@ def choose_strength(
                 "passes": loss.passes,
             }
         )
-    best = max(tried, key=lambda row: row["log_likelihood"])
-    return {"tried": tried, "l1": best["l1"], "sentences": problem.loss.n_samples}
+        return -float(rows[-1]["log_likelihood"])
+
+    best = lowest(search(surprise, strengths, ladder))
+    return {
+        "tried": sorted(rows, key=lambda row: float(row["l1"])),
+        "l1": best,
+        "sentences": problem.loss.n_samples,
+    }
 
 
 def choose_rates(
@@ -61,30 +71,33 @@ def choose_rates(
     task: str,
     sentences: int | None,
     l1: float,
+    schedule: str,
     rates: list[float],
-    decays: list[float],
+    rate_ladder: list[float],
     decay: float,
+    decays: list[float],
+    decay_ladder: list[float],
     passes: int,
 ) -> dict[str, Any]:
-    """eta_0 of both schedules, then the decay at that eta_0, by the training objective (section 4.1)."""
+    """eta_0, then alpha at that eta_0, by the training objective after all passes (section 4.1).
+
+    eta_0 is chosen at alpha = ``decay``. No alpha is searched where ``decays`` is empty.
+    """
     problem = Problem.of(TASKS[task].choosing(data, sentences)[0], TASKS[task].template())
 
-    def reached(**settings: Any) -> float:
-        solver = SGD("cumulative", passes=passes, **settings)
+    @cache
+    def reached(eta0: float, decay: float) -> float:
+        solver = SGD("cumulative", schedule, eta0, decay, passes)
         return solver.solve(problem.loss, L1(l1)).objective / problem.loss.n_samples
 
-    inverse = {rate: reached(schedule="inverse", eta0=rate) for rate in rates}
-    exponential = {rate: reached(schedule="exponential", eta0=rate, decay=decay) for rate in rates}
-    best = _lowest(exponential)
-    by_decay = {decay: exponential[best]}
-    for other in decays:
-        if other != decay:
-            by_decay[other] = reached(schedule="exponential", eta0=best, decay=other)
+    by_rate = search(lambda eta0: reached(eta0, decay), rates, rate_ladder)
+    eta0 = lowest(by_rate)
+    by_decay = search(lambda other: reached(eta0, other), decays or [decay], decay_ladder if decays else [])
     return {
-        "inverse": {"eta0": _lowest(inverse), "tried": _rows(inverse)},
-        "exponential": {"eta0": best, "tried": _rows(exponential)},
-        "decay": {"decay": _lowest(by_decay), "tried": _rows(by_decay)},
-        "passes": passes,
+        "eta0": eta0,
+        "decay": lowest(by_decay),
+        "tried_eta0": sorted(map(list, by_rate.items())),
+        "tried_decay": sorted(map(list, by_decay.items())),
         "sentences": problem.loss.n_samples,
     }
 
@@ -130,28 +143,16 @@ def run_sgd(problem: Problem, test: Part, l1: float, solver: SGD) -> dict[str, A
 
 
 def quasi_newton(
-    *,
-    data: str,
-    task: str,
-    sentences: int | None,
-    l1: float,
-    tolerance: float = TOLERANCE,
-    limit: int | None = None,
+    *, data: str, task: str, sentences: int | None, l1: float, tolerance: float = TOLERANCE
 ) -> dict[str, Any]:
-    """The row of OWL-QN; passes are evaluations of the objective with its gradient, ``limit`` at most."""
+    """The row of OWL-QN; passes are evaluations of the objective with its gradient."""
     train, test = TASKS[task].final(data, sentences)
     problem = Problem.of(train, TASKS[task].template())
     loss = Counted(problem.loss)
-    rule = converged(tolerance)
-
-    def stop(objectives: list[float]) -> bool:
-        return rule(objectives) or (limit is not None and loss.passes >= limit)
-
-    watch = Watch(passes=lambda: loss.passes, stop=stop)
+    watch = Watch(passes=lambda: loss.passes, stop=converged(tolerance))
     result = OWLQN().solve(loss, L1(l1), callback=watch)
-    limited = result.reason == "callback" and not rule(watch.curve["objective"])
     watch.curve["objective"] = [value / loss.n_samples for value in watch.curve["objective"]]
-    return {**_row(problem, test, result.w, watch, loss.passes), "limited": limited}
+    return _row(problem, test, result.w, watch, loss.passes)
 
 
 def converged(tolerance: float) -> Callable[[list[float]], bool]:
@@ -179,11 +180,3 @@ def _row(problem: Problem, test: Part, w: Floats, watch: Watch, passes: int) -> 
         "sentences": problem.loss.n_samples,
         "curve": watch.curve,
     }
-
-
-def _lowest(by_setting: dict[float, float]) -> float:
-    return min(by_setting, key=lambda setting: by_setting[setting])
-
-
-def _rows(by_setting: dict[float, float]) -> list[list[float]]:
-    return [[setting, objective] for setting, objective in by_setting.items()]

@@ -58,6 +58,13 @@ class Grams:
             _union(self.contexts, other.contexts),
         )
 
+    def with_contexts(self, size: int) -> Grams:
+        """Every last word of a bigram is a context too; a text with unknown words may have nothing after it."""
+        known = np.zeros(size, bool)
+        known[self.contexts] = True
+        known[self.bigrams % size] = True
+        return Grams(self.bigrams, self.trigrams, np.flatnonzero(known))
+
 
 def _union(one: Offsets, two: Offsets) -> Offsets:
     """All keys of two rising lists; a stable sort merges the two runs, which np.union1d does not."""
@@ -101,7 +108,7 @@ def mixture(background: BackoffModel, adapted: BackoffModel, weight: float) -> B
     0.0
     """
     size = len(background.vocabulary_)
-    grams = Grams.of(background).union(Grams.of(adapted))
+    grams = Grams.of(background).union(Grams.of(adapted)).with_contexts(size)
     models = ((background, weight), (adapted, 1 - weight))
     root = sum(share * np.exp(model.pair_logp[:size]) for model, share in models)
     two = sum(share * np.exp(_bigram_logp(model, grams.bigrams, size)) for model, share in models)
@@ -149,7 +156,7 @@ def map_mixture(background: BackoffModel, corpus: Corpus, weight: float) -> Back
     )
     grams = own.union(Grams(starts, trigrams, np.unique(bigrams // size)))
     # prefixes and suffixes of the new trigrams must be stored for their contexts to exist
-    grams = grams.union(Grams(trigrams // size, trigrams, np.unique(trigrams % size)))
+    grams = grams.union(Grams(trigrams // size, trigrams, np.unique(trigrams % size))).with_contexts(size)
     two = _bigram_logp(background, grams.bigrams, size)
     three = _trigram_logp(background, grams.trigrams, size)
     two = _mix_frequencies(two, grams.bigrams, starts, start_counts, np.unique(starts // size), size, weight)

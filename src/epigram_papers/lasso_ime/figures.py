@@ -17,7 +17,7 @@ START = "The first tenth of the paths, where all fall steeply, is left out."
 
 
 def norm_figures(cells: Cells, command: str) -> list[Figure]:
-    """Figure 3, and the same against the training loss."""
+    """Figure 3, the training errors of the same paths, and the same against the training loss."""
     row, name = _shown(cells)
     two = ("f-boosting", "blasso")
     first = Figure(
@@ -27,6 +27,15 @@ def norm_figures(cells: Cells, command: str) -> list[Figure]:
         "L1 norm of the weights",
         [_curve(row, learner, "step", "l1") for learner in two],
         source=f"Figure 3 (Encarta, 8K); {ENCARTA} stands for Encarta",
+        command=command,
+    )
+    errors = Figure(
+        "lasso-ime-figure-3-errors",
+        f"Training error curves on {name}",
+        "steps",
+        "character error rate on the training lists, %",
+        [_curve(row, learner, "step", "train") for learner in two],
+        source="not in the paper; section 5.3 says it in words",
         command=command,
     )
     second = Figure(
@@ -41,7 +50,7 @@ def norm_figures(cells: Cells, command: str) -> list[Figure]:
         source="not in the paper; section 5.3 says it in words",
         command=command,
     )
-    return [first, second]
+    return [first, errors, second]
 
 
 def error_figures(cells: Cells, command: str) -> list[Figure]:

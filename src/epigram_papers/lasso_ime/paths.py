@@ -1,7 +1,8 @@
 """Many learners on the same lists: features and pairs are made once, every learner draws its path through them.
 
 The same numbers as :class:`epigram.rerank.Reranker` would give, one fit a learner; after every step the errors on
-held-out lists are known, and the step with the fewest is chosen. Test lists are looked at along a finished path.
+held-out lists are known, and the step with the fewest is chosen. A path goes on until it is half as long again as
+that step needs, or as long as it may be. Test lists are looked at along a finished path.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from epigram.rerank.tracking import Curves, Tracker
 
 POINTS = 160
 """Of a curve that is kept for a figure."""
+ON = 1.5
+"""How many times as long as its chosen step a path has to be for the step to count as chosen, not cut off."""
 
 
 @dataclass(frozen=True)
@@ -50,30 +53,32 @@ class Course:
         self.dev = dev
         self.seconds = time.process_time() - began
 
-    def walk(self, learner: Learner, patience: int | None = None) -> Walk:
-        """The learner's path; with patience it ends so many steps after the best one on the held-out lists."""
+    def walk(self, learner: Learner, least: int | None = None) -> Walk:
+        """The learner's whole path; with ``least`` it may end there, once the held-out lists' choice is well inside."""
         began = time.process_time()
         tracker, pieces = self._tracker(self.dev), [WeightPath.empty()]
         for chunk in learner.walk(self.loss, pieces[0]):
             pieces.append(chunk)
             tracker.follow(chunk)
-            if patience is not None and _idle(tracker.curves) >= patience:
+            if least is not None and _settled(tracker.curves, least):
                 break
         curves = tracker.curves
         return Walk(WeightPath.joined(pieces), curves, best_step(curves), time.process_time() - began)
 
-    def choices(self, walk: Walk, lists: NBest) -> Offsets:
-        """Index of the best candidate within each list, by the chosen step's model."""
+    def choices(self, walk: Walk, lists: NBest, step: int | None = None) -> Offsets:
+        """Index of the best candidate within each list, by the model of the chosen step or another."""
         from epigram.rerank import list_kernels as kernels
 
-        w = walk.path.weights(self.space.n_weights, walk.step)
+        w = walk.path.weights(self.space.n_weights, walk.step if step is None else step)
         out = np.empty(len(lists), np.int64)
         kernels.best_of_lists(lists.list_ptr, self.space.score(lists, w, self.loss.base_weight), out)
         return out
 
-    def errors(self, walk: Walk, lists: NBest) -> Floats:
-        """Character errors of each list, by the chosen step's model."""
-        return errors_of(lists, self.choices(walk, lists))
+    def errors(self, walk: Walk, lists: NBest, *steps: int) -> Floats:
+        """Character errors of each list, by the chosen step's model; of several steps the mean."""
+        each = [errors_of(lists, self.choices(walk, lists, step)) for step in steps or (walk.step,)]
+        out: Floats = np.mean(each, axis=0)
+        return out
 
     def rates_along(self, walk: Walk, lists: NBest) -> Floats:
         """Error rate in percent after every step."""
@@ -85,8 +90,9 @@ class Course:
         return Tracker(self.space, self.loss.base_weight, self.start_loss, lists, "cer")
 
 
-def _idle(curves: Curves) -> int:
-    return len(curves.losses) - 1 - best_step(curves)
+def _settled(curves: Curves, least: int) -> bool:
+    steps = len(curves.losses) - 1
+    return steps >= least and steps >= ON * best_step(curves)
 
 
 def summary(walk: Walk, step: int | None = None) -> dict[str, Any]:
@@ -102,13 +108,14 @@ def summary(walk: Walk, step: int | None = None) -> dict[str, Any]:
     }
 
 
-def sampled(walk: Walk, test_rates: Floats) -> dict[str, list[float]]:
+def sampled(walk: Walk, test_rates: Floats, train_rates: Floats) -> dict[str, list[float]]:
     """Curves thinned out to some ``POINTS`` points, the first and the last step among them."""
     last = len(walk.path)
     at = np.unique(np.linspace(0, last, min(POINTS, last + 1)).round().astype(np.int64))
     return {
         "step": at.tolist(),
         "test": np.round(test_rates[at], 4).tolist(),
+        "train": np.round(train_rates[at], 4).tolist(),
         "l1": np.round(walk.curves.l1_norms[at], 3).tolist(),
         "loss": np.round(walk.curves.losses[at], 3).tolist(),
         "weights": walk.curves.nonzeros[at].tolist(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +13,19 @@ Cells = Mapping[str, dict[str, Any]]
 """Results of the adaptation cells by domain."""
 
 LEARNERS = {"boosting": "Boosting", "fslr": "FSLR", "f-boosting": "F-Boosting", "blasso": "BLasso"}
-METHODS = {"baseline": "background alone", "map": "MAP", "map-kn": "MAP, P_a by Kneser-Ney", **LEARNERS}
-LATE = 0.75
-"""Later iterations: the last quarter of a path; early ones: the first."""
+MAPS = {
+    "map": "MAP",
+    "map+words": "MAP with the text's new words",
+    "map-kn": "MAP, P_a by Kneser-Ney",
+    "map-kn+words": "MAP, P_a by Kneser-Ney, with new words",
+}
+"""The paper's lexicon stays as it is: ``map``."""
+METHODS = {"baseline": "background alone", **MAPS, **LEARNERS}
+PENALTIES = {"lasso": "exact L1 (lasso)", "ridge": "exact L2 (ridge)", "msr": "minimum sample risk"}
+NEAR_END = 0.9
+"""Share of a path after which a chosen step is near its end."""
+Difference = Mapping[str, float]
+"""Of two systems on the same sentences: points of error rate, standard error, p-values (lasso_ime.judge)."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +57,8 @@ def lines(cells: Cells) -> list[Line]:
     for domain in domains(cells):
         cell = cells[domain]
         for size, row in zip(paper.SIZES, cell["rows"], strict=False):
-            cer = {
-                "baseline": cell["baseline"]["cer"],
-                "map": row["map"]["cer"],
-                "map-kn": row["map-kn"]["cer"],
-            }
+            cer = {"baseline": cell["baseline"]["cer"]}
+            cer |= {name: row[name]["cer"] for name in MAPS}
             cer |= {name: row["learners"][name]["cer"] for name in LEARNERS}
             out.append(Line(domain, row["sentences"], size, row["entropy"], cer, row["p"], row))
     return out
@@ -93,26 +101,42 @@ def value_at(curve: Mapping[str, Sequence[float]], name: str, step: float) -> fl
     return values[-1]
 
 
-def gap(
-    curves: Mapping[str, Mapping[str, Sequence[float]]], name: str, low: float, high: float
-) -> list[float]:
-    """F-Boosting minus BLasso at points of equal step, from one share of the path to another."""
-    last = min(curves[learner]["step"][-1] for learner in ("blasso", "f-boosting"))
+Curves = Mapping[str, Mapping[str, Sequence[float]]]
+
+
+def last_common_step(curves: Curves) -> float:
+    """The last step that both BLasso and F-Boosting have."""
+    return min(curves[learner]["step"][-1] for learner in ("blasso", "f-boosting"))
+
+
+def gaps(curves: Curves, name: str) -> list[float]:
+    """F-Boosting minus BLasso at points of equal step, all along the path."""
     return [
         value_at(curves["f-boosting"], name, step) - value_at(curves["blasso"], name, step)
         for step in curves["blasso"]["step"]
-        if low * last <= step <= high * last
+        if step <= last_common_step(curves)
     ]
 
 
-def late_gap(row: Mapping[str, Any]) -> float:
-    """Mean lead of BLasso over F-Boosting in test errors, in later iterations."""
-    return mean(gap(row["curves"], "test", LATE, 1.0))
+def chance(difference: Difference) -> float:
+    """The larger of the two p-values: both tests have to say that a difference is more than chance."""
+    return max(difference["matched_pairs"], difference["bootstrap"])
 
 
-def early_gap(row: Mapping[str, Any]) -> float:
-    """Mean distance of the two, in early iterations."""
-    return mean(abs(value) for value in gap(row["curves"], "test", 0.0, 1.0 - LATE))
+def pooled(differences: Iterable[Difference]) -> Difference:
+    """Mean of independent differences, with the normal test of it.
+
+    Examples
+    --------
+    >>> found = pooled([{"points": 0.3, "se": 0.1}, {"points": 0.1, "se": 0.1}])
+    >>> round(found["points"], 3), round(found["se"], 3), round(found["p"], 4)
+    (0.2, 0.071, 0.0047)
+    """
+    each = list(differences)
+    points = mean(difference["points"] for difference in each)
+    se = math.sqrt(sum(difference["se"] ** 2 for difference in each)) / len(each)
+    p = math.erfc(abs(points) / se / math.sqrt(2.0)) if se else float(points == 0)
+    return {"points": points, "se": se, "p": p}
 
 
 def rise(row: Mapping[str, Any], learner: str) -> float:
@@ -128,7 +152,7 @@ def spread(rates: Sequence[float]) -> float:
 
 def eps_rates(row: Mapping[str, Any], learner: str) -> dict[float, float]:
     """Test rate by step size, the paper's among them."""
-    from epigram_papers.lasso_ime.experiments import EPS
+    from epigram_papers.lasso_ime.trial import EPS
 
     rates = {other["value"]: other["cer"] for other in row["other_eps"][learner]}
     return dict(sorted({**rates, EPS: row["learners"][learner]["cer"]}.items()))
@@ -137,3 +161,20 @@ def eps_rates(row: Mapping[str, Any], learner: str) -> dict[float, float]:
 def smoothing_rates(row: Mapping[str, Any]) -> dict[float, float]:
     """Test rate of boosting by smoothing."""
     return {entry["value"]: entry["cer"] for entry in row["smoothings"]}
+
+
+def near_smoothings(row: Mapping[str, Any]) -> list[float]:
+    """Test rates of boosting at the chosen smoothing and its two neighbours, about three times less and more."""
+    values = list(smoothing_rates(row))
+    at = values.index(row["learners"]["boosting"]["smoothing"])
+    return list(smoothing_rates(row).values())[max(at - 1, 0) : at + 2]
+
+
+def cut_off(cells: Cells) -> list[str]:
+    """Paths whose chosen step is near their end, so that a longer one might have been better: data and learner."""
+    return [
+        f"{line.name} {LEARNERS[name]}"
+        for line in lines(cells)
+        for name, found in line.row["learners"].items()
+        if found["step"] > NEAR_END * found["steps"]
+    ]

@@ -1,0 +1,155 @@
+"""The paper's four learners on one training set, with or without headword bigrams: rates, curves, comparisons.
+
+The step of every path and boosting's smoothing are chosen on held-out lists; eps is the paper's 0.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from epigram.protocols import Floats
+from epigram.rerank import FSLR, BLasso, Boosting, FBoosting, NBest
+from epigram_papers.lasso_ime.judge import Difference, Judge
+from epigram_papers.lasso_ime.paths import Course, Walk, at_equal_loss, sampled, summary
+
+EPS = 0.5
+OTHER_EPS = (0.2, 0.8)
+LADDER = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
+"""Smoothings of boosting: the search goes on beyond those given while the best is at an edge."""
+EARLY, LATE = (0.0, 0.25), (0.75, 1.0)
+"""Shares of a path that count as its early and its later iterations."""
+LOOKS = 8
+"""Steps of such a share at which test errors are counted; the mean is free of single steps' luck."""
+
+
+class Trial:
+    """The four learners on one training size; ``limit`` is the longest path, ``least`` the shortest.
+
+    With ``curves`` the paths of all four are as long as ``limit``, so that they can be compared at equal step.
+    """
+
+    def __init__(
+        self,
+        lists: NBest,
+        dev: NBest,
+        test: NBest,
+        judge: Judge,
+        limit: int,
+        least: int,
+        smoothings: list[float],
+        curves: bool = False,
+        headwords: frozenset[str] | None = None,
+    ) -> None:
+        self.course = Course(lists, dev, headwords)
+        self.dev_length = float(dev.lengths("cer").sum())
+        self.lists, self.test, self.judge = lists, test, judge
+        self.limit, self.least, self.curves = limit, least, curves
+        self.smoothings = self._smoothed(smoothings)
+        self.smoothing = _best(self.smoothings)
+        self.walks = {
+            "boosting": self._walk(Boosting(limit, self.smoothing))
+            if curves
+            else self.smoothings[self.smoothing],
+            "fslr": self._walk(FSLR(limit, EPS)),
+            "f-boosting": self._walk(FBoosting(limit, EPS)),
+            "blasso": self._walk(BLasso(limit, EPS)),
+        }
+        self.errors = {name: self.course.errors(walk, test) for name, walk in self.walks.items()}
+
+    def row(self, rivals: Mapping[str, Floats]) -> dict[str, Any]:
+        """Results of all learners, and how BLasso compares with each and with the rivals' errors."""
+        learners = {name: self.record(walk) for name, walk in self.walks.items()}
+        learners["boosting"]["smoothing"] = self.smoothing
+        others = {**{name: errors for name, errors in self.errors.items() if name != "blasso"}, **rivals}
+        out: dict[str, Any] = {
+            "learners": learners,
+            "features": self.course.space.n_weights,
+            "course_seconds": round(self.course.seconds, 3),
+            "smoothings": [{"value": value, **self.rates(walk)} for value, walk in self.smoothings.items()],
+            "equal_loss": at_equal_loss(self.walks["blasso"], self.walks["f-boosting"]),
+            "p": {
+                name: self.judge.difference(errors, self.errors["blasso"]) for name, errors in others.items()
+            },
+        }
+        if self.curves:
+            out["curves"] = {name: self._curve(walk) for name, walk in self.walks.items()}
+            out["leads"] = {when: self._difference_of(self.lead(share)) for when, share in SHARES.items()}
+            out["ends"] = {name: self._end(walk, name) for name, walk in self.walks.items()}
+        return out
+
+    def lead(self, share: tuple[float, float]) -> Floats:
+        """F-Boosting's errors minus BLasso's on each test list, mean of equal steps within a share of the path."""
+        forward, both = self.walks["f-boosting"], self.walks["blasso"]
+        last = min(len(forward.path), len(both.path))
+        steps = np.linspace(share[0] * last, share[1] * last, LOOKS + 1).round().astype(int)[1:].tolist()
+        return self.course.errors(forward, self.test, *steps) - self.course.errors(both, self.test, *steps)
+
+    def wider_lead(self, other: Trial) -> Difference:
+        """By how much BLasso's late lead over F-Boosting is wider here than in another trial."""
+        return self.judge.difference(self.lead(LATE), other.lead(LATE))
+
+    def other_step_sizes(self) -> dict[str, list[dict[str, float]]]:
+        """FSLR and BLasso with other eps than the paper's 0.5; smaller steps may be more."""
+        return {
+            name: [{"value": eps, **self.rates(self._ended(make(round(self.limit * max(EPS / eps, 1.0)), eps)))}
+                   for eps in OTHER_EPS]
+            for name, make in EPS_LEARNERS.items()
+        }  # fmt: skip
+
+    def record(self, walk: Walk) -> dict[str, Any]:
+        """Rates and size of the chosen step."""
+        choice = self.course.choices(walk, self.test)
+        texts = [self.test.texts[c] for c in (self.test.list_ptr[:-1] + choice).tolist()]
+        return {**self.rates(walk), "normalised": self.judge.normalised(texts), **summary(walk)}
+
+    def rates(self, walk: Walk) -> dict[str, float]:
+        """Held-out and test error rate of the chosen step."""
+        return {
+            "held_out": 100.0 * walk.dev_errors / self.dev_length,
+            "cer": self.judge.rate(self.course.errors(walk, self.test)),
+        }
+
+    def _smoothed(self, given: list[float]) -> dict[float, Walk]:
+        """Boosting at the given smoothings, and beyond them while the best is at an edge."""
+        walks = {value: self._ended(Boosting(self.limit, value)) for value in given}
+        while True:
+            best = _best(walks)
+            below = [value for value in LADDER if value < min(walks)]
+            above = [value for value in LADDER if value > max(walks)]
+            if best == min(walks) and below:
+                value = below[-1]
+            elif best == max(walks) and above:
+                value = above[0]
+            else:
+                return dict(sorted(walks.items()))
+            walks[value] = self._ended(Boosting(self.limit, value))
+
+    def _walk(self, learner: Any) -> Walk:
+        return self.course.walk(learner) if self.curves else self._ended(learner)
+
+    def _ended(self, learner: Any) -> Walk:
+        return self.course.walk(learner, self.least)
+
+    def _curve(self, walk: Walk) -> dict[str, list[float]]:
+        return sampled(
+            walk, self.course.rates_along(walk, self.test), self.course.rates_along(walk, self.lists)
+        )
+
+    def _end(self, walk: Walk, name: str) -> Difference:
+        """The last step's errors against the chosen step's."""
+        return self.judge.difference(self.course.errors(walk, self.test, len(walk.path)), self.errors[name])
+
+    def _difference_of(self, lead: Floats) -> Difference:
+        return self.judge.difference(lead, np.zeros_like(lead))
+
+
+def _best(walks: Mapping[float, Walk]) -> float:
+    """The setting with the fewest held-out errors; the smallest of equals."""
+    return min(sorted(walks), key=lambda value: walks[value].dev_errors)
+
+
+SHARES = {"early": EARLY, "late": LATE}
+EPS_LEARNERS: dict[str, Callable[[int, float], Any]] = {"fslr": FSLR, "blasso": BLasso}

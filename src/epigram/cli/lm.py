@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epigram.cli import console, lm_classes
+from epigram.cli import console, lm_classes, lm_prepare
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
@@ -373,6 +373,7 @@ def export_arpa(
 
 
 app.command("classes")(lm_classes.command)
+app.command("prepare")(lm_prepare.command)
 
 
 def open_model(path: Path) -> LanguageModel:

@@ -28,6 +28,7 @@ class SuffixLoss:
     """Sum of -log P(target | context) over the positions of a tree; a :class:`~epigram.protocols.BatchLoss`.
 
     One weight for each pair; where a node stands for several contexts, it is the weight of each of them.
+    ``e``, ``z`` and ``r`` keep exp s, Z and the sum of 1 / Z below each context, of the last sweeps.
 
     Examples
     --------
@@ -49,7 +50,7 @@ class SuffixLoss:
         self.n_samples = tree.n_positions
         self.e = np.empty(tree.n_pairs)
         self.z = np.empty(tree.n_contexts)
-        self._r = np.empty(tree.n_contexts)
+        self.r = np.empty(tree.n_contexts)
         self._multiplicity = tree.multiplicity
         self._exponents = tree.per_pair(self._multiplicity).astype(np.float64) if tree.collapsed else None
         # More shards than threads: rare words make cheaper subtrees, and who is done takes the next.
@@ -67,7 +68,7 @@ class SuffixLoss:
         n_roots = int(self.tree.level_ptr[1])
         n_top = int(self.tree.pair_ptr[n_roots])
         tops = self._map(lambda shard: self._up(out, shard, n_roots, n_top))
-        r, top = self._r[:n_roots], out[:n_top]
+        r, top = self.r[:n_roots], out[:n_top]
         np.divide(self.tree.terminal[:n_roots], self.z[:n_roots], out=r)
         top[:] = 0.0
         for shard_r, shard_g in tops:
@@ -112,7 +113,7 @@ class SuffixLoss:
             self._seen,
             self.e,
             self.z,
-            self._r,
+            self.r,
             out,
         )
         subtract_batch_counts(
@@ -167,7 +168,7 @@ class SuffixLoss:
         tree = self.tree
         top_r, top_g = np.zeros(n_roots), np.zeros(n_top)
         for first, last in shard:
-            self._r[first:last] = 0.0
+            self.r[first:last] = 0.0
         for first, last in tree.pair_ptr[shard]:
             out[first:last] = 0.0
         sweep_up(
@@ -180,7 +181,7 @@ class SuffixLoss:
             tree.count,
             self.e,
             self.z,
-            self._r,
+            self.r,
             out,
             top_r,
             top_g,

@@ -123,8 +123,11 @@ def build_penalty(
     price: Price,
     nonnegative: bool = True,
     is_side: npt.NDArray[np.bool_] | None = None,
+    root_factors: Floats | None = None,
 ) -> ProximalPenalty:
     """The penalty of that name over the pairs of a tree; ``is_side`` tells which contexts pay ``price.side``.
+
+    ``root_factors`` are factors of the price of the first pairs, those of the roots.
 
     Examples
     --------
@@ -138,6 +141,8 @@ def build_penalty(
         raise InputError(f"unknown penalty {name!r}; choose one of {', '.join(PENALTIES)}.")
     side = np.zeros(tree.n_contexts, bool) if is_side is None else is_side
     factors = np.repeat(np.where(side, price.side, 1.0), np.diff(tree.pair_ptr))
+    if root_factors is not None:
+        factors[: root_factors.size] *= root_factors
     return PENALTIES[name](tree, price, nonnegative, factors)
 
 

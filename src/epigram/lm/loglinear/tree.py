@@ -86,7 +86,8 @@ class ContextTree:
     1]``
     terminal : positions whose longest context this is
     pair_ptr, word, count, pair_parent : the pairs of each context, sorted by predicted symbol
-    n_unseen : predicted symbols without a pair at each root; they keep the weight 0
+    n_unseen : predicted symbols without a pair at each root; they keep the weight 0. In a tree of a part of a text,
+        the sum of exp of their weights
     """
 
     history: Ints = field(repr=False)
@@ -100,7 +101,7 @@ class ContextTree:
     word: Ints = field(repr=False)
     count: Ints = field(repr=False)
     pair_parent: Ints = field(repr=False)
-    n_unseen: Ints = field(repr=False)
+    n_unseen: Ints | Floats = field(repr=False)
     order: int
     collapsed: bool
     n_targets: int
@@ -181,16 +182,25 @@ class ContextTree:
         return np.repeat(of_context, np.diff(self.pair_ptr))
 
     def carry_over(self, other: ContextTree, w: Floats) -> Floats:
-        """Weights of another tree of the same symbols and roots, in this one's pairs; new pairs get 0."""
+        """Weights of another tree of the same symbols and roots, in this one's pairs; new pairs get 0.
+
+        Where a chain of the other tree is split here, its weights go to all its parts.
+        """
         from epigram.lm.loglinear.tree_kernels import match_trees
 
         out = np.zeros(self.n_pairs)
         match_trees(
+            self.history,
+            self.example,
+            self.depth,
             self.parent,
             self.symbol,
             self.pair_ptr,
             self.word,
             int(self.level_ptr[1]),
+            other.history,
+            other.example,
+            other.depth,
             other.child_ptr,
             other.symbol,
             other.pair_ptr,

@@ -214,6 +214,16 @@ def search_rising(values, lo, hi, wanted):
 
 
 @kernel
+def step_down(node, d, wanted, history, example, depth, child_ptr, symbol):
+    """The node of a context of d symbols with ``wanted`` before it: further along a chain, or a child; else -1."""
+    if node < 0:
+        return -1
+    if d < depth[node]:
+        return node if history[example[node] - 1 - d] == wanted else -1
+    return search_rising(symbol, child_ptr[node], child_ptr[node + 1], wanted)
+
+
+@kernel
 def locate(
     child_ptr,
     symbol,
@@ -320,11 +330,17 @@ def spread(
 
 @kernel
 def match_trees(
+    history,
+    example,
+    depth,
     parent,
     symbol,
     pair_ptr,
     word,
     n_roots,
+    old_history,
+    old_example,
+    old_depth,
     old_child_ptr,
     old_symbol,
     old_pair_ptr,
@@ -333,19 +349,25 @@ def match_trees(
     node,
     out,
 ):
-    """Copy the weights of an old tree to the pairs of a new one; ``node`` gets each context's old number."""
+    """Copy the weights of an old tree to the pairs of a new one: those of the first context of each node.
+
+    ``node`` gets the old node that holds the deepest context of each new one, -1 where there is none. An old
+    node may stand for more contexts than the new one (its chain was split), or for fewer.
+    """
     for c in range(parent.size):
-        if c < n_roots:
-            node[c] = c
-        else:
-            above = node[parent[c]]
-            node[c] = -1
-            if above >= 0:
-                node[c] = search_rising(old_symbol, old_child_ptr[above], old_child_ptr[above + 1], symbol[c])
-        old = node[c]
-        if old >= 0:
+        first = c
+        old = c
+        if c >= n_roots:
+            d = depth[parent[c]]
+            old = step_down(node[parent[c]], d, symbol[c], old_history, old_example, old_depth, old_child_ptr, old_symbol)
+            first = old
+            for k in range(d + 1, depth[c]):
+                at = history[example[c] - 1 - k]
+                old = step_down(old, k, at, old_history, old_example, old_depth, old_child_ptr, old_symbol)
+        node[c] = old
+        if first >= 0:
             for p in range(pair_ptr[c], pair_ptr[c + 1]):
-                q = search_rising(old_word, old_pair_ptr[old], old_pair_ptr[old + 1], word[p])
+                q = search_rising(old_word, old_pair_ptr[first], old_pair_ptr[first + 1], word[p])
                 if q >= 0:
                     out[p] = old_w[q]
 

@@ -115,6 +115,41 @@ class Corpus:
         corpus = text if isinstance(text, Corpus) else cls.of(text, vocabulary)
         return corpus if corpus.vocabulary is vocabulary else corpus.with_vocabulary(vocabulary)
 
+    @classmethod
+    def more(cls, text: Sentences | PathLike[str] | Corpus, vocabulary: Vocabulary) -> Corpus:
+        """A text to go on training with: new words join the vocabulary, or are ``<unk>`` where it has that.
+
+        Examples
+        --------
+        >>> corpus = Corpus.more(["a tulip"], Vocabulary(["a", "rose"]))
+        >>> corpus.ids.tolist(), corpus.vocabulary.words
+        ([1, 3], ['</s>', 'a', 'rose', 'tulip'])
+        >>> Corpus.more(["a tulip"], Vocabulary(["a", "<unk>"])).ids.tolist()
+        [1, 2]
+        """
+        if isinstance(text, Corpus):
+            words, ids, ptr = text.vocabulary.words, text.ids, text.sentence_ptr
+        else:
+            path = text if isinstance(text, PathLike) else None
+            words, ids, ptr = _from_python(text) if not isinstance(text, PathLike) else _from_file(text)
+            if START in words or END in words:
+                words, ids, ptr = _unwrap(words, ids, ptr, path)
+        occurs = np.bincount(ids[ids >= 0], minlength=len(words)) > 0
+        if UNKNOWN not in vocabulary:
+            new = [w for w, seen in zip(words, occurs, strict=True) if seen and w not in vocabulary]
+            vocabulary = Vocabulary([*vocabulary.words, *new]) if new else vocabulary
+        table = np.append(vocabulary.ids(words), np.int32(UNSEEN))
+        if UNKNOWN in vocabulary:
+            table[table == UNSEEN] = vocabulary.id(UNKNOWN)
+        return cls(table[ids], ptr, vocabulary)
+
+    @classmethod
+    def of_stream(cls, stream: Ints, vocabulary: Vocabulary) -> Corpus:
+        """From what :meth:`stream` gives."""
+        inside = stream != BOUNDARY
+        edges = np.flatnonzero(~inside)
+        return cls(stream[inside], (edges - np.arange(edges.size)).astype(np.int64), vocabulary)
+
     @property
     def n_tokens(self) -> int:
         """Words, ends of sentences not counted."""

@@ -2,12 +2,14 @@
 
 A log-linear model is its weights that are not 0 (and the pairs they are spelled with): contexts in level
 order by (parent, symbol), their pairs sorted by word, everything as differences, compressed
-(:mod:`epigram.storage.packing`). Counts are left out. Reading it makes a tree of the kept pairs; a pair hangs
-below its nearest kept ancestor, as weights in between are 0.
+(:mod:`epigram.storage.packing`). Reading it makes a tree of the kept pairs; a pair hangs below its nearest kept
+ancestor, as weights in between are 0. Counts are left out, but the text in ids is kept unless it is asked not
+to be: it is the smallest form of all counts, and what training goes on from (``partial_fit``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
@@ -15,6 +17,7 @@ import numpy as np
 
 from epigram.errors import InputError, ModelFileError
 from epigram.lm.base import LanguageModel
+from epigram.lm.corpus import Corpus
 from epigram.lm.factored import storage as factored_stored
 from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.loglinear.loss import SuffixLoss
@@ -32,10 +35,12 @@ from epigram.storage.packing import pack_integers, pack_weights, unpack_integers
 FAMILY = "lm"
 
 
-def to_model_file(model: LanguageModel, bits: int = 0, fit: dict[str, Any] | None = None) -> ModelFile:
-    """A fitted model as header and arrays; ``fit`` adds metrics to the header."""
+def to_model_file(
+    model: LanguageModel, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = True
+) -> ModelFile:
+    """A fitted model as header and arrays; ``fit`` adds metrics to the header, ``text`` keeps its training text."""
     if isinstance(model, LogLinearLM):
-        return _loglinear(model, bits, fit or {})
+        return _loglinear(model, bits, fit or {}, text)
     if isinstance(model, ClassFactoredLM):
         header, tensors = factored_stored.header_and_tensors(model, bits)
         header["settings"] = {"model": "factored", **_settings(model), **header["settings"]}
@@ -105,7 +110,21 @@ def _words(vocabulary: Vocabulary) -> dict[str, Any]:
     return {"words.bytes": content, "words.lengths": lengths}
 
 
-def _loglinear(model: LogLinearLM, bits: int, fit: dict[str, Any]) -> ModelFile:
+def _text(corpus: Corpus) -> dict[str, Any]:
+    """The ids of a text, boundaries included; one more than the id, as -1 is a word outside the vocabulary."""
+    return {"text": pack_integers(corpus.stream() + 1)}
+
+
+def _read_text(tensors: Mapping[str, Any], vocabulary: Vocabulary) -> Corpus | None:
+    if "text" not in tensors:
+        return None
+    stream = (unpack_integers(tensors["text"]) - 1).astype(np.int32)
+    if stream.size == 0 or stream[0] != BOUNDARY or stream[-1] != BOUNDARY or stream.max() >= len(vocabulary):
+        raise ModelFileError("damaged model file (its text does not fit its vocabulary)")
+    return Corpus.of_stream(stream, vocabulary)
+
+
+def _loglinear(model: LogLinearLM, bits: int, fit: dict[str, Any], text: bool) -> ModelFile:
     tree, w = model.tree_, model.weights_
     nodes, kept = needed_parts(tree, w)
     number = np.full(tree.n_contexts, -1, np.int32)
@@ -126,6 +145,8 @@ def _loglinear(model: LogLinearLM, bits: int, fit: dict[str, Any]) -> ModelFile:
     if tree.collapsed:
         tensors["steps"] = pack_integers(steps)
         tensors["edges"] = pack_integers(_edges(tree, nodes[1:]))
+    if text and hasattr(model, "corpus_"):
+        tensors |= _text(model.corpus_)
     price = {name: getattr(model.price_, name) for name in ("strength", "depth_weight", "ridge")}
     settings = {"model": "loglinear", **_settings(model), **price, "bits": bits}
     header = {"settings": settings, "fit": {**_fit(model), **fit}}
@@ -135,6 +156,9 @@ def _loglinear(model: LogLinearLM, bits: int, fit: dict[str, Any]) -> ModelFile:
 def _fit(model: LogLinearLM) -> dict[str, Any]:
     names = ("objective_", "n_iter_", "reason_", "valid_perplexity_")
     found = {name.rstrip("_"): getattr(model, name) for name in names if hasattr(model, name)}
+    if model.scales_ is not None:
+        found["scales"] = model.scales_.tolist()
+    found["positions"] = model.n_positions_
     return {**found, "nonzero": model.n_nonzero_, "parameters": model.n_parameters_}
 
 
@@ -165,7 +189,8 @@ def _read_loglinear(file: ModelFile, vocabulary: Vocabulary) -> LogLinearLM:
     link_pairs(tree.parent, tree.pair_ptr, tree.word, tree.pair_parent)
     known = LogLinearLM().get_params()
     model = LogLinearLM(**{name: value for name, value in settings.items() if name in known})
-    model.restore(vocabulary, SuffixLoss(tree), w, _price(file), file.header.get("fit", {}))
+    corpus = _read_text(tensors, vocabulary)
+    model.restore(vocabulary, SuffixLoss(tree), w, _price(file), file.header.get("fit", {}), corpus)
     return model
 
 
@@ -262,7 +287,11 @@ def _read_backoff(file: ModelFile, vocabulary: Vocabulary) -> BackoffModel:
 
 
 def save(
-    model: LanguageModel, path: str | PathLike[str], bits: int = 0, fit: dict[str, Any] | None = None
+    model: LanguageModel,
+    path: str | PathLike[str],
+    bits: int = 0,
+    fit: dict[str, Any] | None = None,
+    text: bool = True,
 ) -> None:
     """Write a model file atomically."""
-    to_model_file(model, bits, fit).save(path)
+    to_model_file(model, bits, fit, text).save(path)

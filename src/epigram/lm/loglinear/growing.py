@@ -5,7 +5,6 @@ All three cost a constant for each thing added, averaged over all that were adde
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,13 +119,16 @@ class Blocks:
     @classmethod
     def empty(cls) -> Blocks:
         """No blocks yet."""
-        return cls(*np.zeros((3, 0), np.int64), Growing(np.empty(0, np.int64)))
+        none = np.empty(0, np.int64)
+        return cls(none, none, none, Growing(none))
 
     def reserve(self, n_blocks: int) -> None:
         """Make room for so many blocks."""
         more = n_blocks - self.total.size
         if more > 0:
-            self.total, self.learnt = (np.append(x, np.zeros(more, np.int64)) for x in (self.total, self.learnt))
+            self.total, self.learnt = (
+                np.append(x, np.zeros(more, np.int64)) for x in (self.total, self.learnt)
+            )
             self._last = np.append(self._last, np.full(more, -1))
 
     def add(self, block: npt.NDArray[Any]) -> None:
@@ -197,7 +199,7 @@ class TextSoFar:
         return Positions(self.stream, end, length, target, n_targets=n_words, n_symbols=n_words)
 
 
-def last_symbols(positions: Positions, at: Iterable[int] | slice = slice(None)) -> Offsets:
+def last_symbols(positions: Positions) -> Offsets:
     """The block of each position: 0 without context, else one more than the symbol just before it."""
-    end, length = positions.end[at], positions.length[at]
-    return np.where(length > 0, positions.history[end - 1].astype(np.int64) + 1, 0)
+    before = positions.history[positions.end - 1].astype(np.int64)
+    return np.where(positions.length > 0, before + 1, 0)

@@ -25,6 +25,7 @@ from epigram.lm.corpus import Corpus, Sentences
 from epigram.lm.loglinear.explain import Explanation, explain
 from epigram.lm.loglinear.located import Located
 from epigram.lm.loglinear.loss import SuffixLoss
+from epigram.lm.loglinear.online import Online, Recipe
 from epigram.lm.loglinear.penalty import FIRST_PRICES, PENALTIES, Price, build_penalty, first_weights
 from epigram.lm.loglinear.search import Trial, TrialCallback, best_of, calibrate, search
 from epigram.lm.loglinear.sparsify import MaskedPenalty, largest, weight_importance
@@ -72,6 +73,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
     ----------
     weights_, tree_, price_, path_, scales_, objective_, n_iter_, reason_, valid_perplexity_, backoff_ :
         ``optimum_`` are the weights before ``scales_``, the minimum of the objective
+    corpus_ : the text so far (not in a model from a file that was saved without it)
 
     Examples
     --------
@@ -83,10 +85,14 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
     1.0
     """
 
-    weights_: Floats
-    optimum_: Floats
+    scales_: Floats | None = None
     _backoff: BackoffModel | None = None
     _vocabulary: Vocabulary | None = None
+    _loss: SuffixLoss | None = None
+    _corpus: Corpus | None = None
+    _online: Online | None = None
+    _behind = False
+    _n_positions = 0  # what a file says
 
     def __init__(
         self,
@@ -153,7 +159,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         tree = self._grow(corpus)
         start = None
         self.path_: list[Trial] = []
-        self.scales_: Floats | None = None
+        self.scales_, self._online, self._behind = None, None, False
         if free:
             price, start = self._choose(corpus, tree, valid, price, free, callback, on_trial)
         self._train(corpus, tree, price, start, callback)
@@ -162,45 +168,130 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         held_out = None if valid is None else self._held_out(valid)
         if self.scales_ is not None and self.max_weights is not None and held_out is not None:
             self.scales_ = calibrate(self.loss_, held_out, self.weights_)
-        self.optimum_ = self.weights_
-        if self.scales_ is not None:
-            depth = np.minimum(tree.per_pair(tree.depth), self.scales_.size - 1)
-            self.weights_ = self.weights_ * self.scales_[depth]
+        self._scale()
         if held_out is not None:
             self.valid_perplexity_ = held_out.perplexity(self.loss_, self.weights_)
         return self
 
     def partial_fit(self, sentences: Text, y: None = None) -> LogLinearLM:
-        """Go on with more text: one stochastic pass over it; the tree grows by its new contexts.
+        """Go on with more text, which then counts as much as the text before (:mod:`epigram.lm.loglinear.online`).
 
-        The first call fixes the vocabulary; the price must be given or found by an earlier ``fit``.
+        A call costs in proportion to the new text, however much came before; the first one after ``fit`` or
+        ``load``, and the first question after a call, cost a pass over the model. Of a frequent context the new
+        text may wait for the next calls, until it is a share of all its text; :meth:`settle` learns it at once.
+        Words that are new join the vocabulary, or are read as ``<unk>`` where the vocabulary has it.
         """
-        if not hasattr(self, "weights_"):
+        if self._loss is None:
             return self.fit(sentences)
-        if not hasattr(self, "corpus_"):
-            raise InputError("a model from a file has no text to go on from; fit it again.")
-        old, old_tree = self.optimum_, self.tree_
-        new = Corpus.known(sentences, self.corpus_.vocabulary)
+        new = Corpus.more(sentences, self.vocabulary_)
         if new.n_sentences == 0:
             return self
-        ptr = np.concatenate((self.corpus_.sentence_ptr, self.corpus_.n_tokens + new.sentence_ptr[1:]))
-        corpus = Corpus(np.concatenate((self.corpus_.ids, new.ids)), ptr, self.corpus_.vocabulary)
-        tree = self._grow(corpus)
-        loss = SuffixLoss(tree, self.threads, Positions.of(corpus))
-        known = old_tree.n_positions
-        penalty = build_penalty(self.penalty, tree, self.price_, self.nonnegative)
-        solver = StochasticProximal(max_passes=1, seed=self.random_state)
-        result = solver.solve(
-            loss, penalty, tree.carry_over(old_tree, old), samples=np.arange(known, loss.n_samples)
-        )
-        self._keep(corpus, loss, self.price_, result)
-        self.optimum_, self.scales_ = self.weights_, None
+        if self._online is None:
+            self._online = self._go_online()
+        self._online.learn(new)
+        return self._changed()
+
+    def settle(self) -> LogLinearLM:
+        """Learn at once what :meth:`partial_fit` left waiting; costs a training of the contexts concerned."""
+        if self._online is not None:
+            self._online.settle()
+            self._changed()
         return self
+
+    @property
+    def stream_perplexity_(self) -> float:
+        """Perplexity of the text of ``partial_fit``, each part scored just before it was learnt; NaN without any."""
+        online = self._online
+        if online is None or not online.n_scored:
+            return float("nan")
+        return float(np.exp(-online.log_likelihood / online.n_scored))
+
+    def _changed(self) -> LogLinearLM:
+        """The weights moved: what was made from them is made again when it is asked for."""
+        online = self._online
+        if online is not None:
+            self._behind, self._backoff, self._vocabulary = True, None, online.vocabulary
+            self._n_positions = 0
+        for name in ("objective_", "optimality_", "valid_perplexity_", "reason_"):
+            self.__dict__.pop(name, None)
+        return self
+
+    def _go_online(self) -> Online:
+        loss = self.loss_
+        recipe = Recipe(
+            self.penalty,
+            self.price_,
+            self.nonnegative,
+            self.order,
+            loss.tree.collapsed,
+            self.threads,
+            max(self.tolerance, 1e-6),
+        )
+        corpus = self.corpus_
+        if loss.tree.n_positions:
+            return Online(recipe, corpus, loss, self.optimum_)
+        tree = ContextTree.grow(Positions.of(corpus), self.order, loss.tree.collapsed)
+        return Online(
+            recipe, corpus, SuffixLoss(tree, self.threads), tree.carry_over(loss.tree, self.optimum_)
+        )
+
+    def _current(self) -> SuffixLoss:
+        """The loss of the text so far, with the weights that belong to it."""
+        if self._loss is None:
+            raise AttributeError("this LogLinearLM is not fitted; call fit first.")
+        if self._behind and self._online is not None:
+            self._corpus, tree, w = self._online.model()
+            self._loss, self._behind = SuffixLoss(tree, self.threads), False
+            if self.max_weights is not None:
+                w = np.where(largest(weight_importance(self._loss, w), self.max_weights), w, 0.0)
+            self._weights = w
+            self._scale()
+        return self._loss
+
+    def _scale(self) -> None:
+        """Apply the factors of the depths to the weights."""
+        self._optimum = self._weights
+        if self.scales_ is not None:
+            self._weights = self._optimum * self._factors(self.scales_)
+
+    def _factors(self, scales: Floats) -> Floats:
+        tree = self.tree_
+        return scales[np.minimum(tree.per_pair(tree.depth), scales.size - 1)]
+
+    @property
+    def loss_(self) -> SuffixLoss:
+        """The loss over the tree of the text."""
+        return self._current()
+
+    @property
+    def tree_(self) -> ContextTree:
+        """The contexts of the text."""
+        return self._current().tree
+
+    @property
+    def weights_(self) -> Floats:
+        """A weight for each pair of the tree."""
+        self._current()
+        return self._weights
+
+    @property
+    def optimum_(self) -> Floats:
+        """The weights before ``scales_``."""
+        self._current()
+        return self._optimum
+
+    @property
+    def corpus_(self) -> Corpus:
+        """The text so far."""
+        self._current()
+        if self._corpus is None:
+            raise AttributeError("this LogLinearLM has no text; it comes from a file that was saved without.")
+        return self._corpus
 
     @property
     def backoff_(self) -> BackoffModel:  # type: ignore[override]
         """The fitted model in back-off form, made on first use."""
-        if not hasattr(self, "weights_"):
+        if self._loss is None:
             raise InputError("this LogLinearLM is not fitted; call fit first.")
         if self._backoff is None:
             self._backoff = to_backoff(self.vocabulary_, self.loss_, self.weights_)
@@ -217,6 +308,11 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         return int(self.weights_.size)
 
     @property
+    def n_positions_(self) -> int:
+        """Words and ends of sentences it was trained on; 0 where an older file does not tell."""
+        return self._n_positions or self.tree_.n_positions
+
+    @property
     def n_nonzero_(self) -> int:
         """Weights that are not 0."""
         return int(np.count_nonzero(self.weights_))
@@ -226,15 +322,18 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         self._fitted()
         return explain(self.loss_, self.weights_, self.vocabulary_, context, word)
 
-    def save(self, path: str | PathLike[str], bits: int = 0) -> None:
-        """Write a model file; ``bits`` (1 to 16) stores the weights in that many bits each, 0 in full."""
+    def save(self, path: str | PathLike[str], bits: int = 0, text: bool = True) -> None:
+        """Write a model file; ``bits`` (1 to 16) stores the weights in that many bits each, 0 in full.
+
+        It holds the training text in ids, which :meth:`partial_fit` goes on from; ``text=False`` leaves it out.
+        """
         from epigram.lm.storage import save
 
-        save(self, path, bits)
+        save(self, path, bits, text=text)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> LogLinearLM:
-        """Read a model file; it scores and explains as before, without the counts."""
+        """Read a model file; it scores, explains (without counts) and goes on training as before."""
         from epigram.storage import load
 
         model = load(path)
@@ -243,11 +342,21 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         return model
 
     def restore(
-        self, vocabulary: Vocabulary, loss: SuffixLoss, w: Floats, price: Price, fit: dict[str, Any]
+        self,
+        vocabulary: Vocabulary,
+        loss: SuffixLoss,
+        w: Floats,
+        price: Price,
+        fit: dict[str, Any],
+        corpus: Corpus | None = None,
     ) -> None:
         """Take over the parts of a stored model."""
-        self._vocabulary, self.loss_, self.tree_, self.weights_ = vocabulary, loss, loss.tree, w
+        self._vocabulary, self._loss, self._weights, self._corpus = vocabulary, loss, w, corpus
         self.price_, self.path_, self._backoff = price, [], None
+        self._optimum, self._n_positions = w, int(fit.get("positions", 0))
+        if "scales" in fit:
+            self.scales_ = np.array(fit["scales"])
+            self._optimum = w / self._factors(self.scales_)
         for name in ("objective", "n_iter", "reason", "valid_perplexity"):
             if name in fit:
                 setattr(self, f"{name}_", fit[name])
@@ -331,7 +440,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         self._keep(corpus, self.loss_, price, result)
 
     def _keep(self, corpus: Corpus, loss: SuffixLoss, price: Price, result: Result) -> None:
-        self.corpus_, self.loss_, self.tree_, self.weights_ = corpus, loss, loss.tree, result.w
+        self._corpus, self._loss, self._weights = corpus, loss, result.w
         self.price_, self.objective_, self.n_iter_ = price, result.objective, result.iterations
         self.reason_, self.optimality_ = result.reason, result.optimality
         self._backoff, self._vocabulary = None, corpus.vocabulary

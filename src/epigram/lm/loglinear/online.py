@@ -29,7 +29,6 @@ from epigram.lm.loglinear.located import Located
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.penalty import Price, build_penalty
 from epigram.lm.loglinear.tree import ContextTree, Positions
-from epigram.lm.vocabulary import Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.solvers.proximal import FISTA
 
@@ -39,7 +38,7 @@ WORK = 25
 LEAST_WORK = 10_000
 """Positions a call may go through in any case, so that a few sentences are learnt at once by a small model."""
 
-ITERATIONS = 20
+ITERATIONS = 80
 SHARE = np.uint64(0xA0761D6478BD642F)  # apart from the weights, the table holds the shares of the first level
 
 
@@ -63,7 +62,9 @@ class WithRest:
     without a pair.
     """
 
-    def __init__(self, loss: SuffixLoss, start: Floats, expected: Floats, count: Floats, others: float) -> None:
+    def __init__(
+        self, loss: SuffixLoss, start: Floats, expected: Floats, count: Floats, others: float
+    ) -> None:
         self._loss, self._start = loss, start[: expected.size].copy()
         self._expected, self._count, self._others = expected, count, others
         self._n = float(expected.sum()) + others
@@ -160,7 +161,7 @@ class Online:
         n_words = len(self.vocabulary)
         tree = self._grow(self.text.positions(n_words))
         w, _ = self._known(tree, np.flatnonzero(self.blocks.total), None)
-        return _corpus_of(self.text.stream, self.vocabulary), tree, w
+        return Corpus.of_stream(self.text.stream, self.vocabulary), tree, w
 
     def _grow(self, positions: Positions) -> ContextTree:
         return ContextTree.grow(positions, self.recipe.order, self.recipe.collapse)
@@ -258,7 +259,9 @@ class Online:
         if first.stop > first.start:
             contexts = slice(*tree.level_ptr[1:3].tolist())
             self.inverse[tree.symbol[contexts] + 1] = loss.r[contexts]
-            m = np.repeat(tree.multiplicity[contexts], np.diff(tree.pair_ptr[contexts.start : contexts.stop + 1]))
+            m = np.repeat(
+                tree.multiplicity[contexts], np.diff(tree.pair_ptr[contexts.start : contexts.stop + 1])
+            )
             word = tree.word[first]
             shares = np.maximum(gradient[first] / m + tree.count[first], 1e-12) * np.exp(-self.root[word])
             self.table.put(keys[first] ^ SHARE, shares)
@@ -320,7 +323,7 @@ def _first_level(tree: ContextTree) -> slice:
 
 def _per_word(tree: ContextTree, w: Floats, n_words: int) -> tuple[Floats, Floats]:
     """Sum of squares and largest size of the weights of each word."""
-    squares = np.bincount(tree.word, weights=w * w, minlength=n_words)
+    squares = np.bincount(tree.word, weights=w * w, minlength=n_words).astype(np.float64)
     largest = np.zeros(n_words)
     np.maximum.at(largest, tree.word, np.abs(w))
     return squares, largest
@@ -333,11 +336,3 @@ def _block_of_context(tree: ContextTree) -> Ints:
         here = slice(int(tree.level_ptr[level]), int(tree.level_ptr[level + 1]))
         out[here] = tree.symbol[here] + 1 if level == 1 else out[tree.parent[here]]
     return out
-
-
-def _corpus_of(stream: Ints, vocabulary: Vocabulary) -> Corpus:
-    """Sentences between boundaries."""
-    inside = stream != 0
-    ends = np.flatnonzero(~inside)
-    ptr = ends - np.arange(ends.size)
-    return Corpus(stream[inside], ptr.astype(np.int64), vocabulary)

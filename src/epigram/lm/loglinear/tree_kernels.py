@@ -359,7 +359,9 @@ def match_trees(
         old = c
         if c >= n_roots:
             d = depth[parent[c]]
-            old = step_down(node[parent[c]], d, symbol[c], old_history, old_example, old_depth, old_child_ptr, old_symbol)
+            old = step_down(
+                node[parent[c]], d, symbol[c], old_history, old_example, old_depth, old_child_ptr, old_symbol
+            )
             first = old
             for k in range(d + 1, depth[c]):
                 at = history[example[c] - 1 - k]

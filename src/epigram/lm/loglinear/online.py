@@ -38,7 +38,7 @@ WORK = 25
 LEAST_WORK = 10_000
 """Positions a call may go through in any case, so that a few sentences are learnt at once by a small model."""
 
-ITERATIONS = 80
+ITERATIONS = 80  # the norms over trees need most of them, the others a dozen
 SHARE = np.uint64(0xA0761D6478BD642F)  # apart from the weights, the table holds the shares of the first level
 
 

@@ -10,23 +10,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import epigram
 from epigram.errors import EpigramError, InputError
+from epigram_papers.sources import code_digest
 from epigram_papers.workers import Failure, Pool
 
 KEPT = "cells"
 FAILED = "failed"
-WRITING = re.compile(r"(__init__|paper|report|results|cells|claims|tables|figures)\.py$")
 
 
 @dataclass(frozen=True)
@@ -255,28 +252,6 @@ def execute(
         "result": result,
     }
     write_atomically(path, json.dumps(record, ensure_ascii=False, default=plain).encode())
-
-
-@cache
-def code_digest(home: str) -> str:
-    """A hash of the sources that results of cells in the module ``home`` depend on.
-
-    These are epigram without its command line, and the module's own folder without the writing of its report.
-    """
-    library = Path(epigram.__file__).parent
-    sources = {
-        source.relative_to(library.parent).as_posix(): source
-        for source in library.rglob("*.py")
-        if source.relative_to(library).parts[0] != "cli"
-    }
-    spec = find_spec(home)
-    if spec is not None and spec.origin is not None:
-        folder = Path(spec.origin).parent
-        sources |= {s.name: s for s in folder.glob("*.py") if not WRITING.search(s.name)}
-    digest = hashlib.sha256()
-    for name, source in sorted(sources.items()):
-        digest.update(name.encode() + b"\0" + source.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def n_cores() -> int:

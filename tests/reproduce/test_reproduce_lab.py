@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 
 from epigram.errors import InputError
 from epigram_papers.lab import Cell, CellError, Lab, Status
+from epigram_papers.sources import code_digest, imported, library
 
 SQUARES = [Cell(f"fake/squares/{x}", fake_cells.square, {"x": x}, cost=2.0) for x in (1, 2, 3)]
 DRAWN = [Cell(f"fake/drawn/{seed}", fake_cells.drawn, {"seed": seed}) for seed in range(5)]
@@ -159,6 +161,48 @@ def test_progress_is_by_cost_over_the_whole_plan(tmp_path: Path) -> None:
     assert seen[-1].total == 16.0
     assert [status.done for status in seen] == sorted(status.done for status in seen)
     assert {status.finished for status in seen} >= {cell.name for cell in SQUARES}
+
+
+def test_results_depend_on_what_the_experiment_imports_and_on_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    package = tmp_path / "some_paper"
+    package.mkdir()
+    texts = {
+        "__init__": "from some_paper.figures import draw",
+        "figures": "from some_paper.work import work",
+        "work": "from some_paper import cells\nimport json\nfrom .results import found\n",
+        "cells": "def later():\n    import some_paper.report\n",
+        "results": "found = 1",
+        "report": "from epigram import SGD",
+    }
+    for name, text in texts.items():
+        (package / f"{name}.py").write_text(text)
+    names = {name.rpartition(".")[2] for name in imported("some_paper.work")}
+    assert names == {"work", "cells", "results", "report"}  # not figures, which imports work
+
+    before = code_digest("some_paper.work")
+    for name, changes in (("figures", False), ("__init__", False), ("results", True), ("report", True)):
+        (package / f"{name}.py").write_text(texts[name] + "\nmore = 2\n")
+        code_digest.cache_clear()
+        assert (code_digest("some_paper.work") != before) == changes, name
+        (package / f"{name}.py").write_text(texts[name])
+
+
+def test_the_library_counts_without_its_command_line() -> None:
+    names = set(library())
+    assert {"solvers/sgd.py", "tagging/templates/chunking.txt"} <= names
+    assert not [name for name in names if name.startswith("cli/")]
+
+
+@pytest.mark.parametrize("paper", ["sgd_l1", "structured_lm", "lasso_ime"])
+def test_every_paper_has_the_same_shape(paper: str) -> None:
+    package = import_module(f"epigram_papers.{paper}")
+    assert {"plan", "run"} <= set(package.__all__)
+    prefix = f"{paper.replace('_', '-')}/"
+    for quick in (False, True):
+        assert all(name.startswith(prefix) and cost > 0 for name, cost in package.plan(quick).items())
 
 
 def test_results_of_this_code_are_not_stale(tmp_path: Path) -> None:

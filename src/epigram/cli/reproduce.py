@@ -50,7 +50,7 @@ def command(
     check_plots()
     folder = _data_folder(data)
     _make_folder(output)
-    modules = {name: _paper(home) for name, home in PAPERS.items() if paper in (name, "all")}
+    modules = {name: import_module(home) for name, home in PAPERS.items() if paper in (name, "all")}
     plan = {name: cost for module in modules.values() for name, cost in module.plan(quick).items()}
     errors: list[EpigramError] = []
     try:
@@ -79,12 +79,6 @@ def warm() -> None:
 
     for home in WARMERS:
         import_module(home).warm()
-
-
-def _paper(home: str) -> Any:
-    """The module of a paper that plans and runs it: the package itself, or its ``report``."""
-    package = import_module(home)
-    return package if hasattr(package, "run") else import_module(f"{home}.report")
 
 
 def _reports(lab: Lab, modules: dict[str, Any], errors: list[EpigramError]) -> list[Report]:

@@ -8,3 +8,7 @@ Where we differ from the paper: training is exact, to a tolerance, where the pap
 are our own cut of AP news, with a vocabulary of about 8,000 words; the collapsed tree joins contexts only where this
 changes nothing (:mod:`epigram.lm.loglinear.tree`); the large text is English novels.
 """
+
+from epigram_papers.structured_lm.report import plan, run
+
+__all__ = ["plan", "run"]

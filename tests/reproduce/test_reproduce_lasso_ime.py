@@ -265,6 +265,7 @@ def _dense(cells: Cells) -> None:
 
 def _headwords_hurt(row: dict[str, Any]) -> None:
     row["headwords"]["learners"]["blasso"]["cer"] = row["learners"]["blasso"]["cer"] * 1.01
+    row["headwords"]["p"]["without headwords"] = _difference(-0.1)
 
 
 def _headwords_help_much(row: dict[str, Any]) -> None:
@@ -627,7 +628,7 @@ def tiny(tmp_path: Path) -> Path:
 
 TINY: dict[str, Any] = {
     "domain": "tanaka", "background": 0, "words": 0, "sizes": [5, 99], "limits": [20, 30], "least": 10,
-    "figure_size": 5, "smoothings": [1e-3, 1e-2], "held_out": 4, "test": 0,
+    "figure_size": 5, "smoothings": [1e-3, 1e-2], "strengths": 4, "held_out": 4, "test": 0,
 }  # fmt: skip
 
 

@@ -41,6 +41,7 @@ def adaptation(
     least: int,
     figure_size: int,
     smoothings: list[float],
+    strengths: int,
     held_out: int,
     test: int,
 ) -> dict[str, Any]:
@@ -48,8 +49,8 @@ def adaptation(
 
     ``background`` sentences and ``words`` of the lexicon build the trigram, the first ``sizes`` sentences adapt it,
     ``limits`` is the longest path of each size and ``least`` the shortest, ``held_out`` sentences choose and ``test``
-    sentences are converted; 0 is all of them. Curves, headword bigrams, other step sizes and other penalties come
-    from ``figure_size`` alone.
+    sentences are converted; 0 is all of them. Curves, headword bigrams, other step sizes and exact penalties, of so
+    many ``strengths``, come from ``figure_size`` alone.
     """
     base = _background(data, background, words)
     train, dev, wanted = (
@@ -99,7 +100,7 @@ def adaptation(
             row["headwords"]["wider_lead"] = other.wider_lead(trial)
             row["overlap"] = overlap(lists, wanted)
             row["other_eps"] = trial.other_step_sizes()
-            row["penalties"] = penalties(trial)
+            row["penalties"] = penalties(trial, strengths)
     return out
 
 

@@ -15,13 +15,15 @@ from epigram.rerank import Lasso
 from epigram_papers.lasso_ime.paths import Walk
 from epigram_papers.lasso_ime.trial import EPS, Trial
 
-LEARNERS = {"lasso": Lasso(steps=24, weakest=1e-4)}
 FEW = 100
+A_DECADE = 6
+"""Strengths of a penalty from one to a tenth of it."""
 
 
-def penalties(trial: Trial) -> dict[str, Any]:
+def penalties(trial: Trial, strengths: int) -> dict[str, Any]:
     """Each learner's results, BLasso and the exact lasso compared with it, and how near to the lasso the paths are."""
-    walks = {name: trial.course.walk(learner) for name, learner in LEARNERS.items()}
+    learners = {"lasso": Lasso(strengths, weakest=10.0 ** (-strengths / A_DECADE))}
+    walks = {name: trial.course.walk(learner) for name, learner in learners.items()}
     errors = {name: trial.course.errors(walk, trial.test) for name, walk in walks.items()}
     compared = {"blasso": trial.errors["blasso"], "lasso": errors["lasso"]}
     return {

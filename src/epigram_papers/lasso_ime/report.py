@@ -28,18 +28,20 @@ FULL: dict[str, Any] = {
     "least": 10_000,
     "figure_size": 8000,
     "smoothings": [3e-5, 1e-4, 3e-4, 1e-3],
+    "strengths": 24,
     "held_out": 0,
     "test": 0,
 }
 QUICK: dict[str, Any] = {
     "background": 20_000,
     "words": 30_000,
-    "sizes": [300, 1500],
-    "limits": [6_000, 15_000],
+    "sizes": [300, 1200],
+    "limits": [6_000, 12_000],
     "least": 2_000,
-    "figure_size": 1500,
-    "smoothings": [1e-4, 1e-3],
-    "held_out": 500,
+    "figure_size": 1200,
+    "smoothings": [1e-4, 3e-4, 1e-3],
+    "strengths": 12,
+    "held_out": 400,
     "test": 600,
 }
 COSTS = {"wikinews": (500.0, 33.0), "tanaka": (700.0, 30.0), "mdn": (1000.0, 33.0), "aozora": (1300.0, 36.0)}

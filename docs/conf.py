@@ -37,3 +37,14 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "min_reported_time": 600,
 }
+
+
+def setup(app: object) -> None:
+    """Leave out the methods that scikit-learn adds to every estimator."""
+
+    def skip(
+        app: object, what: str, name: str, member: object, skipped: bool, options: object
+    ) -> bool | None:
+        return True if name.endswith("_request") or name == "get_metadata_routing" else None
+
+    app.connect("autodoc-skip-member", skip)  # type: ignore[attr-defined]

@@ -73,9 +73,9 @@ def _theta(sizes: Floats, thresholds: Floats, prices: Floats, radius: float) -> 
 
 
 class L1Ball:
-    """A limit instead of a price: 0 where sum weights |w| <= radius, infinite elsewhere.
+    """A limit instead of a price: 0 where ``sum weights |w| <= radius``, infinite elsewhere.
 
-    Training under ``L1Ball(r)`` gives what ``L1(c)`` gives for the c whose solution has ||w||_1 = r.
+    Training under ``L1Ball(r)`` gives what ``L1(c)`` gives for the c whose solution has ``||w||_1 = r``.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ class _Separable:
 
 
 class L1(_Separable):
-    """c * sum |w|.
+    """The l1 penalty, ``c * sum |w|``.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class L1(_Separable):
 
 
 class L2(_Separable):
-    """c * sum w^2.
+    """The squared l2 penalty, ``c * sum w^2``.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class L2(_Separable):
 
 
 class ElasticNet(_Separable):
-    """l1 * sum |w| + l2 * sum w^2.
+    """``l1 * sum |w|`` + l2 * sum w^2.
 
     Examples
     --------

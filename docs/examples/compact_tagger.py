@@ -2,8 +2,8 @@
 A tagger whose weights are mostly zero
 ======================================
 
-A CRF learns to find phrases. The cumulative penalty keeps few weights and costs no accuracy; without it (clipping) many more
-stay alive.
+A CRF learns to find phrases. The cumulative penalty keeps few weights and costs hardly any
+accuracy; without it (clipping) many more stay alive.
 """
 
 import matplotlib.pyplot as plt

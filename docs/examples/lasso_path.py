@@ -2,7 +2,8 @@
 The path of a lasso
 ===================
 
-BLasso adds features to a reranker one small step at a time, and takes some of them back. Every point of the path is a model.
+BLasso adds features to a reranker one small step at a time, and takes some of them back.
+Every point of the path is a model.
 """
 
 import matplotlib.pyplot as plt

@@ -13,7 +13,7 @@ from epigram.datasets.sample import plain
 
 figure, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")
 for penalty in ("l1", "l2", "tree-l2", "tree-linf"):
-    model = LogLinearLM(order=5, penalty=penalty, strength=0.5, depth_weight=1.0, collapse=False)
+    model = LogLinearLM(order=5, penalty=penalty, strength=3.0, depth_weight=1.0, collapse=False)
     model.fit(plain("train"))
     depth = np.repeat(model.tree_.depth, np.diff(model.tree_.pair_ptr))
     alive = np.bincount(depth[model.weights_ != 0], minlength=6)

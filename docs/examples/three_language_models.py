@@ -2,7 +2,8 @@
 Kneser-Ney, log-linear, class-factored
 ======================================
 
-Three models of the same text. The class-factored one first chooses the class of the next word, then the word in its class.
+Three models of the same text. The class-factored one first chooses the class of the next word, then the
+word in its class.
 """
 
 import matplotlib.pyplot as plt

@@ -141,7 +141,7 @@ QUICK = (
     Plan(
         "conll2000",
         (0.5, 1.0, 2.0),
-        _costs(6, 8, 3, 1.5, lbfgs=12),
+        _costs(6, 4, 5, 1.6, lbfgs=12),
         sentences=1_000,
         strength_tolerance=1e-3,
         rivals={"lbfgs": 1_000},

@@ -84,6 +84,21 @@ def test_it_writes_a_report_and_goes_on_from_it(program: Path) -> None:
     assert (out / "report.md").is_file()
 
 
+def test_verdicts_come_as_json(program: Path) -> None:
+    done = reproduce(program, "fake", "--quick", "--json")
+    assert done.returncode == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert record["report"] == str(Path("epigram-report") / "index.html")
+    assert record["quick"] is True
+    assert record["verdicts"] == {claim["verdict"]: 1 for claim in record["claims"]}
+    assert record["claims"][0] == {
+        "paper": "fake",
+        "verdict": "reproduced",
+        "claim": "Squares grow (Section 2, Table 1).",
+        "why": "4 < 9.",
+    }
+
+
 def test_results_of_other_code_are_pointed_out(program: Path) -> None:
     reproduce(program, "fake")
     cell, *_ = (program.parent / "epigram-report" / "cells").iterdir()

@@ -36,6 +36,9 @@ def command(
     jobs: Annotated[
         int | None, typer.Option("--jobs", min=1, help="Experiments at a time; all cores by default.")
     ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Claims and verdicts as one JSON object on standard output.")
+    ] = False,
 ) -> None:
     """Run the experiments of one paper or all, and write one page with the paper's figures beside ours.
 
@@ -65,8 +68,11 @@ def command(
     if reports:
         run = _run(lab, reports)
         page = publish(run, output)
-        _summarise(run)
-        print(f"report: {page}")
+        if json:
+            console.print_json(_record(run, page))
+        else:
+            _summarise(run)
+            print(f"report: {page}")
     for error in errors:
         print(f"epigram: {error}", file=sys.stderr)
     if errors:
@@ -115,6 +121,22 @@ def _run(lab: Lab, reports: list[Report]) -> Run:
         {name: records[name] for name in sorted(records)},
         notes,
     )
+
+
+def _record(run: Run, page: Path) -> dict[str, Any]:
+    """What the summary says, as data; all numbers are in results.json beside the page."""
+    return {
+        "report": str(page),
+        "quick": run.quick,
+        "cpu_seconds": run.cpu_seconds,
+        "verdicts": run.verdicts(),
+        "claims": [
+            {"paper": report.name, "verdict": claim.verdict, "claim": claim.text, "why": claim.why}
+            for report in run.reports
+            for claim in report.claims()
+        ],
+        "notes": run.notes,
+    }
 
 
 def _summarise(run: Run) -> None:

@@ -17,6 +17,8 @@ from epigram_papers.structured_lm.experiments import (
     sizes,
     stochastic,
 )
+from epigram_papers.structured_lm.heaps import k_best
+from epigram_papers.structured_lm.online import online
 
 NORMS = ("l1", "l2", "tree-l2", "tree-linf")
 WEIGHTINGS = ("plain", "weighted")
@@ -24,7 +26,8 @@ CHOSEN_AT = 5
 """The order at which prices are chosen."""
 
 Prices = Mapping[str, Price]
-"""By kind: ``l1/plain``, ``l1/weighted``, and ``l1/again`` for a price chosen anew at the highest order."""
+"""By kind: ``l1/plain``, ``l1/weighted``, ``l1/again`` for a price chosen anew at the highest order, and ``l1/free``
+for one chosen for weights of either sign."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Size:
     novel_words: int | None
     batches: int
     passes: tuple[int, ...]
+    parts: int
+    exact_parts: tuple[int, ...]
 
 
 FULL = Size(
@@ -60,6 +65,8 @@ FULL = Size(
     novel_words=None,
     batches=40,
     passes=(1, 10),
+    parts=10,
+    exact_parts=(1, 2, 5, 10),
 )
 QUICK = Size(
     splits=(0,),
@@ -75,11 +82,25 @@ QUICK = Size(
     novel_words=300_000,
     batches=10,
     passes=(1, 5),
+    parts=5,
+    exact_parts=(1, 5),
 )
 
-KINDS = (*WEIGHTINGS, "again")
-CHOOSING_SECONDS = {"l1": (4, 13, 6), "l2": (2, 8, 6), "tree-l2": (25, 51, 74), "tree-linf": (7, 40, 10)}
-FITTING_SECONDS = {"l1": (7, 4, 2), "l2": (4, 4, 2), "tree-l2": (27, 43, 33), "tree-linf": (13, 12, 4)}
+KINDS = (*WEIGHTINGS, "again", "free")
+CHOOSING_SECONDS = {
+    "l1": (4, 13, 6, 4),
+    "l2": (2, 8, 6, 2),
+    "tree-l2": (25, 51, 74, 25),
+    "tree-linf": (7, 40, 10, 7),
+}
+FITTING_SECONDS = {
+    "l1": (7, 4, 2, 1),
+    "l2": (4, 4, 2, 1),
+    "tree-l2": (27, 43, 33, 6),
+    "tree-linf": (13, 12, 4, 2),
+}
+STRENGTHS = (0.5, 1.0, 2.0)
+"""k of section 4.5 is measured at these multiples of the chosen strength."""
 """Expected CPU seconds of the full run's cells, by norm and kind."""
 
 
@@ -89,7 +110,7 @@ def size(quick: bool) -> Size:
 
 
 def choosing(quick: bool) -> list[Cell]:
-    """Prices of each norm: plain, weighted, and plain again at the highest order."""
+    """Prices of each norm: plain, weighted, plain again at the highest order, and with free signs."""
     at = size(quick)
     share = 0.05 if quick else 1.0
     cells = []
@@ -104,6 +125,7 @@ def choosing(quick: bool) -> list[Cell]:
                 "held_out": at.held_out,
                 "max_trials": at.trials[kind == "weighted"],
                 "tolerance": 10 * at.tolerance,
+                "nonnegative": kind != "free",
             }
             cost = CHOOSING_SECONDS[norm][KINDS.index(kind)] * share
             cells.append(_cell(f"choose/{norm}/{kind}", choose, settings, cost))
@@ -119,7 +141,7 @@ def fitting(quick: bool, prices: Prices) -> list[Cell]:
         common: dict[str, Any] = {"split": split, "words": at.words}
         for norm in NORMS:
             for kind in KINDS:
-                orders = list(at.orders[-1:] if kind == "again" else at.orders)
+                orders = {"again": [at.orders[-1]], "free": [CHOSEN_AT]}.get(kind, list(at.orders))
                 if norm == "tree-linf" and kind == "plain":
                     orders.append(0)
                 price = prices[f"{norm}/{kind}"]
@@ -130,6 +152,7 @@ def fitting(quick: bool, prices: Prices) -> list[Cell]:
                     "depth_weight": price.depth_weight,
                     "orders": orders,
                     "tolerance": at.tolerance,
+                    "nonnegative": kind != "free",
                 }
                 seconds = FITTING_SECONDS[norm][KINDS.index(kind)] * cost
                 cells.append(_cell(f"fit/{norm}/{kind}/{split}", fit_orders, settings, seconds))
@@ -139,7 +162,26 @@ def fitting(quick: bool, prices: Prices) -> list[Cell]:
     strength = prices["tree-linf/plain"].strength
     settings = {"split": 0, "words": at.words, "order": CHOSEN_AT, "strength": strength}
     cells.append(_cell("stochastic", stochastic, {**settings, "passes": list(at.passes)}, 25 * cost))
+    strengths = [factor * strength for factor in STRENGTHS]
+    heaps = {"split": 0, "words": at.words, "order": CHOSEN_AT, "strengths": strengths}
+    cells.append(_cell("k-best", k_best, {**heaps, "iterations": at.iterations}, 12 * cost))
+    cells.append(_cell("online", online, _stream(at, prices["tree-linf/plain"]), 60 * cost))
     return cells
+
+
+def _stream(at: Size, price: Price) -> dict[str, Any]:
+    """Settings of the online experiment, with the norm that the paper means for long text."""
+    return {
+        "split": 0,
+        "words": at.words,
+        "order": CHOSEN_AT,
+        "penalty": "tree-linf",
+        "strength": price.strength,
+        "depth_weight": price.depth_weight,
+        "parts": at.parts,
+        "exact_parts": list(at.exact_parts),
+        "tolerance": 10 * at.tolerance,
+    }
 
 
 def measuring(quick: bool, prices: Prices) -> list[Cell]:

@@ -5,8 +5,8 @@ held-out parts of the four training texts together. The fits of rising order sta
 before (``carry_over``); the problems are convex and solved to a tolerance, so this saves time only. As in the
 paper, penalties without depth weights work on the collapsed tree, tree-l2 excepted.
 
-Differs from the paper: gradients are exact. Depth weights A multiply the price of a pair by A^depth; the paper
-scales features by alpha^depth instead, so that its alpha < 1 corresponds to A > 1.
+Differs from the paper: gradients are exact. Depth weights A multiply the price of a pair by A^depth, inside the tree
+norms as well; the paper multiplies features by alpha^depth instead: alpha = 1 / A (for squared weights A^-1/2).
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ def choose(
     held_out: int,
     max_trials: int,
     tolerance: float,
+    nonnegative: bool = True,
 ) -> dict[str, Any]:
     """The price of least mean held-out log-perplexity over some splits, by Nelder-Mead on a log scale."""
     from scipy.optimize import minimize
@@ -67,7 +68,7 @@ def choose(
         tree = _grow(Positions.of(train), order, penalty, weighted)
         losses.append(SuffixLoss(tree))
         held.append(Located(tree, Positions.of(rest)))
-    best = [first_weights(loss.tree, first) for loss in losses]
+    best = [first_weights(loss.tree, first, nonnegative) for loss in losses]
     trials: list[tuple[Price, float]] = []
 
     def log_perplexity(point: Floats) -> float:
@@ -75,7 +76,7 @@ def choose(
         price = replace(first, **dict(zip(free, np.exp(point).tolist(), strict=True)))
         solver = FISTA(tolerance, MAX_ITERATIONS)
         fits = [
-            solver.solve(loss, build_penalty(penalty, loss.tree, price), w).w
+            solver.solve(loss, build_penalty(penalty, loss.tree, price, nonnegative), w).w
             for loss, w in zip(losses, best, strict=True)
         ]
         logs = [np.log(h.perplexity(loss, w)) for h, loss, w in zip(held, losses, fits, strict=True)]
@@ -108,6 +109,7 @@ def fit_orders(
     orders: list[int],
     words: int | None,
     tolerance: float,
+    nonnegative: bool = True,
 ) -> dict[str, Any]:
     """Test perplexity and size of the models of rising order; order 0 is unbounded."""
     train, test = split_text(data, split, words)
@@ -118,9 +120,9 @@ def fit_orders(
         began = time.process_time()
         tree = _grow(positions, order, penalty, depth_weight != 1.0)
         loss = SuffixLoss(tree)
-        start = first_weights(tree, price) if before is None else tree.carry_over(*before)
+        start = first_weights(tree, price, nonnegative) if before is None else tree.carry_over(*before)
         solver = FISTA(tolerance, MAX_ITERATIONS)
-        result = solver.solve(loss, build_penalty(penalty, tree, price), start)
+        result = solver.solve(loss, build_penalty(penalty, tree, price, nonnegative), start)
         seconds = time.process_time() - began
         logp = Located(tree, asked).log_probabilities(loss, result.w)
         rows.append(
@@ -188,8 +190,7 @@ def stochastic(
 ) -> dict[str, Any]:
     """The paper's Algorithm 1 with unweighted tree-linf: objective and test perplexity after some passes.
 
-    A batch stands for n / 400 times its samples, so that is L in units of the exact gradient's metric (less
-    diverges); mu = 1 was the best of 0.01, 0.1, 0.3, 1, 2 and 10 on held-out text.
+    L and mu are the solver's own defaults.
     """
     train, test = split_text(data, split, words)
     positions, price = Positions.of(train), Price(strength, 1.0)
@@ -199,10 +200,7 @@ def stochastic(
     w, rows = first_weights(tree, price), []
     for number in passes:
         began = time.process_time()
-        solver = StochasticProximal(
-            BATCH, number, loss.n_samples / BATCH, strong_convexity=1.0, tolerance=1e-12
-        )
-        result = solver.solve(loss, penalty, w)
+        result = StochasticProximal(BATCH, number, tolerance=1e-12).solve(loss, penalty, w)
         rows.append(
             {
                 "passes": number,

@@ -91,6 +91,31 @@ def figure_3b(results: Results) -> Figure:
     )
 
 
+def figure_online(results: Results) -> Figure:
+    """Perplexity along a stream of text."""
+    rows = results.online["rows"]
+    exact = [row for row in rows if "exact" in row]
+    curves = [
+        Curve("online, part by part", [row["words"] for row in rows], [row["online"] for row in rows]),
+        Curve(
+            "exact, all text so far",
+            [row["words"] for row in exact],
+            [row["exact"] for row in exact],
+            "dashed",
+        ),
+    ]
+    return Figure(
+        "structured-lm-online",
+        "Training online: perplexity along a text",
+        "training words so far",
+        "test perplexity",
+        curves,
+        note=f"One split of AP news, {results.online['penalty']}, order {results.online['order']}; the first part is "
+        "fitted exactly, the others are learnt one after the other.",
+        source="section 7",
+    )
+
+
 def _figure_2(results: Results, name: str, title: str, curves: list[Curve], source: str) -> Figure:
     smoothing = [
         Curve(LABELS[key], results.orders, results.perplexity[key], "dashed") for key in ("kn", "mkn")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from epigram.lm.loglinear.penalty import Price
-from epigram_papers.structured_lm.cells import CHOSEN_AT, NORMS, WEIGHTINGS, size
+from epigram_papers.structured_lm.cells import CHOSEN_AT, KINDS, NORMS, WEIGHTINGS, size
 
 Found = Mapping[str, Mapping[str, Any]]
 """Results by the name of their cell, without the paper's own name."""
@@ -31,10 +31,11 @@ LABELS = {
 class Results:
     """Lists run over ``orders``; ``perplexity`` and others are keyed as :data:`LABELS`.
 
-    ``again`` is the perplexity of each norm at the highest order with its price chosen there; ``unbounded`` that of
-    tree-linf without a limit of the order. ``counts`` has ``trie``, ``tree`` and ``collapsed`` nodes, ``ngrams``, and
-    ``KEY/nonzero`` and ``KEY/values`` of the fitted models. ``by_order`` and ``by_words`` are rows of
-    prox times, ``passes`` the results of the cells over novels.
+    ``again`` is the perplexity of each norm at the highest order with its price chosen there; ``free`` that at order 5
+    with weights of either sign and a price chosen for them; ``unbounded`` that of tree-linf without a limit of the
+    order. ``counts`` has ``trie``, ``tree`` and ``collapsed`` nodes, ``ngrams``, and ``KEY/nonzero`` and ``KEY/values``
+    of the fitted models. ``by_order`` and ``by_words`` are rows of prox times, ``k_best`` of k in section 4.5;
+    ``online`` is the cell of training online, ``passes`` the results of the cells over novels.
     """
 
     quick: bool
@@ -44,6 +45,7 @@ class Results:
     perplexity: dict[str, list[float]]
     without_end: dict[str, list[float]]
     again: dict[str, float]
+    free: dict[str, float]
     unbounded: float
     counts: dict[str, list[float]]
     limits: dict[str, float]
@@ -51,6 +53,8 @@ class Results:
     by_order: list[dict[str, Any]]
     by_words: list[dict[str, Any]]
     stochastic: dict[str, Any]
+    k_best: list[dict[str, Any]]
+    online: dict[str, Any]
     passes: dict[str, dict[str, Any]]
 
     def best(self, key: str) -> tuple[int, float]:
@@ -69,7 +73,7 @@ def prices_of(found: Found) -> dict[str, Price]:
     return {
         f"{norm}/{kind}": Price(choice["strength"], choice["depth_weight"])
         for norm in NORMS
-        for kind in (*WEIGHTINGS, "again")
+        for kind in KINDS
         for choice in [found[f"choose/{norm}/{kind}"]]
     }
 
@@ -106,6 +110,7 @@ def collect(found: Found, quick: bool) -> Results:
         perplexity,
         without_end,
         {norm: mean(f"fit/{norm}/again", "perplexity", orders[-1:])[0] for norm in NORMS},
+        {norm: mean(f"fit/{norm}/free", "perplexity", [CHOSEN_AT])[0] for norm in NORMS},
         mean("fit/tree-linf/plain", "perplexity", [0])[0],
         counts,
         {name: mean("sizes", name, [0])[0] for name in shapes},
@@ -113,6 +118,8 @@ def collect(found: Found, quick: bool) -> Results:
         found["prox/order"]["rows"],
         found["prox/words"]["rows"],
         {**found["stochastic"], "exact": _row(found["fit/tree-linf/plain/0"], CHOSEN_AT)["perplexity"]},
+        found["k-best"]["rows"],
+        dict(found["online"]),
         {name: dict(found[f"novels/{name}"]) for name in ("order-5", "unbounded", "stochastic")},
     )
 

@@ -158,8 +158,8 @@ def table_1(results: Results) -> Table:
         columns,
         rows,
         note="Exponents are slopes of log-log lines, by the order from 3 on, the words of the text, and the nodes "
-        "that the step works on (as the text grows). Memory is counted in nodes, each a weight. Whether a "
-        "penalty generalises is the matter of Figure 2.",
+        "that the step works on (as the text grows). The paper's are upper bounds. Memory is counted in nodes, each "
+        "a weight. Whether a penalty generalises is the matter of Figure 2.",
         formats=["", "", "", "", *[".2f"] * 5],
         source="Table 1",
     )
@@ -213,6 +213,7 @@ def price_table(results: Results) -> Table:
                 plain.strength,
                 weighted.strength,
                 weighted.depth_weight,
+                weighted.depth_weight ** (-0.5 if norm == "l2" else -1.0),
                 ALPHAS[norm],
                 again.strength,
                 last,
@@ -225,6 +226,7 @@ def price_table(results: Results) -> Table:
         "strength",
         "strength, weighted",
         "depth weight",
+        "as alpha, epigram",
         "alpha, paper",
         f"strength chosen at order {order}",
         f"perplexity at order {order}",
@@ -234,8 +236,8 @@ def price_table(results: Results) -> Table:
         "Chosen prices, epigram",
         columns,
         rows,
-        note="The depth weight multiplies the price for each symbol of depth; the paper's alpha multiplies the "
-        "feature.",
-        formats=["", *[".3f"] * 3, "g", ".3f", ".2f", ".2f"],
+        note="The depth weight A multiplies the price for each symbol of depth, inside the tree norms; the paper's "
+        "alpha multiplies the feature, so it is 1/A, and for squared weights A to the power of -1/2.",
+        formats=["", *[".3f"] * 3, ".2f", "g", ".3f", ".2f", ".2f"],
         source="section 6",
     )

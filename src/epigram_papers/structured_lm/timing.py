@@ -147,9 +147,7 @@ def stochastic_pass(
     tree, loss, _ = _novels(data, words, order)
     price = Price(strength, 1.0)
     penalty, w = build_penalty("tree-linf", tree, price), first_weights(tree, price)
-    solver = StochasticProximal(
-        batch_size=BATCH, max_passes=1, lipschitz=loss.n_samples / BATCH, strong_convexity=1.0
-    )
+    solver = StochasticProximal(BATCH, 1)
     samples = np.random.default_rng(0).permutation(loss.n_samples)
     spent = []
     for n in (1, 1, 1 + batches):  # the first run also locates the samples

@@ -35,10 +35,10 @@ FULL: dict[str, Any] = {
 QUICK: dict[str, Any] = {
     "background": 20_000,
     "words": 30_000,
-    "sizes": [300, 1200],
+    "sizes": [400, 1500],
     "limits": [6_000, 12_000],
     "least": 2_000,
-    "figure_size": 1200,
+    "figure_size": 1500,
     "smoothings": [1e-4, 3e-4, 1e-3],
     "strengths": 12,
     "held_out": 400,

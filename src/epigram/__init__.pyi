@@ -35,6 +35,8 @@ from epigram.solvers import FISTA as FISTA
 from epigram.solvers import LBFGS as LBFGS
 from epigram.solvers import OWLQN as OWLQN
 from epigram.solvers import SGD as SGD
+from epigram.solvers import AdaGrad as AdaGrad
+from epigram.solvers import ProjectedSGD as ProjectedSGD
 from epigram.solvers import StochasticProximal as StochasticProximal
 from epigram.storage import load as load
 from epigram.tagging import Columns as Columns

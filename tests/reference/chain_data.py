@@ -6,6 +6,12 @@ from functools import cache
 from typing import Any
 
 from epigram.datasets import sample
+from epigram.tagging.attributes import AttributeTable
+from epigram.tagging.estimator import encode_labels
+from epigram.tagging.layout import SeenPairs, lay_out
+from epigram.tagging.loss import ChainLoss
+from epigram.tagging.model import encode_sentences
+from epigram.tagging.template import Template
 
 Rows = list[list[tuple[str, str]]]
 TEMPLATE = "# outside: drop\nU0:%x[0,0]\nU1:%x[-1,1]\nU2:%x[0,1]\nU3:%x[1,1]\nU4:%x[0,0|suffix:2]\nB\n"
@@ -34,3 +40,12 @@ def features(rows: Rows) -> list[list[dict[str, Any]]]:
         ]
         for sentence in rows
     ]
+
+
+def chain_loss(n: int) -> ChainLoss:
+    """The loss of so many training sentences."""
+    rows, labels = part("train", n)
+    table = AttributeTable()
+    sequences = encode_sentences(rows, Template.parse(TEMPLATE), table, grow=True)
+    names, ids = encode_labels(labels, sequences)
+    return ChainLoss(sequences, ids, lay_out(SeenPairs.of(sequences, ids, len(names), len(table))))

@@ -112,6 +112,77 @@ class ChainLoss:
         w[:], q[:] = self.layout.gather(all_w), self.layout.gather(all_q)
         return loss
 
+    def adaptive_pass(
+        self,
+        order: Ints,
+        rates: Floats,
+        penalties: Floats,
+        batch_size: int,
+        w: Floats,
+        z: Floats,
+        h: Floats,
+        r: Floats,
+    ) -> float:
+        """One pass of AdaGrad; see :class:`epigram.solvers.adaptive.AdaptiveLoss`."""
+        from epigram.tagging.adaptive_kernels import pass_adaptive
+
+        chains, step, g = self._sgd_memory(batch_size)
+        taken = np.full(self.layout.n_weights if batch_size > 1 else 0, -1, dtype=np.int64)
+        spread = [self.layout.spread(one) for one in (w, z, h, r)]
+        for divisor in spread[2:]:
+            divisor[self.layout.free == 0] = 1.0
+        loss = float(
+            pass_adaptive(
+                chains,
+                self.layout.arrays,
+                order,
+                self.labels,
+                self.weights,
+                rates,
+                penalties,
+                batch_size,
+                *spread,
+                self._scratches[0],
+                step,
+                taken,
+                g,
+            )
+        )
+        for one, all_of_it in zip((w, z, h, r), spread, strict=True):
+            one[:] = self.layout.gather(all_of_it)
+        return loss
+
+    def projected_pass(
+        self, order: Ints, rates: Floats, radius: float, every: int, batch_size: int, w: Floats
+    ) -> float:
+        """One pass of projected SGD; see :class:`epigram.solvers.projected.ProjectedLoss`."""
+        from epigram.tagging.projected_kernels import fresh_ball, pass_projected
+
+        chains, step, g = self._sgd_memory(batch_size)
+        taken = np.full(self.layout.n_weights if batch_size > 1 else 0, -1, dtype=np.int64)
+        all_w = self.layout.spread(w)
+        loss = float(
+            pass_projected(
+                chains,
+                self.layout.arrays,
+                order,
+                self.labels,
+                self.weights,
+                rates,
+                batch_size,
+                radius,
+                every,
+                all_w,
+                fresh_ball(all_w.size),
+                self._scratches[0],
+                step,
+                taken,
+                g,
+            )
+        )
+        w[:] = self.layout.gather(all_w)
+        return loss
+
     def _sgd_memory(self, batch_size: int) -> tuple[Any, Any, Floats]:
         """Sentences with their distinct rows, and room for the gradient of the largest step."""
         from epigram.tagging.layout_kernels import measure_sentences

@@ -280,3 +280,40 @@ def test_run_and_eval_load_neither_sklearn_nor_solvers(folder: Path, chunker: Pa
         command = [sys.executable, "-c", program, "tag", *map(str, words)]
         done = subprocess.run(command, capture_output=True, timeout=300, check=True)
         assert done.stderr.decode().splitlines()[-1] == "[]"
+
+
+def test_adaptive_and_projected_solvers(folder: Path) -> None:
+    from epigram import AdaGrad, ProjectedSGD
+
+    train(folder, "ada.epigram", "--solver", "adagrad", "--l1", "0.3", "--passes", "3")
+    ada = CRFTagger.load(folder / "ada.epigram")
+    assert isinstance(ada.solver, AdaGrad)
+    assert (ada.solver.passes, ada.solver.decay, ada.l1) == (3, 0.95, 0.3)
+    train(
+        folder, "ball.epigram", "--solver", "projected", "--radius", "50", "--passes", "3", "--decay", "0.9"
+    )
+    ball = CRFTagger.load(folder / "ball.epigram")
+    assert isinstance(ball.solver, ProjectedSGD)
+    assert (ball.solver.radius, ball.solver.decay, ball.l1) == (50.0, 0.9, 0.0)
+    _, _, weights = ball.model_.layout.states(ball.model_.w)
+    assert np.abs(weights).sum() <= 50.0 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--solver", "projected"), "--solver projected needs --radius R"),
+        (
+            ("--solver", "projected", "--radius", "-1"),
+            "--radius R, above 0, as the limit on sum |w|; it is -1.0",
+        ),
+        (("--radius", "9", "--l1", "1"), "takes --radius, a limit on sum |w|, instead of --l1"),
+        (("--radius", "9", "--solver", "sgd"), "--radius is for --solver projected; sgd takes --l1"),
+        (("--solver", "adagrad", "--l2", "1"), "--solver adagrad takes --l1 only"),
+    ],
+)
+def test_solver_options_that_do_not_fit(folder: Path, words: tuple[str, ...], said: str) -> None:
+    done = epigram("tag", "train", folder / "chunk.train", "-o", folder / "no.epigram", *words)
+    assert done.returncode == 2
+    assert said in " ".join(done.stderr.split())
+    assert not (folder / "no.epigram").exists()

@@ -73,7 +73,7 @@ def train(
         ),
     ] = "crf",
     solver: Annotated[
-        Literal["sgd", "owlqn", "lbfgs"] | None,
+        Literal["sgd", "adagrad", "projected", "owlqn", "lbfgs"] | None,
         typer.Option(help="By default what fits the penalty.", rich_help_panel=LEARNING),
     ] = None,
     l1: Annotated[
@@ -83,6 +83,14 @@ def train(
     l2: Annotated[
         float | None,
         typer.Option(metavar="C", min=0.0, help="C * sum w^2 (1 for lbfgs).", rich_help_panel=LEARNING),
+    ] = None,
+    radius: Annotated[
+        float | None,
+        typer.Option(
+            metavar="R",
+            help="With --solver projected: sum |w| is at most R, instead of --l1.",
+            rich_help_panel=LEARNING,
+        ),
     ] = None,
     min_count: Annotated[
         int, typer.Option(min=1, help="Occurrences a feature needs.", rich_help_panel=LEARNING)
@@ -110,11 +118,17 @@ def train(
         typer.Option(help="How SGD's rate falls.", rich_help_panel=STOPPING),
     ] = "exponential",
     eta0: Annotated[
-        str, typer.Option(metavar="auto|RATE", help="SGD's first rate.", rich_help_panel=STOPPING)
+        str,
+        typer.Option(
+            metavar="auto|RATE", help="First rate of sgd, adagrad, projected.", rich_help_panel=STOPPING
+        ),
     ] = "auto",
     decay: Annotated[
-        float, typer.Option(help="Of the exponential schedule, per pass.", rich_help_panel=STOPPING)
-    ] = 0.85,
+        float | None,
+        typer.Option(
+            help="Of the exponential schedule, per pass (0.85; 0.95 for adagrad).", rich_help_panel=STOPPING
+        ),
+    ] = None,
     batch_size: Annotated[
         int, typer.Option(min=1, help="Sentences a step of SGD.", rich_help_panel=STOPPING)
     ] = 1,
@@ -162,7 +176,7 @@ def train(
         raise InputError("--patience needs --dev, a held-out file to be patient about")
     chosen, l1, l2 = solver_of(solver, l1, l2, {
         "method": method, "schedule": schedule, "eta0": eta0, "decay": decay, "batch_size": batch_size,
-        "passes": passes, "tolerance": tolerance, "seed": seed,
+        "passes": passes, "tolerance": tolerance, "seed": seed, "radius": radius,
     })  # fmt: skip
     settings: dict[str, Any] = {
         "l1": l1, "l2": l2, "solver": chosen, "pairs": pairs, "min_count": min_count,

@@ -76,39 +76,64 @@ def solver_of(
     name: str | None, l1: float | None, l2: float | None, options: dict[str, Any]
 ) -> tuple[Any, float, float]:
     """A solver and the strengths of the penalty, from options that may be missing."""
-    from epigram.solvers import LBFGS, OWLQN, SGD
+    from epigram.solvers import LBFGS, OWLQN
 
+    if name == "projected" or options["radius"] is not None:
+        return _inside_ball(name, l1, l2, options), 0.0, 0.0
     if l2 is None:
         l2 = 1.0 if name == "lbfgs" and not l1 else 0.0
     if l1 is None:
         l1 = 0.0 if l2 and name != "owlqn" else 1.0
     name = name or ("sgd" if not l2 else "owlqn" if l1 else "lbfgs")
-    if name == "sgd" and l2:
+    if name in ("sgd", "adagrad") and l2:
         raise InputError(
-            "--solver sgd takes --l1 only; use --solver owlqn for --l1 with --l2, lbfgs for --l2"
+            f"--solver {name} takes --l1 only; use --solver owlqn for --l1 with --l2, lbfgs for --l2"
         )
     if name == "lbfgs" and l1:
         raise InputError("--solver lbfgs takes --l2 only; use --solver owlqn for --l1")
     if name == "owlqn" and not l1:
         raise InputError("--solver owlqn needs --l1 above 0; use --solver lbfgs for --l2 alone")
-    if name == "sgd":
-        return (
-            SGD(
-                options["method"],
-                options["schedule"],
-                _rate(options["eta0"]),
-                _between(options["decay"]),
-                options["passes"] or 30,
-                options["batch_size"],
-                options["seed"],
-            ),
-            l1,
-            l2,
-        )
+    if name in ("sgd", "adagrad"):
+        return _stochastic(name, options), l1, l2
     if not options["tolerance"] > 0.0:
         raise InputError(f"--tolerance is above 0, not {options['tolerance']!r}")
     kind = OWLQN if name == "owlqn" else LBFGS
     return kind(tolerance=options["tolerance"], max_iterations=options["passes"] or 2000), l1, l2
+
+
+def _stochastic(name: str, options: dict[str, Any]) -> Any:
+    """SGD or AdaGrad."""
+    from epigram.solvers import SGD, AdaGrad
+
+    if name == "adagrad":
+        return AdaGrad(**_steps(options, decay=0.95))
+    return SGD(options["method"], options["schedule"], **_steps(options, decay=0.85))
+
+
+def _inside_ball(name: str | None, l1: float | None, l2: float | None, options: dict[str, Any]) -> Any:
+    """Projected SGD, which takes a limit where the others take a price."""
+    from epigram.solvers import ProjectedSGD
+
+    if name not in (None, "projected"):
+        raise InputError(f"--radius is for --solver projected; {name} takes --l1 or --l2")
+    if l1 or l2:
+        raise InputError("--solver projected takes --radius, a limit on sum |w|, instead of --l1 and --l2")
+    if options["radius"] is None or not 0.0 < options["radius"] < float("inf"):
+        raise InputError(
+            f"--solver projected needs --radius R, above 0, as the limit on sum |w|; it is {options['radius']!r}"
+        )
+    return ProjectedSGD(options["radius"], **_steps(options, decay=0.85))
+
+
+def _steps(options: dict[str, Any], decay: float) -> dict[str, Any]:
+    """The options that all stochastic solvers have."""
+    return {
+        "eta0": _rate(options["eta0"]),
+        "decay": decay if options["decay"] is None else _between(options["decay"]),
+        "passes": options["passes"] or 30,
+        "batch_size": options["batch_size"],
+        "random_state": options["seed"],
+    }
 
 
 def weights_of(text: str | None) -> dict[str, float] | str | None:

@@ -1,8 +1,8 @@
 """AdaGrad with an l1 penalty: every weight has a rate of its own, eta / sqrt(sum of its squared gradients).
 
 The rates are those of Duchi, Hazan and Singer 2011; the penalty has the form of McMahan 2011 ("follow the regularised
-leader, proximal"): cumulative, k C/N |w| after k samples, as in Tsuruoka et al. 2009, who wish for rates with second-order
-information in their section 5. Differs: eta itself falls, by ``decay`` a pass; sums of squares start at 1.
+leader, proximal"): cumulative, k C/N |w| after k samples, as in Tsuruoka et al. 2009, who wish for rates with
+second-order information in their section 5. Differs: eta itself falls, by ``decay`` a pass; sums of squares start at 1.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class AdaGrad:
         return run_passes(one_pass, loss, penalty.value, run.w, self.passes, callback)
 
     def calibrate(self, loss: AdaptiveLoss, penalty: L1Penalty) -> float:
-        """The first rate: of those a factor of two apart, the one with the least loss met in a few passes over a sample."""
+        """The first rate: of those a factor of two apart, that with the lowest objective after passes over a sample."""
         self._check(loss, penalty)
         n = min(TRIAL_SAMPLES, loss.n_samples)
         sample = np.random.default_rng(self.random_state).permutation(loss.n_samples)[:n].astype(np.int32)

@@ -1,7 +1,7 @@
 """Kernels of AdaGrad with an l1 penalty on chains. Duchi, Hazan and Singer 2011; McMahan 2011.
 
-Letters, one of each per weight: h the sum of its squared gradients so far, r = sqrt(h) / eta its curvature, z the sum of
-its gradients less that of (rise of r) w over the steps; u = k C/N the penalty so far. The weight is always
+Letters, one of each per weight: h the sum of its squared gradients so far, r = sqrt(h) / eta its curvature, z the sum
+of its gradients less that of (rise of r) w over the steps; u = k C/N the penalty so far. The weight is always
 
     w = argmin z w + u |w| + r/2 w^2 = -sign(z) max(|z| - u, 0) / r,
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epigram.solvers import OWLQN, SGD
+from epigram.solvers import OWLQN, SGD, AdaGrad, ProjectedSGD
 from epigram.solvers.sgd import METHODS
 from epigram.tagging import CRFTagger, MaxentClassifier, MaxentTagger
 from epigram.tagging.formats import add_columns, parse_columns
@@ -20,6 +20,8 @@ def warm() -> None:
     for method in METHODS:
         solver = SGD(method, passes=1, batch_size=1 + (method == "cumulative"))
         CRFTagger(TEMPLATE, l1=0.01, solver=solver).fit(X, labels)
+    CRFTagger(TEMPLATE, l1=0.01, solver=AdaGrad(passes=1)).fit(X, labels)
+    CRFTagger(TEMPLATE, l1=0.0, solver=ProjectedSGD(1.0, passes=1)).fit(X, labels)
     CRFTagger(TEMPLATE, l1=0.01, solver=OWLQN(max_iterations=1)).fit(X, y)
     tagger = CRFTagger(TEMPLATE, l1=0.01, solver=SGD(passes=1)).fit(X, labels, dev=(X, labels))
     tagger = CRFTagger.from_bytes(tagger.to_bytes())

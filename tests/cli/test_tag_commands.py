@@ -315,5 +315,5 @@ def test_adaptive_and_projected_solvers(folder: Path) -> None:
 def test_solver_options_that_do_not_fit(folder: Path, words: tuple[str, ...], said: str) -> None:
     done = epigram("tag", "train", folder / "chunk.train", "-o", folder / "no.epigram", *words)
     assert done.returncode == 2
-    assert said in " ".join(done.stderr.split())
+    assert said in " ".join(done.stderr.decode().split())
     assert not (folder / "no.epigram").exists()

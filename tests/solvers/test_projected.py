@@ -135,7 +135,7 @@ def test_losses_that_do_not_fit() -> None:
     [
         ({"radius": 2.0}, "radius is 2.0 here and 1.0 in the penalty; give one of them"),
         ({"radius": -2.0, "penalty": L1(0.0)}, "radius must be above 0 and finite, not -2.0"),
-        ({"project_every": 0}, "project_every must be at least 1, not 0"),
+        ({"project_every": 0}, "project_every must be None or at least 1, not 0"),
         ({"eta0": "fast"}, "eta0 must be 'auto' or a positive number, not 'fast'"),
         ({"batch_size": 0}, "passes and batch_size must be at least 1, not 30 and 0"),
     ],

@@ -17,6 +17,7 @@ from epigram.solvers.passes import best_rate, check_settings, falling, run_passe
 
 FIRST_SQUARES = 1.0
 TRIAL_SAMPLES, TRIAL_PASSES, FIRST_TRIAL = 500, 5, 1.0
+BOLDER = 2.0  # a whole training wants larger first steps than a few passes over a sample
 
 
 @runtime_checkable
@@ -110,7 +111,7 @@ class AdaGrad:
                 met = run.visit(sample)
             return met + n / loss.n_samples * penalty.value(run.w)
 
-        return best_rate(reached, FIRST_TRIAL)
+        return BOLDER * best_rate(reached, FIRST_TRIAL)
 
     def _check(self, loss: object, penalty: object) -> None:
         require(loss, AdaptiveLoss, self, "a loss with adaptive_pass", "OWLQN or LBFGS")

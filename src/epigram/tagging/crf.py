@@ -50,8 +50,8 @@ class CRFTagger(SentenceInputMixin, SavableMixin, BaseEstimator):  # type: ignor
     template : a CRF++ template (text, file name, or one of ``"chunking"``, ``"ner"``, ``"pos"``) for sentences
         given as rows of columns; None for sentences given as features (a dict or a list of strings a token).
     l1, l2 : strengths of ``l1 * sum |w|`` and ``l2 * sum w^2``; the objective is a sum over sentences.
-    solver : ``SGD``, ``AdaGrad``, ``OWLQN``, ``LBFGS`` or, with l1 = 0, ``ProjectedSGD`` object; by default SGD with cumulative penalty for a pure l1 penalty,
-        OWL-QN or L-BFGS otherwise.
+    solver : ``SGD``, ``AdaGrad``, ``OWLQN``, ``LBFGS`` or, with l1 = 0, ``ProjectedSGD`` object; by default SGD with
+        cumulative penalty for a pure l1 penalty, OWL-QN or L-BFGS otherwise.
     pairs : ``"seen"`` gives weights to (feature, label) pairs of the training data only, ``"all"`` to all.
     min_count : features met less often are left out.
     constrain : ``"iob2"``, ``"iob1"``, ``"ioe2"``, ``"bioes"`` or a list of permitted label pairs, in training

@@ -72,7 +72,7 @@ def test_many_weights_and_steps_as_by_plain_sgd_and_projections(loss: ChainLoss,
 def test_passes_come_close_to_the_constrained_optimum(loss: ChainLoss) -> None:
     radius = 60.0
     best = FISTA(tolerance=1e-8).solve(loss, L1Ball(radius))
-    found = ProjectedSGD(radius, passes=60, decay=0.93).solve(loss, L1Ball(radius))
+    found = ProjectedSGD(radius, passes=60, decay=0.93, project_every=1).solve(loss, L1Ball(radius))
     assert np.abs(best.w).sum() == pytest.approx(radius)
     assert best.objective * (1 - 1e-6) <= found.objective <= 1.02 * best.objective
     assert np.abs(found.w).sum() == pytest.approx(radius)

@@ -6,7 +6,7 @@ Tsuruoka et al. 2009 wish to see this compared with the l1 penalty (their sectio
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -135,7 +135,7 @@ class ProjectedSGD:
             isinstance(penalty, BallPenalty) or (free and self.radius is not None)
         ):
             misfit(self, "a plain L1Ball, or a radius of its own and L1(0)", penalty, "SGD or OWLQN")
-        radius: float = getattr(penalty, "radius", self.radius)
+        radius: Any = getattr(penalty, "radius", self.radius)
         if self.radius not in (None, radius):
             raise ValueError(
                 f"radius is {self.radius!r} here and {radius!r} in the penalty; give one of them."

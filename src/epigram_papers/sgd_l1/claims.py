@@ -61,7 +61,7 @@ def all_claims(found: Found, quick: bool) -> list[Claim]:
         )
     ]
     judged += [
-        (naive_and_clipping(found), ""),
+        (naive_and_clipping(own if quick else found), ""),
         (naive_is_slow(found), FEW_TO_TRAIN),
         (faster_than_crfsuite(found), FEW_TO_TRAIN),
         (as_in_the_paper(found), "its figures are of all the data"),

@@ -7,12 +7,14 @@ CPU seconds are of training alone: reading, features, test and exact objectives 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from epigram.errors import EpigramError
 from epigram.penalties import L1
 from epigram.protocols import Floats
 from epigram.solvers import OWLQN, SGD
@@ -88,7 +90,10 @@ def choose_rates(
     @cache
     def reached(eta0: float, decay: float) -> float:
         solver = SGD("cumulative", schedule, eta0, decay, passes)
-        return solver.solve(problem.loss, L1(l1)).objective / problem.loss.n_samples
+        try:
+            return solver.solve(problem.loss, L1(l1)).objective / problem.loss.n_samples
+        except EpigramError:  # training diverged at this rate
+            return math.inf
 
     by_rate = search(lambda eta0: reached(eta0, decay), rates, rate_ladder)
     eta0 = lowest(by_rate)

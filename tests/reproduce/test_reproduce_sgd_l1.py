@@ -220,6 +220,7 @@ def row(objective: float, active: int, seconds: float, score: float, passes: int
         "passes": passes,
         "objective": objective,
         "active": active,
+        "norm": 900.0,
         "seconds": seconds,
         "score": score,
         "sentences": 1000,
@@ -265,6 +266,11 @@ def made_up(quick: bool = False) -> dict[str, dict[str, Any]]:
             "cumulative": row(1.66, 26_000, 15.0, score),
             "exponential": row(1.63, 22_000, 15.0, score - 0.05),
             "auto": row(1.631, 22_100, 16.0, score - 0.05),
+            **{
+                name: row(1.62, 21_000, 20.0, score) | {"radius": 900.0, "tried": [[1.0, 1.63], [2.0, 1.62]]}
+                for name in ("adagrad", "adagrad-auto", "projected", "projected-steps", "fista")
+                if name in one.costs
+            },
             **{
                 f"crfsuite-{name}": row(1.60, 20_000, 30.0, score)
                 | {"objective": 1.6 if name == "lbfgs" else None}
@@ -446,7 +452,8 @@ def test_a_missing_rival_is_a_note() -> None:
         for name in [name for name in results if name.startswith("crfsuite-")]:
             results[name] = {"missing": "python-crfsuite is not installed"}
     notes = [part.text for part in build(found, False).parts() if isinstance(part, Note)]
-    assert notes == [f"{name}: python-crfsuite is not installed." for name in ("CoNLL-2000", "UD-EWT")]
+    told = [note for note in notes if "crfsuite" in note]
+    assert told == [f"{name}: python-crfsuite is not installed." for name in ("CoNLL-2000", "UD-EWT")]
 
 
 class FakeLab:
@@ -475,7 +482,7 @@ def test_the_plan_is_what_is_asked_for(quick: bool) -> None:
 
 
 def test_budgets_are_kept() -> None:
-    assert sum(plan(False).values()) <= 6_000
+    assert sum(plan(False).values()) <= 6_500
     assert sum(plan(True).values()) <= 150
     assert {one.task for one in FULL} == set(TASKS)
     assert {one.task for one in QUICK} < set(TASKS)

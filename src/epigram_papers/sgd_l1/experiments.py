@@ -141,7 +141,7 @@ def run_sgd(problem: Problem, test: Part, l1: float, solver: SGD) -> dict[str, A
     chosen = SGD(solver.method, solver.schedule, calibrated, solver.decay, solver.passes)
     result = chosen.solve(problem.loss, penalty, callback=watch)
     return {
-        **_row(problem, test, result.w, watch, result.iterations),
+        **table_row(problem, test, result.w, watch, result.iterations),
         "eta0": calibrated,
         "decay": solver.decay,
     }
@@ -157,7 +157,7 @@ def quasi_newton(
     watch = Watch(passes=lambda: loss.passes, stop=converged(tolerance))
     result = OWLQN().solve(loss, L1(l1), callback=watch)
     watch.curve["objective"] = [value / loss.n_samples for value in watch.curve["objective"]]
-    return _row(problem, test, result.w, watch, loss.passes)
+    return table_row(problem, test, result.w, watch, loss.passes)
 
 
 def converged(tolerance: float) -> Callable[[list[float]], bool]:
@@ -173,12 +173,13 @@ def converged(tolerance: float) -> Callable[[list[float]], bool]:
     return stop
 
 
-def _row(problem: Problem, test: Part, w: Floats, watch: Watch, passes: int) -> dict[str, Any]:
+def table_row(problem: Problem, test: Part, w: Floats, watch: Watch, passes: int) -> dict[str, Any]:
     """What a row of the paper's tables holds, and the curve behind it."""
     return {
         "passes": passes,
         "objective": watch.curve["objective"][-1],
         "active": int(np.count_nonzero(w)),
+        "norm": float(np.abs(w).sum()),
         "features": problem.loss.n_weights,
         "seconds": watch.curve["seconds"][-1],
         "score": problem.scorer(test)(w),

@@ -11,6 +11,7 @@ from epigram_papers.report import Part as ReportPart
 from epigram_papers.sgd_l1.cells import Plan, plan, plans, run_cells
 from epigram_papers.sgd_l1.claims import SAME_DATA, TITLES, Cells, Found, all_claims
 from epigram_papers.sgd_l1.paper import CITATION, DECAYS, METHODS, PASSES, RATES, RULE_OF_THUMB, TABLES
+from epigram_papers.sgd_l1.wishes_report import wishes
 
 __all__ = ["build", "plan", "run"]
 
@@ -79,6 +80,7 @@ def build(found: Found, quick: bool) -> Report:
     if rivals:
         intro = "The same sentences and features for python-crfsuite; its OWL-QN stops by the rule that stops ours."
         sections.append(Section("Beside CRFsuite", intro, list(rivals)))
+    sections += wishes(found, command)
     sections.append(_choices(found, sizes, command))
     subset = ""
     if quick:

@@ -6,14 +6,17 @@ door with :func:`require`, and never asks for a concrete class.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from epigram.errors import misfit
+
+if TYPE_CHECKING:
+    from epigram.solvers.stagewise import WeightPath
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int32]
@@ -180,6 +183,32 @@ class Solver(Protocol):
         start: Floats | None = None,
         callback: Callback | None = None,
     ) -> Result: ...
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """Draws a path of models through a loss; its settings may be None until something chooses them."""
+
+    usual: ClassVar[Mapping[str, float]]
+    ladders: ClassVar[Mapping[str, tuple[float, ...]]]
+
+    @property
+    def steps(self) -> int | None:
+        """Length of the path; None: as long as held-out errors ask for."""
+        ...
+
+    @property
+    def open_settings(self) -> list[str]:
+        """Names of the settings that are None."""
+        ...
+
+    def with_usual(self, *, but: tuple[str, ...] = ()) -> Self:
+        """Return the same learner with the usual value for every setting that is None."""
+        ...
+
+    def walk(self, loss: Any, path: WeightPath) -> Iterator[WeightPath]:
+        """Go on from the end of ``path``; yields new steps in chunks."""
+        ...
 
 
 def require(thing: object, protocol: type, solver: object, needs: str, instead: str) -> None:

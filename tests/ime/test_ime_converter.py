@@ -7,12 +7,13 @@ import json
 import numpy as np
 import pytest
 
-from epigram import KanaKanjiConverter
+from epigram import Boosting, KanaKanjiConverter
 from epigram.errors import InputError, ModelFileError
 from epigram.ime.corrections import Journal
 from epigram.ime.editor import BACKSPACE, DOWN, ENTER, ESCAPE, LEFT, RIGHT, SPACE, UNDO, UP, Editor
 from epigram.ime.evaluate import evaluate, normalise
 from epigram.ime.explain import explain
+from epigram.ime.sample import BACKGROUND, DOMAIN, READINGS, WORDS
 from epigram.ime.terminal import draw, keys
 from epigram.storage import ModelFile, describe, load
 
@@ -243,8 +244,6 @@ def test_lessons_are_json(converter, tmp_path):
 
 
 def test_sample_text_converts_as_people_write():
-    from epigram.ime.sample import BACKGROUND, READINGS, WORDS
-
     sample = KanaKanjiConverter.build(BACKGROUND, WORDS)
     assert {kana: sample.convert(kana) for kana in READINGS} == READINGS
 
@@ -256,3 +255,33 @@ def test_demo_act_plays(capsys):
     shown = capsys.readouterr().out
     assert "箸を使う" in shown
     assert "木の端" in shown
+
+
+def test_a_reading_that_repeats_the_surface_is_the_word_without_it() -> None:
+    text = ["今日/きょう は/は 雨/あめ です/です", "明日/あした は 晴れ/はれ です", "雨/あめ です/です"]
+    converter = KanaKanjiConverter.build(text)
+    assert converter.convert("きょうはあめです") == "今日は雨です"
+    assert [word for word in converter.decoder.lexicon.tokens() if "です" in word] == ["です"]
+    plain = KanaKanjiConverter.build(
+        [line.replace("は/は", "は").replace("です/です", "です") for line in text]
+    )
+    assert plain.nbest("あめはきょうです") == converter.nbest("あめはきょうです")
+    adapted = converter.adapt([["飴/あめ", "だ/だ"]] * 4, [["飴/あめ", "だ/だ"]])
+    assert adapted.convert("あめだ") == "飴だ"
+    assert "だ" in list(adapted.decoder.lexicon.tokens())
+
+
+def test_adapting_takes_settings_of_the_learner() -> None:
+    converter = KanaKanjiConverter.build(BACKGROUND, WORDS)
+    text = [line.split() for line in DOMAIN]
+    given = converter.adapt(text, text, "boosting", smoothing=0.01, shrinkage=0.5, steps=7)
+    assert given.fit_["reranker_smoothing"] == 0.01
+    assert given.reranker is not None
+    assert given.reranker.learner_ == Boosting(7, 0.01, 0.5)
+    chosen = converter.adapt(text, text, "blasso")
+    assert chosen.reranker is not None
+    assert chosen.fit_["settings_tried"] == len(chosen.reranker.trials_) >= 3
+    with pytest.raises(InputError, match="eps is a setting of learners"):
+        converter.adapt(text, text, "map", eps=0.5)
+    with pytest.raises(InputError, match="eps has no meaning for boosting"):
+        converter.adapt(text, text, "boosting", eps=0.5)

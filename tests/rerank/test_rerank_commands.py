@@ -28,7 +28,17 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     out = {name: str(folder / f"{name}.jsonl") for name in ("train", "dev")}
     out |= {"heads": str(folder / "heads"), "model": str(folder / "model.epigram"), "folder": str(folder)}
     record = run("train", out["train"], "-o", out["model"], "--dev", out["dev"], "--steps", "200", "--json")
-    assert {"steps", "loss", "l1_norm", "nonzero", "cer_dev", "cpu_seconds"} <= set(record)
+    assert {
+        "eps",
+        "theta",
+        "settings_tried",
+        "steps",
+        "loss",
+        "l1_norm",
+        "nonzero",
+        "cer_dev",
+        "cpu_seconds",
+    } <= set(record)
     return out
 
 
@@ -51,6 +61,23 @@ def test_train_takes_every_learner(learner: str, files: dict[str, str]) -> None:
     assert Path(plot).read_bytes().startswith(b"\x89PNG")
     evaluated = run("eval", model, files["dev"], "--json")
     assert evaluated["cer"] == pytest.approx(record["cer_dev"])
+
+
+def test_settings_are_taken_as_given_or_chosen(files: dict[str, str]) -> None:
+    model = f"{files['folder']}/settings.epigram"
+    given = run(
+        "train", files["train"], "-o", model, "--learner", "boosting", "--steps", "9", "--smoothing", "0.01",
+        "--shrinkage", "0.5", "--json",
+    )  # fmt: skip
+    assert (given["smoothing"], given["shrinkage"], given["steps"]) == (0.01, 0.5, 9)
+    assert (given["held_out_lists"], given["chosen_step"]) == (0, 9)
+    given = run(
+        "train", files["train"], "-o", model, "--theta", "0.1", "--eps", "0.25", "--steps", "9", "--json"
+    )
+    assert (given["eps"], given["theta"], given["held_out_lists"]) == (0.25, 0.1, 0)
+    chosen = run("train", files["train"], "-o", model, "--learner", "boosting", "--json")
+    assert (chosen["held_out_lists"], chosen["settings_tried"] >= 4) == (3, True)
+    assert chosen["smoothing"] is not None
 
 
 def test_eval_keys_and_against(files: dict[str, str]) -> None:
@@ -100,7 +127,7 @@ def test_resume_goes_on(files: dict[str, str]) -> None:
     ("options", "message"),
     [
         (["--learner", "magic"], "unknown learner 'magic'"),
-        (["--learner", "softmax", "--eps", "0.5"], "--eps has no meaning for softmax"),
+        (["--learner", "softmax", "--eps", "0.5"], "eps has no meaning for softmax"),
         (["--eps", "-1"], "eps must be"),
         (["--measure", "bleu"], "unknown measure"),
         (["--plot", "/nowhere/at/all.png"], "cannot write"),

@@ -29,8 +29,8 @@ from reference.rerank_lists import features, random_lists
 
 TRAIN, DEV = random_lists(1, n_lists=40), random_lists(2, n_lists=20)
 LEARNERS: list[Any] = [
-    BLasso(steps=300), FBoosting(steps=50), FSLR(steps=50), Boosting(steps=50, smoothing=1e-2),
-    Lasso(steps=4, weakest=0.05), Softmax(steps=3), Perceptron(steps=4),
+    BLasso(300, 0.5, 0.0), FBoosting(50, 0.5), FSLR(50, 0.5), Boosting(50, 1e-2, 1.0),
+    Lasso(steps=4, weakest=0.05), Softmax(steps=3), Perceptron(4, 1.0),
 ]  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def test_saved_models_are_the_same_and_go_on(learner: Any, tmp_path: Path) -> No
 
 def test_describe_shows_weights_and_path(tmp_path: Path) -> None:
     file = tmp_path / "model.epigram"
-    model = Reranker(BLasso(steps=30), min_count=1).fit(TRAIN)
+    model = Reranker(BLasso(30, 0.5, 0.0), min_count=1).fit(TRAIN)
     model.save(file)
     header, (weights, path) = describe(file)
     assert header.header["fit"]["nonzero"] == np.count_nonzero(model.weights_)
@@ -95,16 +95,14 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
 
 def test_patience_and_callback_stop_the_fit() -> None:
     seen: list[Progress] = []
-    Reranker(BLasso(steps=10_000, eps=0.01)).fit(
-        TRAIN, callback=lambda now: seen.append(now) or now.step > 1000
-    )
+    Reranker(BLasso(10_000, 0.01, 0.0)).fit(TRAIN, callback=lambda now: seen.append(now) or now.step > 1000)
     assert seen[-1].step == 1024
-    patient = Reranker(BLasso(steps=10_000, eps=0.01), patience=600).fit(TRAIN, dev=DEV)
+    patient = Reranker(BLasso(10_000, 0.01, 0.0), patience=600).fit(TRAIN, dev=DEV)
     assert 600 <= len(patient.path_) - patient.step_ < 600 + 512
 
 
 def test_explanation_sums_to_the_lead() -> None:
-    model = Reranker(BLasso(steps=100), min_count=1).fit(TRAIN)
+    model = Reranker(BLasso(100, 0.5, 0.0), min_count=1).fit(TRAIN)
     changed = 0
     for i, record in enumerate(TRAIN):
         story = model.explain(TRAIN, i)
@@ -200,6 +198,6 @@ def test_learns_on_real_lists(data: Path) -> None:
     dev = read_nbest(folder / "heldout.txt.gz")
     assert error_rate(dev, base_choice(dev)) == pytest.approx(7.29, abs=0.01)
     assert error_rate(dev, dev.oracle() - dev.list_ptr[:-1]) == pytest.approx(1.01, abs=0.01)
-    model = Reranker(BLasso(steps=3000), min_count=1).fit(train, dev=dev)
+    model = Reranker(BLasso(3000, 0.5, 0.0), min_count=1).fit(train, dev=dev)
     assert model.score(dev) < 5.7
     assert 0.05 < 1.0 * np.count_nonzero(model.weights_) / model.step_ < 0.6

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from epigram.cli import console
+from epigram.cli.rerank import Eps, Shrinkage, Smoothing, Steps, Theta
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
@@ -135,10 +136,15 @@ def adapt(
     method: Annotated[
         str, typer.Option(help="map, map-kn, blasso, boosting, another learner, or two as in map-kn+blasso.")
     ] = "map-kn",
+    eps: Eps = None,
+    smoothing: Smoothing = None,
+    shrinkage: Shrinkage = None,
+    theta: Theta = None,
+    steps: Steps = None,
     raw: Raw = False,
     json: Json = False,
 ) -> None:
-    """Adapt a converter to a domain by its text."""
+    """Adapt a converter to a domain by its text; settings that are not given are chosen on held-out text."""
     from epigram.ime.adapting import parse_method
     from epigram.storage.atomic import check_writable
 
@@ -152,7 +158,10 @@ def adapt(
         task = bar.add_task("reading", total=100.0, status="")
         adapted = converter.adapt(
             sentences, held_out, method,
-            lambda what, share: bar.update(task, description=what, completed=100 * share),
+            lambda what, share: bar.update(
+                task, description=what, completed=100 * (share or 0.0), total=None if share is None else 100.0
+            ),
+            eps=eps, smoothing=smoothing, shrinkage=shrinkage, theta=theta, steps=steps,
         )  # fmt: skip
         bar.update(task, completed=100.0)
     adapted.save(output)

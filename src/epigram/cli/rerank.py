@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +24,15 @@ Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A *.epigram file."
 References = Annotated[
     Path | None, typer.Option(metavar="FILE", help="References, one a line, for formats that carry none.")
 ]
+Eps = Annotated[float | None, typer.Option(help="Step size of blasso, f-boosting and fslr.  [chosen]")]
+Smoothing = Annotated[float | None, typer.Option(help="Smoothing of boosting, equation 16.  [chosen]")]
+Shrinkage = Annotated[float | None, typer.Option(help="Shrinkage of boosting, equation 9.  [chosen]")]
+Theta = Annotated[
+    float | None, typer.Option(help="Least fall of the lasso loss for a step back, blasso.  [chosen]")
+]
+Steps = Annotated[
+    int | None, typer.Option(help="Length of the path: steps, passes or penalties.  [as long as it helps]")
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 
 
@@ -31,19 +40,22 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard 
 def train(
     nbest: Lists,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where the model goes.")],
-    dev: Annotated[Path | None, typer.Option(metavar="NBEST", help="Lists that choose the step.")] = None,
+    dev: Annotated[
+        Path | None,
+        typer.Option(metavar="NBEST", help="Held-out lists: they choose the step and the settings."),
+    ] = None,
     learner: Annotated[
         str, typer.Option(help="blasso, boosting, fslr, f-boosting, softmax, perceptron or lasso.")
     ] = "blasso",
-    eps: Annotated[
-        float | None, typer.Option(help="Step size of blasso, f-boosting and fslr.  [0.5]")
-    ] = None,
-    smoothing: Annotated[
-        float | None, typer.Option(help="Smoothing of boosting, equation 16.  [1e-4]")
-    ] = None,
-    steps: Annotated[
-        int | None, typer.Option(help="Length of the path: steps, passes or penalties.  [20000; 20; 12]")
-    ] = None,
+    eps: Eps = None,
+    smoothing: Smoothing = None,
+    shrinkage: Shrinkage = None,
+    theta: Theta = None,
+    steps: Steps = None,
+    held_out: Annotated[
+        float,
+        typer.Option(help="Without --dev: share of the lists, the last ones, that settings are chosen on."),
+    ] = 0.1,
     ngrams: Annotated[int, typer.Option(min=1, help="Longest word n-gram.")] = 2,
     min_count: Annotated[int, typer.Option(min=1, help="Occurrences an n-gram needs.")] = 2,
     headwords: Annotated[
@@ -68,34 +80,36 @@ def train(
     json: Json = False,
     plot: Annotated[Path | None, typer.Option(metavar="PNG", help="Draw the path.")] = None,
 ) -> None:
-    """Learn a reranker; the whole path of models is kept."""
+    """Learn a reranker. Settings that are not given are chosen on held-out lists; the whole path of models is kept."""
     from epigram.rerank import Reranker, read_nbest
+    from epigram.rerank.learners import make_learner
     from epigram.storage.atomic import check_writable
 
     for target in (output, plot):
         if target is not None:
             check_writable(target)
-    chosen = _learner(learner, {"eps": eps, "smoothing": smoothing, "steps": steps})
+    chosen = make_learner(
+        learner, eps=eps, smoothing=smoothing, shrinkage=shrinkage, theta=theta, steps=steps
+    )
     console.note_compiling("rerank")
     model = Reranker.load(resume) if resume else Reranker(
         chosen, ngrams, min_count, _words(headwords),
         headword_tags.split(",") if headword_tags else None, chars, _measure(measure), risk,
-        patience,
+        patience, held_out,
     )  # fmt: skip
     lists = read_nbest(nbest, references)
     dev_lists = read_nbest(dev, dev_references) if dev else None
     watch = console.Stopwatch()
     with console.progress() as bar:
-        task = bar.add_task("training", total=chosen.steps, status="")
+        task = bar.add_task("training", total=steps, status="")
 
         def show(now: Progress) -> None:
             rate = "" if now.dev_rate is None else f", dev {model.measure} {now.dev_rate:.2f}"
-            bar.update(
-                task, completed=now.step, status=f"loss {now.loss:,.0f}, {now.nonzero:,} weights{rate}"
-            )
+            status = f"loss {now.loss:,.0f}, {now.nonzero:,} weights{rate}"
+            bar.update(task, description=now.trial or "training", completed=now.step, status=status)
 
         if resume:
-            model.resume(lists, steps=chosen.steps, dev=dev_lists, callback=show)
+            model.resume(lists, steps=steps, dev=dev_lists, callback=show)
         else:
             model.fit(lists, dev=dev_lists, callback=show)
     record = _fit_record(model, watch, dev_lists)
@@ -262,7 +276,11 @@ def _path_rows(model: Reranker, every: int | None) -> list[dict[str, Any]]:
 
 def _fit_record(model: Reranker, watch: console.Stopwatch, dev: NBest | None) -> dict[str, Any]:
     curves, step = model.curves_, model.step_
+    settings = {name: getattr(model.learner_, name) for name in model.learner_.usual if name != "steps"}
     record: dict[str, Any] = {
+        **settings,
+        "settings_tried": len(model.trials_),
+        "held_out_lists": model.n_held_out_ if dev is None else len(dev),
         "steps": len(model.path_),
         "chosen_step": step,
         "loss": float(curves.losses[step]),
@@ -286,23 +304,6 @@ def _cer(model: Reranker, lists: NBest) -> float:
 
 def _rate(errors: float, length: float | None) -> float | None:
     return 100.0 * errors / length if length else None
-
-
-def _learner(name: str, options: dict[str, Any]) -> Any:
-    """A learner by name; options it does not have are refused."""
-    from epigram.rerank.learners import LEARNERS
-
-    if name not in LEARNERS:
-        raise InputError(f"unknown learner {name!r}; use one of {', '.join(LEARNERS)}")
-    known = {field.name for field in fields(LEARNERS[name])}
-    given = {option: value for option, value in options.items() if value is not None}
-    for option in given:
-        if option not in known:
-            raise InputError(f"--{option} has no meaning for {name}; leave it out")
-    try:
-        return LEARNERS[name](**given)
-    except ValueError as error:
-        raise InputError(str(error)) from None
 
 
 def _measure(name: str) -> str:

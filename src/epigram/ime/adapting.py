@@ -7,14 +7,16 @@ the learner. After that nothing is refitted on it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from epigram.errors import InputError
 from epigram.ime.adaptation import HELD_OUT, SMOOTHINGS, adapt_by_map, cross_entropy
+from epigram.ime.lexicon import plain_token
 from epigram.ime.nbest import convert_text
-from epigram.ime.reranking import N_BEST, crossed_lists, fit_reranker
+from epigram.ime.reranking import N_BEST, crossed_lists
 from epigram.lm.corpus import Corpus
-from epigram.rerank.learners import LEARNERS
+from epigram.rerank import Reranker
+from epigram.rerank.learners import LEARNERS, make_learner
 
 if TYPE_CHECKING:
     from epigram.ime.converter import KanaKanjiConverter
@@ -45,9 +47,14 @@ def adapt(
     text: Sequence[Sequence[str]],
     dev: Sequence[Sequence[str]] | None = None,
     method: str = "map-kn",
-    callback: Callable[[str, float], None] | None = None,
+    callback: Callable[[str, float | None], None] | None = None,
+    **settings: float | None,
 ) -> KanaKanjiConverter:
-    """A new converter; corrections of the old one stay. ``callback`` hears what is done, and how far it is.
+    """Return a new converter; corrections of the old one stay.
+
+    ``settings`` are those of the learner (smoothing, shrinkage, eps, theta, steps); what is not given or None is
+    chosen on the held-out text. ``callback`` is told what is being done and which share of it is done (None where
+    the end is not known).
 
     Examples
     --------
@@ -59,13 +66,15 @@ def adapt(
     """
     from epigram.ime.converter import KanaKanjiConverter
 
-    smoothing, learner = parse_method(method)
+    smoothing, name = parse_method(method)
+    learner = _learner(name, settings)
     if converter.reranker is not None:
         raise InputError("this converter was reranked already; adapt the one it was made from")
     if not text:
         raise InputError("no sentences to adapt to")
     tell = callback or (lambda what, share: None)
-    train, held_out = list(text), list(dev) if dev else None
+    train = [list(map(plain_token, tokens)) for tokens in text]
+    held_out = [list(map(plain_token, tokens)) for tokens in dev] if dev else None
     if held_out is None:
         cut = len(train) - max(1, round(HELD_OUT * len(train)))
         if cut < 1:
@@ -96,10 +105,25 @@ def adapt(
         else:
             lists = crossed_lists(converter.decoder, model, corpus, held, smoothing, tick=tick)
         held_lists = convert_text(decoder, held_out, N_BEST, tick)
-        tell(f"learning ({learner})", 0.0)
-        reranker = fit_reranker(
-            learner, lists, held_lists, lambda state: tell(learner, state.step / state.steps)
-        )
+        reranker = Reranker(learner).fit(
+            lists, dev=held_lists,
+            callback=lambda now: tell(
+                f"{name} {now.trial}, step {now.step}", now.step / now.steps if now.steps else None
+            ),
+        )  # fmt: skip
         fit["reranker_step"], fit["reranker_weights"] = reranker.step_, int((reranker.weights_ != 0).sum())
-    settings = {**converter.settings, "method": method}
-    return KanaKanjiConverter(decoder, reranker, settings, fit, converter.journal.lessons)
+        fit |= {f"reranker_{name}": getattr(reranker.learner_, name) for name in learner.ladders}
+        fit["settings_tried"] = len(reranker.trials_)
+    return KanaKanjiConverter(
+        decoder, reranker, {**converter.settings, "method": method}, fit, converter.journal.lessons
+    )
+
+
+def _learner(name: str | None, settings: dict[str, float | None]) -> Any:
+    """The learner of a method, if it has one; settings without one are refused."""
+    if name is not None:
+        return make_learner(name, **settings)
+    given = [setting for setting, value in settings.items() if value is not None]
+    if given:
+        raise InputError(f"{given[0]} is a setting of learners; use a method with one, as map-kn+blasso")
+    return None

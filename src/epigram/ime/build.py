@@ -15,12 +15,13 @@ import numpy as np
 
 from epigram.errors import InputError
 from epigram.ime.decoder import Decoder
-from epigram.ime.lexicon import Lexicon
+from epigram.ime.lexicon import Lexicon, plain_token
 from epigram.ime.trigram import Scorer
 from epigram.ime.unknown import UnknownWords
 from epigram.lm.corpus import Corpus
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.ngram.model import BackoffModel
+from epigram.lm.vocabulary import UNSEEN, Vocabulary
 
 BIGRAM = 0.4
 
@@ -47,7 +48,7 @@ def build(
 
     ``prune`` drops trigrams seen at most so often; ``bigram`` is the share of the bigram model.
     """
-    corpus = texts if isinstance(texts, Corpus) else read_corpus(texts)
+    corpus = with_plain_tokens(texts if isinstance(texts, Corpus) else read_corpus(texts))
     lexicon = Lexicon.of([*corpus.vocabulary.words[1:], *words])
     corpus = corpus.with_vocabulary(lexicon.vocabulary())
     model = KneserNeyLM(order=3, modified=modified, prune=prune).fit(corpus).backoff_
@@ -97,12 +98,28 @@ def read_corpus(texts: Sequence[str | PathLike[str]]) -> Corpus:
     return joined(parts)
 
 
+def with_plain_tokens(corpus: Corpus) -> Corpus:
+    """Return the same text with every token as the lexicon writes it, so that ``は/は`` and ``は`` are one word.
+
+    Examples
+    --------
+    >>> text = with_plain_tokens(Corpus.of(["は/は は"]))
+    >>> text.vocabulary.words, text.ids.tolist()
+    (['</s>', 'は'], [1, 1])
+    """
+    words = [plain_token(word) for word in corpus.vocabulary.words]
+    if words == corpus.vocabulary.words:
+        return corpus
+    vocabulary = Vocabulary(words)
+    return Corpus(
+        np.append(vocabulary.ids(words), np.int32(UNSEEN))[corpus.ids], corpus.sentence_ptr, vocabulary
+    )
+
+
 def joined(parts: Sequence[Corpus]) -> Corpus:
     """Several corpora, one after the other."""
     if len(parts) == 1:
         return parts[0]
-    from epigram.lm.vocabulary import Vocabulary
-
     vocabulary = Vocabulary(word for part in parts for word in part.vocabulary.words[1:])
     parts = [part.with_vocabulary(vocabulary) for part in parts]
     starts = np.cumsum([0, *(part.n_tokens for part in parts[:-1])])

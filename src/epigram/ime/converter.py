@@ -198,12 +198,13 @@ class KanaKanjiConverter:
         text: Sequence[Sequence[str]],
         dev: Sequence[Sequence[str]] | None = None,
         method: str = "map-kn",
-        callback: Callable[[str, float], None] | None = None,
+        callback: Callable[[str, float | None], None] | None = None,
+        **settings: float | None,
     ) -> KanaKanjiConverter:
-        """A converter adapted to tokenised sentences of a domain (see :func:`epigram.ime.adapting.adapt`)."""
+        """Return a converter adapted to tokenised sentences of a domain (see :func:`epigram.ime.adapting.adapt`)."""
         from epigram.ime.adapting import adapt
 
-        return adapt(self, text, dev, method, callback)
+        return adapt(self, text, dev, method, callback, **settings)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a model file, corrections included."""

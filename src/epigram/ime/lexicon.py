@@ -46,6 +46,17 @@ def join_token(surface: str, reading: str) -> str:
     return surface if surface == reading else f"{surface}/{reading}"
 
 
+def plain_token(token: str) -> str:
+    """Return a token as the lexicon writes it: a word that is its own reading has no slash.
+
+    Examples
+    --------
+    >>> plain_token("は/は"), plain_token("橋/はし")
+    ('は', '橋/はし')
+    """
+    return join_token(*split_token(token))
+
+
 class Lexicon:
     """Words with readings.
 

@@ -7,7 +7,6 @@ in two, and each half is converted by the background adapted to the other half.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -17,20 +16,9 @@ from epigram.ime.decoder import Decoder
 from epigram.ime.nbest import convert_text
 from epigram.lm.corpus import Corpus
 from epigram.lm.ngram.model import BackoffModel
-from epigram.rerank import NBest, Reranker
-from epigram.rerank.learners import LEARNERS
+from epigram.rerank import NBest
 
 N_BEST = 20
-
-
-def training_lists(
-    decoder: Decoder,
-    sentences: Sequence[Sequence[str]],
-    k: int = N_BEST,
-    tick: Callable[[], object] | None = None,
-) -> NBest:
-    """Lists of a decoder that has not seen the sentences."""
-    return convert_text(decoder, sentences, k, tick)
 
 
 def crossed_lists(
@@ -66,14 +54,3 @@ def joined(parts: Sequence[NBest]) -> NBest:
             for c in range(part.list_ptr[i], part.list_ptr[i + 1]):
                 builder.candidate(part.words(c), part.texts[c], float(part.scores[c]), None)
     return builder.build()
-
-
-def fit_reranker(
-    method: str,
-    lists: NBest,
-    dev: NBest,
-    callback: Callable[[Any], bool | None] | None = None,
-    **options: Any,
-) -> Reranker:
-    """A reranker by the name of its learner; the development lists choose the step."""
-    return Reranker(LEARNERS[method](**options), patience=4000).fit(lists, dev=dev, callback=callback)

@@ -8,7 +8,7 @@ from typing import Any
 
 from epigram.errors import InputError
 from epigram.ime.kana import is_hiragana, is_katakana, to_hiragana
-from epigram.ime.lexicon import LONGEST_READING, join_token, split_token
+from epigram.ime.lexicon import LONGEST_READING, join_token, plain_token, split_token
 from epigram.text import read_lines
 
 USUAL = {"日本": "にほん", "私": "わたし", "言う": "いう"}
@@ -36,7 +36,7 @@ def read_sentences(path: str | PathLike[str]) -> list[list[str]]:
                     "words between blanks, surface/reading (raw text needs --raw)", path=path, line=number,
                 )  # fmt: skip
         if tokens:
-            sentences.append(tokens)
+            sentences.append([plain_token(token) for token in tokens])
     if not sentences:
         raise InputError(
             "no sentences; expected one a line, tokens surface/reading between blanks", path=path

@@ -9,6 +9,8 @@ from epigram.rerank.metrics import compare, error_rate, sentence_accuracy
 from epigram.rerank.model import Progress, Reranker
 from epigram.rerank.nbest import NBest
 from epigram.rerank.pairs import Pairs
+from epigram.rerank.problem import RerankProblem, Walk
+from epigram.rerank.tuning import Trial
 from epigram.solvers.stagewise import FSLR, BLasso, Boosting, FBoosting, WeightPath
 
 __all__ = [
@@ -24,9 +26,12 @@ __all__ = [
     "Pairs",
     "Perceptron",
     "Progress",
+    "RerankProblem",
     "Reranker",
     "Softmax",
     "SoftmaxLoss",
+    "Trial",
+    "Walk",
     "WeightPath",
     "compare",
     "error_rate",

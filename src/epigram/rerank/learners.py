@@ -1,50 +1,42 @@
 """Learners that are not stepwise, beside those of solvers/stagewise.py: each draws a path of whole models.
 
-A learner has ``steps``, ``walk(loss, path)`` that yields what follows ``path``, and may name the ``loss`` it
-wants (the exponential loss by default). ``Lasso`` is the exact solution that BLasso approaches: OWL-QN on the
-exponential loss for falling penalties. ``Softmax`` is the log-linear reranker with an l2 penalty.
-``Perceptron`` is the averaged perceptron (Collins 2002; for n-best lists Roark et al. 2004).
+A learner has settings (values, or None for "to be chosen"), ``walk(loss, path)`` that yields what follows ``path``,
+and may name the ``loss`` it wants (the exponential loss by default). ``Lasso`` is the exact solution that BLasso
+approaches: OWL-QN on the exponential loss for falling penalties. ``Softmax`` is the log-linear reranker with an l2
+penalty. ``Perceptron`` is the averaged perceptron (Collins 2002; for n-best lists Roark et al. 2004).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
 
 import numpy as np
 
+from epigram.errors import InputError
 from epigram.penalties import L1, L2
 from epigram.protocols import Floats
 from epigram.rerank import list_kernels as kernels
 from epigram.rerank.losses import ExponentialLoss, PairLoss, SoftmaxLoss
 from epigram.solvers.quasi_newton import LBFGS, OWLQN
-from epigram.solvers.stagewise import FSLR, BLasso, Boosting, FBoosting, WeightPath
-
-
-class Learner(Protocol):
-    """What :class:`epigram.rerank.Reranker` needs."""
-
-    @property
-    def steps(self) -> int:
-        """Length of the path."""
-        ...
-
-    def walk(self, loss: Any, path: WeightPath) -> Iterator[WeightPath]:
-        """Go on from the end of ``path`` until ``steps`` steps; yields new steps in chunks."""
-        ...
+from epigram.solvers.stagewise import FSLR, BLasso, Boosting, FBoosting, Settings, WeightPath
 
 
 @dataclass(frozen=True)
-class Lasso:
+class Lasso(Settings):
     """min ExpLoss + alpha T(w) (equation 10) by OWL-QN, for ``steps`` values of alpha.
 
-    They fall geometrically from the one that just allows no weight to ``weakest`` times that.
+    They fall geometrically from the one that just allows no weight to ``weakest`` times that, which step ``steps``
+    (20 where it is None) reaches.
     """
 
-    steps: int = 20
+    steps: int | None = None
     weakest: float = 1e-3
     tolerance: float = 1e-4
+
+    usual: ClassVar[Mapping[str, float]] = {"steps": 20}
+    most_steps = 60
 
     def walk(self, loss: ExponentialLoss, path: WeightPath) -> Iterator[WeightPath]:
         """One step a penalty, each starting from the last solution."""
@@ -53,22 +45,27 @@ class Lasso:
         loss.value_and_gradient(np.zeros(loss.n_weights), gradient)
         strongest = float(np.abs(gradient).max(initial=0.0))
         solver = OWLQN(tolerance=self.tolerance)
-        for t in range(len(path), self.steps):
-            alpha = strongest * self.weakest ** ((t + 1) / self.steps)
+        for t in range(len(path), self.last_step):
+            alpha = strongest * self.weakest ** ((t + 1) / (self.steps or self.usual["steps"]))
             after = solver.solve(loss, L1(alpha), start=w).w
             yield WeightPath.of_model(w, after, loss.value_and_gradient(after, gradient), alpha)
             w = after
 
 
 @dataclass(frozen=True)
-class Softmax:
-    """Log-linear reranker: softmax loss + l2 sum w^2 by L-BFGS, for ``steps`` falling strengths l2."""
+class Softmax(Settings):
+    """Log-linear reranker: softmax loss + l2 sum w^2 by L-BFGS, for ``steps`` falling strengths l2.
 
-    steps: int = 12
+    They fall geometrically from ``strongest`` to ``weakest``, which step ``steps`` (12 where it is None) reaches.
+    """
+
+    steps: int | None = None
     strongest: float = 10.0
     weakest: float = 0.01
     tolerance: float = 1e-3
 
+    usual: ClassVar[Mapping[str, float]] = {"steps": 12}
+    most_steps = 36
     loss: ClassVar[type[PairLoss]] = SoftmaxLoss
 
     def walk(self, loss: SoftmaxLoss, path: WeightPath) -> Iterator[WeightPath]:
@@ -77,8 +74,8 @@ class Softmax:
         gradient = np.empty(loss.n_weights)
         solver = LBFGS(tolerance=self.tolerance)
         ratio = self.weakest / self.strongest
-        for t in range(len(path), self.steps):
-            strength = self.strongest * ratio ** (t / max(self.steps - 1, 1))
+        for t in range(len(path), self.last_step):
+            strength = self.strongest * ratio ** (t / max((self.steps or self.usual["steps"]) - 1, 1))
             after = solver.solve(loss, L2(strength), start=w).w
             yield WeightPath.of_model(w, after, loss.value_and_gradient(after, gradient), strength)
             w = after
@@ -97,16 +94,21 @@ class PerceptronLoss(ExponentialLoss):
 
 
 @dataclass(frozen=True)
-class Perceptron:
+class Perceptron(Settings):
     """Averaged perceptron: ``steps`` passes in random order; each step of the path is the average so far.
 
     Updates are of size ``rate`` relative to the base feature, whose weight is lambda_0.
     """
 
-    steps: int = 20
-    rate: float = 1.0
+    steps: int | None = None
+    rate: float | None = None
     seed: int = 0
 
+    usual: ClassVar[Mapping[str, float]] = {"steps": 20, "rate": 1.0}
+    ladders: ClassVar[Mapping[str, tuple[float, ...]]] = {
+        "rate": tuple(10.0 ** (k / 2) for k in range(-6, 7))
+    }
+    most_steps = 100
     loss: ClassVar[type[PairLoss]] = PerceptronLoss
 
     def walk(self, loss: PerceptronLoss, path: WeightPath) -> Iterator[WeightPath]:
@@ -114,21 +116,22 @@ class Perceptron:
         pairs = loss.pairs
         generator = np.random.default_rng(self.seed)
         w, u = np.zeros(loss.n_weights), np.zeros(loss.n_weights)
-        base = loss.base_weight / self.rate * pairs.base
+        rate = self.value("rate")
+        base = loss.base_weight / rate * pairs.base
         clock, before = 1.0, np.zeros(loss.n_weights)
-        for t in range(self.steps):
+        for t in range(self.last_step):
             order = generator.permutation(pairs.n_lists)
             clock = kernels.perceptron_pass(
                 order, pairs.list_pair, pairs.pair_ptr, pairs.pair_slot, pairs.slot_feature, pairs.slot_value,
                 base, clock, w, u,
             )  # fmt: skip
-            after = self.rate * (w - u / clock)
+            after = rate * (w - u / clock)
             if t >= len(path):
                 yield WeightPath.of_model(before, after, loss.value(after))
             before = after
 
 
-LEARNERS: dict[str, Any] = {
+LEARNERS: dict[str, type[Any]] = {
     "blasso": BLasso,
     "boosting": Boosting,
     "fslr": FSLR,
@@ -138,3 +141,26 @@ LEARNERS: dict[str, Any] = {
     "lasso": Lasso,
 }
 """Names of the learners, for the command line and the model file."""
+
+
+def make_learner(name: str, **settings: float | None) -> Any:
+    """Return a learner by its name; settings that are None stay open, those it does not have are refused.
+
+    Examples
+    --------
+    >>> make_learner("boosting", smoothing=1e-3, eps=None)
+    Boosting(steps=None, smoothing=0.001, shrinkage=None)
+    """
+    if name not in LEARNERS:
+        raise InputError(f"unknown learner {name!r}; use one of {', '.join(LEARNERS)}")
+    given = {setting: value for setting, value in settings.items() if value is not None}
+    known = [field.name for field in fields(LEARNERS[name])]
+    for setting in given:
+        if setting not in known:
+            raise InputError(
+                f"{setting} has no meaning for {name}, which has {', '.join(known)}; leave it out"
+            )
+    try:
+        return LEARNERS[name](**given)
+    except ValueError as error:
+        raise InputError(str(error)) from None

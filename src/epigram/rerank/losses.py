@@ -41,6 +41,10 @@ class PairLoss:
         """The loss at ``w``; its gradient to ``out``."""
         raise NotImplementedError
 
+    def value(self, w: Floats) -> float:
+        """The loss at ``w``."""
+        return self.value_and_gradient(w, np.empty_like(w))
+
     def _gradient(self, q: Floats, out: Floats) -> None:
         """out[k] = - sum of q v over the pairs that hold k."""
         sums = np.empty(self.pairs.n_slots)

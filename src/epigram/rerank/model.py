@@ -1,8 +1,9 @@
 """The reranker: Score(W) = lambda_0 f_0(W) + sum of lambda_d f_d(W), equations 2 and 3 of Gao et al. 2006.
 
 ``fit`` collects features, pairs every candidate with its list's oracle, lets a learner draw its path of
-models, and chooses the step with the fewest errors on the development lists (the last step where there are
-none).
+models, and chooses the step with the fewest errors on the development lists. Settings of the learner that have no
+value are chosen on these lists, too (tuning.py). Without development lists the last tenth of the lists is held out
+where there is something to choose; without that either, the model is the last step.
 """
 
 from __future__ import annotations
@@ -17,30 +18,36 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from epigram.errors import InputError
-from epigram.protocols import Floats, Offsets
+from epigram.protocols import Floats, Learner, Offsets
 from epigram.rerank import list_kernels as kernels
 from epigram.rerank.explain import Explanation, explain
 from epigram.rerank.features import FeatureSpace
-from epigram.rerank.learners import Learner
-from epigram.rerank.losses import ExponentialLoss, PairLoss
 from epigram.rerank.metrics import error_rate
 from epigram.rerank.nbest import MEASURES, NBest
-from epigram.rerank.pairs import Pairs
-from epigram.rerank.tracking import Curves, Tracker
+from epigram.rerank.problem import RerankProblem, best_step
+from epigram.rerank.tracking import Curves
+from epigram.rerank.tuning import Trial, long_enough, tune
 from epigram.solvers.stagewise import BLasso, WeightPath
+
+FEWEST_LISTS = 10
+"""With fewer lists none is held out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a fit tells its callback after each chunk of steps; a callback that returns True stops the fit."""
+    """What a fit tells its callback after each chunk of steps; a callback that returns True stops the fit.
+
+    ``steps`` is the length of the path where it was given; ``trial`` says which settings are being tried.
+    """
 
     step: int
-    steps: int
+    steps: int | None
     loss: float
     l1_norm: float
     nonzero: int
     dev_rate: float | None
     best_step: int
+    trial: str = ""
 
 
 ProgressCallback: TypeAlias = Callable[[Progress], bool | None]
@@ -51,7 +58,8 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    learner : BLasso (default), Boosting, FSLR, FBoosting, Softmax, Perceptron or Lasso.
+    learner : BLasso (default), Boosting, FSLR, FBoosting, Softmax, Perceptron or Lasso. Its settings that are None
+        are chosen on held-out lists.
     ngrams : longest word n-gram counted as a feature.
     min_count : occurrences in the training candidates an n-gram needs.
     headwords : content words; pairs of neighbouring ones become features.
@@ -59,10 +67,14 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
     chars : longest character n-gram of the text counted as a feature; 0 for none.
     measure : ``cer`` or ``wer``: what the oracle, early stopping and ``score`` count.
     risk : a rival weighs (its errors - the oracle's) ** risk in the exponential loss; 0 is the paper's.
-    patience : stop after so many steps without a new best on dev; None walks the whole path.
+    patience : stop after so many steps without a new best on dev; None: a path of given length is walked to its
+        end, another one until it is half as long again as its best step.
+    held_out : share of the lists (the last ones) that ``fit`` sets apart for its choices where it is given no
+        ``dev`` lists and there is something to choose; 0, or fewer than 10 lists: none, usual values are taken.
 
     Attributes
     ----------
+    learner_, trials_, n_held_out_ : the learner with the values chosen, all that was tried, lists set apart.
     space_, path_, curves_ : features, steps taken, and loss, L1 norm, non-zeros, dev errors along them.
     step_, weights_, base_weight_ : the chosen step, its weights, and lambda_0.
 
@@ -82,6 +94,9 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
     weights_: Floats
     base_weight_: float
     dev_length_: float | None
+    learner_: Learner
+    trials_: list[Trial]
+    n_held_out_: int
 
     def __init__(
         self,
@@ -94,6 +109,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
         measure: str = "cer",
         risk: float = 0.0,
         patience: int | None = None,
+        held_out: float = 0.1,
     ) -> None:
         self.learner = learner
         self.ngrams = ngrams
@@ -104,6 +120,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
         self.measure = measure
         self.risk = risk
         self.patience = patience
+        self.held_out = held_out
 
     def fit(
         self,
@@ -113,80 +130,76 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
         dev: Any = None,
         callback: ProgressCallback | None = None,
     ) -> Reranker:
-        """Learn from lists with references (or errors); ``dev`` lists choose the step."""
-        return self._fit(lists, dev, callback, None)
+        """Learn from lists with references (or errors); ``dev`` lists choose the step and what else is open."""
+        learner = BLasso() if self.learner is None else self.learner
+        return self._fit(lists, dev, callback, learner, None)
 
     def resume(
         self,
         lists: Any,
         *,
-        steps: int,
+        steps: int | None = None,
         dev: Any = None,
         callback: ProgressCallback | None = None,
     ) -> Reranker:
-        """Go on where the path of the last fit (or of a loaded model) ends, up to ``steps`` steps in all."""
-        check_is_fitted(self, "path_")
-        self.learner = replace(self._learner, steps=steps)  # type: ignore[type-var]
-        return self._fit(lists, dev, callback, self.space_)
+        """Go on where the path of the last fit (or of a loaded model) ends, up to ``steps`` steps in all.
 
-    @property
-    def _learner(self) -> Learner:
-        return BLasso() if self.learner is None else self.learner
+        The lists must be those of the fit: as many as it held out are held out again.
+        """
+        check_is_fitted(self, "path_")
+        return self._fit(lists, dev, callback, replace(self.learner_, steps=steps), self.space_)  # type: ignore[type-var]
 
     def _fit(
         self,
         lists: Any,
         dev: Any,
         callback: ProgressCallback | None,
+        learner: Learner,
         known: FeatureSpace | None,
     ) -> Reranker:
-        self._check()
+        self._check(learner)
         train = as_nbest(lists, "training")
         dev = None if dev is None else as_nbest(dev, "development")
+        if dev is None:
+            n = self._n_to_hold_out(len(train), learner) if known is None else self.n_held_out_
+            self.n_held_out_ = n
+            train, dev = (
+                train.take(range(len(train) - n)),
+                train.take(range(len(train) - n, len(train))) if n else None,
+            )
+        else:
+            self.n_held_out_ = 0
         space = FeatureSpace.collect(
             train, self.ngrams, self.min_count, self.headwords, self.headword_tags, self.chars, known
         )
-        path = WeightPath.empty() if known is None else self._renumbered(known, space)
-        make_loss: type[PairLoss] = getattr(self._learner, "loss", ExponentialLoss)
-        loss = make_loss(
-            Pairs.of(train, space, self.measure, self.risk), None if known is None else self.base_weight_
-        )
-        start_loss = loss.value_and_gradient(np.zeros(space.n_weights), np.empty(space.n_weights))
-        self.space_, self.base_weight_ = space, loss.base_weight
-        tracker = Tracker(space, loss.base_weight, start_loss, dev, self.measure)
-        tracker.follow(path)
-        pieces = [path]
-        dev_length = None if dev is None else float(dev.lengths(self.measure).sum())
-        for chunk in self._learner.walk(loss, path):
-            pieces.append(chunk)
-            tracker.follow(chunk)
-            if self._stops(tracker, dev_length, callback):
-                break
-        self.path_ = WeightPath.joined(pieces)
-        self.curves_ = tracker.curves
-        self.dev_length_ = dev_length
-        self._choose(best_step(self.curves_))
+        problem = RerankProblem(
+            train, dev, space=space, measure=self.measure, risk=self.risk,
+            base_weight=None if known is None else self.base_weight_,
+        )  # fmt: skip
+        self.dev_length_ = None if dev is None else float(dev.lengths(self.measure).sum())
+        told = _Told(self.patience, self.dev_length_, callback)
+        if known is not None:
+            path = replace(self.path_, features=space.numbers_of(known)[self.path_.features])
+            walk = problem.walk(learner if dev else learner.with_usual(), path, told.stop_for(learner))
+        elif dev is None:
+            learner = learner.with_usual()
+            walk, self.trials_ = problem.walk(learner, None, told.stop_for(learner)), []
+        else:
+            walk, self.trials_ = tune(
+                learner, lambda tried: problem.walk(tried, None, told.stop_for(tried)), lambda: told.stopped
+            )
+        self.space_, self.base_weight_ = space, walk.base_weight
+        self.path_, self.curves_, self.learner_ = walk.path, walk.curves, walk.learner
+        self._choose(walk.step)
         return self
 
-    def _stops(self, tracker: Tracker, dev_length: float | None, callback: ProgressCallback | None) -> bool:
-        """Ask patience and the callback."""
-        curves = tracker.curves
-        step, best = len(curves.losses) - 1, best_step(curves)
-        stop = dev_length is not None and self.patience is not None and step - best >= self.patience
-        if callback is not None:
-            rate = None if not dev_length else 100.0 * float(curves.dev_errors[-1]) / dev_length
-            told = Progress(
-                step, self._learner.steps, float(curves.losses[-1]), float(curves.l1_norms[-1]),
-                int(curves.nonzeros[-1]), rate, best,
-            )  # fmt: skip
-            stop = bool(callback(told)) or stop
-        return stop
+    def _n_to_hold_out(self, n_lists: int, learner: Learner) -> int:
+        """Lists to set apart for choices: none where all is given or there are too few."""
+        if not learner.open_settings or n_lists < FEWEST_LISTS:
+            return 0
+        return min(round(self.held_out * n_lists), n_lists - 1)
 
-    def _renumbered(self, known: FeatureSpace, space: FeatureSpace) -> WeightPath:
-        """The path so far in the numbers of a new space, which holds all known features."""
-        return replace(self.path_, features=space.numbers_of(known)[self.path_.features])
-
-    def _check(self) -> None:
+    def _check(self, learner: Learner) -> None:
         if self.measure not in MEASURES:
             raise ValueError(f"measure must be one of {', '.join(MEASURES)}, not {self.measure!r}.")
         for name in ("ngrams", "min_count"):
@@ -196,8 +209,12 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"chars must be at least 0, not {self.chars!r}.")
         if not (np.isfinite(self.risk) and self.risk >= 0):
             raise ValueError(f"risk must be a finite number >= 0, not {self.risk!r}.")
-        if not hasattr(self._learner, "walk"):
-            raise TypeError(f"learner must be one like BLasso(), not {self.learner!r}.")
+        if not 0 <= self.held_out < 1:
+            raise ValueError(
+                f"held_out must be a share of the lists, 0 <= held_out < 1, not {self.held_out!r}."
+            )
+        if not isinstance(learner, Learner):
+            raise TypeError(f"learner must be one like BLasso(), not {learner!r}.")
 
     def _choose(self, step: int) -> None:
         self.weights_ = self.path_.weights(self.space_.n_weights, step)
@@ -257,11 +274,37 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
         return from_model_file(ModelFile.load(path, family="reranker"))
 
 
-def best_step(curves: Curves) -> int:
-    """The first step with the fewest dev errors; without dev lists the last."""
-    if np.isnan(curves.dev_errors[0]):
-        return len(curves.losses) - 1
-    return int(np.argmin(curves.dev_errors))
+class _Told:
+    """Asks patience, the length of the path and the callback whether a path is to end."""
+
+    def __init__(
+        self, patience: int | None, dev_length: float | None, callback: ProgressCallback | None
+    ) -> None:
+        self.patience, self.dev_length, self.callback = patience, dev_length, callback
+        self.stopped = False
+
+    def stop_for(self, learner: Learner) -> Callable[[Curves], bool]:
+        """The question for the path of one learner."""
+        trial = ", ".join(
+            f"{name} {value:g}" for name in learner.ladders if (value := getattr(learner, name)) is not None
+        )
+
+        def stop(curves: Curves) -> bool:
+            step, best = len(curves.losses) - 1, best_step(curves)
+            if self.callback is not None:
+                rate = 100.0 * float(curves.dev_errors[-1]) / self.dev_length if self.dev_length else None
+                told = Progress(
+                    step, learner.steps, float(curves.losses[-1]), float(curves.l1_norms[-1]),
+                    int(curves.nonzeros[-1]), rate, best, trial,
+                )  # fmt: skip
+                self.stopped = bool(self.callback(told)) or self.stopped
+            if self.dev_length is None:
+                return self.stopped
+            if self.patience is None:
+                return self.stopped or long_enough(learner, curves)
+            return self.stopped or step - best >= self.patience
+
+        return stop
 
 
 def as_nbest(lists: Any, role: str) -> NBest:

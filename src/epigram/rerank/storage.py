@@ -17,7 +17,8 @@ from epigram.rerank.grams import grams_of
 from epigram.rerank.learners import LEARNERS
 from epigram.rerank.model import Reranker
 from epigram.rerank.tracking import Curves, Tracker
-from epigram.solvers.stagewise import WeightPath
+from epigram.rerank.tuning import Trial
+from epigram.solvers.stagewise import BLasso, WeightPath
 from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
 
 _STRINGS = ("vocabulary", "names", "headwords", "headword_tags")
@@ -27,7 +28,7 @@ def to_model_file(model: Reranker) -> ModelFile:
     """A fitted reranker as header and arrays."""
     used = np.unique(model.path_.features).astype(np.int32)
     space = model.space_.subset(used)
-    learner = model._learner
+    learner: Any = BLasso() if model.learner is None else model.learner
     strings = {
         "vocabulary": space.vocabulary,
         "names": space.names,
@@ -51,13 +52,14 @@ def to_model_file(model: Reranker) -> ModelFile:
     header = {
         "settings": {
             "learner": name,
-            **asdict(learner),  # type: ignore[call-overload]
+            **asdict(learner),
             "ngrams": model.ngrams,
             "min_count": model.min_count,
             "chars": model.chars,
             "measure": model.measure,
             "risk": model.risk,
             "patience": model.patience,
+            "held_out": model.held_out,
             "headwords": model.headwords is not None,
             "headword_tags": model.headword_tags is not None,
         },
@@ -69,6 +71,9 @@ def to_model_file(model: Reranker) -> ModelFile:
             "l1_norm": float(model.curves_.l1_norms[model.step_]),
             "nonzero": int(model.curves_.nonzeros[model.step_]),
             "dev_length": model.dev_length_,
+            "held_out": model.n_held_out_,
+            "chosen": asdict(model.learner_),  # type: ignore[call-overload]
+            "trials": [asdict(trial) for trial in model.trials_],
         },
     }
     return ModelFile("reranker", header, tensors)
@@ -95,12 +100,14 @@ def _read(file: ModelFile) -> Reranker:
         "measure",
         "risk",
         "patience",
+        "held_out",
         "headwords",
         "headword_tags",
     )
     options = {name: value for name, value in settings.items() if name not in own}
+    kind = LEARNERS[settings["learner"]]
     model = Reranker(
-        LEARNERS[settings["learner"]](**options),
+        kind(**options),
         settings["ngrams"],
         settings["min_count"],
         strings["headwords"] if settings["headwords"] else None,
@@ -109,6 +116,7 @@ def _read(file: ModelFile) -> Reranker:
         settings["measure"],
         settings["risk"],
         settings["patience"],
+        settings.get("held_out", 0.0),
     )
     word_grams: Ints = tensors["word_grams"]
     model.space_ = restore(
@@ -125,6 +133,9 @@ def _read(file: ModelFile) -> Reranker:
     )
     model.base_weight_ = float(fit["base_weight"])
     model.dev_length_ = fit["dev_length"]
+    model.learner_ = kind(**fit.get("chosen", options))
+    model.trials_ = [Trial(**trial) for trial in fit.get("trials", [])]
+    model.n_held_out_ = int(fit.get("held_out", 0))
     model.curves_ = _curves(model.space_, model.path_, losses[0], tensors["curves.dev_errors"])
     model._choose(int(fit["step"]))
     return model

@@ -16,13 +16,17 @@ Differs from the paper: a backward step ends at zero where the weight is smaller
 the lasso loss (the same as (14) when all moves are eps); alpha divides the fall of the loss by the move
 really made, which is eps unless the optimal step is smaller; (16) is solved exactly where value differences
 are not +-1.
+
+Settings that are None have no value yet: :class:`epigram.rerank.Reranker` chooses them on held-out lists; by itself
+a learner takes its ``usual`` values.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -124,10 +128,50 @@ class WeightPath:
         return w
 
 
-class Stagewise:
+class Settings:
+    """What all learners share: settings that are values or None, which is "not chosen yet".
+
+    ``usual`` holds the value each setting has where nothing chooses it. ``ladders`` holds the values a search may
+    try, in rising order; it begins at the usual value and climbs or descends while held-out errors fall. ``steps``
+    is on no ladder: it is chosen on the path, which ends after ``most_steps`` at the latest.
+    """
+
+    usual: ClassVar[Mapping[str, float]] = {}
+    ladders: ClassVar[Mapping[str, tuple[float, ...]]] = {}
+    most_steps: ClassVar[int]
+    steps: int | None
+
+    @property
+    def open_settings(self) -> list[str]:
+        """Names of the settings that are None, ``steps`` among them."""
+        return [name for name in self.usual if getattr(self, name) is None]
+
+    def with_usual(self, *, but: tuple[str, ...] = ()) -> Self:
+        """Return the same learner with the usual values for all that is None, except for the settings in ``but``.
+
+        Examples
+        --------
+        >>> Boosting(shrinkage=0.5).with_usual(but=("steps",))
+        Boosting(steps=None, smoothing=0.0001, shrinkage=0.5)
+        """
+        values = {name: self.usual[name] for name in self.open_settings if name not in but}
+        return replace(self, **values)  # type: ignore[type-var]
+
+    def value(self, name: str) -> float:
+        """Return a setting, or its usual value where it is None."""
+        value: float | None = getattr(self, name)
+        return self.usual[name] if value is None else value
+
+    @property
+    def last_step(self) -> int:
+        """Where the path ends at the latest."""
+        return self.most_steps if self.steps is None else self.steps
+
+
+class Stagewise(Settings):
     """What the four learners share: a rule, a number of steps."""
 
-    steps: int
+    most_steps = 200_000
 
     @property
     def rule(self) -> StagewiseRule:
@@ -135,11 +179,11 @@ class Stagewise:
         raise NotImplementedError
 
     def walk(self, loss: StagewiseLoss, path: WeightPath) -> Iterator[WeightPath]:
-        """Go on from the end of ``path`` up to ``steps`` steps in all; yields the new steps in chunks."""
+        """Go on from the end of ``path`` to the last step; yields the new steps in chunks."""
         require(loss, StagewiseLoss, self, "a loss that takes stagewise steps", "OWLQN")
         alpha = float(path.alphas[-1]) if len(path) else np.inf
         state = loss.begin(self.rule, path.weights(loss.n_weights), alpha, len(path))
-        left = self.steps - len(path)
+        left = self.last_step - len(path)
         while left > 0:
             wanted = min(left, CHUNK)
             taken = state.advance(wanted)
@@ -162,7 +206,8 @@ class Stagewise:
         if start is not None and start.any():
             path = WeightPath.of_model(np.zeros_like(start), start, np.nan, np.inf)
         reason = "limit"
-        for chunk in self.walk(loss, path):
+        learner = self.with_usual()
+        for chunk in learner.walk(loss, path):
             path = path.extended(chunk)
             w = path.weights(loss.n_weights)
             objective = float(path.losses[-1])
@@ -170,7 +215,7 @@ class Stagewise:
             if callback and callback(Iteration(len(path), objective, int(np.count_nonzero(w)), seconds, w)):
                 reason = "callback"
                 break
-        if reason == "limit" and len(path) < self.steps:
+        if reason == "limit" and len(path) < learner.last_step:
             reason = "converged"
         w = path.weights(loss.n_weights)
         value = float(path.losses[-1]) if len(path) else loss.begin(self.rule, w, np.inf, 0).loss
@@ -181,9 +226,15 @@ class Stagewise:
 class Boosting(Stagewise):
     """Figure 1 with the smoothing of equation 16 and the shrinkage of equation 9."""
 
-    steps: int = 20_000
-    smoothing: float = 1e-4
-    shrinkage: float = 1.0
+    steps: int | None = None
+    smoothing: float | None = None
+    shrinkage: float | None = None
+
+    usual: ClassVar[Mapping[str, float]] = {"steps": 20_000, "smoothing": 1e-4, "shrinkage": 1.0}
+    ladders: ClassVar[Mapping[str, tuple[float, ...]]] = {
+        "smoothing": (1e-7, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1),
+        "shrinkage": (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0),
+    }
 
     def __post_init__(self) -> None:
         _check(self, steps=0, smoothing=0, shrinkage=0)
@@ -193,15 +244,21 @@ class Boosting(Stagewise):
     @property
     def rule(self) -> StagewiseRule:
         """Optimal search, smoothed optimal step."""
-        return StagewiseRule(np.inf, np.inf, self.shrinkage, self.smoothing)
+        return StagewiseRule(np.inf, np.inf, self.value("shrinkage"), self.value("smoothing"))
+
+
+_EPS = tuple(2.0**k for k in range(-8, 5))
 
 
 @dataclass(frozen=True)
 class FSLR(Stagewise):
     """Forward stagewise linear regression: optimal search, steps of eps (equation 11)."""
 
-    steps: int = 20_000
-    eps: float = 0.5
+    steps: int | None = None
+    eps: float | None = None
+
+    usual: ClassVar[Mapping[str, float]] = {"steps": 20_000, "eps": 0.5}
+    ladders: ClassVar[Mapping[str, tuple[float, ...]]] = {"eps": _EPS}
 
     def __post_init__(self) -> None:
         _check(self, steps=0, eps=1e-12)
@@ -209,16 +266,22 @@ class FSLR(Stagewise):
     @property
     def rule(self) -> StagewiseRule:
         """Optimal search, fixed step."""
-        return StagewiseRule(np.inf, self.eps)
+        return StagewiseRule(np.inf, self.value("eps"))
 
 
 @dataclass(frozen=True)
 class BLasso(Stagewise):
     """Figure 2: grid search, steps of eps, backward where the lasso loss falls by more than theta."""
 
-    steps: int = 20_000
-    eps: float = 0.5
-    theta: float = 0.0
+    steps: int | None = None
+    eps: float | None = None
+    theta: float | None = None
+
+    usual: ClassVar[Mapping[str, float]] = {"steps": 20_000, "eps": 0.5, "theta": 0.0}
+    ladders: ClassVar[Mapping[str, tuple[float, ...]]] = {
+        "eps": _EPS,
+        "theta": (0.0, 0.01, 0.1, 1.0, 10.0, 100.0),
+    }
 
     def __post_init__(self) -> None:
         _check(self, steps=0, eps=1e-12, theta=0)
@@ -226,18 +289,22 @@ class BLasso(Stagewise):
     @property
     def rule(self) -> StagewiseRule:
         """Grid search, fixed step, backward steps."""
-        return StagewiseRule(self.eps, self.eps, theta=self.theta)
+        return StagewiseRule(self.value("eps"), self.value("eps"), theta=self.value("theta"))
 
 
 @dataclass(frozen=True)
 class FBoosting(BLasso):
     """BLasso whose theta of 1000 forbids backward steps (section 5.3)."""
 
-    theta: float = 1e3
+    theta: float | None = 1e3
+
+    usual: ClassVar[Mapping[str, float]] = {"steps": 20_000, "eps": 0.5, "theta": 1e3}
+    ladders: ClassVar[Mapping[str, tuple[float, ...]]] = {"eps": _EPS}
 
 
 def _check(learner: object, **least: float) -> None:
+    """Refuse a setting that is neither None nor a finite number of the least size."""
     for name, low in least.items():
         value = getattr(learner, name)
-        if not (np.isfinite(value) and value >= low):
+        if value is not None and not (np.isfinite(value) and value >= low):
             raise ValueError(f"{name} must be a finite number >= {low:g}, not {value!r}.")

@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from epigram.protocols import Floats, Offsets
+from epigram.protocols import Floats, Learner, Offsets
 from epigram.rerank import ExponentialLoss, FeatureSpace, NBest, Pairs, WeightPath
-from epigram.rerank.learners import Learner
 from epigram.rerank.metrics import errors_of
-from epigram.rerank.model import best_step
+from epigram.rerank.problem import best_step
 from epigram.rerank.tracking import Curves, Tracker
 
 POINTS = 160

@@ -117,7 +117,7 @@ def test_a_path_of_no_given_length_goes_half_as_far_again_as_its_best_step() -> 
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_chosen_settings_are_stored(name: str, tmp_path: Path) -> None:
-    steps = None if name in ("lasso", "softmax", "perceptron") else 20
+    steps = None if name in ("lasso", "softmax", "perceptron", "ridge") else 20
     model = Reranker(make_learner(name, steps=steps), min_count=1).fit(TRAIN)
     model.save(tmp_path / "model.epigram")
     loaded = Reranker.load(tmp_path / "model.epigram")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from epigram.cli import console
-from epigram.cli.rerank import Eps, Shrinkage, Smoothing, Steps, Theta
+from epigram.cli.rerank import Eps, Rate, Reach, Shrinkage, Smoothing, Steps, Strongest, Theta, Top, Weakest
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
@@ -140,6 +140,11 @@ def adapt(
     smoothing: Smoothing = None,
     shrinkage: Shrinkage = None,
     theta: Theta = None,
+    rate: Rate = None,
+    top: Top = None,
+    reach: Reach = None,
+    strongest: Strongest = None,
+    weakest: Weakest = None,
     steps: Steps = None,
     raw: Raw = False,
     json: Json = False,
@@ -161,7 +166,8 @@ def adapt(
             lambda what, share: bar.update(
                 task, description=what, completed=100 * (share or 0.0), total=None if share is None else 100.0
             ),
-            eps=eps, smoothing=smoothing, shrinkage=shrinkage, theta=theta, steps=steps,
+            eps=eps, smoothing=smoothing, shrinkage=shrinkage, theta=theta, rate=rate, top=top,
+            reach=reach, strongest=strongest, weakest=weakest, steps=steps,
         )  # fmt: skip
         bar.update(task, completed=100.0)
     adapted.save(output)

@@ -30,6 +30,16 @@ Shrinkage = Annotated[float | None, typer.Option(help="Shrinkage of boosting, eq
 Theta = Annotated[
     float | None, typer.Option(help="Least fall of the lasso loss for a step back, blasso.  [chosen]")
 ]
+Rate = Annotated[float | None, typer.Option(help="Size of the perceptron's updates.  [chosen]")]
+Top = Annotated[int | None, typer.Option(help="Features that msr uses, the most effective ones.  [chosen]")]
+Reach = Annotated[
+    float | None, typer.Option(help="How far msr moves into the interval of fewest errors.  [chosen]")
+]
+Strongest = Annotated[float | None, typer.Option(help="First l2 penalty of ridge and softmax.  [1000; 10]")]
+Weakest = Annotated[
+    float | None,
+    typer.Option(help="Last penalty of ridge and softmax, of lasso by its first.  [0.01; 0.01; 0.001]"),
+]
 Steps = Annotated[
     int | None, typer.Option(help="Length of the path: steps, passes or penalties.  [as long as it helps]")
 ]
@@ -45,12 +55,18 @@ def train(
         typer.Option(metavar="NBEST", help="Held-out lists: they choose the step and the settings."),
     ] = None,
     learner: Annotated[
-        str, typer.Option(help="blasso, boosting, fslr, f-boosting, softmax, perceptron or lasso.")
+        str,
+        typer.Option(help="blasso, boosting, fslr, f-boosting, softmax, perceptron, lasso, ridge or msr."),
     ] = "blasso",
     eps: Eps = None,
     smoothing: Smoothing = None,
     shrinkage: Shrinkage = None,
     theta: Theta = None,
+    rate: Rate = None,
+    top: Top = None,
+    reach: Reach = None,
+    strongest: Strongest = None,
+    weakest: Weakest = None,
     steps: Steps = None,
     held_out: Annotated[
         float,
@@ -89,8 +105,9 @@ def train(
         if target is not None:
             check_writable(target)
     chosen = make_learner(
-        learner, eps=eps, smoothing=smoothing, shrinkage=shrinkage, theta=theta, steps=steps
-    )
+        learner, steps=steps, eps=eps, smoothing=smoothing, shrinkage=shrinkage, theta=theta, rate=rate,
+        top=top, reach=reach, strongest=strongest, weakest=weakest,
+    )  # fmt: skip
     console.note_compiling("rerank")
     model = Reranker.load(resume) if resume else Reranker(
         chosen, ngrams, min_count, _words(headwords),

@@ -2,8 +2,9 @@
 
 A learner has settings (values, or None for "to be chosen"), ``walk(loss, path)`` that yields what follows ``path``,
 and may name the ``loss`` it wants (the exponential loss by default). ``Lasso`` is the exact solution that BLasso
-approaches: OWL-QN on the exponential loss for falling penalties. ``Softmax`` is the log-linear reranker with an l2
-penalty. ``Perceptron`` is the averaged perceptron (Collins 2002; for n-best lists Roark et al. 2004).
+approaches: OWL-QN on the exponential loss for falling l1 penalties; ``Ridge`` is the same with l2 penalties.
+``Softmax`` is the log-linear reranker with an l2 penalty. ``Perceptron`` is the averaged perceptron (Collins 2002; for
+n-best lists Roark et al. 2004).
 """
 
 from __future__ import annotations
@@ -19,13 +20,35 @@ from epigram.penalties import L1, L2
 from epigram.protocols import Floats
 from epigram.rerank import list_kernels as kernels
 from epigram.rerank.losses import ExponentialLoss, PairLoss, SoftmaxLoss
+from epigram.rerank.sample_risk import MinimumSampleRisk
 from epigram.solvers.quasi_newton import LBFGS, OWLQN
 from epigram.solvers.stagewise import FSLR, BLasso, Boosting, FBoosting, Settings, WeightPath
 
 
+class _Falling(Settings):
+    """What the exact learners share: one minimum for each of a row of falling penalty strengths."""
+
+    def _strength(self, loss: PairLoss, t: int) -> float:
+        """The strength of step t (0, 1, ...)."""
+        raise NotImplementedError
+
+    def _minimum(self, loss: PairLoss, strength: float, start: Floats) -> Floats:
+        """The weights that minimise loss + penalty."""
+        raise NotImplementedError
+
+    def walk(self, loss: PairLoss, path: WeightPath) -> Iterator[WeightPath]:
+        """One step a strength, each starting from the last solution."""
+        w = path.weights(loss.n_weights)
+        for t in range(len(path), self.last_step):
+            strength = self._strength(loss, t)
+            after = self._minimum(loss, strength, w)
+            yield WeightPath.of_model(w, after, loss.value(after), strength)
+            w = after
+
+
 @dataclass(frozen=True)
-class Lasso(Settings):
-    """min ExpLoss + alpha T(w) (equation 10) by OWL-QN, for ``steps`` values of alpha.
+class Lasso(_Falling):
+    """min ExpLoss + alpha sum |w| (equation 10) by OWL-QN, for ``steps`` values of alpha.
 
     They fall geometrically from the one that just allows no weight to ``weakest`` times that, which step ``steps``
     (20 where it is None) reaches.
@@ -38,47 +61,54 @@ class Lasso(Settings):
     usual: ClassVar[Mapping[str, float]] = {"steps": 20}
     most_steps = 60
 
-    def walk(self, loss: ExponentialLoss, path: WeightPath) -> Iterator[WeightPath]:
-        """One step a penalty, each starting from the last solution."""
-        w = path.weights(loss.n_weights)
+    def _strength(self, loss: PairLoss, t: int) -> float:
         gradient = np.empty(loss.n_weights)
         loss.value_and_gradient(np.zeros(loss.n_weights), gradient)
         strongest = float(np.abs(gradient).max(initial=0.0))
-        solver = OWLQN(tolerance=self.tolerance)
-        for t in range(len(path), self.last_step):
-            alpha = strongest * self.weakest ** ((t + 1) / (self.steps or self.usual["steps"]))
-            after = solver.solve(loss, L1(alpha), start=w).w
-            yield WeightPath.of_model(w, after, loss.value_and_gradient(after, gradient), alpha)
-            w = after
+        share: float = self.weakest ** ((t + 1) / (self.steps or self.usual["steps"]))
+        return strongest * share
+
+    def _minimum(self, loss: PairLoss, strength: float, start: Floats) -> Floats:
+        return OWLQN(tolerance=self.tolerance).solve(loss, L1(strength), start=start).w
 
 
 @dataclass(frozen=True)
-class Softmax(Settings):
+class Ridge(_Falling):
+    """min ExpLoss + l2 sum w^2 by L-BFGS, for ``steps`` falling strengths l2: what Gao et al. 2006 leave to the future.
+
+    They fall geometrically from ``strongest`` to ``weakest``, which step ``steps`` (16 where it is None) reaches.
+    """
+
+    steps: int | None = None
+    strongest: float = 1e3
+    weakest: float = 1e-2
+    tolerance: float = 1e-4
+
+    usual: ClassVar[Mapping[str, float]] = {"steps": 16}
+    most_steps = 32
+
+    def _strength(self, loss: PairLoss, t: int) -> float:
+        place = t / max((self.steps or self.usual["steps"]) - 1, 1)
+        share: float = (self.weakest / self.strongest) ** place
+        return self.strongest * share
+
+    def _minimum(self, loss: PairLoss, strength: float, start: Floats) -> Floats:
+        return LBFGS(tolerance=self.tolerance).solve(loss, L2(strength), start=start).w
+
+
+@dataclass(frozen=True)
+class Softmax(Ridge):
     """Log-linear reranker: softmax loss + l2 sum w^2 by L-BFGS, for ``steps`` falling strengths l2.
 
     They fall geometrically from ``strongest`` to ``weakest``, which step ``steps`` (12 where it is None) reaches.
     """
 
-    steps: int | None = None
     strongest: float = 10.0
-    weakest: float = 0.01
     tolerance: float = 1e-3
 
     usual: ClassVar[Mapping[str, float]] = {"steps": 12}
     most_steps = 36
     loss: ClassVar[type[PairLoss]] = SoftmaxLoss
-
-    def walk(self, loss: SoftmaxLoss, path: WeightPath) -> Iterator[WeightPath]:
-        """One step a strength, each starting from the last solution."""
-        w = path.weights(loss.n_weights)
-        gradient = np.empty(loss.n_weights)
-        solver = LBFGS(tolerance=self.tolerance)
-        ratio = self.weakest / self.strongest
-        for t in range(len(path), self.last_step):
-            strength = self.strongest * ratio ** (t / max((self.steps or self.usual["steps"]) - 1, 1))
-            after = solver.solve(loss, L2(strength), start=w).w
-            yield WeightPath.of_model(w, after, loss.value_and_gradient(after, gradient), strength)
-            w = after
 
 
 class PerceptronLoss(ExponentialLoss):
@@ -139,6 +169,8 @@ LEARNERS: dict[str, type[Any]] = {
     "softmax": Softmax,
     "perceptron": Perceptron,
     "lasso": Lasso,
+    "ridge": Ridge,
+    "msr": MinimumSampleRisk,
 }
 """Names of the learners, for the command line and the model file."""
 

@@ -27,6 +27,7 @@ class Pairs:
     list_pair: Offsets = field(repr=False)
     base: Floats = field(repr=False)
     weights: Floats = field(repr=False)
+    extra: Floats = field(repr=False)
     pair_ptr: Offsets = field(repr=False)
     pair_slot: Ints = field(repr=False)
     feature_slot: Offsets = field(repr=False)
@@ -66,7 +67,7 @@ class Pairs:
         is_rival[oracle] = False
         base = (lists.scores[oracle][list_of] - lists.scores)[is_rival]
         errors = lists.errors(measure)
-        weights = (errors - errors[oracle][list_of])[is_rival] ** risk
+        extra = (errors - errors[oracle][list_of])[is_rival]
         n_pairs, n_weights = len(base), space.n_weights
         order, codes = _by_feature_and_value(features, values, n_weights)
         changes = np.ones(len(order), bool)
@@ -82,7 +83,8 @@ class Pairs:
             n_weights=n_weights,
             list_pair=offsets(np.diff(lists.list_ptr) - 1),
             base=base,
-            weights=weights,
+            weights=extra**risk,
+            extra=extra,
             pair_ptr=pair_ptr,
             pair_slot=pair_slot,
             feature_slot=np.searchsorted(slot_feature, np.arange(n_weights + 1)).astype(np.int64),

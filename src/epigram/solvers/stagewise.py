@@ -237,7 +237,7 @@ class Boosting(Stagewise):
     }
 
     def __post_init__(self) -> None:
-        _check(self, steps=0, smoothing=0, shrinkage=0)
+        check_settings(self, steps=0, smoothing=0, shrinkage=0)
         if self.smoothing == 0:
             raise ValueError("smoothing must be > 0: without it a step can be infinite.")
 
@@ -261,7 +261,7 @@ class FSLR(Stagewise):
     ladders: ClassVar[Mapping[str, tuple[float, ...]]] = {"eps": _EPS}
 
     def __post_init__(self) -> None:
-        _check(self, steps=0, eps=1e-12)
+        check_settings(self, steps=0, eps=1e-12)
 
     @property
     def rule(self) -> StagewiseRule:
@@ -284,7 +284,7 @@ class BLasso(Stagewise):
     }
 
     def __post_init__(self) -> None:
-        _check(self, steps=0, eps=1e-12, theta=0)
+        check_settings(self, steps=0, eps=1e-12, theta=0)
 
     @property
     def rule(self) -> StagewiseRule:
@@ -302,7 +302,7 @@ class FBoosting(BLasso):
     ladders: ClassVar[Mapping[str, tuple[float, ...]]] = {"eps": _EPS}
 
 
-def _check(learner: object, **least: float) -> None:
+def check_settings(learner: object, **least: float) -> None:
     """Refuse a setting that is neither None nor a finite number of the least size."""
     for name, low in least.items():
         value = getattr(learner, name)

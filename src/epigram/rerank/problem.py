@@ -45,8 +45,8 @@ class RerankProblem:
     >>> lists = NBest.from_lists([{"reference": "a b", "candidates": [
     ...     {"text": "a c", "score": -1.0}, {"text": "a b", "score": -1.5}]}] * 3)
     >>> walk = RerankProblem(lists, lists).walk(BLasso(steps=5))
-    >>> walk.curves.dev_errors[0], walk.dev_errors
-    (3.0, 0.0)
+    >>> walk.curves.dev_errors[[0, walk.step]].tolist()
+    [3.0, 0.0]
     """
 
     def __init__(

@@ -18,13 +18,8 @@ import pytest
 from epigram.errors import InputError
 from epigram.ime.evaluate import split_sentence
 from epigram.ime.sample import BACKGROUND, DOMAIN, WORDS
-<<<<<<< HEAD
-from epigram.rerank import FSLR, BLasso, Boosting, FBoosting, Lasso, NBest, Reranker
-from epigram.rerank.learners import Learner
-=======
 from epigram.protocols import Learner
-from epigram.rerank import FSLR, BLasso, Boosting, FBoosting, NBest, Reranker
->>>>>>> 4e57510 (Rerankers choose their settings on held-out lists; a token whose reading repeats its surface is the word itself)
+from epigram.rerank import FSLR, BLasso, Boosting, FBoosting, Lasso, NBest, Reranker
 from epigram_papers.lab import Cell
 from epigram_papers.lasso_ime import (
     curve_claims,

@@ -19,7 +19,7 @@ from epigram.errors import InputError
 from epigram.ime.evaluate import split_sentence
 from epigram.ime.sample import BACKGROUND, DOMAIN, WORDS
 from epigram.protocols import Learner
-from epigram.rerank import FSLR, BLasso, Boosting, FBoosting, Lasso, NBest, Reranker
+from epigram.rerank import FSLR, BLasso, Boosting, FBoosting, Lasso, NBest, Reranker, Ridge
 from epigram_papers.lab import Cell
 from epigram_papers.lasso_ime import (
     curve_claims,
@@ -28,6 +28,7 @@ from epigram_papers.lasso_ime import (
     paper,
     paths,
     penalties,
+    penalty_claims,
     plan,
     table_claims,
 )
@@ -36,7 +37,7 @@ from epigram_papers.lasso_ime.curve_claims import COMPLEXITY_CLAIMS, CURVE_CLAIM
 from epigram_papers.lasso_ime.headwords import JUDGED, headwords_of
 from epigram_papers.lasso_ime.judge import Judge
 from epigram_papers.lasso_ime.penalty_claims import PENALTY_CLAIMS
-from epigram_papers.lasso_ime.results import LEARNERS, lines, pooled, reduction, value_at
+from epigram_papers.lasso_ime.results import LEARNERS, PENALTIES, lines, pooled, reduction, value_at
 from epigram_papers.lasso_ime.table_claims import TABLE_CLAIMS
 from epigram_papers.lasso_ime.trial import LADDER, LOOKS, Trial
 from epigram_papers.lasso_ime.verdicts import Judgement
@@ -85,8 +86,11 @@ def _penalties(row: dict[str, Any]) -> dict[str, Any]:
     """The exact lasso's norm is just below BLasso's."""
     rate = row["learners"]["blasso"]["cer"]
     return {
-        "learners": {"lasso": _learner(rate)},
-        "p": {"lasso": {"blasso": _difference(0.0), "lasso": _difference(0.0)}},
+        "learners": {"lasso": _learner(rate), "ridge": _learner(rate + 0.1), "msr": _learner(rate + 0.2)},
+        "p": {
+            name: {"blasso": _difference(behind), "lasso": _difference(behind)}
+            for name, behind in (("lasso", 0.0), ("ridge", 0.1), ("msr", 0.2))
+        },
         "norms": [
             {
                 "loss": 5.0,
@@ -344,6 +348,8 @@ FLIPS: list[tuple[str, Callable[[Cells], None], str]] = [
     ("smoothing_varies", _one_smoothing, NO),
     ("blasso_step_sizes", _everywhere(_eps_matters("blasso"), ("mdn",)), NO),
     ("sparse_situation", _dense, NO),
+    ("l1_over_l2", _everywhere(_set(("penalties", "p", "ridge", "lasso"), _difference(0.1, 0.2))), NO),
+    ("l1_over_l2", _everywhere(_set(("penalties", "p", "ridge", "lasso"), _difference(-0.1))), NO),
 ]  # fmt: skip
 
 
@@ -538,7 +544,7 @@ def _trial(lists: NBest, smoothings: list[float], curves: bool = False) -> Trial
     return Trial(lists.take(range(20)), lists.take(range(20, 30)), test, judge, 60, 30, smoothings, curves)
 
 
-@pytest.mark.parametrize("given", [[1e-6, 3e-6], [1e-2, 3e-2], [1e-4]])
+@pytest.mark.parametrize("given", [[1e-6, 3e-6], [3e-3, 1e-2], [1e-4]])
 def test_smoothings_are_tried_until_the_best_is_inside(lists: NBest, given: list[float]) -> None:
     trial = _trial(lists, given)
     tried = list(trial.smoothings)
@@ -578,6 +584,18 @@ def test_paths_beside_the_lasso_have_its_loss(lists: NBest) -> None:
             "the lasso has the least norm of all models of its loss"
         )
         assert point["blasso"] < 1.2 * point["lasso"]
+
+
+def test_penalties_are_chosen_on_held_out_lists(lists: NBest) -> None:
+    trial = _trial(lists, [1e-3])
+    found = penalties.penalties(trial, 5)
+    assert list(found["learners"]) == list(found["p"]) == list(PENALTIES)
+    assert found["p"]["lasso"]["lasso"]["points"] == 0.0
+    for name, learner in (("lasso", Lasso(5, weakest=10 ** (-5 / 6))), ("ridge", Ridge(5))):
+        model = Reranker(learner).fit(trial.lists, dev=lists.take(range(20, 30)))
+        assert found["learners"][name]["step"] == model.step_
+        assert found["learners"][name]["weights"] == int((model.weights_ != 0).sum())
+    assert "BLasso is ahead by" in penalty_claims.sample_risk_finding(as_in_the_paper())
 
 
 def test_pooled_differences_are_those_of_all_sentences() -> None:

@@ -1,6 +1,6 @@
 """Many learners on the same lists: features and pairs are made once, every learner draws its path through them.
 
-The same numbers as :class:`epigram.rerank.Reranker` would give, one fit a learner; after every step the errors on
+A :class:`epigram.rerank.problem.RerankProblem` with the paper's way of ending a path: after every step the errors on
 held-out lists are known, and the step with the fewest is chosen. A path goes on until it is half as long again as
 that step needs, or as long as it may be. Test lists are looked at along a finished path.
 """
@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from epigram.protocols import Floats, Learner, Offsets
-from epigram.rerank import ExponentialLoss, FeatureSpace, NBest, Pairs, WeightPath
+from epigram.rerank import FeatureSpace, NBest
 from epigram.rerank.metrics import errors_of
-from epigram.rerank.problem import best_step
-from epigram.rerank.tracking import Curves, Tracker
+from epigram.rerank.problem import RerankProblem, Walk, best_step
+from epigram.rerank.tracking import Curves
+from epigram.rerank.tuning import tune
 
 POINTS = 160
 """Of a curve that is kept for a figure."""
@@ -26,43 +27,37 @@ ON = 1.5
 
 
 @dataclass(frozen=True)
-class Walk:
-    """A finished path, its curves (dev errors are those of the held-out lists), and the step they choose."""
+class TimedWalk(Walk):
+    """A finished path (dev errors are those of the held-out lists), and the CPU seconds it took."""
 
-    path: WeightPath
-    curves: Curves
-    step: int
     seconds: float
 
-    @property
-    def dev_errors(self) -> float:
-        """Held-out errors of the chosen step."""
-        return float(self.curves.dev_errors[self.step])
+    @classmethod
+    def of(cls, walk: Walk, seconds: float) -> TimedWalk:
+        """A path that took so many seconds."""
+        return cls(walk.learner, walk.path, walk.curves, walk.base_weight, seconds)
 
 
 class Course:
-    """Training lists as a loss, for any number of learners; ``seconds`` of CPU time it took."""
+    """Training lists made ready for any number of learners; ``seconds`` of CPU time it took."""
 
     def __init__(self, train: NBest, dev: NBest, headwords: frozenset[str] | None = None) -> None:
         began = time.process_time()
         self.space = FeatureSpace.collect(train, headwords=headwords)
-        self.loss = ExponentialLoss(Pairs.of(train, self.space))
-        w = np.zeros(self.space.n_weights)
-        self.start_loss = self.loss.value_and_gradient(w, np.empty_like(w))
-        self.dev = dev
+        self.problem = RerankProblem(train, dev, space=self.space)
         self.seconds = time.process_time() - began
 
-    def walk(self, learner: Learner, least: int | None = None) -> Walk:
+    def walk(self, learner: Learner, least: int | None = None) -> TimedWalk:
         """The learner's whole path; with ``least`` it may end there, once the held-out lists' choice is well inside."""
         began = time.process_time()
-        tracker, pieces = self._tracker(self.dev), [WeightPath.empty()]
-        for chunk in learner.walk(self.loss, pieces[0]):
-            pieces.append(chunk)
-            tracker.follow(chunk)
-            if least is not None and _settled(tracker.curves, least):
-                break
-        curves = tracker.curves
-        return Walk(WeightPath.joined(pieces), curves, best_step(curves), time.process_time() - began)
+        stop = None if least is None else lambda curves: _settled(curves, least)
+        return TimedWalk.of(self.problem.walk(learner, stop=stop), time.process_time() - began)
+
+    def tuned(self, learner: Learner, least: int) -> TimedWalk:
+        """The path of the best settings, of those that the learner leaves open, on the held-out lists."""
+        began = time.process_time()
+        walk, _ = tune(learner, lambda one: self.walk(one, least))
+        return TimedWalk.of(walk, time.process_time() - began)
 
     def choices(self, walk: Walk, lists: NBest, step: int | None = None) -> Offsets:
         """Index of the best candidate within each list, by the model of the chosen step or another."""
@@ -70,7 +65,7 @@ class Course:
 
         w = walk.path.weights(self.space.n_weights, walk.step if step is None else step)
         out = np.empty(len(lists), np.int64)
-        kernels.best_of_lists(lists.list_ptr, self.space.score(lists, w, self.loss.base_weight), out)
+        kernels.best_of_lists(lists.list_ptr, self.space.score(lists, w, walk.base_weight), out)
         return out
 
     def errors(self, walk: Walk, lists: NBest, *steps: int) -> Floats:
@@ -81,12 +76,9 @@ class Course:
 
     def rates_along(self, walk: Walk, lists: NBest) -> Floats:
         """Error rate in percent after every step."""
-        tracker = self._tracker(lists)
+        tracker = self.problem.tracker(self.problem.loss(walk.learner), lists)
         tracker.follow(walk.path)
         return 100.0 * tracker.curves.dev_errors / float(lists.lengths("cer").sum())
-
-    def _tracker(self, lists: NBest) -> Tracker:
-        return Tracker(self.space, self.loss.base_weight, self.start_loss, lists, "cer")
 
 
 def _settled(curves: Curves, least: int) -> bool:
@@ -94,7 +86,7 @@ def _settled(curves: Curves, least: int) -> bool:
     return steps >= least and steps >= ON * best_step(curves)
 
 
-def summary(walk: Walk, step: int | None = None) -> dict[str, Any]:
+def summary(walk: TimedWalk, step: int | None = None) -> dict[str, Any]:
     """The chosen step (or another) in figures."""
     at = walk.step if step is None else step
     return {
@@ -121,7 +113,7 @@ def sampled(walk: Walk, test_rates: Floats, train_rates: Floats) -> dict[str, li
     }
 
 
-def at_equal_loss(first: Walk, second: Walk) -> dict[str, dict[str, Any]]:
+def at_equal_loss(first: TimedWalk, second: TimedWalk) -> dict[str, dict[str, Any]]:
     """Both paths where their loss first falls to that of the first's chosen step, and to the lowest both reach."""
     lowest = max(float(walk.curves.losses.min()) for walk in (first, second))
     targets = {"chosen": max(float(first.curves.losses[first.step]), lowest), "last": lowest}

@@ -7,12 +7,13 @@ counts errors instead of ExpLoss (equation 4; Gao et al. 2005). Strengths and st
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from epigram.rerank import Lasso
-from epigram_papers.lasso_ime.paths import Walk
+from epigram.rerank import Lasso, MinimumSampleRisk, Ridge
+from epigram.rerank.problem import Walk
 from epigram_papers.lasso_ime.trial import EPS, Trial
 
 FEW = 100
@@ -22,8 +23,11 @@ A_DECADE = 6
 
 def penalties(trial: Trial, strengths: int) -> dict[str, Any]:
     """Each learner's results, BLasso and the exact lasso compared with it, and how near to the lasso the paths are."""
-    learners = {"lasso": Lasso(strengths, weakest=10.0 ** (-strengths / A_DECADE))}
-    walks = {name: trial.course.walk(learner) for name, learner in learners.items()}
+    walks = {
+        "lasso": trial.course.walk(Lasso(strengths, weakest=10.0 ** (-strengths / A_DECADE))),
+        "ridge": trial.course.walk(Ridge(strengths)),
+        "msr": trial.course.tuned(MinimumSampleRisk(), trial.least),
+    }
     errors = {name: trial.course.errors(walk, trial.test) for name, walk in walks.items()}
     compared = {"blasso": trial.errors["blasso"], "lasso": errors["lasso"]}
     return {
@@ -36,7 +40,7 @@ def penalties(trial: Trial, strengths: int) -> dict[str, Any]:
     }
 
 
-def norms_beside(exact: Walk, walks: dict[str, Walk], few: int = FEW) -> list[dict[str, float]]:
+def norms_beside(exact: Walk, walks: Mapping[str, Walk], few: int = FEW) -> list[dict[str, float]]:
     """L1 norms where each path has the loss of an exact solution, for those solutions that all paths reach.
 
     Solutions whose norm is that of fewer than ``few`` steps of 0.5 are left out, and between two steps of a path the

@@ -13,7 +13,7 @@ from epigram_papers.lasso_ime.curve_claims import (
     equal_loss_finding,
 )
 from epigram_papers.lasso_ime.figures import error_figures, norm_figures
-from epigram_papers.lasso_ime.penalty_claims import PENALTY_CLAIMS
+from epigram_papers.lasso_ime.penalty_claims import PENALTY_CLAIMS, sample_risk_finding
 from epigram_papers.lasso_ime.results import Cells, lines
 from epigram_papers.lasso_ime.table_claims import CARRIED, TABLE_CLAIMS, smoothed_map
 from epigram_papers.lasso_ime.verdicts import pronounced
@@ -146,7 +146,11 @@ def report(cells: Cells, rivals: Cells, quick: bool = False) -> Report:
             "What the paper leaves to others, on the lists of the figures without headwords: the L1 penalty solved "
             "exactly, "
             "the L2 penalty, and the number of errors itself as the loss (Gao et al. 2005).",
-            [tables.penalties(cells, command), *pronounced(PENALTY_CLAIMS, cells, quick)],
+            [
+                tables.penalties(cells, command),
+                *pronounced(PENALTY_CLAIMS, cells, quick),
+                Note(sample_risk_finding(cells)),
+            ],
         ),
         Section(
             "Beside another converter",

@@ -13,11 +13,11 @@ import numpy as np
 from epigram.protocols import Floats
 from epigram.rerank import FSLR, BLasso, Boosting, FBoosting, NBest
 from epigram_papers.lasso_ime.judge import Difference, Judge
-from epigram_papers.lasso_ime.paths import Course, Walk, at_equal_loss, sampled, summary
+from epigram_papers.lasso_ime.paths import Course, TimedWalk, at_equal_loss, sampled, summary
 
 EPS = 0.5
 OTHER_EPS = (0.2, 0.8)
-LADDER = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
+LADDER = Boosting.ladders["smoothing"]
 """Smoothings of boosting: the search goes on beyond those given while the best is at an edge."""
 EARLY, LATE = (0.0, 0.25), (0.75, 1.0)
 """Shares of a path that count as its early and its later iterations."""
@@ -99,20 +99,20 @@ class Trial:
             for name, make in EPS_LEARNERS.items()
         }  # fmt: skip
 
-    def record(self, walk: Walk) -> dict[str, Any]:
+    def record(self, walk: TimedWalk) -> dict[str, Any]:
         """Rates and size of the chosen step."""
         choice = self.course.choices(walk, self.test)
         texts = [self.test.texts[c] for c in (self.test.list_ptr[:-1] + choice).tolist()]
         return {**self.rates(walk), "normalised": self.judge.normalised(texts), **summary(walk)}
 
-    def rates(self, walk: Walk) -> dict[str, float]:
+    def rates(self, walk: TimedWalk) -> dict[str, float]:
         """Held-out and test error rate of the chosen step."""
         return {
             "held_out": 100.0 * walk.dev_errors / self.dev_length,
             "cer": self.judge.rate(self.course.errors(walk, self.test)),
         }
 
-    def _smoothed(self, given: list[float]) -> dict[float, Walk]:
+    def _smoothed(self, given: list[float]) -> dict[float, TimedWalk]:
         """Boosting at the given smoothings, and beyond them while the best is at an edge."""
         walks = {value: self._ended(Boosting(self.limit, value)) for value in given}
         while True:
@@ -127,18 +127,18 @@ class Trial:
                 return dict(sorted(walks.items()))
             walks[value] = self._ended(Boosting(self.limit, value))
 
-    def _walk(self, learner: Any) -> Walk:
+    def _walk(self, learner: Any) -> TimedWalk:
         return self.course.walk(learner) if self.curves else self._ended(learner)
 
-    def _ended(self, learner: Any) -> Walk:
+    def _ended(self, learner: Any) -> TimedWalk:
         return self.course.walk(learner, self.least)
 
-    def _curve(self, walk: Walk) -> dict[str, list[float]]:
+    def _curve(self, walk: TimedWalk) -> dict[str, list[float]]:
         return sampled(
             walk, self.course.rates_along(walk, self.test), self.course.rates_along(walk, self.lists)
         )
 
-    def _end(self, walk: Walk, name: str) -> Difference:
+    def _end(self, walk: TimedWalk, name: str) -> Difference:
         """The last step's errors against the chosen step's."""
         return self.judge.difference(self.course.errors(walk, self.test, len(walk.path)), self.errors[name])
 
@@ -146,7 +146,7 @@ class Trial:
         return self.judge.difference(lead, np.zeros_like(lead))
 
 
-def _best(walks: Mapping[float, Walk]) -> float:
+def _best(walks: Mapping[float, TimedWalk]) -> float:
     """The setting with the fewest held-out errors; the smallest of equals."""
     return min(sorted(walks), key=lambda value: walks[value].dev_errors)
 

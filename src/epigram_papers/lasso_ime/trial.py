@@ -19,8 +19,9 @@ EPS = 0.5
 OTHER_EPS = (0.2, 0.8)
 LADDER = Boosting.ladders["smoothing"]
 """Smoothings of boosting: the search goes on beyond those given while the best is at an edge."""
-EARLY, LATE = (0.0, 0.25), (0.75, 1.0)
-"""Shares of a path that count as its early and its later iterations."""
+EPS_LEARNERS: dict[str, Callable[[int, float], Any]] = {"fslr": FSLR, "blasso": BLasso}
+SHARES = {"early": (0.0, 0.25), "late": (0.75, 1.0)}
+"""Of a path: what counts as its early and its later iterations."""
 LOOKS = 8
 """Steps of such a share at which test errors are counted; the mean is free of single steps' luck."""
 
@@ -89,7 +90,7 @@ class Trial:
 
     def wider_lead(self, other: Trial) -> Difference:
         """By how much BLasso's late lead over F-Boosting is wider here than in another trial."""
-        return self.judge.difference(self.lead(LATE), other.lead(LATE))
+        return self.judge.difference(self.lead(SHARES["late"]), other.lead(SHARES["late"]))
 
     def other_step_sizes(self) -> dict[str, list[dict[str, float]]]:
         """FSLR and BLasso with other eps than the paper's 0.5; smaller steps may be more."""
@@ -149,7 +150,3 @@ class Trial:
 def _best(walks: Mapping[float, TimedWalk]) -> float:
     """The setting with the fewest held-out errors; the smallest of equals."""
     return min(sorted(walks), key=lambda value: walks[value].dev_errors)
-
-
-SHARES = {"early": EARLY, "late": LATE}
-EPS_LEARNERS: dict[str, Callable[[int, float], Any]] = {"fslr": FSLR, "blasso": BLasso}

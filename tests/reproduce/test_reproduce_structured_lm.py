@@ -98,7 +98,7 @@ def as_in_the_paper() -> Results:
             "words": 100_000,
             "exact": 150.0,
         },
-        k_best=[{"strength": 0.7, "mean": 1.7, "largest": 19}],
+        k_best=[{"strength": s, "mean": 1.7, "largest": int(19 / s)} for s in (0.5, 1.0, 2.0)],
         online={
             "rows": [
                 {"words": 1000, "online": 200.0, "seconds": 1.0, "exact": 200.0, "exact_seconds": 1.0},
@@ -142,7 +142,7 @@ FLAT_PRICES = GOOD.prices | {"l1/weighted": Price(0.5, 0.9)}
 SLOW = {"read": 1.0, "tree": 9.0, "gradient": 1e6, "prox": 1.0}
 SLOW_TREE = [{**row, "pivot-col": row["pivot"] * row["order"]} for row in GOOD.by_order]
 SOME_LOSS = GOOD.free | {"l2": 0.97 * GOOD.at("l2/plain", 5)}
-MANY = [{"strength": 0.7, "mean": 1.7, "largest": 19}, {"strength": 0.3, "mean": 4.0, "largest": 60}]
+MANY = [{**row, "largest": 60} for row in GOOD.k_best]
 FORGETS = {**GOOD.online, "rows": [{**row, "online": 400.0} for row in GOOD.online["rows"]]}
 GROWING = [100.0 * order**2 for order in ORDERS]
 FLIPS = {

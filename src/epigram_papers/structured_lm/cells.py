@@ -71,7 +71,7 @@ FULL = Size(
 QUICK = Size(
     splits=(0,),
     orders=(2, 3, 5, 8),
-    words=25_000,
+    words=40_000,
     choosing_words=12_000,
     held_out=5_000,
     trials=(8, 14),
@@ -88,10 +88,10 @@ QUICK = Size(
 
 KINDS = (*WEIGHTINGS, "again", "free")
 CHOOSING_SECONDS = {
-    "l1": (4, 13, 6, 4),
-    "l2": (2, 8, 6, 2),
-    "tree-l2": (25, 51, 74, 25),
-    "tree-linf": (7, 40, 10, 7),
+    "l1": (6, 18, 9, 6),
+    "l2": (3, 12, 9, 3),
+    "tree-l2": (50, 110, 130, 50),
+    "tree-linf": (14, 70, 20, 14),
 }
 FITTING_SECONDS = {
     "l1": (7, 4, 2, 1),
@@ -124,7 +124,7 @@ def choosing(quick: bool) -> list[Cell]:
                 "words": at.choosing_words,
                 "held_out": at.held_out,
                 "max_trials": at.trials[kind == "weighted"],
-                "tolerance": 10 * at.tolerance,
+                "tolerance": 2 * at.tolerance,
                 "nonnegative": kind != "free",
             }
             cost = CHOOSING_SECONDS[norm][KINDS.index(kind)] * share
@@ -135,7 +135,7 @@ def choosing(quick: bool) -> list[Cell]:
 def fitting(quick: bool, prices: Prices) -> list[Cell]:
     """Figure 2: every norm and weighting on every split, Kneser-Ney, and the sizes of trie and tree."""
     at = size(quick)
-    cost = 0.07 if quick else 1.0
+    cost = 0.15 if quick else 1.0
     cells = []
     for split in at.splits:
         common: dict[str, Any] = {"split": split, "words": at.words}

@@ -62,3 +62,25 @@ def read_lines(path: str | PathLike[str]) -> Iterator[str]:
         lines.pop()
     for line in lines:
         yield line.removesuffix("\r")
+
+
+def stream_lines(path: str | PathLike[str]) -> Iterator[str]:
+    """The same without reading the whole file first: for texts that are larger than memory, and for pipes."""
+    number = 0
+    try:
+        with (
+            open(sys.stdin.fileno(), "rb", closefd=False)
+            if str(path) == "-"
+            else Path(path).open("rb") as raw
+        ):
+            source = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == GZIP_MAGIC else raw
+            for number, line in enumerate(source, 1):
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+                yield text.removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        found = f"invalid UTF-8 (byte 0x{error.object[error.start]:02x})"
+        raise InputError(f"{found}; convert the file to UTF-8 first", path=path, line=number) from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(f"broken gzip data: {error}", path=path) from error
+    except OSError as error:
+        raise InputError(f"cannot read: {error.strerror}", path=path) from error

@@ -11,7 +11,7 @@ from test_context_tree import corpora, several_roots
 from epigram import LogLinearLM
 from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
-from epigram.lm.loglinear.growing import Blocks, Growing, WeightTable, pair_keys
+from epigram.lm.loglinear.growing import Blocks, Growing, WeightTable, keys_of
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.online import WithRest
 from epigram.lm.loglinear.penalty import build_penalty
@@ -253,7 +253,7 @@ def test_stand_in_for_contexts_that_differ_is_an_upper_bound():
 @given(corpora, st.integers(0, 4), st.booleans())
 def test_keys_are_those_of_the_twin_and_differ(sentences, order, collapse):
     tree = ContextTree.grow(Positions.of(Corpus.of(sentences)), order, collapse)
-    keys = pair_keys(tree).tolist()
+    keys = keys_of(tree).tolist()
     assert keys == reference.pair_keys(tree)
     assert len(set(keys)) == len(keys)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epigram.cli import console, lm_classes, lm_prepare
+from epigram.cli import console, lm_classes, lm_prepare, lm_update
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
@@ -93,6 +93,9 @@ def train(
         int, typer.Option(min=0, help="Kneser-Ney: drop n-grams of 3+ words seen so often.")
     ] = 0,
     bits: Annotated[int, typer.Option(min=0, max=16, help="Bits of a stored weight; 0 in full.")] = 0,
+    keep_text: Annotated[
+        bool, typer.Option("--text/--no-text", help="Keep the text in the model file, for epigram lm update.")
+    ] = True,
     threads: Annotated[int, typer.Option(min=1, help="Threads of the exact solver.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the stochastic solver.")] = 0,
     plot: Annotated[Path | None, typer.Option(metavar="PNG", help="Draw path and convergence.")] = None,
@@ -134,6 +137,7 @@ def train(
             bits,
             plot,
             json,
+            keep_text,
             classes=lm_factored.classes_of(classes),
             budget=lm_factored.seconds_of(budget),
             order=order,
@@ -158,6 +162,7 @@ def train(
         bits,
         plot,
         json,
+        keep_text,
         order=order,
         penalty=penalty,
         strength=_number(strength, "--strength"),
@@ -374,6 +379,7 @@ def export_arpa(
 
 app.command("classes")(lm_classes.command)
 app.command("prepare")(lm_prepare.command)
+app.command("update")(lm_update.command)
 
 
 def open_model(path: Path) -> LanguageModel:

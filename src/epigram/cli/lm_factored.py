@@ -56,7 +56,14 @@ def prices_of(penalty: str, **numbers: Any) -> dict[str, Price | None]:
 
 
 def train(
-    text: Path, output: Path, valid: Path | None, bits: int, plot: Path | None, json: bool, **settings: Any
+    text: Path,
+    output: Path,
+    valid: Path | None,
+    bits: int,
+    plot: Path | None,
+    json: bool,
+    keep_text: bool,
+    **settings: Any,
 ) -> None:
     """Fit a class-factored model, save it, report; exit code 130 where the fit was interrupted."""
     from epigram.lm.factored.model import ClassFactoredLM
@@ -65,7 +72,7 @@ def train(
     model = ClassFactoredLM(**settings)
     watch = console.Stopwatch()
     history, interrupted = _fit(model, text, valid)
-    save(model, output, bits, {"cpu_seconds": watch.cpu_seconds})
+    save(model, output, bits, {"cpu_seconds": watch.cpu_seconds}, keep_text)
     record = {
         "perplexity_valid": getattr(model, "valid_perplexity_", None),
         "classes": model.classes_.n_classes,

@@ -28,7 +28,14 @@ def vocabulary_of(path: Path | None) -> Vocabulary | None:
 
 
 def loglinear(
-    text: Path, output: Path, valid: Path | None, bits: int, plot: Path | None, json: bool, **settings: Any
+    text: Path,
+    output: Path,
+    valid: Path | None,
+    bits: int,
+    plot: Path | None,
+    json: bool,
+    keep_text: bool,
+    **settings: Any,
 ) -> None:
     """Fit a log-linear model, save it, report; exit code 130 where the fit was interrupted."""
     from epigram.lm.loglinear.model import LogLinearLM
@@ -59,7 +66,7 @@ def loglinear(
         "cpu_seconds": watch.cpu_seconds,
         "interrupted": interrupted,
     }
-    save(model, output, bits, {"cpu_seconds": watch.cpu_seconds})
+    save(model, output, bits, {"cpu_seconds": watch.cpu_seconds}, keep_text)
     record["bytes"] = output.stat().st_size
     if plot is not None:
         from epigram.lm.plots import plot_training

@@ -45,6 +45,8 @@ def to_model_file(
         header, tensors = factored_stored.header_and_tensors(model, bits)
         header["settings"] = {"model": "factored", **_settings(model), **header["settings"]}
         header["fit"] |= fit or {}
+        if text and hasattr(model, "corpus_"):
+            tensors |= _text(model.corpus_)
         return ModelFile(FAMILY, header, {**_words(model.vocabulary_), **tensors})
     backoff = model.backoff_ if isinstance(model, FittedBackoff) else model
     if not isinstance(backoff, BackoffModel):
@@ -59,7 +61,7 @@ def from_model_file(file: ModelFile) -> LogLinearLM | ClassFactoredLM | BackoffM
     if file.header["settings"]["model"] == "backoff":
         return _read_backoff(file, vocabulary)
     if file.header["settings"]["model"] == "factored":
-        return factored_stored.read(file, vocabulary)
+        return factored_stored.read(file, vocabulary, _read_text(file.tensors, vocabulary))
     return _read_loglinear(file, vocabulary)
 
 

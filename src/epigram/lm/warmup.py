@@ -21,4 +21,4 @@ def warm() -> None:
     model.partial_fit(text)
     for solver in ("fista", "stochastic"):
         factored = ClassFactoredLM(classes=3, order=4, budget=0, solver=solver, max_iterations=2).fit(text)
-    factored.distribution("a")
+    factored.partial_fit(text).distribution("a")

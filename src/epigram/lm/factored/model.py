@@ -22,6 +22,7 @@ from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.contexts import Contexts
 from epigram.lm.factored.factor import Factor
+from epigram.lm.factored.online import FactorRecipe, OnlineFactored
 from epigram.lm.factored.scorer import FactorScorer, Step
 from epigram.lm.factored.search import PARTS, FactoredTrial, FactoredTrialCallback, Fitted, Search
 from epigram.lm.loglinear.model import SOLVERS, Auto, Text
@@ -83,8 +84,10 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
     """
 
     classes_: WordClasses
-    class_model_: FactorScorer
-    word_model_: FactorScorer
+    _models: dict[str, FactorScorer]
+    _corpus: Corpus | None = None
+    _online: OnlineFactored | None = None
+    _behind = False
 
     def __init__(
         self,
@@ -141,6 +144,7 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
         search = Search(self, corpus, None if valid is None else self._held_out(valid, corpus.vocabulary))
         class_part, word_part = search.run(callback, on_trial)
         self._keep(class_part, word_part)
+        self._corpus = corpus
         self.path_: list[FactoredTrial] = search.trials
         self.__dict__.pop("valid_perplexity_", None)
         if valid is not None:
@@ -148,6 +152,77 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
         elif self.path_:
             self.valid_perplexity_ = min(trial.perplexity for trial in self.path_)
         return self
+
+    def partial_fit(self, sentences: Text, y: None = None) -> ClassFactoredLM:
+        """Go on with more text, which then counts as much as the text before (:mod:`epigram.lm.factored.online`).
+
+        Classes stay as they are. Words that are new are read as ``<unk>`` where the vocabulary has it; else
+        they join the vocabulary, and the class in whose place they were seen. Costs are averaged over calls; some
+        of the new text may wait for later ones, and :meth:`settle` learns it at once.
+        """
+        if not hasattr(self, "classes_"):
+            return self.fit(sentences)
+        new = Corpus.more(sentences, self.vocabulary_)
+        if new.n_sentences == 0:
+            return self
+        if self._online is None:
+            recipe = FactorRecipe(self.penalty, self.nonnegative, self.threads, self.tolerance)
+            prices = {"class": self.class_price_, "word": self.word_price_}
+            self._online = OnlineFactored(recipe, self.corpus_, self.classes_, self._models, prices)
+        self._online.learn(new)
+        return self._changed()
+
+    def settle(self) -> ClassFactoredLM:
+        """Learn at once what :meth:`partial_fit` left waiting."""
+        if self._online is not None:
+            self._online.settle()
+            self._changed()
+        return self
+
+    @property
+    def stream_perplexity_(self) -> float:
+        """Perplexity of the text of ``partial_fit``, each part scored just before it was learnt; NaN without any."""
+        return float("nan") if self._online is None else self._online.stream_perplexity
+
+    def _changed(self) -> ClassFactoredLM:
+        """The weights moved: what was made from them is made again when it is asked for."""
+        online = self._online
+        if online is not None:
+            self._behind, self.classes_, self._corpus = True, online.classes, None
+        for name in ("objective_", "n_parameters_", "valid_perplexity_"):
+            self.__dict__.pop(name, None)
+        return self
+
+    def _current(self) -> dict[str, FactorScorer]:
+        """The two parts, made again where the weights moved."""
+        if self._behind and self._online is not None:
+            self._behind = False
+            scorers = self._online.scorers()
+            self.restore(
+                self.classes_, scorers["class"], scorers["word"], self.class_price_, self.word_price_
+            )
+        return self._models
+
+    @property
+    def class_model_(self) -> FactorScorer:
+        """The weights that choose a class."""
+        return self._current()["class"]
+
+    @property
+    def word_model_(self) -> FactorScorer:
+        """The weights that choose a word of a class."""
+        return self._current()["word"]
+
+    @property
+    def corpus_(self) -> Corpus:
+        """The text so far."""
+        if self._corpus is None and self._online is not None:
+            self._corpus = self._online.corpus()
+        if self._corpus is None:
+            raise AttributeError(
+                "this ClassFactoredLM has no text; it comes from a file that was saved without."
+            )
+        return self._corpus
 
     def contexts_of(self, part: str) -> Contexts:
         """What a part looks at: as given, or by the order."""
@@ -192,6 +267,7 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
             for part in (class_part, word_part)
         )
         classes = class_part.factor.classes
+        self._online, self._behind = None, False
         self.restore(classes, class_model, word_model, class_part.price, word_part.price)
         self.objective_ = class_part.result.objective + word_part.result.objective
         self.n_iter_ = class_part.result.iterations + word_part.result.iterations
@@ -204,10 +280,12 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
         word_model: FactorScorer,
         class_price: Price,
         word_price: Price,
+        corpus: Corpus | None = None,
     ) -> None:
-        """Take over the parts of a fitted or stored model."""
+        """Take over the parts of a fitted or stored model; ``corpus`` is the text to go on from."""
+        self._corpus = corpus
         self.classes_ = classes
-        self.class_model_, self.word_model_ = class_model, word_model
+        self._models = {"class": class_model, "word": word_model}
         self.class_price_, self.word_price_ = class_price, word_price
         self._class = Factor("class", classes, class_model.contexts)
         self._word = Factor("word", classes, word_model.contexts)
@@ -216,7 +294,8 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
     @property
     def vocabulary_(self) -> Vocabulary:  # type: ignore[override]
         """The words it can predict."""
-        self._fitted()
+        if not hasattr(self, "classes_"):
+            raise InputError("this ClassFactoredLM is not fitted; call fit first.")
         return self.classes_.vocabulary
 
     @property
@@ -228,6 +307,7 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
     def _fitted(self) -> None:
         if not hasattr(self, "classes_"):
             raise InputError("this ClassFactoredLM is not fitted; call fit first.")
+        self._current()
 
     def score_stream(self, stream: Ints) -> Floats:
         """Log-probability of each id of a stream that starts a sentence; 0 ends one, -1 gives NaN."""
@@ -306,12 +386,15 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
             return "<s>" if symbol == 0 else self.class_name(symbol)
         return "<s>" if symbol == n_classes else self.vocabulary_.words[symbol - n_classes]
 
-    def save(self, path: str | PathLike[str], bits: int = 0) -> None:
-        """Write a model file; ``bits`` (1 to 16) stores the weights in that many bits each, 0 in full."""
+    def save(self, path: str | PathLike[str], bits: int = 0, text: bool = True) -> None:
+        """Write a model file; ``bits`` (1 to 16) stores the weights in that many bits each, 0 in full.
+
+        It holds the training text in ids, which :meth:`partial_fit` goes on from; ``text=False`` leaves it out.
+        """
         from epigram.lm.storage import save
 
         self._fitted()
-        save(self, path, bits)
+        save(self, path, bits, text=text)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> ClassFactoredLM:

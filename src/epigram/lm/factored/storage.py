@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from epigram.errors import ModelFileError
+from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.contexts import Contexts
 from epigram.lm.factored.factor import Factor
@@ -39,8 +40,8 @@ def header_and_tensors(model: ClassFactoredLM, bits: int) -> tuple[dict[str, Any
     return {"settings": chosen, "fit": {**fit, "nonzero": model.n_nonzero_}}, tensors
 
 
-def read(file: ModelFile, vocabulary: Vocabulary) -> ClassFactoredLM:
-    """The fitted model of a file."""
+def read(file: ModelFile, vocabulary: Vocabulary, corpus: Corpus | None = None) -> ClassFactoredLM:
+    """The fitted model of a file; ``corpus`` is its training text, where it is known."""
     settings = file.header["settings"]
     class_of = unpack_integers(file.tensors["class_of"]).astype(np.int32)
     if class_of.size != len(vocabulary):
@@ -58,7 +59,7 @@ def read(file: ModelFile, vocabulary: Vocabulary) -> ClassFactoredLM:
     known = ClassFactoredLM().get_params()
     given = {name: value for name, value in settings.items() if name in known}
     model = ClassFactoredLM(**{**given, "class_price": prices[0], "word_price": prices[1]})
-    model.restore(classes, models[0], models[1], prices[0], prices[1])
+    model.restore(classes, models[0], models[1], prices[0], prices[1], corpus)
     for name, value in file.header.get("fit", {}).items():
         if name in ("objective", "n_iter", "n_parameters", "valid_perplexity"):
             setattr(model, f"{name}_", value)

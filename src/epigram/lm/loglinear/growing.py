@@ -83,18 +83,22 @@ class WeightTable:
         self._n += int(insert(self._keys, self._values, keys, values))
 
 
-def pair_keys(tree: ContextTree) -> Keys:
-    """A number for each pair that depends on its context and its word alone, not on the rest of the tree.
+def pair_keys(parent: Ints, symbol: Ints, pair_ptr: Offsets, word: Ints) -> Keys:
+    """A number for each pair of a tree that depends on its context and its word alone, not on the rest of the tree.
 
     In a collapsed tree a node goes by the first symbols on its path, so that its key says which node it is among
     those of the same text. Two pairs share a key with a chance of about 1 in 2^64.
     """
     from epigram.lm.loglinear import online_kernels
 
-    out = np.empty(tree.n_pairs, np.uint64)
-    nodes = np.empty(tree.n_contexts, np.uint64)
-    online_kernels.pair_keys(tree.parent, tree.symbol, tree.pair_ptr, tree.word, nodes, out)
+    out, nodes = np.empty(word.size, np.uint64), np.empty(parent.size, np.uint64)
+    online_kernels.pair_keys(parent, symbol, pair_ptr, word, nodes, out)
     return out
+
+
+def keys_of(tree: ContextTree) -> Keys:
+    """:func:`pair_keys` of a context tree."""
+    return pair_keys(tree.parent, tree.symbol, tree.pair_ptr, tree.word)
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from epigram.lm.corpus import Corpus
-from epigram.lm.loglinear.growing import Blocks, Keys, TextSoFar, WeightTable, last_symbols, pair_keys
+from epigram.lm.loglinear.growing import Blocks, Keys, TextSoFar, WeightTable, keys_of, last_symbols
 from epigram.lm.loglinear.located import Located
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.penalty import Price, build_penalty
@@ -115,7 +115,7 @@ class Online:
         self.blocks.learnt[:] = self.blocks.total
         self.count += np.bincount(positions.target, minlength=self.count.size)
         self.root[loss.tree.word[: loss.tree.pair_ptr[1]]] = w[: loss.tree.pair_ptr[1]]
-        self._keep(loss, w, pair_keys(loss.tree), np.flatnonzero(self.blocks.total))
+        self._keep(loss, w, keys_of(loss.tree), np.flatnonzero(self.blocks.total))
         self._note_groups(loss.tree, w, np.zeros(w.size))
 
     def _room(self, n_words: int) -> None:
@@ -175,7 +175,7 @@ class Online:
         words = tree.word[: tree.pair_ptr[1]]
         unseen = np.delete(self.root, words)
         tree = replace(tree, n_unseen=np.array([np.exp(unseen).sum()]))
-        keys = pair_keys(tree)
+        keys = keys_of(tree)
         start, shares = self._known(tree, due, keys)
         loss = SuffixLoss(tree, self.recipe.threads)
         self._score(loss, start, self.text.positions(n_words, at[~is_old]))
@@ -203,7 +203,7 @@ class Online:
         n_top = int(tree.pair_ptr[1])
         first = _first_level(tree)
         if not tree.collapsed:
-            keys = pair_keys(tree) if keys is None else keys
+            keys = keys_of(tree) if keys is None else keys
             w, shares = self.table.get(keys), self.table.get(keys[first] ^ SHARE)
         else:
             # Keys of a collapsed tree are those of its own text: find the tree of the old text again.
@@ -211,7 +211,7 @@ class Online:
             w, shares = np.zeros(tree.n_pairs), np.zeros(first.stop - first.start)
             if at.size:
                 old = self._grow(self.text.positions(len(self.vocabulary), at))
-                keys = pair_keys(old)
+                keys = keys_of(old)
                 w = tree.carry_over(old, self.table.get(keys))
                 old_first = _first_level(old)
                 old_shares = np.zeros(old.n_pairs)

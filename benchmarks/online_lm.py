@@ -1,0 +1,92 @@
+"""Training on a stream against training on everything: perplexity, and CPU time as the text grows.
+
+AP split 0: a model of all sentences but the last k learns these in one call, and in calls of 100 sentences.
+Penn Treebank: CPU seconds of a call for 100 sentences after N tokens and after 10 N.
+
+    python benchmarks/online_lm.py [ap] [cost] [--order N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+import numpy as np
+
+from _bars import Claims
+from _data import DATA
+from epigram.lm.corpus import Corpus
+from epigram.lm.loglinear.model import LogLinearLM
+from epigram.lm.warmup import warm
+
+PRICES = {
+    "elastic": {"strength": 0.4, "depth_weight": 1.7, "ridge": 0.06},
+    "tree-linf": {"strength": 0.6, "depth_weight": 1.15},
+    "tree-l2": {"strength": 0.7, "depth_weight": 0.9},
+}
+SENTENCES = 100
+
+
+def ap(claims: Claims, order: int) -> None:
+    """Perplexity of the test text before and after new text, against that of training on all of it."""
+    train = Corpus.read(DATA / "lm-splits" / "apnews.s0.train.txt.gz")
+    test = Corpus.read(DATA / "lm-splits" / "apnews.s0.test.txt.gz", train.vocabulary)
+    for penalty, price in PRICES.items():
+        exact = LogLinearLM(order=order, penalty=penalty, tolerance=1e-6, **price).fit(train).perplexity(test)
+        for k in (1, 10, 400, 2000):
+            old, new = (
+                train.take(0, train.n_sentences - k),
+                train.take(train.n_sentences - k, train.n_sentences),
+            )
+            for size in (k,) if k < 400 else (k, SENTENCES):
+                model = LogLinearLM(order=order, penalty=penalty, tolerance=1e-6, **price).fit(old)
+                before = model.perplexity(test)
+                for first in range(0, k, size):
+                    model.partial_fit(new.take(first, min(first + size, k)))
+                after = model.perplexity(test)
+                name = f"{penalty}, {k:,} new sentences, {size:,} a call"
+                claims.add(f"{name}: against before", f"{after:.2f}", f"{before:.2f}", after / before, 1.01)
+                claims.add(f"{name}: against all", f"{after:.2f}", f"{exact:.2f}", after / exact, 1.03)
+
+
+def cost(claims: Claims) -> None:
+    """CPU seconds of a call, on average over many, with a text and with one ten times as long."""
+    text = Corpus.read(DATA / "ptb" / "ptb.train.txt.gz")
+    calls = 40
+    seconds = {}
+    for n in (3_800, 38_000):
+        model = LogLinearLM(order=5, max_iterations=20, **PRICES["elastic"]).fit(text.take(0, n))
+        model.partial_fit(text.take(n, n + SENTENCES))
+        used = []
+        for first in range(n + SENTENCES, n + SENTENCES * (calls + 1), SENTENCES):
+            began = time.process_time()
+            model.partial_fit(text.take(first, min(first + SENTENCES, text.n_sentences)))
+            used.append(time.process_time() - began)
+        seconds[n] = float(np.mean(used))
+        print(
+            f"# {n:,} sentences: mean {np.mean(used):.3f} s, median {np.median(used):.3f}, most {max(used):.3f}"
+        )
+    small, large = seconds.values()
+    claims.add(
+        "seconds for 100 sentences: 10 N against N", f"{large:.3f}", f"{small:.3f}", large / small, 1.3
+    )
+
+
+def main() -> int:
+    """Run what is asked for, or all of it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=["ap", "cost", []], help="all of them by default")
+    parser.add_argument("--order", type=int, default=4)
+    asked = parser.parse_args()
+    warm()
+    claims = Claims(rival="rival")
+    if "ap" in asked.parts or not asked.parts:
+        ap(claims, asked.order)
+    if "cost" in asked.parts or not asked.parts:
+        cost(claims)
+    return claims.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -18,7 +18,9 @@ def texts(tmp_path):
     return tmp_path / "old", tmp_path / "new"
 
 
-@pytest.mark.parametrize("more", [(), ("--penalty", "tree-linf"), ("--classes", 4, "--budget", 0), ("--bits", 8)])
+@pytest.mark.parametrize(
+    "more", [(), ("--penalty", "tree-linf"), ("--classes", 4, "--budget", 0), ("--bits", 8)]
+)
 @pytest.mark.parametrize("batch", [2, 500])
 def test_update_learns_the_new_text(run, texts, tmp_path, more, batch):
     old, new = texts

@@ -54,7 +54,9 @@ def test_a_model_from_a_file_goes_on(tmp_path, bits):
     model.partial_fit(TEXT[800:])
     assert again.perplexity(TEST) == pytest.approx(model.perplexity(TEST), rel=5e-3)
     again.save(tmp_path / "m", bits)
-    assert ClassFactoredLM.load(tmp_path / "m").perplexity(TEST) == pytest.approx(again.perplexity(TEST), rel=5e-3)
+    assert ClassFactoredLM.load(tmp_path / "m").perplexity(TEST) == pytest.approx(
+        again.perplexity(TEST), rel=5e-3
+    )
 
 
 def test_a_new_word_joins_the_class_in_whose_place_it_is_seen():

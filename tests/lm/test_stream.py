@@ -15,7 +15,10 @@ from epigram.lm.stream import batches, stream
 
 def test_batches_of_a_file_are_those_of_its_lines(tmp_path):
     lines = ["a b", "", "c d e", "f"]
-    for name, content in (("plain", "\r\n".join(lines).encode()), ("packed", gzip.compress("\n".join(lines).encode()))):
+    for name, content in (
+        ("plain", "\r\n".join(lines).encode()),
+        ("packed", gzip.compress("\n".join(lines).encode())),
+    ):
         path = tmp_path / name
         path.write_bytes(content)
         assert list(batches(path, 3)) == [lines[:3], lines[3:]]

@@ -32,6 +32,8 @@ from epigram.lm.vocabulary import BOUNDARY, UNSEEN, Vocabulary
 from epigram.protocols import Callback, Floats, Ints
 
 _WORD_BITS = 32
+WARM = 0.02
+"""Share of the tolerance of a fit for going on: steps from weights that are nearly right are small from the start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,7 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
         if new.n_sentences == 0:
             return self
         if self._online is None:
-            recipe = FactorRecipe(self.penalty, self.nonnegative, self.threads, self.tolerance)
+            recipe = FactorRecipe(self.penalty, self.nonnegative, self.threads, WARM * self.tolerance)
             prices = {"class": self.class_price_, "word": self.word_price_}
             self._online = OnlineFactored(recipe, self.corpus_, self.classes_, self._models, prices)
         self._online.learn(new)

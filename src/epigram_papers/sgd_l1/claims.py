@@ -34,6 +34,7 @@ AUTO_OBJECTIVE = 1.005
 SAME_CURVE = 0.01
 PAPER_SCORE, PAPER_SIZE = 0.3, 1.25
 SAME_DATA = ("conll2000", "jnlpba")
+FAILS = " It does not hold on "
 FEW_TO_TEST = "on so few test sentences scores differ by more than that by chance"
 FEW_TO_TRAIN = "both times grow with the training set, and not alike"
 SMALL_STAND_IN = "a small part of a stand-in says little about the Wall Street Journal"
@@ -81,7 +82,9 @@ def _on_subset(claim: Claim, lacks: str) -> Claim:
     if claim.verdict == "not run":
         return claim
     told = replace(claim, why=f"On the quick subset: {claim.why}")
-    return too_small(told, lacks) if lacks else told
+    if not lacks:
+        return told
+    return too_small(replace(told, why=told.why.partition(FAILS)[0]), lacks)  # the numbers, and no judgement
 
 
 def _verdict(holds: Mapping[str, bool], better: bool = False) -> Verdict:
@@ -98,7 +101,7 @@ def _why(sentences: Mapping[str, str], holds: Mapping[str, bool]) -> str:
         return "None of these data sets was run."
     told = "; ".join(f"{TITLES[task]}: {sentence}" for task, sentence in sentences.items())
     failed = [TITLES[task] for task, held in holds.items() if not held]
-    return f"{told}." + (f" It does not hold on {', '.join(failed)}." if failed else "")
+    return f"{told}." + (f"{FAILS}{', '.join(failed)}." if failed else "")
 
 
 def compact(found: Found) -> Claim:

@@ -1,0 +1,175 @@
+"""The one door to the inner loops in C: reads the headers, checks what Python hands over, and calls.
+
+A header is the contract of its family. From ``f64 vectors_dot(i64 n, const f64 x[n], const f64 y[n]);`` in
+``vectors.h`` comes ``family("vectors").dot(n, x, y)``, which raises TypeError unless x and y are contiguous float64
+arrays of at least n numbers, and releases the GIL while C runs. From a ``typedef struct { ... } Name;`` comes
+``family("vectors").Name(...)``, checked when it is made; it keeps its arrays alive, and ``const Name *`` in a prototype
+takes it. Booleans go over as ``u8``, integers and floats as themselves.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from epigram.errors import EpigramError
+
+HERE = Path(__file__).parent
+ENDINGS = ("so", "dylib", "dll")
+SCALARS: dict[str, Any] = {
+    "void": None,
+    "f64": ctypes.c_double,
+    "f32": ctypes.c_float,
+    "i64": ctypes.c_int64,
+    "i32": ctypes.c_int32,
+    "i16": ctypes.c_int16,
+    "u64": ctypes.c_uint64,
+    "u32": ctypes.c_uint32,
+    "u16": ctypes.c_uint16,
+    "u8": ctypes.c_uint8,
+}
+DTYPES = {
+    "f64": np.dtype(np.float64),
+    "f32": np.dtype(np.float32),
+    "i64": np.dtype(np.int64),
+    "i32": np.dtype(np.int32),
+    "i16": np.dtype(np.int16),
+    "u64": np.dtype(np.uint64),
+    "u32": np.dtype(np.uint32),
+    "u16": np.dtype(np.uint16),
+    "u8": np.dtype(np.uint8),
+}
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_STRUCT = re.compile(r"typedef struct \{(.*?)\} (\w+);", re.DOTALL)
+_FUNCTION = re.compile(r"^(\w+) (\w+)\(([^)]*)\);", re.MULTILINE)
+_ARGUMENT = re.compile(r"(const )?(\w+) (\*)?(\w+)(?:\[(.*)\])?$")
+_FIELD = re.compile(r"(const )?(\w+) (\*)?(\w+);(?:\s*/\* \[(.*?)\] \*/)?")
+
+
+class Family:
+    """Functions and structures of one header, made when they are first asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._text = (HERE / f"{name}.h").read_text("utf-8")
+        self._structs = {found[1]: found[0] for found in _STRUCT.findall(self._text)}
+        plain = _COMMENT.sub("", self._text)
+        self._functions = {found[1]: found for found in _FUNCTION.findall(plain)}
+
+    def __getattr__(self, name: str) -> Any:
+        if f"{self._name}_{name}" in self._functions:
+            made = _function(self, *self._functions[f"{self._name}_{name}"])
+        elif name in self._structs:
+            made = _structure(name, self._structs[name])
+        else:
+            raise AttributeError(f"{self._name}.h has no {name}")
+        setattr(self, name, made)
+        return made
+
+
+@cache
+def family(name: str) -> Family:
+    """The functions and structures that ``name``.h lists."""
+    return Family(name)
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """The compiled core: of several builds, the one for the newest instructions that this CPU has."""
+    built = {path.name.split(".", 1)[1].rsplit(".", 1)[0]: path for path in _built()}
+    if not built:
+        raise EpigramError(f"the compiled core is missing in {HERE}; install epigram again (in a checkout: make core)")
+    first = ctypes.CDLL(str(built[min(built)]))
+    newest = f"x86-64-v{first.cpu_level()}"
+    return ctypes.CDLL(str(built[newest])) if newest in built else first
+
+
+def _built() -> list[Path]:
+    return [path for ending in ENDINGS for path in sorted(HERE.glob(f"epigram.*.{ending}"))]
+
+
+def address(array: Any, dtype: np.dtype[Any], written: bool, least: int, what: str) -> int:
+    """Where the numbers of a checked array are."""
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"{what} must be an array of {dtype}, not {type(array).__name__}")
+    if array.dtype != dtype and not (dtype == np.uint8 and array.dtype == np.bool_):
+        raise TypeError(f"{what} must be {dtype}, not {array.dtype}")
+    if not array.flags.c_contiguous or (written and not array.flags.writeable):
+        raise TypeError(f"{what} must be contiguous{' and writeable' if written else ''}")
+    if array.size < least:
+        raise TypeError(f"{what} has {array.size} elements where {least} are needed")
+    return int(array.ctypes.data)
+
+
+def _function(home: Family, result: str, name: str, arguments: str) -> Any:
+    """A Python function that checks its arguments as the prototype says, then calls C."""
+    c_function = getattr(library(), name)
+    c_function.restype = SCALARS[result]
+    types, names, passed = [], [], []
+    space: dict[str, Any] = {"c_function": c_function, "address": address, "addressof": ctypes.addressof}
+    for k, text in enumerate(part.strip() for part in arguments.split(",") if part.strip() != "void"):
+        found = _ARGUMENT.match(" ".join(text.split()))
+        if found is None:
+            raise EpigramError(f"{home._name}.h: cannot read the argument {text!r} of {name}")
+        const, kind, star, argument, length = found.groups()
+        names.append(argument)
+        if kind in home._structs:
+            space[f"struct_{k}"] = getattr(home, kind)
+            passed.append(f"{argument}.address_as(struct_{k})")
+            types.append(ctypes.c_void_p)
+        elif star or length is not None:
+            space[f"dtype_{k}"] = DTYPES[kind]
+            what = f"{name}: {argument}"
+            passed.append(f"address({argument}, dtype_{k}, {not const}, {length or 0}, {what!r})")
+            types.append(ctypes.c_void_p)
+        else:
+            passed.append(argument)
+            types.append(SCALARS[kind])
+    c_function.argtypes = types
+    exec(f"def {name}({', '.join(names)}):\n return c_function({', '.join(passed)})", space)
+    return space[name]
+
+
+def _structure(name: str, body: str) -> type:
+    """A class whose instances are C structures with checked arrays, which they keep alive."""
+    fields = [found for found in _FIELD.findall(body)]
+    layout = type(
+        name,
+        (ctypes.Structure,),
+        {"_fields_": [(field, ctypes.c_void_p if star else SCALARS[kind]) for _, kind, star, field, _ in fields]},
+    )
+    expected = getattr(library(), f"sizeof_{name}")()
+    if ctypes.sizeof(layout) != expected:
+        raise EpigramError(f"{name} has {expected} bytes in C and {ctypes.sizeof(layout)} here; install epigram again")
+
+    class Structure:
+        __slots__ = ("_arrays", "_c")
+
+        def __init__(self, *values: Any, **named: Any) -> None:
+            given = dict(zip((field for *_, field, _ in fields), values, strict=False)) | named
+            scalars = {field: int(given[field]) for _, kind, star, field, _ in fields if not star and kind[0] != "f"}
+            self._c = layout()
+            self._arrays = []
+            for const, kind, star, field, length in fields:
+                value = given.pop(field)
+                if star:
+                    least = eval(length, {}, scalars) if length else 0
+                    setattr(self._c, field, address(value, DTYPES[kind], not const, least, f"{name}.{field}"))
+                    self._arrays.append(value)
+                else:
+                    setattr(self._c, field, value)
+            if given:
+                raise TypeError(f"{name} has no field {next(iter(given))}")
+
+        def address_as(self, wanted: type) -> int:
+            if type(self) is not wanted:
+                raise TypeError(f"expected {wanted.__name__}, not {name}")
+            return ctypes.addressof(self._c)
+
+    Structure.__name__ = Structure.__qualname__ = name
+    return Structure

@@ -7,7 +7,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Real data sets, for the tests, benchmarks and experiments that need them; the others run without.
 export EPIGRAM_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo test torture rivals bench results package docs browser format clean
+.PHONY: demo test core sanitize torture rivals bench results package docs browser format clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/epigram demo
@@ -18,6 +18,16 @@ test: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest -n 2
+
+# The inner loops, compiled again after a change of src/epigram/_core.
+core:
+	$(PYTHON) hatch_build.py
+
+# The tests on a build of the core that stops at the first wrong access.
+sanitize: $(VENV)/.test
+	$(PYTHON) hatch_build.py sanitize
+	LD_PRELOAD="$$(cc -print-file-name=libasan.so) $$(cc -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
+		$(BIN)/pytest -n 2 $(TESTS); status=$$?; $(PYTHON) hatch_build.py; exit $$status
 
 # The same tests on examples that no run had before, many more of them.
 torture: $(VENV)/.test

@@ -21,15 +21,22 @@ except ImportError:  # by hand, without hatch
     BuildHookInterface = object  # type: ignore[assignment, misc]
 
 CORE = Path(__file__).parent / "src" / "epigram" / "_core"
-FLAGS = ["-std=c11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fPIC", "-shared", "-Wall", "-Wextra"]
-SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1", "-fno-omit-frame-pointer"]
+FLAGS = ["-std=c11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fPIC", "-shared"]
+WARNINGS = ["-Wall", "-Wextra", "-Wno-unknown-warning-option", "-Wno-vla-parameter", "-Wno-array-parameter"]
+SANITIZE = [
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+    "-g",
+    "-O1",
+    "-fno-omit-frame-pointer",
+]
 LEVELS = ("x86-64-v2", "x86-64-v3")
 
 
 def compiler() -> list[str] | None:
     """The command of a C compiler on the path."""
     named = os.environ.get("CC")
-    for name in ([named] if named else ["cc", "gcc", "clang"]):
+    for name in [named] if named else ["cc", "gcc", "clang"]:
         if shutil.which(name.split()[0]):
             return name.split()
     return None
@@ -49,7 +56,9 @@ def compile_core(sanitize: bool = False) -> None:
         target = CORE / f"epigram.{level}.{ending}"
         extra = SANITIZE if sanitize else ["-s"] if sys.platform == "linux" else []
         sources = [str(source) for source in sorted(CORE.glob("*.c"))]
-        subprocess.run([*command, *FLAGS, *march, *extra, "-o", str(target), *sources, "-lm"], check=True)
+        subprocess.run(
+            [*command, *FLAGS, *WARNINGS, *march, *extra, "-o", str(target), *sources, "-lm"], check=True
+        )
 
 
 class CoreHook(BuildHookInterface):  # type: ignore[misc]

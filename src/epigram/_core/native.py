@@ -33,7 +33,7 @@ SCALARS: dict[str, Any] = {
     "u16": ctypes.c_uint16,
     "u8": ctypes.c_uint8,
 }
-DTYPES = {
+DTYPES: dict[str, np.dtype[Any]] = {
     "f64": np.dtype(np.float64),
     "f32": np.dtype(np.float32),
     "i64": np.dtype(np.int64),
@@ -61,6 +61,14 @@ class Family:
         plain = _COMMENT.sub("", self._text)
         self._functions = {found[1]: found for found in _FUNCTION.findall(plain)}
 
+    def functions(self) -> list[str]:
+        """The C names of all functions."""
+        return list(self._functions)
+
+    def structures(self) -> list[str]:
+        """The names of all structures."""
+        return list(self._structs)
+
     def __getattr__(self, name: str) -> Any:
         if f"{self._name}_{name}" in self._functions:
             made = _function(self, *self._functions[f"{self._name}_{name}"])
@@ -83,7 +91,9 @@ def library() -> ctypes.CDLL:
     """The compiled core: of several builds, the one for the newest instructions that this CPU has."""
     built = {path.name.split(".", 1)[1].rsplit(".", 1)[0]: path for path in _built()}
     if not built:
-        raise EpigramError(f"the compiled core is missing in {HERE}; install epigram again (in a checkout: make core)")
+        raise EpigramError(
+            f"the compiled core is missing in {HERE}; install epigram again (in a checkout: make core)"
+        )
     first = ctypes.CDLL(str(built[min(built)]))
     newest = f"x86-64-v{first.cpu_level()}"
     return ctypes.CDLL(str(built[newest])) if newest in built else first
@@ -137,22 +147,30 @@ def _function(home: Family, result: str, name: str, arguments: str) -> Any:
 
 def _structure(name: str, body: str) -> type:
     """A class whose instances are C structures with checked arrays, which they keep alive."""
-    fields = [found for found in _FIELD.findall(body)]
+    fields = list(_FIELD.findall(body))
     layout = type(
         name,
         (ctypes.Structure,),
-        {"_fields_": [(field, ctypes.c_void_p if star else SCALARS[kind]) for _, kind, star, field, _ in fields]},
+        {
+            "_fields_": [
+                (field, ctypes.c_void_p if star else SCALARS[kind]) for _, kind, star, field, _ in fields
+            ]
+        },
     )
     expected = getattr(library(), f"sizeof_{name}")()
     if ctypes.sizeof(layout) != expected:
-        raise EpigramError(f"{name} has {expected} bytes in C and {ctypes.sizeof(layout)} here; install epigram again")
+        raise EpigramError(
+            f"{name} has {expected} bytes in C and {ctypes.sizeof(layout)} here; install epigram again"
+        )
 
     class Structure:
         __slots__ = ("_arrays", "_c")
 
         def __init__(self, *values: Any, **named: Any) -> None:
             given = dict(zip((field for *_, field, _ in fields), values, strict=False)) | named
-            scalars = {field: int(given[field]) for _, kind, star, field, _ in fields if not star and kind[0] != "f"}
+            scalars = {
+                field: int(given[field]) for _, kind, star, field, _ in fields if not star and kind[0] != "f"
+            }
             self._c = layout()
             self._arrays = []
             for const, kind, star, field, length in fields:

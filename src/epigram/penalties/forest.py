@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints
+
+core = family("penalties")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +35,6 @@ class Forest:
             ...
         epigram.errors.InputError: the parents form a cycle: 2 of 2 nodes hang below no root.
         """
-        from epigram.penalties.tree_kernels import parents_first
-
         given: npt.NDArray[Any] = np.asarray(parents)
         if given.ndim != 1 or (given.size and not np.issubdtype(given.dtype, np.integer)):
             raise InputError(
@@ -47,8 +48,8 @@ class Forest:
             )
         if not preorder and (parent < np.arange(parent.size)).all():
             return cls(parent, None)
-        order = np.empty(parent.size, dtype=np.int64)
-        reached = int(parents_first(parent, order))
+        order, *scratch = np.empty((4, parent.size), dtype=np.int64)
+        reached = core.parents_first(parent.size, parent, *scratch, order)
         if reached < parent.size:
             lost = parent.size - reached
             raise InputError(f"the parents form a cycle: {lost} of {parent.size} nodes hang below no root.")
@@ -116,15 +117,14 @@ def collapse(parents: npt.ArrayLike, values: npt.ArrayLike) -> tuple[Ints, Float
     >>> parent.tolist(), value.tolist(), count.tolist(), node.tolist()
     ([-1, 0, 0], [3.0, 1.0, 2.0], [3, 1, 1], [0, 0, 0, 1, 2])
     """
-    from epigram.penalties.tree_kernels import collapse_chains
-
     forest = Forest.of(parents)
     given = forest.arrange(np.asarray(values, dtype=np.float64))
     if given.shape != forest.parent.shape:
         raise InputError(f"{given.size} values for {forest.parent.size} nodes.")
     node, parent = np.empty_like(forest.parent), np.empty_like(forest.parent)
     count, value = np.empty_like(forest.parent), np.empty_like(given)
-    n = int(collapse_chains(forest.parent, given, node, parent, value, count))
+    n_children = np.empty_like(forest.parent)
+    n = core.collapse_chains(given.size, forest.parent, given, n_children, node, parent, value, count)
     if forest.order is not None:
         own, node = node, np.empty_like(node)
         node[forest.order] = own

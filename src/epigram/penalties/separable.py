@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.protocols import Floats
+
+core = family("penalties")
 
 
 class _Separable:
@@ -39,9 +42,7 @@ class _Separable:
         if self.nonnegative and w.size and w.min() < 0:
             return float("inf")
         if self.weights is not None and self.ridge_weights is not None:
-            from epigram.penalties.separable_kernels import value
-
-            return float(value(w, self._l1, self._l2, self.weights, self.ridge_weights))
+            return float(core.value(w.size, w, self._l1, self._l2, self.weights, self.ridge_weights))
         price = 0.0
         if self._l1:
             price += self._l1 * float(np.abs(w).sum())
@@ -57,10 +58,9 @@ class _Separable:
             if self.nonnegative:
                 np.maximum(out, 0.0, out=out)
             return
-        from epigram.penalties.separable_kernels import prox
-
         steps = np.broadcast_to(np.asarray(step, dtype=np.float64), w.shape)
-        prox(
+        core.prox(
+            w.size,
             np.ascontiguousarray(w),
             np.ascontiguousarray(steps),
             self._l1,

@@ -34,9 +34,12 @@ from typing import Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.penalties.forest import Forest, depth_weights
 from epigram.protocols import Floats
+
+core = family("penalties")
 
 __all__ = ["TreeL2", "TreeLinf", "depth_weights", "prox"]
 
@@ -170,18 +173,16 @@ class TreeL2(_TreeNorm):
         self._checked = steps
 
     def _norm(self, w: Floats) -> float:
-        from epigram.penalties.tree_kernels import value_l2
-
-        return float(value_l2(self._forest.parent, w, self._h, self._gamma))
+        return float(core.value_l2(w.size, self._forest.parent, w, self._h, self._gamma))
 
     def _project(self, w: Floats, step: Floats, out: Floats) -> None:
-        from epigram.penalties.tree_kernels import prox_l2
-
-        prox_l2(
+        core.prox_l2(
+            w.size,
             self._forest.parent,
             w,
             self._h,
             self.strength,
+            step.size,
             step,
             self.nonnegative,
             self._gamma,
@@ -223,18 +224,16 @@ class TreeLinf(_TreeNorm):
         self._key, self._count, self._total, self._bound = np.empty((4, n))
 
     def _norm(self, w: Floats) -> float:
-        from epigram.penalties.tree_kernels import value_linf
-
-        return float(value_linf(self._forest.parent, w, self._h, self._bound))
+        return float(core.value_linf(w.size, self._forest.parent, w, self._h, self._bound))
 
     def _project(self, w: Floats, step: Floats, out: Floats) -> None:
-        from epigram.penalties.tree_kernels import prox_linf
-
-        prox_linf(
+        core.prox_linf(
+            w.size,
             self._forest.parent,
             w,
             self._h,
             self.strength,
+            step.size,
             step,
             self.nonnegative,
             self._heap,
@@ -321,8 +320,6 @@ def _pivot(
     seed: int,
 ) -> None:
     """Algorithm 3, in place."""
-    from epigram.penalties.tree_kernels import prox_linf_pivot
-
     checked = TreeLinf(1.0, parents, group_weights, nonnegative)._fits(vector)
     forest = Forest.of(parents, preorder=True)
     h = np.ones(vector.size) if group_weights is None else np.asarray(group_weights, dtype=np.float64)
@@ -331,11 +328,13 @@ def _pivot(
     if forest.order is None:
         raise AssertionError("preorder numbering was asked for")
     steps = np.atleast_1d(steps)
-    prox_linf_pivot(
+    core.prox_linf_pivot(
+        vector.size,
         forest.parent,
         checked[forest.order],
         h[forest.order],
         1.0,
+        steps.size,
         steps if steps.size == 1 else steps[forest.order],
         nonnegative,
         seed,

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.errors import misfit
 from epigram.protocols import (
     BatchLoss,
@@ -30,6 +31,7 @@ from epigram.protocols import (
 )
 
 ARMIJO = 1e-4
+core = family("solvers")
 MAX_HALVINGS = 30
 T = TypeVar("T")
 MAX_STALLED = 5  # iterations that lower the objective by no more than its rounding
@@ -49,10 +51,9 @@ class _History:
 
     def push(self, w_next: Floats, w: Floats, g_next: Floats, g: Floats) -> None:
         """Remember a pair of positive curvature; others are left out. ``g`` is overwritten."""
-        from epigram.solvers.quasi_newton_kernels import differences
-
-        s, y = np.empty_like(w), g
-        sy, yy = differences(w_next, w, g_next, g, s, y)
+        s, y, sums = np.empty_like(w), g, np.empty(2)
+        core.differences(w.size, w_next, w, g_next, g, s, y, sums)
+        sy, yy = sums
         if sy <= 1e-12 * yy:
             return
         slot = self.slots.pop(0) if len(self.slots) == self.memory else len(self.slots)
@@ -167,8 +168,6 @@ class LBFGS:
     def _minimise(
         self, loss: BatchLoss, l1: float, l2: float, start: Floats | None, callback: Callback | None
     ) -> Result:
-        from epigram.solvers.quasi_newton_kernels import pseudo_gradient
-
         began = time.perf_counter()
         w = np.zeros(loss.n_weights) if start is None else np.array(start, dtype=np.float64)
         g = np.empty_like(w)
@@ -179,7 +178,7 @@ class LBFGS:
         pseudo = np.empty_like(w)
         scale = self._scale(loss, l1, l2, w, g)
         reason, number, stalled = "limit", 0, 0
-        optimality = pseudo_gradient(w, g, l1, pseudo) / scale
+        optimality = core.pseudo_gradient(w.size, w, g, l1, pseudo) / scale
         while number < self.max_iterations:
             if optimality <= self.tolerance or stalled == MAX_STALLED:
                 reason = "converged"
@@ -197,7 +196,7 @@ class LBFGS:
             history.push(w_next, w, g_next, g)
             w, (g, g_next) = w_next, (g_next, g)
             number += 1
-            optimality = pseudo_gradient(w, g, l1, pseudo) / scale
+            optimality = core.pseudo_gradient(w.size, w, g, l1, pseudo) / scale
             if callback is not None and callback(
                 Iteration(
                     number, objective, int(np.count_nonzero(w)), time.perf_counter() - began, w, optimality
@@ -210,14 +209,14 @@ class LBFGS:
     @staticmethod
     def _scale(loss: BatchLoss, l1: float, l2: float, w: Floats, g: Floats) -> float:
         """The pseudo-gradient's norm at zero, which optimality is relative to."""
-        from epigram.solvers.quasi_newton_kernels import pseudo_gradient
-
         if w.any():
             zero = np.zeros_like(w)
             g = np.empty_like(w)
             _smooth(loss, l2, zero, g)
             w = zero
-        return max(float(pseudo_gradient(w, g, l1, np.empty_like(w))), float(np.finfo(float).tiny))
+        return max(
+            float(core.pseudo_gradient(w.size, w, g, l1, np.empty_like(w))), float(np.finfo(float).tiny)
+        )
 
 
 class OWLQN(LBFGS):
@@ -256,12 +255,11 @@ def _search(
     g_next: Floats,
 ) -> tuple[Floats, float] | None:
     """Backtrack along d, projected on the orthant of w (Andrew & Gao, section 3.2); None if nothing helps."""
-    from epigram.solvers.quasi_newton_kernels import step_in_orthant
-
     step = 1.0
-    w_next = np.empty_like(w)
+    w_next, sums = np.empty_like(w), np.empty(2)
     for _ in range(MAX_HALVINGS):
-        size, slope = step_in_orthant(w, pseudo, d, step, l1, w_next)
+        core.step_in_orthant(w.size, w, pseudo, d, step, l1, w_next, sums)
+        size, slope = sums.tolist()
         reached = _smooth(loss, l2, w_next, g_next) + l1 * size
         if reached <= objective + ARMIJO * slope:
             return w_next, reached

@@ -174,14 +174,16 @@ def _described(tree: ContextTree, loss: SuffixLoss) -> dict[str, Any]:
 
 def _pivot(parents: Ints, v: Floats, multiplicity: Floats) -> Callable[[float], Floats]:
     """Algorithm 3 on prepared arrays."""
-    from epigram.penalties.tree_kernels import prox_linf_pivot
+    from epigram._core.native import family
 
+    core = family("penalties")
     h = multiplicity if multiplicity.size == v.size else np.ones(v.size)
     out, count = np.empty((2, v.size))
     size, live = np.empty((2, v.size), dtype=np.int64)
 
     def project(kappa: float) -> Floats:
-        prox_linf_pivot(parents, v, h, 1.0, kappa / multiplicity, False, 0, count, size, live, out)
+        steps = kappa / multiplicity
+        core.prox_linf_pivot(v.size, parents, v, h, 1.0, steps.size, steps, False, 0, count, size, live, out)
         return out
 
     return project

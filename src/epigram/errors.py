@@ -1,4 +1,8 @@
-"""Errors that name the thing, the value and the way out. The command line turns them into exit code 2."""
+"""Errors that name the thing, the value and the way out.
+
+The command line turns them into one line and exit code 2; a :class:`DivergenceError` into exit code 1, because the
+input and the options were well formed and the result was not reached.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +30,10 @@ class InputError(EpigramError, ValueError):
         self.line = line
         place = ":".join(str(part) for part in (self.path, line) if part is not None)
         super().__init__(f"{place}: {message}" if place else message)
+
+
+class DivergenceError(EpigramError):
+    """Training that left the finite numbers; see :func:`epigram.protocols.check_finite`."""
 
 
 class ModelFileError(InputError):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, runt
 import numpy as np
 import numpy.typing as npt
 
-from epigram.errors import misfit
+from epigram.errors import DivergenceError, misfit
 
 if TYPE_CHECKING:
     from epigram.solvers.stagewise import WeightPath
@@ -146,6 +146,27 @@ class ProximalPenalty(Penalty, Protocol):
         ...
 
 
+def check_finite(what: str, numbers: npt.ArrayLike) -> None:
+    """Refuse NaN and infinity: the one check between a diverged training and a model that is kept.
+
+    Every :class:`Iteration` and :class:`Result` makes it, and so does every model file.
+
+    Examples
+    --------
+    >>> check_finite("weights", [1.0, float("nan")])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    epigram.errors.DivergenceError: training diverged: 1 of 2 weights not finite. Take smaller steps...
+    """
+    finite = np.isfinite(numbers)
+    if not finite.all():
+        amount = f"{finite.size - np.count_nonzero(finite)} of {finite.size} " if finite.ndim else ""
+        raise DivergenceError(
+            f"training diverged: {amount}{what} not finite. Take smaller steps (a lower eta0 of SGD; a larger "
+            "lipschitz or batch_size of StochasticProximal) or scale the values of features."
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Iteration:
     """What a solver tells its callback after each pass or iteration."""
@@ -156,6 +177,9 @@ class Iteration:
     seconds: float
     w: Floats = field(repr=False)
     optimality: float | None = None
+
+    def __post_init__(self) -> None:
+        check_finite("the objective is", self.objective)
 
 
 Callback: TypeAlias = Callable[[Iteration], bool | None]
@@ -171,6 +195,10 @@ class Result:
     iterations: int
     reason: str
     optimality: float | None = None
+
+    def __post_init__(self) -> None:
+        check_finite("weights", self.w)
+        check_finite("the objective is", self.objective)
 
 
 class Solver(Protocol):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import epigram
-from epigram.errors import ModelFileError
+from epigram.errors import DivergenceError, ModelFileError
 from epigram.storage import ModelFile, Section, describe, families, load, pack_strings, unpack_strings
 
 MODEL = ModelFile(
@@ -37,7 +37,8 @@ arrays = hnp.arrays(
     tensors=st.dictionaries(st.text(min_size=1).filter("__metadata__".__ne__), arrays, max_size=4),
 )
 def test_round_trip(header: dict[str, object], tensors: dict[str, np.ndarray]) -> None:
-    again = ModelFile.from_bytes(ModelFile("toy", header, tensors).to_bytes(), family="toy")
+    written = ModelFile("toy", header, tensors, unbounded=tensors).to_bytes()
+    again = ModelFile.from_bytes(written, family="toy")
     assert {name: again.header[name] for name in header} == header
     assert again.header["epigram"] == epigram.__version__
     assert again.tensors.keys() == tensors.keys()
@@ -45,6 +46,16 @@ def test_round_trip(header: dict[str, object], tensors: dict[str, np.ndarray]) -
         assert again.tensors[name].dtype == array.dtype
         assert again.tensors[name].shape == array.shape
         assert again.tensors[name].tobytes() == array.tobytes()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_is_not_written(tmp_path: Path, bad: float) -> None:
+    path = tmp_path / "model.epigram"
+    tensors = {"w": np.array([1.0, bad, 2.0], np.float32), "errors": np.array([bad])}
+    with pytest.raises(DivergenceError, match=r"1 of 3 numbers of 'w' not finite"):
+        ModelFile("toy", {}, tensors, unbounded=["errors"]).save(path)
+    assert not list(tmp_path.iterdir())
+    ModelFile("toy", {}, {"errors": tensors["errors"]}, unbounded=["errors"]).save(path)
 
 
 def test_same_model_same_bytes() -> None:

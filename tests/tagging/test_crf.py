@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 
 from epigram import L1, LBFGS, OWLQN, SGD, CRFTagger
-from epigram.errors import EpigramError, InputError
+from epigram.errors import DivergenceError, InputError
 from epigram.tagging.columns import Columns
 from epigram.tagging.metrics import evaluate
 from reference.chain_data import TEMPLATE, features, part
@@ -506,7 +506,7 @@ def test_values_beyond_all_measure_do_not_crash() -> None:
         assert len(fitted.predict(huge)[0]) == 5
         fitted.marginals(huge)
         fitted.predict_nbest(huge, 3)
-    with pytest.raises(EpigramError, match="training diverged"):
+    with pytest.raises(DivergenceError, match="training diverged"):
         CRFTagger(l1=0.0, solver=SGD(passes=3, eta0=1e300)).fit(
             [[{"x": 1e200}, {"x": -1e250}]] * 3, [["a", "b"]] * 3
         )

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 import epigram
-from epigram.errors import EpigramError
+from epigram.errors import DivergenceError, EpigramError
 
 COMMANDS = {
     "lm": ("epigram.cli.lm", "Train, evaluate, query, explain, mix and export language models."),
@@ -65,7 +65,7 @@ def main() -> None:
         build(wanted)()
     except EpigramError as error:
         print(f"epigram: {error}", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(1 if isinstance(error, DivergenceError) else 2)
     except KeyboardInterrupt:
         print("epigram: interrupted", file=sys.stderr)
         sys.exit(130)

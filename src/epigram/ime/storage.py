@@ -43,13 +43,15 @@ def to_model_file(converter: KanaKanjiConverter) -> ModelFile:
         "start": scorer.start,
         "lessons": [json.dumps(asdict(lesson), ensure_ascii=False) for lesson in converter.journal.lessons],
     }
+    unbounded = {"lm.pair_logp", "lm.node_bow"}  # a word may be impossible
     if converter.reranker is not None:
         from epigram.rerank.storage import to_model_file as pack
 
         inner = pack(converter.reranker)
         header["rerank"] = inner.header
         tensors |= {_RERANK + name: array for name, array in inner.tensors.items()}
-    return ModelFile("ime", header, tensors)
+        unbounded |= {_RERANK + name for name in inner.unbounded}
+    return ModelFile("ime", header, tensors, unbounded)
 
 
 def from_model_file(file: ModelFile) -> KanaKanjiConverter:

@@ -269,7 +269,9 @@ def _backoff(model: BackoffModel, settings: dict[str, Any], bits: int, fit: dict
         **{f"bow.{name}": tensor for name, tensor in pack_weights(model.node_bow, bits).items()},
     }
     known = {"ngrams": model.n_ngrams, "order": model.order}
-    return ModelFile(FAMILY, {"settings": {**settings, "bits": bits}, "fit": {**known, **fit}}, tensors)
+    header = {"settings": {**settings, "bits": bits}, "fit": {**known, **fit}}
+    possibly_zero = [name for name in tensors if name.startswith(("logp.", "bow."))]
+    return ModelFile(FAMILY, header, tensors, possibly_zero)
 
 
 def _read_backoff(file: ModelFile, vocabulary: Vocabulary) -> BackoffModel:

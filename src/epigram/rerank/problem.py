@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from epigram.protocols import Learner
+from epigram.protocols import Learner, check_finite
 from epigram.rerank.features import FeatureSpace
 from epigram.rerank.losses import ExponentialLoss, PairLoss
 from epigram.rerank.nbest import NBest
@@ -84,6 +84,8 @@ class RerankProblem:
         tracker = self.tracker(loss, self.dev)
         tracker.follow(pieces[0])
         for chunk in learner.walk(loss, pieces[0]):
+            check_finite("steps", chunk.deltas)
+            check_finite("losses of the path", chunk.losses)
             pieces.append(chunk)
             tracker.follow(chunk)
             if stop is not None and stop(tracker.curves):
@@ -93,6 +95,7 @@ class RerankProblem:
     def tracker(self, loss: PairLoss, lists: NBest | None) -> Tracker:
         """Something to follow a path of this problem with, on any lists."""
         start = loss.value(np.zeros(self.space.n_weights))
+        check_finite("the loss is", start)
         return Tracker(self.space, loss.base_weight, start, lists, self.measure)
 
 

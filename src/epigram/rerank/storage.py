@@ -21,6 +21,7 @@ from epigram.rerank.tuning import Trial
 from epigram.solvers.stagewise import BLasso, WeightPath
 from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
 
+UNBOUNDED = ("path.alphas", "curves.dev_errors")  # alpha before the first step, errors without dev lists
 _STRINGS = ("vocabulary", "names", "headwords", "headword_tags")
 
 
@@ -76,7 +77,7 @@ def to_model_file(model: Reranker) -> ModelFile:
             "trials": [asdict(trial) for trial in model.trials_],
         },
     }
-    return ModelFile("reranker", header, tensors)
+    return ModelFile("reranker", header, tensors, UNBOUNDED)
 
 
 def from_model_file(file: ModelFile) -> Reranker:

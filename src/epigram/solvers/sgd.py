@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from epigram.errors import misfit
+from epigram.errors import DivergenceError, misfit
 from epigram.protocols import (
     BatchLoss,
     Callback,
@@ -24,6 +24,7 @@ from epigram.protocols import (
     L1Penalty,
     Result,
     StochasticLoss,
+    check_finite,
     is_plain,
     require,
 )
@@ -135,7 +136,10 @@ class SGD:
         if state.eta0 == 0.0:
             state.eta0 = self.calibrate(loss, penalty) if self.eta0 == "auto" else float(self.eta0)
         order = rng.permutation(loss.n_samples).astype(np.int32)
-        return self._descend(loss, penalty, state, order, n or loss.n_samples)
+        met = self._descend(loss, penalty, state, order, n or loss.n_samples)
+        check_finite("weights", state.w)
+        check_finite("the loss is", met)
+        return met
 
     def settle(self, state: SGDState) -> None:
         """Let every weight pay what it owes and count penalties anew, so that new weights owe no more than old."""
@@ -163,7 +167,10 @@ class SGD:
         def reached(eta0: float) -> float:
             trial = copy(self)
             trial.eta0, trial.passes = eta0, min(self.passes, TRIAL_PASSES)
-            return trial.solve(loss, penalty).objective
+            try:
+                return trial.solve(loss, penalty).objective
+            except DivergenceError:
+                return np.inf
 
         if n == loss.n_samples and isinstance(loss, BatchLoss):
             return _lowest(reached, ceiling=np.inf)

@@ -7,6 +7,7 @@ Header fields: ``family``, ``format`` (version of this layout), ``epigram`` (ver
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 import epigram
 from epigram.errors import ModelFileError
+from epigram.protocols import check_finite
 from epigram.storage.atomic import write_atomically
 
 FORMAT = 1
@@ -41,6 +43,9 @@ class Section:
 class ModelFile:
     """A model as it stands in a file: family, JSON header, named arrays.
 
+    Arrays must be finite, but for those named in ``unbounded``, where NaN and infinity mean something (a
+    log-probability of -inf, the errors on held-out lists that were not given).
+
     Examples
     --------
     >>> model = ModelFile("tagger", {"settings": {"l1": 1.0}}, {"w": np.array([1.0, 0.0])})
@@ -52,6 +57,7 @@ class ModelFile:
     family: str
     header: dict[str, Any]
     tensors: dict[str, npt.NDArray[Any]] = field(repr=False)
+    unbounded: Collection[str] = ()
 
     def to_bytes(self) -> bytes:
         """The file's content."""
@@ -64,6 +70,9 @@ class ModelFile:
             "epigram": epigram.__version__,
         }
         tensors = {name: np.asarray(array, order="C") for name, array in self.tensors.items()}
+        for name, array in tensors.items():
+            if array.dtype.kind == "f" and name not in self.unbounded:
+                check_finite(f"numbers of {name!r}", array)
         text = json.dumps(header, ensure_ascii=False, default=lambda value: value.tolist())
         return bytes(save(tensors, {_KEY: text}))
 
@@ -99,7 +108,7 @@ class ModelFile:
             tensors = load(content)
         except (SafetensorError, ValueError, TypeError) as error:
             raise ModelFileError(f"truncated or damaged model file ({error})", path=path) from error
-        return cls(header["family"], header, tensors)
+        return cls(header["family"], header, tensors, unbounded=tensors)  # what was read may be written again
 
 
 def _read_header(content: bytes, path: str | PathLike[str] | None) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram.errors import EpigramError, InputError
+from epigram.errors import InputError
 from epigram.penalties import L1, L2, ElasticNet
 from epigram.protocols import Floats, Ints, Iteration, Result, Solver
 from epigram.solvers import LBFGS, OWLQN, SGD
@@ -103,10 +103,6 @@ def train(
     if watch.best_w is not None and not np.array_equal(watch.best_w, result.w):
         value = loss.value_and_gradient(watch.best_w, np.empty_like(watch.best_w))
         result = replace(result, w=watch.best_w, objective=value + penalty.value(watch.best_w))
-    if not np.isfinite([result.objective, *(entry["objective"] for entry in watch.history)]).all():
-        raise EpigramError(
-            "training diverged: the objective is not finite; lower eta0 or scale feature values"
-        )
     return Trained(layout, layout.spread(result.w), result, watch.history)
 
 

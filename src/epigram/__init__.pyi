@@ -1,5 +1,6 @@
 __version__: str
 
+from epigram.errors import DivergenceError as DivergenceError
 from epigram.errors import EpigramError as EpigramError
 from epigram.errors import InputError as InputError
 from epigram.ime import KanaKanjiConverter as KanaKanjiConverter

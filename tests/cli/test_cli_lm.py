@@ -7,6 +7,8 @@ import json
 
 import pytest
 
+from epigram import LogLinearLM
+
 TEXT = "the cat sat on the mat\nthe dog sat on the log\na cat saw the dog\nthe dog saw a cat\n" * 3
 
 
@@ -192,3 +194,24 @@ def test_interruption_keeps_what_was_learnt(run, text, tmp_path, monkeypatch):
     assert code == 130
     assert json.loads(out)["interrupted"] is True
     assert run("lm", "eval", path, text)[0] == 0
+
+
+def test_settings_of_algorithm_1(run, text, tmp_path):
+    path, price = tmp_path / "m.epigram", ["--strength", 0.2, "--depth-weight", 1.2, "--ridge", 0.02]
+    train = ["lm", "train", text, "-o", path, "--order", 3, *price, "--json"]
+    options = ["--passes", 2, "--batch-size", 5, "--lipschitz", 20, "--mu", 0.1, "--seed", 7]
+    code, out, err = run(*train, "--solver", "stochastic", *options)
+    assert code == 0, err
+    assert json.loads(out)["iterations"] == 2
+    solver = LogLinearLM.load(path).solver
+    assert (solver.batch_size, solver.lipschitz, solver.mu, solver.seed) == (5, 20.0, 0.1, 7)
+    code, out, _ = run(*train, "--solver", "stochastic", "--tolerance", 0.5)
+    assert (code, json.loads(out)["stopped"]) == (0, "converged")
+    for wrong, said in (
+        (["--passes", 3], "--passes: for --solver stochastic only"),
+        (["--solver", "stochastic", "--max-iterations", 3], "how many passes with --passes"),
+        (["--solver", "stochastic", "--mu", 0], "mu must be 'auto' or a positive number"),
+    ):
+        code, _, err = run(*train, *wrong)
+        assert code == 2
+        assert said in err

@@ -92,19 +92,16 @@ def test_options_reach_the_model(run, text, tmp_path):
     code, out, err = run(
         "lm", "train", text, "-o", path, "--classes", 3, "--class-contexts", "c1 w1; c3", "--word-contexts", "w1",
         "--penalty", "tree-l2", "--strength", 0.3, "--depth-weight", 1.1, "--solver", "stochastic", "--vocab", words,
-        "--unconstrained", "--max-iterations", 4, "--seed", 3, "--json",
+        "--unconstrained", "--passes", 4, "--batch-size", 7, "--seed", 3, "--json",
     )  # fmt: skip
     assert code == 0, err
     record, params = json.loads(out), ClassFactoredLM.load(path).get_params()
     assert (record["class_contexts"], record["word_contexts"], record["words"]) == ("c1 w1; c3", "w1", 5)
     assert record["class_price"] == record["word_price"] == "strength 0.3, depth weight 1.1, ridge 0, side 1"
     assert record["fits_of_the_search"] == 0
-    chosen = {
-        name: params[name] for name in ("penalty", "solver", "nonnegative", "random_state", "max_iterations")
-    }
-    assert chosen == {
-        "penalty": "tree-l2", "solver": "stochastic", "nonnegative": False, "random_state": 3, "max_iterations": 4,
-    }  # fmt: skip
+    chosen = {name: params[name] for name in ("penalty", "nonnegative", "random_state")}
+    assert chosen == {"penalty": "tree-l2", "nonnegative": False, "random_state": 3}
+    assert (params["solver"].passes, params["solver"].batch_size, params["solver"].seed) == (4, 7, 3)
 
 
 @pytest.mark.parametrize(

@@ -223,7 +223,7 @@ def test_stochastic_solver_lowers_the_objective_towards_the_exact_one():
     loss = made(text, "word", "c1 w1 c2; c2 w2", classes=random_classes(text, 4))
     priced = build_penalty("elastic", loss.tree, Price(0.4, 1.2, 0.1, 2.0), True, loss.is_side)
     exact = FISTA(1e-10, 2000).solve(loss, priced).objective
-    found = StochasticProximal(batch_size=40, max_passes=100, seed=1, tolerance=1e-9).solve(loss, priced)
+    found = StochasticProximal(batch_size=40, passes=100, seed=1, tolerance=1e-9).solve(loss, priced)
     assert exact * (1 - 1e-9) <= found.objective < loss.value(np.zeros(loss.n_weights))
     assert found.objective == pytest.approx(exact, rel=0.01)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from test_context_tree import corpora
 
-from epigram import ClassFactoredLM
+from epigram import FISTA, ClassFactoredLM, StochasticProximal
 from epigram.errors import InputError, ModelFileError
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
@@ -429,12 +429,12 @@ def test_interrupted_training_leaves_a_usable_model():
 
 
 @pytest.mark.parametrize("penalty", sorted(PENALTIES))
-@pytest.mark.parametrize("solver", ["fista", "stochastic"])
+@pytest.mark.parametrize("solver", [FISTA(2e-5, 60), StochasticProximal(passes=60)])
 @pytest.mark.parametrize("nonnegative", [True, False])
 def test_all_penalties_and_solvers(penalty, solver, nonnegative):
     price = Price(0.2, 1.2, 0.05 if penalty == "elastic" else 0.0)
     settings = {"penalty": penalty, "class_price": price, "word_price": price, "nonnegative": nonnegative}
-    model = fitted(TEXT * 3, solver=solver, max_iterations=60, **settings)
+    model = fitted(TEXT * 3, solver=solver, **settings)
     nothing = fitted(TEXT * 3, class_price=Price(1e6, 1.0, 1.0), word_price=Price(1e6, 1.0, 1.0))
     assert model.perplexity(TEXT) < 0.7 * nothing.perplexity(TEXT)
     assert model.distribution("the").sum() == pytest.approx(1.0, abs=1e-9)
@@ -444,8 +444,7 @@ def test_all_penalties_and_solvers(penalty, solver, nonnegative):
 def test_threads_and_seeds():
     one, two = fitted(TEXT * 3, tolerance=1e-10), fitted(TEXT * 3, tolerance=1e-10, threads=2)
     np.testing.assert_allclose(one.distribution("the"), two.distribution("the"), rtol=1e-4)
-    stochastic = {"solver": "stochastic", "max_iterations": 3}
-    same = [fitted(random_state=5, **stochastic).distribution("the") for _ in range(2)]
+    same = [fitted(random_state=5, solver="stochastic").distribution("the") for _ in range(2)]
     np.testing.assert_array_equal(*same)
 
 

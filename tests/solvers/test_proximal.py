@@ -54,7 +54,7 @@ def test_stochastic_solver_reaches_the_objective_of_fista(penalty):
     loss, price = small_problem(penalty)
     start = first_weights(loss.tree, FIRST_PRICES[penalty])
     exact = FISTA(1e-12, 5000).solve(loss, price, start)
-    solver = StochasticProximal(max_passes=1200, tolerance=1e-12)
+    solver = StochasticProximal(passes=1200, tolerance=1e-12)
     stochastic = solver.solve(loss, price, start)
     assert stochastic.objective == pytest.approx(exact.objective, rel=5e-4)
     assert stochastic.objective >= exact.objective * (1 - 1e-9)
@@ -70,7 +70,7 @@ def test_stochastic_steps_do_not_overshoot_on_rare_weights(penalty):
     price = build_penalty(penalty, loss.tree, FIRST_PRICES[penalty])
     start = first_weights(loss.tree, FIRST_PRICES[penalty])
     objectives: list[float] = []
-    solver = StochasticProximal(batch_size=50, max_passes=4)
+    solver = StochasticProximal(batch_size=50, passes=4)
     solver.solve(loss, price, start, lambda now: objectives.append(now.objective))
     assert objectives == sorted(objectives, reverse=True)
     assert objectives[-1] < 1.1 * FISTA(1e-6).solve(loss, price, start).objective
@@ -120,7 +120,9 @@ def test_fista_refuses_wrong_settings(wrong):
         FISTA(**wrong)
 
 
-@pytest.mark.parametrize("wrong", [{"batch_size": 0}, {"max_passes": 0}, {"strong_convexity": 0.0}])
+@pytest.mark.parametrize(
+    "wrong", [{"batch_size": 0}, {"passes": 0}, {"mu": 0.0}, {"lipschitz": float("nan")}, {"tolerance": 1.0}]
+)
 def test_stochastic_refuses_wrong_settings(wrong):
     with pytest.raises(ValueError, match="must be"):
         StochasticProximal(**wrong)

@@ -88,7 +88,22 @@ def train(
             help="Stop when a step promises less than this share.", show_default="2e-7; 2e-5 with --classes"
         ),
     ] = None,
-    max_iterations: Annotated[int, typer.Option(min=1, help="Stop in any case.")] = 500,
+    max_iterations: Annotated[
+        int | None,
+        typer.Option(min=1, help="fista: stop in any case.", show_default="500; 300 with --classes"),
+    ] = None,
+    passes: Annotated[
+        int | None, typer.Option(min=1, help="stochastic: passes over the text.", show_default="10")
+    ] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(min=1, help="stochastic: words a step.", show_default="400")
+    ] = None,
+    lipschitz: Annotated[
+        float | None, typer.Option(help="stochastic: L of Algorithm 1.", show_default="auto")
+    ] = None,
+    mu: Annotated[
+        float | None, typer.Option(help="stochastic: mu of Algorithm 1.", show_default="auto")
+    ] = None,
     prune: Annotated[
         int, typer.Option(min=0, help="Kneser-Ney: drop n-grams of 3+ words seen so often.")
     ] = 0,
@@ -116,6 +131,8 @@ def train(
             raise InputError(f"--classes is for log-linear models; leave out --model {model} or --classes.")
         lm_training.kneser_ney(text, output, model, valid, bits, json, order=order, prune=prune, **limits)
         return
+    stochastic = {"passes": passes, "batch_size": batch_size, "lipschitz": lipschitz, "mu": mu}
+    chosen = lm_training.solver_of(solver, max_iterations, tolerance, seed, **stochastic)
     if classes is not None:
         from epigram.cli import lm_factored
 
@@ -146,7 +163,7 @@ def train(
             penalty=penalty,
             **lm_factored.prices_of(penalty, **numbers),
             nonnegative=not unconstrained,
-            solver=solver,
+            solver=chosen,
             tolerance=tolerance or 2e-5,
             max_iterations=max_iterations,
             held_out=held_out,
@@ -172,7 +189,7 @@ def train(
         nonnegative=not unconstrained,
         calibrate=calibrate,
         max_weights=max_weights,
-        solver=solver,
+        solver=chosen,
         tolerance=tolerance or 2e-7,
         max_iterations=max_iterations,
         held_out=held_out,

@@ -110,13 +110,14 @@ def _written(price: Price) -> str:
 def _fit(model: ClassFactoredLM, text: Path, valid: Path | None) -> tuple[list[Iteration], bool]:
     """Fit with a progress line that shows the best so far; a first Ctrl-C ends it with the weights so far."""
     from epigram.lm.corpus import Corpus
+    from epigram.lm.solver import most_iterations
 
     history: list[Iteration] = []
     seen: list[FactoredTrial] = []
     limits = {"min_count": model.min_count, "max_words": model.max_words}
     corpus = Corpus.read(text, model.vocabulary, training=True, **limits)  # type: ignore[arg-type]
     with console.progress() as bar, GracefulStop(lambda: bar.log("stopping after this iteration")) as stop:
-        task = bar.add_task("training", total=model.max_iterations, status="")
+        task = bar.add_task("training", total=most_iterations(model._solver()), status="")
 
         def on_iteration(now: Iteration) -> bool:
             history.append(now)

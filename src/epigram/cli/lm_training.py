@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from epigram.lm.loglinear.model import LogLinearLM
     from epigram.lm.loglinear.search import Trial
     from epigram.lm.vocabulary import Vocabulary
-    from epigram.protocols import Iteration
+    from epigram.protocols import Iteration, Solver
 
 KNESER_NEY = {"kneser-ney": False, "modified-kneser-ney": True}
 
@@ -25,6 +25,28 @@ def vocabulary_of(path: Path | None) -> Vocabulary | None:
     from epigram.lm.vocabulary import Vocabulary
 
     return None if path is None else Vocabulary.read(path)
+
+
+def solver_of(
+    name: str, max_iterations: int | None, tolerance: float | None, seed: int, **stochastic: Any
+) -> str | Solver:
+    """The name alone, or Algorithm 1 with the options that were given for it."""
+    from epigram.solvers.proximal import StochasticProximal
+
+    given = {option: value for option, value in stochastic.items() if value is not None}
+    if name == "stochastic" and max_iterations is not None:
+        raise InputError("--max-iterations is for --solver fista; say how many passes with --passes.")
+    if name != "stochastic" and given:
+        options = ", ".join(f"--{option.replace('_', '-')}" for option in given)
+        raise InputError(f"{options}: for --solver stochastic only; leave out or add that.")
+    if not given:
+        return name
+    if tolerance is not None:
+        given["tolerance"] = tolerance
+    try:
+        return StochasticProximal(seed=seed, **given)
+    except ValueError as wrong:
+        raise InputError(str(wrong)) from wrong
 
 
 def loglinear(
@@ -80,6 +102,7 @@ def loglinear(
 def _fit(model: LogLinearLM, text: Path, valid: Path | None) -> tuple[list[Iteration], bool]:
     """Fit with a progress bar; a first Ctrl-C ends it with the weights so far."""
     from epigram.lm.corpus import Corpus
+    from epigram.lm.solver import most_iterations
 
     history: list[Iteration] = []
     corpus = Corpus.read(
@@ -90,7 +113,7 @@ def _fit(model: LogLinearLM, text: Path, valid: Path | None) -> tuple[list[Itera
         training=True,
     )
     with console.progress() as bar, GracefulStop(lambda: bar.log("stopping after this iteration")) as stop:
-        task = bar.add_task("training", total=model.max_iterations, status="")
+        task = bar.add_task("training", total=most_iterations(model._solver()), status="")
         trials = 0
 
         def on_iteration(now: Iteration) -> bool:

@@ -26,6 +26,7 @@ from epigram.lm.loglinear.penalty import Price
 from epigram.lm.loglinear.to_backoff import needed_parts
 from epigram.lm.loglinear.tree import ContextTree
 from epigram.lm.ngram.model import BackoffModel, FittedBackoff
+from epigram.lm.solver import from_settings, to_settings
 from epigram.lm.vocabulary import BOUNDARY, START, Vocabulary
 from epigram.protocols import Floats, Ints
 from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
@@ -104,7 +105,8 @@ def _settings(model: Any) -> dict[str, Any]:
     """Constructor arguments that a JSON header can hold."""
     plain = (bool, int, float, str, type(None))
     params: dict[str, Any] = model.get_params(deep=False) if hasattr(model, "get_params") else {}
-    return {name: value for name, value in params.items() if isinstance(value, plain)}
+    own = to_settings(params.get("solver"))
+    return {**{name: value for name, value in params.items() if isinstance(value, plain)}, **own}
 
 
 def _words(vocabulary: Vocabulary) -> dict[str, Any]:
@@ -190,7 +192,8 @@ def _read_loglinear(file: ModelFile, vocabulary: Vocabulary) -> LogLinearLM:
     tree = _tree(file, vocabulary, parent, symbol, steps, n_pairs, word)
     link_pairs(tree.parent, tree.pair_ptr, tree.word, tree.pair_parent)
     known = LogLinearLM().get_params()
-    model = LogLinearLM(**{name: value for name, value in settings.items() if name in known})
+    given = from_settings(settings)
+    model = LogLinearLM(**{name: value for name, value in given.items() if name in known})
     corpus = _read_text(tensors, vocabulary)
     model.restore(vocabulary, SuffixLoss(tree), w, _price(file), file.header.get("fit", {}), corpus)
     return model

@@ -200,7 +200,7 @@ def stochastic(
     w, rows = first_weights(tree, price), []
     for number in passes:
         began = time.process_time()
-        result = StochasticProximal(BATCH, number, tolerance=1e-12).solve(loss, penalty, w)
+        result = StochasticProximal(BATCH, number, tolerance=0.0).solve(loss, penalty, w)
         rows.append(
             {
                 "passes": number,

@@ -25,12 +25,14 @@ from epigram.lm.factored.factor import Factor
 from epigram.lm.factored.online import FactorRecipe, OnlineFactored
 from epigram.lm.factored.scorer import FactorScorer, Step
 from epigram.lm.factored.search import PARTS, FactoredTrial, FactoredTrialCallback, Fitted, Search
-from epigram.lm.loglinear.model import SOLVERS, Auto, Text
+from epigram.lm.loglinear.model import Auto, Text
 from epigram.lm.loglinear.penalty import PENALTIES, Price
 from epigram.lm.loglinear.tree import Positions
+from epigram.lm.solver import solver_of
 from epigram.lm.vocabulary import BOUNDARY, UNSEEN, Vocabulary
-from epigram.protocols import Callback, Floats, Ints
+from epigram.protocols import Callback, Floats, Ints, Solver
 
+MOST_ITERATIONS = 300
 _WORD_BITS = 32
 WARM = 0.02
 """Share of the tolerance of a fit for going on: steps from weights that are nearly right are small from the start."""
@@ -66,7 +68,8 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
     penalty : ``elastic``, ``l1``, ``l2``, ``tree-l2`` or ``tree-linf``
     class_price, word_price : price of the penalty for each part; None chooses on held-out text
     budget : CPU seconds for choosing; 0 takes what was best on newswire
-    nonnegative, solver, tolerance, max_iterations : as for :class:`~epigram.lm.loglinear.model.LogLinearLM`
+    nonnegative, solver, tolerance : as for :class:`~epigram.lm.loglinear.model.LogLinearLM`
+    max_iterations : of ``fista``, 300 by default
     min_count, max_words, vocabulary : limits of the vocabulary; what they leave out is read as ``<unk>``
     held_out : share of the training text (its end) that decides when no ``valid`` text is given
     threads, random_state : threads, seed of the classes and of the stochastic solver
@@ -102,9 +105,9 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
         word_price: Price | None = None,
         budget: float = 60.0,
         nonnegative: bool = True,
-        solver: str = "fista",
+        solver: str | Solver = "fista",
         tolerance: float = 2e-5,
-        max_iterations: int = 300,
+        max_iterations: int | None = None,
         min_count: int = 1,
         max_words: int | None = None,
         vocabulary: Vocabulary | None = None,
@@ -226,6 +229,9 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
             )
         return self._corpus
 
+    def _solver(self) -> Solver:
+        return solver_of(self.solver, self.tolerance, self.max_iterations, self.random_state, MOST_ITERATIONS)
+
     def contexts_of(self, part: str) -> Contexts:
         """What a part looks at: as given, or by the order."""
         given = self.class_contexts if part == "class" else self.word_contexts
@@ -240,8 +246,7 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"a class-factored model needs an order from 2 to 16, not {self.order}.")
         if self.penalty not in PENALTIES:
             raise InputError(f"unknown penalty {self.penalty!r}; choose one of {', '.join(PENALTIES)}.")
-        if self.solver not in SOLVERS:
-            raise InputError(f"unknown solver {self.solver!r}; choose one of {', '.join(SOLVERS)}.")
+        self._solver()
         if not self.budget >= 0:
             raise InputError(f"the budget must be 0 seconds or more, not {self.budget:g}.")
         if not isinstance(self.classes, int | np.integer | str | PathLike | WordClasses):

@@ -20,7 +20,7 @@ from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.factor import Factor
 from epigram.lm.factored.loss import FactorLoss
 from epigram.lm.factored.scorer import FactorScorer
-from epigram.lm.loglinear.model import SOLVERS, split_known
+from epigram.lm.loglinear.model import split_known
 from epigram.lm.loglinear.penalty import FIRST_PRICES, Price, build_penalty, first_weights
 from epigram.lm.loglinear.tree import Positions
 from epigram.protocols import Callback, Floats, Iteration, Result
@@ -128,8 +128,7 @@ class Search:
         if start is None:
             start = first_weights(loss.tree, price, model.nonnegative)
             start[int(loss.tree.pair_ptr[loss.n_roots]) :] = 0.0  # the main tree's roots say it all
-        solver = SOLVERS[model.solver](model.tolerance, model.max_iterations, model.random_state)
-        return Fitted(factor, loss, price, solver.solve(loss, penalty, start, self._watch))
+        return Fitted(factor, loss, price, model._solver().solve(loss, penalty, start, self._watch))
 
     def _watch(self, iteration: Iteration) -> bool:
         self.stopped = self.stopped or bool(self.callback is not None and self.callback(iteration))

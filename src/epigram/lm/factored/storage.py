@@ -15,6 +15,7 @@ from epigram.lm.factored.factor import Factor
 from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.penalty import Price
+from epigram.lm.solver import from_settings
 from epigram.lm.vocabulary import Vocabulary
 from epigram.storage import ModelFile, Section
 from epigram.storage.packing import pack_integers, unpack_integers
@@ -57,7 +58,7 @@ def read(file: ModelFile, vocabulary: Vocabulary, corpus: Corpus | None = None) 
         if not np.array_equal(found.n_choices, Factor(name, classes, found.contexts).n_choices):
             raise ModelFileError("damaged model file (classes and weights do not fit together)")
     known = ClassFactoredLM().get_params()
-    given = {name: value for name, value in settings.items() if name in known}
+    given = {name: value for name, value in from_settings(settings).items() if name in known}
     model = ClassFactoredLM(**{**given, "class_price": prices[0], "word_price": prices[1]})
     model.restore(classes, models[0], models[1], prices[0], prices[1], corpus)
     for name, value in file.header.get("fit", {}).items():

@@ -12,7 +12,6 @@ text of the same size of training text, not on a smaller one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
 from typing import Any, Literal
@@ -32,19 +31,14 @@ from epigram.lm.loglinear.sparsify import MaskedPenalty, largest, weight_importa
 from epigram.lm.loglinear.to_backoff import to_backoff
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.lm.ngram.model import BackoffModel, FittedBackoff
+from epigram.lm.solver import solver_of
 from epigram.lm.vocabulary import Vocabulary
 from epigram.protocols import Callback, Floats, Result, Solver
-from epigram.solvers.proximal import FISTA, StochasticProximal
 
 Text = Sentences | Corpus | PathLike[str]
 Auto = Literal["auto"]
 
-SOLVERS: dict[str, Callable[[float, int, int], Solver]] = {
-    "fista": lambda tolerance, max_iterations, seed: FISTA(tolerance, max_iterations),
-    "stochastic": lambda tolerance, max_iterations, seed: StochasticProximal(
-        max_passes=max_iterations, seed=seed
-    ),
-}
+MOST_ITERATIONS = 500
 
 
 class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
@@ -58,8 +52,11 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         part of ``elastic``); ``"auto"`` chooses on held-out text
     depth_weights : what the depth weight acts on inside tree norms: ``features`` (as in the paper) or ``groups``
     nonnegative : weights >= 0, as in the paper
-    solver : ``fista`` (exact) or ``stochastic`` (the paper's Algorithm 1)
-    tolerance, max_iterations : when the solver stops
+    solver : ``fista`` (exact), ``stochastic`` (the paper's Algorithm 1), or an object with settings of its own, such
+        as ``StochasticProximal(batch_size=400, passes=10, lipschitz="auto", mu="auto")``
+    tolerance : when a solver given by name stops: share of the objective that a step (``fista``) promises or a pass
+        (``stochastic``) changes
+    max_iterations : of ``fista``, 500 by default
     calibrate : where the price is chosen on held-out text, choose a factor for the weights of each depth too
     max_weights : keep so many weights at most, those worth most, and fit them again
     collapse : work on the collapsed tree; None: for ``tree-linf`` where it is exact (depth weights up to 1)
@@ -103,9 +100,9 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         ridge: float | Auto = "auto",
         depth_weights: Literal["features", "groups"] = "features",
         nonnegative: bool = True,
-        solver: str = "fista",
+        solver: str | Solver = "fista",
         tolerance: float = 2e-7,
-        max_iterations: int = 500,
+        max_iterations: int | None = None,
         calibrate: bool = True,
         max_weights: int | None = None,
         collapse: bool | None = None,
@@ -152,8 +149,7 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         """
         if self.penalty not in PENALTIES:
             raise InputError(f"unknown penalty {self.penalty!r}; choose one of {', '.join(PENALTIES)}.")
-        if self.solver not in SOLVERS:
-            raise InputError(f"unknown solver {self.solver!r}; choose one of {', '.join(SOLVERS)}.")
+        self._solver()  # refuses wrong settings before the text is read
         price, free = self._first_price()
         corpus = Corpus.for_training(sentences, self.vocabulary, self.min_count, self.max_words)
         tree = self._grow(corpus)
@@ -380,7 +376,9 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         return ContextTree.grow(Positions.of(corpus), self.order, collapse)
 
     def _solver(self, looser: float = 1.0) -> Solver:
-        return SOLVERS[self.solver](self.tolerance * looser, self.max_iterations, self.random_state)
+        return solver_of(
+            self.solver, self.tolerance * looser, self.max_iterations, self.random_state, MOST_ITERATIONS
+        )
 
     def _choose(
         self,

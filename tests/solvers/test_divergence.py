@@ -27,7 +27,6 @@ from epigram import (
 )
 from epigram.cli import main
 from epigram.errors import DivergenceError
-from epigram.ime.reranking import fit_reranker
 from epigram.protocols import Iteration, Result
 from epigram.rerank import NBest, write_nbest
 from reference.rerank_lists import random_lists
@@ -111,10 +110,10 @@ def test_rerankers(learner: Any) -> None:
 
 
 def test_input_methods(tmp_path: Path) -> None:
-    lists = NBest.from_lists(random_lists(1, n_lists=20))
+    converter = KanaKanjiConverter.build(["橋/はし を 渡る/わたる"] * 4 + ["箸/はし を 使う/つかう"])
+    text = [["箸/はし", "を", "渡る/わたる"], ["橋/はし", "を", "使う/つかう"]] * 4
     with diverges:
-        fit_reranker("fslr", lists, lists, steps=5, eps=1e308)
-    converter = KanaKanjiConverter.build(["橋/はし を 渡る/わたる", "箸/はし を 使う/つかう"] * 2)
+        converter.adapt(text, text, "boosting", steps=5, smoothing=1e-4, shrinkage=1e308)
     converter.decoder.scorer.gain[0] = np.nan
     with diverges:
         converter.save(tmp_path / "converter.epigram")

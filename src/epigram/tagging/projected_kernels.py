@@ -33,10 +33,8 @@ class Ball(NamedTuple):
 THETA, SUM, COUNT = 0, 1, 2  # Theta; the sum and the number of all keys that are not zero
 LIMIT, SIZE = 3, 4  # of the heap
 MARGIN, STEPS = 5, 6  # how far beyond Theta the heap was to reach, and the steps since it was made
-OFTEN, SELDOM = (
-    64,
-    512,
-)  # a heap that lasted fewer steps reaches further next time, one of more steps less far
+# A heap that lasted fewer than OFTEN steps reaches further next time, one of more than SELDOM steps less far.
+OFTEN, SELDOM = 64, 512
 
 
 def fresh_ball(n_weights: int) -> Ball:

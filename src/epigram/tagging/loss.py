@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from epigram.penalties.ball import project_l1
 from epigram.protocols import Floats, Ints
 from epigram.tagging.layout import WeightLayout, aligned
 from epigram.tagging.sequences import Sequences
@@ -158,6 +159,12 @@ class ChainLoss:
         """One pass of projected SGD; see :class:`epigram.solvers.projected.ProjectedLoss`."""
         from epigram.tagging.projected_kernels import fresh_ball, pass_projected
 
+        if every >= len(rates):  # plain SGD between two projections
+            project_l1(w, radius, w)
+            none = np.zeros(len(rates) + 1)
+            met = self.sgd_pass("cumulative", order, rates, none, batch_size, w, np.zeros_like(w))
+            project_l1(w, radius, w)
+            return met
         chains, step, g = self._sgd_memory(batch_size)
         taken = np.full(self.layout.n_weights if batch_size > 1 else 0, -1, dtype=np.int64)
         all_w = self.layout.spread(w)

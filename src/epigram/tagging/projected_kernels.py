@@ -135,24 +135,28 @@ def read_weights(p, n, ball, w):
 @kernel
 def descend(g, slot, eta, free, p, n, ball, w):
     """w -= eta g on the n weights from p on, whose gradient is at g[slot:]; their keys follow."""
-    numbers = ball.numbers
+    theta, limit = ball.numbers[THETA], ball.numbers[LIMIT]
+    total, count = 0.0, 0.0
     for i in range(n):
         k = p + i
         if free[k] == 0:
             continue
         if ball.keys[k] > 0.0:
-            numbers[SUM] -= ball.keys[k]
-            numbers[COUNT] -= 1.0
+            total -= ball.keys[k]
+            count -= 1.0
         w[k] -= eta * g[slot + i]
-        ball.keys[k] = abs(w[k]) + numbers[THETA] if w[k] != 0.0 else 0.0
+        ball.keys[k] = abs(w[k]) + theta if w[k] != 0.0 else 0.0
         if ball.keys[k] > 0.0:
-            numbers[SUM] += ball.keys[k]
-            numbers[COUNT] += 1.0
-            if ball.keys[k] <= numbers[LIMIT]:
-                if np.int64(numbers[SIZE]) == ball.heap_keys.size:
-                    rebuild(ball)
+            total += ball.keys[k]
+            count += 1.0
+            if ball.keys[k] <= limit:
+                if np.int64(ball.numbers[SIZE]) == ball.heap_keys.size:
+                    rebuild(ball)  # which adds up all keys, those of this row too
+                    limit, total, count = ball.numbers[LIMIT], 0.0, 0.0
                 else:
                     push(ball, ball.keys[k], k)
+    ball.numbers[SUM] += total
+    ball.numbers[COUNT] += count
 
 
 @kernel

@@ -21,7 +21,7 @@ def warm() -> None:
         solver = SGD(method, passes=1, batch_size=1 + (method == "cumulative"))
         CRFTagger(TEMPLATE, l1=0.01, solver=solver).fit(X, labels)
     CRFTagger(TEMPLATE, l1=0.01, solver=AdaGrad(passes=1)).fit(X, labels)
-    CRFTagger(TEMPLATE, l1=0.0, solver=ProjectedSGD(1.0, passes=1)).fit(X, labels)
+    CRFTagger(TEMPLATE, l1=0.0, solver=ProjectedSGD(1.0, passes=1, project_every=1)).fit(X, labels)
     CRFTagger(TEMPLATE, l1=0.01, solver=OWLQN(max_iterations=1)).fit(X, y)
     tagger = CRFTagger(TEMPLATE, l1=0.01, solver=SGD(passes=1)).fit(X, labels, dev=(X, labels))
     tagger = CRFTagger.from_bytes(tagger.to_bytes())

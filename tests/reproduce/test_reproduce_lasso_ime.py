@@ -19,7 +19,7 @@ from epigram.errors import InputError
 from epigram.ime.evaluate import split_sentence
 from epigram.ime.sample import BACKGROUND, DOMAIN, WORDS
 from epigram.protocols import Learner
-from epigram.rerank import FSLR, BLasso, Boosting, FBoosting, Lasso, NBest, Reranker, Ridge
+from epigram.rerank import FSLR, BLasso, Boosting, FBoosting, Lasso, MinimumSampleRisk, NBest, Reranker, Ridge
 from epigram_papers.lab import Cell
 from epigram_papers.lasso_ime import (
     curve_claims,
@@ -588,13 +588,17 @@ def test_paths_beside_the_lasso_have_its_loss(lists: NBest) -> None:
 
 def test_penalties_are_chosen_on_held_out_lists(lists: NBest) -> None:
     trial = _trial(lists, [1e-3])
-    found = penalties.penalties(trial, 5)
+    found = penalties.penalties(trial, 5, tuned=False)
     assert list(found["learners"]) == list(found["p"]) == list(PENALTIES)
     assert found["p"]["lasso"]["lasso"]["points"] == 0.0
     for name, learner in (("lasso", Lasso(5, weakest=10 ** (-5 / 6))), ("ridge", Ridge(5))):
         model = Reranker(learner).fit(trial.lists, dev=lists.take(range(20, 30)))
         assert found["learners"][name]["step"] == model.step_
         assert found["learners"][name]["weights"] == int((model.weights_ != 0).sum())
+    dev = 100.0 / trial.dev_length
+    assert (
+        trial.course.tuned(MinimumSampleRisk(), 10).dev_errors * dev <= found["learners"]["msr"]["held_out"]
+    )
     assert "BLasso is ahead by" in penalty_claims.sample_risk_finding(as_in_the_paper())
 
 
@@ -647,7 +651,7 @@ def tiny(tmp_path: Path) -> Path:
 
 TINY: dict[str, Any] = {
     "domain": "tanaka", "background": 0, "words": 0, "sizes": [5, 99], "limits": [20, 30], "least": 10,
-    "figure_size": 5, "smoothings": [1e-3, 1e-2], "strengths": 4, "held_out": 4, "test": 0,
+    "figure_size": 5, "smoothings": [1e-3, 1e-2], "strengths": 4, "tuned": True, "held_out": 4, "test": 0,
 }  # fmt: skip
 
 

@@ -42,6 +42,7 @@ def adaptation(
     figure_size: int,
     smoothings: list[float],
     strengths: int,
+    tuned: bool,
     held_out: int,
     test: int,
 ) -> dict[str, Any]:
@@ -50,7 +51,7 @@ def adaptation(
     ``background`` sentences and ``words`` of the lexicon build the trigram, the first ``sizes`` sentences adapt it,
     ``limits`` is the longest path of each size and ``least`` the shortest, ``held_out`` sentences choose and ``test``
     sentences are converted; 0 is all of them. Curves, headword bigrams, other step sizes and exact penalties, of so
-    many ``strengths``, come from ``figure_size`` alone.
+    many ``strengths``, come from ``figure_size`` alone; so does minimum sample risk, its settings ``tuned`` or usual.
     """
     base = _background(data, background, words)
     train, dev, wanted = (
@@ -100,7 +101,7 @@ def adaptation(
             row["headwords"]["wider_lead"] = other.wider_lead(trial)
             row["overlap"] = overlap(lists, wanted)
             row["other_eps"] = trial.other_step_sizes()
-            row["penalties"] = penalties(trial, strengths)
+            row["penalties"] = penalties(trial, strengths, tuned)
     return out
 
 

@@ -21,12 +21,16 @@ A_DECADE = 6
 """Strengths of a penalty from one to a tenth of it."""
 
 
-def penalties(trial: Trial, strengths: int) -> dict[str, Any]:
-    """Each learner's results, BLasso and the exact lasso compared with it, and how near to the lasso the paths are."""
+def penalties(trial: Trial, strengths: int, tuned: bool) -> dict[str, Any]:
+    """Each learner's results, BLasso and the exact lasso compared with it, and how near to the lasso the paths are.
+
+    ``tuned`` chooses the settings of minimum sample risk on the held-out lists, besides the step of its path.
+    """
+    risk = MinimumSampleRisk()
     walks = {
         "lasso": trial.course.walk(Lasso(strengths, weakest=10.0 ** (-strengths / A_DECADE))),
         "ridge": trial.course.walk(Ridge(strengths)),
-        "msr": trial.course.tuned(MinimumSampleRisk(), trial.least),
+        "msr": trial.course.tuned(risk, trial.least) if tuned else trial.course.walk(risk, trial.least),
     }
     errors = {name: trial.course.errors(walk, trial.test) for name, walk in walks.items()}
     compared = {"blasso": trial.errors["blasso"], "lasso": errors["lasso"]}

@@ -76,7 +76,9 @@ def cost(claims: Claims) -> None:
 def main() -> int:
     """Run what is asked for, or all of it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=["ap", "cost", []], help="all of them by default")
+    parser.add_argument(
+        "parts", nargs="*", choices=["ap", "cost", []], metavar="PART", help="all of them by default"
+    )
     parser.add_argument("--order", type=int, default=4)
     asked = parser.parse_args()
     warm()

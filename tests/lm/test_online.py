@@ -104,6 +104,40 @@ def test_a_model_from_a_file_goes_on(tmp_path, penalty, collapse, bits):
     )
 
 
+@pytest.mark.parametrize(("penalty", "collapse"), [("elastic", False), ("tree-linf", True)])
+@pytest.mark.parametrize("known", [True, False])
+def test_a_model_from_a_file_without_its_text_goes_on_at_some_loss(tmp_path, penalty, collapse, known):
+    from epigram.storage import ModelFile
+
+    model = make(penalty, collapse).fit(TEXT[:800])
+    before = model.perplexity(TEST)
+    model.save(tmp_path / "m", text=False)
+    if not known:  # as in files of earlier versions
+        file = ModelFile.load(tmp_path / "m")
+        del file.header["fit"]["positions"]
+        file.save(tmp_path / "m")
+    again = LogLinearLM.load(tmp_path / "m").partial_fit(TEXT[800:])
+    assert again.perplexity(TEST) < 1.15 * before
+    assert again.perplexity(TEXT[800:]) < model.perplexity(TEXT[800:])
+    assert not hasattr(again, "corpus_")
+    again.save(tmp_path / "m")
+    assert LogLinearLM.load(tmp_path / "m").perplexity(TEST) == pytest.approx(
+        again.perplexity(TEST), rel=2e-3
+    )
+
+
+def test_recalled_text_of_real_text_is_nearly_as_good(tmp_path, data):
+    corpus = Corpus.read(data / "lm-splits" / "apnews.s0.train.txt.gz")
+    test = Corpus.read(data / "lm-splits" / "apnews.s0.test.txt.gz", corpus.vocabulary)
+    model = LogLinearLM(order=3, tolerance=1e-5, **PRICES["elastic"]).fit(corpus.take(0, 2000))
+    before = model.perplexity(test)
+    model.save(tmp_path / "m", text=False)
+    assert (
+        LogLinearLM.load(tmp_path / "m").partial_fit(corpus.take(2000, 2400)).perplexity(test)
+        < 1.005 * before
+    )
+
+
 def test_factors_of_the_depths_are_kept(tmp_path):
     model = LogLinearLM(order=3, tolerance=1e-5).fit(TEXT[:700], valid=TEXT[700:800])
     scales = model.scales_

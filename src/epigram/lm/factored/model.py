@@ -171,6 +171,11 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
         if new.n_sentences == 0:
             return self
         if self._online is None:
+            if self._corpus is None:
+                raise InputError(
+                    "a class-factored model that was saved without its text cannot go on; train it again, or save it "
+                    "with text=True (without --no-text)."
+                )
             recipe = FactorRecipe(self.penalty, self.nonnegative, self.threads, WARM * self.tolerance)
             prices = {"class": self.class_price_, "word": self.word_price_}
             self._online = OnlineFactored(recipe, self.corpus_, self.classes_, self._models, prices)

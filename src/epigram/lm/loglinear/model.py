@@ -26,6 +26,7 @@ from epigram.lm.loglinear.located import Located
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.online import Online, Recipe
 from epigram.lm.loglinear.penalty import FIRST_PRICES, PENALTIES, Price, build_penalty, first_weights
+from epigram.lm.loglinear.recalled import recalled_positions
 from epigram.lm.loglinear.search import Trial, TrialCallback, best_of, calibrate, search
 from epigram.lm.loglinear.sparsify import MaskedPenalty, largest, weight_importance
 from epigram.lm.loglinear.to_backoff import to_backoff
@@ -175,7 +176,9 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         A call costs in proportion to the new text, however much came before; the first one after ``fit`` or
         ``load``, and the first question after a call, cost a pass over the model. Of a frequent context the new
         text may wait for the next calls, until it is a share of all its text; :meth:`settle` learns it at once.
-        Words that are new join the vocabulary, or are read as ``<unk>`` where the vocabulary has it.
+        Words that are new join the vocabulary, or are read as ``<unk>`` where the vocabulary has it. A model from a
+        file without its text goes on from counts that its own probabilities give
+        (:mod:`epigram.lm.loglinear.recalled`).
         """
         if self._loss is None:
             return self.fit(sentences)
@@ -223,20 +226,25 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
             self.threads,
             max(self.tolerance, 1e-6),
         )
-        corpus = self.corpus_
+        if self._corpus is None:
+            positions = recalled_positions(self.backoff_, self._n_positions, self.price_.strength)
+        else:
+            positions = Positions.of(self._corpus)
         if loss.tree.n_positions:
-            return Online(recipe, corpus, loss, self.optimum_)
-        tree = ContextTree.grow(Positions.of(corpus), self.order, loss.tree.collapsed)
-        return Online(
-            recipe, corpus, SuffixLoss(tree, self.threads), tree.carry_over(loss.tree, self.optimum_)
-        )
+            return Online(recipe, self.vocabulary_, positions, loss, self.optimum_)
+        tree = ContextTree.grow(positions, self.order, loss.tree.collapsed)
+        w = tree.carry_over(loss.tree, self.optimum_)
+        recalled = self._corpus is None
+        return Online(recipe, self.vocabulary_, positions, SuffixLoss(tree, self.threads), w, recalled)
 
     def _current(self) -> SuffixLoss:
         """The loss of the text so far, with the weights that belong to it."""
         if self._loss is None:
             raise AttributeError("this LogLinearLM is not fitted; call fit first.")
         if self._behind and self._online is not None:
-            self._corpus, tree, w = self._online.model()
+            tree, w = self._online.model()
+            if self._corpus is not None:
+                self._corpus = Corpus.of_stream(self._online.text.stream, self._online.vocabulary)
             self._loss, self._behind = SuffixLoss(tree, self.threads), False
             if self.max_weights is not None:
                 w = np.where(largest(weight_importance(self._loss, w), self.max_weights), w, 0.0)

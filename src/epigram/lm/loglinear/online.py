@@ -29,6 +29,7 @@ from epigram.lm.loglinear.located import Located
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.penalty import Price, build_penalty
 from epigram.lm.loglinear.tree import ContextTree, Positions
+from epigram.lm.vocabulary import Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.solvers.proximal import FISTA
 
@@ -101,15 +102,23 @@ class Online:
     """A model on a stream: the text so far, its weights in a table, and what the blocks expect of the root.
 
     Of word u a block s expects ``exp(root[u]) * share`` with a share of its own where s has a pair for u, else
-    the block's sum of 1 / Z.
+    the block's sum of 1 / Z. ``recalled`` says that the first positions are a guess at the text.
     """
 
-    def __init__(self, recipe: Recipe, corpus: Corpus, loss: SuffixLoss, w: Floats) -> None:
-        self.recipe, self.vocabulary = recipe, corpus.vocabulary
+    def __init__(
+        self,
+        recipe: Recipe,
+        vocabulary: Vocabulary,
+        positions: Positions,
+        loss: SuffixLoss,
+        w: Floats,
+        recalled: bool = False,
+    ) -> None:
+        self.recalled = recalled
+        self.recipe, self.vocabulary = recipe, vocabulary
         self.text, self.blocks, self.table = TextSoFar(), Blocks.empty(), WeightTable()
         self.credit, self.log_likelihood, self.n_scored = 0, 0.0, 0
-        self._room(len(corpus.vocabulary))
-        positions = Positions.of(corpus)
+        self._room(len(vocabulary))
         self.text.add(positions)
         self.blocks.add(last_symbols(positions))
         self.blocks.learnt[:] = self.blocks.total
@@ -156,12 +165,12 @@ class Online:
         if due.size:
             self._solve(due)
 
-    def model(self) -> tuple[Corpus, ContextTree, Floats]:
-        """The text so far, its tree and its weights: a pass over all of it."""
+    def model(self) -> tuple[ContextTree, Floats]:
+        """The tree of the text so far and its weights: a pass over all of it."""
         n_words = len(self.vocabulary)
         tree = self._grow(self.text.positions(n_words))
         w, _ = self._known(tree, np.flatnonzero(self.blocks.total), None)
-        return Corpus.of_stream(self.text.stream, self.vocabulary), tree, w
+        return tree, w
 
     def _grow(self, positions: Positions) -> ContextTree:
         return ContextTree.grow(positions, self.recipe.order, self.recipe.collapse)
@@ -182,6 +191,8 @@ class Online:
         old_targets = np.bincount(positions.target[is_old], minlength=n_words)
         expected = self._expected_by_rest(tree, due, shares, self.count.sum() - old_targets.sum())
         count = (self.count - old_targets)[words]
+        if self.recalled:  # counts that are not known: those for which the root's weights are the best
+            count = expected[words] + self.recipe.price.strength * (self.root[words] > 0)
         whole = WithRest(loss, start, expected[words], count, float(np.delete(expected, words).sum()))
         penalty = build_penalty(
             self.recipe.penalty,

@@ -506,8 +506,8 @@ def test_paths_are_the_rerankers(lists: NBest, learner: Learner, heads: bool) ->
     assert np.array_equal(walk.curves.losses, model.curves_.losses)
     assert np.array_equal(course.choices(walk, test), model.predict(test))
     along = course.rates_along(walk, test)
-    assert along[0] == pytest.approx(model.at(0).score(test))
-    assert along[walk.step] == pytest.approx(model.score(test))
+    assert along[0] == pytest.approx(model.at(0).error_rate(test))
+    assert along[walk.step] == pytest.approx(model.error_rate(test))
 
 
 def test_equal_loss_points_have_equal_loss(lists: NBest) -> None:
@@ -665,7 +665,7 @@ def test_cell_agrees_with_converter_and_reranker(tiny: Path) -> None:
     }
     base = build(BACKGROUND, WORDS, bigram=0.0)
     made = {part: convert_text(base.decoder, of, 20) for part, of in sentences.items()}
-    plain = Reranker(BLasso(0)).fit(made["train"]).score(made["test"])
+    plain = Reranker(BLasso(0)).fit(made["train"]).error_rate(made["test"])
     assert result["baseline"]["cer"] == pytest.approx(plain)
     for row in result["rows"]:
         model = Reranker(BLasso(row["learners"]["blasso"]["steps"])).fit(

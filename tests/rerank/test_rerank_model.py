@@ -49,9 +49,9 @@ def test_curves_and_choice_follow_the_path(learner: Any) -> None:
         chosen = dev.list_ptr[:-1] + there.predict(dev)
         assert model.curves_.dev_errors[step] == dev.errors()[chosen].sum()
     assert model.curves_.dev_errors[model.step_] == model.curves_.dev_errors.min()
-    assert model.score(DEV) == pytest.approx(100 * model.curves_.dev_errors.min() / model.dev_length_)
+    assert model.error_rate(DEV) == pytest.approx(100 * model.curves_.dev_errors.min() / model.dev_length_)
     assert model.at(0).predict(DEV).tolist() == base_choice(dev).tolist()
-    assert model.at(len(model.path_)).score(TRAIN) < model.at(0).score(TRAIN)
+    assert model.at(len(model.path_)).error_rate(TRAIN) < model.at(0).error_rate(TRAIN)
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
@@ -149,7 +149,7 @@ def test_headword_tags_find_what_a_word_list_finds() -> None:
 def test_odd_lists_give_sane_results() -> None:
     single = [{"reference": "a", "candidates": [{"text": "a", "score": -1}]}]
     alone = Reranker(min_count=1).fit(single)
-    assert (len(alone.path_), alone.predict(single).tolist(), alone.score(single)) == (0, [0], 0.0)
+    assert (len(alone.path_), alone.predict(single).tolist(), alone.error_rate(single)) == (0, [0], 0.0)
     twice = [
         {"reference": "a", "candidates": [{"text": "a", "score": -1}] * 2 + [{"text": "b", "score": 0}]}
     ] * 2
@@ -202,5 +202,5 @@ def test_learns_on_real_lists(data: Path) -> None:
     assert error_rate(dev, base_choice(dev)) == pytest.approx(7.29, abs=0.01)
     assert error_rate(dev, dev.oracle() - dev.list_ptr[:-1]) == pytest.approx(1.01, abs=0.01)
     model = Reranker(BLasso(3000, 0.5, 0.0), min_count=1).fit(train, dev=dev)
-    assert model.score(dev) < 5.7
+    assert model.error_rate(dev) < 5.7
     assert 0.05 < 1.0 * np.count_nonzero(model.weights_) / model.step_ < 0.6

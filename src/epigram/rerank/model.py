@@ -54,7 +54,7 @@ ProgressCallback: TypeAlias = Callable[[Progress], bool | None]
 
 
 class Reranker(BaseEstimator):  # type: ignore[misc]
-    """Chooses the best candidate of n-best lists by base score, n-grams and named features.
+    """Choose the best candidate of n-best lists by base score, n-grams and named features.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
     headwords : content words; pairs of neighbouring ones become features.
     headword_tags : the same by the candidates' ``tags``.
     chars : longest character n-gram of the text counted as a feature; 0 for none.
-    measure : ``cer`` or ``wer``: what the oracle, early stopping and ``score`` count.
+    measure : ``cer`` or ``wer``: what the oracle, the choice of the step and ``score`` count.
     risk : a rival weighs (its errors - the oracle's) ** risk in the exponential loss; 0 is the paper's.
     patience : stop after so many steps without a new best on dev; None: a path of given length is walked to its
         end, another one until it is half as long again as its best step.
@@ -83,7 +83,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
     >>> lists = [{"reference": "a b", "candidates": [{"text": "a c", "score": -1.0},
     ...          {"text": "a b", "score": -1.5}]}] * 3
     >>> model = Reranker(BLasso(steps=5)).fit(lists)
-    >>> model.predict(lists).tolist(), model.score(lists)
+    >>> model.predict(lists).tolist(), model.error_rate(lists)
     ([1, 1, 1], 0.0)
     """
 
@@ -190,7 +190,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
             )
         self.space_, self.base_weight_ = space, walk.base_weight
         self.path_, self.curves_, self.learner_ = walk.path, walk.curves, walk.learner
-        self._choose(walk.step)
+        self.go_to(walk.step)
         return self
 
     def _n_to_hold_out(self, n_lists: int, learner: Learner) -> int:
@@ -216,32 +216,33 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
         if not isinstance(learner, Learner):
             raise TypeError(f"learner must be one like BLasso(), not {learner!r}.")
 
-    def _choose(self, step: int) -> None:
-        self.weights_ = self.path_.weights(self.space_.n_weights, step)
-        self.step_ = step
-
     def at(self, step: int) -> Reranker:
-        """The same reranker as it was after ``step`` steps of its path (0: the base model)."""
+        """Return the same reranker as it was after ``step`` steps of its path (0: the base model)."""
         check_is_fitted(self, "path_")
         other = type(self)(**self.get_params(deep=False))
         other.__dict__.update(self.__dict__)
-        other._choose(step)
+        other.go_to(step)
         return other
 
+    def go_to(self, step: int) -> None:
+        """Take the weights after ``step`` steps of the path."""
+        self.weights_ = self.path_.weights(self.space_.n_weights, step)
+        self.step_ = step
+
     def scores(self, lists: Any) -> Floats:
-        """Equation (2) for every candidate of all lists, end to end."""
+        """Return equation (2) for every candidate of all lists, end to end."""
         check_is_fitted(self, "weights_")
         return self.space_.score(as_nbest(lists, "input"), self.weights_, self.base_weight_)
 
     def predict(self, lists: Any) -> Offsets:
-        """Index of the best candidate within each list."""
+        """Return the index of the best candidate within each list."""
         nbest = as_nbest(lists, "input")
         out = np.empty(len(nbest), np.int64)
         kernels.best_of_lists(nbest.list_ptr, self.scores(nbest), out)
         return out
 
     def rank(self, lists: Any) -> list[Offsets]:
-        """Indices of the candidates of each list, best first; equals keep their order."""
+        """Return the indices of the candidates of each list, best first; equals keep their order."""
         nbest = as_nbest(lists, "input")
         order = np.lexsort((-self.scores(nbest), nbest.list_of))
         starts = nbest.list_ptr[:-1]
@@ -250,12 +251,19 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
         ]
 
     def score(self, lists: Any, y: None = None) -> float:
-        """Error rate in percent, character or word by ``measure``: lower is better."""
+        """Return minus the error rate in percent (of characters or words, by ``measure``): higher is better.
+
+        So scikit-learn's GridSearchCV and cross_val_score prefer what makes fewer errors.
+        """
+        return -self.error_rate(lists)
+
+    def error_rate(self, lists: Any) -> float:
+        """Return the error rate in percent, of characters or words by ``measure``: lower is better."""
         nbest = as_nbest(lists, "input")
         return error_rate(nbest, self.predict(nbest), self.measure)
 
     def explain(self, lists: Any, index: int = 0) -> Explanation:
-        """Which weights lifted the winner of list ``index`` over the base model's choice."""
+        """Return the weights that lifted the winner of list ``index`` over the base model's choice."""
         check_is_fitted(self, "weights_")
         return explain(as_nbest(lists, "input"), index, self.space_, self.weights_, self.base_weight_)
 
@@ -308,8 +316,11 @@ class _Told:
 
 
 def as_nbest(lists: Any, role: str) -> NBest:
-    """NBest as it is; anything else as lists of dictionaries."""
-    nbest = lists if isinstance(lists, NBest) else NBest.from_lists(lists)
-    if not len(nbest):
+    """Return lists as columns: NBest as it is, several NBest (as scikit-learn cuts them) as one, or dictionaries."""
+    if not isinstance(lists, NBest):
+        lists = list(lists)
+        whole = lists and all(isinstance(part, NBest) for part in lists)
+        lists = NBest.joined(lists) if whole else NBest.from_lists(lists)
+    if not len(lists):
         raise InputError(f"no {role} lists")
-    return nbest
+    return lists  # type: ignore[no-any-return]

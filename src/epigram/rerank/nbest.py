@@ -57,8 +57,46 @@ class NBest:
             builder.add_record(record, number)
         return builder.build()
 
+    @classmethod
+    def joined(cls, parts: Sequence[NBest]) -> NBest:
+        """Return several sets of lists as one, in this order.
+
+        Examples
+        --------
+        >>> lists = NBest.from_lists([{"id": x, "candidates": [{"text": x, "score": 0}]} for x in "abc"])
+        >>> NBest.joined([lists[2], lists[:2]]).texts
+        ['c', 'a', 'b']
+        """
+        vocabulary, names = Numbering(), Numbering()
+        words = [np.array([vocabulary[word] for word in part.vocabulary], np.int32) for part in parts]
+        named = [np.array([names[name] for name in part.names], np.int32) for part in parts]
+        tagged = any(part.tags for part in parts)
+        return cls(
+            ids=[id for part in parts for id in part.ids],
+            list_ptr=offsets(_sizes([part.list_ptr for part in parts])),
+            vocabulary=list(vocabulary),
+            tokens=_chained([ours[part.tokens] for ours, part in zip(words, parts, strict=True)]),
+            token_ptr=offsets(_sizes([part.token_ptr for part in parts])),
+            scores=np.concatenate([part.scores for part in parts]),
+            texts=[text for part in parts for text in part.texts],
+            references=[reference for part in parts for reference in part.references],
+            given_errors=np.concatenate([part.given_errors for part in parts]),
+            names=list(names),
+            named_ptr=offsets(_sizes([part.named_ptr for part in parts])),
+            named=_chained([ours[part.named] for ours, part in zip(named, parts, strict=True)]),
+            named_values=np.concatenate([part.named_values for part in parts]),
+            tags=[tags for part in parts for tags in part.tags or [None] * part.n_candidates]
+            if tagged
+            else [],
+        )
+
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __getitem__(self, which: int | slice) -> NBest:
+        """Return one list, or a range of them, as NBest."""
+        chosen = range(len(self))[which]
+        return self.take([chosen] if isinstance(chosen, int) else chosen)
 
     @property
     def n_candidates(self) -> int:
@@ -328,6 +366,15 @@ def ranges(starts: Offsets, ends: Offsets) -> Offsets:
     counts = ends - starts
     places = offsets(counts)
     return np.arange(places[-1]) + np.repeat(starts - places[:-1], counts)
+
+
+def _sizes(pointers: Sequence[Offsets]) -> Offsets:
+    """The sizes of the blocks of several offset arrays, end to end."""
+    return np.concatenate([np.diff(ptr) for ptr in pointers])
+
+
+def _chained(parts: Sequence[Ints]) -> Ints:
+    return np.concatenate(parts).astype(np.int32)
 
 
 def _squeezed(text: str) -> str:

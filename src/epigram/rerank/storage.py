@@ -138,7 +138,7 @@ def _read(file: ModelFile) -> Reranker:
     model.trials_ = [Trial(**trial) for trial in fit.get("trials", [])]
     model.n_held_out_ = int(fit.get("held_out", 0))
     model.curves_ = _curves(model.space_, model.path_, losses[0], tensors["curves.dev_errors"])
-    model._choose(int(fit["step"]))
+    model.go_to(int(fit["step"]))
     return model
 
 

@@ -493,7 +493,9 @@ def lists() -> NBest:
 
 
 @pytest.mark.parametrize(
-    "learner", [Boosting(60, 1e-3), FSLR(60), FBoosting(60), BLasso(60)], ids=lambda x: type(x).__name__
+    "learner",
+    [Boosting(60, 1e-3, 1.0), FSLR(60, 0.5), FBoosting(60, 0.5), BLasso(60, 0.5, 0.0)],
+    ids=lambda x: type(x).__name__,
 )
 @pytest.mark.parametrize("heads", [False, True])
 def test_paths_are_the_rerankers(lists: NBest, learner: Learner, heads: bool) -> None:
@@ -665,14 +667,14 @@ def test_cell_agrees_with_converter_and_reranker(tiny: Path) -> None:
     }
     base = build(BACKGROUND, WORDS, bigram=0.0)
     made = {part: convert_text(base.decoder, of, 20) for part, of in sentences.items()}
-    plain = Reranker(BLasso(0)).fit(made["train"]).error_rate(made["test"])
+    plain = Reranker(BLasso(0, 0.5, 0.0)).fit(made["train"]).error_rate(made["test"])
     assert result["baseline"]["cer"] == pytest.approx(plain)
     for row in result["rows"]:
-        model = Reranker(BLasso(row["learners"]["blasso"]["steps"])).fit(
+        model = Reranker(BLasso(row["learners"]["blasso"]["steps"], 0.5, 0.0)).fit(
             made["train"].take(range(row["sentences"])), dev=made["dev"]
         )
         found = row["learners"]["blasso"]
-        assert found["cer"] == pytest.approx(model.score(made["test"]))
+        assert found["cer"] == pytest.approx(model.error_rate(made["test"]))
         assert (found["step"], found["weights"]) == (model.step_, int((model.weights_ != 0).sum()))
     assert [row["sentences"] for row in result["rows"]] == [5, len(DOMAIN) * 2]
     assert ["headwords" in row for row in result["rows"]] == [True, False]

@@ -22,13 +22,12 @@ from pathlib import Path
 import numpy as np
 
 from _data import DATA
-from epigram.ime.adaptation import adapt_by_map, cross_entropy
+from epigram.ime.adapt import adapt_by_map, cross_entropy, crossed_lists
 from epigram.ime.build import build
 from epigram.ime.converter import KanaKanjiConverter
 from epigram.ime.evaluate import error_counts, split_sentence
 from epigram.ime.lexicon import read_word_list
 from epigram.ime.nbest import convert_text
-from epigram.ime.reranking import crossed_lists
 from epigram.ime.text import read_sentences
 from epigram.lm.corpus import Corpus
 from epigram.rerank import Reranker

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from epigram import FSLR, BLasso, Boosting, FBoosting, InputError, Perceptron, Reranker
 from epigram.rerank import NBest, RerankProblem, Walk, WeightPath
 from epigram.rerank.learners import LEARNERS, make_learner
-from epigram.rerank.tracking import Curves
-from epigram.rerank.tuning import long_enough, tune
+from epigram.rerank.walk import Curves, long_enough, tune
 from reference.rerank_lists import random_lists
 
 TRAIN, DEV = random_lists(1, n_lists=40), random_lists(2, n_lists=20)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from epigram.rerank.losses import ExponentialLoss, PairLoss, SoftmaxLoss
+from epigram.rerank.pairs import Pairs
 
 from epigram import (
     FISTA,
@@ -35,8 +37,6 @@ from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.protocols import BatchLoss, StagewiseLoss, StochasticLoss
 from epigram.rerank import FeatureSpace
-from epigram.rerank.losses import ExponentialLoss, PairLoss, SoftmaxLoss
-from epigram.rerank.pairs import Pairs
 from epigram.solvers.proximal import MiniBatchLoss
 from epigram.tagging.loss import ChainLoss
 from reference.chain_corpus import CASES, corpus

@@ -150,7 +150,7 @@ def adapt(
     json: Json = False,
 ) -> None:
     """Adapt a converter to a domain by its text; settings that are not given are chosen on held-out text."""
-    from epigram.ime.adapting import parse_method
+    from epigram.ime.adapt import parse_method
     from epigram.storage.atomic import check_writable
 
     parse_method(method)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -79,9 +80,9 @@ class KanaKanjiConverter:
         }
         return cls(made.decoder, None, {"method": "trigram", "prune": prune}, fit)
 
-    @property
+    @cached_property
     def model(self) -> BackoffModel:
-        """The language model, for adaptation and for other tools (ARPA)."""
+        """The language model in double precision, for adaptation and other tools (ARPA); made when first used."""
         return self.decoder.scorer.backoff(self.decoder.lexicon.vocabulary())
 
     def convert(self, kana: str, *, romaji: bool = False) -> str:
@@ -201,8 +202,8 @@ class KanaKanjiConverter:
         callback: Callable[[str, float | None], None] | None = None,
         **settings: float | None,
     ) -> KanaKanjiConverter:
-        """Return a converter adapted to tokenised sentences of a domain (see :func:`epigram.ime.adapting.adapt`)."""
-        from epigram.ime.adapting import adapt
+        """Return a converter adapted to tokenised sentences of a domain (see :func:`epigram.ime.adapt.adapt`)."""
+        from epigram.ime.adapt import adapt
 
         return adapt(self, text, dev, method, callback, **settings)
 

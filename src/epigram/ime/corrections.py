@@ -116,7 +116,7 @@ def spell_as(decoder: Decoder, reading: str, text: str) -> tuple[Word, ...] | No
     """
     from functools import cache
 
-    edges = decoder._edges(reading)
+    edges = decoder.edges(reading)
 
     @cache
     def best_from(start: int, done: int) -> tuple[float, tuple[Word, ...]] | None:
@@ -138,7 +138,7 @@ def spell_as(decoder: Decoder, reading: str, text: str) -> tuple[Word, ...] | No
                     logp = float(decoder.scorer.tables.pair_logp[word])
                     found.append((Word(start, int(edges.end[e]), surface, word), logp))
         for e in range(int(edges.special_ptr[start]), int(edges.special_ptr[start + 1])):
-            surface = decoder._special_text(reading, start, e, edges)
+            surface = decoder.special_text(reading, start, e, edges)
             if text.startswith(surface, done):
                 word_ = Word(start, int(edges.special_end[e]), surface, -1)
                 found.append((word_, float(edges.special_logp[e])))

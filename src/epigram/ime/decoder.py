@@ -23,6 +23,8 @@ from epigram.lm.vocabulary import BOUNDARY
 from epigram.protocols import Floats, Ints, Offsets
 
 TOLERANCE = 1e-6
+AS_TYPED, AS_KATAKANA, OF_THE_USER = 0, 1, 2
+"""How a special edge writes its reading (``Edges.special_form``); kernels.find_unknown knows the first two."""
 LONGEST_INPUT = 2000
 """Characters of one conversion; longer input is refused, so that memory stays bounded."""
 
@@ -104,7 +106,7 @@ class Decoder:
         """The most probable conversion."""
         from epigram.ime.kernels import best_path
 
-        edges = self._edges(reading)
+        edges = self.edges(reading)
         states = self._forward(edges, prune=True)
         out = np.empty(len(reading), np.int32)
         count, bound, score = best_path(
@@ -120,7 +122,7 @@ class Decoder:
             raise InputError(f"the number of candidates must be at least 1, not {k}")
         from epigram.ime.kbest_kernels import k_best
 
-        edges = self._edges(reading)
+        edges = self.edges(reading)
         st_ptr, st_node, st_score, _, _, root_score, _ = self._forward(edges, prune=False)
         starts = np.repeat(np.arange(len(reading), dtype=np.int32), np.diff(edges.ptr))
         special_starts = np.repeat(np.arange(len(reading), dtype=np.int32), np.diff(edges.special_ptr))
@@ -161,24 +163,24 @@ class Decoder:
             while node:
                 total += float(self.scorer.tables.node_bow[node])
                 node = self.scorer.tables.node_parent[node]
-            total += self._special_score(reading[word.start : word.end], word.surface)
+            total += self.special_score(reading[word.start : word.end], word.surface)
         return total + float(step(node, np.int32(BOUNDARY), *self.scorer.tables)[0])
 
-    def _special_score(self, reading: str, surface: str) -> float:
-        """The best special edge of a word outside the lexicon."""
-        edges = self._edges(reading)
+    def special_score(self, reading: str, surface: str) -> float:
+        """Return the log-probability of a word outside the lexicon, by the best way to get it."""
+        edges = self.edges(reading)
         whole = range(int(edges.special_ptr[0]), int(edges.special_ptr[1]))
         return max(
             (
                 float(edges.special_logp[e])
                 for e in whole
-                if edges.special_end[e] == len(reading)
-                and self._special_text(reading, 0, e, edges) == surface
+                if edges.special_end[e] == len(reading) and self.special_text(reading, 0, e, edges) == surface
             ),
             default=-np.inf,
         )
 
-    def _edges(self, reading: str) -> Edges:
+    def edges(self, reading: str) -> Edges:
+        """Return the words that may stand in a reading."""
         from epigram.ime.kernels import find_unknown
 
         if len(reading) > LONGEST_INPUT:
@@ -230,7 +232,9 @@ class Decoder:
                 np.int32
             ),
             special_logp=np.concatenate((edges.special_logp, [word.logp for _, _, word in found]))[order],
-            special_form=np.concatenate((edges.special_form, np.full(len(found), 2, np.int32)))[order],
+            special_form=np.concatenate((edges.special_form, np.full(len(found), OF_THE_USER, np.int32)))[
+                order
+            ],
             special_text=[texts[k] for k in order.tolist()],
         )
 
@@ -243,18 +247,19 @@ class Decoder:
         )  # fmt: skip
         return out
 
-    def _special_text(self, reading: str, start: int, special: int, edges: Edges) -> str:
+    def special_text(self, reading: str, start: int, special: int, edges: Edges) -> str:
+        """Return what a special edge that begins at ``start`` writes."""
         form = edges.special_form[special]
-        if form == 2 and edges.special_text is not None:
+        if form == OF_THE_USER and edges.special_text is not None:
             return edges.special_text[special]
         piece = reading[start : edges.special_end[special]]
-        return to_katakana(piece) if form == 1 else piece
+        return to_katakana(piece) if form == AS_KATAKANA else piece
 
     def _special_hashes(
         self, reading: str, starts: Ints, edges: Edges
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
         texts = [
-            self._special_text(reading, start, special, edges).encode("utf-8", "surrogatepass")
+            self.special_text(reading, start, special, edges).encode("utf-8", "surrogatepass")
             for special, start in enumerate(starts.tolist())
         ]
         ptr = np.concatenate(
@@ -270,7 +275,13 @@ class Decoder:
                 end = at + int(self.lexicon.word_length[word])
                 words.append(Word(at, end, self.lexicon.surface(word), word))
             else:
-                end = int(edges.special_end[-2 - word])
-                words.append(Word(at, end, self._special_text(reading, at, -2 - word, edges), -1))
+                special = special_edge(word)
+                end = int(edges.special_end[special])
+                words.append(Word(at, end, self.special_text(reading, at, special, edges), -1))
             at = end
         return Conversion(reading, tuple(words), score)
+
+
+def special_edge(word: int) -> int:
+    """Return which special edge a negative word number of the search stands for: -2 is edge 0, -3 is edge 1."""
+    return -2 - word

@@ -44,7 +44,7 @@ def explain(converter: KanaKanjiConverter, conversion: Conversion) -> list[WordS
                 node = tables.node_parent[node]
             place = conversion.words[len(rows)]
             reading = conversion.reading[place.start : place.end]
-            rows.append(WordScore(token, fallen + decoder._special_score(reading, place.surface), 0, 0.0))
+            rows.append(WordScore(token, fallen + decoder.special_score(reading, place.surface), 0, 0.0))
             continue
         at, order = node, 1
         while at and find_pair(at, np.int32(word), tables.pair_ptr, tables.pair_word) < 0:

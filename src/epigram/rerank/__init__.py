@@ -4,14 +4,12 @@ from epigram.rerank.explain import Explanation
 from epigram.rerank.features import FeatureSpace
 from epigram.rerank.formats import read_nbest, write_nbest
 from epigram.rerank.learners import Lasso, Perceptron, Ridge, Softmax
-from epigram.rerank.losses import ExponentialLoss, SoftmaxLoss
 from epigram.rerank.metrics import compare, error_rate, sentence_accuracy
 from epigram.rerank.model import Progress, Reranker
 from epigram.rerank.nbest import NBest
-from epigram.rerank.pairs import Pairs
-from epigram.rerank.problem import RerankProblem, Walk
+from epigram.rerank.problem import ExponentialLoss, Pairs, RerankProblem, SoftmaxLoss
 from epigram.rerank.sample_risk import MinimumSampleRisk, SampleRisk
-from epigram.rerank.tuning import Trial
+from epigram.rerank.walk import Trial, Walk
 from epigram.solvers.stagewise import FSLR, BLasso, Boosting, FBoosting, WeightPath
 
 __all__ = [

@@ -1,6 +1,6 @@
 """Features of candidates: counts of word, headword and character n-grams, and whatever the input names.
 
-Gao et al. 2006, sections 2 and 5: f_0 is the base score (kept apart, see losses.py), the others count word
+Gao et al. 2006, sections 2 and 5: f_0 is the base score (kept apart, see problem.py), the others count word
 unigrams and bigrams that occur more than once in the training set; headword bigrams are pairs of neighbouring
 content words. Occurrences are counted over all candidates of the training lists.
 N-grams live in a trie in one hash table; a candidate is read as ``<s> w_1 ... w_n </s>``.

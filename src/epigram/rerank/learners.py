@@ -19,7 +19,7 @@ from epigram.errors import InputError
 from epigram.penalties import L1, L2
 from epigram.protocols import Floats
 from epigram.rerank import list_kernels as kernels
-from epigram.rerank.losses import ExponentialLoss, PairLoss, SoftmaxLoss
+from epigram.rerank.problem import ExponentialLoss, PairLoss, SoftmaxLoss
 from epigram.rerank.sample_risk import MinimumSampleRisk
 from epigram.solvers.quasi_newton import LBFGS, OWLQN
 from epigram.solvers.stagewise import FSLR, BLasso, Boosting, FBoosting, Settings, WeightPath

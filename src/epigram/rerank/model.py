@@ -2,7 +2,7 @@
 
 ``fit`` collects features, pairs every candidate with its list's oracle, lets a learner draw its path of
 models, and chooses the step with the fewest errors on the development lists. Settings of the learner that have no
-value are chosen on these lists, too (tuning.py). Without development lists the last tenth of the lists is held out
+value are chosen on these lists, too (walk.py). Without development lists the last tenth of the lists is held out
 where there is something to choose; without that either, the model is the last step.
 """
 
@@ -24,9 +24,8 @@ from epigram.rerank.explain import Explanation, explain
 from epigram.rerank.features import FeatureSpace
 from epigram.rerank.metrics import error_rate
 from epigram.rerank.nbest import MEASURES, NBest
-from epigram.rerank.problem import RerankProblem, best_step
-from epigram.rerank.tracking import Curves
-from epigram.rerank.tuning import Trial, long_enough, tune
+from epigram.rerank.problem import RerankProblem
+from epigram.rerank.walk import Curves, Trial, best_step, long_enough, tune
 from epigram.solvers.stagewise import BLasso, WeightPath
 
 FEWEST_LISTS = 10

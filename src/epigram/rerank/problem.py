@@ -1,4 +1,13 @@
-"""Training lists made ready for learners: features, pairs and losses once, then any number of paths through them."""
+"""Training lists made ready for learners: features, pairs, losses over the pairs, and paths through them.
+
+A pair p = (W^R, W) holds v = f_k(W^R) - f_k(W) for the features where the two differ. A slot is all pairs
+with the same (feature, v). The slots of a feature lie side by side, so one step needs only ``feature_slot``,
+``slot_ptr``/``slot_pair`` and, for what changes in turn, ``pair_ptr``/``pair_slot``.
+
+The losses are the exponential one (Gao et al. 2006, equation 6) and softmax. The base feature's weight lambda_0 is
+fitted first, with all other weights zero, and then fixed (Figures 1 and 2, step 1), so it is no part of ``w``.
+Differs: lambda_0 is never negative; the sums leave out the pair of W^R with itself, a constant.
+"""
 
 from __future__ import annotations
 
@@ -6,34 +15,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
-from epigram.protocols import Learner, check_finite
+from epigram.protocols import Floats, Ints, Learner, Offsets, StagewiseRule, StagewiseSteps, check_finite
+from epigram.rerank import kernels, list_kernels
 from epigram.rerank.features import FeatureSpace
-from epigram.rerank.losses import ExponentialLoss, PairLoss
-from epigram.rerank.nbest import NBest
-from epigram.rerank.pairs import Pairs
-from epigram.rerank.tracking import Curves, Tracker
+from epigram.rerank.nbest import NBest, offsets
+from epigram.rerank.walk import Curves, Tracker, Walk
 from epigram.solvers.stagewise import WeightPath
 
-
-@dataclass(frozen=True)
-class Walk:
-    """A learner's finished path, and what happened along it."""
-
-    learner: Learner
-    path: WeightPath = field(repr=False)
-    curves: Curves = field(repr=False)
-    base_weight: float
-
-    @property
-    def step(self) -> int:
-        """The step with the fewest held-out errors; the last without held-out lists."""
-        return best_step(self.curves)
-
-    @property
-    def dev_errors(self) -> float:
-        """Held-out errors of that step; NaN without held-out lists."""
-        return float(self.curves.dev_errors[self.step])
+REFRESH = 4096
+"""Sums per slot are made anew every so many steps, so that rounding does not pile up."""
 
 
 class RerankProblem:
@@ -99,8 +91,303 @@ class RerankProblem:
         return Tracker(self.space, loss.base_weight, start, lists, self.measure)
 
 
-def best_step(curves: Curves) -> int:
-    """The first step with the fewest dev errors; without dev lists the last."""
-    if np.isnan(curves.dev_errors[0]):
-        return len(curves.losses) - 1
-    return int(np.argmin(curves.dev_errors))
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """All pairs of training lists, indexed both ways."""
+
+    n_lists: int
+    n_weights: int
+    list_pair: Offsets = field(repr=False)
+    base: Floats = field(repr=False)
+    weights: Floats = field(repr=False)
+    extra: Floats = field(repr=False)
+    pair_ptr: Offsets = field(repr=False)
+    pair_slot: Ints = field(repr=False)
+    feature_slot: Offsets = field(repr=False)
+    slot_feature: Ints = field(repr=False)
+    slot_value: Floats = field(repr=False)
+    slot_ptr: Offsets = field(repr=False)
+    slot_pair: Ints = field(repr=False)
+
+    @property
+    def n_pairs(self) -> int:
+        """Candidates that are not the reference of their list."""
+        return len(self.base)
+
+    @property
+    def n_slots(self) -> int:
+        """Distinct (feature, value difference)."""
+        return len(self.slot_value)
+
+    @classmethod
+    def of(cls, lists: NBest, space: FeatureSpace, measure: str = "cer", risk: float = 0.0) -> Pairs:
+        """Pairs of every candidate with the oracle of its list.
+
+        A pair weighs (errors of the candidate - errors of the oracle) ** risk: 0 as in the paper, all alike.
+
+        Examples
+        --------
+        >>> lists = NBest.from_lists([{"reference": "a a", "candidates": [
+        ...     {"text": "b", "score": -1.0}, {"text": "a a", "score": -3.0}]}])
+        >>> pairs = Pairs.of(lists, FeatureSpace.collect(lists, ngrams=1, min_count=1))
+        >>> pairs.slot_feature.tolist(), pairs.slot_value.tolist(), pairs.base.tolist()
+        ([0, 1], [-1.0, 2.0], [-2.0])
+        """
+        oracle = lists.oracle(measure)
+        pair_ptr, features, values = _differences(lists, space, oracle)
+        list_of = lists.list_of
+        is_rival = np.ones(lists.n_candidates, bool)
+        is_rival[oracle] = False
+        base = (lists.scores[oracle][list_of] - lists.scores)[is_rival]
+        errors = lists.errors(measure)
+        extra = (errors - errors[oracle][list_of])[is_rival]
+        n_pairs, n_weights = len(base), space.n_weights
+        order, codes = _by_feature_and_value(features, values, n_weights)
+        changes = np.ones(len(order), bool)
+        if len(order):
+            changes[1:] = (np.diff(features[order]) != 0) | (np.diff(codes[order]) != 0)
+        starts = np.flatnonzero(changes)
+        slot_feature = features[order[starts]]
+        pair_slot = np.empty(len(order), np.int32)
+        pair_slot[order] = np.cumsum(changes, dtype=np.int32) - 1
+        owner = np.repeat(np.arange(n_pairs, dtype=np.int32), np.diff(pair_ptr))
+        return cls(
+            n_lists=len(lists),
+            n_weights=n_weights,
+            list_pair=offsets(np.diff(lists.list_ptr) - 1),
+            base=base,
+            weights=extra**risk,
+            extra=extra,
+            pair_ptr=pair_ptr,
+            pair_slot=pair_slot,
+            feature_slot=np.searchsorted(slot_feature, np.arange(n_weights + 1)).astype(np.int64),
+            slot_feature=slot_feature,
+            slot_value=values[order[starts]],
+            slot_ptr=np.append(starts, len(order)).astype(np.int64),
+            slot_pair=owner[order],
+        )
+
+
+def _differences(lists: NBest, space: FeatureSpace, oracle: Offsets) -> tuple[Offsets, Ints, Floats]:
+    ptr, features, values = space.extract(lists)
+    pair_ptr = np.zeros(lists.n_candidates - len(lists) + 1, np.int64)
+    scratch = np.zeros(max(space.n_weights, 1))
+    longest = int(np.diff(ptr).max(initial=0))
+    touched = np.empty(2 * longest + 1, np.int32)
+    inputs = (lists.list_ptr, oracle, ptr, features, values, scratch, touched, pair_ptr)
+    list_kernels.differences(*inputs, np.zeros(0, np.int32), np.zeros(0))
+    out_feature = np.empty(max(int(pair_ptr[-1]), 1), np.int32)
+    out_value = np.empty(len(out_feature))
+    list_kernels.differences(*inputs, out_feature, out_value)
+    return pair_ptr, out_feature[: pair_ptr[-1]], out_value[: pair_ptr[-1]]
+
+
+def _by_feature_and_value(features: Ints, values: Floats, n_weights: int) -> tuple[Ints, Ints]:
+    """Order by (feature, value, pair), by two counting sorts; and a number for each value in its order."""
+    codes: npt.NDArray[np.int32]
+    low = int(np.floor(values.min(initial=0.0))) if len(values) else 0
+    codes = (values - low).astype(np.int32) if abs(low) < 1 << 15 else np.full(len(values), -1, np.int32)
+    if not np.array_equal(codes + low, values) or codes.max(initial=0) > 1 << 16:
+        codes = np.unique(values, return_inverse=True)[1].astype(np.int32)
+    order = np.arange(len(features), dtype=np.int32)
+    for code, n_codes in ((codes, int(codes.max(initial=0)) + 1), (features, n_weights)):
+        places = offsets(np.bincount(code, minlength=n_codes))
+        out = np.empty(len(order), np.int32)
+        list_kernels.counting_sort(code, order, places, out)
+        order = out
+    return order, codes
+
+
+class PairLoss:
+    """What the losses share: pairs, a fixed base weight, margins."""
+
+    def __init__(self, pairs: Pairs, base_weight: float | None = None) -> None:
+        self.pairs = pairs
+        self.n_weights = pairs.n_weights
+        self.n_samples = pairs.n_lists
+        self.base_weight = self.fit_base() if base_weight is None else base_weight
+
+    def margins(self, w: Floats) -> Floats:
+        """Equation (5) for every pair."""
+        out = self.base_weight * self.pairs.base
+        move = w[self.pairs.slot_feature] * self.pairs.slot_value
+        kernels.pair_margins(self.pairs.pair_ptr, self.pairs.pair_slot, move, out)
+        return out
+
+    def fit_base(self) -> float:
+        """argmin over lambda_0 >= 0 of the loss with all other weights zero."""
+        raise NotImplementedError
+
+    def value_and_gradient(self, w: Floats, out: Floats) -> float:
+        """The loss at ``w``; its gradient to ``out``."""
+        raise NotImplementedError
+
+    def value(self, w: Floats) -> float:
+        """The loss at ``w``."""
+        return self.value_and_gradient(w, np.empty_like(w))
+
+    def _gradient(self, q: Floats, out: Floats) -> None:
+        """out[k] = - sum of q v over the pairs that hold k."""
+        sums = np.empty(self.pairs.n_slots)
+        kernels.slot_sums(self.pairs.pair_ptr, self.pairs.pair_slot, q, sums)
+        sums *= -self.pairs.slot_value
+        out[:] = np.bincount(self.pairs.slot_feature, sums, minlength=self.n_weights)
+
+
+class ExponentialLoss(PairLoss):
+    """Equation (6): the (weighted) sum of exp(-margin) over all pairs. A BatchLoss and a StagewiseLoss.
+
+    Examples
+    --------
+    >>> from epigram.rerank import FeatureSpace, NBest
+    >>> lists = NBest.from_lists([{"reference": "a", "candidates": [
+    ...     {"text": "b", "score": -1.0}, {"text": "a", "score": -1.0}]}])
+    >>> loss = ExponentialLoss(Pairs.of(lists, FeatureSpace.collect(lists, 1, 1)))
+    >>> gradient = np.empty(loss.n_weights)
+    >>> loss.value_and_gradient(np.zeros(2), gradient), gradient.tolist()
+    (1.0, [1.0, -1.0])
+    """
+
+    def value_and_gradient(self, w: Floats, out: Floats) -> float:
+        """Sum over the pairs, and its gradient."""
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # a line search may look where the loss is infinite
+            q = self.pairs.weights * np.exp(-self.margins(w))
+            self._gradient(q, out)
+            return float(q.sum())
+
+    def fit_base(self) -> float:
+        """Newton's method with bisection; a base score without differences gets weight 1."""
+        return _minimise(self.pairs.base, self.pairs.weights)
+
+    def begin(self, rule: StagewiseRule, w: Floats, alpha: float = np.inf, done: int = 0) -> StagewiseState:
+        """The incremental state at ``w``: see :class:`StagewiseState`."""
+        return StagewiseState(self, rule, w, alpha, done)
+
+
+class StagewiseState:
+    """Pair weights q, sums per slot and the lazy heap of gains, kept up to date step by step."""
+
+    def __init__(
+        self, loss: ExponentialLoss, rule: StagewiseRule, w: Floats, alpha: float, done: int
+    ) -> None:
+        pairs = loss.pairs
+        self.pairs, self.rule = pairs, rule
+        self.w = w.copy()
+        self.done = done
+        n = pairs.n_weights
+        step = rule.search_step if np.isfinite(rule.search_step) else 0.0
+        self._try_up = -np.expm1(-pairs.slot_value * step)
+        self._try_down = -np.expm1(pairs.slot_value * step)
+        self._q = pairs.weights * np.exp(-loss.margins(w))
+        self._sums = np.empty(pairs.n_slots)
+        self._gain, self._bound = np.empty(n), np.empty(n)
+        self._heap, self._place = np.empty(n, np.int32), np.empty(n, np.int32)
+        active = np.flatnonzero(w).astype(np.int32)
+        self._active, self._where = np.empty(n + 1, np.int32), np.zeros(n + 1, np.int32)
+        self._active[: len(active)] = active
+        self._where[active] = np.arange(len(active))
+        self._stamp, self._dirty = np.full(n, -1, np.int64), np.empty(n, np.int32)
+        self._state = np.array([self._q.sum(), alpha, len(active)])
+        self._refresh_sums()
+
+    @property
+    def loss(self) -> float:
+        """ExpLoss now."""
+        return float(self._state[0])
+
+    def _refresh_sums(self) -> None:
+        kernels.slot_sums(self.pairs.pair_ptr, self.pairs.pair_slot, self._q, self._sums)
+        kernels.build_heap(
+            self.pairs.feature_slot, self.pairs.slot_value, self._sums, self._try_up, self._try_down,
+            self.rule.search_step, self._gain, self._bound, self._heap, self._place,
+        )  # fmt: skip
+
+    def advance(self, n_steps: int) -> StagewiseSteps:
+        """Take up to ``n_steps`` steps; fewer where no step lowers the loss any more."""
+        features: Ints = np.empty(n_steps, np.int32)
+        deltas, losses, alphas = np.empty(n_steps), np.empty(n_steps), np.empty(n_steps)
+        pairs, rule = self.pairs, self.rule
+        taken = 0
+        if pairs.n_weights and pairs.n_pairs:
+            taken = kernels.stagewise(
+                n_steps, self.done, rule.search_step, rule.step, rule.shrinkage, rule.smoothing, rule.theta,
+                pairs.feature_slot, pairs.slot_value, pairs.slot_ptr, pairs.slot_pair, pairs.slot_feature,
+                pairs.pair_ptr, pairs.pair_slot, self._try_up, self._try_down, REFRESH,
+                self._q, self._sums, self.w, self._gain, self._bound, self._heap, self._place,
+                self._active, self._where, self._stamp, self._dirty, self._state,
+                features, deltas, losses, alphas,
+            )  # fmt: skip
+        self.done += taken
+        return StagewiseSteps(features[:taken], deltas[:taken], losses[:taken], alphas[:taken])
+
+
+class SoftmaxLoss(PairLoss):
+    """- log of the share of exp(score) that W^R has in its list, summed over the lists. A BatchLoss.
+
+    Examples
+    --------
+    >>> from epigram.rerank import FeatureSpace, NBest
+    >>> lists = NBest.from_lists([{"reference": "a", "candidates": [
+    ...     {"text": "b", "score": -1.0}, {"text": "a", "score": -1.0}]}])
+    >>> loss = SoftmaxLoss(Pairs.of(lists, FeatureSpace.collect(lists, 1, 1)))
+    >>> round(loss.value_and_gradient(np.zeros(2), np.empty(2)), 4)
+    0.6931
+    """
+
+    def value_and_gradient(self, w: Floats, out: Floats) -> float:
+        """Sum over the lists, and its gradient."""
+        value, share = self._shares(self.margins(w))
+        self._gradient(share, out)
+        return value
+
+    def _shares(self, margins: Floats) -> tuple[float, Floats]:
+        """The loss, and the share of each rival."""
+        starts, counts = self.pairs.list_pair, np.diff(self.pairs.list_pair)
+        filled = np.flatnonzero(counts)
+        if not len(filled):
+            return 0.0, margins
+        top = np.maximum(np.maximum.reduceat(-margins, starts[filled]), 0.0)
+        rivals = np.exp(-margins - np.repeat(top, counts[filled]))
+        total = np.add.reduceat(rivals, starts[filled]) + np.exp(-top)
+        return float((top + np.log(total)).sum()), rivals / np.repeat(total, counts[filled])
+
+    def fit_base(self) -> float:
+        """Bounded search of a convex function of one variable."""
+        from scipy.optimize import minimize_scalar
+
+        base = self.pairs.base
+        spread = float(np.abs(base).mean()) if len(base) else 0.0
+        if spread == 0.0:
+            return 1.0
+        limit = 100.0 / spread
+        found = minimize_scalar(
+            lambda weight: self._shares(weight * base)[0], bounds=(0.0, limit), method="bounded",
+            options={"xatol": 1e-6 * limit},
+        )  # fmt: skip
+        return float(found.x)
+
+
+def _minimise(base: Floats, importance: Floats) -> float:
+    """argmin of sum importance exp(-weight base) over 0 <= weight <= 100 / mean |base|."""
+    spread = float(np.abs(base).mean()) if len(base) else 0.0
+    if spread == 0.0:
+        return 1.0
+    if float(importance @ base) <= 0.0:  # the slope at 0 is not negative
+        return 0.0
+    low, high = 0.0, 100.0 / spread
+    weight = 0.0
+    for _ in range(200):
+        q = importance * np.exp(-weight * base)
+        slope, curve = -float(q @ base), float(q @ (base * base))
+        if slope > 0:
+            high = weight
+        else:
+            low = weight
+        move = -slope / curve if curve > 0 else np.inf
+        move = float(np.clip(move, -2.0 / spread, 2.0 / spread))
+        if abs(move) <= 1e-14 * max(abs(weight), 1.0 / spread):
+            return weight + move
+        weight = weight + move if low < weight + move < high else 0.5 * (low + high)
+    return weight

@@ -21,7 +21,7 @@ import numpy as np
 
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.rerank import risk_kernels as kernels
-from epigram.rerank.losses import ExponentialLoss, PairLoss
+from epigram.rerank.problem import ExponentialLoss, PairLoss
 from epigram.solvers.stagewise import CHUNK, Settings, WeightPath, check_settings
 
 
@@ -81,8 +81,8 @@ class MinimumSampleRisk(Settings):
 
     usual: ClassVar[Mapping[str, float]] = {"steps": 20_000, "top": 4000, "reach": 0.5}
     ladders: ClassVar[Mapping[str, tuple[float, ...]]] = {
-        "top": tuple(250 * 2**k for k in range(10)),
-        "reach": tuple(2.0**k for k in range(-6, 4)),
+        "top": (250, 500, 1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000),
+        "reach": (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0),
     }
     most_steps = 200_000
     loss: ClassVar[type[PairLoss]] = SampleRisk

@@ -16,8 +16,7 @@ from epigram.rerank.features import FeatureSpace, restore
 from epigram.rerank.grams import grams_of
 from epigram.rerank.learners import LEARNERS
 from epigram.rerank.model import Reranker
-from epigram.rerank.tracking import Curves, Tracker
-from epigram.rerank.tuning import Trial
+from epigram.rerank.walk import Curves, Tracker, Trial
 from epigram.solvers.stagewise import BLasso, WeightPath
 from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
 

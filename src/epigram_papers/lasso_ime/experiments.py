@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from epigram.errors import InputError
-from epigram.ime.adaptation import cross_entropy
+from epigram.ime.adapt import cross_entropy
 from epigram.ime.build import Background, build
 from epigram.ime.lexicon import read_word_list
 from epigram.ime.nbest import convert_text

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from epigram.ime.adaptation import SMOOTHINGS, adapt_by_map, widened
+from epigram.ime.adapt import SMOOTHINGS, adapt_by_map, widened
 from epigram.ime.build import Background
 from epigram.ime.converter import KanaKanjiConverter
 from epigram.ime.decoder import Decoder

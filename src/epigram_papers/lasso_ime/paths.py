@@ -16,9 +16,8 @@ import numpy as np
 from epigram.protocols import Floats, Learner, Offsets
 from epigram.rerank import FeatureSpace, NBest
 from epigram.rerank.metrics import errors_of
-from epigram.rerank.problem import RerankProblem, Walk, best_step
-from epigram.rerank.tracking import Curves
-from epigram.rerank.tuning import tune
+from epigram.rerank.problem import RerankProblem
+from epigram.rerank.walk import Curves, Walk, best_step, tune
 
 POINTS = 160
 """Of a curve that is kept for a figure."""

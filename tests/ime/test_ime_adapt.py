@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.ime.adaptation import adapt_by_map, cross_entropy
+from epigram.ime.adapt import adapt_by_map, cross_entropy
 from epigram.ime.build import build
-from epigram.ime.mixing import best_weight, map_mixture, mixture, widen
+from epigram.ime.mixture import best_weight, map_mixture, mixture, widen
 from epigram.lm.corpus import Corpus
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.vocabulary import Vocabulary
@@ -74,7 +74,7 @@ def test_widening_keeps_every_probability_of_the_old_words():
 def test_best_weight_maximises_the_likelihood():
     rng = np.random.default_rng(0)
     p, q = np.log(rng.random((2, 50)))
-    weight = best_weight(p, q, steps=500)
+    weight = best_weight(p, q)
     grid = np.linspace(0.01, 0.99, 99)
     values = [np.log(w * np.exp(p) + (1 - w) * np.exp(q)).sum() for w in grid]
     assert abs(weight - grid[int(np.argmax(values))]) < 0.011

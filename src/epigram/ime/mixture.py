@@ -18,6 +18,7 @@ import numpy as np
 
 from epigram.lm.corpus import Corpus
 from epigram.lm.ngram.counts import count_ngrams
+from epigram.lm.ngram.interpolation import mixture_weights
 from epigram.lm.ngram.model import BackoffModel
 from epigram.lm.vocabulary import BOUNDARY, Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
@@ -172,8 +173,8 @@ def map_mixture(background: BackoffModel, corpus: Corpus, weight: float) -> Back
     return lay_out(background.vocabulary_, grams, root, two, three, pairs, bow1, bow2)
 
 
-def best_weight(background: Floats, adapted: Floats, steps: int = 50) -> float:
-    """The lambda that gives held-out words the highest likelihood, by expectation maximisation.
+def best_weight(background: Floats, adapted: Floats) -> float:
+    """Return the lambda that gives held-out words the highest likelihood; NaN where a model has no probability.
 
     Examples
     --------
@@ -181,11 +182,42 @@ def best_weight(background: Floats, adapted: Floats, steps: int = 50) -> float:
     0.5
     """
     both = np.isfinite(background) & ~np.isnan(adapted)
-    p, q = np.exp(background[both]), np.exp(adapted[both])
-    weight = 0.5
-    for _ in range(steps):
-        weight = float(np.mean(weight * p / (weight * p + (1 - weight) * q)))
+    if not both.any():
+        return 0.5
+    weight = float(mixture_weights(np.stack((background[both], adapted[both])), tolerance=1e-6)[0])
     return min(max(weight, 1e-3), 1 - 1e-3)
+
+
+def relative_frequencies(text: Corpus, stream: Ints) -> Floats:
+    """Return log P_a by maximum likelihood of each position of a stream; NaN after a history the text lacks."""
+    levels = count_ngrams(text, 3)
+    size = np.int64(len(text.vocabulary))
+    words = stream.astype(np.int64)
+    out = np.full(words.size, np.nan)
+    bigrams = levels[1].prefix.astype(np.int64) * size + levels[1].word
+    trigrams = bigrams[levels[2].prefix] * size + levels[2].word if len(levels) > 2 else bigrams[:0]
+    first = np.append(True, words[:-1] == 0)
+    for keys, counts, span in ((bigrams, levels[1].count, 1), (trigrams, levels[-1].count, 2)):
+        at = np.flatnonzero((first if span == 1 else ~first) & (words >= 0))
+        at = at[at >= span]
+        history = words[at - 1] if span == 1 else words[at - 2] * size + words[at - 1]
+        known = (history >= 0) & (words[at - 1] >= 0)
+        at, history = at[known], history[known]
+        total = _counts_of(keys // size, counts, history)
+        joint = _counts_of(keys, counts, history * size + words[at])
+        seen = total > 0
+        with np.errstate(divide="ignore"):
+            out[at[seen]] = np.log(joint[seen] / total[seen])
+    return out
+
+
+def _counts_of(keys: Offsets, counts: Ints, wanted: Offsets) -> Floats:
+    """Sum of the counts of each wanted key; the keys are sorted and may repeat."""
+    if not keys.size:
+        return np.zeros(wanted.size)
+    cumulative = np.concatenate(([0.0], np.cumsum(counts, dtype=np.float64)))
+    low, high = np.searchsorted(keys, wanted, "left"), np.searchsorted(keys, wanted, "right")
+    return cumulative[high] - cumulative[low]
 
 
 def lay_out(

@@ -129,7 +129,7 @@ def test_base_weight_is_the_twin_s() -> None:
 def test_refreshing_the_sums_does_not_change_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     _, _, loss = problem(6)
     usual = steps_of(BLasso(steps=300, eps=0.2), loss)
-    monkeypatch.setattr("epigram.rerank.losses.REFRESH", 7)
+    monkeypatch.setattr("epigram.rerank.problem.REFRESH", 7)
     often = steps_of(BLasso(steps=300, eps=0.2), loss)
     np.testing.assert_allclose(often.losses, usual.losses, rtol=1e-9)
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from epigram.rerank.losses import ExponentialLoss, PairLoss, SoftmaxLoss
-from epigram.rerank.pairs import Pairs
 
 from epigram import (
     FISTA,
@@ -37,6 +35,7 @@ from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.protocols import BatchLoss, StagewiseLoss, StochasticLoss
 from epigram.rerank import FeatureSpace
+from epigram.rerank.problem import ExponentialLoss, PairLoss, Pairs, SoftmaxLoss
 from epigram.solvers.proximal import MiniBatchLoss
 from epigram.tagging.loss import ChainLoss
 from reference.chain_corpus import CASES, corpus

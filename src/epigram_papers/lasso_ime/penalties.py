@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from epigram.rerank import Lasso, MinimumSampleRisk, Ridge
-from epigram.rerank.problem import Walk
+from epigram.rerank.walk import Walk
 from epigram_papers.lasso_ime.trial import EPS, Trial
 
 FEW = 100

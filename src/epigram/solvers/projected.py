@@ -54,8 +54,8 @@ class ProjectedSGD:
     decay : of the rate, per pass.
     passes : over all samples, shuffled anew each time.
     project_every : steps from one projection to the next; None for one at the end of each pass. At 1 every step ends
-        inside the ball, but a weight is cut by what single samples say, and many small ones stay: ten times as many
-        on text chunking as with one projection a pass.
+        inside the ball, but a weight is cut by what single samples say, and many small ones stay: six times as many
+        on 1,000 sentences of CoNLL-2000 as with one projection a pass.
     batch_size : samples a step; their gradients, taken at the same weights, are summed.
     random_state : seed of the shuffling; same seed, same bits.
 

@@ -1,6 +1,6 @@
 """Claims about AdaGrad and projected SGD on text chunking (CoNLL-2000), against SGD with cumulative penalty.
 
-``python benchmarks/solvers.py [sentences]`` trains on so many sentences (2,000 by default), C = 1, 30 passes each:
+``python benchmarks/solvers.py [sentences]`` trains on so many sentences (1,000 by default), C = 1, 30 passes each:
 
 - AdaGrad with its automatic rate reaches SGD's objective at its tuned rates within 1 %, with no more active features
   than 1.1 times as many;
@@ -34,7 +34,7 @@ def timed(solver: object, problem: Problem, penalty: object) -> tuple[Result, fl
 
 
 def main() -> None:
-    sentences = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000
+    sentences = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
     part, _ = TASKS["conll2000"].choosing(str(DATA), sentences)
     problem, penalty = Problem.of(part, TASKS["conll2000"].template()), L1(1.0)
     for solver in (SGD(eta0=0.5, passes=1), AdaGrad(1.0, passes=1)):

@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.lm.vocabulary import BOUNDARY, END, START, UNKNOWN, UNSEEN, Vocabulary
 from epigram.protocols import Ints, Offsets
@@ -209,15 +210,16 @@ def tokens_of(sentence: str | Sequence[str]) -> Sequence[str]:
 
 def _from_bytes(raw: bytes) -> _Factorised:
     """Distinct tokens by first occurrence, the number of each token, sentence offsets."""
-    from epigram.lm.text_kernels import count_tokens, factorise
-
-    content = np.frombuffer(raw, dtype=np.uint8)
-    n_tokens, n_lines = count_tokens(content)
+    core, content, counts = family("text"), np.frombuffer(raw, dtype=np.uint8), np.empty(2, dtype=np.int64)
+    core.count_tokens(content.size, content, counts)
+    n_tokens, n_lines = counts.tolist()
     ids = np.empty(n_tokens, dtype=np.int32)
     ptr = np.zeros(n_lines + 1, dtype=np.int64)
     starts = np.empty(n_tokens, dtype=np.int64)
     lengths = np.empty(n_tokens, dtype=np.int32)
-    n_words = factorise(content, ids, ptr, starts, lengths)
+    n_words = core.factorise(content.size, content, n_tokens, n_lines, ids, ptr, starts, lengths)
+    if n_words < 0:
+        raise MemoryError("no memory for the words of the text")
     spans = zip(starts[:n_words].tolist(), lengths[:n_words].tolist(), strict=True)
     return [raw[start : start + length].decode() for start, length in spans], ids, ptr
 

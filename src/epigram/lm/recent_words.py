@@ -13,6 +13,7 @@ from os import PathLike
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.lm.base import Evaluation, LanguageModel
 from epigram.lm.corpus import Corpus, Sentences
@@ -83,10 +84,7 @@ def _stream(model: LanguageModel, text: Sentences | Corpus | PathLike[str]) -> I
 
 def _shares(stream: Ints, size: int, n_words: int) -> tuple[Floats, np.ndarray]:
     """Share of each word among the words before it, and whether there were any."""
-    from epigram.lm.ngram.model_kernels import recent_shares
-
-    shares = np.empty(stream.size)
-    recent_shares(
-        np.ascontiguousarray(stream, np.int32), np.empty(size, np.int32), np.zeros(n_words, np.int32), shares
-    )
+    ids, shares = np.ascontiguousarray(stream, np.int32), np.empty(stream.size)
+    ring, counts = np.empty(size, np.int32), np.zeros(n_words, np.int32)
+    family("ngram").recent_shares(ids.size, ids, size, ring, n_words, counts, shares)
     return np.where(np.isnan(shares), 0.0, shares), ~np.isnan(shares)

@@ -15,11 +15,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.errors import InputError
+from epigram.lm.ngram.assembly import find_grams
 from epigram.lm.ngram.model import BackoffModel
 from epigram.lm.vocabulary import BOUNDARY, END, START, UNKNOWN, Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
@@ -90,9 +92,9 @@ class _Reader:
 
     def model(self) -> BackoffModel:
         spans, counts = self.outline()
-        vocabulary, unigrams, table = self.unigrams(*spans[1], counts[1])
+        vocabulary, unigrams, words = self.unigrams(*spans[1], counts[1])
         sections = [unigrams]
-        sections += [self.section(n, *spans[n], counts[n], table) for n in range(2, len(counts) + 1)]
+        sections += [self.section(n, *spans[n], counts[n], words) for n in range(2, len(counts) + 1)]
         for section in sections:
             self.check_numbers(section)
         used = [np.flatnonzero(~np.isnan(section.logp)) for section in sections]
@@ -157,12 +159,8 @@ class _Reader:
             self.fail(f"the header counts {missing[0]}-grams but there is no \\{missing[0]}-grams: section")
         return spans, counts
 
-    def unigrams(
-        self, start: int, stop: int, count: int
-    ) -> tuple[Vocabulary, _Section, tuple[np.ndarray, ...]]:
+    def unigrams(self, start: int, stop: int, count: int) -> tuple[Vocabulary, _Section, Any]:
         """The vocabulary, the 1-grams in its ids, and the table the other sections are read with."""
-        from epigram.lm.ngram.arpa_kernels import hash_words
-
         first_line = self.line_at(start)
         lines = [line.split() for line in self.content[start:stop].split(b"\n")]
         rows = [(k, fields) for k, fields in enumerate(lines) if fields]
@@ -195,8 +193,10 @@ class _Reader:
         starts = np.cumsum(lengths) - lengths
         joined = np.frombuffer(b"".join(names), dtype=np.uint8)
         slots = np.full(1 << max(4, (4 * len(names)).bit_length()), -1, dtype=np.int32)
-        hash_words(joined, starts, lengths, slots)
-        return vocabulary, section, (joined, starts, lengths, slots, word_id)
+        core = family("arpa")
+        words = core.ArpaWords(joined.size, lengths.size, slots.size, joined, starts, lengths, slots, word_id)
+        core.hash_words(words)
+        return vocabulary, section, words
 
     def number(self, text: bytes, line: int) -> float:
         try:
@@ -207,12 +207,14 @@ class _Reader:
             self.fail(f"{text.decode()!r} is not a number", line)
         return value
 
-    def section(self, n: int, start: int, stop: int, count: int, table: tuple[np.ndarray, ...]) -> _Section:
-        from epigram.lm.ngram.arpa_kernels import parse_arpa_section
-
+    def section(self, n: int, start: int, stop: int, count: int, words: Any) -> _Section:
         grams = np.empty((count, n), dtype=np.int32)
         logp, bow, line = np.empty(count), np.empty(count), np.empty(count, dtype=np.int64)
-        rows, wrong, at = parse_arpa_section(self.raw, start, stop, n, *table, count, grams, logp, bow, line)
+        begins, ends, found = np.empty(n + 3, np.int64), np.empty(n + 3, np.int64), np.empty(3, np.int64)
+        family("arpa").parse_section(
+            self.raw.size, self.raw, start, stop, n, words, count, begins, ends, grams, logp, bow, line, found
+        )
+        rows, wrong, at = found.tolist()
         first_line = self.line_at(start)
         if wrong:
             self.fail(_WRONG[wrong].format(n=n, count=count), first_line + at)
@@ -256,15 +258,12 @@ class _Reader:
 
     def check_weights(self, model: BackoffModel, sections: list[_Section]) -> None:
         """Every n-gram that others extend must have its back-off weight."""
-        from epigram.lm.ngram.model_kernels import find_grams
-
         n_following = np.diff(model.pair_ptr)
         for n, section in enumerate(sections[:-1], start=1):
             rows = np.flatnonzero(np.isnan(section.bow) & ~np.isnan(section.logp))
             if n == 1:
                 rows = rows[section.grams[rows, 0] != BOUNDARY]
-            pairs = np.empty(rows.size, dtype=np.int64)
-            find_grams(section.grams[rows], n, model.pair_ptr, model.pair_word, model.pair_node_of, pairs)
+            pairs = find_grams(section.grams[rows], n, model.pair_ptr, model.pair_word, model.pair_node_of)
             node = model.pair_node_of[pairs]
             bare = np.flatnonzero((node >= 0) & (n_following[node] > 0))
             if bare.size:
@@ -316,8 +315,6 @@ def _written(model: BackoffModel) -> Iterator[bytes]:
 
 def _section_lines(model: BackoffModel, n: int, bow: Floats) -> Iterator[bytes]:
     """The n-grams of one order, some megabytes at a time."""
-    from epigram.lm.ngram.arpa_kernels import arpa_lines
-
     names = [word.encode() + b" " for word in (*model.vocabulary_, START)]
     name_start = np.cumsum([0, *map(len, names)])
     longest_line = 40 + n * max(map(len, names))
@@ -329,18 +326,21 @@ def _section_lines(model: BackoffModel, n: int, bow: Floats) -> Iterator[bytes]:
         last = int(np.searchsorted(model.pair_ptr, model.pair_ptr[first] + at_once, side="right")) - 1
         last = min(max(last, first + 1), end)
         out = np.empty(longest_line * int(model.pair_ptr[last] - model.pair_ptr[first]), dtype=np.uint8)
-        written = arpa_lines(
+        written = family("arpa").lines(
             first,
             last,
             np.frombuffer(b"".join(names), dtype=np.uint8),
+            len(names),
             name_start,
             n - 1,
+            np.empty(n - 1, dtype=np.int64),
             model.node_pair,
             model.pair_ptr,
             model.pair_word,
             pair_node,
             logp,
             bow,
+            out.size,
             out,
         )
         yield out[:written].tobytes()

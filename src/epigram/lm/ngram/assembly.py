@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.lm.ngram.model import BackoffModel
 from epigram.lm.vocabulary import Vocabulary
@@ -46,12 +47,22 @@ def assemble(
     return trie
 
 
+def find_grams(grams: Ints, n: int, pair_ptr: Offsets, pair_word: Ints, pair_node_of: Ints) -> Offsets:
+    """The pair that spells the first ``n`` words of each row, -1 where there is none."""
+    rows, out = np.ascontiguousarray(grams, dtype=np.int32), np.empty(len(grams), dtype=np.int64)
+    n_words, n_nodes = int(pair_ptr[1]), pair_ptr.size - 1
+    if rows.size and not (rows.min() >= 0 and rows[:, :n].max() < n_words):
+        raise InputError("an n-gram is spelled with words outside the vocabulary.")
+    family("ngram").find_grams(
+        *rows.shape, rows, n, n_nodes, pair_word.size, pair_ptr, pair_word, pair_node_of, out
+    )
+    return out
+
+
 def _levels(
     n_words: int, grams: list[Ints], logps: list[Floats], contexts: list[Ints], bows: list[Floats]
 ) -> Trie | None:
     """One pass over the orders; None where a prefix is missing."""
-    from epigram.lm.ngram.model_kernels import find_grams
-
     if not np.array_equal(np.sort(grams[0][:, 0]), np.arange(n_words)):
         raise InputError(f"expected each of the {n_words} words once among the 1-grams.")
     node_pair, node_bow = np.array([-1]), np.zeros(1)
@@ -61,10 +72,8 @@ def _levels(
     pair_node_of = np.full(n_words, -1, dtype=np.int32)
     for n in range(1, len(grams) + 1):
         following = grams[n] if n < len(grams) else np.empty((0, n + 1), dtype=np.int32)
-        context_pair = np.empty(len(contexts[n - 1]), dtype=np.int64)
-        prefix_pair = np.empty(len(following), dtype=np.int64)
-        find_grams(contexts[n - 1], n, pair_ptr, pair_word, pair_node_of, context_pair)
-        find_grams(following, n, pair_ptr, pair_word, pair_node_of, prefix_pair)
+        context_pair = find_grams(contexts[n - 1], n, pair_ptr, pair_word, pair_node_of)
+        prefix_pair = find_grams(following, n, pair_ptr, pair_word, pair_node_of)
         if (context_pair < 0).any() or (prefix_pair < 0).any():
             return None
         is_node = np.zeros(pair_word.size, dtype=bool)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
 from epigram.protocols import Ints
@@ -35,21 +36,37 @@ def count_ngrams(corpus: Corpus, order: int) -> list[Level]:
     >>> [level.word.size for level in levels], levels[1].count.tolist()
     ([3, 4, 4], [1, 2, 1, 1])
     """
-    from epigram.lm.ngram.counting_kernels import extend_grams, positions_by_word
-
     if order < 1:
         raise InputError(f"the order must be at least 1, not {order}.")
     stream, n_words = corpus.stream(), len(corpus.vocabulary)
-    by_word = np.empty(stream.size, dtype=np.int32)
-    by_word = by_word[: positions_by_word(stream, n_words, by_word)]
+    core, by_word = family("ngram"), np.empty(stream.size, dtype=np.int32)
+    ends = np.empty(n_words + 1, dtype=np.int64)
+    by_word = by_word[: core.positions_by_word(stream.size, stream, n_words, ends, by_word)]
     words = np.arange(n_words, dtype=np.int32)
     zeros = np.zeros(n_words, dtype=np.int32)
     count = np.bincount(stream[by_word], minlength=n_words).astype(np.int32)
     levels = [Level(zeros, words, zeros, count)]
     grams, longer, ordered = stream.copy(), np.empty_like(stream), np.empty_like(by_word)
     out = [np.empty(by_word.size, dtype=np.int32) for _ in range(4)]
+    found = np.empty(2, dtype=np.int64)
     for n in range(2, order + 1):
-        n_grams, n_left = extend_grams(stream, by_word, n, grams, levels[-1].word.size, ordered, longer, *out)
+        n_shorter = levels[-1].word.size
+        ends = np.empty(n_shorter + 1, dtype=np.int64)
+        core.extend_grams(
+            stream.size,
+            stream,
+            by_word.size,
+            by_word,
+            n,
+            grams,
+            n_shorter,
+            ends,
+            ordered,
+            longer,
+            *out,
+            found,
+        )
+        n_grams, n_left = found.tolist()
         if n_grams == 0:
             break
         by_word = by_word[:n_left]

@@ -26,6 +26,7 @@ from typing import TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.lm.corpus import Corpus, Sentences
 from epigram.lm.ngram.counts import Level, count_ngrams
@@ -96,11 +97,10 @@ class KneserNeyLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
 
 def adjusted_counts(levels: list[Level]) -> list[Ints]:
     """Occurrences at the highest order, distinct preceding words below it."""
-    from epigram.lm.ngram.counting_kernels import continuation_counts
-
     counts = [np.empty_like(level.count) for level in levels[:-1]]
     for n, count in enumerate(counts):
-        continuation_counts(levels[n + 1].suffix, levels[n].count, count)
+        suffix = levels[n + 1].suffix
+        family("ngram").continuation_counts(suffix.size, suffix, count.size, levels[n].count, count)
     return [*counts, levels[-1].count]
 
 
@@ -148,8 +148,6 @@ def _smooth(
     kept: list[np.ndarray],
 ) -> BackoffModel:
     """Probabilities and back-off weights level by level, laid out as a forward trie."""
-    from epigram.lm.ngram.counting_kernels import kneser_ney_level
-
     n_words = len(vocabulary)
     lower_p, n_contexts = np.array([1.0 / n_words]), 1
     node_pair, node_bow, pair_counts = [np.array([-1])], [], []
@@ -159,7 +157,20 @@ def _smooth(
     renumbered = np.empty(0, dtype=np.int64)
     for level, count, d, keep in zip(_emptied(levels), _emptied(counts), discount, kept, strict=True):
         p, total, gamma = np.zeros(count.size), np.empty(n_contexts), np.empty(n_contexts)
-        kneser_ney_level(level.prefix, level.suffix, count, keep, d, lower_p, total, gamma, p)
+        family("ngram").kneser_ney_level(
+            count.size,
+            level.prefix,
+            level.suffix,
+            count,
+            keep,
+            d.size,
+            d,
+            lower_p,
+            n_contexts,
+            total,
+            gamma,
+            p,
+        )
         # most models are not pruned, and a slice copies nothing
         taken = slice(None) if keep.all() else np.flatnonzero(keep)
         per_context = np.bincount(level.prefix[taken], minlength=n_contexts)

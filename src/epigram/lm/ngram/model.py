@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.lm.base import Context, LanguageModel
 from epigram.lm.vocabulary import BOUNDARY, UNSEEN, Vocabulary
@@ -35,7 +36,7 @@ from epigram.protocols import Floats, Ints, Offsets
 
 
 class Tables(NamedTuple):
-    """The arrays that the kernels ``step``, ``step_many`` and ``score_stream`` take, in their order."""
+    """The arrays of the forward trie that look-ups walk."""
 
     pair_ptr: Offsets
     pair_word: Ints
@@ -74,8 +75,6 @@ class BackoffModel(LanguageModel):
         pair_logp: Floats,
         node_bow: Floats,
     ) -> None:
-        from epigram.lm.ngram import model_kernels as kernels
-
         self.vocabulary_ = vocabulary
         self.node_pair = node_pair
         self.pair_ptr = pair_ptr
@@ -88,8 +87,10 @@ class BackoffModel(LanguageModel):
         self.node_parent = np.zeros(node_pair.size, dtype=np.int32)
         self.node_depth = np.zeros(node_pair.size, dtype=np.int32)
         self.pair_next = np.zeros(pair_word.size, dtype=np.int32)
-        kernels.link(
-            node_pair,
+        core = family("ngram")
+        core.link(
+            node_pair.size,
+            pair_word.size,
             pair_ptr,
             pair_word,
             self.pair_node_of,
@@ -98,10 +99,12 @@ class BackoffModel(LanguageModel):
             self.node_depth,
             self.pair_next,
         )
+        self.core = core.Backoff(node_pair.size, pair_word.size, *self.tables)
         if np.isnan(pair_logp).any():
-            kernels.fill_missing(*self.tables)
+            core.fill_missing(self.core)
         self._root_p: Floats = np.exp(pair_logp[: len(vocabulary)])
         self._start = int(self.pair_next[BOUNDARY])
+        self._logp = np.empty(1)
 
     @classmethod
     def from_ngrams(
@@ -153,7 +156,7 @@ class BackoffModel(LanguageModel):
 
     @property
     def tables(self) -> Tables:
-        """What the kernels need, for callers with their own kernels (see ``ngram_kernels.step``)."""
+        """What the kernels need, for callers with their own look-ups."""
         return Tables(
             self.pair_ptr, self.pair_word, self.pair_logp, self.pair_next, self.node_parent, self.node_bow
         )
@@ -164,45 +167,43 @@ class BackoffModel(LanguageModel):
 
     def step(self, state: int, word: int) -> tuple[int, float]:
         """State after a word id, and its natural log-probability; -1 gives NaN and the root."""
-        from epigram.lm.ngram.model_kernels import step
-
         if word == UNSEEN:
             return 0, float("nan")
-        logp, node = step(np.int32(state), np.int32(word), *self.tables)
-        return int(node), float(logp)
+        self._check_state(state, word)
+        node = family("ngram").step(self.core, state, word, self._logp)
+        return int(node), float(self._logp[0])
+
+    def _check_state(self, state: int, word: int) -> None:
+        if not (0 <= state < self.node_pair.size and 0 <= word < len(self.vocabulary_)):
+            raise ValueError(
+                f"no state {state} or no word {word} in this model; take both from the model itself."
+            )
 
     def step_many(self, states: Ints, words: Ints) -> tuple[Ints, Floats]:
         """:meth:`step` for arrays of states and word ids: next states and log-probabilities."""
-        from epigram.lm.ngram.model_kernels import step_many
-
         nodes, logps = np.empty(states.size, dtype=np.int32), np.empty(states.size)
         states, words = (np.ascontiguousarray(ids, dtype=np.int32) for ids in (states, words))
-        step_many(states, words, *self.tables, logps, nodes)
+        if states.size:
+            self._check_state(int(states.min()), 0)
+            self._check_state(int(states.max()), max(int(words.max()), 0))
+        family("ngram").step_many(self.core, states.size, states, words, logps, nodes)
         return nodes, logps
 
     def score_stream(self, stream: Ints) -> Floats:
         """Log-probability of each id of a stream that starts at ``<s>``; -1 gives NaN."""
-        from epigram.lm.ngram.model_kernels import score_stream
-
-        out = np.empty(stream.size)
-        score_stream(np.asarray(stream, dtype=np.int32), np.int32(self._start), *self.tables, out)
+        out, ids = np.empty(stream.size), np.ascontiguousarray(stream, dtype=np.int32)
+        if ids.size:
+            self._check_state(0, max(int(ids.max()), 0))
+        family("ngram").score_stream(self.core, ids.size, ids, self._start, out)
         return out
 
     def distribution(self, context: Context = ()) -> Floats:
         """Probabilities of the whole vocabulary after a context; they sum to 1."""
-        from epigram.lm.ngram.model_kernels import distribution
-
-        out = np.empty(len(self.vocabulary_))
-        distribution(
-            np.int32(self.state(context)),
-            self.pair_ptr,
-            self.pair_word,
-            self.pair_logp,
-            self.node_parent,
-            self.node_bow,
-            self._root_p,
-            out,
-        )
+        out, state = np.empty(len(self.vocabulary_)), self.state(context)
+        self._check_state(state, 0)
+        depth = int(self.node_depth[state])
+        path, shift = np.empty(depth, dtype=np.int64), np.empty(depth)
+        family("ngram").distribution(self.core, state, depth, path, shift, out.size, self._root_p, out)
         return out
 
     @property
@@ -212,11 +213,17 @@ class BackoffModel(LanguageModel):
 
     def spell(self, nodes: Ints) -> Ints:
         """Context words of nodes of one depth, oldest first: an (n, depth) array of ids."""
-        from epigram.lm.ngram.model_kernels import spell
-
         depth = int(self.node_depth[nodes[0]]) if nodes.size else 0
         out = np.empty((nodes.size, depth), dtype=np.int32)
-        spell(np.int32(nodes), self.node_pair, self.pair_word, self.pair_node, depth, out)
+        family("ngram").spell(
+            nodes.size,
+            np.ascontiguousarray(nodes, np.int32),
+            self.node_pair,
+            self.pair_word,
+            self.pair_node,
+            depth,
+            out,
+        )
         return out
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.lm.ngram.model import BackoffModel
 from epigram.protocols import Floats
@@ -60,35 +61,20 @@ def prune(model: BackoffModel, threshold: float | None = None, n_ngrams: int | N
 
 def entropy_scores(model: BackoffModel) -> Floats:
     """The score of each pair, in nats per word; infinite for 1-grams."""
-    from epigram.lm.ngram.model_kernels import relative_entropy_scores
-
-    scores, log_h = np.empty(model.n_ngrams), np.empty(model.node_pair.size)
-    relative_entropy_scores(
-        stationary(model),
-        model.node_pair,
-        model.pair_ptr,
-        model.pair_word,
-        model.pair_logp,
-        model.pair_next,
-        model.pair_node_of,
-        model.node_parent,
-        model.node_bow,
-        log_h,
-        scores,
+    scores, lower = np.empty((2, model.n_ngrams))
+    log_h = np.empty(model.node_pair.size)
+    family("ngram").relative_entropy_scores(
+        model.core, stationary(model), model.node_pair, model.pair_node_of, log_h, lower, scores
     )
     return scores
 
 
 def stationary(model: BackoffModel, tolerance: float = 1e-9, max_steps: int = 100) -> Floats:
     """How often each word stands in text of the model, by its 2-grams; the boundary counts once a sentence."""
-    from epigram.lm.ngram.model_kernels import stationary_step
-
     pi: Floats = np.exp(model.pair_logp[: len(model.vocabulary_)])
     out = np.empty_like(pi)
     for _ in range(max_steps):
-        moved = stationary_step(
-            model.pair_ptr, model.pair_word, model.pair_logp, model.pair_node_of, model.node_bow, pi, out
-        )
+        moved = family("ngram").stationary_step(model.core, model.pair_node_of, pi.size, pi, out)
         pi, out = out, pi
         if moved < tolerance:
             break
@@ -117,7 +103,5 @@ def _keep(model: BackoffModel, kept: np.ndarray) -> BackoffModel:
 
 def renormalised(model: BackoffModel) -> BackoffModel:
     """The same n-grams with back-off weights that make every distribution sum to one; changes the model."""
-    from epigram.lm.ngram.model_kernels import renormalise
-
-    renormalise(*model.tables)
+    family("ngram").renormalise(model.core)
     return model

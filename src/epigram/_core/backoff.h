@@ -1,0 +1,20 @@
+/* One look-up in the forward trie of a back-off model; lm/ngram/model.py names the arrays. */
+#ifndef EPIGRAM_BACKOFF_H
+#define EPIGRAM_BACKOFF_H
+
+#include "core.h"
+
+/* Index of (node, word), or -1. The root holds every word, so that its pair k is word k. */
+static inline i64 find_pair(i64 node, i32 word, const i64 *pair_ptr, const i32 *pair_word) {
+    if (node == 0) return word;
+    i64 low = pair_ptr[node], n = pair_ptr[node + 1] - low;
+    if (n == 0) return -1;
+    while (n > 1) {
+        i64 half = n >> 1;
+        low = pair_word[low + half] <= word ? low + half : low;
+        n -= half;
+    }
+    return pair_word[low] == word ? low : -1;
+}
+
+#endif

@@ -1,0 +1,332 @@
+#include "ngram.h"
+
+#include "backoff.h"
+
+i64 sizeof_Backoff(void) { return sizeof(Backoff); }
+
+/* Target positions (all but the first and the unseen) sorted by word, stable; returns how many. */
+i64 ngram_positions_by_word(i64 n, const i32 *stream, i64 n_words, i64 *ends, i32 *out) {
+    memset(ends, 0, (size_t)(n_words + 1) * sizeof *ends);
+    for (i64 i = 1; i < n; i++)
+        if (stream[i] >= 0) ends[stream[i] + 1]++;
+    for (i64 u = 0; u < n_words; u++) ends[u + 1] += ends[u];
+    for (i64 i = 1; i < n; i++)
+        if (stream[i] >= 0) out[ends[stream[i]]++] = (i32)i;
+    return ends[n_words - 1];
+}
+
+/* Whether the (n-1)-gram before position i can be extended: it exists and no sentence ends inside the n-gram. */
+static inline u8 extends(const i32 *stream, const i32 *grams, i64 n, i64 i) {
+    return grams[i - 1] >= 0 && (n == 2 || stream[i - 1] != 0);
+}
+
+/* From the (n-1)-grams ending at each position to the n-grams, numbered by (prefix, last word).
+ * grams[i] numbers the (n-1)-gram that ends at i (-1: none), longer[i] gets the n-gram; the rest describes each n-gram:
+ * its first n-1 words, last word, last n-1 words, occurrences. by_word keeps only positions that still have an
+ * n-gram. left: the number of n-grams and of positions left. */
+void ngram_extend_grams(i64 length, const i32 *stream, i64 n_left, i32 *by_word, i64 n, const i32 *grams, i64 n_grams,
+                        i64 *ends, i32 *ordered, i32 *longer, i32 *prefix, i32 *word, i32 *suffix, i32 *count, i64 *left) {
+    memset(ends, 0, (size_t)(n_grams + 1) * sizeof *ends);
+    longer[0] = -1;
+    for (i64 i = 1; i < length; i++) {
+        longer[i] = -1;
+        if (stream[i] >= 0 && extends(stream, grams, n, i)) ends[grams[i - 1] + 1]++;
+    }
+    for (i64 h = 0; h < n_grams; h++) ends[h + 1] += ends[h];
+    i64 kept = 0;
+    for (i64 k = 0; k < n_left; k++) {
+        i32 i = by_word[k];
+        if (!extends(stream, grams, n, i)) continue;
+        ordered[ends[grams[i - 1]]++] = i;
+        by_word[kept++] = i;
+    }
+    i64 g = -1, at = 0;
+    for (i64 h = 0; h < n_grams; h++) {
+        i32 last = -1;
+        for (; at < ends[h]; at++) {
+            i32 i = ordered[at], u = stream[i];
+            if (u != last) {
+                g++;
+                last = u;
+                prefix[g] = (i32)h;
+                word[g] = u;
+                suffix[g] = grams[i];
+                count[g] = 0;
+            }
+            count[g]++;
+            longer[i] = (i32)g;
+        }
+    }
+    left[0] = g + 1;
+    left[1] = kept;
+}
+
+/* Distinct words before each n-gram; where nothing precedes it (after <s>), its occurrences. */
+void ngram_continuation_counts(i64 n_longer, const i32 *suffix_of_longer, i64 n, const i32 *count, i32 *out) {
+    memset(out, 0, (size_t)n * sizeof *out);
+    for (i64 g = 0; g < n_longer; g++) out[suffix_of_longer[g]]++;
+    for (i64 g = 0; g < n; g++)
+        if (out[g] == 0) out[g] = count[g];
+}
+
+/* p = (c - D(c)) / total(h) + gamma(h) p(w | h'), gamma(h) = (discounts and pruned counts) / total(h).
+ * mass ends as gamma of each context. Pruned n-grams give all they have to their context's gamma. */
+void ngram_kneser_ney_level(i64 n, const i32 *prefix, const i32 *suffix, const i32 *count, const u8 *kept, i64 n_discounts,
+                            const f64 *discount, const f64 *lower_p, i64 n_contexts, f64 *total, f64 *mass, f64 *p) {
+    i64 top = n_discounts - 1;
+    for (i64 h = 0; h < n_contexts; h++) total[h] = mass[h] = 0.0;
+    for (i64 g = 0; g < n; g++) {
+        i32 c = count[g];
+        total[prefix[g]] += c;
+        mass[prefix[g]] += kept[g] ? discount[smaller_i(c, top)] : c;
+    }
+    for (i64 h = 0; h < n_contexts; h++) mass[h] = total[h] > 0.0 ? mass[h] / total[h] : 1.0;
+    for (i64 g = 0; g < n; g++) {
+        if (!kept[g]) continue;
+        i32 h = prefix[g];
+        p[g] = (count[g] - discount[smaller_i(count[g], top)]) / total[h] + mass[h] * lower_p[suffix[g]];
+    }
+}
+
+/* One word: its log-probability after node, and the node it leads to. p(w | x) = p[x,w] where the pair is stored, else
+ * bow(x) p(w | x'), x' the longest stored suffix of x. */
+i32 ngram_step(const Backoff *m, i32 node, i32 word, f64 *logp) {
+    *logp = 0.0;
+    while (1) {
+        i64 pair = find_pair(node, word, m->pair_ptr, m->pair_word);
+        if (pair >= 0) {
+            *logp += m->pair_logp[pair];
+            return m->pair_next[pair];
+        }
+        *logp += m->node_bow[node];
+        node = m->node_parent[node];
+    }
+}
+
+/* The same for many (node, word); the word -1 gives NaN and the root. */
+void ngram_step_many(const Backoff *m, i64 n, const i32 *nodes, const i32 *words, f64 *out_logp, i32 *out_node) {
+    for (i64 k = 0; k < n; k++) {
+        out_logp[k] = NAN;
+        out_node[k] = words[k] < 0 ? 0 : ngram_step(m, nodes[k], words[k], out_logp + k);
+    }
+}
+
+enum { N_RUNS = 8 };
+
+typedef struct {
+    i64 at, end;
+    i32 node;
+    f64 backed_off;
+} Run;
+
+/* One look-up of a run: its next word, or one step of backing off. */
+static inline void look_up(const Backoff *m, const i32 *stream, Run *run, f64 *out) {
+    i32 word = stream[run->at];
+    i64 pair = word < 0 ? -1 : find_pair(run->node, word, m->pair_ptr, m->pair_word);
+    if (word >= 0 && pair < 0) {
+        run->backed_off += m->node_bow[run->node];
+        run->node = m->node_parent[run->node];
+        return;
+    }
+    out[run->at++] = word < 0 ? NAN : run->backed_off + m->pair_logp[pair];
+    run->node = word < 0 ? 0 : m->pair_next[pair];
+    run->backed_off = 0.0;
+}
+
+/* Log-probability of each position of a stream from start; -1 gives NaN and cuts the context. Time goes into waiting
+ * for memory, so eight runs of sentences advance in turn, one look-up each: their waits overlap. A run begins after a
+ * boundary, where the state is start again. */
+void ngram_score_stream(const Backoff *m, i64 n, const i32 *stream, i32 start, f64 *out) {
+    Run runs[N_RUNS];
+    i64 cut = 0;
+    for (i64 k = 0; k < N_RUNS; k++) {
+        i64 first = cut;
+        cut = larger_i(cut, n * (k + 1) / N_RUNS);
+        while (0 < cut && cut < n && stream[cut - 1] != 0) cut++;
+        runs[k] = (Run){first, cut, start, 0.0};
+    }
+    for (u8 open = 1; open;) {
+        open = 0;
+        for (i64 k = 0; k < N_RUNS; k++) {
+            if (runs[k].at >= runs[k].end) continue;
+            open = 1;
+            look_up(m, stream, runs + k, out);
+        }
+    }
+}
+
+/* p(. | node) over the whole vocabulary: the root's row, overwritten from short to long suffixes. */
+void ngram_distribution(const Backoff *m, i32 node, i64 depth, i64 *path, f64 *shift, i64 n_words, const f64 *root_p,
+                        f64 *out) {
+    i64 n = 0;
+    f64 total = 0.0;
+    for (i32 x = node; x != 0 && n < depth; x = m->node_parent[x]) {
+        path[n] = x;
+        shift[n++] = total;
+        total += m->node_bow[x];
+    }
+    f64 scale = exp(total);
+    for (i64 u = 0; u < n_words; u++) out[u] = scale * root_p[u];
+    for (i64 j = n - 1; j >= 0; j--)
+        for (i64 k = m->pair_ptr[path[j]]; k < m->pair_ptr[path[j] + 1]; k++)
+            out[m->pair_word[k]] = exp(m->pair_logp[k] + shift[j]);
+}
+
+/* Suffix links of nodes and transitions of pairs, in one pass from short contexts to long ones. pair_node_of is the
+ * node that a pair spells (-1 where it is none), rising with the pair. The boundary leads to the start node. */
+void ngram_link(i64 n_nodes, i64 n_pairs, const i64 *pair_ptr, const i32 *pair_word, const i32 *pair_node_of,
+                i64 start_pair, i32 *node_parent, i32 *node_depth, i32 *pair_next) {
+    (void)n_pairs;
+    i32 start = pair_node_of[start_pair] >= 0 ? pair_node_of[start_pair] : 0;
+    node_parent[0] = -1;
+    node_depth[0] = 0;
+    for (i64 x = 0; x < n_nodes; x++) {
+        for (i64 pair = pair_ptr[x]; pair < pair_ptr[x + 1]; pair++) {
+            i32 word = pair_word[pair], suffix = 0, own = pair_node_of[pair];
+            for (i32 y = node_parent[x]; y >= 0; y = node_parent[y]) {
+                i64 shorter = find_pair(y, word, pair_ptr, pair_word);
+                if (shorter >= 0) {
+                    suffix = pair_next[shorter];
+                    break;
+                }
+            }
+            if (own >= 0) {
+                node_parent[own] = suffix;
+                node_depth[own] = node_depth[x] + 1;
+            }
+            pair_next[pair] = word == 0 ? start : own >= 0 ? own : suffix;
+        }
+    }
+}
+
+/* Pairs that stand only because a longer context needs them (NaN) get their backed-off value. */
+void ngram_fill_missing(const Backoff *m) {
+    for (i64 x = 1; x < m->n_nodes; x++) {
+        for (i64 pair = m->pair_ptr[x]; pair < m->pair_ptr[x + 1]; pair++) {
+            if (!isnan(m->pair_logp[pair])) continue;
+            f64 logp;
+            ngram_step(m, m->node_parent[x], m->pair_word[pair], &logp);
+            m->pair_logp[pair] = m->node_bow[x] + logp;
+        }
+    }
+}
+
+/* Pair that spells the first n_words words of each row, -1 where there is none. */
+void ngram_find_grams(i64 n_rows, i64 width, const i32 *grams, i64 n_words, i64 n_nodes, i64 n_pairs, const i64 *pair_ptr,
+                      const i32 *pair_word, const i32 *pair_node_of, i64 *out) {
+    (void)n_nodes;
+    (void)n_pairs;
+    for (i64 k = 0; k < n_rows; k++) {
+        i64 node = 0, pair = -1;
+        for (i64 j = 0; j < n_words && node >= 0; j++) {
+            pair = find_pair(node, grams[k * width + j], pair_ptr, pair_word);
+            node = pair < 0 ? -1 : j + 1 < n_words ? pair_node_of[pair] : 0;
+        }
+        out[k] = node < 0 ? -1 : pair;
+    }
+}
+
+/* The context words of nodes of one depth, oldest first. */
+void ngram_spell(i64 n, const i32 *nodes, const i64 *node_pair, const i32 *pair_word, const i32 *pair_node, i64 depth,
+                 i32 *out) {
+    for (i64 k = 0; k < n; k++) {
+        i32 x = nodes[k];
+        for (i64 j = depth - 1; j >= 0; j--) {
+            i64 pair = node_pair[x];
+            out[k * depth + j] = pair_word[pair];
+            x = pair_node[pair];
+        }
+    }
+}
+
+/* What the pairs of x leave over: 1 - sum p[x,w], and 1 - sum p(w | x'); lower gets the latter's logarithms. */
+static void left_over(const Backoff *m, i64 x, f64 *lower, f64 *rest, f64 *lower_rest) {
+    *rest = *lower_rest = 1.0;
+    for (i64 pair = m->pair_ptr[x]; pair < m->pair_ptr[x + 1]; pair++) {
+        f64 logp;
+        ngram_step(m, m->node_parent[x], m->pair_word[pair], &logp);
+        *rest -= exp(m->pair_logp[pair]);
+        *lower_rest -= exp(logp);
+        if (lower) lower[pair] = logp;
+    }
+}
+
+/* bow(x) = (1 - sum p[x,w]) / (1 - sum p(w | x')) over stored pairs, from short contexts to long. */
+void ngram_renormalise(const Backoff *m) {
+    const f64 least = 1e-12; /* all words stored: nothing is ever backed off to, and rounding must not make an infinity */
+    for (i64 x = 1; x < m->n_nodes; x++) {
+        f64 rest, lower_rest;
+        left_over(m, x, NULL, &rest, &lower_rest);
+        m->node_bow[x] = lower_rest > least ? log(larger(rest, least) / lower_rest) : 0.0;
+    }
+}
+
+/* One step of the Markov chain of the 2-grams: out[w] = sum_v pi[v] p(w | v); id 0 is the boundary. */
+f64 ngram_stationary_step(const Backoff *m, const i32 *pair_node_of, i64 n_words, const f64 *pi, f64 *out) {
+    f64 base = 0.0, moved = 0.0;
+    for (i64 u = 0; u < n_words; u++) out[u] = 0.0;
+    for (i64 v = 0; v < n_words; v++) {
+        i32 x = pair_node_of[v];
+        if (x < 0) {
+            base += pi[v];
+            continue;
+        }
+        f64 bow = exp(m->node_bow[x]);
+        base += pi[v] * bow;
+        for (i64 pair = m->pair_ptr[x]; pair < m->pair_ptr[x + 1]; pair++) {
+            i32 u = m->pair_word[pair];
+            out[u] += pi[v] * (exp(m->pair_logp[pair]) - bow * exp(m->pair_logp[u]));
+        }
+    }
+    for (i64 u = 0; u < n_words; u++) {
+        out[u] = larger(out[u] + base * exp(m->pair_logp[u]), 0.0);
+        moved += fabs(out[u] - pi[u]);
+    }
+    return moved;
+}
+
+/* Stolcke 1998: the relative entropy each pair costs if it goes, or a pair that it holds up, if more. */
+void ngram_relative_entropy_scores(const Backoff *m, const f64 *pi, const i64 *node_pair, const i32 *pair_node_of,
+                                   f64 *log_h, f64 *lower, f64 *out) {
+    log_h[0] = 0.0;
+    for (i64 x = 0; x < m->n_nodes; x++)
+        for (i64 pair = m->pair_ptr[x]; pair < m->pair_ptr[x + 1]; pair++)
+            if (pair_node_of[pair] >= 0)
+                log_h[pair_node_of[pair]] = x > 0 ? log_h[x] + m->pair_logp[pair] : log(pi[pair]);
+    for (i64 pair = 0; pair < m->pair_ptr[1]; pair++) out[pair] = INFINITY;
+    for (i64 x = 1; x < m->n_nodes; x++) {
+        f64 rest, lower_rest;
+        left_over(m, x, lower, &rest, &lower_rest);
+        rest = larger(rest, 0.0);
+        lower_rest = larger(lower_rest, 0.0);
+        for (i64 pair = m->pair_ptr[x]; pair < m->pair_ptr[x + 1]; pair++) {
+            f64 p = exp(m->pair_logp[pair]);
+            f64 bow = log((rest + p) / (lower_rest + exp(lower[pair])));
+            f64 cost = p * (m->pair_logp[pair] - lower[pair] - bow);
+            if (rest > 0.0) cost -= rest * (bow - m->node_bow[x]);
+            out[pair] = exp(log_h[x]) * larger(cost, 0.0);
+        }
+    }
+    for (i64 x = m->n_nodes - 1; x > 0; x--)
+        for (i64 pair = m->pair_ptr[x]; pair < m->pair_ptr[x + 1]; pair++)
+            out[node_pair[x]] = larger(out[node_pair[x]], out[pair]);
+}
+
+/* Share of each id among the last words before it (as many as the ring holds); NaN where there are none yet. Ends of
+ * sentences (0) and words outside the vocabulary (-1) are not remembered. */
+void ngram_recent_shares(i64 n, const i32 *stream, i64 size, i32 *ring, i64 n_words, i32 *counts, f64 *shares) {
+    (void)n_words;
+    i64 held = 0, at = 0;
+    for (i64 i = 0; i < n; i++) {
+        i32 word = stream[i];
+        shares[i] = held == 0 ? NAN : word > 0 ? (f64)counts[word] / (f64)held : 0.0;
+        if (word <= 0) continue;
+        if (held == size)
+            counts[ring[at]]--;
+        else
+            held++;
+        ring[at] = word;
+        counts[word]++;
+        at = (at + 1) % size;
+    }
+}

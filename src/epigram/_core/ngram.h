@@ -1,0 +1,47 @@
+/* N-gram models: counting, Kneser-Ney smoothing, and back-off models as a forward trie.
+ *
+ * Node x is a context; its pairs (x, word) stand at pair_ptr[x] .. pair_ptr[x + 1], words rising. Node 0 is the empty
+ * context, which holds every word. node_parent[x] is the longest stored suffix of x, pair_next the node that a pair
+ * leads to. -1 in a stream is a word outside the vocabulary, 0 the boundary of sentences.
+ */
+#include "core.h"
+
+typedef struct {
+    i64 n_nodes;
+    i64 n_pairs;
+    const i64 *pair_ptr; /* [n_nodes + 1] */
+    const i32 *pair_word; /* [n_pairs] */
+    f64 *pair_logp; /* [n_pairs] */
+    const i32 *pair_next; /* [n_pairs] */
+    const i32 *node_parent; /* [n_nodes] */
+    f64 *node_bow; /* [n_nodes] */
+} Backoff;
+
+i64 ngram_positions_by_word(i64 n, const i32 stream[n], i64 n_words, i64 ends[n_words + 1], i32 out[n]);
+void ngram_extend_grams(i64 length, const i32 stream[length], i64 n_left, i32 by_word[n_left], i64 n, const i32 grams[length],
+                        i64 n_grams, i64 ends[n_grams + 1], i32 ordered[n_left], i32 longer[length], i32 prefix[n_left],
+                        i32 word[n_left], i32 suffix[n_left], i32 count[n_left], i64 left[2]);
+void ngram_continuation_counts(i64 n_longer, const i32 suffix_of_longer[n_longer], i64 n, const i32 count[n], i32 out[n]);
+void ngram_kneser_ney_level(i64 n, const i32 prefix[n], const i32 suffix[n], const i32 count[n], const u8 kept[n],
+                            i64 n_discounts, const f64 discount[n_discounts], const f64 *lower_p, i64 n_contexts,
+                            f64 total[n_contexts], f64 mass[n_contexts], f64 p[n]);
+
+i32 ngram_step(const Backoff *m, i32 node, i32 word, f64 logp[1]);
+void ngram_step_many(const Backoff *m, i64 n, const i32 nodes[n], const i32 words[n], f64 out_logp[n], i32 out_node[n]);
+void ngram_score_stream(const Backoff *m, i64 n, const i32 stream[n], i32 start, f64 out[n]);
+void ngram_distribution(const Backoff *m, i32 node, i64 depth, i64 path[depth], f64 shift[depth], i64 n_words,
+                        const f64 root_p[n_words], f64 out[n_words]);
+void ngram_link(i64 n_nodes, i64 n_pairs, const i64 pair_ptr[n_nodes + 1], const i32 pair_word[n_pairs],
+                const i32 pair_node_of[n_pairs], i64 start_pair, i32 node_parent[n_nodes], i32 node_depth[n_nodes],
+                i32 pair_next[n_pairs]);
+void ngram_fill_missing(const Backoff *m);
+void ngram_find_grams(i64 n_rows, i64 width, const i32 grams[n_rows * width], i64 n_words, i64 n_nodes, i64 n_pairs,
+                      const i64 pair_ptr[n_nodes + 1], const i32 pair_word[n_pairs], const i32 pair_node_of[n_pairs],
+                      i64 out[n_rows]);
+void ngram_spell(i64 n, const i32 nodes[n], const i64 *node_pair, const i32 *pair_word, const i32 *pair_node, i64 depth,
+                 i32 out[n * depth]);
+void ngram_renormalise(const Backoff *m);
+f64 ngram_stationary_step(const Backoff *m, const i32 *pair_node_of, i64 n_words, const f64 pi[n_words], f64 out[n_words]);
+void ngram_relative_entropy_scores(const Backoff *m, const f64 *pi, const i64 *node_pair, const i32 *pair_node_of,
+                                   f64 *log_h, f64 *lower, f64 *out);
+void ngram_recent_shares(i64 n, const i32 stream[n], i64 size, i32 ring[size], i64 n_words, i32 counts[n_words], f64 shares[n]);

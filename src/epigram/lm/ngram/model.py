@@ -23,8 +23,9 @@ bow(x) = Z(x') / Z(x). Build it with :meth:`BackoffModel.from_ngrams` or :func:`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from os import PathLike
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -99,12 +100,18 @@ class BackoffModel(LanguageModel):
             self.node_depth,
             self.pair_next,
         )
-        self.core = core.Backoff(node_pair.size, pair_word.size, *self.tables)
         if np.isnan(pair_logp).any():
             core.fill_missing(self.core)
         self._root_p: Floats = np.exp(pair_logp[: len(vocabulary)])
         self._start = int(self.pair_next[BOUNDARY])
-        self._logp = np.empty(1)
+
+    @cached_property
+    def core(self) -> Any:
+        """The tables as C takes them."""
+        return family("ngram").Backoff(self.node_pair.size, self.pair_word.size, *self.tables)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "core"}
 
     @classmethod
     def from_ngrams(
@@ -170,8 +177,9 @@ class BackoffModel(LanguageModel):
         if word == UNSEEN:
             return 0, float("nan")
         self._check_state(state, word)
-        node = family("ngram").step(self.core, state, word, self._logp)
-        return int(node), float(self._logp[0])
+        logp = np.empty(1)
+        node = family("ngram").step(self.core, state, word, logp)
+        return int(node), float(logp[0])
 
     def _check_state(self, state: int, word: int) -> None:
         if not (0 <= state < self.node_pair.size and 0 <= word < len(self.vocabulary_)):

@@ -137,7 +137,7 @@ FULL = (
     Plan(
         "conll2000",
         (0.5, 0.7, 1.0, 1.4),
-        _costs(72, 60, 92, 15, lbfgs=104, l2sgd=32, ap=12) | _wishes(15, 150),
+        _costs(72, 60, 92, 15, lbfgs=104, l2sgd=32, ap=12) | _wishes(15, 300),
         rivals={"lbfgs": 1_000, "l2sgd": 30, "ap": 10},
     ),
     Plan("jnlpba", (1.0, 1.4, 2.0), _costs(90, 285, 675, 56), at_most=4_000),
@@ -145,7 +145,7 @@ FULL = (
     Plan(
         "ud-ewt",
         (0.25, 0.35, 0.5, 0.7),
-        _costs(62, 140, 150, 23, lbfgs=100, ap=20) | _wishes(23, 300),
+        _costs(62, 140, 150, 23, lbfgs=100, ap=20) | _wishes(23, 800),
         at_most=3_000,
         rivals={"lbfgs": 1_000, "ap": 10},
     ),
@@ -155,7 +155,7 @@ QUICK = (
     Plan(
         "conll2000",
         (0.5, 1.0, 2.0),
-        _costs(5, 3, 3.5, 1.6, lbfgs=8) | _wishes(1.3, 10),
+        _costs(5, 3, 3.5, 1.6, lbfgs=8) | _wishes(1.3, 15),
         sentences=1_000,
         strength_tolerance=1e-3,
         rivals={"lbfgs": 1_000},

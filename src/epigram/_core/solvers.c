@@ -80,3 +80,29 @@ void solvers_differences(i64 n, const f64 *w_next, const f64 *w, const f64 *g_ne
     sums[0] = sy;
     sums[1] = yy;
 }
+
+enum { LANES = 8 }; /* sums side by side, so that the compiler may use vectors without changing their order */
+
+/* out[k] = rows[k] . x over the columns first .. last */
+void solvers_row_products(i64 n_rows, i64 n, const f64 *rows, i64 first, i64 last, const f64 *x, f64 *out) {
+    for (i64 k = 0; k < n_rows; k++) {
+        const f64 *row = rows + k * n;
+        f64 sums[LANES] = {0.0}, total = 0.0;
+        i64 i = first;
+        for (; i + LANES <= last; i += LANES)
+            for (i64 j = 0; j < LANES; j++) sums[j] += row[i + j] * x[i + j];
+        for (; i < last; i++) total += row[i] * x[i];
+        for (i64 j = 0; j < LANES; j++) total += sums[j];
+        out[k] = total;
+    }
+}
+
+/* d -= sum of c[k] rows[k] over the columns first .. last */
+void solvers_subtract_rows(i64 n_rows, i64 n, const f64 *rows, const f64 *c, i64 first, i64 last, f64 *d) {
+    enum { BLOCK = 2048 }; /* as much of d as stays in the nearest cache */
+    for (i64 start = first; start < last; start += BLOCK) {
+        i64 end = smaller_i(start + BLOCK, last);
+        for (i64 k = 0; k < n_rows; k++)
+            for (i64 i = start; i < end; i++) d[i] -= c[k] * rows[k * n + i];
+    }
+}

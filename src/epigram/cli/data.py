@@ -72,7 +72,7 @@ def get(name: Name, file: OneFile = None, json: Json = False) -> None:
 
 
 class _Meter:
-    """A download's progress as a bar; pooch speaks to it as to a tqdm bar."""
+    """A download's progress as a bar."""
 
     def __init__(self, bars: Progress, name: str) -> None:
         self._bars, self._task = bars, bars.add_task(name, total=None)
@@ -87,12 +87,6 @@ class _Meter:
 
     def update(self, n: int) -> None:
         self._bars.advance(self._task, n)
-
-    def reset(self) -> None:
-        self._bars.update(self._task, completed=0)
-
-    def close(self) -> None:
-        pass
 
 
 @contextmanager

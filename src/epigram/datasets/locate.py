@@ -10,8 +10,12 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable
+from http.client import HTTPException, IncompleteRead, RemoteDisconnected
 from pathlib import Path
+from socket import gaierror
 from typing import Protocol
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
 
 from epigram.datasets import sample
 from epigram.datasets.entries import DataSet, File, dataset
@@ -23,13 +27,11 @@ TIMEOUT_SECONDS = 30
 
 
 class Meter(Protocol):
-    """What a download tells about its progress (the interface of a tqdm bar)."""
+    """What a download tells about its progress: how long it is, and each piece that came."""
 
     total: int
 
     def update(self, n: int) -> None: ...
-    def reset(self) -> None: ...
-    def close(self) -> None: ...
 
 
 def folders() -> list[Path]:
@@ -102,7 +104,7 @@ def _downloaded(wanted: DataSet, entry: File, folder: Path, meter: Callable[[str
     raw = io.BytesIO()
     try:
         _get(url, raw, meter(entry.name) if meter else None)
-    except OSError as error:  # every error of requests is one
+    except (OSError, HTTPException) as error:  # every error of urllib is one of them
         raise EpigramError(f"cannot download {url}: {_reason(error)}. {_by_hand(wanted, folder)}") from error
     content = entry.as_stored(raw.getvalue())
     if not entry.is_right(content):
@@ -114,9 +116,17 @@ def _downloaded(wanted: DataSet, entry: File, folder: Path, meter: Callable[[str
 
 
 def _get(url: str, out: io.BytesIO, meter: Meter | None) -> None:
-    import pooch
-
-    pooch.HTTPDownloader(progressbar=meter, chunk_size=1 << 16, timeout=TIMEOUT_SECONDS)(url, out, None)
+    request = Request(url, headers={"User-Agent": "epigram"})
+    with urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
+        length = int(answer.headers.get("Content-Length") or 0)
+        if meter is not None:
+            meter.total = length
+        while piece := answer.read(1 << 16):
+            out.write(piece)
+            if meter is not None:
+                meter.update(len(piece))
+    if length and out.tell() < length:
+        raise IncompleteRead(b"", length - out.tell())
 
 
 def _address(wanted: DataSet, entry: File) -> str:
@@ -144,19 +154,18 @@ def _by_hand(wanted: DataSet, folder: Path) -> str:
     )
 
 
-def _reason(error: OSError) -> str:
-    """One clause for an error of requests."""
-    import requests
-
-    if isinstance(error, requests.HTTPError) and error.response is not None:
-        return f"the server answered {error.response.status_code} {error.response.reason}"
-    if isinstance(error, requests.Timeout):
+def _reason(error: Exception) -> str:
+    """One clause for an error of urllib."""
+    if isinstance(error, HTTPError):
+        return f"the server answered {error.code} {error.reason}"
+    cause = error.reason if isinstance(error, URLError) else error
+    if isinstance(cause, TimeoutError):
         return f"no answer within {TIMEOUT_SECONDS} seconds"
-    if isinstance(error, requests.exceptions.ChunkedEncodingError):
+    if isinstance(cause, IncompleteRead | RemoteDisconnected):
         return "the connection broke off"
-    if isinstance(error, requests.ConnectionError):
+    if isinstance(cause, ConnectionError | gaierror):
         return "no connection"
-    return str(error)
+    return str(cause)
 
 
 def _make_folder(folder: Path) -> None:

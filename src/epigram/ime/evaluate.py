@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from epigram.distance import edit_distance
 from epigram.errors import InputError
 from epigram.ime.converter import N_BEST, KanaKanjiConverter
 from epigram.ime.lexicon import split_token
@@ -66,8 +67,6 @@ def evaluate(
     >>> scores.cer, scores.sentence_accuracy, scores.oracle_cer
     (50.0, 50.0, 0.0)
     """
-    from rapidfuzz.distance.Levenshtein import distance
-
     if not sentences:
         raise InputError("no sentences to evaluate on")
     pairs = [split_sentence(tokens) for tokens in sentences]
@@ -78,14 +77,14 @@ def evaluate(
         if tick is not None:
             tick()
     seconds = time.process_time() - began
-    errors = np.array([distance(text, surface) for text, (_, surface) in zip(texts, pairs, strict=True)])
+    errors = np.array([edit_distance(text, surface) for text, (_, surface) in zip(texts, pairs, strict=True)])
     wanted = [normalise(surface) for _, surface in pairs]
-    normalised = [distance(normalise(text), want) for text, want in zip(texts, wanted, strict=True)]
+    normalised = [edit_distance(normalise(text), want) for text, want in zip(texts, wanted, strict=True)]
     length = sum(len(surface) for _, surface in pairs)
     oracle = None
     if k > 1:
         oracle = sum(
-            min(distance(way.text, surface) for way in converter.nbest(reading, k))
+            min(edit_distance(way.text, surface) for way in converter.nbest(reading, k))
             for reading, surface in pairs
         )
     return Scores(
@@ -107,7 +106,7 @@ def split_sentence(tokens: Sequence[str]) -> tuple[str, str]:
 
 def error_counts(converter: KanaKanjiConverter, sentences: Sequence[Sequence[str]]) -> Floats:
     """Character errors of each sentence, for paired tests."""
-    from rapidfuzz.distance.Levenshtein import distance
-
     pairs = [split_sentence(tokens) for tokens in sentences]
-    return np.array([distance(converter.convert(reading), surface) for reading, surface in pairs], np.float64)
+    return np.array(
+        [edit_distance(converter.convert(reading), surface) for reading, surface in pairs], np.float64
+    )

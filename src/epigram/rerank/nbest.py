@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from epigram.distance import edit_distance
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints, Offsets
 
@@ -122,8 +123,6 @@ class NBest:
         return self._errors[measure]
 
     def _count_errors(self, measure: str) -> Floats:
-        from rapidfuzz.distance.Levenshtein import distance
-
         out = self.given_errors.copy()
         starts = self.list_ptr.tolist()
         for i, reference in enumerate(self.references):
@@ -139,9 +138,9 @@ class NBest:
                 if not math.isnan(out[c]):
                     continue
                 if measure == "cer":
-                    out[c] = distance(_squeezed(self.texts[c]), text)
+                    out[c] = edit_distance(_squeezed(self.texts[c]), text)
                 else:
-                    out[c] = distance(self.words(c), words)
+                    out[c] = edit_distance(self.words(c), words)
         return out
 
     def lengths(self, measure: str = "cer") -> Floats:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from epigram.direct_search import golden_section
 from epigram.protocols import Floats, Ints, Learner, Offsets, StagewiseRule, StagewiseSteps, check_finite
 from epigram.rerank import kernels, list_kernels
 from epigram.rerank.features import FeatureSpace
@@ -355,18 +356,12 @@ class SoftmaxLoss(PairLoss):
 
     def fit_base(self) -> float:
         """Bounded search of a convex function of one variable."""
-        from scipy.optimize import minimize_scalar
-
         base = self.pairs.base
         spread = float(np.abs(base).mean()) if len(base) else 0.0
         if spread == 0.0:
             return 1.0
         limit = 100.0 / spread
-        found = minimize_scalar(
-            lambda weight: self._shares(weight * base)[0], bounds=(0.0, limit), method="bounded",
-            options={"xatol": 1e-6 * limit},
-        )  # fmt: skip
-        return float(found.x)
+        return golden_section(lambda weight: self._shares(weight * base)[0], 0.0, limit, 1e-6 * limit)
 
 
 def _minimise(base: Floats, importance: Floats) -> float:

@@ -72,8 +72,11 @@ class _History:
         def multiply(part: slice) -> Floats:
             out = np.zeros((2 * m, 3))
             for first in (0, m):
+                rows = self.pairs[first : first + n]
                 for k, vector in enumerate(news):
-                    out[first : first + n, k] = self.pairs[first : first + n, part] @ vector[part]
+                    products = np.empty(n)
+                    core.row_products(n, rows.shape[1], rows, part.start, part.stop, vector, products)
+                    out[first : first + n, k] = products
             return out
 
         fresh = np.sum(self._in_threads(multiply), axis=0)
@@ -95,13 +98,14 @@ class _History:
 
         def combine(part: slice) -> None:
             for first in (0, m):
-                d[part] -= c[first : first + n] @ self.pairs[first : first + n, part]
+                rows = self.pairs[first : first + n]
+                core.subtract_rows(n, rows.shape[1], rows, c[first : first + n], part.start, part.stop, d)
 
         self._in_threads(combine)
         return d
 
     def _in_threads(self, work: Callable[[slice], T]) -> list[T]:
-        """Results of the work on each part; numpy lets go of the interpreter meanwhile."""
+        """Results of the work on each part; C lets go of the interpreter meanwhile."""
         if len(self.parts) == 1:
             return [work(self.parts[0])]
         with ThreadPoolExecutor(len(self.parts)) as pool:
@@ -153,8 +157,6 @@ class LBFGS:
         callback: Callback | None = None,
     ) -> Result:
         """Minimise loss + penalty from ``start`` (zeros by default)."""
-        from threadpoolctl import threadpool_limits
-
         require(loss, BatchLoss, self, "a batch loss (value_and_gradient)", "SGD")
         l1, l2 = self._check(penalty)
         if self.memory < 1 or not self.tolerance > 0.0 or self.max_iterations < 1:
@@ -162,8 +164,7 @@ class LBFGS:
                 "memory and max_iterations must be at least 1 and tolerance positive, "
                 f"not {self.memory!r}, {self.max_iterations!r} and {self.tolerance!r}."
             )
-        with threadpool_limits(1, "blas"):  # its threads cost more than they bring on a few long vectors
-            return self._minimise(loss, l1, l2, start, callback)
+        return self._minimise(loss, l1, l2, start, callback)
 
     def _minimise(
         self, loss: BatchLoss, l1: float, l2: float, start: Floats | None, callback: Callback | None

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from epigram.distance import edit_distance
 from epigram.ime.evaluate import normalise, split_sentence
 from epigram.protocols import Floats
 from epigram.rerank import compare
@@ -31,16 +32,12 @@ class Judge:
 
     def errors(self, texts: Sequence[str]) -> Floats:
         """Character errors of each sentence."""
-        from rapidfuzz.distance.Levenshtein import distance
-
-        return np.array([distance(*pair) for pair in zip(texts, self.surfaces, strict=True)], np.float64)
+        return np.array([edit_distance(*pair) for pair in zip(texts, self.surfaces, strict=True)], np.float64)
 
     def normalised(self, texts: Sequence[str]) -> float:
         """The rate with habits of writing merged (epigram.ime.evaluate)."""
-        from rapidfuzz.distance.Levenshtein import distance
-
         wanted = [normalise(surface) for surface in self.surfaces]
-        errors = sum(distance(normalise(text), want) for text, want in zip(texts, wanted, strict=True))
+        errors = sum(edit_distance(normalise(text), want) for text, want in zip(texts, wanted, strict=True))
         return 100.0 * errors / max(sum(map(len, wanted)), 1)
 
     def difference(self, first: Floats, second: Floats) -> Difference:

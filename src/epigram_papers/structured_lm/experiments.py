@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from epigram.direct_search import nelder_mead
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.located import Located
 from epigram.lm.loglinear.loss import SuffixLoss
@@ -58,8 +59,6 @@ def choose(
     nonnegative: bool = True,
 ) -> dict[str, Any]:
     """The price of least mean held-out log-perplexity over some splits, by Nelder-Mead on a log scale."""
-    from scipy.optimize import minimize
-
     first = FIRST_PRICES[penalty]
     free = ("strength", "depth_weight") if weighted else ("strength",)
     losses, held = [], []
@@ -88,8 +87,7 @@ def choose(
 
     centre = np.log([getattr(first, name) for name in free])
     simplex = np.vstack([centre, centre + np.diag([FIRST_STEPS[name] for name in free])])
-    options = {"initial_simplex": simplex, "maxfev": max_trials, "xatol": 0.03, "fatol": 1e-4}
-    minimize(log_perplexity, centre, method="Nelder-Mead", options=options)
+    nelder_mead(log_perplexity, simplex, max_trials, x_tolerance=0.03, f_tolerance=1e-4)
     price, value = min(trials, key=lambda trial: trial[1])
     return {
         "strength": price.strength,

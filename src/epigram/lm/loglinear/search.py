@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from epigram.direct_search import first_simplex, nelder_mead
 from epigram.lm.loglinear.located import Located
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.penalty import Price, build_penalty, first_weights
@@ -50,8 +51,6 @@ def search(
     max_trials: int = 30,
 ) -> tuple[list[Trial], Floats]:
     """All trials in the order they were made, and the weights of the best (least held-out perplexity)."""
-    from scipy.optimize import minimize
-
     trials: list[Trial] = []
     w = first_weights(loss.tree, first, nonnegative)
 
@@ -72,10 +71,9 @@ def search(
 
     centre = np.log([getattr(first, name) for name in free])
     simplex = np.vstack([centre, centre + np.diag([FIRST_STEPS[name] for name in free])])
-    options = {"initial_simplex": simplex, "maxfev": max_trials, "xatol": 0.05, "fatol": 2e-4}
     # An on_trial or callback that returns True ends the search with what it has.
     with suppress(StopIteration):
-        minimize(log_perplexity, centre, method="Nelder-Mead", options=options)
+        nelder_mead(log_perplexity, simplex, max_trials, x_tolerance=0.05, f_tolerance=2e-4)
     return trials, w
 
 
@@ -89,8 +87,6 @@ def calibrate(loss: SuffixLoss, held_out: Located, w: Floats, max_trials: int = 
 
     Depths share the factor of the last level that at least a thousandth of the weights reach.
     """
-    from scipy.optimize import minimize
-
     tree = loss.tree
     depth = tree.per_pair(tree.depth)
     sizes = np.bincount(depth[w != 0], minlength=1)
@@ -101,8 +97,7 @@ def calibrate(loss: SuffixLoss, held_out: Located, w: Floats, max_trials: int = 
         return float(np.log(held_out.perplexity(loss, w * factors[level])))
 
     start = np.ones(deepest + 1)
-    options = {"maxfev": max_trials, "xatol": 2e-3, "fatol": 2e-5}
-    found: Floats = minimize(log_perplexity, start, method="Nelder-Mead", options=options).x
+    found = nelder_mead(log_perplexity, first_simplex(start), max_trials, x_tolerance=2e-3, f_tolerance=2e-5)
     better = log_perplexity(found) < log_perplexity(start)
     return (
         np.append(found, np.full(int(depth.max()) - deepest, found[-1]))

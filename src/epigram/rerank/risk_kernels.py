@@ -2,7 +2,8 @@
 
 Along one weight the score of a candidate is a straight line, so the candidate chosen from a list is that on the upper
 envelope of its lines, and the errors change only where two lines of the envelope cross. Scores are taken relative to
-W^R, whose line is 0 and whose extra errors are 0. Where scores are equal the candidate with the most errors counts.
+W^R, whose line is 0 and whose extra errors are 0. Where scores are equal, up to rounding, the candidate with the most
+errors counts.
 """
 
 from __future__ import annotations
@@ -12,6 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from epigram.jit import kernel
+
+TIE = 1e-9
+"""Scores and places that are nearer than this are equal."""
+WIDTH = 1e-6
+"""Narrower intervals are left out: rounding could miss them."""
 
 
 class RiskIndex(NamedTuple):
@@ -40,13 +46,12 @@ class RiskScratch(NamedTuple):
 def chosen_extra(first, last, margins, extra):
     """Extra errors of the candidate that a list chooses: of the best scored the one with the most."""
     best = 0.0
+    for p in range(first, last):
+        best = max(best, -margins[p])
     errors = 0.0
     for p in range(first, last):
-        if -margins[p] > best:
-            best = -margins[p]
-            errors = extra[p]
-        elif -margins[p] == best and extra[p] > errors:
-            errors = extra[p]
+        if -margins[p] >= best - TIE:
+            errors = max(errors, extra[p])
     return errors
 
 
@@ -72,7 +77,9 @@ def envelope(first, last, margins, extra, slope, place, change, n):
     for p in range(first, last):
         a = -margins[p]
         b = -slope[p]
-        better = b < rise or (b == rise and (a > height or (a == height and extra[p] > errors)))
+        better = b < rise or (b == rise and a > height + TIE)
+        if b == rise and abs(a - height) <= TIE:
+            better = extra[p] > errors
         if better:
             height = a
             rise = b
@@ -91,7 +98,7 @@ def envelope(first, last, margins, extra, slope, place, change, n):
                 continue
             crossing = (height - a) / (b - rise)
             better = crossing < nearest
-            if crossing == nearest:
+            if abs(crossing - nearest) <= TIE:
                 better = b > next_rise or (b == next_rise and e > next_errors)
             if better:
                 nearest = crossing
@@ -136,7 +143,10 @@ def sift_event(place, change, start, n):
 
 @kernel
 def best_interval(place, change, n, at_left):
-    """The interval of least errors, of equals the one nearest to 0. Returns (its ends, its errors)."""
+    """The interval of least errors, of equals the one nearest to 0. Returns (its ends, its errors).
+
+    An interval that is too narrow is none.
+    """
     errors = at_left
     best_errors = np.inf
     best_distance = np.inf
@@ -145,7 +155,7 @@ def best_interval(place, change, n, at_left):
     low = -np.inf
     for j in range(n + 1):
         high = place[j] if j < n else np.inf
-        if high > low:
+        if high - low > WIDTH:
             distance = max(max(low, -high), 0.0)
             if errors < best_errors or (errors == best_errors and distance < best_distance):
                 best_errors = errors

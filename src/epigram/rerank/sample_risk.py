@@ -98,10 +98,13 @@ class MinimumSampleRisk(Settings):
         order = self._ranked(loss, index, scratch)
         w = path.weights(loss.n_weights)
         margins = loss.margins(w)
-        left, done, saved = self.last_step - len(path), loss.n_weights, True
+        left, done, before = self.last_step - len(path), loss.n_weights, np.inf
         scratch.stamp[:] = -1
-        while left > 0 and saved and len(order):
-            saved, risk = False, float(kernels.sample_risk(index.list_pair, margins, index.extra))
+        while left > 0 and len(order):
+            risk = float(kernels.sample_risk(index.list_pair, margins, index.extra))
+            if risk > before - self.least:  # a whole pass has saved nothing
+                break
+            before = risk
             for first in range(0, len(order), CHUNK):
                 part = order[first : first + min(CHUNK, left)]
                 features: Ints = np.empty(len(part), np.int32)
@@ -121,7 +124,7 @@ class MinimumSampleRisk(Settings):
                 )
                 done += len(part)
                 if n:
-                    saved, risk, left = True, float(risks[n - 1]), left - n
+                    risk, left = float(risks[n - 1]), left - n
                     yield WeightPath.of_changes(features[:n], deltas[:n], risks[:n])
 
     def _ranked(self, loss: SampleRisk, index: kernels.RiskIndex, scratch: kernels.RiskScratch) -> Offsets:

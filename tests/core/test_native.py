@@ -43,6 +43,15 @@ def test_wrong_arrays_are_refused_by_name(wrong: object, message: str) -> None:
         family("penalties").value(2, wrong, 1.0, 0.5, np.ones(2), np.ones(2))
 
 
+def test_structures_are_shared_with_headers_that_include_theirs() -> None:
+    assert family("chain_sgd").structure("Layout") is family("chain").Layout
+    assert family("chain_sgd").structure("Nothing") is None
+    none = np.zeros(0, np.int64)
+    step = family("chain_sgd").Step(0, 0, 0, none, none, none, none, np.zeros(0))
+    with pytest.raises(TypeError, match="expected Layout, not Step"):
+        step.address_as(family("chain").Layout)
+
+
 def test_arrays_that_are_written_must_be_writeable() -> None:
     out = np.empty(2)
     out.setflags(write=False)

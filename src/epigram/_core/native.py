@@ -4,7 +4,7 @@ A header is the contract of its family. From ``f64 vectors_dot(i64 n, const f64 
 ``vectors.h`` comes ``family("vectors").dot(n, x, y)``, which raises TypeError unless x and y are contiguous float64
 arrays of at least n numbers, and releases the GIL while C runs. From a ``typedef struct { ... } Name;`` comes
 ``family("vectors").Name(...)``, checked when it is made; it keeps its arrays alive, and ``const Name *`` in a prototype
-takes it. Booleans go over as ``u8``, integers and floats as themselves.
+takes it, also in headers that include ``vectors.h``. Booleans go over as ``u8``, integers and floats as themselves.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "u8": np.dtype(np.uint8),
 }
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_INCLUDE = re.compile(r'^#include "(\w+)\.h"$', re.MULTILINE)
 _STRUCT = re.compile(r"typedef struct \{(.*?)\} (\w+);", re.DOTALL)
 _FUNCTION = re.compile(r"^(\w+) (\w+)\(([^)]*)\);", re.MULTILINE)
 _ARGUMENT = re.compile(r"(const )?(\w+) (\*)?(\w+)(?:\[(.*)\])?$")
@@ -58,6 +59,7 @@ class Family:
         self._name = name
         self._text = (HERE / f"{name}.h").read_text("utf-8")
         self._structs = {found[1]: found[0] for found in _STRUCT.findall(self._text)}
+        self._included = [family(header) for header in _INCLUDE.findall(self._text)]
         plain = _COMMENT.sub("", self._text)
         self._functions = {found[1]: found for found in _FUNCTION.findall(plain)}
 
@@ -68,6 +70,13 @@ class Family:
     def structures(self) -> list[str]:
         """The names of all structures."""
         return list(self._structs)
+
+    def structure(self, name: str) -> Any:
+        """The class of a structure that this header or one that it includes has; None if there is none."""
+        if name in self._structs:
+            return getattr(self, name)
+        found = (header.structure(name) for header in self._included)
+        return next((structure for structure in found if structure is not None), None)
 
     def __getattr__(self, name: str) -> Any:
         if f"{self._name}_{name}" in self._functions:
@@ -128,8 +137,9 @@ def _function(home: Family, result: str, name: str, arguments: str) -> Any:
             raise EpigramError(f"{home._name}.h: cannot read the argument {text!r} of {name}")
         const, kind, star, argument, length = found.groups()
         names.append(argument)
-        if kind in home._structs:
-            space[f"struct_{k}"] = getattr(home, kind)
+        structure = home.structure(kind)
+        if structure is not None:
+            space[f"struct_{k}"] = structure
             passed.append(f"{argument}.address_as(struct_{k})")
             types.append(ctypes.c_void_p)
         elif star or length is not None:

@@ -12,7 +12,9 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
+from epigram._core.native import family
 from epigram.jit import kernel
+from epigram.protocols import Floats, Ints
 
 LANES = 8  # rows of labels are padded to a multiple of this, so that loops over them are whole vectors
 FLOOR = -700.0  # exp of less underflows
@@ -288,90 +290,75 @@ def backward(n, n_matrices, layout, x):
                 x.pair_sums[sums + j] += a * x.scores[row + j]
 
 
-@kernel
-def transition_gradient(chains, layout, s, labels, weight, w, x, edges):
-    """Gradient of transition and edge weights, added to ``edges``; returns the labels' transition score."""
-    first, last = U(chains.sentence_ptr[s]), U(chains.sentence_ptr[s + 1])
-    L, width = U(layout.n_labels), U(layout.width)
-    base, size = U(layout.state_end), L * width
-    score = 0.0
-    for t in range(first + U(1), last):
-        pair = U(labels[t - U(1)]) * width + U(labels[t])
-        score += w[base + pair]
-        edges[pair] -= weight
-        matrix = U(x.which[t - first]) * size
-        if matrix == U(0):
-            continue
-        for j in range(size):
-            x.pair_sums[matrix + j] *= weight * x.matrices[matrix + j]
-            edges[j] += x.pair_sums[matrix + j]
-        for k in range(U(chains.edge_ptr[t]), U(chains.edge_ptr[t + U(1)])):
-            a = chains.edge_attributes[k]
-            for m in range(U(layout.edge_row_ptr[a]), U(layout.edge_row_ptr[a + 1])):
-                at = U(layout.edge_pair[m])
-                edges[size + m] += x.pair_sums[matrix + at]
-                if at == pair:
-                    edges[size + m] -= weight
-                    score += w[base + size + m]
-    for j in range(size):
-        edges[j] += weight * x.pair_sums[j] * x.matrices[j]
-    return score
+core = family("chain")
 
 
-@kernel
-def sentence_loss(chains, layout, s, labels, weight, w, x, edges):
-    """Weighted negative log-likelihood of sentence s. Its gradient: that of transitions and edge weights is
-    added to ``edges``; that of the token scores is left in x.scores (marginal minus truth, weighted)."""
-    first = U(chains.sentence_ptr[s])
-    n = U(chains.sentence_ptr[s + 1]) - first
-    width = U(layout.width)
-    if n == U(0):
-        return 0.0
-    score_tokens(chains, layout, s, w, x.scores)
-    loss = 0.0
-    for t in range(n):
-        loss -= x.scores[t * width + U(labels[first + t])]
-    n_matrices = exp_edges(chains, layout, s, w, x)
-    loss += forward(n, layout, x)
-    backward(n, n_matrices, layout, x)
-    if layout.has_transitions:
-        loss -= transition_gradient(chains, layout, s, labels, weight, w, x, edges)
-    for j in range(n * width):
-        x.scores[j] = weight * x.alpha[j] * x.beta[j]
-    for t in range(n):
-        x.scores[t * width + U(labels[first + t])] -= weight
-    return weight * loss
+def chains_struct(chains: Chains) -> Any:
+    """Sentences as C takes them."""
+    n = chains.sentence_ptr.size - 1, chains.attribute_ptr.size - 1, chains.local.size
+    return core.Chains(
+        *n,
+        chains.edge_attributes.size,
+        chains.value_stride,
+        chains.sentence_ptr,
+        chains.attribute_ptr,
+        chains.rows_ptr,
+        chains.n_shared,
+        chains.rows,
+        chains.local,
+        chains.values,
+        chains.edge_ptr,
+        chains.edge_attributes,
+    )
 
 
-@kernel
-def scatter(chains, layout, s, scores, places, first_place, g):
-    """Add the score gradient of sentence s to g; the gradient of its m-th row is at places[first_place + m]."""
-    first, last = U(chains.sentence_ptr[s]), U(chains.sentence_ptr[s + 1])
-    base, width, dense_end = U(chains.rows_ptr[s]), U(layout.width), U(layout.dense_end)
-    for t in range(first, last):
-        row = (t - first) * width
-        for k in range(U(chains.attribute_ptr[t]), U(chains.attribute_ptr[t + U(1)])):
-            p = U(chains.rows[base + U(chains.local[k])])
-            to = U(places[U(first_place) + U(chains.local[k])])
-            v = chains.values[k * U(chains.value_stride)]
-            if p < dense_end:
-                for j in range(width):
-                    g[to + j] += v * scores[row + j]
-            else:
-                for m in range(U(layout.codes[p] >> 16)):
-                    g[to + m] += v * scores[row + U(layout.codes[p + m] & 0xFFFF)]
+def layout_struct(layout: Layout) -> Any:
+    """Where the weights are, as C takes it."""
+    return core.Layout(
+        layout.n_labels,
+        layout.width,
+        layout.dense_end,
+        layout.state_end,
+        layout.free.size,
+        layout.edge_row_ptr.size - 1,
+        layout.has_transitions,
+        layout.codes,
+        layout.free,
+        layout.allowed,
+        layout.edge_row_ptr,
+        layout.edge_pair,
+    )
 
 
-@kernel
-def batch_gradient(chains, layout, sentences, labels, weights, w, x, out):
+def scratch_struct(layout: Layout, x: Scratch) -> Any:
+    """Working memory as C takes it."""
+    n_matrices = x.matrices.size // max(layout.n_labels * layout.width, 1)
+    return core.Scratch(x.c.size, layout.n_labels, layout.width, n_matrices, *x)
+
+
+def batch_gradient(
+    chains: Chains,
+    layout: Layout,
+    sentences: Ints,
+    labels: Ints,
+    weights: Floats,
+    w: Floats,
+    x: Scratch,
+    out: Floats,
+) -> float:
     """Loss of the given sentences; the gradient is added to ``out`` (as long as w)."""
-    loss = 0.0
-    edges = out[layout.state_end :]
-    if layout.has_transitions:
-        exp_shared(layout, w, x)
-    for s in sentences:
-        loss += sentence_loss(chains, layout, s, labels, weights[s], w, x, edges)
-        scatter(chains, layout, s, x.scores, chains.rows, chains.rows_ptr[s], out)
-    for i in range(out.size):
-        out[i] *= layout.free[i]
+    loss: float = core.batch_gradient(
+        chains_struct(chains),
+        layout_struct(layout),
+        sentences.size,
+        sentences,
+        labels.size,
+        labels,
+        weights.size,
+        weights,
+        w.size,
+        w,
+        scratch_struct(layout, x),
+        out,
+    )
     return loss

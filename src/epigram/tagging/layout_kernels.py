@@ -1,118 +1,95 @@
-"""Kernels that lay out weights and sentences: which (attribute, label) pairs were seen, which rows a sentence has."""
+"""Laying out weights and sentences: which (attribute, label) pairs were seen, which rows a sentence has."""
 
 from __future__ import annotations
 
-from epigram.jit import kernel
+import numpy as np
+import numpy.typing as npt
+
+from epigram._core.native import family
+from epigram.protocols import Floats, Ints, Offsets
+
+core = family("chain_layout")
+Bytes = npt.NDArray[np.uint8]
 
 
-@kernel
-def mark_pairs(attribute_ptr, attributes, labels, seen):
+def mark_pairs(attribute_ptr: Offsets, attributes: Ints, labels: Ints, seen: Offsets) -> None:
     """seen[a, y // 64] gets bit y % 64 for every attribute a on a token with label y."""
-    for t in range(labels.size):
-        y = labels[t]
-        word, bit = y >> 6, 1 << (y & 63)
-        for k in range(attribute_ptr[t], attribute_ptr[t + 1]):
-            seen[attributes[k], word] |= bit
+    core.mark_pairs(labels.size, attribute_ptr, attributes.size, attributes, labels, *seen.shape, seen)
 
 
-@kernel
-def count_bits(seen, out):
+def count_bits(seen: Offsets, out: Offsets) -> None:
     """Number of set bits of each row."""
-    for a in range(seen.shape[0]):
-        n = 0
-        for word in range(seen.shape[1]):
-            bits = seen[a, word]
-            while bits:
-                bits &= bits - 1
-                n += 1
-        out[a] = n
+    core.count_bits(*seen.shape, seen, out)
 
 
-@kernel
-def fill_rows(seen, row_of, width, dense_end, codes, free):
+def fill_rows(seen: Offsets, row_of: Ints, width: int, dense_end: int, codes: Ints, free: Bytes) -> None:
     """Labels of the sparse rows, and which weights of the dense rows are free."""
-    for a in range(seen.shape[0]):
-        p = row_of[a]
-        if p < 0:
-            continue
-        n = 0
-        for word in range(seen.shape[1]):
-            for bit in range(64):
-                if (seen[a, word] >> bit) & 1:
-                    label = word * 64 + bit
-                    if p < dense_end:
-                        free[p + label] = 1
-                    else:
-                        codes[p + n] = label
-                        free[p + n] = 1
-                        n += 1
-        for m in range(n):
-            codes[p + m] |= (n - m) << 16
+    core.fill_rows(*seen.shape, seen, row_of, dense_end, codes.size, codes, free)
 
 
-@kernel
-def mark_edges(sentence_ptr, edge_ptr, edge_attributes, labels, n_labels, width, keys):
+def mark_edges(
+    sentence_ptr: Offsets,
+    edge_ptr: Offsets,
+    edge_attributes: Ints,
+    labels: Ints,
+    n_labels: int,
+    width: int,
+    keys: Offsets,
+) -> None:
     """keys[k] = attribute * L * width + pair for every occurrence of an attribute on a transition."""
-    size = n_labels * width
-    for s in range(sentence_ptr.size - 1):
-        for t in range(sentence_ptr[s] + 1, sentence_ptr[s + 1]):
-            pair = labels[t - 1] * width + labels[t]
-            for k in range(edge_ptr[t], edge_ptr[t + 1]):
-                keys[k] = edge_attributes[k] * size + pair
+    core.mark_edges(
+        sentence_ptr.size - 1,
+        sentence_ptr,
+        labels.size,
+        edge_ptr,
+        edge_attributes.size,
+        edge_attributes,
+        labels,
+        n_labels,
+        width,
+        keys,
+    )
 
 
-@kernel
-def dense_first(attribute_ptr, row_of, dense_end, attributes, values):
+def dense_first(
+    attribute_ptr: Offsets, row_of: Ints, dense_end: int, attributes: Ints, values: Floats
+) -> None:
     """Reorder the occurrences of each token in place: those with dense rows first. Branches then come in runs."""
-    for t in range(attribute_ptr.size - 1):
-        left, right = attribute_ptr[t], attribute_ptr[t + 1] - 1
-        while left < right:
-            if row_of[attributes[left]] < dense_end:
-                left += 1
-            elif row_of[attributes[right]] >= dense_end:
-                right -= 1
-            else:
-                attributes[left], attributes[right] = attributes[right], attributes[left]
-                if values.size > 1:
-                    values[left], values[right] = values[right], values[left]
+    n = attribute_ptr.size - 1
+    core.dense_first(
+        n, attribute_ptr, row_of.size, row_of, dense_end, attributes.size, attributes, values.size, values
+    )
 
 
-@kernel
-def measure_sentences(rows_ptr, rows, codes, width, dense_end, out):
+def measure_sentences(
+    rows_ptr: Offsets, rows: Ints, codes: Ints, width: int, dense_end: int, out: Offsets
+) -> None:
     """How many weights the distinct rows of each sentence have."""
-    for s in range(rows_ptr.size - 1):
-        n = 0
-        for m in range(rows_ptr[s], rows_ptr[s + 1]):
-            n += width if rows[m] < dense_end else codes[rows[m]] >> 16
-        out[s] = n
+    core.measure_sentences(
+        rows_ptr.size - 1, rows_ptr, rows.size, rows, codes.size, codes, width, dense_end, out
+    )
 
 
-@kernel
 def distinct_rows(
-    sentence_ptr, attribute_ptr, attributes, row_of, count, number, rows_ptr, n_shared, rows, local
-):
+    sentence_ptr: Offsets,
+    attribute_ptr: Offsets,
+    attributes: Ints,
+    row_of: Ints,
+    *rest: npt.NDArray[np.signedinteger],
+) -> int:
     """The distinct rows of each sentence, those that occur more than once first; returns how many in all.
 
-    ``count`` and ``number`` are working memory, one zero per attribute.
+    ``rest``: working memory (twice one zero per attribute), then the outputs rows_ptr, n_shared, rows and local.
     """
-    n = 0
-    for s in range(sentence_ptr.size - 1):
-        first, last = attribute_ptr[sentence_ptr[s]], attribute_ptr[sentence_ptr[s + 1]]
-        rows_ptr[s] = n
-        for k in range(first, last):
-            count[attributes[k]] += 1
-        for repeated in (True, False):
-            for k in range(first, last):
-                a = attributes[k]
-                if count[a] > 0 and (count[a] > 1) == repeated:
-                    rows[n] = row_of[a]
-                    number[a] = n - rows_ptr[s]
-                    count[a] = -1
-                    n += 1
-            if repeated:
-                n_shared[s] = n - rows_ptr[s]
-        for k in range(first, last):
-            local[k] = number[attributes[k]]
-            count[attributes[k]] = 0
-    rows_ptr[sentence_ptr.size - 1] = n
-    return n
+    found: int = core.distinct_rows(
+        sentence_ptr.size - 1,
+        sentence_ptr,
+        attribute_ptr.size - 1,
+        attribute_ptr,
+        attributes.size,
+        attributes,
+        row_of.size,
+        row_of,
+        *rest,
+    )
+    return found

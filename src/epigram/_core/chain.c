@@ -1,0 +1,100 @@
+#include "chain_inline.h"
+#include "chain_step.h"
+
+i64 sizeof_Chains(void) { return sizeof(Chains); }
+i64 sizeof_Layout(void) { return sizeof(Layout); }
+i64 sizeof_Scratch(void) { return sizeof(Scratch); }
+
+/* Gradient of the edge weights of one token whose pair sums are expectations already; returns their score. */
+static f64 edge_gradient(const Chains *a, const Layout *l, i64 t, i64 pair, f64 weight, const f64 *restrict w,
+                         const f64 *restrict expected, f64 *restrict edges) {
+    f64 score = 0.0;
+    i64 size = l->n_labels * l->width, base = l->state_end + size;
+    for (i64 k = a->edge_ptr[t]; k < a->edge_ptr[t + 1]; k++) {
+        i64 e = a->edge_attributes[k];
+        for (i64 m = l->edge_row_ptr[e]; m < l->edge_row_ptr[e + 1]; m++) {
+            i64 at = l->edge_pair[m];
+            edges[size + m] += expected[at];
+            if (at == pair) {
+                edges[size + m] -= weight;
+                score += w[base + m];
+            }
+        }
+    }
+    return score;
+}
+
+/* Gradient of transition and edge weights, added to `edges`; returns the labels' transition score. */
+static f64 transition_gradient(const Chains *a, const Layout *l, i64 s, const i32 *labels, f64 weight,
+                               const f64 *restrict w, const Scratch *x, f64 *restrict edges) {
+    i64 first = a->sentence_ptr[s], last = a->sentence_ptr[s + 1];
+    i64 width = l->width, base = l->state_end, size = l->n_labels * width;
+    f64 score = 0.0;
+    for (i64 t = first + 1; t < last; t++) {
+        i64 pair = labels[t - 1] * width + labels[t], matrix = x->which[t - first] * size;
+        f64 *restrict sums = x->pair_sums + matrix;
+        score += w[base + pair];
+        edges[pair] -= weight;
+        if (matrix == 0) continue;
+        for (i64 j = 0; j < size; j++) {
+            sums[j] *= weight * x->matrices[matrix + j];
+            edges[j] += sums[j];
+        }
+        score += edge_gradient(a, l, t, pair, weight, w, sums, edges);
+    }
+    for (i64 j = 0; j < size; j++) edges[j] += weight * x->pair_sums[j] * x->matrices[j];
+    return score;
+}
+
+/* Weighted negative log-likelihood of sentence s. Its gradient: that of transitions and edge weights is added to
+ * `edges`; that of the token scores is left in x->scores (marginal minus truth, weighted). */
+f64 sentence_loss(const Chains *a, const Layout *l, i64 s, const i32 *labels, f64 weight, const f64 *w,
+                  const Scratch *x, f64 *edges) {
+    i64 first = a->sentence_ptr[s], n = a->sentence_ptr[s + 1] - first, width = l->width;
+    if (n == 0) return 0.0;
+    score_tokens(a, l, s, w, x->scores);
+    f64 loss = 0.0;
+    for (i64 t = 0; t < n; t++) loss -= x->scores[t * width + labels[first + t]];
+    i64 n_matrices = exp_edges(a, l, s, w, x);
+    loss += forward(n, l, x);
+    backward(n, n_matrices, l, x);
+    if (l->has_transitions) loss -= transition_gradient(a, l, s, labels, weight, w, x, edges);
+    f64 *restrict scores = x->scores;
+    for (i64 j = 0; j < n * width; j++) scores[j] = weight * x->alpha[j] * x->beta[j];
+    for (i64 t = 0; t < n; t++) scores[t * width + labels[first + t]] -= weight;
+    return weight * loss;
+}
+
+/* Add the score gradient of sentence s to the gradient g of all weights. */
+static void scatter(const Chains *a, const Layout *l, i64 s, const f64 *restrict scores, f64 *restrict g) {
+    i64 first = a->sentence_ptr[s], last = a->sentence_ptr[s + 1], width = l->width;
+    const i32 *rows = a->rows + a->rows_ptr[s];
+    for (i64 t = first; t < last; t++) {
+        const f64 *row = scores + (t - first) * width;
+        for (i64 k = a->attribute_ptr[t]; k < a->attribute_ptr[t + 1]; k++) {
+            i64 p = rows[a->local[k]];
+            f64 v = a->values[k * a->value_stride];
+            if (p < l->dense_end) {
+                for (i64 j = 0; j < width; j++) g[p + j] += v * row[j];
+            } else {
+                for (i64 m = p; m < p + (l->codes[p] >> 16); m++) g[m] += v * row[l->codes[m] & 0xFFFF];
+            }
+        }
+    }
+}
+
+/* Loss of the given sentences; the gradient is added to `out`. */
+f64 chain_batch_gradient(const Chains *chains, const Layout *layout, i64 n_sentences, const i32 *sentences,
+                         i64 n_tokens, const i32 *labels, i64 n_weighted, const f64 *weights, i64 n_weights,
+                         const f64 *w, Scratch *scratch, f64 *out) {
+    (void)n_tokens, (void)n_weighted;
+    f64 loss = 0.0, *edges = out + layout->state_end;
+    if (layout->has_transitions) exp_shared(layout, w, scratch);
+    for (i64 k = 0; k < n_sentences; k++) {
+        i64 s = sentences[k];
+        loss += sentence_loss(chains, layout, s, labels, weights[s], w, scratch, edges);
+        scatter(chains, layout, s, scratch->scores, out);
+    }
+    for (i64 i = 0; i < n_weights; i++) out[i] *= layout->free[i];
+    return loss;
+}

@@ -12,9 +12,11 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.protocols import Ints, Offsets
 
+core = family("encoding")
 Fingerprints = npt.NDArray[np.uint64]
 SMALLEST = 1024
 
@@ -86,10 +88,8 @@ class AttributeTable:
 
     def look_up(self, keys: Fingerprints) -> Ints:
         """Ids of fingerprints, -1 for unknown ones. Changes nothing: safe to share between threads."""
-        from epigram.tagging.encoding_kernels import look_up_keys
-
         ids = np.empty(len(keys), dtype=np.int32)
-        look_up_keys(keys, self._slots, ids)
+        core.look_up_keys(len(keys), keys, len(self._slots), self._slots, ids)
         return ids
 
     def intern(self, keys: Fingerprints, source: Source, counts: Offsets | None = None) -> Ints:
@@ -109,22 +109,25 @@ class AttributeTable:
 
     def intern_more(self, keys: Fingerprints) -> Ints:
         """Ids of the next keys of the current source."""
-        from epigram.tagging.encoding_kernels import intern_keys
-
         ids = np.empty(len(keys), dtype=np.int32)
+        n = np.array([self._n], dtype=np.int64)
         done = 0
         while True:
-            done, self._n = intern_keys(
+            done = core.intern_keys(
+                len(keys),
                 keys,
                 done,
                 self._n_occurrences,
-                self._n,
+                len(self._slots),
                 self._slots,
+                len(self._fingerprints),
                 self._fingerprints,
                 self._counts,
                 self._origins,
+                n,
                 ids,
             )
+            self._n = int(n[0])
             if done == len(keys):
                 break
             self._resize()
@@ -169,8 +172,6 @@ class AttributeTable:
 
     def _resize(self, spare: int = 1) -> None:
         """Room for half as many attributes as slots; with ``spare``, at least twice what is there now."""
-        from epigram.tagging.encoding_kernels import fill_slots
-
         room = max(SMALLEST, 1 << ((1 + spare) * self._n).bit_length())
         for name in ("_fingerprints", "_counts", "_origins"):
             old = getattr(self, name)[: self._n]
@@ -178,7 +179,7 @@ class AttributeTable:
             new[: self._n] = old
             setattr(self, name, new)
         self._slots = np.zeros((2 * room, 2), dtype=np.uint64)
-        fill_slots(self._fingerprints, self._n, self._slots)
+        core.fill_slots(self._n, self._fingerprints, len(self._slots), self._slots)
 
     def __getstate__(self) -> tuple[Fingerprints, Offsets, list[str]]:
         return self.fingerprints.copy(), self.counts.copy(), self.names(range(self._n))
@@ -208,21 +209,17 @@ def renumbering(counts: Offsets, min_count: int = 1) -> Ints:
 
 def fingerprints(strings: Sequence[str]) -> Fingerprints:
     """Fingerprints of whole strings."""
-    from epigram.tagging.encoding_kernels import mix_all
-
     hashes, _ = hash_parts(strings)
-    mix_all(hashes, hashes)
+    core.mix_all(len(hashes), hashes)
     return hashes
 
 
 def hash_parts(strings: Sequence[str]) -> tuple[Fingerprints, Fingerprints]:
     """H and B^length of each string: parts from which fingerprints of concatenations are made."""
-    from epigram.tagging.encoding_kernels import hash_strings
-
     content, ptr = utf8(strings)
     hashes = np.empty(len(strings), dtype=np.uint64)
     powers = np.empty(len(strings), dtype=np.uint64)
-    hash_strings(content, ptr, hashes, powers)
+    core.hash_strings(len(strings), ptr, len(content), content, hashes, powers)
     return hashes, powers
 
 

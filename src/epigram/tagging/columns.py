@@ -13,9 +13,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.protocols import Ints, Offsets
 from epigram.tagging.sequences import gather
+
+core = family("columns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,14 +177,13 @@ def counting_dict() -> defaultdict[str, int]:
 
 
 def _factorise(raw: bytes, starts: Offsets, ends: Offsets) -> Column:
-    from epigram.tagging.columns_kernels import factorise
-
-    ids = np.empty(len(starts), dtype=np.int32)
-    first = np.empty(len(starts), dtype=np.int64)
-    n = factorise(np.frombuffer(raw, dtype=np.uint8), starts, ends, ids, first)
-    chosen = first[:n]
+    n = len(starts)
+    ids, begins, lengths = np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.int32)
+    found = core.factorise(len(raw), np.frombuffer(raw, np.uint8), n, starts, ends, ids, begins, lengths)
+    if found < 0:
+        raise MemoryError(f"no memory for the distinct strings of {n} cells")
     strings = [
-        raw[start:end].decode()
-        for start, end in zip(starts[chosen].tolist(), ends[chosen].tolist(), strict=True)
+        raw[begin : begin + length].decode()
+        for begin, length in zip(begins[:found].tolist(), lengths[:found].tolist(), strict=True)
     ]
     return Column(ids, strings)

@@ -2,17 +2,18 @@
 
 A cell function runs once per distinct string of its column and leaves (hash, power) pairs; the fingerprint of
 a token's attribute is then put together from those of its cells and of the literals between them (see
-:mod:`epigram.tagging.encoding_kernels`) and looked up.
+``_core/encoding.h``) and looked up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from epigram._core.native import family
 from epigram.protocols import Ints, Offsets
 from epigram.tagging.attributes import AttributeTable, Fingerprints, hash_parts, utf8
 from epigram.tagging.cell_functions import CellFunction, apply_chain
@@ -23,6 +24,7 @@ from epigram.tagging.template import Line, Template, outside_mark
 
 __all__ = ["AttributeTable", "Expansion", "encode", "encode_features"]
 
+core = family("encoding")
 KEYS_PER_BLOCK = 1 << 18
 
 
@@ -69,44 +71,22 @@ class Expansion:
 
     def names(self, occurrences: Offsets) -> list[str]:
         """The expanded strings of some occurrences."""
-        from epigram.tagging.encoding_kernels import locate_keys
-
         if not len(occurrences):
             return []
         tokens = np.searchsorted(self.ptr, occurrences, side="right") - 1
         sentences = np.searchsorted(self.columns.sentence_ptr, tokens, side="right") - 1
         begins, ends = self.columns.sentence_ptr[sentences], self.columns.sentence_ptr[sentences + 1]
         numbers, combinations = np.empty_like(tokens), np.empty_like(tokens)
-        cells = np.array([column.ids for column in self.columns.columns], dtype=np.int32)
-        arrays = _compile(self.columns, self.template, self.lines).arrays()[:6]
+        lines = _compile(self.columns, self.template, self.lines)
         ranks = occurrences - self.ptr[tokens]
-        locate_keys(tokens, ranks, begins, ends, cells, *arrays, numbers, combinations)
+        core.locate_keys(
+            _corpus(self.columns), lines, len(tokens), tokens, ranks, begins, ends, numbers, combinations
+        )
         found = zip(tokens, begins, ends, numbers, combinations, strict=True)
         return [
             self.template.spell(self.columns, self.lines[line], int(token), int(begin), int(end))[rank]
             for token, begin, end, line, rank in found
         ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Lines:
-    """Template lines over a corpus as arrays, in the order the kernels take them."""
-
-    line_ptr: Offsets
-    cell_offset: Offsets
-    cell_column: Offsets
-    cell_base: Offsets
-    cell_marks: Offsets
-    value_ptr: Offsets
-    value_hash: Fingerprints
-    value_power: Fingerprints
-    literal_hash: Fingerprints
-    literal_power: Fingerprints
-    outside_hash: Fingerprints
-    outside_power: Fingerprints
-
-    def arrays(self) -> tuple[npt.NDArray[np.generic], ...]:
-        return tuple(getattr(self, each.name) for each in fields(self))
 
 
 def _encode_lines(
@@ -118,35 +98,42 @@ def _encode_lines(
     grow: bool,
 ) -> tuple[Offsets, Ints]:
     """Offsets per token and attribute ids of some lines; ``skip_first`` leaves out first tokens (edges)."""
-    from epigram.tagging.encoding_kernels import drop_unknown, expand_keys
-
     ptr = np.zeros(columns.n_tokens + 1, dtype=np.int64)
     if not lines or not columns.n_tokens:
         return ptr, np.empty(0, dtype=np.int32)
-    arrays = _compile(columns, template, lines).arrays()
-    cells = np.array([column.ids for column in columns.columns], dtype=np.int32)
+    corpus, compiled = _corpus(columns), _compile(columns, template, lines)
     if grow:
         table.add_source(Expansion(columns, template, lines, ptr))
     keys = np.empty(KEYS_PER_BLOCK, dtype=np.uint64)
+    n_keys = np.zeros(1, dtype=np.int64)
     blocks: list[Ints] = []
     s = 0
     while s < columns.n_sentences:
-        done, n = expand_keys(s, columns.sentence_ptr, cells, *arrays, skip_first, keys, ptr)
+        done = core.expand_keys(
+            corpus, compiled, skip_first, s, len(keys), keys, columns.n_tokens, ptr, n_keys
+        )
         if done == s:  # not even one sentence fits
             keys = np.empty(2 * len(keys), dtype=np.uint64)
             continue
-        blocks.append(table.intern_more(keys[:n]) if grow else table.look_up(keys[:n]))
+        found = keys[: n_keys[0]]
+        blocks.append(table.intern_more(found) if grow else table.look_up(found))
         s = done
     ids = np.concatenate(blocks)
     if grow:
         return ptr, ids
     known_ptr = np.empty_like(ptr)
-    n = drop_unknown(ptr, ids, known_ptr)
+    n = core.drop_unknown(columns.n_tokens, ptr, len(ids), ids, known_ptr)
     return known_ptr, ids[:n].copy()
 
 
-def _compile(columns: Columns, template: Template, lines: tuple[Line, ...]) -> _Lines:
-    """Apply the cell functions to the distinct strings, and lay lines and values out as arrays."""
+def _corpus(columns: Columns) -> Any:
+    """The ids of all columns as C takes them."""
+    cells = np.array([column.ids for column in columns.columns], dtype=np.int32)
+    return core.Corpus(columns.n_sentences, columns.n_tokens, len(cells), columns.sentence_ptr, cells)
+
+
+def _compile(columns: Columns, template: Template, lines: tuple[Line, ...]) -> Any:
+    """Apply the cell functions to the distinct strings, and lay lines and values out as C takes them."""
     cells = [cell for line in lines for cell in line.cells]
     views: dict[tuple[int, tuple[CellFunction, ...]], int] = {}
     value_ptrs, hashes, powers = [], [], []
@@ -165,7 +152,12 @@ def _compile(columns: Columns, template: Template, lines: tuple[Line, ...]) -> _
     reach = template.reach + 1
     literal_hash, literal_power = hash_parts([text for line in lines for text in line.literals])
     outside_hash, outside_power = hash_parts([outside_mark(k) for k in range(-reach, reach)])
-    return _Lines(
+    return core.TemplateLines(
+        n_lines=len(lines),
+        n_cells=len(cells),
+        n_rows=n_rows,
+        n_values=n_values,
+        reach=reach,
         line_ptr=np.cumsum([0, *(len(line.cells) for line in lines)], dtype=np.int64),
         cell_offset=np.array([cell.offset for cell in cells], dtype=np.int64),
         cell_column=np.array([cell.column for cell in cells], dtype=np.int64),
@@ -202,8 +194,6 @@ def _view(
 
 def _slices(strings: Sequence[str], name: str, argument: int) -> tuple[Offsets, Fingerprints, Fingerprints]:
     """The same for the functions whose values are slices of the string: no Python string is made for them."""
-    from epigram.tagging.encoding_kernels import hash_affixes, hash_substrings
-
     content, ptr = utf8(strings)
     most = len(strings)
     if name == "substrings":
@@ -212,7 +202,12 @@ def _slices(strings: Sequence[str], name: str, argument: int) -> tuple[Offsets, 
     hashes, powers = np.empty(most, dtype=np.uint64), np.empty(most, dtype=np.uint64)
     value_ptr = np.empty(len(strings) + 1, dtype=np.int64)
     if name == "substrings":
-        n = hash_substrings(content, ptr, argument - 1, hashes, powers, value_ptr)
+        n = core.hash_substrings(
+            len(strings), ptr, len(content), content, argument - 1, most, hashes, powers, value_ptr
+        )
     else:
-        n = hash_affixes(content, ptr, argument, name == "suffix", hashes, powers, value_ptr)
+        at_end = name == "suffix"
+        n = core.hash_affixes(
+            len(strings), ptr, len(content), content, argument, at_end, hashes, powers, value_ptr
+        )
     return value_ptr, hashes[:n], powers[:n]

@@ -13,10 +13,12 @@ from os import PathLike
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.tagging.columns import Columns, Lines
 from epigram.text import decode, read_bytes
 
+core = family("columns")
 FORMATS = ("conll", "conllu", "text", "slash")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -81,8 +83,6 @@ def parse_columns(
 def _parse_cells(
     raw: bytes, path: str, separator: str | None, prefixes: list[str], skip_ranges: bool
 ) -> Columns:
-    from epigram.tagging.columns_kernels import find_cells
-
     encoded = [prefix.encode() for prefix in prefixes if prefix]
     comments = np.frombuffer(b"".join(encoded), dtype=np.uint8)
     comment_ptr = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
@@ -91,28 +91,34 @@ def _parse_cells(
     capacity = raw.count(b"\n") + 1
     line_ends = np.empty(capacity, dtype=np.int64)
     sentence_ptr = np.empty(capacity + 1, dtype=np.int64)
+    found = np.zeros(4, dtype=np.int64)
     n_columns = 0
     while True:  # with 0 columns asked for, the first token's line is the "bad" one and tells their number
-        starts = np.empty((n_columns, capacity if n_columns else 0), dtype=np.int64)
+        starts = np.empty((n_columns, capacity), dtype=np.int64)
         ends = np.empty_like(starts)
-        n_tokens, n_sentences, bad_line, found = find_cells(
+        core.find_cells(
+            len(raw),
             content,
             byte,
+            skip_ranges,
+            len(encoded),
             comments,
             comment_ptr,
-            skip_ranges,
             n_columns,
+            capacity,
             starts,
             ends,
             line_ends,
             sentence_ptr,
+            found,
         )
+        n_tokens, n_sentences, bad_line, n_cells = found.tolist()
         if n_columns or not bad_line:
             break
-        n_columns = found
+        n_columns = n_cells
     if bad_line:
         hint = "" if encoded else _comment_hint(raw, bad_line)
-        raise InputError(f"expected {n_columns} columns, found {found}{hint}", path=path, line=bad_line)
+        raise InputError(f"expected {n_columns} columns, found {n_cells}{hint}", path=path, line=bad_line)
     if not n_tokens:
         raise InputError("no tokens: the file is empty or blank", path=path)
     return Columns.from_cells(
@@ -133,22 +139,29 @@ def _comment_hint(raw: bytes, line: int) -> str:
 
 
 def _parse_words(raw: bytes, path: str, slash: bool, prefixes: list[str]) -> Columns:
-    from epigram.tagging.columns_kernels import find_words
-
     if len(prefixes) > 1:
         raise ValueError(f"text has one comment prefix at most, not {prefixes}")
     capacity = sum(raw.count(space) for space in (b" ", b"\t", b"\n", b"\r")) + 1
-    starts = np.empty((2 if slash else 1, capacity), dtype=np.int64)
+    n_columns, n_lines = 2 if slash else 1, raw.count(b"\n") + 1
+    starts = np.empty((n_columns, capacity), dtype=np.int64)
     ends = np.empty_like(starts)
-    sentence_ptr = np.empty(raw.count(b"\n") + 2, dtype=np.int64)
-    n_tokens, n_sentences, bad_line = find_words(
+    sentence_ptr = np.empty(n_lines + 1, dtype=np.int64)
+    found = np.zeros(3, dtype=np.int64)
+    comment = np.frombuffer("".join(prefixes).encode(), dtype=np.uint8)
+    core.find_words(
+        len(raw),
         np.frombuffer(raw, dtype=np.uint8),
-        ord("/") if slash else 0,
-        np.frombuffer("".join(prefixes).encode(), dtype=np.uint8),
+        len(comment),
+        comment,
+        n_columns,
+        capacity,
         starts,
         ends,
+        n_lines,
         sentence_ptr,
+        found,
     )
+    n_tokens, n_sentences, bad_line = found.tolist()
     if bad_line:
         raise InputError("expected word/tag, found a word without a slash", path=path, line=bad_line)
     if not n_tokens:

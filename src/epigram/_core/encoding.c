@@ -1,0 +1,271 @@
+#include "encoding.h"
+
+static const u64 B = 0x9E3779B97F4A7C15ull;
+
+i64 sizeof_Corpus(void) { return sizeof(Corpus); }
+i64 sizeof_TemplateLines(void) { return sizeof(TemplateLines); }
+
+/* Steele, Lea and Flood's 64-bit finaliser (splitmix64, variant 13); never 0, which marks a free slot. */
+static inline u64 mix(u64 h) {
+    h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9ull;
+    h = (h ^ (h >> 27)) * 0x94D049BB133111EBull;
+    h = h ^ (h >> 31);
+    return h ? h : 1;
+}
+
+/* H and B^length of a string, before mix. */
+typedef struct {
+    u64 hash, power;
+} Part;
+
+static inline Part with_byte(Part s, u8 byte) { return (Part){s.hash * B + byte + 1, s.power * B}; }
+
+static inline Part part_of(const u8 *content, i64 begin, i64 end) {
+    Part s = {0, 1};
+    for (i64 k = begin; k < end; k++) s = with_byte(s, content[k]);
+    return s;
+}
+
+/* Whether a byte of UTF-8 goes on with a character that began before it. */
+static inline u8 goes_on(u8 byte) { return (byte & 0xC0) == 0x80; }
+
+/* H and B^length of each string. */
+void encoding_hash_strings(i64 n, const i64 *ptr, i64 n_bytes, const u8 *content, u64 *hashes, u64 *powers) {
+    (void)n_bytes;
+    for (i64 i = 0; i < n; i++) {
+        Part s = part_of(content, ptr[i], ptr[i + 1]);
+        hashes[i] = s.hash;
+        powers[i] = s.power;
+    }
+}
+
+/* Fingerprints of whole strings from their H, in place. */
+void encoding_mix_all(i64 n, u64 *hashes) {
+    for (i64 i = 0; i < n; i++) hashes[i] = mix(hashes[i]);
+}
+
+static u8 is_among(Part s, const u64 *hashes, const u64 *powers, i64 begin, i64 end) {
+    for (i64 j = begin; j < end; j++) {
+        if (hashes[j] == s.hash && powers[j] == s.power) return 1;
+    }
+    return 0;
+}
+
+/* All distinct substrings of each string, by start and then by length; returns how many in all, at most `most`. */
+i64 encoding_hash_substrings(i64 n, const i64 *ptr, i64 n_bytes, const u8 *content, i64 longest, i64 most, u64 *hashes,
+                             u64 *powers, i64 *value_ptr) {
+    (void)n_bytes, (void)most;
+    i64 n_out = 0;
+    value_ptr[0] = 0;
+    for (i64 i = 0; i < n; i++) {
+        i64 before = n_out, end = ptr[i + 1];
+        for (i64 k = ptr[i]; k < end; k++) {
+            if (goes_on(content[k])) continue;
+            Part s = {0, 1};
+            for (i64 m = k, length = 0; length < longest && m < end; length++) {
+                do s = with_byte(s, content[m++]);
+                while (m < end && goes_on(content[m]));
+                if (is_among(s, hashes, powers, before, n_out)) continue;
+                hashes[n_out] = s.hash;
+                powers[n_out++] = s.power;
+            }
+        }
+        value_ptr[i + 1] = n_out;
+    }
+    return n_out;
+}
+
+/* The first (or, at_end, last) `length` characters of each string, nothing of shorter ones; returns how many. */
+i64 encoding_hash_affixes(i64 n, const i64 *ptr, i64 n_bytes, const u8 *content, i64 length, u8 at_end, u64 *hashes,
+                          u64 *powers, i64 *value_ptr) {
+    (void)n_bytes;
+    i64 n_out = 0;
+    value_ptr[0] = 0;
+    for (i64 i = 0; i < n; i++) {
+        i64 begin = ptr[i], end = ptr[i + 1], n_characters = 0;
+        if (at_end) {
+            for (begin = end; begin > ptr[i] && n_characters < length;) n_characters += !goes_on(content[--begin]);
+        } else {
+            for (end = begin; end < ptr[i + 1] && n_characters < length;) {
+                end++;
+                n_characters += end == ptr[i + 1] || !goes_on(content[end]);
+            }
+        }
+        if (n_characters == length) {
+            Part s = part_of(content, begin, end);
+            hashes[n_out] = s.hash;
+            powers[n_out++] = s.power;
+        }
+        value_ptr[i + 1] = n_out;
+    }
+    return n_out;
+}
+
+/* A token and the sentence around it. */
+typedef struct {
+    i64 t, begin, end;
+} Place;
+
+/* The values of a cell at a token: n of them, of which the first is hashes[0], powers[0]. */
+typedef struct {
+    i64 n;
+    const u64 *hashes, *powers;
+} Values;
+
+static inline Values values_of(const Corpus *a, const TemplateLines *l, i64 c, Place at) {
+    i64 j = at.t + l->cell_offset[c];
+    if (at.begin <= j && j < at.end) {
+        i64 v = l->cell_base[c] + a->ids[l->cell_column[c] * a->n_tokens + j], k = l->value_ptr[v];
+        return (Values){l->value_ptr[v + 1] - k, l->value_hash + k, l->value_power + k};
+    }
+    i64 k = l->reach + (j < at.begin ? j - at.begin : j - at.end + 1);
+    return (Values){l->cell_marks[c], l->outside_hash + k, l->outside_power + k};
+}
+
+/* How many combinations of values a line has at a token; `hash` gets that of their first ones. */
+static inline i64 first_combination(const Corpus *a, const TemplateLines *l, i64 line, Place at, u64 *hash) {
+    i64 m = 1, c = l->line_ptr[line], last = l->line_ptr[line + 1];
+    u64 h = l->literal_hash[c + line];
+    for (; c < last; c++) {
+        Values v = values_of(a, l, c, at);
+        if (v.n == 0) return 0;
+        m *= v.n;
+        h = h * v.powers[0] + v.hashes[0];
+        h = h * l->literal_power[c + line + 1] + l->literal_hash[c + line + 1];
+    }
+    *hash = h;
+    return m;
+}
+
+/* The hash of combination k of m, the last cell fastest. */
+static u64 one_combination(const Corpus *a, const TemplateLines *l, i64 line, Place at, i64 m, i64 k) {
+    i64 c = l->line_ptr[line], last = l->line_ptr[line + 1];
+    u64 h = l->literal_hash[c + line];
+    for (; c < last; c++) {
+        Values v = values_of(a, l, c, at);
+        m /= v.n;
+        i64 chosen = k / m % v.n;
+        h = h * v.powers[chosen] + v.hashes[chosen];
+        h = h * l->literal_power[c + line + 1] + l->literal_hash[c + line + 1];
+    }
+    return h;
+}
+
+/* Fingerprints of the attributes of a token, line by line; returns how many, or -1 if there is no room. */
+static inline i64 expand_token(const Corpus *a, const TemplateLines *l, Place at, i64 room, u64 *restrict keys) {
+    i64 n_out = 0;
+    for (i64 line = 0; line < l->n_lines; line++) {
+        u64 h = 0;
+        i64 m = first_combination(a, l, line, at, &h);
+        if (n_out + m > room) return -1;
+        if (m == 1) keys[n_out] = mix(h);
+        for (i64 k = 0; m > 1 && k < m; k++) keys[n_out + k] = mix(one_combination(a, l, line, at, m, k));
+        n_out += m;
+    }
+    return n_out;
+}
+
+/* Fingerprints of all attributes of sentences, token by token; skip_first leaves out first tokens. Returns the first
+ * sentence for which `keys` had no room; done[0] is the number of keys before it. */
+i64 encoding_expand_keys(const Corpus *corpus, const TemplateLines *lines, u8 skip_first, i64 first_sentence, i64 room,
+                         u64 *keys, i64 n_tokens, i64 *out_ptr, i64 *done) {
+    (void)n_tokens;
+    i64 n_out = 0;
+    done[0] = 0;
+    for (i64 s = first_sentence; s < corpus->n_sentences; s++) {
+        i64 begin = corpus->sentence_ptr[s], end = corpus->sentence_ptr[s + 1];
+        for (i64 t = begin; t < end; t++) {
+            i64 found = 0;
+            if (t > begin || !skip_first)
+                found = expand_token(corpus, lines, (Place){t, begin, end}, room - n_out, keys + n_out);
+            if (found < 0) return s;
+            n_out += found;
+            out_ptr[t + 1] = out_ptr[t] + found;
+        }
+        done[0] = n_out;
+    }
+    return corpus->n_sentences;
+}
+
+/* Which line, and which combination of its values, made the attribute number ranks[i] of a token. */
+void encoding_locate_keys(const Corpus *corpus, const TemplateLines *lines, i64 n, const i64 *tokens, const i64 *ranks,
+                          const i64 *begins, const i64 *ends, i64 *out_lines, i64 *combinations) {
+    for (i64 i = 0; i < n; i++) {
+        i64 rank = ranks[i];
+        for (i64 line = 0; line < lines->n_lines; line++) {
+            u64 unused;
+            i64 m = first_combination(corpus, lines, line, (Place){tokens[i], begins[i], ends[i]}, &unused);
+            if (rank < m) {
+                out_lines[i] = line;
+                combinations[i] = rank;
+                break;
+            }
+            rank -= m;
+        }
+    }
+}
+
+/* A slot is (fingerprint, id) side by side; fingerprint 0 is free. Returns the slot of a key, or the free one where it
+ * would be. */
+static inline u64 slot_of(u64 key, i64 n_slots, const u64 *slots) {
+    u64 mask = (u64)n_slots - 1, slot = key & mask;
+    while (slots[2 * slot] != 0 && slots[2 * slot] != key) slot = (slot + 1) & mask;
+    return slot;
+}
+
+/* Put ids 0..n-1 into an empty table. */
+void encoding_fill_slots(i64 n, const u64 *fingerprints, i64 n_slots, u64 *slots) {
+    u64 mask = (u64)n_slots - 1;
+    for (i64 i = 0; i < n; i++) {
+        u64 slot = fingerprints[i] & mask;
+        while (slots[2 * slot] != 0) slot = (slot + 1) & mask;
+        slots[2 * slot] = fingerprints[i];
+        slots[2 * slot + 1] = (u64)i;
+    }
+}
+
+/* Ids of the keys, new ones where a key is new; stops early when the table is full. Returns the number of keys done;
+ * n_attributes goes on. */
+i64 encoding_intern_keys(i64 n_keys, const u64 *keys, i64 begin, i64 first_origin, i64 n_slots, u64 *slots, i64 room,
+                         u64 *fingerprints, i64 *counts, i64 *origins, i64 *n_attributes, i32 *ids) {
+    i64 n = n_attributes[0], o = begin;
+    for (; o < n_keys; o++) {
+        u64 key = keys[o], slot = slot_of(key, n_slots, slots);
+        if (slots[2 * slot] == 0) {
+            if (n == room) break;
+            slots[2 * slot] = key;
+            slots[2 * slot + 1] = (u64)n;
+            fingerprints[n] = key;
+            counts[n] = 0;
+            origins[n++] = first_origin + o;
+        }
+        u64 i = slots[2 * slot + 1];
+        counts[i]++;
+        ids[o] = (i32)i;
+    }
+    n_attributes[0] = n;
+    return o;
+}
+
+/* Ids of the keys, -1 where a key is not in the table. */
+void encoding_look_up_keys(i64 n_keys, const u64 *keys, i64 n_slots, const u64 *slots, i32 *ids) {
+    for (i64 o = 0; o < n_keys; o++) {
+        u64 slot = slot_of(keys[o], n_slots, slots);
+        ids[o] = slots[2 * slot] ? (i32)slots[2 * slot + 1] : -1;
+    }
+}
+
+/* Close the gaps of negative ids in place; returns how many are left. */
+i64 encoding_drop_unknown(i64 n_tokens, const i64 *ptr, i64 n_ids, i32 *ids, i64 *new_ptr) {
+    (void)n_ids;
+    i64 n_out = 0;
+    new_ptr[0] = 0;
+    for (i64 t = 0; t < n_tokens; t++) {
+        for (i64 o = ptr[t]; o < ptr[t + 1]; o++) {
+            ids[n_out] = ids[o];
+            n_out += ids[o] >= 0;
+        }
+        new_ptr[t + 1] = n_out;
+    }
+    return n_out;
+}

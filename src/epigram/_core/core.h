@@ -1,4 +1,4 @@
-/* What all inner loops share: short names of number types, and nothing else.
+/* What all inner loops share: short names of number types, and a few one-liners.
  *
  * A header of this folder is a contract that native.py reads: it lists the functions that Python may call, one
  * prototype each, and the structures they take. `const f64 w[n + 1]` is an array of at least n + 1 float64 numbers
@@ -27,5 +27,17 @@ static inline f64 larger(f64 a, f64 b) { return a > b ? a : b; }
 static inline f64 smaller(f64 a, f64 b) { return a < b ? a : b; }
 static inline i64 larger_i(i64 a, i64 b) { return a > b ? a : b; }
 static inline i64 smaller_i(i64 a, i64 b) { return a < b ? a : b; }
+
+/* Index of wanted in the rising values[low .. high], or -1. Halves without branches: what is wanted is not to be guessed. */
+static inline i64 search_rising(const i32 *values, i64 low, i64 high, i32 wanted) {
+    i64 n = high - low;
+    if (n <= 0) return -1;
+    while (n > 1) {
+        i64 half = n >> 1;
+        low = values[low + half] <= wanted ? low + half : low;
+        n -= half;
+    }
+    return values[low] == wanted ? low : -1;
+}
 
 #endif

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.lm.loglinear.tree import Positions
 from epigram.protocols import Ints
@@ -84,23 +85,30 @@ class Contexts:
 
         Classes are the symbols ``0 .. n_classes - 1``, words follow.
         """
-        n = words.end.size
-        histories, ends, lengths, start = [], [], [], 0
-        for tree in self.trees:
-            symbols = np.empty((n, len(tree)), np.int32)
-            length = np.full(n, len(tree), np.int32)
-            for k, (kind, lag) in enumerate(tree):
-                length[(words.length < lag) & (length > k)] = k
-                word = words.history[np.maximum(words.end - lag, 0)]
-                symbols[:, len(tree) - 1 - k] = class_of[word] if kind == "c" else n_classes + word
-            histories.append(symbols.ravel())
-            ends.append(start + len(tree) * np.arange(1, n + 1, dtype=np.int64))
-            lengths.append(length)
-            start += symbols.size
-        if start >= 2**31:
+        n, sizes = words.end.size, [len(tree) for tree in self.trees]
+        if n * sum(sizes) >= 2**31:
             raise InputError("over 2^31 context symbols; use shorter contexts or less text.")
-        return (
-            np.concatenate(histories),
-            np.ascontiguousarray(np.stack(ends, axis=1), np.int32),
-            np.ascontiguousarray(np.stack(lengths, axis=1), np.int32),
+        named = [symbol for tree in self.trees for symbol in tree]
+        symbols = np.empty(n * len(named), np.int32)
+        ends, lengths = np.empty((2, n, len(sizes)), np.int32)
+        wrong = family("factored_scorer").contexts(
+            n,
+            words.end,
+            words.length,
+            words.history.size,
+            words.history,
+            class_of.size,
+            class_of,
+            n_classes,
+            len(sizes),
+            np.cumsum([0, *sizes], dtype=np.int32),
+            np.array([lag for _, lag in named], np.int32),
+            np.array([kind == "c" for kind, _ in named]),
+            len(named),
+            symbols,
+            ends,
+            lengths,
         )
+        if wrong >= 0:
+            raise InputError(f"a word before position {wrong} has an id outside 0 .. {class_of.size - 1}.")
+        return symbols, ends, lengths

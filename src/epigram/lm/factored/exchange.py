@@ -24,9 +24,12 @@ from typing import TypeAlias
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.lm.corpus import Corpus
 from epigram.lm.vocabulary import BOUNDARY, UNSEEN
 from epigram.protocols import Ints, Offsets
+
+core = family("exchange")
 
 BLOCK = 128
 N_CANDIDATES = 24
@@ -72,18 +75,6 @@ class Bigrams:
         return cls(*_rows(first, second, n_words), *_rows(second, first, n_words))
 
     @property
-    def graph(self) -> tuple[Offsets, Ints, Offsets, Offsets, Ints, Offsets]:
-        """The arrays in the order of the kernels."""
-        return (
-            self.succ_ptr,
-            self.succ_word,
-            self.succ_count,
-            self.pred_ptr,
-            self.pred_word,
-            self.pred_count,
-        )
-
-    @property
     def word_count(self) -> Offsets:
         """How often each word occurs; as first and as second word of a bigram it is the same."""
         totals = np.concatenate(([0], np.cumsum(self.succ_count)))
@@ -121,22 +112,33 @@ class Exchange:
     """
 
     def __init__(self, bigrams: Bigrams, words: Ints, class_of: Ints, n_classes: int) -> None:
-        from epigram.lm.factored.exchange_kernels import count_classes
-
-        self.words, self.class_of = words, class_of
-        self._graph = bigrams.graph
+        self.words, self.class_of, self.n_classes = words, class_of, n_classes
         self._count = bigrams.word_count
         table = np.arange(min(TABLE, int(self._count.sum()) + 1), dtype=np.float64)
         table[1:] *= np.log(table[1:])
-        M = np.zeros((n_classes, n_classes), np.int64)
-        F = np.zeros((n_classes, n_classes))
-        MT, FT = np.zeros_like(M), np.zeros_like(F)
+        M, MT = np.zeros((2, n_classes, n_classes), np.int64)
+        F, FT = np.zeros((2, n_classes, n_classes))
         size = np.zeros(n_classes, np.int64)
         np.add.at(size, class_of, self._count)
         placed = np.append(words, BOUNDARY)
         members = np.bincount(class_of[placed], minlength=n_classes).astype(np.int64)
-        count_classes(class_of, *self._graph[:3], table, M, MT, F, FT)
         self._state = (M, MT, F, FT, size, members, table)
+        self._core = core.Classes(
+            class_of.size,
+            n_classes,
+            bigrams.succ_word.size,
+            table.size,
+            bigrams.succ_ptr,
+            bigrams.succ_word,
+            bigrams.succ_count,
+            bigrams.pred_ptr,
+            bigrams.pred_word,
+            bigrams.pred_count,
+            self._count,
+            class_of,
+            *self._state,
+        )
+        core.count_classes(self._core)
         self._candidates = np.zeros((class_of.size, min(N_CANDIDATES, n_classes - 1)), np.int32)
 
     @property
@@ -152,20 +154,26 @@ class Exchange:
 
     def best_moves(self, words: Ints, everywhere: bool) -> Ints:
         """The class each word would go to, all others staying."""
-        from epigram.lm.factored.exchange_kernels import best_moves
-
-        best = np.empty(words.size, np.int32)
-        best_moves(
-            words, self.class_of, self._count, *self._graph, *self._state, self._candidates, everywhere, best
+        best, n_kept = np.empty(words.size, np.int32), self._candidates.shape[1]
+        core.best_moves(
+            self._core,
+            words.size,
+            words,
+            everywhere,
+            n_kept,
+            self._candidates,
+            self.n_classes,
+            np.zeros(4 * self.n_classes, np.int64),
+            np.empty(n_kept),
+            best,
         )
         return best
 
     def make_moves(self, words: Ints, best: Ints) -> tuple[int, float]:
         """Make the moves that still gain, in order; how many, and the gain."""
-        from epigram.lm.factored.exchange_kernels import make_moves
-
-        moved, gained = make_moves(words, best, self.class_of, self._count, *self._graph, *self._state)
-        return int(moved), float(gained)
+        sums, gained = np.zeros(4 * self.n_classes, np.int64), np.empty(1)
+        moved = core.make_moves(self._core, words.size, words, best, self.n_classes, sums, gained)
+        return moved, float(gained[0])
 
     def run_pass(self, everywhere: bool, pool: ThreadPoolExecutor | None, threads: int) -> tuple[int, float]:
         """One look at every word; how many moved, and the gain."""

@@ -19,12 +19,15 @@ from typing import TypeVar
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.lm.factored.contexts import Contexts
 from epigram.lm.loglinear.located import Located
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.protocols import Floats, Ints, Offsets
 
 T = TypeVar("T")
+
+core = family("factored")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +107,29 @@ class FactorLoss:
         side = np.flatnonzero(root >= n_roots)
         owner = root[side] % n_roots
         order = np.argsort(owner, kind="stable")
-        self._side_context = side[order].astype(np.int32)
+        side_context = side[order].astype(np.int32)
         self._side_ptr = np.searchsorted(owner[order], np.arange(n_roots + 1))
-        self._side_row = np.full(tree.n_contexts, -1, np.int32)
-        self._side_row[self._side_context] = np.arange(side.size, dtype=np.int32)
+        side_row = np.full(tree.n_contexts, -1, np.int32)
+        side_row[side_context] = np.arange(side.size, dtype=np.int32)
         main = self.contexts[:, 0]
         by_context = np.argsort(main, kind="stable")
-        self._sample_ptr = np.searchsorted(main[by_context], np.arange(tree.n_contexts + 1))
-        self._sample_rows = self._side_row[self.contexts[by_context, 1:]]
-        self._child_ptr = tree.child_ptr.astype(np.int64)
+        self._child_ptr = tree.child_ptr
+        self._core = core.Trees(
+            tree.n_contexts,
+            tree.n_pairs,
+            self.n_samples,
+            self.n_trees - 1,
+            side.size,
+            tree.parent,
+            self._child_ptr,
+            tree.pair_ptr,
+            tree.word,
+            tree.count,
+            np.searchsorted(main[by_context], np.arange(tree.n_contexts + 1)),
+            np.ascontiguousarray(side_row[self.contexts[by_context, 1:]]),
+            side_context,
+            side_row,
+        )
         self._width = (-(-self.n_choices.astype(np.int64) // 8) * 8).tolist()
         self._active = np.flatnonzero(np.bincount(self.choices.root, minlength=n_roots)).tolist()
         self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
@@ -134,21 +151,22 @@ class FactorLoss:
         ``out`` must be zero but for the paths of the positions ``touched`` by the call before; returns those of
         this one.
         """
-        from epigram.lm.factored.loss_kernels import batch_choices, clear_paths
-
-        tree, mine = self.tree, samples.astype(np.int32)
-        clear_paths(touched.astype(np.int32), self.contexts, tree.parent, tree.pair_ptr, out)
-        value = batch_choices(
+        mine = samples.astype(np.int32)
+        core.clear_paths(
+            self._core, touched.size, touched.astype(np.int32), self.n_trees, self.contexts, out.size, out
+        )
+        value = core.batch(
+            self._core,
+            mine.size,
             mine,
+            self.n_trees,
             self.contexts,
-            self.n_choices,
             self.n_roots,
+            self.n_choices,
             self.choices.root,
             self.choices.choice,
             scale,
-            tree.parent,
-            tree.pair_ptr,
-            tree.word,
+            self.n_weights,
             w,
             np.empty(int(self.n_choices.max())),
             out,
@@ -172,51 +190,46 @@ class FactorLoss:
 
     def _fitted(self, w: Floats) -> float:
         """Each weight as often as it was seen, but for the roots of side trees."""
-        from epigram.lm.loglinear.loss_kernels import dot_counts
-
-        count = self.tree.count
         first, last = self.tree.pair_ptr[[self.n_roots, self.n_roots * self.n_trees]].tolist()
-        return float(dot_counts(count[:first], w[:first]) + dot_counts(count[last:], w[last:]))
+        return float(core.seen(self._core, first, last, self.n_weights, w))
 
     def _root(self, root: int, f: Floats, out: Floats | None, split: int) -> float:
         """The part of one root, its children split among threads."""
-        from epigram.lm.factored.loss_kernels import choose_at_root, side_down, side_up, sweep_choices
-
-        tree, width, upward = self.tree, self._width[root], out is not None
-        first, last = int(self._side_ptr[root]), int(self._side_ptr[root + 1])
-        E = np.empty((last - first, width))
-        layout = (self._side_context, self._side_row, tree.parent, tree.pair_ptr, tree.word)
-        side_down(first, last, *layout, f, E)
+        tree, width, n_pairs, upward = self.tree, self._width[root], self.n_weights, out is not None
+        first = int(self._side_ptr[root])
+        n_rows = int(self._side_ptr[root + 1]) - first
+        E = np.empty((n_rows, width))
+        core.side_down(self._core, first, n_rows, width, n_pairs, f, E)
         top = slice(int(tree.pair_ptr[root]), int(tree.pair_ptr[root + 1]))
         s = np.zeros(width)
         s[: int(self.n_choices[root])] = 1.0
         s[tree.word[top]] = f[top]
         g = np.empty(0) if out is None else out
         cuts = self._cuts(root, split)
+        depth = tree.level_ptr.size
 
         def part(k: int) -> tuple[float, Floats, Floats]:
-            S, G = np.zeros((2, tree.level_ptr.size, width))
+            S, G = np.zeros((2, depth, width))
             S[0] = s
             H, x = np.zeros(E.shape if upward else (0, width)), np.empty(width)
             total = 0.0
             if k == 0:
-                own = self._sample_ptr[root : root + 2]
-                total += choose_at_root(*own, self._sample_rows, first, E, upward, H, S, G, x)
-            total += sweep_choices(
+                total += core.choose_at_root(self._core, root, first, n_rows, width, E, upward, H, s, x, G[0])
+            total += core.sweep(
+                self._core,
                 root,
                 cuts[k],
                 cuts[k + 1],
-                self._child_ptr,
-                tree.pair_ptr,
-                tree.word,
-                tree.count,
-                self._sample_ptr,
-                self._sample_rows,
                 first,
+                n_rows,
+                width,
+                n_pairs,
                 f,
                 E,
                 upward,
                 H,
+                depth,
+                np.empty(2 * depth, np.int64),
                 S,
                 G,
                 x,
@@ -230,7 +243,7 @@ class FactorLoss:
             H = parts[0][2]
             for _, _, more in parts[1:]:
                 H += more
-            side_up(first, last, *layout, tree.count, H, out)
+            core.side_up(self._core, first, n_rows, width, n_pairs, H, out)
         return sum(total for total, _, _ in parts)
 
     def _cuts(self, root: int, split: int) -> list[int]:

@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.errors import ModelFileError
 from epigram.lm.factored.contexts import Contexts
 from epigram.lm.factored.loss import FactorExamples, FactorLoss
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.storage.delta import differences, summed
 from epigram.storage.packing import Bytes, pack_integers, pack_weights, unpack_integers, unpack_weights
+
+core = family("factored_scorer")
 
 
 @dataclass(frozen=True)
@@ -47,12 +50,10 @@ class FactorScorer:
     @classmethod
     def of(cls, loss: FactorLoss, contexts: Contexts, w: Floats) -> FactorScorer:
         """The fitted weights of a loss, without those that are 0."""
-        from epigram.lm.factored.loss_kernels import keep_paths
-
         tree = loss.tree
         needed = np.zeros(tree.n_contexts, bool)
         needed[: loss.n_roots * loss.n_trees] = True
-        keep_paths(tree.parent, tree.pair_ptr, w, needed)
+        core.keep_paths(tree.n_contexts, tree.parent, tree.pair_ptr, w, needed)
         number = np.cumsum(needed) - 1
         kept = w != 0
         kept[int(tree.pair_ptr[loss.n_roots]) : int(tree.pair_ptr[loss.n_roots * loss.n_trees])] = False
@@ -77,40 +78,47 @@ class FactorScorer:
     @cached_property
     def child_ptr(self) -> Offsets:
         """The children of context c are ``child_ptr[c] .. child_ptr[c + 1]``, sorted by symbol."""
-        top = self.n_roots * len(self.contexts.trees)
+        top = self.n_roots * self._n_trees
         return np.concatenate(
             ([top], top + np.cumsum(np.bincount(self.parent[top:], minlength=self.parent.size)))
         )
 
     @cached_property
-    def _tables(self) -> tuple[Any, ...]:
-        """What the kernels need after the contexts of a position: the trees, and rows of the densest contexts."""
-        from epigram.lm.factored.loss_kernels import fill_rows, place_rows
+    def _core(self) -> Any:
+        """What C takes: the trees, and rows of the densest contexts."""
+        f, n = np.exp(self.w), self.parent.size
+        sizes = self.n_roots, self.n_choices, n, self.parent, self.pair_ptr
+        root, row_at = np.empty(n, np.int32), np.empty(n, np.int64)
+        rows = np.empty(core.place_rows(*sizes, root, row_at))
+        core.fill_rows(*sizes, self.choice, f, root, row_at, rows)
+        trees = self.n_choices, self.child_ptr, self.symbol, self.pair_ptr, self.choice
+        return core.Weights(self.n_roots, self._n_trees, n, self.w.size, rows.size, *trees, f, row_at, rows)
 
-        f = np.exp(self.w)
-        root, row_at = np.empty(self.parent.size, np.int32), np.empty(self.parent.size, np.int64)
-        rows = np.empty(place_rows(self.n_choices, self.n_roots, self.parent, self.pair_ptr, root, row_at))
-        fill_rows(self.n_choices, self.parent, self.pair_ptr, self.choice, f, root, row_at, rows)
-        return self.child_ptr, self.symbol, self.pair_ptr, self.choice, f, row_at, rows
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_core"}
+
+    @property
+    def _n_trees(self) -> int:
+        return len(self.contexts.trees)
+
+    def _room(self) -> Offsets:
+        """For the path of a position: a row and the contexts of each tree."""
+        return np.empty(sum(1 + len(tree) for tree in self.contexts.trees), np.int64)
 
     def log_probabilities(self, choices: FactorExamples) -> Floats:
         """Natural log-probability of each choice."""
-        from epigram.lm.factored.loss_kernels import score_choices
-
-        out, row = np.empty(choices.choice.size), np.empty(int(self.n_choices.max()))
-        sizes = self.n_choices, self.n_roots
-        at = choices.history, choices.end, choices.length
-        score_choices(choices.root, choices.choice, *sizes, *at, *self._tables, row, out)
+        n, widest, room = choices.choice.size, int(self.n_choices.max()), self._room()
+        out = np.empty(n)
+        at = choices.history, self._n_trees, choices.end, choices.length
+        own = room.size, room, widest, np.empty(widest)
+        core.score(self._core, n, choices.root, choices.choice, *at, *own, out)
         return out
 
     def distributions(self, choices: FactorExamples) -> Floats:
         """Probabilities of all candidates of all roots, root by root, after the contexts of the first position."""
-        from epigram.lm.factored.loss_kernels import score_all
-
-        out = np.empty(int(self.n_choices.sum()))
-        first = np.cumsum(self.n_choices, dtype=np.int64) - self.n_choices
-        at = choices.history, choices.end[0], choices.length[0]
-        score_all(self.n_choices, first, self.n_roots, *at, *self._tables, out)
+        out, room = np.empty(int(self.n_choices.sum())), self._room()
+        at = choices.history, self._n_trees, choices.end[0], choices.length[0]
+        core.distributions(self._core, *at, room.size, room, out)
         return out
 
     def steps(self, choices: FactorExamples) -> list[Step]:
@@ -118,7 +126,7 @@ class FactorScorer:
         root, choice = int(choices.root[0]), int(choices.choice[0])
         scores = np.zeros(int(self.n_choices[root]))
         out = []
-        for tree in range(len(self.contexts.trees)):
+        for tree in range(self._n_trees):
             for depth, node in enumerate(self._path(tree, root, choices)):
                 if tree and not depth:
                     continue  # the root of a side tree has no say
@@ -144,7 +152,7 @@ class FactorScorer:
 
     def heaviest(self, k: int, name: Callable[[int], str]) -> list[tuple[str, int, int, float]]:
         """The largest weights beyond the roots: context, root, candidate, weight."""
-        top = int(self.pair_ptr[self.n_roots * len(self.contexts.trees)])
+        top = int(self.pair_ptr[self.n_roots * self._n_trees])
         best = top + np.argsort(-np.abs(self.w[top:]), kind="stable")[:k]
         rows = []
         for pair in best.tolist():
@@ -186,7 +194,7 @@ class FactorScorer:
 
     def tensors(self, bits: int) -> dict[str, Any]:
         """For a model file."""
-        top = self.n_roots * len(self.contexts.trees)
+        top = self.n_roots * self._n_trees
         parent, sizes = self.parent[top:].astype(np.int64), np.diff(self.pair_ptr)
         owner = np.repeat(np.arange(sizes.size), sizes)
         return {
@@ -222,6 +230,6 @@ class FactorScorer:
             w,
         )
         n_candidates = n_choices[model.root_of % n_choices.size] if top else n_choices
-        if w.size != choice.size or (choice >= np.repeat(n_candidates, sizes)).any():
+        if w.size != choice.size or (choice < 0).any() or (choice >= np.repeat(n_candidates, sizes)).any():
             raise ModelFileError("damaged model file (its weights do not fit its trees)")
         return model

@@ -167,3 +167,16 @@ def test_misfits_name_the_way_out() -> None:
             kind(**options)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="steps 0 to 0"):
         WeightPath.empty().weights(3, 1)
+
+
+def test_boosting_ends_where_no_loss_is_left_to_smooth_with() -> None:
+    """On lists that a feature tells apart the loss falls to 0; no step may be infinite, whatever the smoothing."""
+    lists = NBest.from_lists(
+        [{"reference": "a", "candidates": [{"text": "a", "score": 0.0}, {"text": "b", "score": 0.0}]}] * 3
+    )
+    loss = ExponentialLoss(Pairs.of(lists, FeatureSpace.collect(lists, 1, 1)))
+    for smoothing in (1e-2, 1e-7, 1e-15):
+        path = steps_of(Boosting(steps=3000, smoothing=smoothing, shrinkage=1.0), loss)
+        assert len(path) > 0
+        assert np.isfinite(path.deltas).all()
+        assert np.isfinite(path.losses).all()

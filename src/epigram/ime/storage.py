@@ -43,7 +43,7 @@ def to_model_file(converter: KanaKanjiConverter) -> ModelFile:
         "start": scorer.start,
         "lessons": [json.dumps(asdict(lesson), ensure_ascii=False) for lesson in converter.journal.lessons],
     }
-    unbounded = {"lm.pair_logp", "lm.node_bow", "lm.gain"}  # a word may be impossible, a context win nothing
+    unbounded = {"lm.pair_logp", "lm.node_bow", "lm.gain"}  # a word may be impossible; gains of older files
     if converter.reranker is not None:
         from epigram.rerank.storage import to_model_file as pack
 

@@ -20,6 +20,8 @@ from epigram.protocols import Floats, Ints, Offsets
 
 Singles = npt.NDArray[np.float32]
 ROUNDING = 1e-4
+NOTHING = np.float32(-1e30)
+"""The gain of a node that has nothing to win; finite, so that files hold no infinities."""
 
 
 class Tables(NamedTuple):
@@ -79,9 +81,9 @@ class Scorer:
         )
         from epigram.ime.kernels import gains
 
-        gain = np.full(model.node_pair.size, -np.inf, np.float32)
+        gain = np.full(model.node_pair.size, NOTHING, np.float32)
         gains(model.node_depth, *tables, gain)
-        return cls(tables, model.node_pair, gain + np.float32(ROUNDING), model.start())
+        return cls(tables, model.node_pair, np.maximum(gain + np.float32(ROUNDING), NOTHING), model.start())
 
     def backoff(self, vocabulary: Vocabulary) -> BackoffModel:
         """The model again, in double precision, over the words of a lexicon."""

@@ -320,6 +320,9 @@ class StagewiseState:
                 self._active, self._where, self._stamp, self._dirty, self._state,
                 features, deltas, losses, alphas,
             )  # fmt: skip
+        # A step without bound: the loss is 0 up to rounding, and with it the smoothing. The path ends before it.
+        endless = np.flatnonzero(~np.isfinite(deltas[:taken]))
+        taken = int(endless[0]) if endless.size else taken
         self.done += taken
         return StagewiseSteps(features[:taken], deltas[:taken], losses[:taken], alphas[:taken])
 

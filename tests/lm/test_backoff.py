@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.lm.ngram.assembly import from_context_tree
+from epigram.lm.loglinear.to_backoff import from_context_tree
 from epigram.lm.ngram.model import BackoffModel
 from epigram.lm.vocabulary import Vocabulary
 from reference import backoff as reference

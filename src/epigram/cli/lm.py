@@ -424,12 +424,11 @@ def _open_backoff(path: Path) -> BackoffModel:
 def _write(model: Any, output: Path) -> None:
     """A back-off model as ARPA or model file, by its name."""
     from epigram.lm.ngram.arpa import write_arpa
-    from epigram.lm.storage import save
 
     if output.name.endswith((".arpa", ".arpa.gz")):
         write_arpa(model, output)
     else:
-        save(model, output)
+        model.save(output)
 
 
 def _number(text: str, name: str) -> Any:

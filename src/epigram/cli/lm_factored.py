@@ -67,12 +67,11 @@ def train(
 ) -> None:
     """Fit a class-factored model, save it, report; exit code 130 where the fit was interrupted."""
     from epigram.lm.factored.model import ClassFactoredLM
-    from epigram.lm.storage import save
 
     model = ClassFactoredLM(**settings)
     watch = console.Stopwatch()
     history, interrupted = _fit(model, text, valid)
-    save(model, output, bits, {"cpu_seconds": watch.cpu_seconds}, keep_text)
+    model.save(output, bits, keep_text, {"cpu_seconds": watch.cpu_seconds})
     record = {
         "perplexity_valid": getattr(model, "valid_perplexity_", None),
         "classes": model.classes_.n_classes,

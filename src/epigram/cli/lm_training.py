@@ -61,7 +61,6 @@ def loglinear(
 ) -> None:
     """Fit a log-linear model, save it, report; exit code 130 where the fit was interrupted."""
     from epigram.lm.loglinear.model import LogLinearLM
-    from epigram.lm.storage import save
 
     model = LogLinearLM(**settings)
     watch = console.Stopwatch()
@@ -88,7 +87,7 @@ def loglinear(
         "cpu_seconds": watch.cpu_seconds,
         "interrupted": interrupted,
     }
-    save(model, output, bits, {"cpu_seconds": watch.cpu_seconds}, keep_text)
+    model.save(output, bits, keep_text, {"cpu_seconds": watch.cpu_seconds})
     record["bytes"] = output.stat().st_size
     if plot is not None:
         from epigram.lm.plots import plot_training
@@ -138,7 +137,6 @@ def kneser_ney(
 ) -> None:
     """Count, smooth, save and report."""
     from epigram.lm.ngram.kneser_ney import KneserNeyLM
-    from epigram.lm.storage import save
 
     if kind not in KNESER_NEY:
         raise InputError(f"unknown model {kind!r}; choose loglinear, {' or '.join(KNESER_NEY)}.")
@@ -156,6 +154,6 @@ def kneser_ney(
         "seconds": watch.seconds,
         "cpu_seconds": watch.cpu_seconds,
     }
-    save(model, output, bits, {"perplexity_valid": record["perplexity_valid"]})
+    model.save(output, bits, fit={"perplexity_valid": record["perplexity_valid"]})
     record["bytes"] = output.stat().st_size
     console.print_json(record) if json else console.facts(str(output), record)

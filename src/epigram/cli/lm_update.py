@@ -33,7 +33,6 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Train a model further with new text; the old text keeps its weight."""
-    from epigram.lm.storage import save
     from epigram.storage.atomic import check_writable
 
     target = model if output is None else output
@@ -45,7 +44,7 @@ def command(
     learnt, interrupted = _learn(language_model, text, batch)
     if not learnt:
         raise InputError("no words to learn", path=text)
-    save(language_model, target, stored_bits if bits is None else bits)
+    language_model.save(target, stored_bits if bits is None else bits)
     record = {
         "sentences": sum(part.n_sentences for part in learnt),
         "tokens": sum(part.n_tokens for part in learnt),
@@ -67,7 +66,8 @@ def command(
 
 def _open(path: Path) -> tuple[LogLinearLM | ClassFactoredLM, int]:
     """The model, and in how many bits its weights are stored."""
-    from epigram.lm.ngram.model import BackoffModel
+    from epigram.lm.factored.model import ClassFactoredLM
+    from epigram.lm.loglinear.model import LogLinearLM
     from epigram.lm.storage import FAMILY, from_model_file
     from epigram.storage import ModelFile
     from epigram.storage.families import blaming
@@ -75,7 +75,7 @@ def _open(path: Path) -> tuple[LogLinearLM | ClassFactoredLM, int]:
     file = ModelFile.load(path, FAMILY)
     with blaming(path):
         found = from_model_file(file)
-    if isinstance(found, BackoffModel):
+    if not isinstance(found, LogLinearLM | ClassFactoredLM):
         raise InputError(
             "an n-gram model cannot go on; only log-linear and class-factored ones can", path=path
         )

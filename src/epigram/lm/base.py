@@ -12,13 +12,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
+from epigram.errors import InputError
 from epigram.lm.corpus import Corpus, Sentences, tokens_of
 from epigram.lm.vocabulary import BOUNDARY, UNSEEN, Vocabulary
 from epigram.protocols import Floats, Ints
+
+if TYPE_CHECKING:
+    from epigram.storage import ModelFile
 
 Context: TypeAlias = str | Sequence[str] | int
 """Words before the one to predict, or a state from ``start`` or ``advance``."""
@@ -126,6 +130,36 @@ class LanguageModel(ABC):
         """Random sentences (without ``</s>``), from the start or going on from a context."""
         rng = np.random.default_rng(seed)
         return [self._sample_one(rng, context, max_words) for _ in range(n)]
+
+    def to_model_file(self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = True) -> ModelFile:
+        """The model as header and arrays; ``fit`` adds metrics to the header, the rest is as for :meth:`save`."""
+        raise InputError(f"a {type(self).__name__} has no model file; merge it to a back-off model first.")
+
+    def save(
+        self,
+        path: str | PathLike[str],
+        bits: int = 0,
+        text: bool = True,
+        fit: dict[str, Any] | None = None,
+    ) -> None:
+        """Write a model file; ``bits`` (1 to 16) stores the weights in that many bits each, 0 in full.
+
+        A model that can go on training (``partial_fit``) keeps its text in ids in the file; ``text=False`` leaves it
+        out. ``fit`` adds metrics to the header.
+        """
+        self.to_model_file(bits, fit, text).save(path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a model file; it scores, explains (without counts) and goes on training as before."""
+        from epigram.storage import load
+
+        model = load(path)
+        if not isinstance(model, cls):
+            raise InputError(
+                f"holds a {type(model).__name__}, not a {cls.__name__}; epigram.load reads it", path=path
+            )
+        return model
 
     def _sample_one(self, rng: np.random.Generator, context: Context | None, max_words: int) -> list[str]:
         state = self.start() if context is None else self.state(context)

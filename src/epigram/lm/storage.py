@@ -1,107 +1,56 @@
-"""Language models in the model file, family ``lm``: log-linear, class-factored and back-off models (Kneser-Ney, ARPA).
+"""Language models in the model file, family ``lm``: from the kind of model to the module that reads it.
 
-A log-linear model is its weights that are not 0 (and the pairs they are spelled with): contexts in level
-order by (parent, symbol), their pairs sorted by word, everything as differences, compressed
-(:mod:`epigram.storage.packing`). Reading it makes a tree of the kept pairs; a pair hangs below its nearest kept
-ancestor, as weights in between are 0. Counts are left out, but the text in ids is kept unless it is asked not
-to be: it is the smallest form of all counts, and what training goes on from (``partial_fit``).
+Every kind keeps its vocabulary, and its training text in ids unless it is asked not to: the text is the smallest form
+of all counts, and what training goes on from (``partial_fit``). What else a kind keeps is written down in its own
+``storage`` module, which offers ``from_model_file`` and ``describe``; models write themselves
+(:meth:`~epigram.lm.base.LanguageModel.save`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from os import PathLike
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from epigram.errors import InputError, ModelFileError
+from epigram.errors import ModelFileError
 from epigram.lm.base import LanguageModel
 from epigram.lm.corpus import Corpus
-from epigram.lm.factored import storage as factored_stored
-from epigram.lm.factored.model import ClassFactoredLM
-from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.model import LogLinearLM
-from epigram.lm.loglinear.penalty import Price
-from epigram.lm.loglinear.to_backoff import needed_parts
-from epigram.lm.loglinear.tree import ContextTree
-from epigram.lm.ngram.model import BackoffModel, FittedBackoff
-from epigram.lm.solver import from_settings, to_settings
-from epigram.lm.vocabulary import BOUNDARY, START, Vocabulary
-from epigram.protocols import Floats, Ints
+from epigram.lm.solver import to_settings
+from epigram.lm.vocabulary import BOUNDARY, Vocabulary
 from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
-from epigram.storage.delta import differences, summed
-from epigram.storage.packing import pack_integers, pack_weights, unpack_integers, unpack_weights
+from epigram.storage.packing import pack_integers, unpack_integers
 
 FAMILY = "lm"
+READERS = {
+    "backoff": "epigram.lm.ngram.storage",
+    "loglinear": "epigram.lm.loglinear.storage",
+    "factored": "epigram.lm.factored.storage",
+}
 
 
-def to_model_file(
-    model: LanguageModel, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = True
-) -> ModelFile:
-    """A fitted model as header and arrays; ``fit`` adds metrics to the header, ``text`` keeps its training text."""
-    if isinstance(model, LogLinearLM):
-        return _loglinear(model, bits, fit or {}, text)
-    if isinstance(model, ClassFactoredLM):
-        header, tensors = factored_stored.header_and_tensors(model, bits)
-        header["settings"] = {"model": "factored", **_settings(model), **header["settings"]}
-        header["fit"] |= fit or {}
-        if text and hasattr(model, "corpus_"):
-            tensors |= _text(model.corpus_)
-        return ModelFile(FAMILY, header, {**_words(model.vocabulary_), **tensors})
-    backoff = model.backoff_ if isinstance(model, FittedBackoff) else model
-    if not isinstance(backoff, BackoffModel):
-        raise InputError(f"a {type(model).__name__} has no model file; merge it to a back-off model first.")
-    settings = {"model": "backoff", **_settings(model)}
-    return _backoff(backoff, settings, bits, fit or {})
-
-
-def from_model_file(file: ModelFile) -> LogLinearLM | ClassFactoredLM | BackoffModel:
+def from_model_file(file: ModelFile) -> LanguageModel:
     """The fitted model of a file."""
-    vocabulary = Vocabulary(unpack_strings(file.tensors["words.bytes"], file.tensors["words.lengths"]))
-    if file.header["settings"]["model"] == "backoff":
-        return _read_backoff(file, vocabulary)
-    if file.header["settings"]["model"] == "factored":
-        return factored_stored.read(file, vocabulary, _read_text(file.tensors, vocabulary))
-    return _read_loglinear(file, vocabulary)
+    model: LanguageModel = _reader(file).from_model_file(file)
+    return model
 
 
 def describe(file: ModelFile) -> list[Section]:
-    """Non-zero weights per depth and the heaviest contexts (log-linear), n-grams per order (back-off)."""
-    model = from_model_file(file)
-    if isinstance(model, BackoffModel):
-        lengths = model.node_depth[model.pair_node] + 1
-        rows = [(int(n), int(k)) for n, k in zip(*np.unique(lengths, return_counts=True), strict=True)]
-        return [Section("n-grams", ("order", "number"), rows)]
-    if isinstance(model, ClassFactoredLM):
-        return factored_stored.describe(model)
-    tree, w = model.tree_, model.weights_
-    depth = tree.per_pair(tree.depth)
-    rows_by_depth = [
-        (int(d), int(np.count_nonzero(w[depth == d])), float(np.abs(w[depth == d]).sum()))
-        for d in np.unique(depth)
-    ]
-    return [
-        Section("weights", ("context words", "not zero", "sum of sizes"), rows_by_depth),
-        Section("heaviest contexts", ("context", "next word", "weight"), _heaviest(model, 10)),
-    ]
+    """What a model holds, as tables."""
+    sections: list[Section] = _reader(file).describe(file)
+    return sections
 
 
-def _heaviest(model: LogLinearLM, k: int) -> list[tuple[str, str, float]]:
-    """The largest weights beyond the empty context."""
-    tree, w, words = model.tree_, model.weights_, model.vocabulary_.words
-    below = int(tree.pair_ptr[1])
-    best = below + np.argsort(-np.abs(w[below:]), kind="stable")[:k]
-    nodes = np.searchsorted(tree.pair_ptr, best, side="right") - 1
-    rows = []
-    for node, pair in zip(nodes.tolist(), best.tolist(), strict=True):
-        symbols = tree.context(node).tolist()
-        context = " ".join(START if symbol == BOUNDARY else words[symbol] for symbol in symbols)
-        rows.append((context, words[tree.word[pair]], float(w[pair])))
-    return rows
+def _reader(file: ModelFile) -> ModuleType:
+    kind = file.header["settings"]["model"]
+    if kind not in READERS:
+        raise ModelFileError(f"unknown kind of language model {kind!r}; upgrade epigram to read it")
+    return import_module(READERS[kind])
 
 
-def _settings(model: Any) -> dict[str, Any]:
+def settings_of(model: Any) -> dict[str, Any]:
     """Constructor arguments that a JSON header can hold."""
     plain = (bool, int, float, str, type(None))
     params: dict[str, Any] = model.get_params(deep=False) if hasattr(model, "get_params") else {}
@@ -109,196 +58,27 @@ def _settings(model: Any) -> dict[str, Any]:
     return {**{name: value for name, value in params.items() if isinstance(value, plain)}, **own}
 
 
-def _words(vocabulary: Vocabulary) -> dict[str, Any]:
+def pack_words(vocabulary: Vocabulary) -> dict[str, Any]:
+    """The words of a vocabulary in the order of their ids."""
     content, lengths = pack_strings(vocabulary.words)
     return {"words.bytes": content, "words.lengths": lengths}
 
 
-def _text(corpus: Corpus) -> dict[str, Any]:
+def unpack_words(tensors: Mapping[str, Any]) -> Vocabulary:
+    """What :func:`pack_words` made."""
+    return Vocabulary(unpack_strings(tensors["words.bytes"], tensors["words.lengths"]))
+
+
+def pack_text(corpus: Corpus) -> dict[str, Any]:
     """The ids of a text, boundaries included; one more than the id, as -1 is a word outside the vocabulary."""
     return {"text": pack_integers(corpus.stream() + 1)}
 
 
-def _read_text(tensors: Mapping[str, Any], vocabulary: Vocabulary) -> Corpus | None:
+def unpack_text(tensors: Mapping[str, Any], vocabulary: Vocabulary) -> Corpus | None:
+    """What :func:`pack_text` made; None in a file without text."""
     if "text" not in tensors:
         return None
     stream = (unpack_integers(tensors["text"]) - 1).astype(np.int32)
     if stream.size == 0 or stream[0] != BOUNDARY or stream[-1] != BOUNDARY or stream.max() >= len(vocabulary):
         raise ModelFileError("damaged model file (its text does not fit its vocabulary)")
     return Corpus.of_stream(stream, vocabulary)
-
-
-def _loglinear(model: LogLinearLM, bits: int, fit: dict[str, Any], text: bool) -> ModelFile:
-    tree, w = model.tree_, model.weights_
-    nodes, kept = needed_parts(tree, w)
-    number = np.full(tree.n_contexts, -1, np.int32)
-    number[nodes] = np.arange(nodes.size, dtype=np.int32)
-    n_pairs = np.bincount(tree.per_pair(number)[kept], minlength=nodes.size)
-    root = np.zeros(len(model.vocabulary_), np.float32)
-    root[tree.word[: tree.pair_ptr[1]]] = w[: tree.pair_ptr[1]]
-    parent, steps = number[tree.parent[nodes[1:]]], tree.multiplicity[nodes[1:]]
-    tensors = {
-        **_words(model.vocabulary_),
-        "root": root,
-        "parents": pack_integers(np.diff(parent, prepend=0)),
-        "symbols": pack_integers(differences(tree.symbol[nodes[1:]], parent)),
-        "pairs": pack_integers(n_pairs[1:]),
-        "targets": pack_integers(differences(tree.word[kept], tree.per_pair(number)[kept])),
-        **pack_weights(w[kept], bits),
-    }
-    if tree.collapsed:
-        tensors["steps"] = pack_integers(steps)
-        tensors["edges"] = pack_integers(_edges(tree, nodes[1:]))
-    if text and hasattr(model, "corpus_"):
-        tensors |= _text(model.corpus_)
-    price = {name: getattr(model.price_, name) for name in ("strength", "depth_weight", "ridge")}
-    settings = {"model": "loglinear", **_settings(model), **price, "bits": bits}
-    header = {"settings": settings, "fit": {**_fit(model), **fit}}
-    return ModelFile(FAMILY, header, tensors)
-
-
-def _fit(model: LogLinearLM) -> dict[str, Any]:
-    names = ("objective_", "n_iter_", "reason_", "valid_perplexity_")
-    found = {name.rstrip("_"): getattr(model, name) for name in names if hasattr(model, name)}
-    if model.scales_ is not None:
-        found["scales"] = model.scales_.tolist()
-    found["positions"] = model.n_positions_
-    return {**found, "nonzero": model.n_nonzero_, "parameters": model.n_parameters_}
-
-
-def _edges(tree: ContextTree, nodes: Ints) -> Ints:
-    """All symbols that nodes add but the first, oldest first, end to end."""
-    depth, above = tree.depth[nodes].astype(np.int64), tree.depth[tree.parent[nodes]].astype(np.int64)
-    sizes = depth - above - 1
-    starts = tree.example[nodes] - depth
-    offset = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return np.asarray(tree.history[np.repeat(starts, sizes) + offset])
-
-
-def _read_loglinear(file: ModelFile, vocabulary: Vocabulary) -> LogLinearLM:
-    from epigram.lm.loglinear.tree_kernels import link_pairs
-
-    tensors, settings = file.tensors, file.header["settings"]
-    parent = np.cumsum(unpack_integers(tensors["parents"]))
-    n_pairs = unpack_integers(tensors["pairs"])
-    children = np.bincount(parent, minlength=parent.size + 1)
-    symbol = summed(unpack_integers(tensors["symbols"]), children[children > 0])
-    word = summed(unpack_integers(tensors["targets"]), n_pairs[n_pairs > 0])
-    w = np.concatenate((tensors["root"].astype(np.float64), unpack_weights(tensors)))
-    fits = (parent < np.arange(1, parent.size + 1)).all() and symbol.size == n_pairs.size == parent.size
-    if not fits or word.size + len(vocabulary) != w.size:
-        raise ModelFileError("damaged model file (its tree does not fit together)")
-    steps = unpack_integers(tensors["steps"]) if "steps" in tensors else np.ones(parent.size, np.int64)
-    tree = _tree(file, vocabulary, parent, symbol, steps, n_pairs, word)
-    link_pairs(tree.parent, tree.pair_ptr, tree.word, tree.pair_parent)
-    known = LogLinearLM().get_params()
-    given = from_settings(settings)
-    model = LogLinearLM(**{name: value for name, value in given.items() if name in known})
-    corpus = _read_text(tensors, vocabulary)
-    model.restore(vocabulary, SuffixLoss(tree), w, _price(file), file.header.get("fit", {}), corpus)
-    return model
-
-
-def _price(file: ModelFile) -> Price:
-    settings = file.header["settings"]
-    return Price(
-        settings["strength"],
-        settings["depth_weight"],
-        settings["ridge"],
-        depth_weights=settings.get("depth_weights", "groups"),  # all there was before files named it
-    )
-
-
-def _tree(
-    file: ModelFile,
-    vocabulary: Vocabulary,
-    parent: np.ndarray,
-    symbol: Ints,
-    steps: np.ndarray,
-    n_pairs: np.ndarray,
-    word: Ints,
-) -> ContextTree:
-    """A tree of kept pairs; every word has a pair at the root."""
-    n, n_words = parent.size + 1, len(vocabulary)
-    depth = np.zeros(n, np.int32)
-    level = np.zeros(n, np.int32)
-    for c in _level_starts(parent):
-        depth[c.start : c.stop] = depth[parent[c.start - 1 : c.stop - 1]] + steps[c.start - 1 : c.stop - 1]
-        level[c.start : c.stop] = level[parent[c.start - 1 : c.stop - 1]] + 1
-    extra = unpack_integers(file.tensors["edges"]) if "edges" in file.tensors else np.empty(0, np.int64)
-    # history holds each node's own symbols, oldest first: the extra ones, then the first (newest).
-    ends = np.cumsum(steps)
-    history = np.empty(int(ends[-1]) if n > 1 else 0, np.int32)
-    newest = np.zeros(history.size, bool)
-    newest[ends - 1] = True
-    history[newest], history[~newest] = symbol, extra
-    above = depth[np.concatenate(([0], parent))]
-    return ContextTree(
-        history=history,
-        level_ptr=np.concatenate(([0], np.cumsum(np.bincount(level)))).astype(np.int64),
-        parent=np.concatenate(([-1], parent)).astype(np.int32),
-        symbol=np.concatenate(([-1], symbol)).astype(np.int32),
-        depth=depth,
-        example=(np.concatenate(([0], ends)) + above).astype(np.int32),
-        terminal=np.zeros(n, np.int32),
-        pair_ptr=np.concatenate(([0, n_words], n_words + np.cumsum(n_pairs))).astype(np.int64),
-        word=np.concatenate((np.arange(n_words, dtype=np.int32), word)),
-        count=np.zeros(n_words + word.size, np.int32),
-        pair_parent=np.full(n_words + word.size, -1, np.int32),
-        n_unseen=np.zeros(1, np.int32),
-        order=int(file.header["settings"]["order"]),
-        collapsed="steps" in file.tensors,
-        n_targets=n_words,
-    )
-
-
-def _level_starts(parent: np.ndarray) -> list[range]:
-    """Runs of nodes of one level, from 1 on: each run's parents lie in the run before."""
-    runs, start, n = [range(1)], 1, parent.size + 1
-    while start < n:
-        stop = 1 + int(np.searchsorted(parent, runs[-1].stop))
-        runs.append(range(start, stop))
-        start = stop
-    return runs[1:]
-
-
-def _backoff(model: BackoffModel, settings: dict[str, Any], bits: int, fit: dict[str, Any]) -> ModelFile:
-    tensors = {
-        **_words(model.vocabulary_),
-        "node_pair": pack_integers(np.diff(model.node_pair[1:], prepend=0)),
-        "pairs": pack_integers(np.diff(model.pair_ptr)),
-        "targets": pack_integers(differences(model.pair_word, model.pair_node)),
-        **{f"logp.{name}": tensor for name, tensor in pack_weights(model.pair_logp, bits).items()},
-        **{f"bow.{name}": tensor for name, tensor in pack_weights(model.node_bow, bits).items()},
-    }
-    known = {"ngrams": model.n_ngrams, "order": model.order}
-    header = {"settings": {**settings, "bits": bits}, "fit": {**known, **fit}}
-    possibly_zero = [name for name in tensors if name.startswith(("logp.", "bow."))]
-    return ModelFile(FAMILY, header, tensors, possibly_zero)
-
-
-def _read_backoff(file: ModelFile, vocabulary: Vocabulary) -> BackoffModel:
-    def numbers(prefix: str) -> Floats:
-        names = [name for name in file.tensors if name.startswith(prefix)]
-        return unpack_weights({name.removeprefix(prefix): file.tensors[name] for name in names})
-
-    sizes = unpack_integers(file.tensors["pairs"])
-    return BackoffModel(
-        vocabulary,
-        np.concatenate(([-1], np.cumsum(unpack_integers(file.tensors["node_pair"])))),
-        np.concatenate(([0], np.cumsum(sizes))),
-        summed(unpack_integers(file.tensors["targets"]), sizes[sizes > 0]),
-        numbers("logp."),
-        numbers("bow."),
-    )
-
-
-def save(
-    model: LanguageModel,
-    path: str | PathLike[str],
-    bits: int = 0,
-    fit: dict[str, Any] | None = None,
-    text: bool = True,
-) -> None:
-    """Write a model file atomically."""
-    to_model_file(model, bits, fit, text).save(path)

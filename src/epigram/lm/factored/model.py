@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -31,6 +31,9 @@ from epigram.lm.loglinear.tree import Positions
 from epigram.lm.solver import solver_of
 from epigram.lm.vocabulary import BOUNDARY, UNSEEN, Vocabulary
 from epigram.protocols import Callback, Floats, Ints, Solver
+
+if TYPE_CHECKING:
+    from epigram.storage import ModelFile
 
 MOST_ITERATIONS = 300
 _WORD_BITS = 32
@@ -398,27 +401,12 @@ class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
             return "<s>" if symbol == 0 else self.class_name(symbol)
         return "<s>" if symbol == n_classes else self.vocabulary_.words[symbol - n_classes]
 
-    def save(self, path: str | PathLike[str], bits: int = 0, text: bool = True) -> None:
-        """Write a model file; ``bits`` (1 to 16) stores the weights in that many bits each, 0 in full.
-
-        It holds the training text in ids, which :meth:`partial_fit` goes on from; ``text=False`` leaves it out.
-        """
-        from epigram.lm.storage import save
+    def to_model_file(self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = True) -> ModelFile:
+        """The model as header and arrays; ``fit`` adds metrics to the header."""
+        from epigram.lm.factored.storage import to_model_file
 
         self._fitted()
-        save(self, path, bits, text=text)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> ClassFactoredLM:
-        """Read a model file."""
-        from epigram.storage import load
-
-        model = load(path)
-        if not isinstance(model, cls):
-            raise InputError(
-                f"holds a {type(model).__name__}, not a class-factored language model", path=path
-            )
-        return model
+        return to_model_file(self, bits, fit or {}, text)
 
 
 def _after(context: Iterable[int], target: int, n_words: int) -> Positions:

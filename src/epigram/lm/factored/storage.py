@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from epigram.errors import ModelFileError
-from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.contexts import Contexts
 from epigram.lm.factored.factor import Factor
@@ -16,16 +15,18 @@ from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.penalty import Price
 from epigram.lm.solver import from_settings
-from epigram.lm.vocabulary import Vocabulary
+from epigram.lm.storage import FAMILY, pack_text, pack_words, settings_of, unpack_text, unpack_words
 from epigram.storage import ModelFile, Section
 from epigram.storage.packing import pack_integers, unpack_integers
 
 PARTS = ("class", "word")
 
 
-def header_and_tensors(model: ClassFactoredLM, bits: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Settings with what was chosen, metrics of the fit, and the arrays but for the vocabulary."""
-    chosen = {
+def to_model_file(model: ClassFactoredLM, bits: int, fit: dict[str, Any], text: bool) -> ModelFile:
+    """A fitted model as header and arrays; ``fit`` adds to the header, ``text`` keeps its training text."""
+    settings = {
+        "model": "factored",
+        **settings_of(model),
         "classes": model.classes_.n_classes,
         "class_contexts": str(model.class_model_.contexts),
         "word_contexts": str(model.word_model_.contexts),
@@ -34,16 +35,19 @@ def header_and_tensors(model: ClassFactoredLM, bits: int) -> tuple[dict[str, Any
         "bits": bits,
     }
     names = ("objective_", "n_iter_", "n_parameters_", "valid_perplexity_")
-    fit = {name.rstrip("_"): getattr(model, name) for name in names if hasattr(model, name)}
-    tensors: dict[str, Any] = {"class_of": pack_integers(model.classes_.class_of)}
+    found = {name.rstrip("_"): getattr(model, name) for name in names if hasattr(model, name)}
+    tensors = {**pack_words(model.vocabulary_), "class_of": pack_integers(model.classes_.class_of)}
     for part, choice in zip(PARTS, (model.class_model_, model.word_model_), strict=True):
         tensors |= {f"{part}.{name}": tensor for name, tensor in choice.tensors(bits).items()}
-    return {"settings": chosen, "fit": {**fit, "nonzero": model.n_nonzero_}}, tensors
+    if text and hasattr(model, "corpus_"):
+        tensors |= pack_text(model.corpus_)
+    header = {"settings": settings, "fit": {**found, "nonzero": model.n_nonzero_, **fit}}
+    return ModelFile(FAMILY, header, tensors)
 
 
-def read(file: ModelFile, vocabulary: Vocabulary, corpus: Corpus | None = None) -> ClassFactoredLM:
-    """The fitted model of a file; ``corpus`` is its training text, where it is known."""
-    settings = file.header["settings"]
+def from_model_file(file: ModelFile) -> ClassFactoredLM:
+    """The fitted model of a file."""
+    settings, vocabulary = file.header["settings"], unpack_words(file.tensors)
     class_of = unpack_integers(file.tensors["class_of"]).astype(np.int32)
     if class_of.size != len(vocabulary):
         raise ModelFileError("damaged model file (classes and vocabulary do not fit together)")
@@ -60,15 +64,16 @@ def read(file: ModelFile, vocabulary: Vocabulary, corpus: Corpus | None = None) 
     known = ClassFactoredLM().get_params()
     given = {name: value for name, value in from_settings(settings).items() if name in known}
     model = ClassFactoredLM(**{**given, "class_price": prices[0], "word_price": prices[1]})
-    model.restore(classes, models[0], models[1], prices[0], prices[1], corpus)
+    model.restore(classes, models[0], models[1], prices[0], prices[1], unpack_text(file.tensors, vocabulary))
     for name, value in file.header.get("fit", {}).items():
         if name in ("objective", "n_iter", "n_parameters", "valid_perplexity"):
             setattr(model, f"{name}_", value)
     return model
 
 
-def describe(model: ClassFactoredLM) -> list[Section]:
+def describe(file: ModelFile) -> list[Section]:
     """Weights of each part by tree and depth, the heaviest of both, and the most frequent classes."""
+    model = from_model_file(file)
     sections = []
     for part, choice in zip(PARTS, (model.class_model_, model.word_model_), strict=True):
         depth, tree = choice.depth, choice.tree_of

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from os import PathLike
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -35,6 +35,9 @@ from epigram.lm.ngram.model import BackoffModel, FittedBackoff
 from epigram.lm.solver import solver_of
 from epigram.lm.vocabulary import Vocabulary
 from epigram.protocols import Callback, Floats, Result, Solver
+
+if TYPE_CHECKING:
+    from epigram.storage import ModelFile
 
 Text = Sentences | Corpus | PathLike[str]
 Auto = Literal["auto"]
@@ -326,24 +329,13 @@ class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
         self._fitted()
         return explain(self.loss_, self.weights_, self.vocabulary_, context, word)
 
-    def save(self, path: str | PathLike[str], bits: int = 0, text: bool = True) -> None:
-        """Write a model file; ``bits`` (1 to 16) stores the weights in that many bits each, 0 in full.
+    def to_model_file(self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = True) -> ModelFile:
+        """The model as header and arrays; ``fit`` adds metrics to the header."""
+        from epigram.lm.loglinear.storage import to_model_file
 
-        It holds the training text in ids, which :meth:`partial_fit` goes on from; ``text=False`` leaves it out.
-        """
-        from epigram.lm.storage import save
-
-        save(self, path, bits, text=text)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> LogLinearLM:
-        """Read a model file; it scores, explains (without counts) and goes on training as before."""
-        from epigram.storage import load
-
-        model = load(path)
-        if not isinstance(model, cls):
-            raise InputError(f"holds a {type(model).__name__}, not a log-linear language model", path=path)
-        return model
+        if self._loss is None:
+            raise InputError("this LogLinearLM is not fitted; call fit first.")
+        return to_model_file(self, bits, fit or {}, text)
 
     def restore(
         self,

@@ -11,7 +11,6 @@ import numpy as np
 
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.tree import ContextTree
-from epigram.lm.ngram.assembly import from_context_tree
 from epigram.lm.ngram.model import BackoffModel
 from epigram.lm.vocabulary import Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
@@ -109,3 +108,56 @@ def _spread(
         bow,
     )
     return parent, label, pair_ptr, word, logp, bow
+
+
+def from_context_tree(
+    vocabulary: Vocabulary,
+    node_parent: Ints,
+    node_label: Ints,
+    pair_ptr: Offsets,
+    pair_word: Ints,
+    pair_logp: Floats,
+    node_bow: Floats,
+) -> BackoffModel:
+    """From a context tree: ``node_parent[x]`` is x without its oldest word, which is ``node_label[x]``.
+
+    Parents come before children, 0 is the root (its parent and label are ignored). Pairs are sorted by
+    node, in any order of words; the root's hold every word. Natural logs.
+
+    Examples
+    --------
+    >>> model = from_context_tree(
+    ...     Vocabulary(["a", "b"]), np.array([-1, 0]), np.array([-1, 1]), np.array([0, 3, 4]),
+    ...     np.array([0, 1, 2, 2]), np.log([0.25, 0.25, 0.5, 0.6]), np.log([1.0, 0.8]))
+    >>> model.distribution("a").round(3).tolist()
+    [0.2, 0.2, 0.6]
+    """
+    n_nodes = node_parent.size
+    depth = np.zeros(n_nodes, dtype=np.int64)
+    ancestor = np.arange(n_nodes)
+    while ancestor.any():
+        depth += ancestor > 0
+        ancestor = np.where(ancestor > 0, node_parent[ancestor], 0)
+    pair_node = np.repeat(np.arange(n_nodes), np.diff(pair_ptr))
+    pair_depth = depth[pair_node]
+    order = int(depth.max()) + 1
+    grams, logps, contexts, bows = [], [], [], []
+    for d in range(order):
+        pairs = np.flatnonzero(pair_depth == d)
+        history = _histories(pair_node[pairs], d, node_parent, node_label)
+        grams.append(np.column_stack((history, pair_word[pairs])).astype(np.int32))
+        logps.append(pair_logp[pairs])
+        if d:
+            nodes = np.flatnonzero(depth == d)
+            contexts.append(_histories(nodes, d, node_parent, node_label))
+            bows.append(node_bow[nodes])
+    return BackoffModel.from_ngrams(vocabulary, grams, logps, contexts, bows)
+
+
+def _histories(nodes: Offsets, depth: int, node_parent: Ints, node_label: Ints) -> Ints:
+    """Words of contexts of one depth, oldest first."""
+    out = np.empty((nodes.size, depth), dtype=np.int32)
+    for j in range(depth):
+        out[:, j] = node_label[nodes]
+        nodes = node_parent[nodes].astype(np.int64)
+    return out

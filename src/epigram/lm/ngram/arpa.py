@@ -21,8 +21,7 @@ import numpy as np
 
 from epigram._core.native import family
 from epigram.errors import InputError
-from epigram.lm.ngram.assembly import find_grams
-from epigram.lm.ngram.model import BackoffModel
+from epigram.lm.ngram.model import BackoffModel, find_grams
 from epigram.lm.vocabulary import BOUNDARY, END, START, UNKNOWN, Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.storage.atomic import write_atomically

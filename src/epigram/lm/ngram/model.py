@@ -17,7 +17,8 @@ suffix of (x, w): so one word costs one search where the pair is stored, and the
 Id 0 as a target is ``</s>`` and leads to the start node, the context ``<s>``.
 
 A log-linear model over suffixes is such a model exactly: p[x,u] = exp(s[x,u]) / Z(x) on its seen pairs and
-bow(x) = Z(x') / Z(x). Build it with :meth:`BackoffModel.from_ngrams` or :func:`from_context_tree`.
+bow(x) = Z(x') / Z(x). Build it with :meth:`BackoffModel.from_ngrams`
+or :func:`~epigram.lm.loglinear.to_backoff.from_context_tree`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -34,6 +35,11 @@ from epigram.errors import InputError
 from epigram.lm.base import Context, LanguageModel
 from epigram.lm.vocabulary import BOUNDARY, UNSEEN, Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
+
+if TYPE_CHECKING:
+    from epigram.storage import ModelFile
+
+Trie: TypeAlias = tuple[Offsets, Offsets, Ints, Floats, Floats]
 
 
 class Tables(NamedTuple):
@@ -128,9 +134,13 @@ class BackoffModel(LanguageModel):
         of contexts with ``bows[n-1]``. ``grams[0]`` holds every word once. A context that is no n-gram, or
         a prefix that is no context, is added with what backing off gives.
         """
-        from epigram.lm.ngram.assembly import assemble
+        return cls(vocabulary, *_assemble(len(vocabulary), grams, logps, contexts, bows))
 
-        return cls(vocabulary, *assemble(len(vocabulary), grams, logps, contexts, bows))
+    def to_model_file(self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = True) -> ModelFile:
+        """The model as header and arrays."""
+        from epigram.lm.ngram.storage import to_model_file
+
+        return to_model_file(self, {}, bits, fit or {})
 
     def _check(self) -> None:
         n_words, n_nodes, n_pairs = len(self.vocabulary_), self.node_pair.size, self.pair_word.size
@@ -261,6 +271,13 @@ class FittedBackoff(LanguageModel):
         """Probabilities of the whole vocabulary after a context."""
         return self._fitted().distribution(context)
 
+    def to_model_file(self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = True) -> ModelFile:
+        """The fitted model as header and arrays; it is read as a :class:`BackoffModel`."""
+        from epigram.lm.ngram.storage import to_model_file
+        from epigram.lm.storage import settings_of
+
+        return to_model_file(self._fitted(), settings_of(self), bits, fit or {})
+
     def _fitted(self) -> BackoffModel:
         model: BackoffModel | None = getattr(self, "backoff_", None)
         if model is None:
@@ -278,3 +295,97 @@ def as_backoff(model: LanguageModel, path: str | PathLike[str] | None = None) ->
             path=path,
         )
     return own
+
+
+def _assemble(
+    n_words: int,
+    grams: Sequence[Ints],
+    logps: Sequence[Floats],
+    contexts: Sequence[Ints],
+    bows: Sequence[Floats],
+) -> Trie:
+    """``node_pair, pair_ptr, pair_word, pair_logp, node_bow`` of loose n-grams.
+
+    Level by level: the n-grams of order n are sorted by (node of their context, last word) and those that are
+    contexts become the nodes of depth n. What a longer context needs and was not given is added: a missing prefix as
+    an n-gram with its backed-off probability (NaN here, filled by the model), a context with weight 1.
+    """
+    order = max(len(grams), len(contexts) + 1)
+    grams = [np.asarray(g, dtype=np.int32).reshape(-1, n + 1) for n, g in enumerate(grams)]
+    contexts = [np.asarray(c, dtype=np.int32).reshape(-1, n + 1) for n, c in enumerate(contexts)]
+    grams += [np.empty((0, n + 1), dtype=np.int32) for n in range(len(grams), order)]
+    contexts += [np.empty((0, n + 1), dtype=np.int32) for n in range(len(contexts), order)]
+    logp = [np.asarray(values, dtype=np.float64) for values in logps]
+    logp += [np.empty(0)] * (order - len(logp))
+    bow = [np.asarray(values, dtype=np.float64) for values in bows]
+    bow += [np.empty(0)] * (order - len(bow))
+    trie = _levels(n_words, grams, logp, contexts, bow)
+    if trie is None:
+        _complete(grams, logp, contexts)
+        trie = _levels(n_words, grams, logp, contexts, bow)
+    if trie is None:
+        raise InputError("an n-gram is spelled with words outside the vocabulary.")
+    return trie
+
+
+def find_grams(grams: Ints, n: int, pair_ptr: Offsets, pair_word: Ints, pair_node_of: Ints) -> Offsets:
+    """The pair that spells the first ``n`` words of each row, -1 where there is none."""
+    rows, out = np.ascontiguousarray(grams, dtype=np.int32), np.empty(len(grams), dtype=np.int64)
+    n_words, n_nodes = int(pair_ptr[1]), pair_ptr.size - 1
+    if rows.size and not (rows.min() >= 0 and rows[:, :n].max() < n_words):
+        raise InputError("an n-gram is spelled with words outside the vocabulary.")
+    family("ngram").find_grams(
+        *rows.shape, rows, n, n_nodes, pair_word.size, pair_ptr, pair_word, pair_node_of, out
+    )
+    return out
+
+
+def _levels(
+    n_words: int, grams: list[Ints], logps: list[Floats], contexts: list[Ints], bows: list[Floats]
+) -> Trie | None:
+    """One pass over the orders; None where a prefix is missing."""
+    if not np.array_equal(np.sort(grams[0][:, 0]), np.arange(n_words)):
+        raise InputError(f"expected each of the {n_words} words once among the 1-grams.")
+    node_pair, node_bow = np.array([-1]), np.zeros(1)
+    pair_ptr = np.array([0, n_words])
+    pair_word = np.arange(n_words, dtype=np.int32)
+    pair_logp = logps[0][np.argsort(grams[0][:, 0])]
+    pair_node_of = np.full(n_words, -1, dtype=np.int32)
+    for n in range(1, len(grams) + 1):
+        following = grams[n] if n < len(grams) else np.empty((0, n + 1), dtype=np.int32)
+        context_pair = find_grams(contexts[n - 1], n, pair_ptr, pair_word, pair_node_of)
+        prefix_pair = find_grams(following, n, pair_ptr, pair_word, pair_node_of)
+        if (context_pair < 0).any() or (prefix_pair < 0).any():
+            return None
+        is_node = np.zeros(pair_word.size, dtype=bool)
+        is_node[context_pair] = True
+        is_node[prefix_pair] = True
+        new = np.flatnonzero(is_node)
+        first_node = node_pair.size
+        pair_node_of[new] = np.arange(first_node, first_node + new.size)
+        node_pair = np.concatenate((node_pair, new))
+        node_bow = np.concatenate((node_bow, np.zeros(new.size)))
+        node_bow[pair_node_of[context_pair]] = bows[n - 1]
+        nodes = pair_node_of[prefix_pair]
+        key = nodes.astype(np.int64) * n_words + following[:, n]
+        by_node = np.argsort(key, kind="stable")
+        if by_node.size:
+            if not np.diff(key[by_node]).all():
+                raise InputError(f"the same {n + 1}-gram is given twice.")
+            pair_logp = np.concatenate((pair_logp, logps[n][by_node]))
+        counts = np.bincount(nodes - first_node, minlength=new.size)
+        pair_ptr = np.concatenate((pair_ptr, pair_word.size + np.cumsum(counts)))
+        pair_word = np.concatenate((pair_word, following[by_node, n]))
+        pair_node_of = np.concatenate((pair_node_of, np.full(by_node.size, -1, dtype=np.int32)))
+    return node_pair, pair_ptr.astype(np.int64), pair_word, pair_logp, node_bow
+
+
+def _complete(grams: list[Ints], logps: list[Floats], contexts: list[Ints]) -> None:
+    """Add, in place, the prefixes that longer n-grams and contexts need and that were not given."""
+    for n in range(len(grams) - 1, 0, -1):
+        longer = [grams[n + 1][:, : n + 1]] if n + 1 < len(grams) else []
+        needed = np.unique(np.concatenate([contexts[n], *longer]), axis=0)
+        given = {row.tobytes() for row in grams[n]}
+        missing = np.array([row.tobytes() not in given for row in needed], dtype=bool)
+        grams[n] = np.concatenate((grams[n], needed[missing]))
+        logps[n] = np.concatenate((logps[n], np.full(int(missing.sum()), np.nan)))

@@ -1,0 +1,193 @@
+"""Log-linear models in the model file: the weights that are not 0, on the tree of their contexts.
+
+Contexts stand in level order by (parent, symbol), their pairs sorted by word, everything as differences, compressed
+(:mod:`epigram.storage.packing`). Besides the weights that are not 0 the pairs that their contexts are spelled with are
+kept. Reading makes a tree of the kept pairs; a pair hangs below its nearest kept ancestor, as weights in between are
+0. Counts are left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from epigram.errors import ModelFileError
+from epigram.lm.loglinear.loss import SuffixLoss
+from epigram.lm.loglinear.model import LogLinearLM
+from epigram.lm.loglinear.penalty import Price
+from epigram.lm.loglinear.to_backoff import needed_parts
+from epigram.lm.loglinear.tree import ContextTree
+from epigram.lm.solver import from_settings
+from epigram.lm.storage import FAMILY, pack_text, pack_words, settings_of, unpack_text, unpack_words
+from epigram.lm.vocabulary import BOUNDARY, START, Vocabulary
+from epigram.protocols import Ints
+from epigram.storage import ModelFile, Section
+from epigram.storage.delta import differences, summed
+from epigram.storage.packing import pack_integers, pack_weights, unpack_integers, unpack_weights
+
+
+def to_model_file(model: LogLinearLM, bits: int, fit: dict[str, Any], text: bool) -> ModelFile:
+    """A fitted model as header and arrays; ``fit`` adds to the header, ``text`` keeps its training text."""
+    tree, w = model.tree_, model.weights_
+    nodes, kept = needed_parts(tree, w)
+    number = np.full(tree.n_contexts, -1, np.int32)
+    number[nodes] = np.arange(nodes.size, dtype=np.int32)
+    n_pairs = np.bincount(tree.per_pair(number)[kept], minlength=nodes.size)
+    root = np.zeros(len(model.vocabulary_), np.float32)
+    root[tree.word[: tree.pair_ptr[1]]] = w[: tree.pair_ptr[1]]
+    parent, steps = number[tree.parent[nodes[1:]]], tree.multiplicity[nodes[1:]]
+    tensors = {
+        **pack_words(model.vocabulary_),
+        "root": root,
+        "parents": pack_integers(np.diff(parent, prepend=0)),
+        "symbols": pack_integers(differences(tree.symbol[nodes[1:]], parent)),
+        "pairs": pack_integers(n_pairs[1:]),
+        "targets": pack_integers(differences(tree.word[kept], tree.per_pair(number)[kept])),
+        **pack_weights(w[kept], bits),
+    }
+    if tree.collapsed:
+        tensors["steps"] = pack_integers(steps)
+        tensors["edges"] = pack_integers(_edges(tree, nodes[1:]))
+    if text and hasattr(model, "corpus_"):
+        tensors |= pack_text(model.corpus_)
+    price = {name: getattr(model.price_, name) for name in ("strength", "depth_weight", "ridge")}
+    settings = {"model": "loglinear", **settings_of(model), **price, "bits": bits}
+    header = {"settings": settings, "fit": {**_fit(model), **fit}}
+    return ModelFile(FAMILY, header, tensors)
+
+
+def from_model_file(file: ModelFile) -> LogLinearLM:
+    """The fitted model of a file."""
+    from epigram.lm.loglinear.tree_kernels import link_pairs
+
+    vocabulary = unpack_words(file.tensors)
+    tensors, settings = file.tensors, file.header["settings"]
+    parent = np.cumsum(unpack_integers(tensors["parents"]))
+    n_pairs = unpack_integers(tensors["pairs"])
+    children = np.bincount(parent, minlength=parent.size + 1)
+    symbol = summed(unpack_integers(tensors["symbols"]), children[children > 0])
+    word = summed(unpack_integers(tensors["targets"]), n_pairs[n_pairs > 0])
+    w = np.concatenate((tensors["root"].astype(np.float64), unpack_weights(tensors)))
+    fits = (parent < np.arange(1, parent.size + 1)).all() and symbol.size == n_pairs.size == parent.size
+    if not fits or word.size + len(vocabulary) != w.size:
+        raise ModelFileError("damaged model file (its tree does not fit together)")
+    steps = unpack_integers(tensors["steps"]) if "steps" in tensors else np.ones(parent.size, np.int64)
+    tree = _tree(file, vocabulary, parent, symbol, steps, n_pairs, word)
+    link_pairs(tree.parent, tree.pair_ptr, tree.word, tree.pair_parent)
+    known = LogLinearLM().get_params()
+    given = from_settings(settings)
+    model = LogLinearLM(**{name: value for name, value in given.items() if name in known})
+    corpus = unpack_text(tensors, vocabulary)
+    model.restore(vocabulary, SuffixLoss(tree), w, _price(file), file.header.get("fit", {}), corpus)
+    return model
+
+
+def describe(file: ModelFile) -> list[Section]:
+    """Weights that are not 0 per depth, and the heaviest contexts."""
+    model = from_model_file(file)
+    tree, w = model.tree_, model.weights_
+    depth = tree.per_pair(tree.depth)
+    rows_by_depth = [
+        (int(d), int(np.count_nonzero(w[depth == d])), float(np.abs(w[depth == d]).sum()))
+        for d in np.unique(depth)
+    ]
+    return [
+        Section("weights", ("context words", "not zero", "sum of sizes"), rows_by_depth),
+        Section("heaviest contexts", ("context", "next word", "weight"), _heaviest(model, 10)),
+    ]
+
+
+def _heaviest(model: LogLinearLM, k: int) -> list[tuple[str, str, float]]:
+    """The largest weights beyond the empty context."""
+    tree, w, words = model.tree_, model.weights_, model.vocabulary_.words
+    below = int(tree.pair_ptr[1])
+    best = below + np.argsort(-np.abs(w[below:]), kind="stable")[:k]
+    nodes = np.searchsorted(tree.pair_ptr, best, side="right") - 1
+    rows = []
+    for node, pair in zip(nodes.tolist(), best.tolist(), strict=True):
+        symbols = tree.context(node).tolist()
+        context = " ".join(START if symbol == BOUNDARY else words[symbol] for symbol in symbols)
+        rows.append((context, words[tree.word[pair]], float(w[pair])))
+    return rows
+
+
+def _fit(model: LogLinearLM) -> dict[str, Any]:
+    names = ("objective_", "n_iter_", "reason_", "valid_perplexity_")
+    found = {name.rstrip("_"): getattr(model, name) for name in names if hasattr(model, name)}
+    if model.scales_ is not None:
+        found["scales"] = model.scales_.tolist()
+    found["positions"] = model.n_positions_
+    return {**found, "nonzero": model.n_nonzero_, "parameters": model.n_parameters_}
+
+
+def _edges(tree: ContextTree, nodes: Ints) -> Ints:
+    """All symbols that nodes add but the first, oldest first, end to end."""
+    depth, above = tree.depth[nodes].astype(np.int64), tree.depth[tree.parent[nodes]].astype(np.int64)
+    sizes = depth - above - 1
+    starts = tree.example[nodes] - depth
+    offset = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.asarray(tree.history[np.repeat(starts, sizes) + offset])
+
+
+def _price(file: ModelFile) -> Price:
+    settings = file.header["settings"]
+    return Price(
+        settings["strength"],
+        settings["depth_weight"],
+        settings["ridge"],
+        depth_weights=settings.get("depth_weights", "groups"),  # all there was before files named it
+    )
+
+
+def _tree(
+    file: ModelFile,
+    vocabulary: Vocabulary,
+    parent: np.ndarray,
+    symbol: Ints,
+    steps: np.ndarray,
+    n_pairs: np.ndarray,
+    word: Ints,
+) -> ContextTree:
+    """A tree of kept pairs; every word has a pair at the root."""
+    n, n_words = parent.size + 1, len(vocabulary)
+    depth = np.zeros(n, np.int32)
+    level = np.zeros(n, np.int32)
+    for c in _level_starts(parent):
+        depth[c.start : c.stop] = depth[parent[c.start - 1 : c.stop - 1]] + steps[c.start - 1 : c.stop - 1]
+        level[c.start : c.stop] = level[parent[c.start - 1 : c.stop - 1]] + 1
+    extra = unpack_integers(file.tensors["edges"]) if "edges" in file.tensors else np.empty(0, np.int64)
+    # history holds each node's own symbols, oldest first: the extra ones, then the first (newest).
+    ends = np.cumsum(steps)
+    history = np.empty(int(ends[-1]) if n > 1 else 0, np.int32)
+    newest = np.zeros(history.size, bool)
+    newest[ends - 1] = True
+    history[newest], history[~newest] = symbol, extra
+    above = depth[np.concatenate(([0], parent))]
+    return ContextTree(
+        history=history,
+        level_ptr=np.concatenate(([0], np.cumsum(np.bincount(level)))).astype(np.int64),
+        parent=np.concatenate(([-1], parent)).astype(np.int32),
+        symbol=np.concatenate(([-1], symbol)).astype(np.int32),
+        depth=depth,
+        example=(np.concatenate(([0], ends)) + above).astype(np.int32),
+        terminal=np.zeros(n, np.int32),
+        pair_ptr=np.concatenate(([0, n_words], n_words + np.cumsum(n_pairs))).astype(np.int64),
+        word=np.concatenate((np.arange(n_words, dtype=np.int32), word)),
+        count=np.zeros(n_words + word.size, np.int32),
+        pair_parent=np.full(n_words + word.size, -1, np.int32),
+        n_unseen=np.zeros(1, np.int32),
+        order=int(file.header["settings"]["order"]),
+        collapsed="steps" in file.tensors,
+        n_targets=n_words,
+    )
+
+
+def _level_starts(parent: np.ndarray) -> list[range]:
+    """Runs of nodes of one level, from 1 on: each run's parents lie in the run before."""
+    runs, start, n = [range(1)], 1, parent.size + 1
+    while start < n:
+        stop = 1 + int(np.searchsorted(parent, runs[-1].stop))
+        runs.append(range(start, stop))
+        start = stop
+    return runs[1:]

@@ -1,0 +1,56 @@
+"""Back-off models in the model file: the forward trie of :mod:`epigram.lm.ngram.model`, as differences, compressed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from epigram.lm.ngram.model import BackoffModel
+from epigram.lm.storage import FAMILY, pack_words, unpack_words
+from epigram.protocols import Floats
+from epigram.storage import ModelFile, Section
+from epigram.storage.delta import differences, summed
+from epigram.storage.packing import pack_integers, pack_weights, unpack_integers, unpack_weights
+
+
+def to_model_file(model: BackoffModel, settings: dict[str, Any], bits: int, fit: dict[str, Any]) -> ModelFile:
+    """A model as header and arrays; ``settings`` and ``fit`` go into the header."""
+    tensors = {
+        **pack_words(model.vocabulary_),
+        "node_pair": pack_integers(np.diff(model.node_pair[1:], prepend=0)),
+        "pairs": pack_integers(np.diff(model.pair_ptr)),
+        "targets": pack_integers(differences(model.pair_word, model.pair_node)),
+        **{f"logp.{name}": tensor for name, tensor in pack_weights(model.pair_logp, bits).items()},
+        **{f"bow.{name}": tensor for name, tensor in pack_weights(model.node_bow, bits).items()},
+    }
+    known = {"ngrams": model.n_ngrams, "order": model.order}
+    header = {"settings": {"model": "backoff", **settings, "bits": bits}, "fit": {**known, **fit}}
+    possibly_zero = [name for name in tensors if name.startswith(("logp.", "bow."))]
+    return ModelFile(FAMILY, header, tensors, possibly_zero)
+
+
+def from_model_file(file: ModelFile) -> BackoffModel:
+    """The model of a file."""
+
+    def numbers(prefix: str) -> Floats:
+        names = [name for name in file.tensors if name.startswith(prefix)]
+        return unpack_weights({name.removeprefix(prefix): file.tensors[name] for name in names})
+
+    sizes = unpack_integers(file.tensors["pairs"])
+    return BackoffModel(
+        unpack_words(file.tensors),
+        np.concatenate(([-1], np.cumsum(unpack_integers(file.tensors["node_pair"])))),
+        np.concatenate(([0], np.cumsum(sizes))),
+        summed(unpack_integers(file.tensors["targets"]), sizes[sizes > 0]),
+        numbers("logp."),
+        numbers("bow."),
+    )
+
+
+def describe(file: ModelFile) -> list[Section]:
+    """N-grams per order."""
+    model = from_model_file(file)
+    lengths = model.node_depth[model.pair_node] + 1
+    rows = [(int(n), int(k)) for n, k in zip(*np.unique(lengths, return_counts=True), strict=True)]
+    return [Section("n-grams", ("order", "number"), rows)]

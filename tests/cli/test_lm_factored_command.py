@@ -175,7 +175,7 @@ def test_eval_and_score_agree(run, model, text):
     first = json.loads(run("lm", "score", model, text, "--json")[1].splitlines()[0])
     assert first["score"] == pytest.approx(float(lines[0]), abs=1e-4)
     assert [p for _, p in first["words"]] == pytest.approx(
-        loaded.score(TEXT.splitlines()[0]).tolist(), abs=1e-5
+        loaded.word_scores(TEXT.splitlines()[0]).tolist(), abs=1e-5
     )
 
 

@@ -54,9 +54,9 @@ def kenlm_perplexity(model: Any, corpus: Corpus) -> float:
 
 def test_small_file_has_the_probabilities_it_says():
     model = parse(SMALL)
-    scores = model.score("a b") / math.log(10)
+    scores = model.word_scores("a b") / math.log(10)
     np.testing.assert_allclose(scores, [-0.1, -0.2, -0.5], atol=1e-12)
-    np.testing.assert_allclose(model.score("b a") / math.log(10), [-1.0, -0.4, -0.3], atol=1e-12)
+    np.testing.assert_allclose(model.word_scores("b a") / math.log(10), [-1.0, -0.4, -0.3], atol=1e-12)
 
 
 @settings(max_examples=30, deadline=None)
@@ -74,7 +74,7 @@ def test_round_trip(tmp_path_factory, sentences, order):
     assert set(again.vocabulary_) == set(model.vocabulary_)
     assert again.n_ngrams == model.n_ngrams
     for sentence in [*sentences, ["a", "a", "zebra", "é"]]:
-        np.testing.assert_allclose(again.score(sentence), model.score(sentence), atol=1e-5)
+        np.testing.assert_allclose(again.word_scores(sentence), model.word_scores(sentence), atol=1e-5)
 
 
 def test_kenlm_reads_what_we_write_and_agrees(tmp_path, data):
@@ -100,8 +100,8 @@ def test_dialects_spaces_capitals_missing_columns_text_before_gzip(tmp_path):
     path.write_bytes(gzip.compress(text.encode()))
     model = read_arpa(path)
     assert model.vocabulary_.words == ["</s>", "a", "b", "<unk>"]
-    np.testing.assert_allclose(model.score("a b"), parse(SMALL).score("a b"))
-    assert model.score("<unk>")[0] == pytest.approx(-1.3 * math.log(10))
+    np.testing.assert_allclose(model.word_scores("a b"), parse(SMALL).word_scores("a b"))
+    assert model.word_scores("<unk>")[0] == pytest.approx(-1.3 * math.log(10))
 
 
 @settings(max_examples=20, deadline=None)
@@ -117,18 +117,18 @@ def test_the_order_of_lines_does_not_matter(tmp_path_factory, random):
         sections[k] = "\n".join([title, *rows])
     shuffled = parse("\n\n".join(sections))
     for sentence in ("a b c a b", "c c a", "b zebra c b a"):
-        np.testing.assert_allclose(shuffled.score(sentence), model.score(sentence), atol=1e-6)
+        np.testing.assert_allclose(shuffled.word_scores(sentence), model.word_scores(sentence), atol=1e-6)
 
 
 def test_a_probability_rounded_above_1_is_1():
-    assert parse(SMALL.replace("-0.1\t<s> a", "0.00002\t<s> a")).score("a b")[0] == 0.0
+    assert parse(SMALL.replace("-0.1\t<s> a", "0.00002\t<s> a")).word_scores("a b")[0] == 0.0
 
 
 def test_ngrams_across_boundaries_are_dropped():
     text = SMALL.replace("ngram 2=3", "ngram 2=5").replace(
         "-0.3\ta </s>", "-0.3\ta </s>\n-1\t</s> a\n-1\tb <s>"
     )
-    np.testing.assert_array_equal(parse(text).score("a b"), parse(SMALL).score("a b"))
+    np.testing.assert_array_equal(parse(text).word_scores("a b"), parse(SMALL).word_scores("a b"))
 
 
 def test_contexts_with_missing_suffixes_back_off_past_them():
@@ -139,7 +139,7 @@ def test_contexts_with_missing_suffixes_back_off_past_them():
     )
     model = parse(text)
     assert model.order == 3
-    np.testing.assert_allclose(model.score("a b b a") / math.log(10), [-0.1, -0.2, -0.05, -0.4, -0.3])
+    np.testing.assert_allclose(model.word_scores("a b b a") / math.log(10), [-0.1, -0.2, -0.05, -0.4, -0.3])
 
 
 BROKEN = {
@@ -207,4 +207,4 @@ def test_damage_gives_a_model_or_one_sentence(at, cut, junk):
         model = parse(SMALL[:at] + junk + SMALL[at + cut :])
     except InputError:
         return
-    assert model.score("a b").size == 3
+    assert model.word_scores("a b").size == 3

@@ -62,7 +62,7 @@ def test_scores_equal_the_dictionary(tables, sentence):
     order, grams, bows = tables
     model = build(*tables)
     expected = reference.score(grams, bows, order, sentence)
-    scores = model.score(as_words(model, sentence))
+    scores = model.word_scores(as_words(model, sentence))
     np.testing.assert_allclose(scores, expected, atol=1e-12)
     state, walked = model.start(), []
     for word in [*as_words(model, sentence), "</s>"]:

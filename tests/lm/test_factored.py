@@ -95,7 +95,7 @@ def test_random_models_are_exact(sentences, classes, order, penalty, draw):
 @settings(max_examples=30)
 @given(st.lists(st.sampled_from(["the", "cat", "sat", "on", "dog", "zebra"]), max_size=8))
 def test_all_ways_to_score_agree(sentence):
-    scores = MODEL.score(sentence)
+    scores = MODEL.word_scores(sentence)
     ids = MODEL.vocabulary_.ids([*sentence, "</s>"])
     np.testing.assert_array_equal(MODEL.score_stream(ids), scores)
     state = stepped = MODEL.start()
@@ -115,7 +115,7 @@ def test_all_ways_to_score_agree(sentence):
 
 def test_two_sentences_of_a_stream_are_scored_apart():
     both = MODEL.score_stream(np.concatenate([MODEL.vocabulary_.ids([*s.split(), "</s>"]) for s in TEXT]))
-    np.testing.assert_array_equal(both, np.concatenate([MODEL.score(s) for s in TEXT]))
+    np.testing.assert_array_equal(both, np.concatenate([MODEL.word_scores(s) for s in TEXT]))
     assert MODEL.perplexity(TEXT) == pytest.approx(math.exp(-both.mean()))
     assert MODEL.score_stream(np.empty(0, np.int32)).size == 0
 
@@ -125,7 +125,7 @@ def test_unseen_words_cut_the_context():
     np.testing.assert_array_equal(MODEL.distribution("the zebra"), MODEL.distribution(""))
     assert not np.array_equal(MODEL.distribution("the cat"), MODEL.distribution("cat"))
     np.testing.assert_allclose(
-        MODEL.score("zebra cat")[1], np.log(MODEL.distribution("")[MODEL.vocabulary_.id("cat")])
+        MODEL.word_scores("zebra cat")[1], np.log(MODEL.distribution("")[MODEL.vocabulary_.id("cat")])
     )
     found = MODEL.evaluate(["zebra yak", "gnu"])
     assert (found.oov, found.tokens) == (3, 3)
@@ -155,7 +155,7 @@ def test_mixture_with_kneser_ney():
         np.testing.assert_allclose(p, list(expected.values()), rtol=1e-12)
     sentence = " ".join(["the cat sat zebra here"] * 6)
     state = mixture.start()
-    for word, score in zip([*sentence.split(), "</s>"], mixture.score(sentence), strict=True):
+    for word, score in zip([*sentence.split(), "</s>"], mixture.word_scores(sentence), strict=True):
         state, logp = mixture.advance(state, word)
         assert logp == pytest.approx(score, rel=1e-12)
     with pytest.raises(InputError, match="a class-factored model is no back-off model"):
@@ -510,7 +510,7 @@ def test_estimator_conventions(tmp_path):
     assert clone(ClassFactoredLM(given)).classes.class_of.tolist() == given.class_of.tolist()
     for use in (
         lambda: model.distribution("a"),
-        lambda: model.score("a"),
+        lambda: model.word_scores("a"),
         lambda: model.start(),
         lambda: model.step(0, 1),
         lambda: model.explain("a", "a"),

@@ -33,7 +33,7 @@ def test_distribution_is_the_weighted_sum_over_the_union(context):
 @given(st.lists(st.sampled_from(["a", "b", "c", "d", "zebra"]), max_size=8))
 def test_scores_equal_incremental_steps_and_distributions(sentence):
     mixture = InterpolatedLM([FIRST, SECOND], [0.3, 0.7])
-    scores = mixture.score(sentence)
+    scores = mixture.word_scores(sentence)
     state = mixture.start()
     for word, score in zip([*sentence, "</s>"], scores, strict=True):
         p = mixture.distribution(state)

@@ -55,7 +55,7 @@ def test_counts_equal_a_dictionary(sentences, order):
 def test_order_beyond_every_sentence_changes_nothing():
     sentences = ["a b", "b a b"]
     long, longer = KneserNeyLM(5).fit(sentences), KneserNeyLM(50).fit(sentences)
-    np.testing.assert_array_equal(long.score("a b a"), longer.score("a b a"))
+    np.testing.assert_array_equal(long.word_scores("a b a"), longer.word_scores("a b a"))
     assert longer.backoff_.order <= 5
 
 
@@ -73,7 +73,7 @@ def test_one_word_corpus_and_closed_vocabularies_never_fail(modified):
 def test_words_of_a_given_list_that_never_occur_still_have_probability():
     model = KneserNeyLM(2, vocabulary=Vocabulary(["a", "b", "never"])).fit(["a b a", "a c"])
     assert "<unk>" in model.vocabulary_
-    assert math.isfinite(model.score("never")[0])
+    assert math.isfinite(model.word_scores("never")[0])
     assert model.distribution("a").sum() == pytest.approx(1)
 
 
@@ -85,7 +85,7 @@ def test_discounts_fall_back_as_documented():
 
 def test_test_words_outside_the_vocabulary_cut_the_context():
     model = KneserNeyLM(3).fit(["a b c", "b c a"])
-    after_cut = model.score("zebra c")
+    after_cut = model.word_scores("zebra c")
     assert math.isnan(after_cut[0])
     assert after_cut[1] == pytest.approx(math.log(model.distribution("")[model.vocabulary_.id("c")]))
 

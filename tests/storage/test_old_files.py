@@ -32,7 +32,7 @@ def test_old_tagger() -> None:
 )
 def test_old_language_models(name: str, expected: list[float]) -> None:
     model = load(OLD / f"{name}.laconic")
-    np.testing.assert_allclose(model.score("the dog sleeps"), expected, rtol=1e-12)
+    np.testing.assert_allclose(model.word_scores("the dog sleeps"), expected, rtol=1e-12)
 
 
 def test_old_reranker() -> None:

@@ -89,7 +89,14 @@ class LanguageModel(ABC):
             state, _ = self.advance(state, word)
         return state
 
-    def score(self, sentence: str | Sequence[str]) -> Floats:
+    def score(self, sentences: Sentences | Corpus | PathLike[str], y: None = None) -> float:
+        """Mean natural log-probability of a word (or an end of a sentence) of a text: higher is better.
+
+        Minus the logarithm of :meth:`perplexity`; words outside the vocabulary are not counted.
+        """
+        return -math.log(self.perplexity(sentences))
+
+    def word_scores(self, sentence: str | Sequence[str]) -> Floats:
         """Natural log-probability of each word of a sentence and, last, of its end."""
         return self.score_stream(np.append(self.vocabulary_.ids(tokens_of(sentence)), np.int32(BOUNDARY)))
 

@@ -14,10 +14,9 @@ from os import PathLike
 from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from epigram.errors import InputError
+from epigram.estimator import Estimator, check_fitted
 from epigram.protocols import Floats, Learner, Offsets
 from epigram.rerank import list_kernels as kernels
 from epigram.rerank.explain import Explanation, explain
@@ -52,7 +51,7 @@ class Progress:
 ProgressCallback: TypeAlias = Callable[[Progress], bool | None]
 
 
-class Reranker(BaseEstimator):  # type: ignore[misc]
+class Reranker(Estimator):
     """Choose the best candidate of n-best lists by base score, n-grams and named features.
 
     Parameters
@@ -145,7 +144,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
 
         The lists must be those of the fit: as many as it held out are held out again.
         """
-        check_is_fitted(self, "path_")
+        check_fitted(self, "path_")
         return self._fit(lists, dev, callback, replace(self.learner_, steps=steps), self.space_)  # type: ignore[type-var]
 
     def _fit(
@@ -217,7 +216,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
 
     def at(self, step: int) -> Reranker:
         """Return the same reranker as it was after ``step`` steps of its path (0: the base model)."""
-        check_is_fitted(self, "path_")
+        check_fitted(self, "path_")
         other = type(self)(**self.get_params(deep=False))
         other.__dict__.update(self.__dict__)
         other.go_to(step)
@@ -230,7 +229,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
 
     def scores(self, lists: Any) -> Floats:
         """Return equation (2) for every candidate of all lists, end to end."""
-        check_is_fitted(self, "weights_")
+        check_fitted(self, "weights_")
         return self.space_.score(as_nbest(lists, "input"), self.weights_, self.base_weight_)
 
     def predict(self, lists: Any) -> Offsets:
@@ -263,7 +262,7 @@ class Reranker(BaseEstimator):  # type: ignore[misc]
 
     def explain(self, lists: Any, index: int = 0) -> Explanation:
         """Return the weights that lifted the winner of list ``index`` over the base model's choice."""
-        check_is_fitted(self, "weights_")
+        check_fitted(self, "weights_")
         return explain(as_nbest(lists, "input"), index, self.space_, self.weights_, self.base_weight_)
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -8,10 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
-from sklearn.utils.metaestimators import available_if
 
 from epigram.errors import InputError
+from epigram.estimator import Estimator, available_if
 from epigram.penalties import L1
 from epigram.protocols import Floats, Ints, Solver
 from epigram.tagging.attributes import AttributeTable
@@ -42,7 +41,7 @@ from epigram.tagging.training import (
 )
 
 
-class CRFTagger(SentenceInputMixin, SavableMixin, BaseEstimator):  # type: ignore[misc]
+class CRFTagger(SentenceInputMixin, SavableMixin, Estimator):
     """Linear-chain conditional random field.
 
     Parameters
@@ -155,7 +154,7 @@ class CRFTagger(SentenceInputMixin, SavableMixin, BaseEstimator):  # type: ignor
         self._online = None
         return self
 
-    @available_if(learns_online)  # type: ignore[untyped-decorator]
+    @available_if(learns_online)
     def partial_fit(
         self,
         X: Any,

@@ -9,9 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from epigram.errors import InputError
+from epigram.estimator import check_fitted
 from epigram.protocols import Floats, Ints
 from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.columns import Column
@@ -60,7 +60,7 @@ class SavableMixin:
         return load_as(cls, content=content)
 
     def _check(self) -> ChainModel:
-        check_is_fitted(self, "model_")
+        check_fitted(self, "model_")
         return self.model_
 
     def _extra_header(self) -> dict[str, Any]:

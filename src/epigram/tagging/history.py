@@ -12,8 +12,8 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 
+from epigram.estimator import Estimator
 from epigram.protocols import Ints, Solver
 from epigram.tagging.attributes import AttributeTable, Strings, fingerprints
 from epigram.tagging.beam import decode_history, tag_names
@@ -33,7 +33,7 @@ from epigram.tagging.template import Template
 from epigram.tagging.training import Listener, checked_weights, class_weights, renumber, train
 
 
-class MaxentTagger(SentenceInputMixin, SavableMixin, BaseEstimator):  # type: ignore[misc]
+class MaxentTagger(SentenceInputMixin, SavableMixin, Estimator):
     """Maxent tagger on the observation and the tags on its left, with beam search.
 
     Parameters

@@ -7,12 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from epigram.errors import InputError
+from epigram.estimator import Estimator, available_if, check_fitted
 from epigram.penalties import L1
 from epigram.protocols import Floats, Ints, Solver
 from epigram.solvers import LBFGS, OWLQN
@@ -20,6 +17,13 @@ from epigram.tagging.attributes import AttributeTable, Strings, fingerprints
 from epigram.tagging.estimator import SavableMixin
 from epigram.tagging.features import encode_features
 from epigram.tagging.layout import WeightLayout
+from epigram.tagging.matrices import (
+    checked_classes,
+    checked_matrix,
+    checked_sample_weight,
+    is_matrix,
+    sparse_rows,
+)
 from epigram.tagging.model import ChainModel
 from epigram.tagging.online import learns_online, online_of, online_report
 from epigram.tagging.sequences import Sequences
@@ -28,7 +32,7 @@ from epigram.tagging.training import Listener, checked_weights, class_weights, t
 BIAS = "(bias)"
 
 
-class MaxentClassifier(SavableMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MaxentClassifier(SavableMixin, Estimator):
     """Maximum entropy classifier with an l1, l2 or elastic-net penalty.
 
     Takes a matrix (dense or scipy sparse), or a list of samples each given as a dict or a list of features.
@@ -109,7 +113,7 @@ class MaxentClassifier(SavableMixin, ClassifierMixin, BaseEstimator):  # type: i
         self._online = None
         return self
 
-    @available_if(learns_online)  # type: ignore[untyped-decorator]
+    @available_if(learns_online)
     def partial_fit(
         self,
         X: Any,
@@ -154,12 +158,8 @@ class MaxentClassifier(SavableMixin, ClassifierMixin, BaseEstimator):  # type: i
         """Samples as chains of length 1 with a bias each, and the classes."""
         if grow and y is None:
             raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        if _is_matrix(X):
-            checked = {"accept_sparse": "csr", "dtype": np.float64, "reset": reset and grow}
-            if y is None:
-                X = validate_data(self, X, **checked)
-            else:
-                X, y = validate_data(self, X, y, **checked)
+        if is_matrix(X):
+            X, y = checked_matrix(self, X, y, reset=reset and grow)
             columns = getattr(self, "_columns", None)
             if grow:
                 names = _column_names(X.shape[1])
@@ -174,12 +174,8 @@ class MaxentClassifier(SavableMixin, ClassifierMixin, BaseEstimator):  # type: i
                 self.__dict__.pop("n_features_in_", None)
                 self.__dict__.pop("_columns", None)
             sequences = encode_features(([sample] for sample in X), table, grow)
-            if y is not None:
-                y = np.asarray(column_or_1d(y, warn=True))
-                if len(y) != sequences.n_sentences:
-                    raise InputError(f"{len(y)} classes for {sequences.n_sentences} samples")
         if y is not None:
-            check_classification_targets(y)
+            y = checked_classes(y, sequences.n_sentences)
         if grow:
             table.intern(fingerprints([BIAS]), Strings([BIAS]))
         bias = int(table.look_up(fingerprints([BIAS]))[0])
@@ -189,15 +185,14 @@ class MaxentClassifier(SavableMixin, ClassifierMixin, BaseEstimator):  # type: i
         per_class = class_weights(self.class_weight, labels, classes)
         weights = None
         if given is not None:
-            rows = np.empty((len(labels), 1))
-            weights = checked_weights(_check_sample_weight(given, rows, dtype=np.float64), len(labels))
+            weights = checked_weights(checked_sample_weight(given, len(labels)), len(labels))
         if per_class is None:
             return weights
         return per_class[labels] if weights is None else weights * per_class[labels]
 
     def predict_proba(self, X: Any) -> Floats:
         """p(class) of each sample, classes in the order of ``classes_``."""
-        check_is_fitted(self, "model_")
+        check_fitted(self, "model_")
         sequences, _ = self._read(X, None, self.model_.table, grow=False)
         nodes, _, _ = self.model_.marginals(sequences)
         return nodes
@@ -208,9 +203,15 @@ class MaxentClassifier(SavableMixin, ClassifierMixin, BaseEstimator):  # type: i
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The most probable class of each sample."""
-        check_is_fitted(self, "model_")
+        check_fitted(self, "model_")
         best: npt.NDArray[Any] = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
         return best
+
+    def score(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float:
+        """Accuracy."""
+        right = self.predict(X) == np.asarray(y)
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return float(np.average(right, weights=weights))
 
     @property
     def coef_(self) -> Floats:
@@ -228,7 +229,7 @@ class MaxentClassifier(SavableMixin, ClassifierMixin, BaseEstimator):  # type: i
         return self._dense_weights()[:, bias] if bias >= 0 else np.zeros(len(self.classes_))
 
     def _dense_weights(self) -> Floats:
-        check_is_fitted(self, "model_")
+        check_fitted(self, "model_")
         attributes, labels, values = self.model_.layout.states(self.model_.w)
         out = np.zeros((len(self.classes_), len(self.model_.table)))
         out[labels, attributes] = values
@@ -250,7 +251,12 @@ class MaxentClassifier(SavableMixin, ClassifierMixin, BaseEstimator):  # type: i
         self._find_columns()
 
     def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags
+
         tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags()
+        tags.target_tags.required = True
         tags.input_tags.sparse = True
         return tags
 
@@ -259,25 +265,13 @@ def _column_names(n: int) -> list[str]:
     return [f"x{j}" for j in range(n)]
 
 
-def _is_matrix(X: Any) -> bool:
-    """A matrix, or something scikit-learn should say no to; lists of dicts or of feature lists are not."""
-    if hasattr(X, "shape") or hasattr(X, "dtype") or not isinstance(X, Sequence):
-        return hasattr(X, "__array__") or hasattr(X, "tocsr") or hasattr(X, "dtype")
-    first = X[0] if len(X) else None
-    if isinstance(first, Mapping):
-        return False
-    return not (isinstance(first, Sequence) and all(isinstance(item, str) for item in first))
-
-
 def _of_matrix(X: Any, ids: Ints) -> Sequences:
     """Rows of a matrix as chains of length 1; columns without an attribute are left out."""
-    from scipy import sparse
-
-    csr = sparse.csr_matrix(X)
-    attributes = ids[csr.indices]
-    known = (attributes >= 0) & (csr.data != 0.0)
-    ptr = np.concatenate([[0], np.cumsum(known)])[csr.indptr]
-    return Sequences.of(np.arange(csr.shape[0] + 1), ptr, attributes[known], csr.data[known])
+    ptr, columns, values = sparse_rows(X)
+    attributes = ids[columns]
+    known = (attributes >= 0) & (values != 0.0)
+    ptr = np.concatenate([[0], np.cumsum(known)])[ptr]
+    return Sequences.of(np.arange(len(ptr)), ptr, attributes[known], values[known])
 
 
 def _with_bias(sequences: Sequences, bias: int) -> Sequences:

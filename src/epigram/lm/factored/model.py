@@ -14,9 +14,9 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from epigram.errors import InputError
+from epigram.estimator import Estimator
 from epigram.lm.base import Context, LanguageModel
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
@@ -60,7 +60,7 @@ class FactoredExplanation:
     word_part: Part
 
 
-class ClassFactoredLM(LanguageModel, BaseEstimator):  # type: ignore[misc]
+class ClassFactoredLM(LanguageModel, Estimator):
     """A log-linear model of the class and of the word in its class.
 
     Parameters

@@ -17,9 +17,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from epigram.errors import InputError
+from epigram.estimator import Estimator
 from epigram.lm.corpus import Corpus, Sentences
 from epigram.lm.loglinear.explain import Explanation, explain
 from epigram.lm.loglinear.located import Located
@@ -45,7 +45,7 @@ Auto = Literal["auto"]
 MOST_ITERATIONS = 500
 
 
-class LogLinearLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
+class LogLinearLM(FittedBackoff, Estimator):
     """A log-linear model over the suffixes of the context.
 
     Parameters

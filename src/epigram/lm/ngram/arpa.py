@@ -56,7 +56,7 @@ def read_arpa(path: str | PathLike[str]) -> BackoffModel:
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.arpa.gz"
     >>> write_arpa(model.backoff_, path)
     >>> again = read_arpa(path)
-    >>> bool(np.allclose(again.score("a b"), model.score("a b"), atol=1e-5))
+    >>> bool(np.allclose(again.word_scores("a b"), model.word_scores("a b"), atol=1e-5))
     True
     """
     return parse_arpa(read_bytes(path), path)

@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from epigram._core.native import family
 from epigram.errors import InputError
+from epigram.estimator import Estimator
 from epigram.lm.corpus import Corpus, Sentences
 from epigram.lm.ngram.counts import Level, count_ngrams
 from epigram.lm.ngram.model import BackoffModel, FittedBackoff
@@ -37,7 +37,7 @@ from epigram.protocols import Floats, Ints
 T = TypeVar("T")
 
 
-class KneserNeyLM(FittedBackoff, BaseEstimator):  # type: ignore[misc]
+class KneserNeyLM(FittedBackoff, Estimator):
     """A Kneser-Ney model; scoring, distributions and sampling are those of its ``backoff_``.
 
     Parameters

@@ -55,9 +55,7 @@ class Case(NamedTuple):
 
 FAST = SGD(passes=3, eta0=0.5)
 CASES = {
-    "CRFTagger": Case(
-        lambda: CRFTagger("%x[0,0]\nU1:%x[0,0]\nB", solver=FAST), ROWS, TAGS, {"l1": [0.01, 50.0]}
-    ),
+    "CRFTagger": Case(lambda: CRFTagger("U1:%x[0,0]\nB", solver=FAST), ROWS, TAGS, {"l1": [0.01, 50.0]}),
     "MaxentTagger": Case(lambda: MaxentTagger("U1:%x[0,0]", solver=FAST), ROWS, TAGS, {"l1": [0.01, 50.0]}),
     "MaxentClassifier": Case(
         MaxentClassifier,

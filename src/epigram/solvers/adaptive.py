@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from epigram.errors import misfit
+from epigram.estimator import Estimator
 from epigram.protocols import Callback, Floats, Ints, L1Penalty, Result, is_plain, require
 from epigram.solvers.passes import best_rate, check_settings, falling, run_passes, step_sizes
 
@@ -47,7 +48,7 @@ class AdaptiveLoss(Protocol):
         ...
 
 
-class AdaGrad:
+class AdaGrad(Estimator):
     """Stochastic gradient descent with a rate per weight and an ``L1`` penalty; steps touch the weights in use only.
 
     Parameters

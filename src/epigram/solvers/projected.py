@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from epigram.errors import misfit
+from epigram.estimator import Estimator
 from epigram.protocols import Callback, Floats, Ints, Penalty, Result, is_plain, require
 from epigram.solvers.passes import best_rate, check_settings, falling, run_passes, step_sizes
 
@@ -43,7 +44,7 @@ class ProjectedLoss(Protocol):
         ...
 
 
-class ProjectedSGD:
+class ProjectedSGD(Estimator):
     """Stochastic gradient descent inside the l1 ball; steps touch the weights in use only.
 
     Parameters

@@ -13,6 +13,7 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from epigram.estimator import Estimator
 from epigram.protocols import (
     BatchLoss,
     Callback,
@@ -62,7 +63,7 @@ class MiniBatchLoss(BatchLoss, Protocol):
         ...
 
 
-class FISTA:
+class FISTA(Estimator):
     """Accelerated proximal gradient on the exact loss.
 
     Parameters
@@ -138,7 +139,7 @@ class FISTA:
         return Result(x, objective, number, reason, optimality)
 
 
-class StochasticProximal:
+class StochasticProximal(Estimator):
     """Algorithm 1 of Nelakanti et al. 2013: accelerated proximal steps on mini-batches (SAGE, Hu et al. 2009).
 
     Every pass visits all samples in a new random order, in batches of equal size (within one sample), each scaled to

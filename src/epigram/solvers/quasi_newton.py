@@ -18,6 +18,7 @@ import numpy as np
 
 from epigram._core.native import family
 from epigram.errors import misfit
+from epigram.estimator import Estimator
 from epigram.protocols import (
     BatchLoss,
     Callback,
@@ -112,7 +113,7 @@ class _History:
             return list(pool.map(work, self.parts))
 
 
-class LBFGS:
+class LBFGS(Estimator):
     """Limited-memory BFGS for a smooth objective: any batch loss with an ``L2`` penalty.
 
     Parameters

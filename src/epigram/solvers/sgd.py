@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from epigram.errors import DivergenceError, misfit
+from epigram.estimator import Estimator
 from epigram.protocols import (
     BatchLoss,
     Callback,
@@ -52,7 +53,7 @@ class SGDState:
         return cls(np.zeros(n_weights), np.zeros(n_weights))
 
 
-class SGD:
+class SGD(Estimator):
     """Stochastic gradient descent, one sample a step, with an ``L1`` penalty.
 
     Parameters

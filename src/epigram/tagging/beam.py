@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.protocols import Floats, Ints
 from epigram.tagging.attributes import fingerprints
 from epigram.tagging.loss import _shards as shards
@@ -16,6 +17,7 @@ from epigram.tagging.loss import direct_chains, scratch
 from epigram.tagging.model import Allowed, ChainModel, run_each
 from epigram.tagging.sequences import Sequences
 
+core = family("decoding")
 START = "(start)"
 MOST_LABELS = 128  # with more, a table of two tags on the left would outgrow the rest of the model
 
@@ -28,31 +30,48 @@ def decode_history(
     threads: int = 1,
 ) -> Ints:
     """Label ids by beam search, the weights of tags on the left taken from the model's own attributes."""
-    from epigram.tagging.decoding_kernels import beam_search
+    from epigram.tagging.kernels import chains_struct, layout_struct, scratch_struct
 
     if beam < 1:
         raise ValueError(f"beam must be at least 1, not {beam!r}.")
     L, n = len(model.labels), int(sequences.lengths.max(initial=1))
     before, two_before = _tag_weights(model)
-    chains, mask = direct_chains(sequences, model.layout), model.mask(sequences, allowed)
+    chains, mask = chains_struct(direct_chains(sequences, model.layout)), model.mask(sequences, allowed)
+    layout = layout_struct(model.layout.arrays)
     out = np.empty(sequences.n_tokens, dtype=np.int32)
 
     def run(shard: Ints) -> None:
-        beam_search(
+        # where scores are not numbers, nothing is written to pairs and back: be valid
+        pairs, back = np.zeros((2, n + 1, beam), dtype=np.int64)
+        memory = core.Beam(
+            n_rows=n + 1,
+            size=beam,
+            n_labels=L,
+            pairs=pairs,
+            score=np.empty((n + 1, beam)),
+            back=back,
+            known=np.full((L + 1) ** 2, -1, dtype=np.int64),
+            terms=np.empty(L),
+            candidates=np.empty(beam * L, dtype=np.int64),
+            values=np.empty(beam * L),
+            origins=np.empty(beam * L, dtype=np.int64),
+        )
+        core.beam_search(
             chains,
-            model.layout.arrays,
+            layout,
+            len(shard),
             shard,
+            len(model.w),
             model.w,
-            before,
-            two_before,
+            len(mask),
             mask,
-            scratch(sequences, model.layout),
-            np.full((L + 1) ** 2, -1, dtype=np.int64),
-            np.zeros(
-                (n + 1, beam), dtype=np.int64
-            ),  # where scores are not numbers, nothing is written: be valid
-            np.empty((n + 1, beam)),
-            np.zeros((n + 1, beam), dtype=np.int64),
+            scratch_struct(model.layout.arrays, scratch(sequences, model.layout)),
+            L,
+            before,
+            two_before.size,
+            two_before,
+            memory,
+            len(out),
             out,
         )
 

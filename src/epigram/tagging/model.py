@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints
 from epigram.tagging.attributes import AttributeTable
@@ -23,6 +24,7 @@ from epigram.tagging.loss import _shards, direct_chains, scratch
 from epigram.tagging.sequences import Sequences
 from epigram.tagging.template import Template
 
+core = family("decoding")
 Allowed = Sequence[Sequence[Iterable[str] | None] | None]
 
 
@@ -117,28 +119,28 @@ class ChainModel:
 
     def decode(self, sequences: Sequences, allowed: Allowed | None = None, threads: int = 1) -> Ints:
         """Best label id of every token."""
-        from epigram.tagging.decoding_kernels import viterbi
+        from epigram.tagging.kernels import chains_struct, layout_struct, scratch_struct
 
-        width = self.layout.arrays.width
-        size = len(self.labels) * width
         mask = self.mask(sequences, allowed)
-        chains = direct_chains(sequences, self.layout)
+        chains = chains_struct(direct_chains(sequences, self.layout))
+        layout = layout_struct(self.layout.arrays)
         out = np.empty(sequences.n_tokens, dtype=np.int32)
 
         def run(shard: Ints) -> None:
             x = scratch(sequences, self.layout)
-            viterbi(
+            core.viterbi(
                 chains,
-                self.layout.arrays,
+                layout,
+                len(shard),
                 shard,
+                len(self.w),
                 self.w,
+                len(mask),
                 mask,
-                x,
-                np.empty(size),
-                np.empty(size),
-                np.empty(width),
-                np.empty(width, dtype=np.int64),
+                scratch_struct(self.layout.arrays, x),
+                len(x.scores),
                 np.empty(len(x.scores), dtype=np.int32),
+                len(out),
                 out,
             )
 
@@ -150,7 +152,7 @@ class ChainModel:
         self, sequences: Sequences, allowed: Allowed | None = None, with_edges: bool = False
     ) -> tuple[Floats, Floats, Floats]:
         """p(label) of every token (n x L), p(label pair) into every token (n x L x L), log Z per sentence."""
-        from epigram.tagging.decoding_kernels import marginals
+        from epigram.tagging.kernels import chains_struct, layout_struct, scratch_struct
 
         n, L = sequences.n_tokens, len(self.labels)
         if self._constrained:
@@ -158,15 +160,23 @@ class ChainModel:
         nodes = np.empty((n, L))
         edges = np.zeros((n, L, L) if with_edges else (0, 0, 0))
         log_z = np.zeros(sequences.n_sentences)
-        marginals(
-            direct_chains(sequences, self.layout),
-            self.layout.arrays,
-            np.arange(sequences.n_sentences, dtype=np.int32),
+        mask = self.mask(sequences, allowed)
+        core.marginals(
+            chains_struct(direct_chains(sequences, self.layout)),
+            layout_struct(self.layout.arrays),
+            len(log_z),
+            np.arange(len(log_z), dtype=np.int32),
+            len(self.w),
             self.w,
-            self.mask(sequences, allowed),
-            scratch(sequences, self.layout),
+            len(mask),
+            mask,
+            scratch_struct(self.layout.arrays, scratch(sequences, self.layout)),
+            n,
+            L,
             nodes,
+            edges.size,
             edges,
+            len(log_z),
             log_z,
         )
         return nodes, edges, log_z
@@ -175,34 +185,38 @@ class ChainModel:
         self, sequences: Sequences, k: int, allowed: Allowed | None = None
     ) -> list[list[tuple[Ints, float]]]:
         """For each sentence the k best labellings with their probabilities, best first."""
-        from epigram.tagging.decoding_kernels import k_best
+        from epigram.tagging.kernels import chains_struct, layout_struct, scratch_struct
 
         if k < 1:
             raise ValueError(f"k must be at least 1, not {k!r}.")
         L = len(self.labels)
         n = int(sequences.lengths.max(initial=1))
-        size = L * self.layout.arrays.width
-        x, mask = scratch(sequences, self.layout), self.mask(sequences, allowed)
-        chains = direct_chains(sequences, self.layout)
+        x = scratch_struct(self.layout.arrays, scratch(sequences, self.layout))
+        mask = self.mask(sequences, allowed)
+        chains = chains_struct(direct_chains(sequences, self.layout))
+        layout = layout_struct(self.layout.arrays)
         score, back = np.empty((n, L, k)), np.zeros((n, L, k), dtype=np.int64)
-        labels, values = np.empty((k, n), dtype=np.int32), np.empty(k)
+        ends, labels, values = np.zeros(k, dtype=np.int64), np.empty((k, n), dtype=np.int32), np.empty(k)
         _, _, log_z = self.marginals(sequences, allowed)
         result: list[list[tuple[Ints, float]]] = []
         for s, length in enumerate(sequences.lengths):
             found = 0
             if length:
-                found = k_best(
+                found = core.k_best(
                     chains,
-                    self.layout.arrays,
+                    layout,
                     s,
+                    len(self.w),
                     self.w,
-                    k,
+                    len(mask),
                     mask,
                     x,
-                    np.empty(size),
-                    np.empty(size),
+                    k,
+                    n,
+                    L,
                     score,
                     back,
+                    ends,
                     labels,
                     values,
                 )

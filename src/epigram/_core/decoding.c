@@ -45,50 +45,47 @@ static i64 arg_max(i64 n, const f64 *a) {
     return best;
 }
 
-/* Add to eight scores the best of before[i] + M[i][j] over all i, and say which i that was; ties go to the first. */
-static inline void best_of_eight(i64 L, i64 width, const f64 *restrict before, const f64 *restrict M,
-                                 f64 *restrict scores, i32 *restrict back) {
-    f64 best[8];
-    i64 arg[8];
-    for (i64 j = 0; j < 8; j++) {
-        best[j] = before[0] + M[j];
-        arg[j] = 0;
-    }
+/* best[j] is the largest of before[i] + M[i][j] over all i. */
+static inline void best_steps(i64 L, i64 width, const f64 *restrict before, const f64 *restrict M, f64 *restrict best) {
+    for (i64 j = 0; j < width; j++) best[j] = before[0] + M[j];
     for (i64 i = 1; i < L; i++) {
-        for (i64 j = 0; j < 8; j++) {
-            f64 score = before[i] + M[i * width + j];
-            arg[j] = score > best[j] ? i : arg[j];
-            best[j] = score > best[j] ? score : best[j];
-        }
-    }
-    for (i64 j = 0; j < 8; j++) {
-        scores[j] += best[j];
-        back[j] = (i32)arg[j];
+        f64 f = before[i];
+        for (i64 j = 0; j < width; j++) best[j] = larger(f + M[i * width + j], best[j]);
     }
 }
 
-/* The best label of every token of one sentence, whose scores are in x. */
-static void best_path(const Chains *a, const Layout *l, i64 s, const f64 *w, const Scratch *x, i32 *back, i32 *out) {
+/* The label i whose step into label y is the best one, the first of several. */
+static inline i64 label_before(i64 L, i64 width, const f64 *before, const f64 *M, i64 y, f64 best) {
+    for (i64 i = 0; i < L; i++) {
+        if (before[i] + M[i * width + y] == best) return i;
+    }
+    return 0; /* where scores are not numbers */
+}
+
+/* The best label of every token of one sentence, whose scores are in x. Only the largest scores are kept on the way
+ * (in x->alpha); which label they came from is asked on the way back, and of one label a token. */
+static void best_path(const Chains *a, const Layout *l, i64 s, const f64 *w, const Scratch *x, i32 *out) {
     i64 first = a->sentence_ptr[s], n = a->sentence_ptr[s + 1] - first, L = l->n_labels, width = l->width;
+    const f64 *T = x->matrices;
     for (i64 t = 1; t < n; t++) {
-        const f64 *M = pairs_into(a, l, first + t, w, x->matrices, x->pair_sums);
-        f64 *scores = x->scores + t * width;
-        for (i64 j = 0; j < width; j += 8)
-            best_of_eight(L, width, scores - width, M + j, scores + j, back + t * width + j);
+        const f64 *M = pairs_into(a, l, first + t, w, T, x->pair_sums);
+        f64 *restrict scores = x->scores + t * width, *restrict best = x->alpha + t * width;
+        best_steps(L, width, scores - width, M, best);
+        for (i64 j = 0; j < width; j++) scores[j] += best[j];
     }
     i64 y = arg_max(L, x->scores + (n - 1) * width);
     out[first + n - 1] = (i32)y;
     for (i64 t = n - 1; t > 0; t--) {
-        y = back[t * width + y];
+        const f64 *M = pairs_into(a, l, first + t, w, T, x->pair_sums);
+        y = label_before(L, width, x->scores + (t - 1) * width, M, y, x->alpha[t * width + y]);
         out[first + t - 1] = (i32)y;
     }
 }
 
-/* The best label of every token of the given sentences, to `out`; back has a row for each token of the longest. */
+/* The best label of every token of the given sentences, to `out`. */
 void decoding_viterbi(const Chains *chains, const Layout *layout, i64 n_sentences, const i32 *sentences, i64 n_weights,
-                      const f64 *w, i64 n_allowed, const u8 *allowed, const Scratch *scratch, i64 n_back, i32 *back,
-                      i64 n_tokens, i32 *out) {
-    (void)n_weights, (void)n_back, (void)n_tokens;
+                      const f64 *w, i64 n_allowed, const u8 *allowed, const Scratch *scratch, i64 n_tokens, i32 *out) {
+    (void)n_weights, (void)n_tokens;
     i64 L = layout->n_labels, width = layout->width;
     log_transitions(layout, w, scratch->matrices);
     for (i64 k = 0; k < n_sentences; k++) {
@@ -96,7 +93,7 @@ void decoding_viterbi(const Chains *chains, const Layout *layout, i64 n_sentence
         if (n == 0) continue;
         allowed_scores(chains, layout, s, w, n_allowed, allowed, scratch->scores);
         if (layout->has_transitions) {
-            best_path(chains, layout, s, w, scratch, back, out);
+            best_path(chains, layout, s, w, scratch, out);
         } else {
             for (i64 t = 0; t < n; t++) out[first + t] = (i32)arg_max(L, scratch->scores + t * width);
         }

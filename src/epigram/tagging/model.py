@@ -127,7 +127,6 @@ class ChainModel:
         out = np.empty(sequences.n_tokens, dtype=np.int32)
 
         def run(shard: Ints) -> None:
-            x = scratch(sequences, self.layout)
             core.viterbi(
                 chains,
                 layout,
@@ -137,9 +136,7 @@ class ChainModel:
                 self.w,
                 len(mask),
                 mask,
-                scratch_struct(self.layout.arrays, x),
-                len(x.scores),
-                np.empty(len(x.scores), dtype=np.int32),
+                scratch_struct(self.layout.arrays, scratch(sequences, self.layout)),
                 len(out),
                 out,
             )

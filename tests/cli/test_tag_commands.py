@@ -1,4 +1,4 @@
-"""``epigram tag train|eval|run|template``: their options, their JSON, their output."""
+"""``epigram tag train|update|eval|run|template``: their options, their JSON, their output."""
 
 from __future__ import annotations
 
@@ -317,3 +317,30 @@ def test_solver_options_that_do_not_fit(folder: Path, words: tuple[str, ...], sa
     assert done.returncode == 2
     assert said in " ".join(done.stderr.decode().split())
     assert not (folder / "no.epigram").exists()
+
+
+@pytest.mark.parametrize("model", ["crf", "history"])
+def test_update_learns_on_and_remembers_how_files_are_read(folder: Path, model: str) -> None:
+    half = folder / f"half-{model}.epigram"
+    sentences = (folder / "pos.train").read_text().split("\n\n")
+    (folder / "first").write_text("\n\n".join(sentences[:75]) + "\n")
+    (folder / "second").write_text("\n\n".join(sentences[75:]))
+    words = ("--l1", "0.3", "--passes", "5", "--model", model, "--separator", "\t", "--json")
+    assert epigram("tag", "train", folder / "first", "-o", half, *words).returncode == 0
+    target = folder / "updated.epigram"
+    done = epigram(
+        "tag", "update", half, folder / "second", "-o", target, "--dev", folder / "pos.dev", "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert record["sentences"] == 75
+    assert not record["interrupted"]
+    assert record["dev_score"] > record["dev_score_before"] > 0.5
+    scored = epigram("tag", "eval", target, folder / "pos.dev", "--json")
+    assert json.loads(scored.stdout)["accuracy"] == pytest.approx(record["dev_score"])
+    assert json.loads(scored.stdout)["accuracy"] < 1.0
+    assert epigram("tag", "update", half, folder / "second").returncode == 0
+    assert half.read_bytes() == target.read_bytes()
+    wrong = epigram("tag", "update", half, folder / "missing")
+    assert wrong.returncode == 2
+    assert "missing" in wrong.stderr

@@ -1,4 +1,4 @@
-"""SGD's own part: calibration of the first rate, debts, and the size of the whole training set."""
+"""SGD's own part: calibration of the first rate."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from epigram import L1, OWLQN, SGD
-from epigram.solvers.sgd import SGDState
 from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.estimator import encode_labels
 from epigram.tagging.layout import SeenPairs, lay_out
@@ -46,24 +45,3 @@ def test_calibration_has_a_seed_and_leaves_no_trace(loss: ChainLoss) -> None:
     same = SGD(eta0=by_auto.calibrate(loss, L1(0.5)), passes=2, random_state=4).solve(loss, L1(0.5))
     assert by_auto.solve(loss, L1(0.5)).w.tobytes() == same.w.tobytes()
     assert np.isfinite(by_hand.objective)
-
-
-def test_settling_pays_what_is_owed() -> None:
-    state = SGDState(np.array([3.0, 0.5, -3.0, -0.5, 0.0]), np.array([-1.0, 0.0, 1.0, 0.0, 0.2]), u=2.0)
-    SGD("cumulative").settle(state)
-    np.testing.assert_allclose(state.w, [2.0, 0.0, -2.0, 0.0, 0.0])  # owed: u + q above zero, u - q below
-    assert not state.q.any()
-    assert state.u == 0.0
-    untouched = SGDState(np.array([3.0, -3.0]), np.array([2.0, 2.0]), u=2.0)
-    SGD("lazy").settle(untouched)
-    np.testing.assert_array_equal(untouched.w, [3.0, -3.0])
-    assert (untouched.u, untouched.q.any()) == (0.0, False)
-
-
-def test_part_of_a_training_set_moves_rates_and_penalty_by_its_part(loss: ChainLoss) -> None:
-    solver = SGD(eta0=0.5, decay=0.5)
-    state = SGDState.fresh(loss.n_weights)
-    solver.run_pass(loss, L1(2.0), state, np.random.default_rng(0), n=4 * loss.n_samples)
-    assert state.k == loss.n_samples
-    steps = np.arange(loss.n_samples) / (4 * loss.n_samples)
-    assert state.u == pytest.approx(2.0 / (4 * loss.n_samples) * float((0.5 * 0.5**steps).sum()))

@@ -1,4 +1,4 @@
-"""``epigram tag``: train, evaluate and run taggers, and show the built-in templates."""
+"""``epigram tag``: train, update, evaluate and run taggers, and show the built-in templates."""
 
 from __future__ import annotations
 
@@ -196,6 +196,28 @@ def train(
         plot=plot,
         json=json,
     )
+
+
+@app.command()
+def update(
+    model: Model,
+    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="More sentences with labels; - is stdin.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="MODEL", help="Where the model goes (over the old one)."),
+    ] = None,
+    dev: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Held-out sentences, scored before and after.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Learn from more sentences, in files such as it was trained on. Ctrl-C keeps what is learnt so far."""
+    from epigram.cli.tag_updating import carry_out
+    from epigram.storage.atomic import check_writable
+
+    output = output or model
+    check_writable(output)
+    carry_out(model, train, output, dev, json)
 
 
 @app.command("eval")

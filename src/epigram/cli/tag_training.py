@@ -62,7 +62,7 @@ def carry_out(
         "template": template.path,
         "interrupted": interrupted,
     }
-    record["bytes"] = _save(estimator, reading, plan.output)
+    record["bytes"] = save(estimator, reading, plan.output)
     if plot is not None:
         from epigram.tagging.plots import plot_training
 
@@ -269,7 +269,7 @@ def _record(estimator: Any) -> dict[str, Any]:
     return record
 
 
-def _save(estimator: Any, reading: ColumnSpec, output: Path) -> int:
+def save(estimator: Any, reading: ColumnSpec, output: Path) -> int:
     """Write the model file, which remembers how its training file was read; returns its size."""
     from epigram.storage.atomic import write_atomically
     from epigram.tagging.storage import to_model_file

@@ -127,28 +127,16 @@ class SGD(Estimator):
         penalty: L1Penalty,
         state: SGDState,
         rng: np.random.Generator,
-        n: int | None = None,
     ) -> float:
-        """One more pass from ``state``; returns the sum of the sample losses met on the way.
-
-        ``n`` is how many samples the whole training set has, where ``loss`` has only some of them.
-        """
+        """One more pass from ``state``; returns the sum of the sample losses met on the way."""
         self._check(loss, penalty)
         if state.eta0 == 0.0:
             state.eta0 = self.calibrate(loss, penalty) if self.eta0 == "auto" else float(self.eta0)
         order = rng.permutation(loss.n_samples).astype(np.int32)
-        met = self._descend(loss, penalty, state, order, n or loss.n_samples)
+        met = self._descend(loss, penalty, state, order, loss.n_samples)
         check_finite("weights", state.w)
         check_finite("the loss is", met)
         return met
-
-    def settle(self, state: SGDState) -> None:
-        """Let every weight pay what it owes and count penalties anew, so that new weights owe no more than old."""
-        if self.method == "cumulative":
-            w, u, q = state.w, state.u, state.q
-            w[:] = np.where(w > 0.0, np.maximum(0.0, w - (u + q)), np.minimum(0.0, w + (u - q)))
-        state.q[:] = 0.0  # by the other methods nothing is owed between passes
-        state.u = 0.0
 
     def calibrate(self, loss: StochasticLoss, penalty: L1Penalty) -> float:
         """The first rate, from trials at rates a factor of two apart.

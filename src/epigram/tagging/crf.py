@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.errors import InputError
-from epigram.estimator import Estimator, available_if
-from epigram.penalties import L1
+from epigram.estimator import Estimator
 from epigram.protocols import Floats, Ints, Solver
 from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.constraints import allowed_ends, allowed_transitions, check_permitted
@@ -28,7 +27,7 @@ from epigram.tagging.estimator import (
 )
 from epigram.tagging.layout import WeightLayout
 from epigram.tagging.model import Allowed, ChainModel, NoLabelling, encode_sentences
-from epigram.tagging.online import learns_online, online_of, online_report
+from epigram.tagging.online import Growth, Online, online_of
 from epigram.tagging.sequences import Sequences
 from epigram.tagging.template import Template
 from epigram.tagging.training import (
@@ -148,13 +147,12 @@ class CRFTagger(SentenceInputMixin, SavableMixin, Estimator):
             patience=self.patience,
             listener=callback,
         )
-        self._finish(template, table, classes, trained.layout, trained.w, ends)
+        self._finish(template, table, classes, trained.layout, trained.w, trained.squares, ends)
         self.history_ = trained.history
         self.fit_ = trained.report(sentences=sequences.n_sentences, tokens=sequences.n_tokens)
-        self._online = None
+        self._online = Online.of_fit(self, trained, table, classes)
         return self
 
-    @available_if(learns_online)
     def partial_fit(
         self,
         X: Any,
@@ -162,11 +160,11 @@ class CRFTagger(SentenceInputMixin, SavableMixin, Estimator):
         classes: Sequence[str] | None = None,
         sample_weight: npt.ArrayLike | None = None,
     ) -> Self:
-        """One more SGD pass, over these sentences; new features and labels are welcome.
+        """Learn from more sentences, after ``fit``, ``load`` or other calls; new features and labels are welcome.
 
-        The rate goes on falling from call to call, as over a training set of the size of the largest call so far,
-        at least 1,000 sentences; ``l1`` is the strength for that many. ``min_count`` and ``patience`` have no
-        meaning here. After ``fit`` or ``load`` it goes on from their weights, with the first rate.
+        What was learnt before keeps its weight: each weight has a rate of its own, which falls with what it has
+        learnt, and ``l1`` and ``l2`` are the strengths for all sentences so far, as in :meth:`fit`. ``solver``,
+        ``min_count`` and ``patience`` have no meaning here. See :mod:`epigram.tagging.online`.
         """
         template = load_template(self.template)
         online = online_of(self)
@@ -178,18 +176,12 @@ class CRFTagger(SentenceInputMixin, SavableMixin, Estimator):
         allowed = allowed_transitions(self.constrain, everyone.tolist())
         ends = allowed_ends(self.constrain, everyone.tolist())
         check_permitted(sequences, labels, everyone, allowed, ends)
-        layout, w = online.learn(
-            sequences,
-            labels,
-            self._weights(sequences, labels, everyone, sample_weight),
-            L1(self.l1),
-            self.pairs,
-            has_transitions(template),
-            template is None or template.transitions,
-            allowed,
-        )
-        self._finish(template, online.table, everyone, layout, w, ends)
-        self.history_, self.fit_ = [], online_report(online, w)
+        weights = self._weights(sequences, labels, everyone, sample_weight)
+        bare = template is None or template.transitions
+        growth = Growth(self.pairs, has_transitions(template), bare, allowed)
+        layout, w, squares = online.learn(sequences, labels, weights, growth, self.l1, self.l2)
+        self._finish(template, online.table, everyone, layout, w, squares, ends)
+        self.history_, self.fit_ = [], online.report()
         self._online = online
         return self
 
@@ -200,10 +192,11 @@ class CRFTagger(SentenceInputMixin, SavableMixin, Estimator):
         classes: npt.NDArray[Any],
         layout: WeightLayout,
         w: Floats,
+        squares: Floats,
         ends: npt.NDArray[np.bool_] | None,
     ) -> None:
         order = np.argsort(classes.astype(str), kind="stable")
-        self.model_ = ChainModel.compact(classes.tolist(), template, table, layout, w, ends, order)
+        self.model_ = ChainModel.compact(classes.tolist(), template, table, layout, w, ends, order, squares)
         self.classes_ = classes[order]
         self.n_features_ = layout.n_features
 

@@ -6,7 +6,7 @@ token is a sample of its own; its weakness is that it never sees its own mistake
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.estimator import Estimator
-from epigram.protocols import Ints, Solver
+from epigram.protocols import Floats, Ints, Solver
 from epigram.tagging.attributes import AttributeTable, Strings, fingerprints
 from epigram.tagging.beam import decode_history, tag_names
 from epigram.tagging.estimator import (
@@ -27,7 +27,9 @@ from epigram.tagging.estimator import (
     split_labels,
     token_accuracy,
 )
+from epigram.tagging.layout import WeightLayout
 from epigram.tagging.model import Allowed, ChainModel, encode_sentences
+from epigram.tagging.online import Growth, Online, online_of
 from epigram.tagging.sequences import Sequences
 from epigram.tagging.template import Template
 from epigram.tagging.training import Listener, checked_weights, class_weights, renumber, train
@@ -95,12 +97,6 @@ class MaxentTagger(SentenceInputMixin, SavableMixin, Estimator):
         classes, labels = encode_labels(y, sequences)
         tokens = _with_tags(sequences, labels, classes.tolist(), table)
         tokens = renumber(tokens, table, self.min_count)
-        weights = class_weights(self.class_weight, labels, classes)
-        weights = None if weights is None else weights[labels]
-        given = checked_weights(sample_weight, sequences.n_sentences)
-        if given is not None:
-            per_token = np.repeat(given, sequences.lengths)
-            weights = per_token if weights is None else weights * per_token
         trained = train(
             tokens,
             labels,
@@ -111,19 +107,67 @@ class MaxentTagger(SentenceInputMixin, SavableMixin, Estimator):
             solver=self.solver,
             pairs=self.pairs,
             has_transitions=False,
-            weights=weights,
+            weights=self._weights(sequences, labels, classes, sample_weight),
             threads=self.threads,
             random_state=self.random_state,
             scorer=None if dev is None else dev_scorer(dev, template, table, classes, self._decode),
             patience=self.patience,
             listener=callback,
         )
-        self.model_ = ChainModel.compact(classes.tolist(), template, table, trained.layout, trained.w)
-        self.classes_ = classes
-        self.n_features_ = trained.layout.n_features
+        self._finish(template, table, classes, trained.layout, trained.w, trained.squares)
         self.history_ = trained.history
         self.fit_ = trained.report(sentences=sequences.n_sentences, tokens=sequences.n_tokens)
+        self._online = Online.of_fit(self, trained, table, classes)
         return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Labels,
+        classes: Sequence[str] | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Learn from more sentences, as :meth:`CRFTagger.partial_fit`."""
+        template = load_template(self.template)
+        online = online_of(self)
+        sequences = encode_sentences(X, template, online.table, grow=True)
+        found, labels = encode_labels(y, sequences)
+        online.add_classes([*found.tolist(), *(() if classes is None else map(str, classes))])
+        labels = np.array([online.index[name] for name in found.tolist()], dtype=np.int32)[labels]
+        everyone = np.array(list(online.index), dtype=object)
+        tokens = _with_tags(sequences, labels, everyone.tolist(), online.table)
+        weights = self._weights(sequences, labels, everyone, sample_weight)
+        growth = Growth(self.pairs, has_transitions=False)
+        layout, w, squares = online.learn(tokens, labels, weights, growth, self.l1, self.l2)
+        self._finish(template, online.table, everyone, layout, w, squares)
+        self.history_, self.fit_ = [], online.report()
+        self._online = online
+        return self
+
+    def _finish(
+        self,
+        template: Template | None,
+        table: AttributeTable,
+        classes: npt.NDArray[Any],
+        layout: WeightLayout,
+        w: Floats,
+        squares: Floats,
+    ) -> None:
+        order = np.argsort(classes.astype(str), kind="stable")
+        self.model_ = ChainModel.compact(classes.tolist(), template, table, layout, w, None, order, squares)
+        self.classes_ = classes[order]
+        self.n_features_ = layout.n_features
+
+    def _weights(
+        self, sequences: Sequences, labels: Ints, classes: npt.NDArray[Any], given: npt.ArrayLike | None
+    ) -> Floats | None:
+        per_class = class_weights(self.class_weight, labels, classes)
+        weights = None if per_class is None else per_class[labels]
+        per_sentence = checked_weights(given, sequences.n_sentences)
+        if per_sentence is None:
+            return weights
+        per_token = np.repeat(per_sentence, sequences.lengths)
+        return per_token if weights is None else weights * per_token
 
     def predict(self, X: Any, allowed: Allowed | None = None) -> list[list[str]]:
         """The labels of each sentence; ``allowed`` as for :meth:`CRFTagger.predict`."""

@@ -57,8 +57,8 @@ class WeightLayout:
         """The weights of the model; the inverse of :meth:`spread`."""
         return w[self._places]
 
-    def states(self, w: Floats) -> tuple[Ints, Ints, Floats]:
-        """Attribute, label and weight of every nonzero state weight."""
+    def states(self, w: Floats, values: Floats | None = None) -> tuple[Ints, Ints, Floats]:
+        """Attribute, label and weight of every nonzero state weight; ``values`` are read there in place of ``w``."""
         a = self.arrays
         active = np.flatnonzero(w[: a.state_end])
         order = np.argsort(self.row_of, kind="stable")
@@ -66,7 +66,7 @@ class WeightLayout:
         owner = order[np.searchsorted(self.row_of[order], active, side="right") - 1]
         dense = active < a.dense_end
         labels = np.where(dense, active % a.width, a.codes[active] & 0xFFFF)
-        return owner.astype(np.int32), labels.astype(np.int32), w[active]
+        return owner.astype(np.int32), labels.astype(np.int32), (w if values is None else values)[active]
 
     def transitions(self, w: Floats) -> Floats:
         """The L x L matrix of transition weights; empty for models without transitions."""
@@ -76,18 +76,18 @@ class WeightLayout:
         size = self.n_labels * a.width
         return w[a.state_end : a.state_end + size].reshape(self.n_labels, a.width)[:, : self.n_labels]
 
-    def edges(self, w: Floats) -> tuple[Ints, Ints, Ints, Floats]:
+    def edges(self, w: Floats, values: Floats | None = None) -> tuple[Ints, Ints, Ints, Floats]:
         """Attribute, label before, label and weight of every nonzero weight of an observed transition."""
         a = self.arrays
-        weights = w[a.state_end + self.n_labels * a.width * int(a.has_transitions) :]
-        active = np.flatnonzero(weights)
+        first = a.state_end + self.n_labels * a.width * int(a.has_transitions)
+        active = np.flatnonzero(w[first:])
         owner = np.searchsorted(a.edge_row_ptr, active, side="right") - 1
         pairs = a.edge_pair[active]
         return (
             owner.astype(np.int32),
             (pairs // a.width).astype(np.int32),
             (pairs % a.width).astype(np.int32),
-            weights[active],
+            (w if values is None else values)[first + active],
         )
 
     def pack(

@@ -190,6 +190,33 @@ class ChainLoss:
         w[:] = self.layout.gather(all_w)
         return loss
 
+    def online_pass(self, order: Ints, rule: Any, w: Floats, z: Floats, n: Floats) -> float:
+        """One step of FTRL-Proximal a sentence of ``order``; see :mod:`epigram.tagging.online`."""
+        from epigram.tagging.online_kernels import pass_online
+
+        chains, step, g = self._sgd_memory(1)
+        spread = [self.layout.spread(vector) for vector in (w, z, n)]
+        x = self._scratches[0]
+        met = pass_online(
+            chains, self.layout.arrays, order, self.labels, self.weights, rule, *spread, x, step, g
+        )
+        for vector, all_of_it in zip((w, z, n), spread, strict=True):
+            vector[:] = self.layout.gather(all_of_it)
+        return met
+
+    def summed_gradients(self, w: Floats) -> tuple[Floats, Floats]:
+        """Of each weight, the sums over sentences of its gradient at ``w`` and of the square of that."""
+        from epigram.tagging.online_kernels import sum_gradients
+
+        chains, step, g = self._sgd_memory(1)
+        everyone = np.arange(self.n_samples, dtype=np.int32)
+        sums = [aligned(self.layout.n_weights) for _ in range(2)]
+        spread, x = self.layout.spread(w), self._scratches[0]
+        sum_gradients(
+            chains, self.layout.arrays, everyone, self.labels, self.weights, spread, x, step, g, *sums
+        )
+        return self.layout.gather(sums[0]), self.layout.gather(sums[1])
+
     def _sgd_memory(self, batch_size: int) -> tuple[Any, Any, Floats]:
         """Sentences with their distinct rows, and room for the gradient of the largest step."""
         from epigram.tagging.layout_kernels import measure_sentences

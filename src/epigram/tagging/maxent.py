@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.errors import InputError
-from epigram.estimator import Estimator, available_if, check_fitted
-from epigram.penalties import L1
+from epigram.estimator import Estimator, check_fitted
 from epigram.protocols import Floats, Ints, Solver
 from epigram.solvers import LBFGS, OWLQN
 from epigram.tagging.attributes import AttributeTable, Strings, fingerprints
@@ -25,7 +24,7 @@ from epigram.tagging.matrices import (
     sparse_rows,
 )
 from epigram.tagging.model import ChainModel
-from epigram.tagging.online import learns_online, online_of, online_report
+from epigram.tagging.online import Growth, Online, online_of
 from epigram.tagging.sequences import Sequences
 from epigram.tagging.training import Listener, checked_weights, class_weights, train
 
@@ -106,14 +105,13 @@ class MaxentClassifier(SavableMixin, Estimator):
             threads=self.threads,
             listener=callback,
         )
-        self._finish(table, classes, trained.layout, trained.w)
+        self._finish(table, classes, trained.layout, trained.w, trained.squares)
         self.history_ = trained.history
         self.n_iter_ = trained.result.iterations
-        self.fit_ = trained.report(samples=sequences.n_sentences)
-        self._online = None
+        self.fit_ = trained.report()
+        self._online = Online.of_fit(self, trained, table, classes)
         return self
 
-    @available_if(learns_online)
     def partial_fit(
         self,
         X: Any,
@@ -121,9 +119,9 @@ class MaxentClassifier(SavableMixin, Estimator):
         classes: Sequence[Any] | None = None,
         sample_weight: npt.ArrayLike | None = None,
     ) -> Self:
-        """One more SGD pass, over these samples; new features and classes are welcome.
+        """Learn from more samples; new features and classes are welcome.
 
-        Rates and ``l1`` are those of :meth:`CRFTagger.partial_fit <epigram.tagging.crf.CRFTagger.partial_fit>`.
+        As :meth:`CRFTagger.partial_fit <epigram.tagging.crf.CRFTagger.partial_fit>`.
         """
         online = online_of(self)
         sequences, y = self._read(X, y, online.table, grow=True, reset=not hasattr(self, "model_"))
@@ -132,18 +130,24 @@ class MaxentClassifier(SavableMixin, Estimator):
         everyone = np.array(list(online.index), dtype=found.dtype if found.dtype.kind not in "US" else None)
         labels = np.array([online.index[label] for label in y.tolist()], dtype=np.int32)
         weights = self._weights(labels, everyone, sample_weight)
-        layout, w = online.learn(sequences, labels, weights, L1(self.l1), self.pairs, has_transitions=False)
-        self._finish(online.table, everyone, layout, w)
-        self.history_, self.fit_ = [], online_report(online, w)
+        growth = Growth(self.pairs, has_transitions=False)
+        layout, w, squares = online.learn(sequences, labels, weights, growth, self.l1, self.l2)
+        self._finish(online.table, everyone, layout, w, squares)
+        self.history_, self.fit_ = [], online.report()
         self._online = online
         return self
 
     def _finish(
-        self, table: AttributeTable, classes: npt.NDArray[Any], layout: WeightLayout, w: Floats
+        self,
+        table: AttributeTable,
+        classes: npt.NDArray[Any],
+        layout: WeightLayout,
+        w: Floats,
+        squares: Floats,
     ) -> None:
         order = np.argsort(classes, kind="stable")
         names = [str(c) for c in classes.tolist()]
-        self.model_ = ChainModel.compact(names, None, table, layout, w, order=order)
+        self.model_ = ChainModel.compact(names, None, table, layout, w, order=order, squares=squares)
         self.classes_ = classes[order]
         self._find_columns()
 

@@ -43,6 +43,8 @@ class ChainModel:
     w: Floats = field(repr=False)
     ends: npt.NDArray[np.bool_] | None = field(default=None, repr=False)
     """2 x L: labels that may stand first, and last, in a sentence; None for all."""
+    squares: Floats | None = field(default=None, repr=False)
+    """Sum of the squares of each weight's gradients in training, which learning on needs; None if not known."""
 
     @classmethod
     def compact(
@@ -54,9 +56,14 @@ class ChainModel:
         w: Floats,
         ends: npt.NDArray[np.bool_] | None = None,
         order: npt.NDArray[np.intp] | None = None,
+        squares: Floats | None = None,
     ) -> ChainModel:
         """Keep only the attributes and weights that are not zero; ``order`` puts the labels in another order."""
         states, transitions, edges = layout.states(w), layout.transitions(w), layout.edges(w)
+        remembered = None
+        if squares is not None:
+            among = layout.transitions(squares) * (transitions != 0.0)
+            remembered = layout.states(w, squares)[2], among, layout.edges(w, squares)[3]
         allowed = layout.arrays.allowed.reshape(layout.n_labels, -1)[:, : layout.n_labels] > 0
         if order is not None:
             rank = np.argsort(order).astype(np.int32)
@@ -64,6 +71,8 @@ class ChainModel:
             states = (states[0], rank[states[1]], states[2])
             if layout.arrays.has_transitions:
                 transitions = transitions[np.ix_(order, order)]
+                if remembered is not None:
+                    remembered = remembered[0], remembered[1][np.ix_(order, order)], remembered[2]
             edges = (edges[0], rank[edges[1]], rank[edges[2]], edges[3])
             allowed = allowed[np.ix_(order, order)]
             ends = None if ends is None else ends[:, order]
@@ -84,6 +93,7 @@ class ChainModel:
             layout.arrays.has_transitions,
             allowed,
             ends,
+            remembered,
         )
 
     @classmethod
@@ -98,13 +108,18 @@ class ChainModel:
         has_transitions: bool,
         allowed: npt.NDArray[np.bool_],
         ends: npt.NDArray[np.bool_] | None = None,
+        squares: tuple[Floats, Floats, Floats] | None = None,
     ) -> ChainModel:
-        """A model of these weights."""
+        """A model of these weights; ``squares`` are those of the states, the transitions and the edges."""
         L = len(labels)
         square = transitions if has_transitions else np.zeros((L, L))
         seen = SeenPairs.of_weights(L, len(table), states, square, edges)
         layout = lay_out(seen, "seen", has_transitions, allowed)
-        return cls(tuple(labels), template, table, layout, layout.pack(states, square, edges), ends)
+        w, learnt = layout.pack(states, square, edges), None
+        if squares is not None:
+            among = squares[1] if has_transitions else square
+            learnt = layout.pack((*states[:2], squares[0]), among, (*edges[:3], squares[2]))
+        return cls(tuple(labels), template, table, layout, w, ends, learnt)
 
     @property
     def allowed_transitions(self) -> npt.NDArray[np.bool_]:

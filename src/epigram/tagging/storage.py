@@ -53,6 +53,13 @@ def model_tensors(model: ChainModel) -> dict[str, Any]:
         "edge_pairs": np.stack([edges[1], edges[2]], axis=1).astype(np.uint16),
         "edge_weights": edges[3].astype(np.float32),
     }
+    if model.squares is not None:
+        learnt = model.layout.transitions(model.squares)
+        tensors |= {
+            "state_squares": _small(model.layout.states(model.w, model.squares)[2][order]),
+            "transition_squares": _small(learnt[before, after]),
+            "edge_squares": _small(model.layout.edges(model.w, model.squares)[3]),
+        }
     return {name: tensor for name, tensor in tensors.items() if tensor.size}
 
 
@@ -85,6 +92,13 @@ def chain_model(file: ModelFile) -> ChainModel:
             get("edge_weights", np.float64),
         )
         chained = bool(header["has_transitions"])
+        squares = None
+        if "state_squares" in t or "transition_squares" in t:
+            among = np.zeros((L, L))
+            among[pairs[:, 0], pairs[:, 1]] = get("transition_squares", np.float64) ** 2
+            squares = get("state_squares", np.float64) ** 2, among, get("edge_squares", np.float64) ** 2
+            if (len(squares[0]), len(squares[2])) != (len(states[0]), len(edge_pairs)):
+                raise ValueError("squares and weights of different lengths")
         _check_ids(L, len(names), len(counts), states, edges, chained, ends)
         template = header["template"]
         return ChainModel.of_weights(
@@ -97,9 +111,15 @@ def chain_model(file: ModelFile) -> ChainModel:
             chained,
             allowed,
             ends,
+            squares,
         )
     except (KeyError, IndexError, ValueError, TypeError) as error:
         raise ModelFileError(f"damaged tagger model ({error!r})") from error
+
+
+def _small(squares: Any) -> Any:
+    """Their roots as 16-bit numbers: rates need no more."""
+    return np.minimum(np.sqrt(squares), np.finfo(np.float16).max).astype(np.float16)
 
 
 def _check_ids(

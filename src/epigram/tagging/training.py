@@ -30,9 +30,13 @@ Listener = Callable[[dict[str, Any]], bool | None]
 class Trained:
     """The end of a training run."""
 
+    seen: SeenPairs = field(repr=False)
     layout: WeightLayout
     w: Floats = field(repr=False)
+    gradient: Floats = field(repr=False)
+    squares: Floats = field(repr=False)
     result: Result
+    n_samples: int
     history: list[dict[str, Any]] = field(repr=False)
 
     def report(self, **counts: int) -> dict[str, Any]:
@@ -43,6 +47,7 @@ class Trained:
             "objective": self.result.objective,
             "features": self.layout.n_features,
             "active_features": int(np.count_nonzero(self.w)),
+            "samples": self.n_samples,
             **counts,
         }
 
@@ -103,7 +108,8 @@ def train(
     if watch.best_w is not None and not np.array_equal(watch.best_w, result.w):
         value = loss.value_and_gradient(watch.best_w, np.empty_like(watch.best_w))
         result = replace(result, w=watch.best_w, objective=value + penalty.value(watch.best_w))
-    return Trained(layout, layout.spread(result.w), result, watch.history)
+    w, gradient, squares = (layout.spread(v) for v in (result.w, *loss.summed_gradients(result.w)))
+    return Trained(seen, layout, w, gradient, squares, result, loss.n_samples, watch.history)
 
 
 class _Watch:

@@ -23,7 +23,7 @@ from epigram.tagging.loss import ChainLoss
 from epigram.tagging.sequences import Sequences
 from epigram.tagging.training import Trained
 
-PASSES, ALPHA, BETA = 3, 0.2, 0.1  # measured on chunking: 0.2 to 0.4 and 2 to 4 passes end alike, 0.2 is steadier
+PASSES, ALPHA, BETA = 3, 0.2, 0.1  # on chunking, alpha of 0.2 to 0.4 and 2 to 4 passes end alike
 BLOCK = 2_400  # tokens
 RECENCY = 8.0  # the average forgets as (samples before / samples now) to this power
 CALLS_KEPT = 64  # corpora kept to name attributes from; then all names are spelt out and the corpora let go

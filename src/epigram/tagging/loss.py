@@ -195,13 +195,22 @@ class ChainLoss:
         from epigram.tagging.online_kernels import pass_online
 
         chains, step, g = self._sgd_memory(1)
-        spread = [self.layout.spread(vector) for vector in (w, z, n)]
-        x = self._scratches[0]
+        all_w, all_z, all_n = (self.layout.spread(vector) for vector in (w, z, n))
         met = pass_online(
-            chains, self.layout.arrays, order, self.labels, self.weights, rule, *spread, x, step, g
+            chains,
+            self.layout.arrays,
+            order,
+            self.labels,
+            self.weights,
+            rule,
+            all_w,
+            all_z,
+            all_n,
+            self._scratches[0],
+            step,
+            g,
         )
-        for vector, all_of_it in zip((w, z, n), spread, strict=True):
-            vector[:] = self.layout.gather(all_of_it)
+        w[:], z[:], n[:] = (self.layout.gather(vector) for vector in (all_w, all_z, all_n))
         return met
 
     def summed_gradients(self, w: Floats) -> tuple[Floats, Floats]:
@@ -210,12 +219,21 @@ class ChainLoss:
 
         chains, step, g = self._sgd_memory(1)
         everyone = np.arange(self.n_samples, dtype=np.int32)
-        sums = [aligned(self.layout.n_weights) for _ in range(2)]
-        spread, x = self.layout.spread(w), self._scratches[0]
+        sums, squares = (aligned(self.layout.n_weights) for _ in range(2))
         sum_gradients(
-            chains, self.layout.arrays, everyone, self.labels, self.weights, spread, x, step, g, *sums
+            chains,
+            self.layout.arrays,
+            everyone,
+            self.labels,
+            self.weights,
+            self.layout.spread(w),
+            self._scratches[0],
+            step,
+            g,
+            sums,
+            squares,
         )
-        return self.layout.gather(sums[0]), self.layout.gather(sums[1])
+        return self.layout.gather(sums), self.layout.gather(squares)
 
     def _sgd_memory(self, batch_size: int) -> tuple[Any, Any, Floats]:
         """Sentences with their distinct rows, and room for the gradient of the largest step."""

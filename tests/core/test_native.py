@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import epigram._core
-from epigram._core.native import family
+from epigram._core.native import Family, family
 
 HEADERS = sorted(
     path.stem
@@ -81,6 +83,19 @@ def test_any_shapes_types_and_strides_pass_or_raise(
     else:
         with pytest.raises(TypeError):
             family("solvers").average(n, w, z, 0.25, out)
+
+
+def test_threads_that_ask_at_once_get_the_same_structure() -> None:
+    for _ in range(20):
+        home = Family("ngram")
+        start = Barrier(4)
+
+        def ask(_: int, home: Family = home, start: Barrier = start) -> object:
+            start.wait()
+            return home.Backoff
+
+        with ThreadPoolExecutor(4) as pool:
+            assert len(set(pool.map(ask, range(4)))) == 1
 
 
 @pytest.mark.parametrize("name", HEADERS)

@@ -13,6 +13,7 @@ import ctypes
 import re
 from functools import cache
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,7 @@ class Family:
         self._included = [family(header) for header in _INCLUDE.findall(self._text)]
         plain = _COMMENT.sub("", self._text)
         self._functions = {found[1]: found for found in _FUNCTION.findall(plain)}
+        self._lock = RLock()
 
     def functions(self) -> list[str]:
         """The C names of all functions."""
@@ -79,20 +81,25 @@ class Family:
         return next((structure for structure in found if structure is not None), None)
 
     def __getattr__(self, name: str) -> Any:
+        with self._lock:  # threads that ask at once get the same one
+            if name not in self.__dict__:
+                setattr(self, name, self._make(name))
+            return self.__dict__[name]
+
+    def _make(self, name: str) -> Any:
         if f"{self._name}_{name}" in self._functions:
-            made = _function(self, *self._functions[f"{self._name}_{name}"])
-        elif name in self._structs:
-            made = _structure(name, self._structs[name])
-        else:
-            raise AttributeError(f"{self._name}.h has no {name}")
-        setattr(self, name, made)
-        return made
+            return _function(self, *self._functions[f"{self._name}_{name}"])
+        if name in self._structs:
+            return _structure(name, self._structs[name])
+        raise AttributeError(f"{self._name}.h has no {name}")
 
 
-@cache
+_FAMILIES: dict[str, Family] = {}
+
+
 def family(name: str) -> Family:
     """The functions and structures that ``name``.h lists."""
-    return Family(name)
+    return _FAMILIES.get(name) or _FAMILIES.setdefault(name, Family(name))
 
 
 @cache

@@ -13,6 +13,7 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from epigram._core.native import family
 from epigram.estimator import Estimator
 from epigram.protocols import (
     BatchLoss,
@@ -101,11 +102,10 @@ class FISTA(Estimator):
         """Minimise loss + penalty."""
         require(loss, BatchLoss, self, "a loss with value_and_gradient", "SGD")
         require(penalty, ProximalPenalty, self, "a penalty with prox", "LBFGS")
-        from epigram.solvers.proximal_kernels import extrapolate, forward_step, measure
-
-        began = time.perf_counter()
+        core, began = family("solvers"), time.perf_counter()
         x = np.zeros(loss.n_weights) if start is None else start.astype(np.float64)
         y, gradient, new, point, step = x.copy(), *np.empty((4, x.size))
+        n, sums = x.size, np.empty(3)
         scale, momentum, objective, optimality, reason = 1.0, 1.0, np.inf, np.inf, "limit"
         turned, number = True, 0
         for number in range(1, self.max_iterations + 1):
@@ -113,9 +113,10 @@ class FISTA(Estimator):
             if turned:
                 d = metric(loss, penalty, gradient)
             while True:
-                forward_step(y, gradient, d, scale, step, point)
+                core.forward_step(n, y, gradient, d, scale, step, point)
                 penalty.prox(point, step, new)
-                size, slope, along = measure(y, new, x, gradient, d)
+                core.measure(n, y, new, x, gradient, d, sums)
+                size, slope, along = sums.tolist()
                 at_new = _value(loss, new, point)
                 if at_new <= at_y + slope + 0.5 * scale * size + 1e-12 * abs(at_y) or scale > 1e18:
                     break
@@ -124,7 +125,7 @@ class FISTA(Estimator):
             optimality = 0.5 * scale * size / max(abs(objective), 1e-300)
             turned = along < 0
             momentum_new = 1.0 if turned else 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
-            extrapolate(new, x, 0.0 if turned else (momentum - 1.0) / momentum_new, y)
+            core.extrapolate(n, new, x, 0.0 if turned else (momentum - 1.0) / momentum_new, y)
             x, new, momentum = new, x, momentum_new
             scale *= 0.98
             if callback is not None:
@@ -211,10 +212,8 @@ class StochasticProximal(Estimator):
         samples: npt.NDArray[np.int64] | None = None,
     ) -> Result:
         """Minimise loss + penalty; ``samples`` limits the passes to some samples (new text, say)."""
-        from epigram.solvers.proximal_kernels import average, forward_step, sage_average
-
         self._check(loss, penalty)
-        began = time.perf_counter()
+        core, n, began = family("solvers"), loss.n_weights, time.perf_counter()
         rng = np.random.default_rng(self.seed)
         samples = np.arange(loss.n_samples) if samples is None else samples
         n_batches = max(1, -(-samples.size // self.batch_size))
@@ -233,12 +232,12 @@ class StochasticProximal(Estimator):
         number, reason = 0, "limit"
         for number in range(1, self.passes + 1):
             for batch in np.array_split(rng.permutation(samples), n_batches):
-                average(w, z, tau, point)  # line 4
+                core.average(n, w, z, tau, point)  # line 4
                 share = loss.n_samples / max(1, batch.size)
                 _, touched = loss.batch_value_and_gradient(batch, share, point, gradient, touched)
-                forward_step(point, gradient, d, rho, step, moved)  # line 5: ParamUpdate, line 1
+                core.forward_step(n, point, gradient, d, rho, step, moved)  # line 5: ParamUpdate, line 1
                 penalty.prox(moved, step, w)  # its lines 2 and 3
-                sage_average(point, w, rho, tau, mu, z)  # line 6
+                core.sage_average(n, point, w, rho, tau, mu, z)  # line 6
                 tau = 0.5 * (np.sqrt(4.0 * delta + delta * delta) - delta)  # line 7
                 rho = L + mu / delta
                 delta *= 1.0 - tau

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from epigram._core.native import family
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.protocols import Floats, Ints, Offsets
 
@@ -65,22 +66,19 @@ class WeightTable:
 
     def get(self, keys: Keys) -> Floats:
         """The number of each key."""
-        from epigram.lm.loglinear.online_kernels import look_up
-
         out = np.empty(keys.size)
-        look_up(self._keys, self._values, keys, out)
+        family("loglinear").look_up(self._keys.size, self._keys, self._values, keys.size, keys, out)
         return out
 
     def put(self, keys: Keys, values: Floats) -> None:
         """Set the number of each key."""
-        from epigram.lm.loglinear.online_kernels import insert
-
+        insert = family("loglinear").insert
         if 2 * (self._n + keys.size) > self._keys.size:
             size = 1 << int(np.ceil(np.log2(4 * (self._n + keys.size))))
             old = self._keys, self._values
             self._keys, self._values = np.zeros(size, np.uint64), np.zeros(size)
-            insert(self._keys, self._values, *old)
-        self._n += int(insert(self._keys, self._values, keys, values))
+            insert(size, self._keys, self._values, old[0].size, *old)
+        self._n += insert(self._keys.size, self._keys, self._values, keys.size, keys, values)
 
 
 def pair_keys(parent: Ints, symbol: Ints, pair_ptr: Offsets, word: Ints) -> Keys:
@@ -89,10 +87,8 @@ def pair_keys(parent: Ints, symbol: Ints, pair_ptr: Offsets, word: Ints) -> Keys
     In a collapsed tree a node goes by the first symbols on its path, so that its key says which node it is among
     those of the same text. Two pairs share a key with a chance of about 1 in 2^64.
     """
-    from epigram.lm.loglinear import online_kernels
-
     out, nodes = np.empty(word.size, np.uint64), np.empty(parent.size, np.uint64)
-    online_kernels.pair_keys(parent, symbol, pair_ptr, word, nodes, out)
+    family("loglinear").pair_keys(parent.size, parent, symbol, pair_ptr, word.size, word, nodes, out)
     return out
 
 
@@ -137,12 +133,12 @@ class Blocks:
 
     def add(self, block: npt.NDArray[Any]) -> None:
         """New positions, by the block of each."""
-        from epigram.lm.loglinear.online_kernels import link
-
         self.reserve(int(block.max(initial=-1)) + 1)
         first = self._previous.all.size
         self._previous.append(np.empty(block.size, np.int64))
-        link(block.astype(np.int64), first, self._last, self._previous.all)
+        family("loglinear").link(
+            block.size, block.astype(np.int64), self._last.size, self._last, first, self._previous.all
+        )
         self.total += np.bincount(block, minlength=self.total.size)
 
     def due(self, budget: int) -> Offsets:
@@ -154,10 +150,10 @@ class Blocks:
 
     def of(self, blocks: Offsets) -> Offsets:
         """Their positions, block by block, oldest first."""
-        from epigram.lm.loglinear.online_kernels import follow
-
         out = np.empty(int(self.total[blocks].sum()), np.int64)
-        follow(blocks, self.total, self._last, self._previous.all, out)
+        family("loglinear").follow(
+            blocks.size, blocks, self.total.size, self.total, self._last, self._previous.all, out
+        )
         return out
 
     def is_old(self, blocks: Offsets) -> npt.NDArray[np.bool_]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.protocols import Floats
 
@@ -31,50 +32,20 @@ class Located:
     """
 
     def __init__(self, tree: ContextTree, positions: Positions) -> None:
-        from epigram.lm.loglinear.tree_kernels import locate
-
         self.tree = tree
         n = positions.target.size
-        root = np.zeros(n, np.int32) if positions.root is None else positions.root
-        limit = np.int32(np.iinfo(np.int32).max if tree.order == 0 else tree.order - 1)
         self.context, self.matched, self.pair = np.empty((3, n), np.int32)
-        locate(
-            tree.child_ptr,
-            tree.symbol,
-            tree.depth,
-            tree.example,
-            tree.history,
-            tree.pair_ptr,
-            tree.word,
-            positions.history,
-            positions.end,
-            np.minimum(positions.length, limit),
-            positions.target,
-            root,
-            self.context,
-            self.matched,
-            self.pair,
-        )
+        at = positions.core(int(tree.level_ptr[1]), tree.order)
+        family("loglinear").locate(tree.core(), at, n, self.context, self.matched, self.pair)
 
     def log_probabilities(self, loss: SuffixLoss, w: Floats) -> Floats:
         """Natural log-probability of each position; runs the sweep down."""
-        from epigram.lm.loglinear.loss_kernels import log_probabilities
-
+        if (loss.tree.n_contexts, loss.tree.n_pairs) != (self.tree.n_contexts, self.tree.n_pairs):
+            raise ValueError("these positions were located in another tree than that of the loss.")
         loss.value(w)
-        out = np.empty(self.context.size)
-        tree = self.tree
-        log_probabilities(
-            self.context,
-            self.matched,
-            self.pair,
-            tree.depth,
-            tree.parent,
-            tree.pair_ptr,
-            tree.pair_parent,
-            w,
-            loss.e,
-            loss.z,
-            out,
+        n, out = self.context.size, np.empty(self.context.size)
+        family("loglinear").log_probabilities(
+            loss.core, loss.sums, n, self.context, self.matched, self.pair, w.size, w, out
         )
         return out
 

@@ -5,18 +5,20 @@ u) and its ancestors, c the longest known suffix of x. Weights exist for seen pa
 
     Z[c] = Z[c'] + sum over u seen after c of (exp s[c,u] - exp s[c',u])
 
-runs top down, and the gradient runs bottom up (:mod:`epigram.lm.loglinear.loss_kernels`). The cost is O(pairs),
-whatever the size of the vocabulary. Subtrees of level 1 share only the roots, so threads take runs of them.
+runs top down, and the gradient runs bottom up (``_core/loglinear_sweep.c``). The cost is O(pairs), whatever the
+size of the vocabulary. Subtrees of level 1 share only the roots, so threads take runs of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.protocols import Floats, Ints, Offsets
 
@@ -51,11 +53,23 @@ class SuffixLoss:
         self.e = np.empty(tree.n_pairs)
         self.z = np.empty(tree.n_contexts)
         self.r = np.empty(tree.n_contexts)
-        self._multiplicity = tree.multiplicity
-        self._exponents = tree.per_pair(self._multiplicity).astype(np.float64) if tree.collapsed else None
+        self._exponents = tree.per_pair(tree.multiplicity).astype(np.float64) if tree.collapsed else None
         # More shards than threads: rare words make cheaper subtrees, and who is done takes the next.
         self._shards = _shards(tree, threads if threads == 1 else SHARDS_PER_THREAD * threads)
         self._pool = ThreadPoolExecutor(threads) if len(self._shards) > 1 else None
+
+    @cached_property
+    def core(self) -> Any:
+        """The tree as C takes it."""
+        return self.tree.core()
+
+    @cached_property
+    def sums(self) -> Any:
+        """``e``, ``z`` and ``r`` as C takes them."""
+        return family("loglinear").Sums(self.tree.n_contexts, self.tree.n_pairs, self.e, self.z, self.r)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("core", "sums")}
 
     def value(self, w: Floats) -> float:
         """The loss alone: the sweep down. Leaves exp s in ``e`` and Z in ``z``."""
@@ -85,39 +99,43 @@ class SuffixLoss:
 
         ``out`` must be zero but for the contexts ``touched`` by the call before; returns those of this one.
         """
-        from epigram.lm.loglinear.loss_kernels import (
-            batch_contexts,
-            batch_sweep,
-            clear_pairs,
-            subtract_batch_counts,
-        )
-
-        tree = self.tree
+        core, tree = family("loglinear"), self.tree
         context, pair = self._locate()
-        clear_pairs(touched, tree.pair_ptr, out)
-        n = batch_contexts(samples, context, tree.parent, self._seen, self._active)
-        active = np.sort(self._active[:n])
-        n_roots = int(tree.level_ptr[1])
-        value = batch_sweep(
+        samples = np.ascontiguousarray(samples, np.int64)
+        core.clear_pairs(self.core, touched.size, touched, tree.n_pairs, out)
+        n = core.batch_contexts(
+            self.core,
+            samples.size,
             samples,
-            pair,
-            active,
-            n_roots,
-            tree.n_unseen,
-            tree.parent,
-            tree.pair_ptr,
-            tree.pair_parent,
-            self._multiplicity,
-            scale,
-            w,
+            context.size,
+            context,
+            tree.n_contexts,
             self._seen,
-            self.e,
-            self.z,
-            self.r,
-            out,
+            self._active,
         )
-        subtract_batch_counts(
-            samples, pair, tree.pair_parent, context, tree.parent, self._multiplicity, scale, out
+        if n < 0:
+            raise ValueError(
+                f"samples must be 0 to {context.size - 1}, not {samples.min()} to {samples.max()}."
+            )
+        active = np.sort(self._active[:n])
+        value = core.batch_sweep(
+            self.core,
+            self.sums,
+            samples.size,
+            samples,
+            context.size,
+            context,
+            pair,
+            active.size,
+            active,
+            tree.n_unseen.size,
+            tree.n_unseen.astype(np.float64),
+            scale,
+            tree.n_pairs,
+            w,
+            tree.n_contexts,
+            self._seen,
+            out,
         )
         return float(value), active
 
@@ -152,39 +170,14 @@ class SuffixLoss:
 
     def _down(self, w: Floats, shard: Offsets) -> float:
         """exp s and Z of a shard; returns its sum of log Z, less each weight as often as it was seen."""
-        from epigram.lm.loglinear.loss_kernels import dot_counts, sweep_down
-
-        tree, fitted = self.tree, 0.0
-        for first, last in tree.pair_ptr[shard]:
-            own = w[first:last] if self._exponents is None else w[first:last] * self._exponents[first:last]
-            np.exp(own, out=self.e[first:last])
-            fitted += dot_counts(tree.count[first:last], own)
-        logs = sweep_down(shard, tree.pair_ptr, tree.pair_parent, tree.parent, tree.terminal, self.e, self.z)
-        return float(logs - fitted)
+        core = family("loglinear")
+        return float(core.sweep_down(self.core, self.sums, len(shard), shard, self.n_weights, w))
 
     def _up(self, out: Floats, shard: Offsets, n_roots: int, n_top: int) -> tuple[Floats, Floats]:
-        from epigram.lm.loglinear.loss_kernels import sweep_up
-
-        tree = self.tree
-        top_r, top_g = np.zeros(n_roots), np.zeros(n_top)
-        for first, last in shard:
-            self.r[first:last] = 0.0
-        for first, last in tree.pair_ptr[shard]:
-            out[first:last] = 0.0
-        sweep_up(
-            shard,
-            tree.pair_ptr,
-            tree.pair_parent,
-            tree.parent,
-            tree.terminal,
-            self._multiplicity,
-            tree.count,
-            self.e,
-            self.z,
-            self.r,
-            out,
-            top_r,
-            top_g,
+        """The gradient of a shard; returns its part of the roots' sums."""
+        top_r, top_g = np.empty(n_roots), np.empty(n_top)
+        family("loglinear").sweep_up(
+            self.core, self.sums, len(shard), shard, self.n_weights, out, n_roots, top_r, n_top, top_g
         )
         return top_r, top_g
 

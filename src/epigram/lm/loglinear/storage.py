@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.errors import ModelFileError
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.model import LogLinearLM
@@ -59,8 +60,6 @@ def to_model_file(model: LogLinearLM, bits: int, fit: dict[str, Any], text: bool
 
 def from_model_file(file: ModelFile) -> LogLinearLM:
     """The fitted model of a file."""
-    from epigram.lm.loglinear.tree_kernels import link_pairs
-
     vocabulary = unpack_words(file.tensors)
     tensors, settings = file.tensors, file.header["settings"]
     parent = np.cumsum(unpack_integers(tensors["parents"]))
@@ -74,7 +73,10 @@ def from_model_file(file: ModelFile) -> LogLinearLM:
         raise ModelFileError("damaged model file (its tree does not fit together)")
     steps = unpack_integers(tensors["steps"]) if "steps" in tensors else np.ones(parent.size, np.int64)
     tree = _tree(file, vocabulary, parent, symbol, steps, n_pairs, word)
-    link_pairs(tree.parent, tree.pair_ptr, tree.word, tree.pair_parent)
+    if not family("loglinear").link_pairs(
+        tree.n_contexts, tree.n_pairs, tree.parent, tree.pair_ptr, tree.word, tree.pair_parent
+    ):
+        raise ModelFileError("damaged model file (a word of its tree is none of the vocabulary)")
     known = LogLinearLM().get_params()
     given = from_settings(settings)
     model = LogLinearLM(**{name: value for name, value in given.items() if name in known})

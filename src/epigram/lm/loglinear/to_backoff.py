@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.tree import ContextTree
 from epigram.lm.ngram.model import BackoffModel
@@ -56,12 +57,11 @@ def needed_parts(tree: ContextTree, w: Floats) -> tuple[Ints, Offsets]:
 
     Those of a weight that is not 0, and what they are spelled with.
     """
-    from epigram.lm.loglinear.tree_kernels import close_prefixes
-
     kept, needed = w != 0, np.zeros(tree.n_contexts, bool)
     needed[0] = True
     if not tree.collapsed:
-        close_prefixes(tree.parent, tree.symbol, tree.child_ptr, tree.pair_ptr, tree.word, 1, needed, kept)
+        path = np.empty(tree.level_ptr.size, np.int32)
+        family("loglinear").close_prefixes(tree.core(), path.size, path, needed.size, needed, kept.size, kept)
     else:
         needed[tree.per_pair(np.arange(tree.n_contexts, dtype=np.int32))[kept]] = True
         for level in range(tree.level_ptr.size - 2, 0, -1):
@@ -75,10 +75,9 @@ def _spread(
     loss: SuffixLoss, w: Floats, nodes: Ints, number: Ints, root_logp: Floats
 ) -> tuple[Ints, Ints, np.ndarray, Ints, Floats, Floats]:
     """The arrays of a collapsed tree with one node for each context."""
-    from epigram.lm.loglinear.tree_kernels import count_spread, spread
-
-    tree = loss.tree
-    n_nodes, n_pairs = count_spread(nodes, tree.depth, tree.parent, tree.pair_ptr, w)
+    core, sizes = family("loglinear"), np.empty(2, np.int64)
+    core.count_spread(loss.core, nodes.size, nodes, w.size, w, sizes)
+    n_nodes, n_pairs = sizes.tolist()
     parent, label = np.empty((2, n_nodes + 1), np.int32)
     pair_ptr = np.empty(n_nodes + 2, np.int64)
     word = np.empty(root_logp.size + n_pairs, np.int32)
@@ -87,22 +86,20 @@ def _spread(
     pair_ptr[:2] = 0, root_logp.size
     word[: root_logp.size] = np.arange(root_logp.size)
     logp[: root_logp.size] = root_logp
-    spread(
+    core.spread(
+        loss.core,
+        loss.sums,
+        nodes.size,
         nodes,
-        tree.history,
-        tree.example,
-        tree.depth,
-        tree.parent,
-        tree.pair_ptr,
-        tree.pair_parent,
-        tree.word,
+        w.size,
         w,
-        loss.e,
-        loss.z,
+        number.size,
         number,
+        parent.size,
         parent,
         label,
         pair_ptr,
+        word.size,
         word,
         logp,
         bow,

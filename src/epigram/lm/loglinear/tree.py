@@ -18,9 +18,11 @@ follows the shorter context elsewhere.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
 from epigram.protocols import Floats, Ints, Offsets
@@ -71,6 +73,20 @@ class Positions:
             n_targets=n,
             n_symbols=n,
         )
+
+    def core(self, n_roots: int, order: int) -> Any:
+        """The arrays as C takes them, with contexts of at most ``order - 1`` symbols; ``order`` 0 is unbounded."""
+        n, core = self.target.size, family("loglinear")
+        length = self.length if order == 0 else np.minimum(self.length, np.int32(order - 1))
+        root = np.zeros(n, np.int32) if self.root is None else self.root
+        found = core.Positions(n, self.history.size, self.history, self.end, length, self.target, root)
+        misfit = core.first_misfit(found, n_roots, self.n_targets)
+        if misfit >= 0:
+            raise InputError(
+                f"position {misfit} has the target {self.target[misfit]} of {self.n_targets}, the root "
+                f"{root[misfit]} of {n_roots} and {length[misfit]} of {self.end[misfit]} symbols before it."
+            )
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +174,7 @@ class ContextTree:
     @property
     def n_tree(self) -> int:
         """|T| as the paper counts it: nodes of the collapsed tries of each word."""
-        from epigram.lm.loglinear.tree_kernels import collapsed_pairs
-
-        return int(collapsed_pairs(self.pair_parent, self.count))
+        return int(family("loglinear").collapsed_pairs(self.n_pairs, self.pair_parent, self.count))
 
     @property
     def child_ptr(self) -> Offsets:
@@ -177,6 +191,27 @@ class ContextTree:
             out[first:last] = out[self.parent[first:last]]
         return out
 
+    def core(self) -> Any:
+        """The arrays as C takes them."""
+        return family("loglinear").Tree(
+            n_contexts=self.n_contexts,
+            n_pairs=self.n_pairs,
+            n_roots=int(self.level_ptr[1]),
+            n_history=self.history.size,
+            history=self.history,
+            parent=self.parent,
+            symbol=self.symbol,
+            depth=self.depth,
+            example=self.example,
+            terminal=self.terminal,
+            multiplicity=self.multiplicity,
+            child_ptr=self.child_ptr,
+            pair_ptr=self.pair_ptr,
+            word=self.word,
+            count=self.count,
+            pair_parent=self.pair_parent,
+        )
+
     def per_pair(self, of_context: Ints) -> Ints:
         """A value of each context, repeated for its pairs."""
         return np.repeat(of_context, np.diff(self.pair_ptr))
@@ -186,28 +221,9 @@ class ContextTree:
 
         Where a chain of the other tree is split here, its weights go to all its parts.
         """
-        from epigram.lm.loglinear.tree_kernels import match_trees
-
-        out = np.zeros(self.n_pairs)
-        match_trees(
-            self.history,
-            self.example,
-            self.depth,
-            self.parent,
-            self.symbol,
-            self.pair_ptr,
-            self.word,
-            int(self.level_ptr[1]),
-            other.history,
-            other.example,
-            other.depth,
-            other.child_ptr,
-            other.symbol,
-            other.pair_ptr,
-            other.word,
-            w,
-            np.empty(self.n_contexts, np.int32),
-            out,
+        out, node = np.zeros(self.n_pairs), np.empty(self.n_contexts, np.int32)
+        family("loglinear").match_trees(
+            self.core(), other.core(), other.n_pairs, w, node.size, node, out.size, out
         )
         return out
 
@@ -224,104 +240,86 @@ class ContextTree:
         return out
 
 
+class _Level:
+    """One level while it grows: arrays with room for so many contexts and slots (positions on their way down)."""
+
+    def __init__(self, n_contexts: int, n_slots: int) -> None:
+        self.parent, self.symbol, self.depth = np.empty((3, n_contexts), np.int32)
+        self.slot_ptr, self.pair_ptr = np.empty((2, n_contexts + 1), np.int64)
+        self.word, self.count, self.pair_parent, self.slots, pair_of_slot = np.empty((5, n_slots), np.int32)
+        self.core = family("loglinear").Level(
+            n_contexts,
+            n_slots,
+            self.parent,
+            self.symbol,
+            self.depth,
+            self.slot_ptr,
+            self.pair_ptr,
+            self.word,
+            self.count,
+            self.pair_parent,
+            self.slots,
+            pair_of_slot,
+        )
+
+
 class _Growth:
     """Work arrays of one growth; each level's output is trimmed and kept."""
 
     def __init__(self, positions: Positions, order: int, collapse: bool) -> None:
         self.positions, self.order, self.collapse = positions, order, collapse
-        n = positions.target.size
-        self.length = positions.length if order == 0 else np.minimum(positions.length, np.int32(order - 1))
-        self.keys, self.spare_keys = np.empty((2, n), np.int32)
-        self.values, self.spare_values = np.empty((2, n), np.int32)
-        self.bins = np.empty(max(positions.n_symbols, 1), np.int64)
+        self.core = positions.core(positions.n_roots, order)
+        n, n_symbols = positions.target.size, max(positions.n_symbols, 1)
+        scratch = np.empty((4, n), np.int32)
+        self.sorting = family("loglinear").Sorting(n, n_symbols, *scratch, np.empty(n_symbols, np.int64))
         self.parts: dict[str, list[np.ndarray]] = {}
 
-    def keep(self, **arrays: np.ndarray) -> None:
-        for name, array in arrays.items():
-            self.parts.setdefault(name, []).append(array)
+    def keep(self, level: _Level, n_contexts: int, n_pairs: int) -> None:
+        """The arrays of a level, without the room left."""
+        of_contexts = {"parent": level.parent, "symbol": level.symbol, "depth": level.depth}
+        of_pairs = {"word": level.word, "count": level.count, "pair_parent": level.pair_parent}
+        for arrays, n in ((of_contexts, n_contexts), (of_pairs, n_pairs)):
+            for name, array in arrays.items():
+                self.parts.setdefault(name, []).append(array[:n].copy())
 
     def tree(self) -> ContextTree:
-        from epigram.lm.loglinear.tree_kernels import grow, plant
-
-        at = self.positions
-        n = at.target.size
-        root = np.zeros(n, np.int32) if at.root is None else at.root
-        slots, pair_of_slot = np.empty((2, n), np.int32)
-        slot_ptr, pair_ptr = np.empty((2, at.n_roots + 1), np.int64)
-        word, count = np.empty((2, n), np.int32)
-        n_pairs = plant(
-            root, at.target, at.n_roots, at.n_targets, slots, pair_of_slot, slot_ptr, pair_ptr, word, count
-        )
-        depth = np.zeros(at.n_roots, np.int32)
-        self.keep(
-            parent=np.full(at.n_roots, -1, np.int32),
-            symbol=np.full(at.n_roots, -1, np.int32),
-            depth=depth,
-            example=np.zeros(at.n_roots, np.int32),
-            word=word[:n_pairs].copy(),
-            count=count[:n_pairs].copy(),
-            pair_parent=np.full(n_pairs, -1, np.int32),
-        )
-        pair_ptrs, levels = [pair_ptr], [0, at.n_roots]
-        n_unseen = (at.n_targets - np.diff(pair_ptr)).astype(np.int32)
-        first_pair, total_pairs = 0, n_pairs
+        at, core = self.positions, family("loglinear")
+        level = _Level(at.n_roots, at.target.size)
+        first = np.empty(at.n_targets + 1, np.int64)
+        n_contexts, n_pairs = at.n_roots, core.plant(self.core, at.n_targets, first, self.sorting, level.core)
+        self.keep(level, n_contexts, n_pairs)
+        n_unseen = (at.n_targets - np.diff(level.pair_ptr)).astype(np.int32)
+        self.parts["example"], self.parts["terminal"] = [np.zeros(at.n_roots, np.int32)], []
+        pair_ptrs, levels = [level.pair_ptr], [0, at.n_roots]
+        first_pair, sizes = 0, np.empty(2, np.int64)
         while True:
-            terminal = np.empty(depth.size, np.int32)
-            live = slots.size
-            contexts = np.empty((3, live), np.int32)
-            pairs = np.empty((3, live), np.int32)
-            new_slot_ptr, new_pair_ptr = np.empty((2, live + 1), np.int64)
-            new_slots, new_pair_of_slot = np.empty((2, live), np.int32)
-            n_contexts, n_pairs = grow(
-                depth,
-                slot_ptr,
-                slots,
-                pair_of_slot,
+            terminal, live = np.empty(n_contexts, np.int32), int(level.slot_ptr[n_contexts])
+            below = _Level(live, live)
+            wrong = core.grow(
+                self.core,
+                level.core,
+                n_contexts,
                 levels[-2],
                 first_pair,
-                at.history,
-                at.end,
-                self.length,
-                at.target,
                 self.collapse,
-                self.bins,
-                self.keys,
-                self.values,
-                self.spare_keys,
-                self.spare_values,
+                self.sorting,
                 terminal,
-                contexts[0],
-                contexts[1],
-                contexts[2],
-                new_slot_ptr,
-                new_pair_ptr,
-                pairs[0],
-                pairs[1],
-                pairs[2],
-                new_slots,
-                new_pair_of_slot,
+                below.core,
+                sizes,
             )
-            self.keep(terminal=terminal)
+            if wrong >= 0:
+                raise InputError(f"a context of the text holds a symbol that is none of the {at.n_symbols}.")
+            self.parts["terminal"].append(terminal)
+            first_pair += n_pairs
+            level, (n_contexts, n_pairs) = below, sizes.tolist()
             if n_contexts == 0:
                 break
-            slot_ptr = new_slot_ptr[: n_contexts + 1].copy()
-            slots, pair_of_slot = new_slots[: slot_ptr[-1]].copy(), new_pair_of_slot[: slot_ptr[-1]].copy()
-            depth = contexts[2, :n_contexts].copy()
-            first_pair = total_pairs
-            pair_ptrs.append(new_pair_ptr[1 : n_contexts + 1] + total_pairs)
-            total_pairs += n_pairs
-            levels.append(levels[-1] + n_contexts)
-            self.keep(
-                parent=contexts[0, :n_contexts].copy(),
-                symbol=contexts[1, :n_contexts].copy(),
-                depth=depth,
-                example=at.end[slots[slot_ptr[:-1]]],
-                word=pairs[0, :n_pairs].copy(),
-                count=pairs[1, :n_pairs].copy(),
-                pair_parent=pairs[2, :n_pairs].copy(),
-            )
-            if total_pairs >= 2**31:
+            if first_pair + n_pairs >= 2**31:
                 raise InputError("over 2^31 pairs of context and word; use a lower order or less text.")
+            self.keep(level, n_contexts, n_pairs)
+            self.parts["example"].append(at.end[level.slots[level.slot_ptr[:n_contexts]]])
+            pair_ptrs.append(level.pair_ptr[1 : n_contexts + 1] + first_pair)
+            levels.append(levels[-1] + n_contexts)
         joined = {name: np.concatenate(parts) for name, parts in self.parts.items()}
         return ContextTree(
             history=at.history,

@@ -8,7 +8,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epigram.cli.demo import ACTS
+from epigram.cli.demo import FAMILIES
 from epigram.cli.demo.chunks import chunks, draw
 
 types = st.sampled_from(["NP", "VP", "SBAR"])
@@ -57,11 +57,20 @@ def test_the_whole_demo_runs_offline() -> None:
     assert float(scores["all"][3]) > 96
     assert "word: because" in done.stdout
     assert "two readings" in done.stdout
+    for shown in (
+        "perplexity",
+        "after before the",
+        "words wrong on lists",
+        "it picks",
+        "はしをつかう",
+        "Where to go next",
+    ):
+        assert shown in done.stdout
     assert "\x1b" not in done.stdout, "no colours where nobody sees them"
 
 
-def test_unknown_act() -> None:
+def test_unknown_family() -> None:
     command = [sys.executable, "-m", "epigram", "demo", "opera"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"epigram: no act 'opera'; there are {', '.join(ACTS)}\n"
+    assert done.stderr == f"epigram: no family 'opera'; there are {', '.join(FAMILIES)}\n"

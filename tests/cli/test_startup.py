@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -86,3 +87,19 @@ def test_public_names_resolve_and_unknown_ones_do_not() -> None:
         assert getattr(epigram, name) is not None
     with pytest.raises(AttributeError, match="has no attribute 'CRFTager'"):
         epigram.CRFTager  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [("epigram ", ["lm", "tag", "rerank", "ime"]), ("epigram lm ", ["train", "eval", "next"])],
+)
+def test_shells_complete_commands(typed: str, expected: list[str]) -> None:
+    asked = {"_EPIGRAM_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; sys.argv = ['epigram']; from epigram.cli import main; main()"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **asked},
+    )
+    assert set(expected) <= set(done.stdout.split()), done.stderr

@@ -6,6 +6,7 @@ Results go to standard output, everything else to standard error. Exit codes: 0 
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import Annotated
@@ -32,7 +33,6 @@ def build(wanted: str | None) -> typer.Typer:
     """The command line with one command's module loaded; the others stand there with their one-line help."""
     app = typer.Typer(
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
         help="Language models, taggers and rerankers: compact, exact, explainable, fast on a CPU.",
@@ -60,7 +60,7 @@ def build(wanted: str | None) -> typer.Typer:
 
 def main() -> None:
     """Entry point of the ``epigram`` command."""
-    wanted = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
+    wanted = next((word for word in _words() if not word.startswith("-")), None)
     try:
         build(wanted)()
     except EpigramError as error:
@@ -69,6 +69,12 @@ def main() -> None:
     except KeyboardInterrupt:
         print("epigram: interrupted", file=sys.stderr)
         sys.exit(130)
+
+
+def _words() -> list[str]:
+    """The words of the command line; while a shell asks for completions, those typed so far."""
+    typed = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS")
+    return typed.split()[1:] if typed and "_EPIGRAM_COMPLETE" in os.environ else sys.argv[1:]
 
 
 def _version(show: bool) -> None:

@@ -1,4 +1,4 @@
-"""``epigram demo``: a short tour on built-in sample data, one act per family, offline."""
+"""``epigram demo``: a short tour of the four families on built-in sample data, offline."""
 
 from __future__ import annotations
 
@@ -7,20 +7,32 @@ from typing import Annotated
 
 import typer
 
+from epigram.cli import console
 from epigram.errors import InputError
 
-ACTS = {
+FAMILIES = {
     "tagger": "epigram.cli.demo.tagger",
+    "language-model": "epigram.cli.demo.language_model",
+    "reranker": "epigram.cli.demo.reranker",
     "converter": "epigram.cli.demo.converter",
 }
+NEXT = """
+[bold]Where to go next[/]
+  epigram tag train TRAIN.txt -o MODEL.epigram   [dim]a tagger of your own columns;[/] epigram tag run MODEL.epigram
+  epigram lm train TEXT.txt -o MODEL.epigram     [dim]a language model;[/] epigram lm next MODEL.epigram "once upon"
+  epigram rerank train LISTS.jsonl -o MODEL      [dim]a reranker of n-best lists[/]
+  epigram ime build TEXT -o MODEL.epigram        [dim]an input method;[/] epigram ime type MODEL.epigram
+  epigram inspect MODEL.epigram                  [dim]what any of them has learned[/]
+"""
 
 
 def command(
-    act: Annotated[str | None, typer.Argument(help=f"One act only: {', '.join(ACTS)}.")] = None,
+    family: Annotated[str | None, typer.Argument(help=f"One family only: {', '.join(FAMILIES)}.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sample data and of the training.")] = 0,
 ) -> None:
     """A short tour on built-in sample data, offline: train, score, look inside, use."""
-    if act is not None and act not in ACTS:
-        raise InputError(f"no act {act!r}; there are {', '.join(ACTS)}")
-    for name in [act] if act else ACTS:
-        import_module(ACTS[name]).play(seed)
+    if family is not None and family not in FAMILIES:
+        raise InputError(f"no family {family!r}; there are {', '.join(FAMILIES)}")
+    for name in [family] if family else FAMILIES:
+        import_module(FAMILIES[name]).show(seed)
+    console.stdout().print(NEXT, highlight=False)

@@ -1,4 +1,4 @@
-"""The input method's act: kana to text, candidates, a correction that is learnt, a domain that is adapted to."""
+"""An input method: kana to text, candidates, a correction that is learnt, a domain that is adapted to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from epigram.ime import KanaKanjiConverter
 from epigram.ime.sample import BACKGROUND, DOMAIN, READINGS, WORDS
 
 
-def play(seed: int) -> None:
+def show(seed: int) -> None:
     """Build, convert, choose, learn, adapt; nothing here is random, the seed is not used."""
     from rich.markup import escape
 
@@ -37,8 +37,4 @@ def play(seed: int) -> None:
     screen.print(
         f"Adapted to {len(DOMAIN)} sentences of another world (background weight {weight:.2f}): "
         f"きのはし was {converter.convert('きのはし')}, is {adapted.convert('きのはし')}"
-    )
-    screen.print(
-        "\n[dim]With your own text: [/dim]epigram ime build TEXT -o MODEL.epigram"
-        "[dim], then [/dim]epigram ime type MODEL.epigram"
     )

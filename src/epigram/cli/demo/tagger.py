@@ -1,4 +1,4 @@
-"""The tagger's act: a CRF learns to find phrases, is scored, is looked into, and is used.
+"""A CRF learns to find phrases, is scored, is looked into, and is used.
 
 Chunking as in CoNLL-2000, on the sample data; features of Tsuruoka et al. 2009, SGD with cumulative L1.
 """
@@ -28,7 +28,7 @@ TWO_READINGS = "The/DT cook/NN tasted/VBD the/DT soup/NN before/IN the/DT guests
 Part = tuple[list[list[tuple[str, str]]], list[list[str]]]
 
 
-def play(seed: int) -> None:
+def show(seed: int) -> None:
     """Train, score, look inside, tag."""
     screen = console.stdout()
     train, dev, test = (_split(part, seed) for part in ("train", "dev", "test"))
@@ -44,10 +44,6 @@ def play(seed: int) -> None:
     screen.print(_weight_table(tagger))
     _show_sentences(screen, train, test, predicted)
     _show_doubt(screen, tagger)
-    screen.print(
-        "\n[dim]The same on your own data: [/dim]epigram tag train TRAIN.txt -o MODEL.epigram"
-        "[dim], then [/dim]epigram tag run MODEL.epigram[dim] and [/dim]epigram inspect MODEL.epigram"
-    )
 
 
 def _split(part: str, seed: int) -> Part:

@@ -1,6 +1,17 @@
 #include "factored_scorer.h"
 
-enum { DENSE = 8 }; /* A context with a pair for one candidate in so many gets a row. */
+enum { DENSE = 8, BLOCK = 32 }; /* A context with a pair for one candidate in DENSE gets a row. */
+
+/* The children of a context are child .. child of the next one, sorted by symbol, its pairs pair .. pair of the next;
+ * row is where its row starts, or -1. */
+typedef struct {
+    i32 symbol, child, pair, row;
+} Node;
+
+typedef struct {
+    f64 f;
+    i64 choice;
+} Pair;
 
 i64 sizeof_Weights(void) { return sizeof(Weights); }
 
@@ -15,7 +26,7 @@ void factored_scorer_keep_paths(i64 n, const i32 *parent, const i64 *pair_ptr, c
 /* Which contexts get a row of their own, as far as their parents have one, and where it starts; returns the length of
  * all rows. */
 i64 factored_scorer_place_rows(i64 n_roots, const i32 *n_choices, i64 n, const i32 *parent, const i64 *pair_ptr, i32 *root,
-                               i64 *row_at) {
+                               i32 *row_at) {
     i64 total = 0;
     for (i64 c = 0; c < n; c++) {
         root[c] = parent[c] < 0 ? (i32)(c % n_roots) : root[parent[c]];
@@ -23,7 +34,7 @@ i64 factored_scorer_place_rows(i64 n_roots, const i32 *n_choices, i64 n, const i
         u8 dense = DENSE * (pair_ptr[c + 1] - pair_ptr[c]) >= width;
         row_at[c] = -1;
         if (parent[c] < 0 || (dense && row_at[parent[c]] >= 0)) {
-            row_at[c] = total;
+            row_at[c] = (i32)total;
             total += width;
         }
     }
@@ -32,7 +43,7 @@ i64 factored_scorer_place_rows(i64 n_roots, const i32 *n_choices, i64 n, const i
 
 /* exp of the summed scores of the contexts that have a row. */
 void factored_scorer_fill_rows(i64 n_roots, const i32 *n_choices, i64 n, const i32 *parent, const i64 *pair_ptr,
-                               const i32 *choice, const f64 *f, const i32 *root, const i64 *row_at, f64 *rows) {
+                               const i32 *choice, const f64 *f, const i32 *root, const i32 *row_at, f64 *rows) {
     (void)n_roots;
     for (i64 c = 0; c < n; c++) {
         if (row_at[c] < 0) continue;
@@ -44,6 +55,16 @@ void factored_scorer_fill_rows(i64 n_roots, const i32 *n_choices, i64 n, const i
             memcpy(own, rows + row_at[parent[c]], (size_t)width * sizeof *own);
         for (i64 p = pair_ptr[c]; p < pair_ptr[c + 1]; p++) own[choice[p]] *= f[p];
     }
+}
+
+/* Nodes and pairs from the arrays of a model. */
+void factored_scorer_pack(i64 n, const i32 *symbol, const i64 *child_ptr, const i64 *pair_ptr, const i32 *row_at, i64 n_pairs,
+                          const i32 *choice, const f64 *f, i32 *nodes, u8 *pairs) {
+    Node *node = (Node *)nodes;
+    Pair *pair = (Pair *)pairs;
+    for (i64 c = 0; c < n; c++) node[c] = (Node){symbol[c], (i32)child_ptr[c], (i32)pair_ptr[c], row_at[c]};
+    node[n] = (Node){-1, (i32)child_ptr[n], (i32)pair_ptr[n], -1};
+    for (i64 p = 0; p < n_pairs; p++) pair[p] = (Pair){f[p], choice[p]};
 }
 
 /* Symbols of the contexts of positions in words, tree after tree; symbol k of tree t, counted from the newest, is the
@@ -71,50 +92,98 @@ i64 factored_scorer_contexts(i64 n, const i32 *end, const i32 *length, i64 n_his
     return -1;
 }
 
-/* What a position needs: the deepest row in each tree, and the contexts below it, whose pairs follow one by one. */
+/* What positions need: in each tree the context they have come to (-1: no further) and the deepest row, and the contexts
+ * below the rows, whose pairs follow one by one. Position b has its own at [b * n_trees] and [b * n_symbols]. */
 typedef struct {
-    i64 n, *row, *context;
-} Path;
+    i64 n_trees, n_symbols;
+    i32 *at, *row, *n_below, *below;
+} Paths;
 
-static Path path_at(i64 *room, i64 n_trees) { return (Path){0, room, room + n_trees}; }
+/* Numbers that the paths of a block take. */
+i64 factored_scorer_room(i64 n_trees, i64 n_symbols) { return BLOCK * (2 * n_trees + 1 + n_symbols); }
 
-/* Walk down all trees from a root; ends and lengths have one a tree. */
-static void walk(const Weights *m, i64 root, const i32 *history, const i32 *ends, const i32 *lengths, Path *path) {
-    path->n = 0;
+static Paths paths_in(i32 *room, i64 n_room, i64 n_trees) {
+    i64 n_symbols = n_room / BLOCK - 2 * n_trees - 1;
+    i32 *row = room + BLOCK * n_trees, *n_below = row + BLOCK * n_trees;
+    return (Paths){n_trees, n_symbols, room, row, n_below, n_below + BLOCK};
+}
+
+/* Position b begins at a root. */
+static inline void begin(const Weights *m, const Paths *paths, i64 b, i64 root) {
+    const Node *nodes = (const Node *)m->nodes;
+    paths->n_below[b] = 0;
     for (i64 t = 0; t < m->n_trees; t++) {
         i64 c = t * m->n_roots + root;
-        const i32 *newest = history + ends[t] - 1;
-        path->row[t] = m->row_at[c];
-        for (i64 d = 0; d < lengths[t]; d++) {
-            c = search_rising(m->symbol, m->child_ptr[c], m->child_ptr[c + 1], newest[-d]);
-            if (c < 0) break;
-            if (m->row_at[c] >= 0)
-                path->row[t] = m->row_at[c];
-            else
-                path->context[path->n++] = c;
+        paths->at[b * m->n_trees + t] = (i32)c;
+        paths->row[b * m->n_trees + t] = nodes[c].row;
+    }
+}
+
+/* The child of c with a symbol, or -1. */
+static inline i64 child_of(const Node *nodes, i64 c, i32 symbol) {
+    i64 low = nodes[c].child, n = nodes[c + 1].child - low;
+    if (n <= 0) return -1;
+    while (n > 1) {
+        i64 half = n >> 1;
+        low = nodes[low + half].symbol <= symbol ? low + half : low;
+        n -= half;
+    }
+    return nodes[low].symbol == symbol ? low : -1;
+}
+
+/* One step down tree t for position b; what comes next is called for. */
+static inline void step_down(const Weights *m, const Paths *paths, i64 b, i64 t, i32 symbol) {
+    const Node *nodes = (const Node *)m->nodes;
+    i32 *at = paths->at + b * m->n_trees + t;
+    i64 c = child_of(nodes, *at, symbol);
+    *at = (i32)c;
+    if (c < 0) return;
+    __builtin_prefetch(nodes + ((nodes[c].child + nodes[c + 1].child) >> 1));
+    if (nodes[c].row >= 0) {
+        paths->row[b * m->n_trees + t] = nodes[c].row;
+    } else {
+        paths->below[b * paths->n_symbols + paths->n_below[b]++] = (i32)c;
+        __builtin_prefetch((const Pair *)m->pairs + nodes[c].pair);
+    }
+}
+
+/* Walk n positions down all trees, each one step in turn, so that their waits for memory overlap. Row b of ends and
+ * lengths is that of position b. */
+static void walk(const Weights *m, i64 n, const i32 *history, const i32 *ends, const i32 *lengths, const Paths *paths) {
+    u8 open = 1;
+    for (i64 d = 0; open; d++) {
+        open = 0;
+        for (i64 b = 0; b < n; b++) {
+            for (i64 t = 0; t < m->n_trees; t++) {
+                i64 k = b * m->n_trees + t;
+                if (d >= lengths[k] || paths->at[k] < 0) continue;
+                step_down(m, paths, b, t, history[ends[k] - 1 - d]);
+                open = 1;
+            }
         }
     }
 }
 
-/* x[u] := exp of the scores of all candidates of a root: the product of the rows, then pair by pair. */
-static void candidates(const Weights *m, const Path *path, i64 n, f64 *restrict x) {
+/* x[u] := exp of the scores of all candidates of position b: the product of its rows, then pair by pair. */
+static void candidates(const Weights *m, const Paths *paths, i64 b, i64 n, f64 *restrict x) {
+    const Node *nodes = (const Node *)m->nodes;
+    const Pair *pairs = (const Pair *)m->pairs;
+    const i32 *row = paths->row + b * m->n_trees, *below = paths->below + b * paths->n_symbols;
     i64 t = 1;
-    const f64 *restrict a = m->rows + path->row[0];
+    const f64 *restrict r0 = m->rows + row[0];
     if (m->n_trees >= 3) {
-        const f64 *restrict b = m->rows + path->row[1], *restrict c = m->rows + path->row[2];
-        for (i64 u = 0; u < n; u++) x[u] = a[u] * b[u] * c[u];
+        const f64 *restrict r1 = m->rows + row[1], *restrict r2 = m->rows + row[2];
+        for (i64 u = 0; u < n; u++) x[u] = r0[u] * r1[u] * r2[u];
         t = 3;
     } else {
-        memcpy(x, a, (size_t)n * sizeof *x);
+        memcpy(x, r0, (size_t)n * sizeof *x);
     }
     for (; t < m->n_trees; t++) {
-        const f64 *restrict row = m->rows + path->row[t];
-        for (i64 u = 0; u < n; u++) x[u] *= row[u];
+        const f64 *restrict r = m->rows + row[t];
+        for (i64 u = 0; u < n; u++) x[u] *= r[u];
     }
-    for (i64 k = 0; k < path->n; k++) {
-        i64 c = path->context[k];
-        for (i64 p = m->pair_ptr[c]; p < m->pair_ptr[c + 1]; p++) x[m->choice[p]] *= m->f[p];
-    }
+    for (i64 k = 0; k < paths->n_below[b]; k++)
+        for (i64 p = nodes[below[k]].pair; p < nodes[below[k] + 1].pair; p++) x[pairs[p].choice] *= pairs[p].f;
 }
 
 /* The sum of any number of values, eight sums side by side. */
@@ -129,28 +198,30 @@ static f64 total_of(i64 n, const f64 *x) {
 
 /* log P(target) of every position. */
 void factored_scorer_score(const Weights *m, i64 n, const i32 *root_of, const i32 *target, const i32 *history, i64 n_trees,
-                           const i32 *ends, const i32 *lengths, i64 n_path, i64 *room, i64 widest, f64 *x, f64 *out) {
-    (void)n_path, (void)widest;
-    Path path = path_at(room, n_trees);
-    for (i64 i = 0; i < n; i++) {
-        i64 root = root_of[i], width = m->n_choices[root];
-        out[i] = 0.0;
-        if (width == 1) continue;
-        walk(m, root, history, ends + i * n_trees, lengths + i * n_trees, &path);
-        candidates(m, &path, width, x);
-        out[i] = log(x[target[i]] / total_of(width, x));
+                           const i32 *ends, const i32 *lengths, i64 n_room, i32 *room, i64 widest, f64 *x, f64 *out) {
+    (void)widest;
+    Paths paths = paths_in(room, n_room, n_trees);
+    for (i64 first = 0; first < n; first += BLOCK) {
+        i64 size = smaller_i(BLOCK, n - first);
+        for (i64 b = 0; b < size; b++) begin(m, &paths, b, root_of[first + b]);
+        walk(m, size, history, ends + first * n_trees, lengths + first * n_trees, &paths);
+        for (i64 b = 0; b < size; b++) {
+            i64 i = first + b, width = m->n_choices[root_of[i]];
+            candidates(m, &paths, b, width, x);
+            out[i] = log(x[target[i]] / total_of(width, x));
+        }
     }
 }
 
 /* P(candidate | root) of every candidate of every root, root by root, after the contexts of one position. */
 void factored_scorer_distributions(const Weights *m, const i32 *history, i64 n_trees, const i32 *ends, const i32 *lengths,
-                                   i64 n_path, i64 *room, f64 *out) {
-    (void)n_path;
-    Path path = path_at(room, n_trees);
+                                   i64 n_room, i32 *room, f64 *out) {
+    Paths paths = paths_in(room, n_room, n_trees);
     for (i64 root = 0; root < m->n_roots; root++) {
         i64 width = m->n_choices[root];
-        walk(m, root, history, ends, lengths, &path);
-        candidates(m, &path, width, out);
+        begin(m, &paths, 0, root);
+        walk(m, 1, history, ends, lengths, &paths);
+        candidates(m, &paths, 0, width, out);
         f64 z = total_of(width, out);
         for (i64 u = 0; u < width; u++) out[u] /= z;
         out += width;

@@ -88,11 +88,15 @@ class FactorScorer:
         """What C takes: the trees, and rows of the densest contexts."""
         f, n = np.exp(self.w), self.parent.size
         sizes = self.n_roots, self.n_choices, n, self.parent, self.pair_ptr
-        root, row_at = np.empty(n, np.int32), np.empty(n, np.int64)
+        root, row_at = np.empty((2, n), np.int32)
         rows = np.empty(core.place_rows(*sizes, root, row_at))
         core.fill_rows(*sizes, self.choice, f, root, row_at, rows)
-        trees = self.n_choices, self.child_ptr, self.symbol, self.pair_ptr, self.choice
-        return core.Weights(self.n_roots, self._n_trees, n, self.w.size, rows.size, *trees, f, row_at, rows)
+        nodes, pairs = np.empty(4 * n + 4, np.int32), np.empty(16 * f.size, np.uint8)
+        trees = self.symbol, self.child_ptr, self.pair_ptr, row_at
+        core.pack(n, *trees, f.size, self.choice, f, nodes, pairs)
+        return core.Weights(
+            self.n_roots, self._n_trees, n, f.size, rows.size, self.n_choices, nodes, pairs, rows
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_core"}
@@ -101,9 +105,10 @@ class FactorScorer:
     def _n_trees(self) -> int:
         return len(self.contexts.trees)
 
-    def _room(self) -> Offsets:
-        """For the path of a position: a row and the contexts of each tree."""
-        return np.empty(sum(1 + len(tree) for tree in self.contexts.trees), np.int64)
+    def _room(self) -> Ints:
+        """For the paths of positions down the trees."""
+        trees = self.contexts.trees
+        return np.empty(core.room(len(trees), sum(map(len, trees))), np.int32)
 
     def log_probabilities(self, choices: FactorExamples) -> Floats:
         """Natural log-probability of each choice."""

@@ -9,7 +9,7 @@ i64 sizeof_Scratch(void) { return sizeof(Scratch); }
 static f64 edge_gradient(const Chains *a, const Layout *l, i64 t, i64 pair, f64 weight, const f64 *restrict w,
                          const f64 *restrict expected, f64 *restrict edges) {
     f64 score = 0.0;
-    i64 size = l->n_labels * l->width, base = l->state_end + size;
+    i64 size = l->n_labels * l->width;
     for (i64 k = a->edge_ptr[t]; k < a->edge_ptr[t + 1]; k++) {
         i64 e = a->edge_attributes[k];
         for (i64 m = l->edge_row_ptr[e]; m < l->edge_row_ptr[e + 1]; m++) {
@@ -17,7 +17,7 @@ static f64 edge_gradient(const Chains *a, const Layout *l, i64 t, i64 pair, f64 
             edges[size + m] += expected[at];
             if (at == pair) {
                 edges[size + m] -= weight;
-                score += w[base + m];
+                score += w[size + m];
             }
         }
     }
@@ -28,12 +28,12 @@ static f64 edge_gradient(const Chains *a, const Layout *l, i64 t, i64 pair, f64 
 static f64 transition_gradient(const Chains *a, const Layout *l, i64 s, const i32 *labels, f64 weight,
                                const f64 *restrict w, const Scratch *x, f64 *restrict edges) {
     i64 first = a->sentence_ptr[s], last = a->sentence_ptr[s + 1];
-    i64 width = l->width, base = l->state_end, size = l->n_labels * width;
+    i64 width = l->width, size = l->n_labels * width;
     f64 score = 0.0;
     for (i64 t = first + 1; t < last; t++) {
         i64 pair = labels[t - 1] * width + labels[t], matrix = x->which[t - first] * size;
         f64 *restrict sums = x->pair_sums + matrix;
-        score += w[base + pair];
+        score += w[pair];
         edges[pair] -= weight;
         if (matrix == 0) continue;
         for (i64 j = 0; j < size; j++) {
@@ -46,23 +46,30 @@ static f64 transition_gradient(const Chains *a, const Layout *l, i64 s, const i3
     return score;
 }
 
-/* Weighted negative log-likelihood of sentence s. Its gradient: that of transitions and edge weights is added to
- * `edges`; that of the token scores is left in x->scores (marginal minus truth, weighted). */
-f64 sentence_loss(const Chains *a, const Layout *l, i64 s, const i32 *labels, f64 weight, const f64 *w,
-                  const Scratch *x, f64 *edges) {
+/* Weighted negative log-likelihood of sentence s, whose token scores are in x->scores; edge_w: the weights of
+ * transitions and edges. Its gradient: that of edge_w is added to `edges`; that of the token scores is left in x->scores
+ * (marginal minus truth, weighted). */
+f64 scored_loss(const Chains *a, const Layout *l, i64 s, const i32 *labels, f64 weight, const f64 *edge_w,
+                const Scratch *x, f64 *edges) {
     i64 first = a->sentence_ptr[s], n = a->sentence_ptr[s + 1] - first, width = l->width;
     if (n == 0) return 0.0;
-    score_tokens(a, l, s, w, x->scores);
     f64 loss = 0.0;
     for (i64 t = 0; t < n; t++) loss -= x->scores[t * width + labels[first + t]];
-    i64 n_matrices = exp_edges(a, l, s, w, x);
+    i64 n_matrices = exp_observed(a, l, s, edge_w, x);
     loss += forward(n, l, x);
     backward(n, n_matrices, l, x);
-    if (l->has_transitions) loss -= transition_gradient(a, l, s, labels, weight, w, x, edges);
+    if (l->has_transitions) loss -= transition_gradient(a, l, s, labels, weight, edge_w, x, edges);
     f64 *restrict scores = x->scores;
     for (i64 j = 0; j < n * width; j++) scores[j] = weight * x->alpha[j] * x->beta[j];
     for (i64 t = 0; t < n; t++) scores[t * width + labels[first + t]] -= weight;
     return weight * loss;
+}
+
+/* The same, from the weights of the whole model. */
+f64 sentence_loss(const Chains *a, const Layout *l, i64 s, const i32 *labels, f64 weight, const f64 *w,
+                  const Scratch *x, f64 *edges) {
+    score_tokens(a, l, s, w, x->scores);
+    return scored_loss(a, l, s, labels, weight, w + l->state_end, x, edges);
 }
 
 /* Add the score gradient of sentence s to the gradient g of all weights. */

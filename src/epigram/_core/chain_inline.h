@@ -2,6 +2,7 @@
 #ifndef EPIGRAM_CHAIN_INLINE_H
 #define EPIGRAM_CHAIN_INLINE_H
 #include "chain.h"
+#include "lanes.h"
 
 #define LOWEST_EXPONENT (-700.0) /* exp of less underflows */
 
@@ -62,20 +63,26 @@ static inline void score_tokens(const Chains *a, const Layout *l, i64 s, const f
     }
 }
 
-/* The E that all steps share, and its transpose. */
-static inline void exp_shared(const Layout *l, const f64 *restrict w, const Scratch *x) {
-    i64 L = l->n_labels, width = l->width, base = l->state_end;
+/* The E of transition weights w, which all steps share, and its transpose. */
+static inline void exp_transitions(const Layout *l, const f64 *restrict w, const Scratch *x) {
+    i64 L = l->n_labels, width = l->width;
     f64 *restrict E = x->matrices, *restrict transposed = x->transposed;
+    for (i64 j = 0; j < L * width; j++) E[j] = l->allowed[j] * fast_exp(w[j]);
     for (i64 i = 0; i < L; i++) {
-        for (i64 j = 0; j < width; j++) E[i * width + j] = l->allowed[i * width + j] * fast_exp(w[base + i * width + j]);
         for (i64 j = 0; j < L; j++) transposed[j * width + i] = E[i * width + j];
     }
 }
 
-/* An E of its own for each token of sentence s with edge attributes; returns the number of matrices. */
-static inline i64 exp_edges(const Chains *a, const Layout *l, i64 s, const f64 *restrict w, const Scratch *x) {
+/* The same, from the weights of the whole model. */
+static inline void exp_shared(const Layout *l, const f64 *w, const Scratch *x) {
+    exp_transitions(l, w + l->state_end, x);
+}
+
+/* An E of its own for each token of sentence s with edge attributes, w being the weights of transitions and edges;
+ * returns the number of matrices. */
+static inline i64 exp_observed(const Chains *a, const Layout *l, i64 s, const f64 *restrict w, const Scratch *x) {
     i64 first = a->sentence_ptr[s], last = a->sentence_ptr[s + 1];
-    i64 L = l->n_labels, width = l->width, n_matrices = 1, size = L * width, base = l->state_end + size;
+    i64 L = l->n_labels, width = l->width, n_matrices = 1, size = L * width;
     for (i64 t = 0; t < last - first; t++) x->which[t] = 0;
     if (a->n_edge_occurrences == 0) return n_matrices;
     for (i64 t = first + 1; t < last; t++) {
@@ -85,7 +92,7 @@ static inline i64 exp_edges(const Chains *a, const Layout *l, i64 s, const f64 *
         for (i64 j = 0; j < size; j++) E[j] = 0.0;
         for (i64 k = k0; k < k1; k++) {
             i64 e = a->edge_attributes[k];
-            for (i64 m = l->edge_row_ptr[e]; m < l->edge_row_ptr[e + 1]; m++) E[l->edge_pair[m]] += w[base + m];
+            for (i64 m = l->edge_row_ptr[e]; m < l->edge_row_ptr[e + 1]; m++) E[l->edge_pair[m]] += w[size + m];
         }
         for (i64 i = 0; i < L; i++) {
             for (i64 j = 0; j < L; j++) {
@@ -99,18 +106,28 @@ static inline i64 exp_edges(const Chains *a, const Layout *l, i64 s, const f64 *
     return n_matrices;
 }
 
-/* out += vector @ matrix, four rows of the matrix at a time */
-static inline void add_product(const f64 *vector, const f64 *restrict matrix, i64 L, i64 width, f64 *restrict out) {
-    i64 i = 0;
-    for (; i + 4 <= L; i += 4) {
-        f64 a = vector[i], b = vector[i + 1], c = vector[i + 2], d = vector[i + 3];
-        const f64 *m = matrix + i * width;
-        for (i64 j = 0; j < width; j++)
-            out[j] += a * m[j] + b * m[width + j] + c * m[2 * width + j] + d * m[3 * width + j];
+/* The same, from the weights of the whole model. */
+static inline i64 exp_edges(const Chains *a, const Layout *l, i64 s, const f64 *w, const Scratch *x) {
+    return exp_observed(a, l, s, w + l->state_end, x);
+}
+
+BLOCK_FUNCTION void product_block(int n, const f64 *vector, const f64 *matrix, i64 L, i64 width, f64 *out) {
+    lanes sum[MOST_LANES];
+    EVERY(v, n) sum[v] = (lanes){0};
+    for (i64 i = 0; i < L; i++) {
+        const lanes *row = (const lanes *)(matrix + i * width);
+        EVERY(v, n) sum[v] += vector[i] * row[v];
     }
-    for (; i < L; i++) {
-        for (i64 j = 0; j < width; j++) out[j] += vector[i] * matrix[i * width + j];
-    }
+    EVERY(v, n) ((lanes *)out)[v] = sum[v];
+}
+
+/* out = vector @ matrix */
+static inline void product(const f64 *vector, const f64 *matrix, i64 L, i64 width, f64 *out) {
+    i64 j = 0;
+    for (; j + BLOCK <= width; j += BLOCK) product_block(BLOCK / LANES, vector, matrix + j, L, width, out + j);
+    if (width - j == 8) product_block(8 / LANES, vector, matrix + j, L, width, out + j);
+    if (width - j == 16) product_block(16 / LANES, vector, matrix + j, L, width, out + j);
+    if (width - j == 24) product_block(24 / LANES, vector, matrix + j, L, width, out + j);
 }
 
 /* Largest of a row, by eight lanes. */
@@ -149,8 +166,7 @@ static inline f64 forward(i64 n, const Layout *l, const Scratch *x) {
         if (t == 0 || !l->has_transitions) {
             for (i64 j = 0; j < width; j++) alpha[j] = scores[j];
         } else {
-            for (i64 j = 0; j < width; j++) alpha[j] = 0.0;
-            add_product(alpha - width, x->matrices + x->which[t] * L * width, L, width, alpha);
+            product(alpha - width, x->matrices + x->which[t] * L * width, L, width, alpha);
             for (i64 j = 0; j < width; j++) alpha[j] *= scores[j];
         }
         f64 c = row_sum(alpha, width);
@@ -176,12 +192,9 @@ static inline void backward(i64 n, i64 n_matrices, const Layout *l, const Scratc
         f64 *restrict before = beta - width;
         const f64 *alpha = x->alpha + (t - 1) * width;
         f64 c = x->c[t];
-        for (i64 j = 0; j < width; j++) {
-            scores[j] *= beta[j] * c;
-            before[j] = 0.0;
-        }
+        for (i64 j = 0; j < width; j++) scores[j] *= beta[j] * c;
         i64 matrix = x->which[t];
-        add_product(scores, x->transposed + matrix * width * width, L, width, before);
+        product(scores, x->transposed + matrix * width * width, L, width, before);
         for (i64 i = 0; i < L; i++) {
             f64 *restrict sums = x->pair_sums + (matrix * L + i) * width;
             for (i64 j = 0; j < width; j++) sums[j] += alpha[i] * scores[j];

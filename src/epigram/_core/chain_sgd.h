@@ -1,8 +1,8 @@
-/* SGD with an l1 penalty on chains. Tsuruoka et al. 2009, sections 3.1 and 3.2, Fig. 2.
+/* SGD with an l1 penalty on chains. Tsuruoka et al. 2009, section 3.1.
  *
- * Letters: eta the rate of a step, u the total penalty each weight could have received by then (3), q what it has
- * received (4). The gradient of a step is summed per weight first. Differs: rows of weights that occur once in the
- * step's only sentence are stepped on at once, straight from the score gradient, without a sum.
+ * Here the ways that cumulative penalties (chain_cumulative.h) improve on. Letters: eta the rate of a step, u the total
+ * penalty each weight could have received by then (3), q what it has received. The gradient of a step is summed per
+ * weight first.
  */
 #ifndef EPIGRAM_CHAIN_SGD_H
 #define EPIGRAM_CHAIN_SGD_H
@@ -37,8 +37,6 @@ typedef struct {
     f64 *g; /* [n_gradient] */
 } Step;
 
-f64 chain_sgd_cumulative(const Chains *chains, const Layout *layout, const Pass *plan, i64 n_weights, f64 w[n_weights],
-                         f64 q[n_weights], Scratch *scratch, Step *step);
 f64 chain_sgd_naive(const Chains *chains, const Layout *layout, const Pass *plan, i64 n_weights, f64 w[n_weights],
                     f64 q[n_weights], Scratch *scratch, Step *step);
 f64 chain_sgd_clipping(const Chains *chains, const Layout *layout, const Pass *plan, i64 n_weights, f64 w[n_weights],

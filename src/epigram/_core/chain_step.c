@@ -1,9 +1,9 @@
 #include "chain_step.h"
 
-/* Give the first rows of sentence s a zero row of gradient in g, unless an earlier sentence of the step did. */
-void claim_rows(const Chains *a, const Layout *l, i64 s, i64 n_shared, const Step *step, i64 *n_rows, i64 *n_used) {
+/* Give the rows of sentence s a zero row of gradient each in g, unless an earlier sentence of the step did. */
+static void claim_rows(const Chains *a, const Layout *l, i64 s, const Step *step, i64 *n_rows, i64 *n_used) {
     const i32 *rows = a->rows + a->rows_ptr[s];
-    for (i64 m = 0; m < n_shared; m++) {
+    for (i64 m = 0; m < a->rows_ptr[s + 1] - a->rows_ptr[s]; m++) {
         i64 p = rows[m];
         if (step->n_taken && step->taken[p] >= 0) {
             step->places[m] = step->taken[p];
@@ -47,7 +47,7 @@ f64 step_gradient(const Chains *a, const Layout *l, const Pass *plan, i64 k, con
     if (l->has_transitions) exp_shared(l, w, x);
     for (i64 at = k * plan->batch; at < step_end(plan, k); at++) {
         i64 s = plan->order[at];
-        claim_rows(a, l, s, a->rows_ptr[s + 1] - a->rows_ptr[s], step, n_rows, &n_used);
+        claim_rows(a, l, s, step, n_rows, &n_used);
         loss += sentence_loss(a, l, s, plan->labels, plan->weights[s], w, x, step->g);
         gather_rows(a, l, s, x->scores, step);
     }

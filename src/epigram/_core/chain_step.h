@@ -4,10 +4,10 @@
 #include "chain_inline.h"
 #include "chain_sgd.h"
 
+f64 scored_loss(const Chains *a, const Layout *l, i64 s, const i32 *labels, f64 weight, const f64 *edge_w,
+                const Scratch *x, f64 *edges);
 f64 sentence_loss(const Chains *a, const Layout *l, i64 s, const i32 *labels, f64 weight, const f64 *w,
                   const Scratch *x, f64 *edges);
-
-void claim_rows(const Chains *a, const Layout *l, i64 s, i64 n_shared, const Step *step, i64 *n_rows, i64 *n_used);
 
 /* Loss of the sentences of step k; gradients are summed in step->g, n_rows is the number of distinct rows. */
 f64 step_gradient(const Chains *a, const Layout *l, const Pass *plan, i64 k, const f64 *w, const Scratch *x,

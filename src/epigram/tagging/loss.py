@@ -49,6 +49,7 @@ class ChainLoss:
         self._scratches = [scratch(sequences, layout) for _ in self._shards]
         self._chains = direct_chains(sequences, layout)
         self._sgd: tuple[Any, Any, Floats] | None = None
+        self._dual: tuple[int, Any] | None = None
 
     def value_and_gradient(self, w: Floats, out: Floats) -> float:
         """Sum of sample losses at ``w``; gradient to ``out``."""
@@ -89,6 +90,8 @@ class ChainLoss:
         q: Floats,
     ) -> float:
         """One pass of SGD over the sentences in ``order``; see :class:`epigram.protocols.StochasticLoss`."""
+        if method == "cumulative":
+            return self._cumulative_pass(order, rates, penalties, batch_size, w, q)
         chains, step, g = self._sgd_memory(batch_size)
         taken = np.full(self.layout.n_weights if batch_size > 1 else 0, -1, dtype=np.int64)
         all_w, all_q = self.layout.spread(w), self.layout.spread(q)
@@ -112,6 +115,17 @@ class ChainLoss:
         )
         w[:], q[:] = self.layout.gather(all_w), self.layout.gather(all_q)
         return loss
+
+    def _cumulative_pass(
+        self, order: Ints, rates: Floats, penalties: Floats, batch_size: int, w: Floats, q: Floats
+    ) -> float:
+        from epigram.tagging.sgd_kernels import fresh_dual, pass_cumulative, pass_struct
+
+        if self._dual is None or self._dual[0] != batch_size:
+            self._dual = batch_size, fresh_dual(self.sequences, self._chains, self.layout.arrays, batch_size)
+        plan = pass_struct(order, self.labels, self.weights, rates, penalties, batch_size)
+        arrays, x = self.layout.arrays, self._scratches[0]
+        return pass_cumulative(self._chains, arrays, plan, w, q, self._dual[1], x)
 
     def adaptive_pass(
         self,
@@ -260,7 +274,6 @@ def _passes() -> dict[str, Callable[..., float]]:
         "naive": k.pass_naive,
         "clipping": k.pass_clipping,
         "lazy": k.pass_lazy,
-        "cumulative": k.pass_cumulative,
     }
 
 

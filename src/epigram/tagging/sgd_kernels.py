@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from epigram._core.native import family
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.tagging.kernels import Chains, Layout, Scratch, chains_struct, layout_struct, scratch_struct
+from epigram.tagging.layout import aligned
+from epigram.tagging.sequences import Sequences
 
 core = family("chain_sgd")
+cumulative = family("chain_cumulative")
+PREFETCHED = 20  # room for it behind the occurrences
 
 
 class Step(NamedTuple):
@@ -63,11 +69,6 @@ def _run(
     return met
 
 
-def pass_cumulative(*arguments: Any) -> float:
-    """One pass of SGD with cumulative penalty (Tsuruoka et al. 2009, Fig. 2); returns the losses met."""
-    return _run(core.cumulative, *arguments)
-
-
 def pass_naive(*arguments: Any) -> float:
     """One pass of SGD-L1 (Naive): the subgradient of the penalty on all weights at every step."""
     return _run(core.naive, *arguments)
@@ -81,3 +82,41 @@ def pass_clipping(*arguments: Any) -> float:
 def pass_lazy(*arguments: Any) -> float:
     """One pass of SGD-L1 (Clipping + Lazy-Update): the same weights, each clipped only when it is needed."""
     return _run(core.lazy, *arguments)
+
+
+def fresh_dual(sequences: Sequences, chains: Chains, layout: Layout, batch: int) -> Any:
+    """Memory of cumulative SGD for steps of so many sentences, with the rows of all occurrences filled in."""
+    n_dense, n_words = layout.dense_end // layout.width, -(-layout.width // 64)
+    n_entries, n_edges = layout.state_end - layout.dense_end, layout.free.size - layout.state_end
+    n_step_tokens = int(np.sort(sequences.lengths)[-batch:].sum())
+    n = chains.local.size
+    dual = cumulative.Dual(
+        n_dense,
+        layout.width,
+        n_words,
+        n_entries,
+        n_edges,
+        n,
+        n_step_tokens,
+        np.empty(n + PREFETCHED, dtype=np.int32),
+        np.empty(n_dense * n_words, dtype=np.uint64),
+        aligned(layout.dense_end),
+        np.empty(n_dense),
+        np.empty(3 * n_entries),
+        np.empty(n_edges),
+        np.empty(n_edges),
+        np.empty(n_edges),
+        aligned(n_step_tokens * layout.width),
+    )
+    cumulative.prepare(chains_struct(chains), layout_struct(layout), dual)
+    return dual
+
+
+def pass_cumulative(
+    chains: Chains, layout: Layout, plan: Any, w: Floats, q: Floats, dual: Any, x: Scratch
+) -> float:
+    """One pass of SGD with cumulative penalty (Tsuruoka et al. 2009, Fig. 2); returns the losses met."""
+    met: float = cumulative.run(
+        chains_struct(chains), layout_struct(layout), plan, w.size, w, q, dual, scratch_struct(layout, x)
+    )
+    return met

@@ -72,19 +72,42 @@ f64 sentence_loss(const Chains *a, const Layout *l, i64 s, const i32 *labels, f6
     return scored_loss(a, l, s, labels, weight, w + l->state_end, x, edges);
 }
 
+/* Add a token's score gradient of the n * LANES labels from j on to the dense rows that occurrences k to end begin with;
+ * returns the first sparse one. */
+BLOCK_FUNCTION i64 scatter_block(int n, const Chains *a, const Layout *l, const i32 *rows, i64 k, i64 end, i64 j,
+                                 const f64 *gradient, f64 *g) {
+    const i32 *local = a->local;
+    const f64 *values = a->values;
+    i64 stride = a->value_stride, dense_end = l->dense_end;
+    lanes row[MOST_LANES];
+    EVERY(v, n) row[v] = ((const lanes *)(gradient + j))[v];
+    for (; k < end && rows[local[k]] < dense_end; k++) {
+        lanes *to = (lanes *)(g + rows[local[k]] + j);
+        f64 value = values[k * stride];
+        EVERY(v, n) to[v] += value * row[v];
+    }
+    return k;
+}
+
 /* Add the score gradient of sentence s to the gradient g of all weights. */
 static void scatter(const Chains *a, const Layout *l, i64 s, const f64 *restrict scores, f64 *restrict g) {
-    i64 first = a->sentence_ptr[s], last = a->sentence_ptr[s + 1], width = l->width;
+    i64 width = l->width, last = a->attribute_ptr[a->sentence_ptr[s + 1]];
     const i32 *rows = a->rows + a->rows_ptr[s];
-    for (i64 t = first; t < last; t++) {
-        const f64 *row = scores + (t - first) * width;
-        for (i64 k = a->attribute_ptr[t]; k < a->attribute_ptr[t + 1]; k++) {
+    for (i64 t = a->sentence_ptr[s]; t < a->sentence_ptr[s + 1]; t++) {
+        i64 first = a->attribute_ptr[t], end = a->attribute_ptr[t + 1], k = first, j = 0;
+        const f64 *row = scores + (t - a->sentence_ptr[s]) * width;
+        for (; k < end; k++) fetch_weights(a, l, rows, k, last, g);
+        for (; j + BLOCK <= width; j += BLOCK) k = scatter_block(BLOCK / LANES, a, l, rows, first, end, j, row, g);
+        if (width - j == 8) k = scatter_block(8 / LANES, a, l, rows, first, end, j, row, g);
+        if (width - j == 16) k = scatter_block(16 / LANES, a, l, rows, first, end, j, row, g);
+        if (width - j == 24) k = scatter_block(24 / LANES, a, l, rows, first, end, j, row, g);
+        for (; k < end; k++) {
             i64 p = rows[a->local[k]];
             f64 v = a->values[k * a->value_stride];
             if (p < l->dense_end) {
-                for (i64 j = 0; j < width; j++) g[p + j] += v * row[j];
+                for (j = 0; j < width; j++) g[p + j] += v * row[j];
             } else {
-                for (i64 m = p; m < p + (l->codes[p] >> 16); m++) g[m] += v * row[l->codes[m] & 0xFFFF];
+                for (i64 m = p, past = p + (l->codes[p] >> 16); m < past; m++) g[m] += v * row[l->codes[m] & 0xFFFF];
             }
         }
     }

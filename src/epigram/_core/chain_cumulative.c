@@ -6,42 +6,57 @@ i64 sizeof_Dual(void) { return sizeof(Dual); }
 typedef struct {
     f64 x, w;
     i64 code; /* of the layout: label, and entries to the row's end << 16 */
+    i64 nothing;
 } Entry;
+
+/* The u of a row's last step. */
+static inline f64 *due(const Dual *d, i64 r) { return d->heads + r * (1 + d->n_words); }
+
+/* Which labels of a row are part of the model, from label j on. */
+static inline u64 free_bits(const Dual *d, i64 r, i64 j) { return ((const u64 *)(due(d, r) + 1))[j / 64] >> (j % 64); }
 
 static inline f64 soft_one(f64 x, f64 u) { return x - larger(smaller(x, u), -u); }
 
-/* The row of each occurrence, dense ones first within each token already, and the bits of the free weights. */
-void chain_cumulative_prepare(const Chains *a, const Layout *l, Dual *d) {
+/* The row of each occurrence, and the bits of the free weights. Returns 0 unless in every token the occurrences with
+ * dense rows come first and all have a row. */
+i64 chain_cumulative_prepare(const Chains *a, const Layout *l, Dual *d) {
     for (i64 s = 0; s < a->n_sentences; s++) {
         const i32 *rows = a->rows + a->rows_ptr[s];
-        for (i64 k = a->attribute_ptr[a->sentence_ptr[s]]; k < a->attribute_ptr[a->sentence_ptr[s + 1]]; k++) {
-            i64 p = rows[a->local[k]];
-            d->occurrences[k] = (i32)(p < l->dense_end ? p / l->width : d->n_dense + p - l->dense_end);
+        for (i64 t = a->sentence_ptr[s]; t < a->sentence_ptr[s + 1]; t++) {
+            int sparse = 0;
+            for (i64 k = a->attribute_ptr[t]; k < a->attribute_ptr[t + 1]; k++) {
+                i64 p = rows[a->local[k]];
+                if (p < 0 || (sparse && p < l->dense_end)) return 0;
+                sparse = p >= l->dense_end;
+                d->occurrences[k] = (i32)(sparse ? d->n_dense + p - l->dense_end : p / l->width);
+            }
         }
     }
     for (i64 k = 0; k < PREFETCHED; k++) d->occurrences[d->n_occurrences + k] = 0;
     for (i64 r = 0; r < d->n_dense; r++) {
-        u64 *bits = d->free_bits + r * d->n_words;
+        u64 *bits = (u64 *)(due(d, r) + 1);
         for (i64 i = 0; i < d->n_words; i++) bits[i] = 0;
         for (i64 j = 0; j < l->width; j++) bits[j / 64] |= (u64)(l->free[r * l->width + j] != 0) << (j % 64);
     }
+    return 1;
 }
 
 /* x = w - q of all weights. A row owes no more than the largest penalty that one of its weights has received. */
 static void load(const Layout *l, const f64 *w, const f64 *q, const Dual *d) {
     i64 feature = 0;
     for (i64 r = 0; r < d->n_dense; r++) {
-        d->due[r] = 0.0;
+        f64 most = 0.0;
         for (i64 m = r * l->width; m < (r + 1) * l->width; m++) {
             d->x[m] = 0.0;
             if (!l->free[m]) continue;
             d->x[m] = w[feature] - q[feature];
-            d->due[r] = larger(d->due[r], fabs(q[feature++]));
+            most = larger(most, fabs(q[feature++]));
         }
+        *due(d, r) = most;
     }
     Entry *entry = (Entry *)d->entries;
     for (i64 m = l->dense_end; m < l->state_end; m++, feature++) {
-        *entry++ = (Entry){w[feature] - q[feature], w[feature], l->codes[m]};
+        *entry++ = (Entry){w[feature] - q[feature], w[feature], l->codes[m], 0};
     }
     for (i64 i = 0; i < d->n_edges; i++) {
         i64 is_free = l->free[l->state_end + i];
@@ -56,7 +71,7 @@ static void store(const Layout *l, const Dual *d, f64 *w, f64 *q) {
     i64 feature = 0;
     for (i64 m = 0; m < l->dense_end; m++) {
         if (!l->free[m]) continue;
-        w[feature] = soft_one(d->x[m], d->due[m / l->width]);
+        w[feature] = soft_one(d->x[m], *due(d, m / l->width));
         q[feature] = w[feature] - d->x[m];
         feature++;
     }
@@ -73,25 +88,29 @@ static void store(const Layout *l, const Dual *d, f64 *w, f64 *q) {
     }
 }
 
-/* Ask for the weights of an occurrence that comes soon. */
-static inline void fetch(const Dual *d, i64 occurrence) {
+/* Ask for the weights of an occurrence that comes soon; of a dense row, the n * LANES from j on. */
+BLOCK_FUNCTION void fetch(int n, const Dual *d, i64 occurrence, i64 j) {
     if (occurrence < d->n_dense) {
-        const f64 *row = d->x + occurrence * d->width;
-        for (i64 j = 0; j < smaller_i(d->width, BLOCK); j += 8) __builtin_prefetch(row + j, 1);
+        const f64 *row = d->x + occurrence * d->width + j;
+        EVERY(line, n * LANES / 8) __builtin_prefetch(row + 8 * line, 1);
+        __builtin_prefetch(due(d, occurrence), 1);
     } else {
-        __builtin_prefetch(d->entries + 3 * (occurrence - d->n_dense), 1);
+        __builtin_prefetch(d->entries + 4 * (occurrence - d->n_dense), 1);
     }
 }
 
 /* Scores of the n * LANES labels from j on by the dense rows of occurrences k to end; returns the first sparse one. */
-BLOCK_FUNCTION i64 score_block(int n, const Chains *a, const Dual *d, i64 k, i64 end, i64 j, f64 *out) {
+BLOCK_FUNCTION i64 dual_block(int n, const Chains *a, const Dual *dual, i64 k, i64 end, i64 j, f64 *out) {
+    const Dual d = *dual;
+    const f64 *values = a->values;
+    i64 stride = a->value_stride;
     lanes sum[MOST_LANES];
     EVERY(v, n) sum[v] = (lanes){0};
-    for (; k < end && d->occurrences[k] < d->n_dense; k++) {
-        fetch(d, d->occurrences[k + PREFETCHED]);
-        const lanes *row = (const lanes *)(d->x + d->occurrences[k] * d->width + j);
-        lanes u = (lanes){0} + d->due[d->occurrences[k]];
-        f64 value = a->values[k * a->value_stride];
+    for (; k < end && d.occurrences[k] < d.n_dense; k++) {
+        fetch(n, &d, d.occurrences[k + PREFETCHED], j);
+        const lanes *row = (const lanes *)(d.x + d.occurrences[k] * d.width + j);
+        lanes u = (lanes){0} + *due(&d, d.occurrences[k]);
+        f64 value = values[k * stride];
         EVERY(v, n) sum[v] += value * soft(row[v], u);
     }
     EVERY(v, n) ((lanes *)(out + j))[v] = sum[v];
@@ -99,47 +118,52 @@ BLOCK_FUNCTION i64 score_block(int n, const Chains *a, const Dual *d, i64 k, i64
 }
 
 /* Label scores of one token. */
-static void score_token(const Chains *a, const Dual *d, i64 t, f64 *out) {
+static void score_token(const Chains *a, const Dual *d, i64 t, f64 *restrict out) {
     i64 first = a->attribute_ptr[t], end = a->attribute_ptr[t + 1], k = first, j = 0;
-    for (; j + BLOCK <= d->width; j += BLOCK) k = score_block(BLOCK / LANES, a, d, first, end, j, out);
-    if (d->width - j == 8) k = score_block(8 / LANES, a, d, first, end, j, out);
-    if (d->width - j == 16) k = score_block(16 / LANES, a, d, first, end, j, out);
-    if (d->width - j == 24) k = score_block(24 / LANES, a, d, first, end, j, out);
+    for (; j + BLOCK <= d->width; j += BLOCK) k = dual_block(BLOCK / LANES, a, d, first, end, j, out);
+    if (d->width - j == 8) k = dual_block(8 / LANES, a, d, first, end, j, out);
+    if (d->width - j == 16) k = dual_block(16 / LANES, a, d, first, end, j, out);
+    if (d->width - j == 24) k = dual_block(24 / LANES, a, d, first, end, j, out);
+    const f64 *restrict values = a->values, *restrict entries = d->entries;
     for (; k < end; k++) {
-        fetch(d, d->occurrences[k + PREFETCHED]);
-        const Entry *entry = (const Entry *)d->entries + (d->occurrences[k] - d->n_dense);
-        f64 value = a->values[k * a->value_stride];
+        fetch(8 / LANES, d, d->occurrences[k + PREFETCHED], 0);
+        const Entry *entry = (const Entry *)entries + (d->occurrences[k] - d->n_dense);
+        f64 value = values[k * a->value_stride];
         for (i64 left = entry->code >> 16; left > 0; left--, entry++) out[entry->code & 0xFFFF] += value * entry->w;
     }
 }
 
-/* x -= eta g on the n * LANES labels from j on of the dense rows of occurrences k to end; returns the first sparse one. */
-BLOCK_FUNCTION i64 descend_block(int n, const Chains *a, const Dual *d, i64 k, i64 end, i64 j, const f64 *gradient,
-                                 f64 eta) {
+/* x -= eta g on the n * LANES labels from j on of the dense rows of occurrences k to end, which are read at u from now
+ * on; returns the first sparse one. */
+BLOCK_FUNCTION i64 descend_block(int n, const Chains *a, const Dual *dual, i64 k, i64 end, i64 j, const f64 *gradient,
+                                 f64 eta, f64 u) {
+    const Dual d = *dual;
+    const f64 *values = a->values;
+    i64 stride = a->value_stride;
     lanes g[MOST_LANES];
     masks bit[MOST_LANES];
     EVERY(v, n) g[v] = eta * ((const lanes *)(gradient + j))[v];
     EVERY(v, n) {
         for (int i = 0; i < LANES; i++) bit[v][i] = (i64)1 << (v * LANES + i);
     }
-    for (; k < end && d->occurrences[k] < d->n_dense; k++) {
-        i64 r = d->occurrences[k];
-        lanes *row = (lanes *)(d->x + r * d->width + j);
-        masks free_bits = (masks){0} + (i64)(d->free_bits[r * d->n_words + j / 64] >> (j % 64));
-        f64 value = a->values[k * a->value_stride];
-        EVERY(v, n) row[v] -= (lanes)((masks)(value * g[v]) & ((free_bits & bit[v]) != 0));
+    for (; k < end && d.occurrences[k] < d.n_dense; k++) {
+        i64 r = d.occurrences[k];
+        lanes *row = (lanes *)(d.x + r * d.width + j);
+        masks bits = (masks){0} + (i64)free_bits(&d, r, j);
+        f64 value = values[k * stride];
+        EVERY(v, n) row[v] -= (lanes)((masks)(value * g[v]) & ((bits & bit[v]) != 0));
+        *due(&d, r) = u;
     }
     return k;
 }
 
-/* A step on all weights of one token, whose score gradient is given; they are read at u from now on. */
-static void descend_token(const Chains *a, const Dual *d, i64 t, const f64 *gradient, f64 eta, f64 u) {
+/* A step on all weights of one token, whose score gradient is given. */
+static void descend_token(const Chains *a, const Dual *d, i64 t, const f64 *restrict gradient, f64 eta, f64 u) {
     i64 first = a->attribute_ptr[t], end = a->attribute_ptr[t + 1], k = first, j = 0;
-    for (; j + BLOCK <= d->width; j += BLOCK) k = descend_block(BLOCK / LANES, a, d, first, end, j, gradient, eta);
-    if (d->width - j == 8) k = descend_block(8 / LANES, a, d, first, end, j, gradient, eta);
-    if (d->width - j == 16) k = descend_block(16 / LANES, a, d, first, end, j, gradient, eta);
-    if (d->width - j == 24) k = descend_block(24 / LANES, a, d, first, end, j, gradient, eta);
-    for (i64 dense = first; dense < k; dense++) d->due[d->occurrences[dense]] = u;
+    for (; j + BLOCK <= d->width; j += BLOCK) k = descend_block(BLOCK / LANES, a, d, first, end, j, gradient, eta, u);
+    if (d->width - j == 8) k = descend_block(8 / LANES, a, d, first, end, j, gradient, eta, u);
+    if (d->width - j == 16) k = descend_block(16 / LANES, a, d, first, end, j, gradient, eta, u);
+    if (d->width - j == 24) k = descend_block(24 / LANES, a, d, first, end, j, gradient, eta, u);
     for (; k < end; k++) {
         Entry *entry = (Entry *)d->entries + (d->occurrences[k] - d->n_dense);
         f64 step = eta * a->values[k * a->value_stride];

@@ -15,10 +15,9 @@
  */
 #include "chain_sgd.h"
 
-#define PREFETCHED 20 /* how many occurrences ahead rows are asked for */
-
-/* The weights while a pass runs. Dense row r: x[r * width] and on; due[r], the u of its last step; bit j of its words in
- * free_bits says whether label j is part of the model. Sparse weights: {x, w, code} each, with the codes of the layout.
+/* The weights while a pass runs. Dense row r: x[r * width] and on; its head, of 1 + n_words numbers, is the u of its last
+ * step, then bits that say which labels are part of the model. Sparse weights: x, w, the code of the layout, and nothing,
+ * so that none straddles two cache lines.
  * Occurrence k is of dense row occurrences[k], or of the sparse row that starts at entry occurrences[k] - n_dense.
  * gradients: room for the score gradients of all tokens of a step. */
 typedef struct {
@@ -30,16 +29,15 @@ typedef struct {
     i64 n_occurrences;
     i64 n_step_tokens;
     i32 *occurrences; /* [n_occurrences + 20] */
-    u64 *free_bits; /* [n_dense * n_words] */
+    f64 *heads; /* [n_dense * (1 + n_words)] */
     f64 *x; /* [n_dense * width] */
-    f64 *due; /* [n_dense] */
-    f64 *entries; /* [3 * n_entries] */
+    f64 *entries; /* [4 * n_entries] */
     f64 *edge_x; /* [n_edges] */
     f64 *edge_w; /* [n_edges] */
     f64 *edge_g; /* [n_edges] */
     f64 *gradients; /* [n_step_tokens * width] */
 } Dual;
 
-void chain_cumulative_prepare(const Chains *chains, const Layout *layout, Dual *dual);
+i64 chain_cumulative_prepare(const Chains *chains, const Layout *layout, Dual *dual);
 f64 chain_cumulative_run(const Chains *chains, const Layout *layout, const Pass *plan, i64 n_features,
                          f64 w[n_features], f64 q[n_features], Dual *dual, Scratch *scratch);

@@ -5,6 +5,7 @@
 #include "lanes.h"
 
 #define LOWEST_EXPONENT (-700.0) /* exp of less underflows */
+#define PREFETCHED 20            /* how many occurrences ahead rows of weights are asked for */
 
 /* e^x for -708 < x < 708 to about 1e-16: 2^k times a polynomial in the rest, all of it vectorisable. */
 static inline f64 fast_exp(f64 x) {
@@ -34,30 +35,57 @@ static inline f64 fast_exp(f64 x) {
 /* How many weights the row that starts at p has. */
 static inline i64 row_length(const Layout *l, i64 p) { return p < l->dense_end ? l->width : l->codes[p] >> 16; }
 
-/* Unnormalised label scores of each token of sentence s, one row a token. */
-static inline void score_tokens(const Chains *a, const Layout *l, i64 s, const f64 *restrict w, f64 *restrict scores) {
-    i64 first = a->sentence_ptr[s], last = a->sentence_ptr[s + 1], width = l->width, dense_end = l->dense_end;
+/* Ask for the weights of the occurrence that comes PREFETCHED later, dense ones up to a block of them. */
+static inline void fetch_weights(const Chains *a, const Layout *l, const i32 *rows, i64 k, i64 last, const f64 *w) {
+    if (k + PREFETCHED >= last) return;
+    i64 p = rows[a->local[k + PREFETCHED]];
+    __builtin_prefetch(w + p);
+    if (p >= l->dense_end) {
+        __builtin_prefetch(l->codes + p);
+        return;
+    }
+    for (i64 j = 8; j < smaller_i(l->width, BLOCK); j += 8) __builtin_prefetch(w + p + j);
+}
+
+/* Scores of the n * LANES labels from j on by the dense rows that occurrences k to end begin with; returns the first
+ * sparse one. */
+BLOCK_FUNCTION i64 score_block(int n, const Chains *a, const Layout *l, const i32 *rows, i64 k, i64 end, i64 last,
+                               i64 j, const f64 *w, f64 *out) {
+    const i32 *local = a->local;
+    const f64 *values = a->values;
+    i64 stride = a->value_stride, dense_end = l->dense_end;
+    lanes sum[MOST_LANES];
+    EVERY(v, n) sum[v] = (lanes){0};
+    for (; k < end && rows[local[k]] < dense_end; k++) {
+        if (j == 0) fetch_weights(a, l, rows, k, last, w);
+        const lanes *row = (const lanes *)(w + rows[local[k]] + j);
+        f64 value = values[k * stride];
+        EVERY(v, n) sum[v] += value * row[v];
+    }
+    EVERY(v, n) ((lanes *)(out + j))[v] = sum[v];
+    return k;
+}
+
+/* Unnormalised label scores of each token of sentence s, one row a token. Training has dense rows first; where they are
+ * not, as in text to tag, they are met one by one. */
+static inline void score_tokens(const Chains *a, const Layout *l, i64 s, const f64 *w, f64 *scores) {
+    i64 width = l->width, last = a->attribute_ptr[a->sentence_ptr[s + 1]];
     const i32 *rows = a->rows + a->rows_ptr[s];
-    for (i64 t = first; t < last; t++) {
-        f64 *restrict row = scores + (t - first) * width;
-        for (i64 j = 0; j < width; j++) row[j] = 0.0;
-        i64 k = a->attribute_ptr[t], end = a->attribute_ptr[t + 1];
-        while (k < end) {
+    for (i64 t = a->sentence_ptr[s]; t < a->sentence_ptr[s + 1]; t++) {
+        i64 first = a->attribute_ptr[t], end = a->attribute_ptr[t + 1], k = first, j = 0;
+        f64 *restrict row = scores + (t - a->sentence_ptr[s]) * width;
+        for (; j + BLOCK <= width; j += BLOCK) k = score_block(BLOCK / LANES, a, l, rows, first, end, last, j, w, row);
+        if (width - j == 8) k = score_block(8 / LANES, a, l, rows, first, end, last, j, w, row);
+        if (width - j == 16) k = score_block(16 / LANES, a, l, rows, first, end, last, j, w, row);
+        if (width - j == 24) k = score_block(24 / LANES, a, l, rows, first, end, last, j, w, row);
+        for (; k < end; k++) {
             i64 p = rows[a->local[k]];
             f64 v = a->values[k * a->value_stride];
-            if (p >= dense_end) {
-                for (i64 m = p; m < p + (l->codes[p] >> 16); m++) row[l->codes[m] & 0xFFFF] += v * w[m];
-                k++;
-                continue;
-            }
-            i64 p2 = k + 1 < end ? rows[a->local[k + 1]] : dense_end;
-            if (p2 < dense_end) { /* two dense rows at a time halve the traffic on the scores */
-                f64 v2 = a->values[(k + 1) * a->value_stride];
-                for (i64 j = 0; j < width; j++) row[j] += v * w[p + j] + v2 * w[p2 + j];
-                k += 2;
+            fetch_weights(a, l, rows, k, last, w);
+            if (p < l->dense_end) {
+                for (j = 0; j < width; j++) row[j] += v * w[p + j];
             } else {
-                for (i64 j = 0; j < width; j++) row[j] += v * w[p + j];
-                k++;
+                for (i64 m = p, past = p + (l->codes[p] >> 16); m < past; m++) row[l->codes[m] & 0xFFFF] += v * w[m];
             }
         }
     }
@@ -178,6 +206,43 @@ static inline f64 forward(i64 n, const Layout *l, const Scratch *x) {
     return log_z;
 }
 
+/* Two rows of the sums over steps of alpha[t-1] beta'[t], in n * LANES columns from j on. */
+BLOCK_FUNCTION void pair_block(int n, i64 n_tokens, i64 i, i64 j, i64 L, i64 width, const f64 *alpha,
+                               const f64 *scores, f64 *sums) {
+    lanes upper[MOST_LANES], lower[MOST_LANES];
+    EVERY(v, n) upper[v] = lower[v] = (lanes){0};
+    for (i64 t = 1; t < n_tokens; t++) {
+        const lanes *row = (const lanes *)(scores + t * width + j);
+        f64 a = alpha[(t - 1) * width + i], b = alpha[(t - 1) * width + i + 1];
+        EVERY(v, n) upper[v] += a * row[v];
+        EVERY(v, n) lower[v] += b * row[v];
+    }
+    EVERY(v, n) ((lanes *)(sums + i * width + j))[v] = upper[v];
+    if (i + 1 == L) return;
+    EVERY(v, n) ((lanes *)(sums + (i + 1) * width + j))[v] = lower[v];
+}
+
+/* The sums over steps of alpha[t-1] beta'[t], where all steps share a matrix. */
+static inline void sum_pairs(i64 n, i64 L, i64 width, const f64 *alpha, const f64 *scores, f64 *sums) {
+    for (i64 i = 0; i < L; i += 2) {
+        i64 j = 0;
+        for (; j + 16 <= width; j += 16) pair_block(16 / LANES, n, i, j, L, width, alpha, scores, sums);
+        if (j < width) pair_block(8 / LANES, n, i, j, L, width, alpha, scores, sums);
+    }
+}
+
+/* The same where steps have their own. */
+static inline void sum_observed_pairs(i64 n, i64 n_matrices, i64 L, i64 width, const Scratch *x) {
+    for (i64 j = 0; j < n_matrices * L * width; j++) x->pair_sums[j] = 0.0;
+    for (i64 t = 1; t < n; t++) {
+        const f64 *alpha = x->alpha + (t - 1) * width, *scores = x->scores + t * width;
+        for (i64 i = 0; i < L; i++) {
+            f64 *restrict sums = x->pair_sums + (x->which[t] * L + i) * width;
+            for (i64 j = 0; j < width; j++) sums[j] += alpha[i] * scores[j];
+        }
+    }
+}
+
 /* The scaled beta, and with it the sums over steps of alpha[t-1] beta'[t], beta' = c scores beta. */
 static inline void backward(i64 n, i64 n_matrices, const Layout *l, const Scratch *x) {
     i64 L = l->n_labels, width = l->width, last = n - 1;
@@ -186,20 +251,13 @@ static inline void backward(i64 n, i64 n_matrices, const Layout *l, const Scratc
         for (i64 j = 0; j < last * width; j++) x->beta[j] = 1.0;
         return;
     }
-    for (i64 j = 0; j < n_matrices * L * width; j++) x->pair_sums[j] = 0.0;
     for (i64 t = last; t > 0; t--) { /* the step from t - 1 into t */
-        f64 *restrict scores = x->scores + t * width, *restrict beta = x->beta + t * width;
-        f64 *restrict before = beta - width;
-        const f64 *alpha = x->alpha + (t - 1) * width;
-        f64 c = x->c[t];
+        f64 *restrict scores = x->scores + t * width, *restrict beta = x->beta + t * width, c = x->c[t];
         for (i64 j = 0; j < width; j++) scores[j] *= beta[j] * c;
-        i64 matrix = x->which[t];
-        product(scores, x->transposed + matrix * width * width, L, width, before);
-        for (i64 i = 0; i < L; i++) {
-            f64 *restrict sums = x->pair_sums + (matrix * L + i) * width;
-            for (i64 j = 0; j < width; j++) sums[j] += alpha[i] * scores[j];
-        }
+        product(scores, x->transposed + x->which[t] * width * width, L, width, beta - width);
     }
+    if (n_matrices == 1) sum_pairs(n, L, width, x->alpha, x->scores, x->pair_sums);
+    else sum_observed_pairs(n, n_matrices, L, width, x);
 }
 
 #endif

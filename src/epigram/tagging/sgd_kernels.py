@@ -99,16 +99,16 @@ def fresh_dual(sequences: Sequences, chains: Chains, layout: Layout, batch: int)
         n,
         n_step_tokens,
         np.empty(n + PREFETCHED, dtype=np.int32),
-        np.empty(n_dense * n_words, dtype=np.uint64),
+        aligned(n_dense * (1 + n_words)),
         aligned(layout.dense_end),
-        np.empty(n_dense),
-        np.empty(3 * n_entries),
+        aligned(4 * n_entries),
         np.empty(n_edges),
         np.empty(n_edges),
         np.empty(n_edges),
         aligned(n_step_tokens * layout.width),
     )
-    cumulative.prepare(chains_struct(chains), layout_struct(layout), dual)
+    if not cumulative.prepare(chains_struct(chains), layout_struct(layout), dual):
+        raise ValueError("occurrences with dense rows must come first in every token; see dense_first")
     return dual
 
 

@@ -45,6 +45,13 @@ CASES = [
     Case("sparse rows with everything", n_labels=10, real=True, edges=True, weighted=True, constrained=True),
     Case("one label", n_labels=1),
 ]
+WIDE = [  # rows of labels of three vectors of eight, of four, and of more than one block of four
+    Case("24 wide", n_labels=20, edges=True),
+    Case("24 wide, all pairs", n_labels=20, pairs="all"),
+    Case("32 wide", n_labels=30, pairs="all", constrained=True),
+    Case("40 wide", n_labels=36, pairs="all", real=True),
+    Case("72 wide", n_labels=66, pairs="all", weighted=True),
+]
 N_ATTRIBUTES = 7
 
 
@@ -75,6 +82,8 @@ def corpus(case: Case, seed: int = 0) -> Corpus:
     """Six sentences: one empty, one of a single token, tokens with no attributes or with one twice."""
     rng = np.random.default_rng(seed)
     lengths = [2, 0, 1, 3, 2, 2] if case.n_labels > 3 else [3, 0, 1, 4, 2, 3]
+    if case.n_labels > 10:
+        lengths = [2, 0, 1, 2, 1, 1]
     n = sum(lengths)
     allowed = None
     if case.constrained:

@@ -9,10 +9,10 @@ from epigram.tagging.layout import SeenPairs, lay_out
 from epigram.tagging.loss import ChainLoss
 from epigram.tagging.sequences import Sequences
 from reference.chain import by_name, chain_of
-from reference.chain_corpus import CASES, Case, corpus
+from reference.chain_corpus import CASES, WIDE, Case, corpus
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", [*CASES, *WIDE], ids=str)
 @pytest.mark.parametrize("threads", [1, 3])
 def test_value_and_gradient_are_those_of_all_labellings(case: Case, threads: int) -> None:
     text = corpus(case)

@@ -10,7 +10,7 @@ from epigram.protocols import Iteration
 from epigram.solvers.sgd import SGDState
 from epigram.tagging.loss import ChainLoss
 from reference.chain import by_name, chain_of
-from reference.chain_corpus import CASES, Case, corpus
+from reference.chain_corpus import CASES, WIDE, Case, corpus
 from reference.chain_sgd import Trainer, close
 
 C, ETA0, DECAY = 0.8, 0.6, 0.7
@@ -43,6 +43,31 @@ def test_weights_are_those_of_the_papers_updates(case: Case, method: str) -> Non
     trainer, state = passes(case, method, "exponential", 1)
     assert state.u == pytest.approx(trainer.u)
     assert state.k == trainer.k
+
+
+@pytest.mark.parametrize("batch_size", [1, 3])
+@pytest.mark.parametrize("case", WIDE, ids=str)
+def test_rows_of_any_width(case: Case, batch_size: int) -> None:
+    trainer, state = passes(case, "cumulative", "exponential", batch_size, n_passes=2)
+    assert close(by_name(corpus(case).layout, state.q), trainer.q)
+
+
+def test_passes_go_on_from_weights_and_penalties_alone() -> None:
+    """Two losses that share nothing but w and q give the weights of one."""
+    text = corpus(CASES[11])
+    order = np.arange(text.sequences.n_sentences, dtype=np.int32)
+    rates, penalties = np.full(2 * len(order), 0.3), 0.05 * np.arange(2 * len(order) + 1)
+    states = []
+    for losses in (1, 2):
+        each = [ChainLoss(text.sequences, text.labels, text.layout, text.weights) for _ in range(losses)]
+        w, q = np.zeros(each[0].n_weights), np.zeros(each[0].n_weights)
+        for k in range(2):
+            part = slice(k * len(order), (k + 1) * len(order))
+            due = penalties[part.start : part.stop + 1]
+            each[k % losses].sgd_pass("cumulative", order, rates[part], due, 1, w, q)
+        states.append((w, q))
+    one, two = states
+    np.testing.assert_array_equal(one, two)
 
 
 @pytest.mark.parametrize("method", ["naive", "clipping", "lazy", "cumulative"])

@@ -101,36 +101,41 @@ i64 encoding_hash_affixes(i64 n, const i64 *ptr, i64 n_bytes, const u8 *content,
     return n_out;
 }
 
-/* A token and the sentence around it. */
+/* The values of a view at a token: n of them, from `first` on; the hash and power of the first one. */
 typedef struct {
-    i64 t, begin, end;
-} Place;
-
-/* The values of a cell at a token: n of them, of which the first is hashes[0], powers[0]. */
-typedef struct {
-    i64 n;
-    const u64 *hashes, *powers;
+    u64 hash, power;
+    i64 n, first;
 } Values;
 
-static inline Values values_of(const Corpus *a, const TemplateLines *l, i64 c, Place at) {
-    i64 j = at.t + l->cell_offset[c];
-    if (at.begin <= j && j < at.end) {
-        i64 v = l->cell_base[c] + a->ids[l->cell_column[c] * a->n_tokens + j], k = l->value_ptr[v];
-        return (Values){l->value_ptr[v + 1] - k, l->value_hash + k, l->value_power + k};
+static inline Values values_at(const Corpus *a, const TemplateLines *l, i64 view, i64 t, i64 begin, i64 end) {
+    if (begin <= t && t < end) {
+        i64 row = l->view_base[view] + a->ids[l->view_column[view] * a->n_tokens + t];
+        i64 first = l->value_ptr[row], n = l->value_ptr[row + 1] - first;
+        return n ? (Values){l->value_hash[first], l->value_power[first], n, first} : (Values){0, 0, 0, 0};
     }
-    i64 k = l->reach + (j < at.begin ? j - at.begin : j - at.end + 1);
-    return (Values){l->cell_marks[c], l->outside_hash + k, l->outside_power + k};
+    i64 k = l->reach + (t < begin ? t - begin : t - end + 1);
+    return (Values){l->outside_hash[k], l->outside_power[k], l->view_marks[view], 0};
+}
+
+/* All views of n tokens from t on and of their neighbours. */
+static void fill_window(const Corpus *a, const TemplateLines *l, i64 t, i64 n, i64 begin, i64 end, Values *window) {
+    for (i64 view = 0; view < l->n_views; view++) {
+        Values *row = window + view * l->stride;
+        for (i64 k = 0; k < n + 2 * l->reach; k++) {
+            i64 at = t - l->reach + k;
+            if (at >= begin - l->reach && at < end + l->reach) row[k] = values_at(a, l, view, at, begin, end);
+        }
+    }
 }
 
 /* How many combinations of values a line has at a token; `hash` gets that of their first ones. */
-static inline i64 first_combination(const Corpus *a, const TemplateLines *l, i64 line, Place at, u64 *hash) {
+static inline i64 first_combination(const TemplateLines *l, i64 line, const Values *at, u64 *hash) {
     i64 m = 1, c = l->line_ptr[line], last = l->line_ptr[line + 1];
     u64 h = l->literal_hash[c + line];
     for (; c < last; c++) {
-        Values v = values_of(a, l, c, at);
-        if (v.n == 0) return 0;
-        m *= v.n;
-        h = h * v.powers[0] + v.hashes[0];
+        const Values *v = at + l->cell_site[c];
+        m *= v->n;
+        h = h * v->power + v->hash;
         h = h * l->literal_power[c + line + 1] + l->literal_hash[c + line + 1];
     }
     *hash = h;
@@ -138,46 +143,51 @@ static inline i64 first_combination(const Corpus *a, const TemplateLines *l, i64
 }
 
 /* The hash of combination k of m, the last cell fastest. */
-static u64 one_combination(const Corpus *a, const TemplateLines *l, i64 line, Place at, i64 m, i64 k) {
+static u64 one_combination(const TemplateLines *l, i64 line, const Values *at, i64 m, i64 k) {
     i64 c = l->line_ptr[line], last = l->line_ptr[line + 1];
     u64 h = l->literal_hash[c + line];
     for (; c < last; c++) {
-        Values v = values_of(a, l, c, at);
+        Values v = at[l->cell_site[c]];
         m /= v.n;
-        i64 chosen = k / m % v.n;
-        h = h * v.powers[chosen] + v.hashes[chosen];
+        if (v.n > 1) {
+            i64 chosen = v.first + k / m % v.n;
+            v.hash = l->value_hash[chosen];
+            v.power = l->value_power[chosen];
+        }
+        h = h * v.power + v.hash;
         h = h * l->literal_power[c + line + 1] + l->literal_hash[c + line + 1];
     }
     return h;
 }
 
 /* Fingerprints of the attributes of a token, line by line; returns how many, or -1 if there is no room. */
-static inline i64 expand_token(const Corpus *a, const TemplateLines *l, Place at, i64 room, u64 *restrict keys) {
+static inline i64 expand_token(const TemplateLines *l, const Values *at, i64 room, u64 *restrict keys) {
     i64 n_out = 0;
     for (i64 line = 0; line < l->n_lines; line++) {
-        u64 h = 0;
-        i64 m = first_combination(a, l, line, at, &h);
+        u64 h;
+        i64 m = first_combination(l, line, at, &h);
         if (n_out + m > room) return -1;
         if (m == 1) keys[n_out] = mix(h);
-        for (i64 k = 0; m > 1 && k < m; k++) keys[n_out + k] = mix(one_combination(a, l, line, at, m, k));
+        for (i64 k = 0; m > 1 && k < m; k++) keys[n_out + k] = mix(one_combination(l, line, at, m, k));
         n_out += m;
     }
     return n_out;
 }
 
 /* Fingerprints of all attributes of sentences, token by token; skip_first leaves out first tokens. Returns the first
- * sentence for which `keys` had no room; done[0] is the number of keys before it. */
+ * sentence for which `keys` had no room; done[0] is the number of keys before it. `window` is working memory. */
 i64 encoding_expand_keys(const Corpus *corpus, const TemplateLines *lines, u8 skip_first, i64 first_sentence, i64 room,
-                         u64 *keys, i64 n_tokens, i64 *out_ptr, i64 *done) {
-    (void)n_tokens;
-    i64 n_out = 0;
+                         u64 *keys, i64 n_window, u64 *window, i64 n_tokens, i64 *out_ptr, i64 *done) {
+    (void)n_window, (void)n_tokens;
+    i64 n_out = 0, most = lines->stride - 2 * lines->reach;
+    Values *values = (Values *)window;
     done[0] = 0;
     for (i64 s = first_sentence; s < corpus->n_sentences; s++) {
         i64 begin = corpus->sentence_ptr[s], end = corpus->sentence_ptr[s + 1];
         for (i64 t = begin; t < end; t++) {
-            i64 found = 0;
-            if (t > begin || !skip_first)
-                found = expand_token(corpus, lines, (Place){t, begin, end}, room - n_out, keys + n_out);
+            i64 in_window = (t - begin) % most, found = 0;
+            if (in_window == 0) fill_window(corpus, lines, t, smaller_i(most, end - t), begin, end, values);
+            if (t > begin || !skip_first) found = expand_token(lines, values + in_window, room - n_out, keys + n_out);
             if (found < 0) return s;
             n_out += found;
             out_ptr[t + 1] = out_ptr[t] + found;
@@ -193,8 +203,9 @@ void encoding_locate_keys(const Corpus *corpus, const TemplateLines *lines, i64 
     for (i64 i = 0; i < n; i++) {
         i64 rank = ranks[i];
         for (i64 line = 0; line < lines->n_lines; line++) {
-            u64 unused;
-            i64 m = first_combination(corpus, lines, line, (Place){tokens[i], begins[i], ends[i]}, &unused);
+            i64 m = 1;
+            for (i64 c = lines->line_ptr[line]; c < lines->line_ptr[line + 1]; c++)
+                m *= values_at(corpus, lines, lines->cell_view[c], tokens[i] + lines->cell_offset[c], begins[i], ends[i]).n;
             if (rank < m) {
                 out_lines[i] = line;
                 combinations[i] = rank;
@@ -247,11 +258,18 @@ i64 encoding_intern_keys(i64 n_keys, const u64 *keys, i64 begin, i64 first_origi
     return o;
 }
 
-/* Ids of the keys, -1 where a key is not in the table. */
+/* Ids of the keys, -1 where a key is not in the table. Most keys are in their first slot or that one is free: only
+ * others take a branch. */
 void encoding_look_up_keys(i64 n_keys, const u64 *keys, i64 n_slots, const u64 *slots, i32 *ids) {
+    u64 mask = (u64)n_slots - 1;
     for (i64 o = 0; o < n_keys; o++) {
-        u64 slot = slot_of(keys[o], n_slots, slots);
-        ids[o] = slots[2 * slot] ? (i32)slots[2 * slot + 1] : -1;
+        u64 slot = keys[o] & mask, there = slots[2 * slot];
+        if ((there != 0) & (there != keys[o])) {
+            slot = slot_of(keys[o], n_slots, slots);
+            there = slots[2 * slot];
+        }
+        i32 id = (i32)slots[2 * slot + 1];
+        ids[o] = there ? id : -1;
     }
 }
 

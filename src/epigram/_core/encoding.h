@@ -16,20 +16,26 @@ typedef struct {
 } Corpus;
 
 /* Lines of a template. Line l has the cells line_ptr[l]..line_ptr[l + 1]; literal c + l stands before cell c and the last
- * one after all cells. A cell has an offset, a column, and a view of that column: string i of the column has the
- * values value_ptr[base + i]..value_ptr[base + i + 1]. A cell j places outside its sentence has row reach + j (right,
- * from 0) or reach - j (left) of outside arrays, if cell_marks says that it has a value there. */
+ * one after all cells. A cell has an offset, less than `reach`, and a view: a column with functions applied to it, of
+ * which string i of the column has the values value_ptr[base + i]..value_ptr[base + i + 1]. A view j places outside the
+ * sentence has row reach + j (right, from 0) or reach - j (left) of outside arrays, if view_marks says that it has a
+ * value there. The views of a token and its neighbours are in a window, one row of `stride` tokens a view; cell_site is
+ * where a cell of the window's first token is. */
 typedef struct {
     i64 n_lines;
     i64 n_cells;
+    i64 n_views;
     i64 n_rows;
     i64 n_values;
     i64 reach;
+    i64 stride;
     const i64 *line_ptr; /* [n_lines + 1] */
     const i64 *cell_offset; /* [n_cells] */
-    const i64 *cell_column; /* [n_cells] */
-    const i64 *cell_base; /* [n_cells] */
-    const i64 *cell_marks; /* [n_cells] */
+    const i64 *cell_view; /* [n_cells] */
+    const i64 *cell_site; /* [n_cells] */
+    const i64 *view_column; /* [n_views] */
+    const i64 *view_base; /* [n_views] */
+    const i64 *view_marks; /* [n_views] */
     const i64 *value_ptr; /* [n_rows] */
     const u64 *value_hash; /* [n_values] */
     const u64 *value_power; /* [n_values] */
@@ -48,7 +54,8 @@ i64 encoding_hash_affixes(i64 n, const i64 ptr[n + 1], i64 n_bytes, const u8 con
                           u64 hashes[n], u64 powers[n], i64 value_ptr[n + 1]);
 
 i64 encoding_expand_keys(const Corpus *corpus, const TemplateLines *lines, u8 skip_first, i64 first_sentence, i64 room,
-                         u64 keys[room], i64 n_tokens, i64 out_ptr[n_tokens + 1], i64 done[1]);
+                         u64 keys[room], i64 n_window, u64 window[4 * n_window], i64 n_tokens,
+                         i64 out_ptr[n_tokens + 1], i64 done[1]);
 void encoding_locate_keys(const Corpus *corpus, const TemplateLines *lines, i64 n, const i64 tokens[n],
                           const i64 ranks[n], const i64 begins[n], const i64 ends[n], i64 out_lines[n],
                           i64 combinations[n]);

@@ -225,10 +225,15 @@ def hash_parts(strings: Sequence[str]) -> tuple[Fingerprints, Fingerprints]:
 
 def utf8(strings: Sequence[str]) -> tuple[npt.NDArray[np.uint8], Offsets]:
     """The bytes of the strings end to end, and where each begins."""
-    try:
-        encoded = [string.encode() for string in strings]
-    except UnicodeEncodeError as error:
-        raise InputError(f"{error.object!r} is not Unicode text: {error.reason}") from None
-    ptr = np.zeros(len(encoded) + 1, dtype=np.int64)
-    np.cumsum([len(piece) for piece in encoded], out=ptr[1:])
-    return np.frombuffer(b"".join(encoded), dtype=np.uint8), ptr
+    joined = "".join(strings)
+    if joined.isascii():
+        content, lengths = joined.encode(), list(map(len, strings))
+    else:
+        try:
+            encoded = [string.encode() for string in strings]
+        except UnicodeEncodeError as error:
+            raise InputError(f"{error.object!r} is not Unicode text: {error.reason}") from None
+        content, lengths = b"".join(encoded), list(map(len, encoded))
+    ptr = np.zeros(len(strings) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=ptr[1:])
+    return np.frombuffer(content, dtype=np.uint8), ptr

@@ -25,7 +25,8 @@ from epigram.tagging.template import Line, Template, outside_mark
 __all__ = ["AttributeTable", "Expansion", "encode", "encode_features"]
 
 core = family("encoding")
-KEYS_PER_BLOCK = 1 << 18
+KEYS_PER_BLOCK = 1 << 14  # so many stay in the cache between expansion and look-up
+TOKENS_PER_WINDOW = 64
 
 
 def encode(columns: Columns, template: Template, table: AttributeTable, grow: bool) -> Sequences:
@@ -105,12 +106,13 @@ def _encode_lines(
     if grow:
         table.add_source(Expansion(columns, template, lines, ptr))
     keys = np.empty(KEYS_PER_BLOCK, dtype=np.uint64)
-    n_keys = np.zeros(1, dtype=np.int64)
+    n_window = sum(len(line.cells) for line in lines) * (TOKENS_PER_WINDOW + 2 * (template.reach + 1))
+    window, n_keys = np.empty(4 * n_window, dtype=np.uint64), np.zeros(1, dtype=np.int64)
     blocks: list[Ints] = []
     s = 0
     while s < columns.n_sentences:
         done = core.expand_keys(
-            corpus, compiled, skip_first, s, len(keys), keys, columns.n_tokens, ptr, n_keys
+            corpus, compiled, skip_first, s, len(keys), keys, n_window, window, columns.n_tokens, ptr, n_keys
         )
         if done == s:  # not even one sentence fits
             keys = np.empty(2 * len(keys), dtype=np.uint64)
@@ -136,13 +138,16 @@ def _compile(columns: Columns, template: Template, lines: tuple[Line, ...]) -> A
     """Apply the cell functions to the distinct strings, and lay lines and values out as C takes them."""
     cells = [cell for line in lines for cell in line.cells]
     views: dict[tuple[int, tuple[CellFunction, ...]], int] = {}
+    bases, marks = [], []
     value_ptrs, hashes, powers = [], [], []
     n_rows = n_values = 0
     for cell in cells:
         view = (cell.column, cell.functions)
         if view in views:
             continue
-        views[view] = n_rows
+        views[view] = len(views)
+        bases.append(n_rows)
+        marks.append(template.marks(cell))
         value_ptr, hash_, power = _view(columns.columns[cell.column].strings, cell.functions)
         value_ptrs.append(value_ptr + n_values)
         hashes.append(hash_)
@@ -150,19 +155,26 @@ def _compile(columns: Columns, template: Template, lines: tuple[Line, ...]) -> A
         n_rows += len(value_ptr)
         n_values += len(hash_)
     reach = template.reach + 1
+    stride = TOKENS_PER_WINDOW + 2 * reach
+    cell_offset = np.array([cell.offset for cell in cells], dtype=np.int64)
+    cell_view = np.array([views[cell.column, cell.functions] for cell in cells], dtype=np.int64)
     literal_hash, literal_power = hash_parts([text for line in lines for text in line.literals])
     outside_hash, outside_power = hash_parts([outside_mark(k) for k in range(-reach, reach)])
     return core.TemplateLines(
         n_lines=len(lines),
         n_cells=len(cells),
+        n_views=len(views),
         n_rows=n_rows,
         n_values=n_values,
         reach=reach,
+        stride=stride,
         line_ptr=np.cumsum([0, *(len(line.cells) for line in lines)], dtype=np.int64),
-        cell_offset=np.array([cell.offset for cell in cells], dtype=np.int64),
-        cell_column=np.array([cell.column for cell in cells], dtype=np.int64),
-        cell_base=np.array([views[cell.column, cell.functions] for cell in cells], dtype=np.int64),
-        cell_marks=np.array([template.marks(cell) for cell in cells], dtype=np.int64),
+        cell_offset=cell_offset,
+        cell_view=cell_view,
+        cell_site=cell_view * stride + reach + cell_offset,
+        view_column=np.array([column for column, _ in views], dtype=np.int64),
+        view_base=np.array(bases, dtype=np.int64),
+        view_marks=np.array(marks, dtype=np.int64),
         value_ptr=np.concatenate([np.empty(0, dtype=np.int64), *value_ptrs]),
         value_hash=np.concatenate([np.empty(0, dtype=np.uint64), *hashes]),
         value_power=np.concatenate([np.empty(0, dtype=np.uint64), *powers]),
@@ -179,6 +191,8 @@ def _view(
     """The values of a chain of functions at each distinct string: offsets, hashes, powers."""
     if not functions:
         return np.arange(len(strings) + 1, dtype=np.int64), *hash_parts(strings)
+    if any(function.text == "boundary" for function in functions):  # no values inside a sentence
+        return np.zeros(len(strings) + 1, np.int64), np.empty(0, np.uint64), np.empty(0, np.uint64)
     *before, last = functions
     name, _, argument = last.text.partition(":")
     if name in ("prefix", "suffix", "substrings"):

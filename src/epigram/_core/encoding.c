@@ -121,10 +121,7 @@ static inline Values values_at(const Corpus *a, const TemplateLines *l, i64 view
 static void fill_window(const Corpus *a, const TemplateLines *l, i64 t, i64 n, i64 begin, i64 end, Values *window) {
     for (i64 view = 0; view < l->n_views; view++) {
         Values *row = window + view * l->stride;
-        for (i64 k = 0; k < n + 2 * l->reach; k++) {
-            i64 at = t - l->reach + k;
-            if (at >= begin - l->reach && at < end + l->reach) row[k] = values_at(a, l, view, at, begin, end);
-        }
+        for (i64 k = 0; k < n + 2 * l->reach - 1; k++) row[k] = values_at(a, l, view, t - l->reach + k, begin, end);
     }
 }
 

@@ -98,6 +98,12 @@ def test_unseen_words_cut_and_are_no_targets():
     ]
 
 
+@pytest.mark.parametrize("word", [4, 2**31 - 1])
+def test_ids_without_a_class_are_refused(word):
+    with pytest.raises(InputError, match=r"before position 1 has an id outside 0 \.\. 3"):
+        seen(Contexts.parse("c1 w1"), [0, word, 1], CLASS_OF, 3)
+
+
 def test_no_positions():
     assert seen(Contexts.parse("c1; w1"), [0], CLASS_OF, 3) == []
     assert seen(Contexts.parse("c1; w1"), [0, -1], CLASS_OF, 3) == []

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_context_tree import corpora, several_roots
 
+from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.tree import ContextTree, Positions
@@ -50,3 +54,29 @@ def test_threads_agree(collapse):
     again = np.empty_like(w)
     loss.value_and_gradient(w, again)
     assert (again == three).all()
+
+
+def test_what_does_not_fit_the_tree_is_refused():
+    positions = Positions.of(Corpus.of(["a b", "b a"]))
+    tree = ContextTree.grow(positions, 3)
+    loss, w = SuffixLoss(tree, positions=positions), np.zeros(tree.n_pairs)
+    with pytest.raises(ValueError, match="samples must be 0 to 5, not 2 to 6"):
+        loss.batch_value_and_gradient(np.array([2, 6]), 1.0, w, w.copy(), np.empty(0, np.int32))
+    with pytest.raises(TypeError, match="w has 4 elements"):
+        loss.value(np.zeros(4))
+    for change in (
+        {"target": positions.target + 9},
+        {"end": positions.end + 9},
+        {"length": positions.end + 1},
+    ):
+        with pytest.raises(InputError, match="position"):
+            ContextTree.grow(replace(positions, **change), 3)
+    with pytest.raises(InputError, match="none of the 1"):
+        ContextTree.grow(replace(positions, n_symbols=1), 3)
+
+
+def test_a_loss_survives_pickle():
+    tree = ContextTree.grow(Positions.of(Corpus.of(["a b", "b a"])), 3)
+    loss, w = SuffixLoss(tree), np.linspace(-1, 1, tree.n_pairs)
+    value = loss.value(w)
+    assert pickle.loads(pickle.dumps(loss)).value(w) == value

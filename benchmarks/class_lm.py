@@ -85,7 +85,7 @@ def ap(claims: Claims) -> None:
         whole: list[LanguageModel] = [KneserNeyLM(5).fit(corpus)]
         for seed in (0, 1):
             tried = ClassFactoredLM(budget=40, random_state=seed).fit(first, valid=held_out)
-            prices = {"class_price": tried.class_price_, "word_price": tried.word_price_}
+            prices = {"class_strength": tried.class_strength_, "word_strength": tried.word_strength_}
             settings = {"classes": tried.classes_.n_classes, "random_state": seed, "budget": 0.0}
             parts.append(tried)
             whole.append(ClassFactoredLM(**settings, **prices).fit(corpus))  # type: ignore[arg-type]
@@ -118,11 +118,11 @@ def figure(claims: Claims) -> None:
     from matplotlib.figure import Figure
 
     train, valid, _ = ptb_parts()
-    price = {"strength": 0.45, "depth_weight": 1.6, "ridge": 0.06}
+    strength = {"strength": 0.45, "depth_weight": 1.6, "ridge": 0.06}
     families: dict[str, dict[str, Callable[[], LanguageModel]]] = {
         "modified Kneser-Ney": {f"order {n}": lambda n=n: KneserNeyLM(n).fit(train) for n in (2, 3, 4, 5)},  # type: ignore[misc]
         "plain tree, elastic net": {
-            f"order {n}": lambda n=n: LogLinearLM(order=n, **price).fit(train)  # type: ignore[misc]
+            f"order {n}": lambda n=n: LogLinearLM(order=n, **strength).fit(train)  # type: ignore[misc]
             for n in (2, 3, 5)
         },
         "class-factored, 200 classes": {

@@ -81,7 +81,7 @@ def sweeps() -> None:
 
 
 def training() -> None:
-    """PTB, order 5, at a given price, to convergence."""
+    """PTB, order 5, at a given strength, to convergence."""
     corpus = Corpus.read(DATA / "ptb" / "ptb.train.txt.gz")
     LogLinearLM(order=5, max_iterations=2, **PTB_PRICE).fit(corpus.take(0, 100))
     began = time.process_time()

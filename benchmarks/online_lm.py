@@ -32,15 +32,17 @@ def ap(claims: Claims, order: int) -> None:
     """Perplexity of the test text before and after new text, against that of training on all of it."""
     train = Corpus.read(DATA / "lm-splits" / "apnews.s0.train.txt.gz")
     test = Corpus.read(DATA / "lm-splits" / "apnews.s0.test.txt.gz", train.vocabulary)
-    for penalty, price in PRICES.items():
-        exact = LogLinearLM(order=order, penalty=penalty, tolerance=1e-6, **price).fit(train).perplexity(test)
+    for penalty, strength in PRICES.items():
+        exact = (
+            LogLinearLM(order=order, penalty=penalty, tolerance=1e-6, **strength).fit(train).perplexity(test)
+        )
         for k in (1, 10, 400, 2000):
             old, new = (
                 train.take(0, train.n_sentences - k),
                 train.take(train.n_sentences - k, train.n_sentences),
             )
             for size in (k,) if k < 400 else (k, SENTENCES):
-                model = LogLinearLM(order=order, penalty=penalty, tolerance=1e-6, **price).fit(old)
+                model = LogLinearLM(order=order, penalty=penalty, tolerance=1e-6, **strength).fit(old)
                 before = model.perplexity(test)
                 for first in range(0, k, size):
                     model.partial_fit(new.take(first, min(first + size, k)))

@@ -47,13 +47,13 @@ def test_train_reports_the_model_it_wrote(run, text, tmp_path):
     assert record["words"] == 10
     assert record["class_contexts"] == record["word_contexts"] == "c1 w1 c2 w2; c2 w2"
     assert record["perplexity_valid"] == pytest.approx(model.perplexity(text), rel=1e-5)
-    assert record["fits_of_the_search"] == 0
+    assert record["trials"] == 0
     assert record["bytes"] == path.stat().st_size
     assert record["interrupted"] is False
     assert record["iterations"] > 1
     for name in ("objective", "seconds", "cpu_seconds"):
         assert record[name] > 0
-    for name in ("class_price", "word_price"):
+    for name in ("class_strength", "word_strength"):
         assert re.fullmatch(r"strength .+, depth weight .+, ridge .+, side .+", record[name])
 
 
@@ -72,7 +72,7 @@ def test_auto_searches_within_the_budget(run, text, tmp_path):
     )  # fmt: skip
     assert code == 0, err
     record = json.loads(out)
-    assert record["fits_of_the_search"] > 0
+    assert record["trials"] > 0
     assert re.search(r"best of \d+ fits: \d+\.\d\d", err)
     assert plot.stat().st_size > 1000
     assert run("lm", "eval", path, text)[0] == 0
@@ -97,8 +97,12 @@ def test_options_reach_the_model(run, text, tmp_path):
     assert code == 0, err
     record, params = json.loads(out), ClassFactoredLM.load(path).get_params()
     assert (record["class_contexts"], record["word_contexts"], record["words"]) == ("c1 w1; c3", "w1", 5)
-    assert record["class_price"] == record["word_price"] == "strength 0.3, depth weight 1.1, ridge 0, side 1"
-    assert record["fits_of_the_search"] == 0
+    assert (
+        record["class_strength"]
+        == record["word_strength"]
+        == "strength 0.3, depth weight 1.1, ridge 0, side 1"
+    )
+    assert record["trials"] == 0
     chosen = {name: params[name] for name in ("penalty", "nonnegative", "random_state")}
     assert chosen == {"penalty": "tree-l2", "nonnegative": False, "random_state": 3}
     assert (params["solver"].passes, params["solver"].batch_size, params["solver"].seed) == (4, 7, 3)
@@ -211,7 +215,7 @@ def test_explain_shows_both_parts(run, model):
 def test_inspect_shows_parts_and_classes(run, model):
     shown = json.loads(run("inspect", model, "--json")[1])
     assert shown["settings"]["model"] == "factored"
-    assert shown["settings"]["class_price"]["strength"] > 0
+    assert shown["settings"]["class_strength"]["strength"] > 0
     assert shown["fit"]["cpu_seconds"] > 0
     total = sum(row["not zero"] for part in ("class", "word") for row in shown[f"weights of the {part} part"])
     assert total == shown["fit"]["nonzero"]

@@ -15,7 +15,7 @@ from epigram.lm.factored.factor import Factor
 from epigram.lm.factored.loss import FactorExamples, FactorLoss
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.penalty import PENALTIES, Price, build_penalty
+from epigram.lm.loglinear.penalty import PENALTIES, Strength, build_penalty
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.lm.vocabulary import Vocabulary
 from epigram.solvers.proximal import FISTA, StochasticProximal
@@ -189,8 +189,8 @@ def test_classes_of_one_word_leave_nothing_to_learn():
 def test_solution_is_a_fixed_point_of_the_proximal_step(penalty, part):
     text = random_text(40)
     loss = made(text, part, "c1 w1 c2; c2 w2", classes=random_classes(text, 4))
-    price = Price(0.4, 1.2, 0.1 if penalty == "elastic" else 0.0, side=2.5)
-    priced = build_penalty(penalty, loss.tree, price, True, loss.is_side)
+    strength = Strength(0.4, 1.2, 0.1 if penalty == "elastic" else 0.0, side=2.5)
+    priced = build_penalty(penalty, loss.tree, strength, True, loss.is_side)
     found = FISTA(1e-15, 5000).solve(loss, priced)
     value, gradient = both(loss, found.w)
     assert found.objective == pytest.approx(value + priced.value(found.w), rel=1e-12)
@@ -200,7 +200,7 @@ def test_solution_is_a_fixed_point_of_the_proximal_step(penalty, part):
     np.testing.assert_allclose(moved, found.w, atol=1e-5)
     assert (found.w >= 0).all()
     assert found.w.any()
-    cheaper = build_penalty(penalty, loss.tree, Price(0.4, 1.2, price.ridge), True, loss.is_side)
+    cheaper = build_penalty(penalty, loss.tree, Strength(0.4, 1.2, strength.ridge), True, loss.is_side)
     assert FISTA(1e-12, 5000).solve(loss, cheaper).objective < found.objective
 
 
@@ -210,7 +210,7 @@ def test_side_weights_cost_what_the_price_says(name):
     side = loss.tree.per_pair(loss.is_side)
     assert 0 < side.sum() < side.size
     dear, plain = (
-        build_penalty(name, loss.tree, Price(0.5, 1.3, 0.2, side=factor), True, loss.is_side)
+        build_penalty(name, loss.tree, Strength(0.5, 1.3, 0.2, side=factor), True, loss.is_side)
         for factor in (3.0, 1.0)
     )
     w = np.abs(weights(loss, 4))
@@ -221,7 +221,7 @@ def test_side_weights_cost_what_the_price_says(name):
 def test_stochastic_solver_lowers_the_objective_towards_the_exact_one():
     text = random_text(60)
     loss = made(text, "word", "c1 w1 c2; c2 w2", classes=random_classes(text, 4))
-    priced = build_penalty("elastic", loss.tree, Price(0.4, 1.2, 0.1, 2.0), True, loss.is_side)
+    priced = build_penalty("elastic", loss.tree, Strength(0.4, 1.2, 0.1, 2.0), True, loss.is_side)
     exact = FISTA(1e-10, 2000).solve(loss, priced).objective
     found = StochasticProximal(batch_size=40, passes=100, seed=1, tolerance=1e-9).solve(loss, priced)
     assert exact * (1 - 1e-9) <= found.objective < loss.value(np.zeros(loss.n_weights))

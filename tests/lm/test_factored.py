@@ -16,7 +16,7 @@ from epigram.errors import InputError, ModelFileError
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.scorer import FactorScorer
-from epigram.lm.loglinear.penalty import PENALTIES, Price
+from epigram.lm.loglinear.penalty import PENALTIES, Strength
 from epigram.lm.ngram.interpolation import InterpolatedLM, interpolate, merge
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.vocabulary import UNSEEN, Vocabulary
@@ -24,8 +24,8 @@ from epigram.storage import ModelFile, describe, load
 from reference import choice as twin
 
 TEXT = ["the cat sat on the mat", "the dog sat on the log", "a cat saw the dog", "the dog saw a cat"]
-PRICE = Price(0.2, 1.2, 0.05, 1.5)
-GIVEN = {"classes": 4, "order": 3, "class_price": PRICE, "word_price": PRICE}
+STRENGTH = Strength(0.2, 1.2, 0.05, 1.5)
+GIVEN = {"classes": 4, "order": 3, "class_strength": STRENGTH, "word_strength": STRENGTH}
 CONTEXTS = ["", "<s>", "the", "<s> the", "sat on the", "the zebra sat on", "zebra", "the </s> a"]
 
 
@@ -212,7 +212,7 @@ def test_explanation_spells_contexts_and_counts():
     assert [name for name, _ in why.word_part.terms] == ["", "w1=the", "w1=the w2=<s>"]
     assert [step.count for _, step in why.word_part.terms] == [3, 1, 1]  # the cat, a cat, a cat
     assert [step.tree for _, step in why.class_part.terms] == [0, 0, 0, 1]
-    sparse = fitted(class_price=Price(1e6, 1.0, 1.0)).explain("<s> the", "cat").class_part
+    sparse = fitted(class_strength=Strength(1e6, 1.0, 1.0)).explain("<s> the", "cat").class_part
     assert [(step.weight, step.count) for _, step in sparse.terms] == [(0.0, None)]
     assert [name for name, _ in model.explain("zebra", "cat").word_part.terms] == [""]
     with pytest.raises(InputError, match="'zebra' is not in the vocabulary"):
@@ -231,7 +231,7 @@ def test_saved_model_is_the_same_model(tmp_path, bits):
         assert found.sum() == pytest.approx(1.0, abs=1e-9)
     assert again.state("sat on the") == MODEL.state("sat on the")
     assert again.n_nonzero_ == MODEL.n_nonzero_
-    assert (again.class_price_, again.word_price_) == (PRICE, PRICE)
+    assert (again.class_strength_, again.word_strength_) == (STRENGTH, STRENGTH)
     assert (again.objective_, again.n_iter_) == (MODEL.objective_, MODEL.n_iter_)
     assert again.get_params()["order"] == 4
     why, before = again.explain("sat on the", "mat"), MODEL.explain("sat on the", "mat")
@@ -253,7 +253,7 @@ def test_saved_model_can_be_fitted_again(tmp_path):
 
 
 def test_model_without_weights_has_a_file(tmp_path):
-    nothing = fitted(class_price=Price(1e6, 1.0, 1.0), word_price=Price(1e6, 1.0, 1.0))
+    nothing = fitted(class_strength=Strength(1e6, 1.0, 1.0), word_strength=Strength(1e6, 1.0, 1.0))
     assert nothing.n_nonzero_ == 0
     for bits in (0, 8):
         nothing.save(tmp_path / "model.epigram", bits)
@@ -371,7 +371,7 @@ def test_search_lowers_held_out_perplexity_and_reports_it():
     trials = []
     model = ClassFactoredLM(order=3, budget=600, tolerance=1e-3, held_out=0.34)
     model.fit(TEXT * 2, on_trial=lambda trial: trials.append(trial) or len(trials) >= 12)
-    assert model.path_ == trials
+    assert model.trials_ == trials
     assert len(trials) == 12
     assert {trial.n_classes for trial in trials if trial.part == "both"} == {5, 2, 10}
     assert [trial.best for trial in trials] == np.minimum.accumulate([t.perplexity for t in trials]).tolist()
@@ -388,31 +388,31 @@ def test_search_on_given_held_out_text_keeps_the_best_model():
     assert model.valid_perplexity_ == model.perplexity(valid)
     assert model.valid_perplexity_ == pytest.approx(min(trial.perplexity for trial in trials), rel=1e-3)
     assert {trial.n_classes for trial in trials} == {4}
-    assert len({(trial.part, trial.price) for trial in trials}) == len(trials) == 15
+    assert len({(trial.part, trial.strength) for trial in trials}) == len(trials) == 15
     again = ClassFactoredLM(classes=4, order=3, tolerance=1e-9).set_params(
-        class_price=model.class_price_, word_price=model.word_price_
+        class_strength=model.class_strength_, word_strength=model.word_strength_
     )
     assert again.fit(TEXT).perplexity(valid) == pytest.approx(model.valid_perplexity_, rel=1e-3)
-    assert not again.path_
+    assert not again.trials_
     assert not hasattr(again, "valid_perplexity_")
 
 
 def test_only_the_open_price_is_searched():
-    model = ClassFactoredLM(classes=4, order=3, class_price=PRICE, budget=600, tolerance=1e-3)
+    model = ClassFactoredLM(classes=4, order=3, class_strength=STRENGTH, budget=600, tolerance=1e-3)
     trials = []
     model.fit(TEXT, valid=TEXT[:2], on_trial=lambda trial: trials.append(trial) or len(trials) >= 4)
     assert [trial.part for trial in trials] == ["both", "word", "word", "word"]
-    assert model.class_price_ == PRICE
+    assert model.class_strength_ == STRENGTH
 
 
 def test_budget_of_zero_takes_the_first_prices():
-    from epigram.lm.factored.search import first_price
+    from epigram.lm.factored.search import first_strength
 
     for penalty in ("elastic", "l1"):
         model = ClassFactoredLM(order=3, penalty=penalty, budget=0, tolerance=1e-3).fit(TEXT, valid=TEXT[:2])
-        assert model.path_ == []
-        assert model.class_price_ == first_price(penalty, "class")
-        assert model.word_price_ == first_price(penalty, "word")
+        assert model.trials_ == []
+        assert model.class_strength_ == first_strength(penalty, "class")
+        assert model.word_strength_ == first_strength(penalty, "word")
         assert model.valid_perplexity_ == model.perplexity(TEXT[:2])
     assert not hasattr(model.fit(TEXT), "valid_perplexity_")
 
@@ -422,7 +422,7 @@ def test_interrupted_training_leaves_a_usable_model():
     assert 2 <= model.n_iter_ <= 4
     assert model.distribution("the").sum() == pytest.approx(1.0)
     searched = ClassFactoredLM(order=3, budget=600).fit(TEXT, callback=lambda now: True)
-    assert len(searched.path_) == 1
+    assert len(searched.trials_) == 1
     assert searched.distribution("the").sum() == pytest.approx(1.0)
 
 
@@ -430,10 +430,15 @@ def test_interrupted_training_leaves_a_usable_model():
 @pytest.mark.parametrize("solver", [FISTA(2e-5, 60), StochasticProximal(passes=60)])
 @pytest.mark.parametrize("nonnegative", [True, False])
 def test_all_penalties_and_solvers(penalty, solver, nonnegative):
-    price = Price(0.2, 1.2, 0.05 if penalty == "elastic" else 0.0)
-    settings = {"penalty": penalty, "class_price": price, "word_price": price, "nonnegative": nonnegative}
+    strength = Strength(0.2, 1.2, 0.05 if penalty == "elastic" else 0.0)
+    settings = {
+        "penalty": penalty,
+        "class_strength": strength,
+        "word_strength": strength,
+        "nonnegative": nonnegative,
+    }
     model = fitted(TEXT * 3, solver=solver, **settings)
-    nothing = fitted(TEXT * 3, class_price=Price(1e6, 1.0, 1.0), word_price=Price(1e6, 1.0, 1.0))
+    nothing = fitted(TEXT * 3, class_strength=Strength(1e6, 1.0, 1.0), word_strength=Strength(1e6, 1.0, 1.0))
     assert model.perplexity(TEXT) < 0.7 * nothing.perplexity(TEXT)
     assert model.distribution("the").sum() == pytest.approx(1.0, abs=1e-9)
     assert nonnegative <= bool((model.class_model_.w > 0).all())
@@ -486,7 +491,7 @@ def test_limits_of_the_vocabulary(tmp_path):
         ({"classes": 1}, "at least 2, not 1"),
         ({"classes": 2.5}, "not 2.5"),
         ({"classes": None}, "not None"),
-        ({"class_price": None, "held_out": 1.0}, "cannot hold out"),
+        ({"class_strength": None, "held_out": 1.0}, "cannot hold out"),
         ({"threads": 0}, "threads must be at least 1"),
     ],
 )

@@ -63,9 +63,9 @@ def test_held_out_perplexity_is_that_of_the_back_off_form(data):
 @pytest.mark.parametrize("depth_weight", [1.0, 0.8])
 def test_tree_and_trie_give_the_same_model_under_tree_linf(data, order, depth_weight):
     corpus = Corpus.read(data / "lm-splits" / "apnews.s1.train.txt.gz").take(0, 150 if order else 50)
-    price = {"strength": 0.5, "depth_weight": depth_weight, "tolerance": 1e-13, "max_iterations": 5000}
+    strength = {"strength": 0.5, "depth_weight": depth_weight, "tolerance": 1e-13, "max_iterations": 5000}
     tree, trie = (
-        LogLinearLM(order=order, penalty="tree-linf", collapse=collapse, **price).fit(corpus)
+        LogLinearLM(order=order, penalty="tree-linf", collapse=collapse, **strength).fit(corpus)
         for collapse in (True, False)
     )
     assert tree.n_parameters_ < trie.n_parameters_
@@ -77,15 +77,15 @@ def test_tree_and_trie_give_the_same_model_under_tree_linf(data, order, depth_we
 def test_price_is_chosen_on_held_out_text_and_beats_the_first(data):
     corpus = Corpus.read(data / "lm-splits" / "apnews.s0.train.txt.gz")
     model = LogLinearLM(order=3, tolerance=1e-5).fit(corpus.take(0, 800), valid=corpus.take(800, 1000))
-    perplexities = [trial.perplexity for trial in model.path_]
+    perplexities = [trial.perplexity for trial in model.trials_]
     assert min(perplexities) < perplexities[0]
     assert model.valid_perplexity_ < min(perplexities) * 1.001
-    assert model.price_ == min(model.path_, key=lambda trial: trial.perplexity).price
+    assert model.strength_ == min(model.trials_, key=lambda trial: trial.perplexity).strength
 
 
 def test_search_ends_when_a_callback_says_so():
     model = LogLinearLM(order=2, held_out=0.3).fit(TEXT, on_trial=lambda trial: True)
-    assert len(model.path_) == 1
+    assert len(model.trials_) == 1
     assert model.distribution("the").sum() == pytest.approx(1.0)
 
 

@@ -54,9 +54,9 @@ def make(penalty="elastic", collapse=False, **given):
 
 
 def objective(model):
-    """Loss and price of the whole text at the model's weights."""
+    """Loss and strength of the whole text at the model's weights."""
     tree = model.tree_
-    penalty = build_penalty(model.penalty, tree, model.price_, model.nonnegative)
+    penalty = build_penalty(model.penalty, tree, model.strength_, model.nonnegative)
     return SuffixLoss(tree).value(model.optimum_) + penalty.value(model.optimum_)
 
 

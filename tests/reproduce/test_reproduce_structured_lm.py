@@ -16,7 +16,7 @@ from epigram.datasets import sample
 from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.model import LogLinearLM
-from epigram.lm.loglinear.penalty import Price
+from epigram.lm.loglinear.penalty import Strength
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram_papers.report import Claim, Figure, Table
 from epigram_papers.structured_lm import claims, cost_claims, experiments, heaps, timing
@@ -74,8 +74,8 @@ def as_in_the_paper() -> Results:
     counts |= dict.fromkeys(("tree", "collapsed", "collapsed_bytes"), flat)
     for key in perplexity:
         counts[f"{key}/nonzero"] = counts[f"{key}/values"] = flat
-    prices = {f"{norm}/{kind}": Price(0.5, 1.0) for norm in NORMS for kind in KINDS}
-    prices |= {f"{norm}/weighted": Price(0.5, 0.9 if norm == "tree-l2" else 1.2) for norm in NORMS}
+    prices = {f"{norm}/{kind}": Strength(0.5, 1.0) for norm in NORMS for kind in KINDS}
+    prices |= {f"{norm}/weighted": Strength(0.5, 0.9 if norm == "tree-l2" else 1.2) for norm in NORMS}
     a_pass = {"positions": 10_000_000, "weights": 20_000_000, "vocabulary": 9}
     seconds = {"read": 1.0, "tree": 9.0, "gradient": 0.5, "prox": 1.0}
     return Results(
@@ -138,7 +138,7 @@ def with_counts(results: Results, **columns: list[float]) -> Results:
 
 
 GOOD = as_in_the_paper()
-FLAT_PRICES = GOOD.prices | {"l1/weighted": Price(0.5, 0.9)}
+FLAT_PRICES = GOOD.prices | {"l1/weighted": Strength(0.5, 0.9)}
 SLOW = {"read": 1.0, "tree": 9.0, "gradient": 1e6, "prox": 1.0}
 SLOW_TREE = [{**row, "pivot-col": row["pivot"] * row["order"]} for row in GOOD.by_order]
 SOME_LOSS = GOOD.free | {"l2": 0.97 * GOOD.at("l2/plain", 5)}

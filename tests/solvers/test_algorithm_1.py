@@ -10,7 +10,7 @@ from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.located import Located
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.penalty import FIRST_PRICES, build_penalty, first_weights
+from epigram.lm.loglinear.penalty import FIRST_STRENGTHS, build_penalty, first_weights
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.solvers.proximal import RARE
 from reference.sage import algorithm_1
@@ -85,8 +85,8 @@ def test_it_follows_the_printed_lines_on_a_plain_loss():
 @pytest.mark.parametrize("constants", [("auto", "auto"), (40.0, 0.5)])
 def test_it_follows_the_printed_lines_in_its_metric(penalty, constants):
     loss = suffix_loss(random_text(40))
-    price = build_penalty(penalty, loss.tree, FIRST_PRICES[penalty])
-    start = first_weights(loss.tree, FIRST_PRICES[penalty])
+    price = build_penalty(penalty, loss.tree, FIRST_STRENGTHS[penalty])
+    start = first_weights(loss.tree, FIRST_STRENGTHS[penalty])
     solver = StochasticProximal(50, 3, *constants, tolerance=0.0, seed=1)
     seen: list[np.ndarray] = []
     solver.solve(loss, price, start, lambda now: seen.append(now.w.copy()))
@@ -117,8 +117,8 @@ def test_every_remainder_of_the_batch_size_trains_alike():
         positions = Positions.of(Corpus.of(sentences, vocabulary))
         loss = SuffixLoss(ContextTree.grow(positions, 2), positions=positions)
         assert loss.n_samples == n
-        price = build_penalty("tree-linf", loss.tree, FIRST_PRICES["tree-linf"])
-        result = solver.solve(loss, price, first_weights(loss.tree, FIRST_PRICES["tree-linf"]))
+        price = build_penalty("tree-linf", loss.tree, FIRST_STRENGTHS["tree-linf"])
+        result = solver.solve(loss, price, first_weights(loss.tree, FIRST_STRENGTHS["tree-linf"]))
         found.append(Located(loss.tree, held_out).perplexity(loss, result.w))
     logs = np.log(found)
     trend = np.polyval(np.polyfit(np.arange(400), logs, 2), np.arange(400))

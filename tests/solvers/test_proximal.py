@@ -7,7 +7,7 @@ import pytest
 
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.penalty import FIRST_PRICES, PENALTIES, Price, build_penalty, first_weights
+from epigram.lm.loglinear.penalty import FIRST_STRENGTHS, PENALTIES, Strength, build_penalty, first_weights
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.penalties import L1, L2
 from epigram.protocols import Iteration
@@ -19,7 +19,7 @@ def small_problem(penalty: str, nonnegative: bool = True):
     sentences = [[f"w{k}" for k in rng.zipf(1.6, 8) % 30] for _ in range(120)]
     positions = Positions.of(Corpus.of(sentences))
     loss = SuffixLoss(ContextTree.grow(positions, 3), positions=positions)
-    return loss, build_penalty(penalty, loss.tree, FIRST_PRICES[penalty], nonnegative)
+    return loss, build_penalty(penalty, loss.tree, FIRST_STRENGTHS[penalty], nonnegative)
 
 
 def even_steps(penalty, step: float, n: int) -> np.ndarray:
@@ -32,7 +32,7 @@ def even_steps(penalty, step: float, n: int) -> np.ndarray:
 @pytest.mark.parametrize("penalty", list(PENALTIES))
 def test_solution_is_a_fixed_point_of_the_prox_gradient_map(penalty, nonnegative):
     loss, price = small_problem(penalty, nonnegative)
-    start = first_weights(loss.tree, FIRST_PRICES[penalty], nonnegative)
+    start = first_weights(loss.tree, FIRST_STRENGTHS[penalty], nonnegative)
     result = FISTA(1e-14, 5000).solve(loss, price, start)
     assert result.reason == "converged"
     gradient, moved = np.empty(loss.n_weights), np.empty(loss.n_weights)
@@ -44,7 +44,7 @@ def test_solution_is_a_fixed_point_of_the_prox_gradient_map(penalty, nonnegative
 
 def test_objective_is_that_of_a_longer_run_from_zero():
     loss, price = small_problem("elastic")
-    near = FISTA(1e-12, 5000).solve(loss, price, first_weights(loss.tree, FIRST_PRICES["elastic"]))
+    near = FISTA(1e-12, 5000).solve(loss, price, first_weights(loss.tree, FIRST_STRENGTHS["elastic"]))
     far = FISTA(1e-13, 20000).solve(loss, price)
     assert near.objective == pytest.approx(far.objective, rel=1e-6)
 
@@ -52,7 +52,7 @@ def test_objective_is_that_of_a_longer_run_from_zero():
 @pytest.mark.parametrize("penalty", ["elastic", "tree-l2", "tree-linf"])
 def test_stochastic_solver_reaches_the_objective_of_fista(penalty):
     loss, price = small_problem(penalty)
-    start = first_weights(loss.tree, FIRST_PRICES[penalty])
+    start = first_weights(loss.tree, FIRST_STRENGTHS[penalty])
     exact = FISTA(1e-12, 5000).solve(loss, price, start)
     solver = StochasticProximal(passes=1200, tolerance=1e-12)
     stochastic = solver.solve(loss, price, start)
@@ -67,8 +67,8 @@ def test_stochastic_steps_do_not_overshoot_on_rare_weights(penalty):
     words = rng.zipf(1.3, 20_000) % 2_000
     positions = Positions.of(Corpus.of([[f"w{k}" for k in part] for part in words.reshape(-1, 20)]))
     loss = SuffixLoss(ContextTree.grow(positions, 3), positions=positions)
-    price = build_penalty(penalty, loss.tree, FIRST_PRICES[penalty])
-    start = first_weights(loss.tree, FIRST_PRICES[penalty])
+    price = build_penalty(penalty, loss.tree, FIRST_STRENGTHS[penalty])
+    start = first_weights(loss.tree, FIRST_STRENGTHS[penalty])
     objectives: list[float] = []
     solver = StochasticProximal(batch_size=50, passes=4)
     solver.solve(loss, price, start, lambda now: objectives.append(now.objective))
@@ -145,7 +145,7 @@ def test_plain_loss_without_curvature():
 def test_price_refuses_zero_and_infinity():
     for wrong in (0.0, float("inf"), float("nan"), -1.0):
         with pytest.raises(ValueError, match="strength must be"):
-            Price(wrong, 1.0)
+            Strength(wrong, 1.0)
 
 
 @pytest.mark.parametrize("depth_weights", ["features", "groups"])
@@ -155,7 +155,7 @@ def test_collapsed_trees_have_the_optimum_of_the_trie_where_depth_costs_no_more(
     positions = Positions.of(Corpus.of([[f"w{k}" for k in rng.zipf(1.5, 7) % 12] for _ in range(25)]))
     found = {}
     for depth_weight in (0.7, 1.0, 1.6):
-        price = Price(0.15, depth_weight, depth_weights=depth_weights)
+        price = Strength(0.15, depth_weight, depth_weights=depth_weights)
         for collapse in (False, True):
             tree = ContextTree.grow(positions, 6, collapse)
             assert tree.multiplicity.max() > 1 or not collapse

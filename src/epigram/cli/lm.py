@@ -30,9 +30,9 @@ def train(
     order: Annotated[int, typer.Option(min=0, help="Longest n-gram; 0 is unbounded.")] = 5,
     model: Annotated[str, typer.Option(help="loglinear, kneser-ney or modified-kneser-ney.")] = "loglinear",
     penalty: Annotated[str, typer.Option(help="elastic, l1, l2, tree-l2 or tree-linf.")] = "elastic",
-    strength: Annotated[str, typer.Option(metavar="auto|X", help="Price of a weight.")] = "auto",
+    strength: Annotated[str, typer.Option(metavar="auto|X", help="Strength of the penalty.")] = "auto",
     depth_weight: Annotated[
-        str, typer.Option(metavar="auto|A", help="Price grows by this for each word of context.")
+        str, typer.Option(metavar="auto|A", help="The penalty grows by this factor for each word of context.")
     ] = "auto",
     ridge: Annotated[
         str, typer.Option(metavar="auto|X", help="Squared part of the elastic penalty.")
@@ -161,7 +161,7 @@ def train(
             class_contexts=class_contexts,
             word_contexts=word_contexts,
             penalty=penalty,
-            **lm_factored.prices_of(penalty, **numbers),
+            **lm_factored.strengths_of(penalty, **numbers),
             nonnegative=not unconstrained,
             solver=chosen,
             tolerance=tolerance or 2e-5,

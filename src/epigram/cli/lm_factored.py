@@ -16,7 +16,7 @@ from epigram.errors import InputError
 if TYPE_CHECKING:
     from epigram.lm.factored.model import ClassFactoredLM
     from epigram.lm.factored.search import FactoredTrial
-    from epigram.lm.loglinear.penalty import Price
+    from epigram.lm.loglinear.penalty import Strength
     from epigram.protocols import Iteration
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -45,14 +45,14 @@ def classes_of(text: str) -> int | str | Path:
     return Path(text)
 
 
-def prices_of(penalty: str, **numbers: Any) -> dict[str, Price | None]:
-    """Both prices with the given numbers in them; None (to be searched) where all are ``auto``."""
-    from epigram.lm.factored.search import first_price
+def strengths_of(penalty: str, **numbers: Any) -> dict[str, Strength | None]:
+    """Both strengths with the given numbers in them; None (to be searched) where all are ``auto``."""
+    from epigram.lm.factored.search import first_strength
 
     given = {name: value for name, value in numbers.items() if value != "auto"}
     if not given:
-        return {"class_price": None, "word_price": None}
-    return {f"{part}_price": replace(first_price(penalty, part), **given) for part in ("class", "word")}
+        return {"class_strength": None, "word_strength": None}
+    return {f"{part}_strength": replace(first_strength(penalty, part), **given) for part in ("class", "word")}
 
 
 def train(
@@ -80,10 +80,10 @@ def train(
         "iterations": model.n_iter_,
         "objective": model.objective_,
         "class_contexts": str(model.class_model_.contexts),
-        "class_price": _written(model.class_price_),
+        "class_strength": _written(model.class_strength_),
         "word_contexts": str(model.word_model_.contexts),
-        "word_price": _written(model.word_price_),
-        "fits_of_the_search": len(model.path_),
+        "word_strength": _written(model.word_strength_),
+        "trials": len(model.trials_),
         "words": len(model.vocabulary_),
         "seconds": watch.seconds,
         "cpu_seconds": watch.cpu_seconds,
@@ -93,16 +93,16 @@ def train(
     if plot is not None:
         from epigram.lm.plots import plot_training
 
-        plot_training(model.path_, history, plot)
+        plot_training(model.trials_, history, plot)
     console.print_json(record) if json else console.facts(str(output), record)
     if interrupted:
         raise typer.Exit(EXIT_CODE)
 
 
-def _written(price: Price) -> str:
+def _written(strength: Strength) -> str:
     return (
-        f"strength {price.strength:.4g}, depth weight {price.depth_weight:.4g}, ridge {price.ridge:.4g}, "
-        f"side {price.side:.4g}"
+        f"strength {strength.strength:.4g}, depth weight {strength.depth_weight:.4g}, ridge {strength.ridge:.4g}, "
+        f"side {strength.side:.4g}"
     )
 
 

@@ -66,8 +66,8 @@ def loglinear(
     watch = console.Stopwatch()
     history, interrupted = _fit(model, text, valid)
     tree = model.tree_
-    if valid is None and model.path_:
-        model.valid_perplexity_ = min(trial.perplexity for trial in model.path_)
+    if valid is None and model.trials_:
+        model.valid_perplexity_ = min(trial.perplexity for trial in model.trials_)
     record = {
         "perplexity_valid": getattr(model, "valid_perplexity_", None),
         "parameters": model.n_parameters_,
@@ -77,10 +77,10 @@ def loglinear(
         "iterations": model.n_iter_,
         "objective": model.objective_,
         "stopped": model.reason_,
-        "strength": model.price_.strength,
-        "depth_weight": model.price_.depth_weight,
-        "ridge": model.price_.ridge,
-        "fits_on_the_path": len(model.path_),
+        "strength": model.strength_.strength,
+        "depth_weight": model.strength_.depth_weight,
+        "ridge": model.strength_.ridge,
+        "trials": len(model.trials_),
         "words": len(model.vocabulary_),
         "positions": tree.n_positions,
         "seconds": watch.seconds,
@@ -92,7 +92,7 @@ def loglinear(
     if plot is not None:
         from epigram.lm.plots import plot_training
 
-        plot_training(model.path_, history, plot)
+        plot_training(model.trials_, history, plot)
     console.print_json(record) if json else console.facts(str(output), record)
     if interrupted:
         raise typer.Exit(EXIT_CODE)
@@ -125,7 +125,7 @@ def _fit(model: LogLinearLM, text: Path, valid: Path | None) -> tuple[list[Itera
         def on_trial(trial: Trial) -> bool:
             nonlocal trials
             trials += 1
-            bar.update(task, description=f"price {trials}: held-out perplexity {trial.perplexity:.2f}")
+            bar.update(task, description=f"trial {trials}: held-out perplexity {trial.perplexity:.2f}")
             return stop.asked
 
         model.fit(corpus, valid=valid, callback=on_iteration, on_trial=on_trial)

@@ -1,4 +1,4 @@
-"""Pictures of a training: held-out perplexity along the path of prices, and convergence of the last fit."""
+"""Pictures of a training: held-out perplexity of the trials, and convergence of the last fit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Protocol
 
-from epigram.lm.loglinear.penalty import Price
+from epigram.lm.loglinear.penalty import Strength
 from epigram.protocols import Iteration
 
 
@@ -14,14 +14,14 @@ class Trial(Protocol):
     """A fit of a search, of either family of models: ``Trial`` or ``FactoredTrial``."""
 
     @property
-    def price(self) -> Price: ...
+    def strength(self) -> Strength: ...
 
     @property
     def perplexity(self) -> float: ...
 
 
 def plot_training(path: Sequence[Trial], history: list[Iteration], target: str | PathLike[str]) -> None:
-    """Write a picture; the path is left out where the price was given."""
+    """Write a picture; the trials are left out where the strength was given."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11 if path else 6, 4), layout="constrained")
@@ -42,6 +42,6 @@ def plot_training(path: Sequence[Trial], history: list[Iteration], target: str |
 
 
 def _label(trial: Trial) -> str:
-    price = trial.price
-    ridge = f", ridge {price.ridge:.3g}" if price.ridge else ""
-    return f"best: strength {price.strength:.3g}, depth weight {price.depth_weight:.3g}{ridge}"
+    strength = trial.strength
+    ridge = f", ridge {strength.ridge:.3g}" if strength.ridge else ""
+    return f"best: strength {strength.strength:.3g}, depth weight {strength.depth_weight:.3g}{ridge}"

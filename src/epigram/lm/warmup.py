@@ -13,11 +13,11 @@ def warm() -> None:
 
     text = ["a b a b c", "b a c", "c c b a"]
     WordClasses.learn(Corpus.of(text), 3)
-    price = {"strength": 0.1, "depth_weight": 1.1, "ridge": 0.1}
+    strength = {"strength": 0.1, "depth_weight": 1.1, "ridge": 0.1}
     solvers = (FISTA(max_iterations=2), StochasticProximal(passes=2))
     for penalty in ("elastic", "tree-l2", "tree-linf"):
         for solver in solvers:
-            model = LogLinearLM(order=3, penalty=penalty, solver=solver, **price)  # type: ignore[arg-type]
+            model = LogLinearLM(order=3, penalty=penalty, solver=solver, **strength)  # type: ignore[arg-type]
             model.fit(text, valid=text)
         model.distribution("a")
     model.partial_fit(text)

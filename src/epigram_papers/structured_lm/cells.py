@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from epigram.lm.loglinear.penalty import Price
+from epigram.lm.loglinear.penalty import Strength
 from epigram_papers.lab import Cell
 from epigram_papers.structured_lm import timing
 from epigram_papers.structured_lm.experiments import (
@@ -25,7 +25,7 @@ WEIGHTINGS = ("plain", "weighted")
 CHOSEN_AT = 5
 """The order at which prices are chosen."""
 
-Prices = Mapping[str, Price]
+Prices = Mapping[str, Strength]
 """By kind: ``l1/plain``, ``l1/weighted``, ``l1/again`` for a price chosen anew at the highest order, and ``l1/free``
 for one chosen for weights of either sign."""
 
@@ -169,7 +169,7 @@ def fitting(quick: bool, prices: Prices) -> list[Cell]:
     return cells
 
 
-def _stream(at: Size, price: Price) -> dict[str, Any]:
+def _stream(at: Size, price: Strength) -> dict[str, Any]:
     """Settings of the online experiment, with the norm that the paper means for long text."""
     return {
         "split": 0,

@@ -26,17 +26,17 @@ from epigram.direct_search import nelder_mead
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.located import Located
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.penalty import Price, build_penalty, first_weights
+from epigram.lm.loglinear.penalty import Strength, build_penalty, first_weights
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.protocols import Floats
 from epigram.solvers.proximal import FISTA, StochasticProximal
 from epigram_papers.structured_lm.text import choosing_text, split_text
 
 FIRST_PRICES = {
-    "l1": Price(0.7, 1.0),
-    "l2": Price(0.2, 1.0),
-    "tree-l2": Price(0.6, 1.0),
-    "tree-linf": Price(0.65, 1.0),
+    "l1": Strength(0.7, 1.0),
+    "l2": Strength(0.2, 1.0),
+    "tree-l2": Strength(0.6, 1.0),
+    "tree-linf": Strength(0.65, 1.0),
 }
 """Where the choice starts; the paper gives no strengths."""
 FIRST_STEPS = {"strength": -0.3, "depth_weight": 0.15}
@@ -68,7 +68,7 @@ def choose(
         losses.append(SuffixLoss(tree))
         held.append(Located(tree, Positions.of(rest)))
     best = [first_weights(loss.tree, first, nonnegative) for loss in losses]
-    trials: list[tuple[Price, float]] = []
+    trials: list[tuple[Strength, float]] = []
 
     def log_perplexity(point: Floats) -> float:
         nonlocal best
@@ -111,7 +111,7 @@ def fit_orders(
 ) -> dict[str, Any]:
     """Test perplexity and size of the models of rising order; order 0 is unbounded."""
     train, test = split_text(data, split, words)
-    price = Price(strength, depth_weight)
+    price = Strength(strength, depth_weight)
     positions, asked = Positions.of(train), Positions.of(test)
     rows, before = [], None
     for order in orders:
@@ -191,7 +191,7 @@ def stochastic(
     L and mu are the solver's own defaults.
     """
     train, test = split_text(data, split, words)
-    positions, price = Positions.of(train), Price(strength, 1.0)
+    positions, price = Positions.of(train), Strength(strength, 1.0)
     tree = ContextTree.grow(positions, order, collapse=True)
     loss, held_out = SuffixLoss(tree, positions=positions), Located(tree, Positions.of(test))
     penalty = build_penalty("tree-linf", tree, price)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from epigram.lm.loglinear.penalty import Price
+from epigram.lm.loglinear.penalty import Strength
 from epigram_papers.structured_lm.cells import CHOSEN_AT, KINDS, NORMS, WEIGHTINGS, size
 
 Found = Mapping[str, Mapping[str, Any]]
@@ -41,7 +41,7 @@ class Results:
     quick: bool
     orders: list[int]
     splits: int
-    prices: dict[str, Price]
+    prices: dict[str, Strength]
     perplexity: dict[str, list[float]]
     without_end: dict[str, list[float]]
     again: dict[str, float]
@@ -68,10 +68,10 @@ class Results:
         return self.perplexity[key][self.orders.index(order) if order in self.orders else -1]
 
 
-def prices_of(found: Found) -> dict[str, Price]:
+def prices_of(found: Found) -> dict[str, Strength]:
     """The chosen prices, by ``NORM/KIND``."""
     return {
-        f"{norm}/{kind}": Price(choice["strength"], choice["depth_weight"])
+        f"{norm}/{kind}": Strength(choice["strength"], choice["depth_weight"])
         for norm in NORMS
         for kind in KINDS
         for choice in [found[f"choose/{norm}/{kind}"]]

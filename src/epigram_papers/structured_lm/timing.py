@@ -17,7 +17,7 @@ import numpy as np
 
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.penalty import Price, build_penalty, first_weights
+from epigram.lm.loglinear.penalty import Strength, build_penalty, first_weights
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.penalties import L1, TreeL2, TreeLinf
 from epigram.penalties.forest import Forest
@@ -98,7 +98,7 @@ def prox_input(
     corpus: Corpus, order: int, strength: float, iterations: int, collapse: bool
 ) -> tuple[Ints, Floats, float, Floats]:
     """Parents in pre-order (which SPAMS and random pivots need), the vector, kappa, and multiplicities."""
-    tree, price = ContextTree.grow(Positions.of(corpus), order, collapse), Price(strength, 1.0)
+    tree, price = ContextTree.grow(Positions.of(corpus), order, collapse), Strength(strength, 1.0)
     loss, penalty = SuffixLoss(tree), build_penalty("tree-linf", tree, price)
     w = FISTA(1e-12, iterations).solve(loss, penalty, first_weights(tree, price)).w
     gradient = np.empty_like(w)
@@ -127,7 +127,7 @@ def _collapsed_times(parents: Ints, v: Floats, kappa: float, m: Floats) -> dict[
 def gradient_pass(*, data: str, words: int | None, order: int, strength: float) -> dict[str, Any]:
     """One exact iteration over novels: the tree, loss and gradient of all words, and the tree-linf prox."""
     tree, loss, seconds = _novels(data, words, order)
-    price = Price(strength, 1.0)
+    price = Strength(strength, 1.0)
     w, gradient = first_weights(tree, price), np.empty(tree.n_pairs)
     seconds["gradient"] = _seconds(lambda: loss.value_and_gradient(w, gradient), 3)
     penalty = build_penalty("tree-linf", tree, price)
@@ -145,7 +145,7 @@ def stochastic_pass(
     Two runs, of one batch and of one and ``batches`` more, so that what a run costs once falls out.
     """
     tree, loss, _ = _novels(data, words, order)
-    price = Price(strength, 1.0)
+    price = Strength(strength, 1.0)
     penalty, w = build_penalty("tree-linf", tree, price), first_weights(tree, price)
     solver = StochasticProximal(BATCH, 1)
     samples = np.random.default_rng(0).permutation(loss.n_samples)

@@ -3,7 +3,7 @@
     P(w | h) = P(c(w) | h)  P(w | c(w), h)
 
 Both are a :class:`~epigram.lm.factored.loss.FactorLoss`: one root with the classes as candidates, and a root for each
-class with its words as candidates. Their weights are separate, so they are fitted, and their prices chosen, one
+class with its words as candidates. Their weights are separate, so they are fitted, and their strengths chosen, one
 after the other.
 """
 

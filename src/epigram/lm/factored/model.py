@@ -26,7 +26,7 @@ from epigram.lm.factored.online import FactorRecipe, OnlineFactored
 from epigram.lm.factored.scorer import FactorScorer, Step
 from epigram.lm.factored.search import PARTS, FactoredTrial, FactoredTrialCallback, Fitted, Search
 from epigram.lm.loglinear.model import Auto, Text
-from epigram.lm.loglinear.penalty import PENALTIES, Price
+from epigram.lm.loglinear.penalty import PENALTIES, Strength
 from epigram.lm.loglinear.tree import Positions
 from epigram.lm.solver import solver_of
 from epigram.lm.vocabulary import BOUNDARY, UNSEEN, Vocabulary
@@ -69,7 +69,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
     order : words looked back at plus one, for the class; the word part looks at two words at most
     class_contexts, word_contexts : other contexts, such as ``"c1 w1 c2 w2; c2 w2"``
     penalty : ``elastic``, ``l1``, ``l2``, ``tree-l2`` or ``tree-linf``
-    class_price, word_price : price of the penalty for each part; None chooses on held-out text
+    class_strength, word_strength : strength of the penalty for each part; None chooses on held-out text
     budget : CPU seconds for choosing; 0 takes what was best on newswire
     nonnegative, solver, tolerance : as for :class:`~epigram.lm.loglinear.model.LogLinearLM`
     max_iterations : of ``fista``, 300 by default
@@ -79,7 +79,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
 
     Attributes
     ----------
-    classes_, class_model_, word_model_, class_price_, word_price_, path_, objective_, n_iter_
+    classes_, class_model_, word_model_, class_strength_, word_strength_, trials_, objective_, n_iter_
 
     Examples
     --------
@@ -104,8 +104,8 @@ class ClassFactoredLM(LanguageModel, Estimator):
         class_contexts: str | None = None,
         word_contexts: str | None = None,
         penalty: str = "elastic",
-        class_price: Price | None = None,
-        word_price: Price | None = None,
+        class_strength: Strength | None = None,
+        word_strength: Strength | None = None,
         budget: float = 60.0,
         nonnegative: bool = True,
         solver: str | Solver = "fista",
@@ -123,8 +123,8 @@ class ClassFactoredLM(LanguageModel, Estimator):
         self.class_contexts = class_contexts
         self.word_contexts = word_contexts
         self.penalty = penalty
-        self.class_price = class_price
-        self.word_price = word_price
+        self.class_strength = class_strength
+        self.word_strength = word_strength
         self.budget = budget
         self.nonnegative = nonnegative
         self.solver = solver
@@ -153,12 +153,12 @@ class ClassFactoredLM(LanguageModel, Estimator):
         class_part, word_part = search.run(callback, on_trial)
         self._keep(class_part, word_part)
         self._corpus = corpus
-        self.path_: list[FactoredTrial] = search.trials
+        self.trials_: list[FactoredTrial] = search.trials
         self.__dict__.pop("valid_perplexity_", None)
         if valid is not None:
             self.valid_perplexity_ = self.perplexity(valid)
-        elif self.path_:
-            self.valid_perplexity_ = min(trial.perplexity for trial in self.path_)
+        elif self.trials_:
+            self.valid_perplexity_ = min(trial.perplexity for trial in self.trials_)
         return self
 
     def partial_fit(self, sentences: Text, y: None = None) -> ClassFactoredLM:
@@ -180,8 +180,8 @@ class ClassFactoredLM(LanguageModel, Estimator):
                     "with text=True (without --no-text)."
                 )
             recipe = FactorRecipe(self.penalty, self.nonnegative, self.threads, WARM * self.tolerance)
-            prices = {"class": self.class_price_, "word": self.word_price_}
-            self._online = OnlineFactored(recipe, self.corpus_, self.classes_, self._models, prices)
+            strengths = {"class": self.class_strength_, "word": self.word_strength_}
+            self._online = OnlineFactored(recipe, self.corpus_, self.classes_, self._models, strengths)
         self._online.learn(new)
         return self._changed()
 
@@ -212,7 +212,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
             self._behind = False
             scorers = self._online.scorers()
             self.restore(
-                self.classes_, scorers["class"], scorers["word"], self.class_price_, self.word_price_
+                self.classes_, scorers["class"], scorers["word"], self.class_strength_, self.word_strength_
             )
         return self._models
 
@@ -283,7 +283,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
         )
         classes = class_part.factor.classes
         self._online, self._behind = None, False
-        self.restore(classes, class_model, word_model, class_part.price, word_part.price)
+        self.restore(classes, class_model, word_model, class_part.strength, word_part.strength)
         self.objective_ = class_part.result.objective + word_part.result.objective
         self.n_iter_ = class_part.result.iterations + word_part.result.iterations
         self.n_parameters_ = class_part.loss.n_weights + word_part.loss.n_weights
@@ -293,15 +293,15 @@ class ClassFactoredLM(LanguageModel, Estimator):
         classes: WordClasses,
         class_model: FactorScorer,
         word_model: FactorScorer,
-        class_price: Price,
-        word_price: Price,
+        class_strength: Strength,
+        word_strength: Strength,
         corpus: Corpus | None = None,
     ) -> None:
         """Take over the parts of a fitted or stored model; ``corpus`` is the text to go on from."""
         self._corpus = corpus
         self.classes_ = classes
         self._models = {"class": class_model, "word": word_model}
-        self.class_price_, self.word_price_ = class_price, word_price
+        self.class_strength_, self.word_strength_ = class_strength, word_strength
         self._class = Factor("class", classes, class_model.contexts)
         self._word = Factor("word", classes, word_model.contexts)
         self._n_words = max(class_model.contexts.n_words, word_model.contexts.n_words)

@@ -22,7 +22,7 @@ from epigram.lm.factored.factor import Factor
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.growing import Blocks, TextSoFar, WeightTable, keys_of, pair_keys
 from epigram.lm.loglinear.online import LEAST_WORK, WORK
-from epigram.lm.loglinear.penalty import Price, build_penalty
+from epigram.lm.loglinear.penalty import Strength, build_penalty
 from epigram.lm.loglinear.tree import Positions
 from epigram.protocols import Floats, Offsets
 from epigram.solvers.proximal import FISTA
@@ -46,7 +46,7 @@ class OnlineFactor:
 
     recipe: FactorRecipe
     factor: Factor
-    price: Price
+    strength: Strength
     text: TextSoFar
     blocks: Blocks = field(default_factory=Blocks.empty)
     table: WeightTable = field(default_factory=WeightTable)
@@ -90,7 +90,7 @@ class OnlineFactor:
         self.log_likelihood += float(before.log_probabilities(new).sum())
         self.n_scored += int((~is_old).sum())
         penalty = build_penalty(
-            self.recipe.penalty, loss.tree, self.price, self.recipe.nonnegative, loss.is_side
+            self.recipe.penalty, loss.tree, self.strength, self.recipe.nonnegative, loss.is_side
         )
         result = FISTA(self.recipe.tolerance, ITERATIONS).solve(loss, penalty, start)
         self.table.put(keys, result.w)
@@ -112,7 +112,7 @@ class OnlineFactored:
         corpus: Corpus,
         classes: WordClasses,
         scorers: dict[str, FactorScorer],
-        prices: dict[str, Price],
+        strengths: dict[str, Strength],
     ) -> None:
         self.classes, self.text = classes, TextSoFar()
         words = Positions.of(corpus)
@@ -120,7 +120,7 @@ class OnlineFactored:
         self.parts = {}
         for name, scorer in scorers.items():
             factor = Factor(name, classes, scorer.contexts)
-            self.parts[name] = OnlineFactor(recipe, factor, prices[name], self.text)
+            self.parts[name] = OnlineFactor(recipe, factor, strengths[name], self.text)
             self.parts[name].take_over(scorer, words)
         self._neighbours: Floats = np.zeros((classes.n_classes, classes.n_classes))
         self._count_neighbours(corpus)

@@ -1,7 +1,7 @@
 """Fitting a class-factored model, and choosing on held-out text what is left open, within a budget of CPU seconds.
 
-Open may be the number of classes and the price of each part. The number is tried at a fifth of the root of the
-number of words, then at half and double of that while the budget allows; then each number of a price moves up or
+Open may be the number of classes and the strength of each part. The number is tried at a fifth of the root of the
+number of words, then at half and double of that while the budget allows; then each number of a strength moves up or
 down as long as held-out perplexity falls (compass search on a log scale). Every fit starts from the best weights
 so far, so most cost a few iterations.
 """
@@ -21,7 +21,7 @@ from epigram.lm.factored.factor import Factor
 from epigram.lm.factored.loss import FactorLoss
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.model import split_known
-from epigram.lm.loglinear.penalty import FIRST_PRICES, Price, build_penalty, first_weights
+from epigram.lm.loglinear.penalty import FIRST_STRENGTHS, Strength, build_penalty, first_weights
 from epigram.lm.loglinear.tree import Positions
 from epigram.protocols import Callback, Floats, Iteration, Result
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from epigram.lm.factored.model import ClassFactoredLM
 
 PARTS = ("class", "word")
-BEST_ON_NEWSWIRE = {"class": Price(0.25, 1.3, 0.13, 4.0), "word": Price(0.4, 1.3, 0.09, 3.0)}
-"""The elastic net's prices where the search starts, chosen on the validation part of the Penn Treebank."""
+BEST_ON_NEWSWIRE = {"class": Strength(0.25, 1.3, 0.13, 4.0), "word": Strength(0.4, 1.3, 0.09, 3.0)}
+"""The elastic net's strengths where the search starts, chosen on the validation part of the Penn Treebank."""
 
 STEPS = {"side": 0.7, "strength": 0.4, "ridge": 0.4, "depth_weight": 0.12}
 """First moves of each number, natural log; halved twice."""
@@ -42,7 +42,7 @@ class FactoredTrial:
 
     part: str
     n_classes: int
-    price: Price
+    strength: Strength
     perplexity: float
     best: float
     seconds: float
@@ -58,14 +58,14 @@ class Fitted:
 
     factor: Factor
     loss: FactorLoss = field(repr=False)
-    price: Price
+    strength: Strength
     result: Result
     log_likelihood: float = float("nan")
 
 
-def first_price(penalty: str, part: str) -> Price:
-    """Where the search for the price of a part starts."""
-    return BEST_ON_NEWSWIRE[part] if penalty == "elastic" else FIRST_PRICES[penalty]
+def first_strength(penalty: str, part: str) -> Strength:
+    """Where the search for the strength of a part starts."""
+    return BEST_ON_NEWSWIRE[part] if penalty == "elastic" else FIRST_STRENGTHS[penalty]
 
 
 class Search:
@@ -81,8 +81,8 @@ class Search:
         """Both parts, fitted on the whole text."""
         self.callback, self.on_trial = callback, on_trial
         model, whole = self.model, self.corpus
-        given = {"class": model.class_price, "word": model.word_price}
-        first = {part: given[part] or first_price(model.penalty, part) for part in PARTS}
+        given = {"class": model.class_strength, "word": model.word_strength}
+        first = {part: given[part] or first_strength(model.penalty, part) for part in PARTS}
         is_open = model.classes == "auto" or None in given.values()
         if not is_open or model.budget == 0 or (self.valid is None and whole.n_sentences < 2):
             return self._fit_both(self._learn(whole, self._first_number(whole)), Positions.of(whole), first)
@@ -91,12 +91,12 @@ class Search:
         best = self._choose_number(text, first)
         for part, share in zip(PARTS, (0.7, 1.0), strict=True):
             if given[part] is None:
-                best[part] = self._choose_price(best, part, share * model.budget)
+                best[part] = self._choose_strength(best, part, share * model.budget)
         if self.valid is not None:
             return best["class"], best["word"]
-        prices = {part: best[part].price for part in PARTS}
+        strengths = {part: best[part].strength for part in PARTS}
         classes = self._learn(whole, best["class"].factor.classes.n_classes)
-        return self._fit_both(classes, Positions.of(whole), prices)
+        return self._fit_both(classes, Positions.of(whole), strengths)
 
     def _first_number(self, corpus: Corpus) -> int:
         asked = self.model.classes
@@ -113,29 +113,29 @@ class Search:
         return WordClasses.learn(corpus, n_classes, threads=threads, seed=seed)
 
     def _fit_both(
-        self, classes: WordClasses, words: Positions, prices: dict[str, Price]
+        self, classes: WordClasses, words: Positions, strengths: dict[str, Strength]
     ) -> tuple[Fitted, Fitted]:
-        parts = [self._first_fit(classes, part, words, prices[part]) for part in PARTS]
+        parts = [self._first_fit(classes, part, words, strengths[part]) for part in PARTS]
         return parts[0], parts[1]
 
-    def _first_fit(self, classes: WordClasses, part: str, words: Positions, price: Price) -> Fitted:
+    def _first_fit(self, classes: WordClasses, part: str, words: Positions, strength: Strength) -> Fitted:
         factor = Factor(part, classes, self.model.contexts_of(part))
-        return self._fit(factor, factor.loss(words, self.model.threads), price, None)
+        return self._fit(factor, factor.loss(words, self.model.threads), strength, None)
 
-    def _fit(self, factor: Factor, loss: FactorLoss, price: Price, start: Floats | None) -> Fitted:
+    def _fit(self, factor: Factor, loss: FactorLoss, strength: Strength, start: Floats | None) -> Fitted:
         model = self.model
-        penalty = build_penalty(model.penalty, loss.tree, price, model.nonnegative, loss.is_side)
+        penalty = build_penalty(model.penalty, loss.tree, strength, model.nonnegative, loss.is_side)
         if start is None:
-            start = first_weights(loss.tree, price, model.nonnegative)
+            start = first_weights(loss.tree, strength, model.nonnegative)
             start[int(loss.tree.pair_ptr[loss.n_roots]) :] = 0.0  # the main tree's roots say it all
-        return Fitted(factor, loss, price, model._solver().solve(loss, penalty, start, self._watch))
+        return Fitted(factor, loss, strength, model._solver().solve(loss, penalty, start, self._watch))
 
     def _watch(self, iteration: Iteration) -> bool:
         self.stopped = self.stopped or bool(self.callback is not None and self.callback(iteration))
         return self.stopped
 
-    def _choose_number(self, text: Corpus, first: dict[str, Price]) -> dict[str, Fitted]:
-        """Both parts with the best number of classes, and as good as any price goes so far."""
+    def _choose_number(self, text: Corpus, first: dict[str, Strength]) -> dict[str, Fitted]:
+        """Both parts with the best number of classes, and at the first strength."""
         number = self._first_number(text)
         best: dict[str, Fitted] = {}
         others: list[int] = [max(2, number // 2), 2 * number] if self.model.classes == "auto" else []
@@ -154,9 +154,9 @@ class Search:
             self._tell("both", parts["class"], perplexity)
         return best
 
-    def _choose_price(self, best: dict[str, Fitted], part: str, budget: float) -> Fitted:
-        """Move one number of the price at a time, on and on while that lowers held-out perplexity."""
-        tried = {best[part].price}
+    def _choose_strength(self, best: dict[str, Fitted], part: str, budget: float) -> Fitted:
+        """Move one number of the strength at a time, on and on while that lowers held-out perplexity."""
+        tried = {best[part].strength}
         for scale in (1.0, 0.5):
             before = None
             while before is not best[part]:
@@ -170,16 +170,16 @@ class Search:
         return best[part]
 
     def _improves(
-        self, best: dict[str, Fitted], part: str, name: str, factor: float, tried: set[Price]
+        self, best: dict[str, Fitted], part: str, name: str, factor: float, tried: set[Strength]
     ) -> bool:
-        """Try one move from the best price; keep it where it lowers held-out perplexity."""
+        """Try one move from the best strength; keep it where it lowers held-out perplexity."""
         now = best[part]
-        changed: dict[str, Any] = {name: float(f"{getattr(now.price, name) * factor:.6g}")}
-        price = replace(now.price, **changed)
-        if self.stopped or price in tried:
+        changed: dict[str, Any] = {name: float(f"{getattr(now.strength, name) * factor:.6g}")}
+        strength = replace(now.strength, **changed)
+        if self.stopped or strength in tried:
             return False
-        tried.add(price)
-        moved = self._judged(self._fit(now.factor, now.loss, price, now.result.w))
+        tried.add(strength)
+        moved = self._judged(self._fit(now.factor, now.loss, strength, now.result.w))
         perplexity = self._perplexity({**best, part: moved})
         better = perplexity < self._perplexity(best) * (1 - 1e-4)
         if better:
@@ -210,6 +210,6 @@ class Search:
     def _tell(self, part: str, fitted: Fitted, perplexity: float) -> None:
         best = min([perplexity, *(trial.perplexity for trial in self.trials)])
         n_classes = fitted.factor.classes.n_classes
-        self.trials.append(FactoredTrial(part, n_classes, fitted.price, perplexity, best, self._spent()))
+        self.trials.append(FactoredTrial(part, n_classes, fitted.strength, perplexity, best, self._spent()))
         if self.on_trial is not None and self.on_trial(self.trials[-1]):
             self.stopped = True

@@ -13,7 +13,7 @@ from epigram.lm.factored.contexts import Contexts
 from epigram.lm.factored.factor import Factor
 from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.factored.scorer import FactorScorer
-from epigram.lm.loglinear.penalty import Price
+from epigram.lm.loglinear.penalty import Strength
 from epigram.lm.solver import from_settings
 from epigram.lm.storage import FAMILY, pack_text, pack_words, settings_of, unpack_text, unpack_words
 from epigram.storage import ModelFile, Section
@@ -30,8 +30,8 @@ def to_model_file(model: ClassFactoredLM, bits: int, fit: dict[str, Any], text: 
         "classes": model.classes_.n_classes,
         "class_contexts": str(model.class_model_.contexts),
         "word_contexts": str(model.word_model_.contexts),
-        "class_price": asdict(model.class_price_),
-        "word_price": asdict(model.word_price_),
+        "class_strength": asdict(model.class_strength_),
+        "word_strength": asdict(model.word_strength_),
         "bits": bits,
     }
     names = ("objective_", "n_iter_", "n_parameters_", "valid_perplexity_")
@@ -51,24 +51,33 @@ def from_model_file(file: ModelFile) -> ClassFactoredLM:
     class_of = unpack_integers(file.tensors["class_of"]).astype(np.int32)
     if class_of.size != len(vocabulary):
         raise ModelFileError("damaged model file (classes and vocabulary do not fit together)")
-    models, prices = [], []
+    models, strengths = [], []
     for part in PARTS:
         prefix = f"{part}."
         own = {name.removeprefix(prefix): t for name, t in file.tensors.items() if name.startswith(prefix)}
         models.append(FactorScorer.from_tensors(Contexts.parse(settings[f"{part}_contexts"]), own))
-        prices.append(Price(**{"depth_weights": "groups", **settings[f"{part}_price"]}))
+        strengths.append(Strength(**{"depth_weights": "groups", **_chosen(settings, part)}))
     classes = WordClasses(vocabulary, class_of)
     for name, found in zip(PARTS, models, strict=True):
         if not np.array_equal(found.n_choices, Factor(name, classes, found.contexts).n_choices):
             raise ModelFileError("damaged model file (classes and weights do not fit together)")
     known = ClassFactoredLM().get_params()
     given = {name: value for name, value in from_settings(settings).items() if name in known}
-    model = ClassFactoredLM(**{**given, "class_price": prices[0], "word_price": prices[1]})
-    model.restore(classes, models[0], models[1], prices[0], prices[1], unpack_text(file.tensors, vocabulary))
+    model = ClassFactoredLM(**{**given, "class_strength": strengths[0], "word_strength": strengths[1]})
+    model.restore(
+        classes, models[0], models[1], strengths[0], strengths[1], unpack_text(file.tensors, vocabulary)
+    )
     for name, value in file.header.get("fit", {}).items():
         if name in ("objective", "n_iter", "n_parameters", "valid_perplexity"):
             setattr(model, f"{name}_", value)
     return model
+
+
+def _chosen(settings: dict[str, Any], part: str) -> dict[str, Any]:
+    """How strong the penalty of a part is; older files call it a price."""
+    name = f"{part}_strength"
+    given: dict[str, Any] = settings[name if name in settings else f"{part}_price"]
+    return given
 
 
 def describe(file: ModelFile) -> list[Section]:

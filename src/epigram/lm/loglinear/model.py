@@ -25,7 +25,7 @@ from epigram.lm.loglinear.explain import Explanation, explain
 from epigram.lm.loglinear.located import Located
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.online import Online, Recipe
-from epigram.lm.loglinear.penalty import FIRST_PRICES, PENALTIES, Price, build_penalty, first_weights
+from epigram.lm.loglinear.penalty import FIRST_STRENGTHS, PENALTIES, Strength, build_penalty, first_weights
 from epigram.lm.loglinear.recalled import recalled_positions
 from epigram.lm.loglinear.search import Trial, TrialCallback, best_of, calibrate, search
 from epigram.lm.loglinear.sparsify import MaskedPenalty, largest, weight_importance
@@ -52,8 +52,8 @@ class LogLinearLM(FittedBackoff, Estimator):
     ----------
     order : longest context plus one; 0 for unbounded
     penalty : ``elastic``, ``l1``, ``l2``, ``tree-l2`` or ``tree-linf``
-    strength, depth_weight, ridge : price of the penalty (:mod:`epigram.lm.loglinear.penalty`; ``ridge`` is the squared
-        part of ``elastic``); ``"auto"`` chooses on held-out text
+    strength, depth_weight, ridge : how strong the penalty is (:mod:`epigram.lm.loglinear.penalty`; ``ridge`` is the
+        squared part of ``elastic``); ``"auto"`` chooses on held-out text
     depth_weights : what the depth weight acts on inside tree norms: ``features`` (as in the paper) or ``groups``
     nonnegative : weights >= 0, as in the paper
     solver : ``fista`` (exact), ``stochastic`` (the paper's Algorithm 1), or an object with settings of its own, such
@@ -61,18 +61,17 @@ class LogLinearLM(FittedBackoff, Estimator):
     tolerance : when a solver given by name stops: share of the objective that a step (``fista``) promises or a pass
         (``stochastic``) changes
     max_iterations : of ``fista``, 500 by default
-    calibrate : where the price is chosen on held-out text, choose a factor for the weights of each depth too
+    calibrate : where the strength is chosen on held-out text, choose a factor for the weights of each depth too
     max_weights : keep so many weights at most, those worth most, and fit them again
-    collapse : work on the collapsed tree; None: for ``tree-linf`` where it is exact (depth weights up to 1)
-    and
-        where the order is unbounded
+    collapse : work on the collapsed tree; None: for ``tree-linf`` where it is exact (depth weights up to 1) and where
+        the order is unbounded
     min_count, max_words, vocabulary : limits of the vocabulary; what they leave out is read as ``<unk>``
     held_out : share of the training text (its end) that decides when no ``valid`` text is given
     threads, random_state : threads of the exact solver, seed of the stochastic one
 
     Attributes
     ----------
-    weights_, tree_, price_, path_, scales_, objective_, n_iter_, reason_, valid_perplexity_, backoff_ :
+    weights_, tree_, strength_, trials_, scales_, objective_, n_iter_, reason_, valid_perplexity_, backoff_ :
         ``optimum_`` are the weights before ``scales_``, the minimum of the objective
     corpus_ : the text so far (not in a model from a file that was saved without it)
 
@@ -146,7 +145,7 @@ class LogLinearLM(FittedBackoff, Estimator):
         callback: Callback | None = None,
         on_trial: TrialCallback | None = None,
     ) -> LogLinearLM:
-        """Train; numbers of the price that are ``auto`` are chosen on ``valid``, or on the end of the text.
+        """Train; numbers of the strength that are ``auto`` are chosen on ``valid``, or on the end of the text.
 
         ``callback`` hears of iterations, ``on_trial`` of the fits of the search; either ends training by
         returning True, and the model is then that of the best weights so far.
@@ -154,17 +153,17 @@ class LogLinearLM(FittedBackoff, Estimator):
         if self.penalty not in PENALTIES:
             raise InputError(f"unknown penalty {self.penalty!r}; choose one of {', '.join(PENALTIES)}.")
         self._solver()  # refuses wrong settings before the text is read
-        price, free = self._first_price()
+        strength, free = self._first_strength()
         corpus = Corpus.for_training(sentences, self.vocabulary, self.min_count, self.max_words)
         tree = self._grow(corpus)
         start = None
-        self.path_: list[Trial] = []
+        self.trials_: list[Trial] = []
         self.scales_, self._online, self._behind = None, None, False
         if free:
-            price, start = self._choose(corpus, tree, valid, price, free, callback, on_trial)
-        self._train(corpus, tree, price, start, callback)
+            strength, start = self._choose(corpus, tree, valid, strength, free, callback, on_trial)
+        self._train(corpus, tree, strength, start, callback)
         if self.max_weights is not None and self.n_nonzero_ > self.max_weights:
-            self._select(corpus, price, self.max_weights, callback)
+            self._select(corpus, strength, self.max_weights, callback)
         held_out = None if valid is None else self._held_out(valid)
         if self.scales_ is not None and self.max_weights is not None and held_out is not None:
             self.scales_ = calibrate(self.loss_, held_out, self.weights_)
@@ -222,7 +221,7 @@ class LogLinearLM(FittedBackoff, Estimator):
         loss = self.loss_
         recipe = Recipe(
             self.penalty,
-            self.price_,
+            self.strength_,
             self.nonnegative,
             self.order,
             loss.tree.collapsed,
@@ -230,7 +229,7 @@ class LogLinearLM(FittedBackoff, Estimator):
             max(self.tolerance, 1e-6),
         )
         if self._corpus is None:
-            positions = recalled_positions(self.backoff_, self._n_positions, self.price_.strength)
+            positions = recalled_positions(self.backoff_, self._n_positions, self.strength_.strength)
         else:
             positions = Positions.of(self._corpus)
         if loss.tree.n_positions:
@@ -342,13 +341,13 @@ class LogLinearLM(FittedBackoff, Estimator):
         vocabulary: Vocabulary,
         loss: SuffixLoss,
         w: Floats,
-        price: Price,
+        strength: Strength,
         fit: dict[str, Any],
         corpus: Corpus | None = None,
     ) -> None:
         """Take over the parts of a stored model."""
         self._vocabulary, self._loss, self._weights, self._corpus = vocabulary, loss, w, corpus
-        self.price_, self.path_, self._backoff = price, [], None
+        self.strength_, self.trials_, self._backoff = strength, [], None
         self._optimum, self._n_positions = w, int(fit.get("positions", 0))
         if "scales" in fit:
             self.scales_ = np.array(fit["scales"])
@@ -360,13 +359,13 @@ class LogLinearLM(FittedBackoff, Estimator):
     def _fitted(self) -> BackoffModel:
         return self.backoff_
 
-    def _first_price(self) -> tuple[Price, tuple[str, ...]]:
-        """The price to start from, and which of its numbers are to be found."""
+    def _first_strength(self) -> tuple[Strength, tuple[str, ...]]:
+        """The strength to start from, and which of its numbers are to be found."""
         names = ("strength", "depth_weight", *(("ridge",) if self.penalty == "elastic" else ()))
         given: dict[str, Any] = {name: getattr(self, name) for name in names}
         free = tuple(name for name, value in given.items() if value == "auto")
         fixed = {name: float(value) for name, value in given.items() if value != "auto"}
-        return replace(FIRST_PRICES[self.penalty], depth_weights=self.depth_weights, **fixed), free
+        return replace(FIRST_STRENGTHS[self.penalty], depth_weights=self.depth_weights, **fixed), free
 
     def _grow(self, corpus: Corpus) -> ContextTree:
         collapse = self.collapse
@@ -385,12 +384,12 @@ class LogLinearLM(FittedBackoff, Estimator):
         corpus: Corpus,
         tree: ContextTree,
         valid: Text | None,
-        price: Price,
+        strength: Strength,
         free: tuple[str, ...],
         callback: Callback | None,
         on_trial: TrialCallback | None,
-    ) -> tuple[Price, Floats | None]:
-        """The best price on held-out text, and weights to go on from if they fit the whole text's tree."""
+    ) -> tuple[Strength, Floats | None]:
+        """The best strength on held-out text, and weights to go on from if they fit the whole text's tree."""
         if valid is None:
             corpus, rest = split_known(corpus, self.held_out)
             tree = self._grow(corpus)
@@ -405,41 +404,41 @@ class LogLinearLM(FittedBackoff, Estimator):
             loss,
             held_out,
             self._solver(looser=5.0),
-            price,
+            strength,
             free,
             self.nonnegative,
             callback,
             on_trial,
         )
-        self.path_ = trials
+        self.trials_ = trials
         if self.calibrate:
             self.scales_ = calibrate(loss, held_out, w)
-        return best_of(trials).price, None if valid is None else w
+        return best_of(trials).strength, None if valid is None else w
 
     def _train(
         self,
         corpus: Corpus,
         tree: ContextTree,
-        price: Price,
+        strength: Strength,
         start: Floats | None,
         callback: Callback | None,
     ) -> None:
         loss = SuffixLoss(tree, self.threads, Positions.of(corpus))
-        penalty = build_penalty(self.penalty, tree, price, self.nonnegative)
+        penalty = build_penalty(self.penalty, tree, strength, self.nonnegative)
         if start is None:
-            start = first_weights(tree, price, self.nonnegative)
-        self._keep(corpus, loss, price, self._solver().solve(loss, penalty, start, callback))
+            start = first_weights(tree, strength, self.nonnegative)
+        self._keep(corpus, loss, strength, self._solver().solve(loss, penalty, start, callback))
 
-    def _select(self, corpus: Corpus, price: Price, k: int, callback: Callback | None) -> None:
+    def _select(self, corpus: Corpus, strength: Strength, k: int, callback: Callback | None) -> None:
         """Keep the k weights worth most and fit them again."""
         mask = largest(weight_importance(self.loss_, self.weights_), k)
-        penalty = MaskedPenalty(build_penalty(self.penalty, self.tree_, price, self.nonnegative), mask)
+        penalty = MaskedPenalty(build_penalty(self.penalty, self.tree_, strength, self.nonnegative), mask)
         result = self._solver().solve(self.loss_, penalty, np.where(mask, self.weights_, 0.0), callback)
-        self._keep(corpus, self.loss_, price, result)
+        self._keep(corpus, self.loss_, strength, result)
 
-    def _keep(self, corpus: Corpus, loss: SuffixLoss, price: Price, result: Result) -> None:
+    def _keep(self, corpus: Corpus, loss: SuffixLoss, strength: Strength, result: Result) -> None:
         self._corpus, self._loss, self._weights = corpus, loss, result.w
-        self.price_, self.objective_, self.n_iter_ = price, result.objective, result.iterations
+        self.strength_, self.objective_, self.n_iter_ = strength, result.objective, result.iterations
         self.reason_, self.optimality_ = result.reason, result.optimality
         self._backoff, self._vocabulary = None, corpus.vocabulary
 

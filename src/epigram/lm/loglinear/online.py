@@ -27,7 +27,7 @@ from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.growing import Blocks, Keys, TextSoFar, WeightTable, keys_of, last_symbols
 from epigram.lm.loglinear.located import Located
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.penalty import Price, build_penalty
+from epigram.lm.loglinear.penalty import Strength, build_penalty
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.lm.vocabulary import Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
@@ -48,7 +48,7 @@ class Recipe:
     """What a model is trained with."""
 
     penalty: str
-    price: Price
+    strength: Strength
     nonnegative: bool
     order: int
     collapse: bool
@@ -192,12 +192,12 @@ class Online:
         expected = self._expected_by_rest(tree, due, shares, self.count.sum() - old_targets.sum())
         count = (self.count - old_targets)[words]
         if self.recalled:  # counts that are not known: those for which the root's weights are the best
-            count = expected[words] + self.recipe.price.strength * (self.root[words] > 0)
+            count = expected[words] + self.recipe.strength.strength * (self.root[words] > 0)
         whole = WithRest(loss, start, expected[words], count, float(np.delete(expected, words).sum()))
         penalty = build_penalty(
             self.recipe.penalty,
             tree,
-            self.recipe.price,
+            self.recipe.strength,
             self.recipe.nonnegative,
             root_factors=self._root_factors(tree, start, due),
         )
@@ -280,7 +280,7 @@ class Online:
             np.add.at(self.covered, word, self._inverse_of_pairs(tree))
 
     def _root_factors(self, tree: ContextTree, start: Floats, due: Offsets) -> Floats | None:
-        """What is left of the price of the root's groups for these blocks: the rest of a group pays too."""
+        """The share of the penalty on the root's groups that falls on these blocks."""
         factors = _ROOT_FACTORS.get(self.recipe.penalty)
         if factors is None:
             return None

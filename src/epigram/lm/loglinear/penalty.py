@@ -25,7 +25,7 @@ DEPTH_WEIGHTS = ("features", "groups")
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class Strength:
     """Strength of a penalty, its growth with depth, and the squared part of an elastic net.
 
     ``depth_weights`` tells what grows with the depth inside tree norms: ``features`` or ``groups``.
@@ -55,48 +55,50 @@ class Price:
                 )
 
 
-Builder = Callable[[ContextTree, Price, bool, Floats], ProximalPenalty]
+Builder = Callable[[ContextTree, Strength, bool, Floats], ProximalPenalty]
 
 
-def _depth_weights(tree: ContextTree, price: Price, factors: Floats) -> Floats:
+def _depth_weights(tree: ContextTree, strength: Strength, factors: Floats) -> Floats:
     multiplicity = tree.per_pair(tree.multiplicity) if tree.collapsed else None
-    return factors * depth_weights(tree.per_pair(tree.depth), price.depth_weight, multiplicity)
+    return factors * depth_weights(tree.per_pair(tree.depth), strength.depth_weight, multiplicity)
 
 
-def _l1(tree: ContextTree, price: Price, nonnegative: bool, factors: Floats) -> ProximalPenalty:
-    return L1(price.strength, _depth_weights(tree, price, factors), nonnegative)
+def _l1(tree: ContextTree, strength: Strength, nonnegative: bool, factors: Floats) -> ProximalPenalty:
+    return L1(strength.strength, _depth_weights(tree, strength, factors), nonnegative)
 
 
-def _l2(tree: ContextTree, price: Price, nonnegative: bool, factors: Floats) -> ProximalPenalty:
-    return L2(price.strength, _depth_weights(tree, price, factors), nonnegative)
+def _l2(tree: ContextTree, strength: Strength, nonnegative: bool, factors: Floats) -> ProximalPenalty:
+    return L2(strength.strength, _depth_weights(tree, strength, factors), nonnegative)
 
 
-def _elastic(tree: ContextTree, price: Price, nonnegative: bool, factors: Floats) -> ProximalPenalty:
+def _elastic(tree: ContextTree, strength: Strength, nonnegative: bool, factors: Floats) -> ProximalPenalty:
     counts = factors * tree.per_pair(tree.multiplicity)
-    return ElasticNet(price.strength, price.ridge, counts, nonnegative, _depth_weights(tree, price, factors))
+    return ElasticNet(
+        strength.strength, strength.ridge, counts, nonnegative, _depth_weights(tree, strength, factors)
+    )
 
 
-def _tree_l2(tree: ContextTree, price: Price, nonnegative: bool, factors: Floats) -> ProximalPenalty:
+def _tree_l2(tree: ContextTree, strength: Strength, nonnegative: bool, factors: Floats) -> ProximalPenalty:
     if tree.collapsed:
         raise InputError("tree-l2 needs the whole trie; use tree-linf on the collapsed tree.")
-    group, feature = _tree_weights(tree, price, factors)
-    return TreeL2(price.strength, tree.pair_parent, group, nonnegative, feature)
+    group, feature = _tree_weights(tree, strength, factors)
+    return TreeL2(strength.strength, tree.pair_parent, group, nonnegative, feature)
 
 
-def _tree_linf(tree: ContextTree, price: Price, nonnegative: bool, factors: Floats) -> ProximalPenalty:
-    group, feature = _tree_weights(tree, price, factors)
-    return TreeLinf(price.strength, tree.pair_parent, group, nonnegative, feature)
+def _tree_linf(tree: ContextTree, strength: Strength, nonnegative: bool, factors: Floats) -> ProximalPenalty:
+    group, feature = _tree_weights(tree, strength, factors)
+    return TreeLinf(strength.strength, tree.pair_parent, group, nonnegative, feature)
 
 
-def _tree_weights(tree: ContextTree, price: Price, factors: Floats) -> tuple[Floats, Floats | None]:
-    """Weights of groups and of features (None: all 1); a side tree's price is on its groups."""
-    if price.depth_weights == "groups" or price.depth_weight == 1.0:
-        return _depth_weights(tree, price, factors), None
+def _tree_weights(tree: ContextTree, strength: Strength, factors: Floats) -> tuple[Floats, Floats | None]:
+    """Weights of groups and of features (None: all 1); the factor of a side tree acts on its groups."""
+    if strength.depth_weights == "groups" or strength.depth_weight == 1.0:
+        return _depth_weights(tree, strength, factors), None
     depth = tree.per_pair(tree.depth)
     if not tree.collapsed:
-        return factors, depth_weights(depth, price.depth_weight)
+        return factors, depth_weights(depth, strength.depth_weight)
     m = tree.per_pair(tree.multiplicity).astype(np.float64)
-    return factors * m, m / depth_weights(depth, 1.0 / price.depth_weight, m)
+    return factors * m, m / depth_weights(depth, 1.0 / strength.depth_weight, m)
 
 
 PENALTIES: dict[str, Builder] = {
@@ -107,46 +109,46 @@ PENALTIES: dict[str, Builder] = {
     "tree-linf": _tree_linf,
 }
 
-FIRST_PRICES: dict[str, Price] = {
-    "elastic": Price(0.4, 1.7, 0.06),
-    "l1": Price(0.5, 1.1),
-    "l2": Price(0.1, 1.5),
-    "tree-l2": Price(0.7, 0.9),
-    "tree-linf": Price(0.6, 1.15),
+FIRST_STRENGTHS: dict[str, Strength] = {
+    "elastic": Strength(0.4, 1.7, 0.06),
+    "l1": Strength(0.5, 1.1),
+    "l2": Strength(0.1, 1.5),
+    "tree-l2": Strength(0.7, 0.9),
+    "tree-linf": Strength(0.6, 1.15),
 }
-"""Where the search for a price starts: near the best on held-out newswire."""
+"""Where the search for a strength starts: near the best on held-out newswire."""
 
 
 def build_penalty(
     name: str,
     tree: ContextTree,
-    price: Price,
+    strength: Strength,
     nonnegative: bool = True,
     is_side: npt.NDArray[np.bool_] | None = None,
     root_factors: Floats | None = None,
 ) -> ProximalPenalty:
-    """The penalty of that name over the pairs of a tree; ``is_side`` tells which contexts pay ``price.side``.
+    """The penalty of that name over the pairs of a tree; ``is_side`` tells which contexts are in side trees.
 
-    ``root_factors`` are factors of the price of the first pairs, those of the roots.
+    ``root_factors`` multiply the penalty of the first pairs, those of the roots.
 
     Examples
     --------
     >>> from epigram.lm.loglinear.tree import Positions
     >>> from epigram.lm.corpus import Corpus
     >>> tree = ContextTree.grow(Positions.of(Corpus.of(["a b"])), order=2)
-    >>> build_penalty("l1", tree, Price(2.0, 0.5)).value(np.ones(tree.n_pairs))  # 3 at depth 0, 3 at 1
+    >>> build_penalty("l1", tree, Strength(2.0, 0.5)).value(np.ones(tree.n_pairs))  # 3 at depth 0, 3 at 1
     9.0
     """
     if name not in PENALTIES:
         raise InputError(f"unknown penalty {name!r}; choose one of {', '.join(PENALTIES)}.")
     side = np.zeros(tree.n_contexts, bool) if is_side is None else is_side
-    factors = np.repeat(np.where(side, price.side, 1.0), np.diff(tree.pair_ptr))
+    factors = np.repeat(np.where(side, strength.side, 1.0), np.diff(tree.pair_ptr))
     if root_factors is not None:
         factors[: root_factors.size] *= root_factors
-    return PENALTIES[name](tree, price, nonnegative, factors)
+    return PENALTIES[name](tree, strength, nonnegative, factors)
 
 
-def first_weights(tree: ContextTree, price: Price, nonnegative: bool = True) -> Floats:
+def first_weights(tree: ContextTree, strength: Strength, nonnegative: bool = True) -> Floats:
     """A start near the optimum: the best weights of the roots alone, zero elsewhere.
 
     The loss does not change when all weights of a root rise together, so from a start at zero a solver
@@ -154,7 +156,7 @@ def first_weights(tree: ContextTree, price: Price, nonnegative: bool = True) -> 
     exp(k + w) - n + strength sign(w) + 2 ridge w = 0, and k follows by bisection.
     """
     w = np.zeros(tree.n_pairs)
-    ridge = price.ridge or 0.1 * price.strength
+    ridge = strength.ridge or 0.1 * strength.strength
     for root in range(int(tree.level_ptr[1])):
         pairs = slice(int(tree.pair_ptr[root]), int(tree.pair_ptr[root + 1]))
         counts = tree.count[pairs].astype(np.float64)
@@ -163,7 +165,7 @@ def first_weights(tree: ContextTree, price: Price, nonnegative: bool = True) -> 
         total, lo, hi = float(counts.sum()), -50.0, 50.0
         for _ in range(60):
             k = 0.5 * (lo + hi)
-            w[pairs] = _root_weights(counts, k, price.strength, ridge, nonnegative)
+            w[pairs] = _root_weights(counts, k, strength.strength, ridge, nonnegative)
             z = float(np.exp(w[pairs]).sum()) + float(tree.n_unseen[root])
             lo, hi = (lo, k) if np.exp(k) * z > total else (k, hi)
     return w

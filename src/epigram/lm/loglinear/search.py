@@ -1,4 +1,4 @@
-"""Choosing the price of a penalty on held-out text: warm-started Nelder-Mead (``--strength auto``).
+"""Choosing the strength of a penalty on held-out text: warm-started Nelder-Mead (``--strength auto``).
 
 The free numbers (strength, depth weight, ridge) are searched on a log scale, because the best strength and
 ridge move against each other. Every fit starts from the best weights so far, so most cost a few iterations.
@@ -16,7 +16,7 @@ import numpy as np
 from epigram.direct_search import first_simplex, nelder_mead
 from epigram.lm.loglinear.located import Located
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.penalty import Price, build_penalty, first_weights
+from epigram.lm.loglinear.penalty import Strength, build_penalty, first_weights
 from epigram.protocols import Callback, Floats, Solver
 
 
@@ -24,7 +24,7 @@ from epigram.protocols import Callback, Floats, Solver
 class Trial:
     """One fit on the path."""
 
-    price: Price
+    strength: Strength
     perplexity: float
     objective: float
     nonzero: int
@@ -43,7 +43,7 @@ def search(
     loss: SuffixLoss,
     held_out: Located,
     solver: Solver,
-    first: Price,
+    first: Strength,
     free: tuple[str, ...],
     nonnegative: bool = True,
     callback: Callback | None = None,
@@ -57,12 +57,12 @@ def search(
     def log_perplexity(point: Floats) -> float:
         """Fit from the best weights so far."""
         nonlocal w
-        price = replace(first, **dict(zip(free, np.exp(point).tolist(), strict=True)))
-        result = solver.solve(loss, build_penalty(penalty, loss.tree, price, nonnegative), w, callback)
+        strength = replace(first, **dict(zip(free, np.exp(point).tolist(), strict=True)))
+        result = solver.solve(loss, build_penalty(penalty, loss.tree, strength, nonnegative), w, callback)
         perplexity = held_out.perplexity(loss, result.w)
         better = not trials or perplexity < best_of(trials).perplexity
         nonzero = int(np.count_nonzero(result.w))
-        trials.append(Trial(price, perplexity, result.objective, nonzero, result.iterations))
+        trials.append(Trial(strength, perplexity, result.objective, nonzero, result.iterations))
         if better:
             w = result.w
         if result.reason == "callback" or (on_trial is not None and on_trial(trials[-1])):

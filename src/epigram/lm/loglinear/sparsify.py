@@ -53,7 +53,7 @@ class MaskedPenalty:
         self._penalty, self._mask = penalty, mask
 
     def value(self, w: Floats) -> float:
-        """The price; infinite where the constraint is broken."""
+        """The penalty; infinite where the constraint is broken."""
         return float("inf") if w[~self._mask].any() else self._penalty.value(w)
 
     def prox(self, w: Floats, step: float | Floats, out: Floats) -> None:

@@ -16,7 +16,7 @@ from epigram._core.native import family
 from epigram.errors import ModelFileError
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.model import LogLinearLM
-from epigram.lm.loglinear.penalty import Price
+from epigram.lm.loglinear.penalty import Strength
 from epigram.lm.loglinear.to_backoff import needed_parts
 from epigram.lm.loglinear.tree import ContextTree
 from epigram.lm.solver import from_settings
@@ -52,8 +52,8 @@ def to_model_file(model: LogLinearLM, bits: int, fit: dict[str, Any], text: bool
         tensors["edges"] = pack_integers(_edges(tree, nodes[1:]))
     if text and hasattr(model, "corpus_"):
         tensors |= pack_text(model.corpus_)
-    price = {name: getattr(model.price_, name) for name in ("strength", "depth_weight", "ridge")}
-    settings = {"model": "loglinear", **settings_of(model), **price, "bits": bits}
+    strength = {name: getattr(model.strength_, name) for name in ("strength", "depth_weight", "ridge")}
+    settings = {"model": "loglinear", **settings_of(model), **strength, "bits": bits}
     header = {"settings": settings, "fit": {**_fit(model), **fit}}
     return ModelFile(FAMILY, header, tensors)
 
@@ -81,7 +81,7 @@ def from_model_file(file: ModelFile) -> LogLinearLM:
     given = from_settings(settings)
     model = LogLinearLM(**{name: value for name, value in given.items() if name in known})
     corpus = unpack_text(tensors, vocabulary)
-    model.restore(vocabulary, SuffixLoss(tree), w, _price(file), file.header.get("fit", {}), corpus)
+    model.restore(vocabulary, SuffixLoss(tree), w, _strength(file), file.header.get("fit", {}), corpus)
     return model
 
 
@@ -132,9 +132,9 @@ def _edges(tree: ContextTree, nodes: Ints) -> Ints:
     return np.asarray(tree.history[np.repeat(starts, sizes) + offset])
 
 
-def _price(file: ModelFile) -> Price:
+def _strength(file: ModelFile) -> Strength:
     settings = file.header["settings"]
-    return Price(
+    return Strength(
         settings["strength"],
         settings["depth_weight"],
         settings["ridge"],

@@ -15,9 +15,9 @@ from epigram.errors import InputError
 
 if TYPE_CHECKING:
     from epigram.lm.factored.model import ClassFactoredLM
-    from epigram.lm.factored.search import FactoredTrial
     from epigram.lm.loglinear.penalty import Strength
     from epigram.protocols import Iteration
+    from epigram.tuning import Trial
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -112,7 +112,7 @@ def _fit(model: ClassFactoredLM, text: Path, valid: Path | None) -> tuple[list[I
     from epigram.lm.solver import most_iterations
 
     history: list[Iteration] = []
-    seen: list[FactoredTrial] = []
+    seen: list[Trial] = []
     limits = {"min_count": model.min_count, "max_words": model.max_words}
     corpus = Corpus.read(text, model.vocabulary, training=True, **limits)  # type: ignore[arg-type]
     with console.progress() as bar, GracefulStop(lambda: bar.log("stopping after this iteration")) as stop:
@@ -125,7 +125,7 @@ def _fit(model: ClassFactoredLM, text: Path, valid: Path | None) -> tuple[list[I
             bar.update(task, completed=now.number, status=status)
             return stop.asked
 
-        def on_trial(trial: FactoredTrial) -> bool:
+        def on_trial(trial: Trial) -> bool:
             seen.append(trial)
             # What matters comes first: a narrow screen cuts the rest.
             said = f"best of {len(seen)} fits: {trial.best:.2f}"

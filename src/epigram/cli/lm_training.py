@@ -13,9 +13,9 @@ from epigram.errors import InputError
 
 if TYPE_CHECKING:
     from epigram.lm.loglinear.model import LogLinearLM
-    from epigram.lm.loglinear.search import Trial
     from epigram.lm.vocabulary import Vocabulary
     from epigram.protocols import Iteration, Solver
+    from epigram.tuning import Trial
 
 KNESER_NEY = {"kneser-ney": False, "modified-kneser-ney": True}
 
@@ -66,8 +66,6 @@ def loglinear(
     watch = console.Stopwatch()
     history, interrupted = _fit(model, text, valid)
     tree = model.tree_
-    if valid is None and model.trials_:
-        model.valid_perplexity_ = min(trial.perplexity for trial in model.trials_)
     record = {
         "perplexity_valid": getattr(model, "valid_perplexity_", None),
         "parameters": model.n_parameters_,

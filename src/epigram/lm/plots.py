@@ -4,32 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Protocol
 
-from epigram.lm.loglinear.penalty import Strength
 from epigram.protocols import Iteration
+from epigram.tuning import Trial
 
 
-class Trial(Protocol):
-    """A fit of a search, of either family of models: ``Trial`` or ``FactoredTrial``."""
-
-    @property
-    def strength(self) -> Strength: ...
-
-    @property
-    def perplexity(self) -> float: ...
-
-
-def plot_training(path: Sequence[Trial], history: list[Iteration], target: str | PathLike[str]) -> None:
+def plot_training(trials: Sequence[Trial], history: list[Iteration], target: str | PathLike[str]) -> None:
     """Write a picture; the trials are left out where the strength was given."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11 if path else 6, 4), layout="constrained")
-    axes = figure.subplots(1, 2 if path else 1, squeeze=False)[0]
-    if path:
-        numbers = range(1, len(path) + 1)
-        axes[0].plot(numbers, [trial.perplexity for trial in path], "o-", ms=4)
-        best = min(path, key=lambda trial: trial.perplexity)
+    figure = Figure(figsize=(11 if trials else 6, 4), layout="constrained")
+    axes = figure.subplots(1, 2 if trials else 1, squeeze=False)[0]
+    if trials:
+        numbers = range(1, len(trials) + 1)
+        axes[0].plot(numbers, [trial.perplexity for trial in trials], "o-", ms=4)
+        best = min(trials, key=lambda trial: trial.perplexity)
         axes[0].axhline(best.perplexity, ls=":", color="grey")
         axes[0].set(xlabel="fit", ylabel="held-out perplexity", title=_label(best))
     starts = [k for k, now in enumerate(history) if now.number == 1]

@@ -15,21 +15,21 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from epigram.direct_search import nelder_mead
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.located import Located
-from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.penalty import Strength, build_penalty, first_weights
+from epigram.lm.loglinear.penalty import Strength
+from epigram.lm.loglinear.problem import Problem
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.protocols import Floats
 from epigram.solvers.proximal import FISTA, StochasticProximal
+from epigram.tuning import simplex
 from epigram_papers.structured_lm.text import choosing_text, split_text
 
 FIRST_PRICES = {
@@ -61,38 +61,29 @@ def choose(
     """The price of least mean held-out log-perplexity over some splits, by Nelder-Mead on a log scale."""
     first = FIRST_PRICES[penalty]
     free = ("strength", "depth_weight") if weighted else ("strength",)
-    losses, held = [], []
+    problems = []
     for split in splits:
         train, rest = choosing_text(data, split, words, held_out)
-        tree = _grow(Positions.of(train), order, penalty, weighted)
-        losses.append(SuffixLoss(tree))
-        held.append(Located(tree, Positions.of(rest)))
-    best = [first_weights(loss.tree, first, nonnegative) for loss in losses]
+        problems.append(_problem(train, order, penalty, weighted, nonnegative, rest))
+    fits = {first: [problem.first_weights(first) for problem in problems]}
     trials: list[tuple[Strength, float]] = []
+    solver = FISTA(tolerance, MAX_ITERATIONS)
 
-    def log_perplexity(point: Floats) -> float:
-        nonlocal best
-        price = replace(first, **dict(zip(free, np.exp(point).tolist(), strict=True)))
-        solver = FISTA(tolerance, MAX_ITERATIONS)
-        fits = [
-            solver.solve(loss, build_penalty(penalty, loss.tree, price, nonnegative), w).w
-            for loss, w in zip(losses, best, strict=True)
-        ]
-        logs = [np.log(h.perplexity(loss, w)) for h, loss, w in zip(held, losses, fits, strict=True)]
-        value = float(np.mean(logs))
-        if not trials or value < min(found for _, found in trials):
-            best = fits
-        trials.append((price, value))
-        return value
+    def judge(price: Strength, best: Strength) -> float:
+        starts = fits[best]
+        found = [problem.solve(solver, price, w).w for problem, w in zip(problems, starts, strict=True)]
+        logs = [problem.log_perplexity(w) for problem, w in zip(problems, found, strict=True)]
+        fits.clear()
+        fits.update({best: starts, price: found})
+        trials.append((price, float(np.mean(logs))))
+        return trials[-1][1]
 
-    centre = np.log([getattr(first, name) for name in free])
-    simplex = np.vstack([centre, centre + np.diag([FIRST_STEPS[name] for name in free])])
-    nelder_mead(log_perplexity, simplex, max_trials, x_tolerance=0.03, f_tolerance=1e-4)
-    price, value = min(trials, key=lambda trial: trial[1])
+    steps = {name: FIRST_STEPS[name] for name in free}
+    price = simplex(judge, first, steps, max_trials=max_trials, x_tolerance=0.03, f_tolerance=1e-4)
     return {
         "strength": price.strength,
         "depth_weight": price.depth_weight,
-        "held_out_perplexity": float(np.exp(value)),
+        "held_out_perplexity": float(np.exp(min(found for _, found in trials))),
         "trials": [[each.strength, each.depth_weight, float(np.exp(found))] for each, found in trials],
     }
 
@@ -112,17 +103,16 @@ def fit_orders(
     """Test perplexity and size of the models of rising order; order 0 is unbounded."""
     train, test = split_text(data, split, words)
     price = Strength(strength, depth_weight)
-    positions, asked = Positions.of(train), Positions.of(test)
+    asked = Positions.of(test)
     rows, before = [], None
     for order in orders:
         began = time.process_time()
-        tree = _grow(positions, order, penalty, depth_weight != 1.0)
-        loss = SuffixLoss(tree)
-        start = first_weights(tree, price, nonnegative) if before is None else tree.carry_over(*before)
-        solver = FISTA(tolerance, MAX_ITERATIONS)
-        result = solver.solve(loss, build_penalty(penalty, tree, price, nonnegative), start)
+        problem = _problem(train, order, penalty, depth_weight != 1.0, nonnegative)
+        tree = problem.tree
+        start: Floats | None = None if before is None else tree.carry_over(*before)
+        result = problem.solve(FISTA(tolerance, MAX_ITERATIONS), price, start)
         seconds = time.process_time() - began
-        logp = Located(tree, asked).log_probabilities(loss, result.w)
+        logp = Located(tree, asked).log_probabilities(problem.loss, result.w)
         rows.append(
             {
                 "order": order,
@@ -191,31 +181,31 @@ def stochastic(
     L and mu are the solver's own defaults.
     """
     train, test = split_text(data, split, words)
-    positions, price = Positions.of(train), Strength(strength, 1.0)
-    tree = ContextTree.grow(positions, order, collapse=True)
-    loss, held_out = SuffixLoss(tree, positions=positions), Located(tree, Positions.of(test))
-    penalty = build_penalty("tree-linf", tree, price)
-    w, rows = first_weights(tree, price), []
+    problem, price = _problem(train, order, "tree-linf", False, True, test), Strength(strength, 1.0)
+    rows = []
     for number in passes:
         began = time.process_time()
-        result = StochasticProximal(BATCH, number, tolerance=0.0).solve(loss, penalty, w)
+        result = problem.solve(StochasticProximal(BATCH, number, tolerance=0.0), price)
         rows.append(
             {
                 "passes": number,
                 "seconds": time.process_time() - began,
                 "objective": result.objective,
-                "perplexity": held_out.perplexity(loss, result.w),
+                "perplexity": problem.perplexity(result.w),
             }
         )
     return {"rows": rows, "words": train.n_tokens}
 
 
-def _grow(positions: Positions, order: int, penalty: str, weighted: bool) -> ContextTree:
-    """The collapsed tree where it is exact (sections 3.2 and 4.4): all norms but tree-l2, without depth weights.
+def _problem(
+    train: Corpus, order: int, penalty: str, weighted: bool, nonnegative: bool, held_out: Corpus | None = None
+) -> Problem:
+    """On the collapsed tree where it is exact (sections 3.2 and 4.4): all norms but tree-l2, without depth weights.
 
     On the trie the minimum of l1 is not unique: contexts that always occur together share a weight in any way.
     """
-    return ContextTree.grow(positions, order, collapse=penalty != "tree-l2" and not weighted)
+    collapse = penalty != "tree-l2" and not weighted
+    return Problem.of(train, order, penalty, nonnegative=nonnegative, collapse=collapse, held_out=held_out)
 
 
 def _constant_paths(tree: ContextTree, w: Floats) -> int:

@@ -24,13 +24,14 @@ from epigram.lm.factored.contexts import Contexts
 from epigram.lm.factored.factor import Factor
 from epigram.lm.factored.online import FactorRecipe, OnlineFactored
 from epigram.lm.factored.scorer import FactorScorer, Step
-from epigram.lm.factored.search import PARTS, FactoredTrial, FactoredTrialCallback, Fitted, Search
+from epigram.lm.factored.search import PARTS, Fitted, Search
 from epigram.lm.loglinear.model import Auto, Text
 from epigram.lm.loglinear.penalty import PENALTIES, Strength
 from epigram.lm.loglinear.tree import Positions
 from epigram.lm.solver import solver_of
 from epigram.lm.vocabulary import BOUNDARY, UNSEEN, Vocabulary
 from epigram.protocols import Callback, Floats, Ints, Solver
+from epigram.tuning import Trial, TrialCallback
 
 if TYPE_CHECKING:
     from epigram.storage import ModelFile
@@ -144,7 +145,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
         *,
         valid: Text | None = None,
         callback: Callback | None = None,
-        on_trial: FactoredTrialCallback | None = None,
+        on_trial: TrialCallback | None = None,
     ) -> ClassFactoredLM:
         """Learn classes and weights; ``valid`` text (or the end of the training text) decides what is open."""
         self._check()
@@ -153,12 +154,12 @@ class ClassFactoredLM(LanguageModel, Estimator):
         class_part, word_part = search.run(callback, on_trial)
         self._keep(class_part, word_part)
         self._corpus = corpus
-        self.trials_: list[FactoredTrial] = search.trials
+        self.trials_: list[Trial] = search.trials
         self.__dict__.pop("valid_perplexity_", None)
         if valid is not None:
             self.valid_perplexity_ = self.perplexity(valid)
         elif self.trials_:
-            self.valid_perplexity_ = min(trial.perplexity for trial in self.trials_)
+            self.valid_perplexity_ = self.trials_[-1].best
         return self
 
     def partial_fit(self, sentences: Text, y: None = None) -> ClassFactoredLM:

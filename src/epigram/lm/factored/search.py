@@ -9,21 +9,21 @@ so far, so most cost a few iterations.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.factor import Factor
-from epigram.lm.factored.loss import FactorLoss
+from epigram.lm.factored.loss import FactorExamples, FactorLoss
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.model import split_known
 from epigram.lm.loglinear.penalty import FIRST_STRENGTHS, Strength, build_penalty, first_weights
 from epigram.lm.loglinear.tree import Positions
 from epigram.protocols import Callback, Floats, Iteration, Result
+from epigram.tuning import Trial, TrialCallback, compass
 
 if TYPE_CHECKING:
     from epigram.lm.factored.model import ClassFactoredLM
@@ -36,22 +36,6 @@ STEPS = {"side": 0.7, "strength": 0.4, "ridge": 0.4, "depth_weight": 0.12}
 """First moves of each number, natural log; halved twice."""
 
 
-@dataclass(frozen=True, slots=True)
-class FactoredTrial:
-    """One fit of the search; ``perplexity`` is that of the whole model with the best other part so far."""
-
-    part: str
-    n_classes: int
-    strength: Strength
-    perplexity: float
-    best: float
-    seconds: float
-
-
-FactoredTrialCallback = Callable[[FactoredTrial], bool | None]
-"""Called after each fit of the search; returning True ends it."""
-
-
 @dataclass(frozen=True)
 class Fitted:
     """A part with its weights and, where there is held-out text, the sum of its log-probabilities there."""
@@ -60,6 +44,7 @@ class Fitted:
     loss: FactorLoss = field(repr=False)
     strength: Strength
     result: Result
+    held_out: FactorExamples | None = field(default=None, repr=False)
     log_likelihood: float = float("nan")
 
 
@@ -73,11 +58,11 @@ class Search:
 
     def __init__(self, model: ClassFactoredLM, corpus: Corpus, valid: Corpus | None) -> None:
         self.model, self.corpus, self.valid = model, corpus, valid
-        self.trials: list[FactoredTrial] = []
+        self.trials: list[Trial] = []
         self.began = time.process_time()
         self.stopped = False
 
-    def run(self, callback: Callback | None, on_trial: FactoredTrialCallback | None) -> tuple[Fitted, Fitted]:
+    def run(self, callback: Callback | None, on_trial: TrialCallback | None) -> tuple[Fitted, Fitted]:
         """Both parts, fitted on the whole text."""
         self.callback, self.on_trial = callback, on_trial
         model, whole = self.model, self.corpus
@@ -120,15 +105,16 @@ class Search:
 
     def _first_fit(self, classes: WordClasses, part: str, words: Positions, strength: Strength) -> Fitted:
         factor = Factor(part, classes, self.model.contexts_of(part))
-        return self._fit(factor, factor.loss(words, self.model.threads), strength, None)
+        loss = factor.loss(words, self.model.threads)
+        return Fitted(factor, loss, strength, self._fit(loss, strength, None))
 
-    def _fit(self, factor: Factor, loss: FactorLoss, strength: Strength, start: Floats | None) -> Fitted:
+    def _fit(self, loss: FactorLoss, strength: Strength, start: Floats | None) -> Result:
         model = self.model
         penalty = build_penalty(model.penalty, loss.tree, strength, model.nonnegative, loss.is_side)
         if start is None:
             start = first_weights(loss.tree, strength, model.nonnegative)
             start[int(loss.tree.pair_ptr[loss.n_roots]) :] = 0.0  # the main tree's roots say it all
-        return Fitted(factor, loss, strength, model._solver().solve(loss, penalty, start, self._watch))
+        return model._solver().solve(loss, penalty, start, self._watch)
 
     def _watch(self, iteration: Iteration) -> bool:
         self.stopped = self.stopped or bool(self.callback is not None and self.callback(iteration))
@@ -147,57 +133,48 @@ class Search:
             parts: dict[str, Fitted] = {}
             for part in PARTS:
                 fitted = self._first_fit(classes, part, self.words, first[part])
-                parts[part] = self._judged(fitted)
+                parts[part] = self._judged(replace(fitted, held_out=fitted.factor.choices(self.held_out)))
             perplexity = self._perplexity(parts)
             if not best or perplexity < self._perplexity(best):
                 best = parts
-            self._tell("both", parts["class"], perplexity)
+            self._tell("both", list(parts.values()), perplexity)
         return best
 
     def _choose_strength(self, best: dict[str, Fitted], part: str, budget: float) -> Fitted:
         """Move one number of the strength at a time, on and on while that lowers held-out perplexity."""
-        tried = {best[part].strength}
-        for scale in (1.0, 0.5):
-            before = None
-            while before is not best[part]:
-                before = best[part]
-                for name, sign in self._moves(before.factor):
-                    factor = float(np.exp(sign * scale * STEPS[name]))
-                    while self._improves(best, part, name, factor, tried):
-                        pass
-                    if self.stopped or self._spent() > budget:
-                        return best[part]
-        return best[part]
+        fits = {best[part].strength: best[part]}
 
-    def _improves(
-        self, best: dict[str, Fitted], part: str, name: str, factor: float, tried: set[Strength]
-    ) -> bool:
-        """Try one move from the best strength; keep it where it lowers held-out perplexity."""
-        now = best[part]
-        changed: dict[str, Any] = {name: float(f"{getattr(now.strength, name) * factor:.6g}")}
-        strength = replace(now.strength, **changed)
-        if self.stopped or strength in tried:
-            return False
-        tried.add(strength)
-        moved = self._judged(self._fit(now.factor, now.loss, strength, now.result.w))
-        perplexity = self._perplexity({**best, part: moved})
-        better = perplexity < self._perplexity(best) * (1 - 1e-4)
-        if better:
-            best[part] = moved
-        self._tell(part, moved, perplexity)
-        return better
+        def judge(strength: Strength, so_far: Strength) -> float:
+            now = fits[so_far]
+            moved = replace(now, strength=strength, result=self._fit(now.loss, strength, now.result.w))
+            moved = self._judged(moved)
+            fits.clear()
+            fits.update({so_far: now, strength: moved})
+            perplexity = self._perplexity({**best, part: moved})
+            self._tell(part, [moved], perplexity)
+            return float(np.log(perplexity))
 
-    def _moves(self, factor: Factor) -> list[tuple[str, float]]:
+        steps = {name: STEPS[name] for name in self._free(best[part].factor)}
+        least = float(np.log(self._perplexity(best)))
+        found = compass(
+            judge, best[part].strength, least, steps, lambda: self.stopped or self._spent() > budget
+        )
+        return fits[found]
+
+    def _free(self, factor: Factor) -> list[str]:
+        """The numbers that are searched, in that order."""
         names = ["strength", "depth_weight"]
         if len(factor.contexts.trees) > 1:
             names.insert(0, "side")
         if self.model.penalty == "elastic":
             names.insert(1, "ridge")
-        return [(name, sign) for name in names for sign in (1.0, -1.0)]
+        return names
 
     def _judged(self, part: Fitted) -> Fitted:
         model = FactorScorer.of(part.loss, part.factor.contexts, part.result.w)
-        log_likelihood = model.log_probabilities(part.factor.choices(self.held_out)).sum()
+        if part.held_out is None:
+            raise ValueError("a part is judged on held-out text; it has none.")
+        log_likelihood = model.log_probabilities(part.held_out).sum()
         return replace(part, log_likelihood=float(log_likelihood))
 
     def _perplexity(self, parts: dict[str, Fitted]) -> float:
@@ -207,9 +184,19 @@ class Search:
     def _spent(self) -> float:
         return time.process_time() - self.began
 
-    def _tell(self, part: str, fitted: Fitted, perplexity: float) -> None:
-        best = min([perplexity, *(trial.perplexity for trial in self.trials)])
-        n_classes = fitted.factor.classes.n_classes
-        self.trials.append(FactoredTrial(part, n_classes, fitted.strength, perplexity, best, self._spent()))
-        if self.on_trial is not None and self.on_trial(self.trials[-1]):
+    def _tell(self, part: str, fitted: list[Fitted], perplexity: float) -> None:
+        results = [each.result for each in fitted]
+        trial = Trial(
+            fitted[0].strength,
+            perplexity,
+            min([perplexity, *(trial.perplexity for trial in self.trials)]),
+            sum(result.objective for result in results),
+            sum(int(np.count_nonzero(result.w)) for result in results),
+            sum(result.iterations for result in results),
+            self._spent(),
+            part,
+            fitted[0].factor.classes.n_classes,
+        )
+        self.trials.append(trial)
+        if self.on_trial is not None and self.on_trial(trial):
             self.stopped = True

@@ -22,12 +22,12 @@ from epigram.errors import InputError
 from epigram.estimator import Estimator
 from epigram.lm.corpus import Corpus, Sentences
 from epigram.lm.loglinear.explain import Explanation, explain
-from epigram.lm.loglinear.located import Located
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.online import Online, Recipe
-from epigram.lm.loglinear.penalty import FIRST_STRENGTHS, PENALTIES, Strength, build_penalty, first_weights
+from epigram.lm.loglinear.penalty import FIRST_STRENGTHS, PENALTIES, Strength, build_penalty
+from epigram.lm.loglinear.problem import Problem
 from epigram.lm.loglinear.recalled import recalled_positions
-from epigram.lm.loglinear.search import Trial, TrialCallback, best_of, calibrate, search
+from epigram.lm.loglinear.search import calibrate, search
 from epigram.lm.loglinear.sparsify import MaskedPenalty, largest, weight_importance
 from epigram.lm.loglinear.to_backoff import to_backoff
 from epigram.lm.loglinear.tree import ContextTree, Positions
@@ -35,6 +35,7 @@ from epigram.lm.ngram.model import BackoffModel, FittedBackoff
 from epigram.lm.solver import solver_of
 from epigram.lm.vocabulary import Vocabulary
 from epigram.protocols import Callback, Floats, Result, Solver
+from epigram.tuning import Trial, TrialCallback
 
 if TYPE_CHECKING:
     from epigram.storage import ModelFile
@@ -155,21 +156,23 @@ class LogLinearLM(FittedBackoff, Estimator):
         self._solver()  # refuses wrong settings before the text is read
         strength, free = self._first_strength()
         corpus = Corpus.for_training(sentences, self.vocabulary, self.min_count, self.max_words)
-        tree = self._grow(corpus)
+        problem = self._problem(corpus, None if valid is None else Corpus.known(valid, corpus.vocabulary))
         start = None
         self.trials_: list[Trial] = []
         self.scales_, self._online, self._behind = None, None, False
         if free:
-            strength, start = self._choose(corpus, tree, valid, strength, free, callback, on_trial)
-        self._train(corpus, tree, strength, start, callback)
+            strength, start = self._choose(problem, strength, free, callback, on_trial)
+        self._keep(problem, strength, problem.solve(self._solver(), strength, start, callback))
         if self.max_weights is not None and self.n_nonzero_ > self.max_weights:
-            self._select(corpus, strength, self.max_weights, callback)
-        held_out = None if valid is None else self._held_out(valid)
-        if self.scales_ is not None and self.max_weights is not None and held_out is not None:
-            self.scales_ = calibrate(self.loss_, held_out, self.weights_)
+            self._select(problem, strength, self.max_weights, callback)
+        if self.scales_ is not None and self.max_weights is not None and valid is not None:
+            self.scales_ = calibrate(problem, self.weights_)
         self._scale()
-        if held_out is not None:
-            self.valid_perplexity_ = held_out.perplexity(self.loss_, self.weights_)
+        self.__dict__.pop("valid_perplexity_", None)
+        if valid is not None:
+            self.valid_perplexity_ = problem.perplexity(self.weights_)
+        elif self.trials_:
+            self.valid_perplexity_ = self.trials_[-1].best
         return self
 
     def partial_fit(self, sentences: Text, y: None = None) -> LogLinearLM:
@@ -367,12 +370,21 @@ class LogLinearLM(FittedBackoff, Estimator):
         fixed = {name: float(value) for name, value in given.items() if value != "auto"}
         return replace(FIRST_STRENGTHS[self.penalty], depth_weights=self.depth_weights, **fixed), free
 
-    def _grow(self, corpus: Corpus) -> ContextTree:
+    def _problem(self, corpus: Corpus, held_out: Corpus | None) -> Problem:
+        """The text in its contexts, and the text that decides."""
         collapse = self.collapse
         if collapse is None:
             grows = self.depth_weight == "auto" or float(self.depth_weight) > 1.0
             collapse = self.penalty == "tree-linf" and (self.order == 0 or not grows)
-        return ContextTree.grow(Positions.of(corpus), self.order, collapse)
+        return Problem.of(
+            corpus,
+            self.order,
+            self.penalty,
+            nonnegative=self.nonnegative,
+            collapse=collapse,
+            held_out=held_out,
+            threads=self.threads,
+        )
 
     def _solver(self, looser: float = 1.0) -> Solver:
         return solver_of(
@@ -381,69 +393,36 @@ class LogLinearLM(FittedBackoff, Estimator):
 
     def _choose(
         self,
-        corpus: Corpus,
-        tree: ContextTree,
-        valid: Text | None,
-        strength: Strength,
+        problem: Problem,
+        first: Strength,
         free: tuple[str, ...],
         callback: Callback | None,
         on_trial: TrialCallback | None,
     ) -> tuple[Strength, Floats | None]:
         """The best strength on held-out text, and weights to go on from if they fit the whole text's tree."""
-        if valid is None:
-            corpus, rest = split_known(corpus, self.held_out)
-            tree = self._grow(corpus)
-        else:
-            rest = Corpus.known(valid, corpus.vocabulary)
-        if rest.n_sentences == 0:
+        whole = problem.held_out is not None
+        if not whole:
+            problem = self._problem(*split_known(problem.corpus, self.held_out))
+        if problem.held_out is None or problem.held_out.context.size == 0:
             raise InputError("the held-out text is empty.")
-        loss = SuffixLoss(tree, self.threads, Positions.of(corpus))
-        held_out = Located(tree, Positions.of(rest))
-        trials, w = search(
-            self.penalty,
-            loss,
-            held_out,
-            self._solver(looser=5.0),
-            strength,
-            free,
-            self.nonnegative,
-            callback,
-            on_trial,
-        )
-        self.trials_ = trials
+        self.trials_, strength, w = search(problem, self._solver(looser=5.0), first, free, callback, on_trial)
         if self.calibrate:
-            self.scales_ = calibrate(loss, held_out, w)
-        return best_of(trials).strength, None if valid is None else w
+            self.scales_ = calibrate(problem, w)
+        return strength, w if whole else None
 
-    def _train(
-        self,
-        corpus: Corpus,
-        tree: ContextTree,
-        strength: Strength,
-        start: Floats | None,
-        callback: Callback | None,
-    ) -> None:
-        loss = SuffixLoss(tree, self.threads, Positions.of(corpus))
-        penalty = build_penalty(self.penalty, tree, strength, self.nonnegative)
-        if start is None:
-            start = first_weights(tree, strength, self.nonnegative)
-        self._keep(corpus, loss, strength, self._solver().solve(loss, penalty, start, callback))
-
-    def _select(self, corpus: Corpus, strength: Strength, k: int, callback: Callback | None) -> None:
+    def _select(self, problem: Problem, strength: Strength, k: int, callback: Callback | None) -> None:
         """Keep the k weights worth most and fit them again."""
-        mask = largest(weight_importance(self.loss_, self.weights_), k)
-        penalty = MaskedPenalty(build_penalty(self.penalty, self.tree_, strength, self.nonnegative), mask)
-        result = self._solver().solve(self.loss_, penalty, np.where(mask, self.weights_, 0.0), callback)
-        self._keep(corpus, self.loss_, strength, result)
+        mask = largest(weight_importance(problem.loss, self.weights_), k)
+        penalty = build_penalty(self.penalty, problem.tree, strength, self.nonnegative)
+        start = np.where(mask, self.weights_, 0.0)
+        result = self._solver().solve(problem.loss, MaskedPenalty(penalty, mask), start, callback)
+        self._keep(problem, strength, result)
 
-    def _keep(self, corpus: Corpus, loss: SuffixLoss, strength: Strength, result: Result) -> None:
-        self._corpus, self._loss, self._weights = corpus, loss, result.w
+    def _keep(self, problem: Problem, strength: Strength, result: Result) -> None:
+        self._corpus, self._loss, self._weights = problem.corpus, problem.loss, result.w
         self.strength_, self.objective_, self.n_iter_ = strength, result.objective, result.iterations
         self.reason_, self.optimality_ = result.reason, result.optimality
-        self._backoff, self._vocabulary = None, corpus.vocabulary
-
-    def _held_out(self, text: Text) -> Located:
-        return Located(self.tree_, Positions.of(Corpus.known(text, self.corpus_.vocabulary)))
+        self._backoff, self._vocabulary = None, problem.corpus.vocabulary
 
 
 def split_known(corpus: Corpus, share: float) -> tuple[Corpus, Corpus]:

@@ -2,7 +2,7 @@
 
 The numbers are fields of a frozen dataclass. A search asks ``judge(point, best)`` for a value to be made small (such as
 the log of a perplexity): a fit at ``point`` may start from that of ``best``, the best point before, which is the
-point itself at first. ``stop`` is asked after each trial.
+point itself at first. ``stop`` is asked whether to end with the best so far.
 """
 
 from __future__ import annotations
@@ -120,13 +120,13 @@ def compass(
                     point = _moved(best, {name: number})
                     if point in tried:
                         break
+                    if stop():
+                        return best
                     tried.add(point)
                     value = judge(point, best)
                     better = value < least - least_gain
                     if better:
                         best, least = point, value
-                    if stop():
-                        return best
     return best
 
 

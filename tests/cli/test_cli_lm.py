@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 
 import pytest
 
@@ -131,9 +132,9 @@ def test_vocabulary_limits(run, text, tmp_path):
         (("--strength", "0"), "strength must be a finite number above 0"),
         (("--strength", "inf"), "strength must be a finite number above 0"),
         (("--strength", "much"), "auto or a number"),
-        (("--penalty", "l7"), "unknown penalty"),
-        (("--model", "neural"), "unknown model"),
-        (("--solver", "adam"), "unknown solver"),
+        (("--penalty", "l7"), "'l7' is not one of"),
+        (("--model", "neural"), "'neural' is not one of"),
+        (("--solver", "adam"), "'adam' is not one of"),
         (("--valid", "nowhere.txt"), "nowhere.txt"),
         (("--vocab", "nowhere.txt"), "nowhere.txt"),
     ],
@@ -142,6 +143,16 @@ def test_bad_options_are_named(run, text, tmp_path, arguments, message):
     code, _, err = run("lm", "train", text, "-o", tmp_path / "m.epigram", *arguments)
     assert code == 2
     assert message in err
+
+
+def test_a_plot_that_cannot_be_drawn_is_refused_before_training(run, text, tmp_path, monkeypatch):
+    train = ("lm", "train", text, "-o", tmp_path / "m.epigram", "--plot")
+    assert "name it so" in run(*train, tmp_path / "p.txt")[2]
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, _, err = run(*train, tmp_path / "p.png")
+    assert code == 2
+    assert "plots need matplotlib" in err
+    assert not (tmp_path / "m.epigram").exists()
 
 
 @pytest.mark.parametrize(

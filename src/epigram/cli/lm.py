@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -28,8 +28,12 @@ def train(
     text: Text,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where the model goes.")],
     order: Annotated[int, typer.Option(min=0, help="Longest n-gram; 0 is unbounded.")] = 5,
-    model: Annotated[str, typer.Option(help="loglinear, kneser-ney or modified-kneser-ney.")] = "loglinear",
-    penalty: Annotated[str, typer.Option(help="elastic, l1, l2, tree-l2 or tree-linf.")] = "elastic",
+    model: Annotated[
+        Literal["loglinear", "kneser-ney", "modified-kneser-ney"], typer.Option(help="Kind of model.")
+    ] = "loglinear",
+    penalty: Annotated[
+        Literal["elastic", "l1", "l2", "tree-l2", "tree-linf"], typer.Option(help="What keeps weights small.")
+    ] = "elastic",
     strength: Annotated[str, typer.Option(metavar="auto|X", help="Strength of the penalty.")] = "auto",
     depth_weight: Annotated[
         str, typer.Option(metavar="auto|A", help="The penalty grows by this factor for each word of context.")
@@ -38,10 +42,8 @@ def train(
         str, typer.Option(metavar="auto|X", help="Squared part of the elastic penalty.")
     ] = "auto",
     depth_weights: Annotated[
-        str,
-        typer.Option(
-            metavar="features|groups", help="What --depth-weight acts on inside tree-l2 and tree-linf."
-        ),
+        Literal["features", "groups"],
+        typer.Option(help="What --depth-weight acts on inside tree-l2 and tree-linf."),
     ] = "features",
     classes: Annotated[
         str | None,
@@ -65,7 +67,9 @@ def train(
             metavar="'c1 w1; c2'", help="With --classes: what the word in its class is predicted from."
         ),
     ] = None,
-    solver: Annotated[str, typer.Option(help="fista or stochastic.")] = "fista",
+    solver: Annotated[
+        Literal["fista", "stochastic"], typer.Option(help="Exact, or Algorithm 1 of the paper.")
+    ] = "fista",
     valid: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Held-out text that chooses what is auto.")
     ] = None,
@@ -118,18 +122,22 @@ def train(
 ) -> None:
     """Train a language model."""
     from epigram.cli import lm_training
+    from epigram.plots import check_plot
     from epigram.storage.atomic import check_writable
 
     for target in (output, plot):
         if target is not None:
             check_writable(target)
+    if plot is not None:
+        check_plot(plot)
     console.note_compiling("lm")
     vocabulary = lm_training.vocabulary_of(vocab)
     limits = {"min_count": min_count, "max_words": max_words, "vocabulary": vocabulary}
     if model != "loglinear":
         if classes is not None:
             raise InputError(f"--classes is for log-linear models; leave out --model {model} or --classes.")
-        lm_training.kneser_ney(text, output, model, valid, bits, json, order=order, prune=prune, **limits)
+        settings = {"order": order, "modified": model == "modified-kneser-ney", "prune": prune, **limits}
+        lm_training.kneser_ney(text, output, valid, bits, json, **settings)
         return
     stochastic = {"passes": passes, "batch_size": batch_size, "lipschitz": lipschitz, "mu": mu}
     chosen = lm_training.solver_of(solver, max_iterations, tolerance, seed, **stochastic)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from epigram.protocols import Iteration, Solver
     from epigram.tuning import Trial
 
-KNESER_NEY = {"kneser-ney": False, "modified-kneser-ney": True}
-
 
 def vocabulary_of(path: Path | None) -> Vocabulary | None:
     """The given list of words, if any."""
@@ -130,16 +128,12 @@ def _fit(model: LogLinearLM, text: Path, valid: Path | None) -> tuple[list[Itera
     return history, stop.asked
 
 
-def kneser_ney(
-    text: Path, output: Path, kind: str, valid: Path | None, bits: int, json: bool, **settings: Any
-) -> None:
+def kneser_ney(text: Path, output: Path, valid: Path | None, bits: int, json: bool, **settings: Any) -> None:
     """Count, smooth, save and report."""
     from epigram.lm.ngram.kneser_ney import KneserNeyLM
 
-    if kind not in KNESER_NEY:
-        raise InputError(f"unknown model {kind!r}; choose loglinear, {' or '.join(KNESER_NEY)}.")
     watch = console.Stopwatch()
-    model = KneserNeyLM(modified=KNESER_NEY[kind], **settings).fit(text)
+    model = KneserNeyLM(**settings).fit(text)
     record = {
         "perplexity_valid": None if valid is None else model.perplexity(valid),
         "parameters": model.backoff_.n_ngrams,

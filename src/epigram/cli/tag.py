@@ -168,7 +168,7 @@ def train(
 
     check_writable(output)
     if plot is not None:
-        from epigram.tagging.plots import check_plot
+        from epigram.plots import check_plot
 
         check_plot(plot)
         check_writable(plot)

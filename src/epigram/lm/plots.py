@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 
+from epigram.plots import check_plot
 from epigram.protocols import Iteration
 from epigram.tuning import Trial
 
 
 def plot_training(trials: Sequence[Trial], history: list[Iteration], target: str | PathLike[str]) -> None:
     """Write a picture; the trials are left out where the strength was given."""
+    check_plot(target)
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11 if trials else 6, 4), layout="constrained")

@@ -4,22 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from epigram.errors import InputError
-
-FORMATS = (".png", ".svg", ".pdf")
-
-
-def check_plot(target: str | PathLike[str]) -> None:
-    """Fail before training if the plot could not be drawn after it."""
-    if Path(target).suffix.lower() not in FORMATS:
-        raise InputError(f"a plot is a {', '.join(FORMATS)} file; name it so", path=target)
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise InputError("plots need matplotlib: pip install 'epigram[plot]'") from error
+from epigram.plots import check_plot
 
 
 def plot_training(history: Sequence[Mapping[str, Any]], target: str | PathLike[str]) -> None:

@@ -23,10 +23,9 @@ from typing import Any
 import numpy as np
 
 from epigram.lm.corpus import Corpus
-from epigram.lm.loglinear.located import Located
 from epigram.lm.loglinear.penalty import Strength
 from epigram.lm.loglinear.problem import Problem
-from epigram.lm.loglinear.tree import ContextTree, Positions
+from epigram.lm.loglinear.tree import ContextTree, Located, Positions
 from epigram.protocols import Floats
 from epigram.solvers.proximal import FISTA, StochasticProximal
 from epigram.tuning import simplex

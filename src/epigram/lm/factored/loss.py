@@ -21,8 +21,7 @@ import numpy as np
 
 from epigram._core.native import family
 from epigram.lm.factored.contexts import Contexts
-from epigram.lm.loglinear.located import Located
-from epigram.lm.loglinear.tree import ContextTree, Positions
+from epigram.lm.loglinear.tree import ContextTree, Located, Positions
 from epigram.protocols import Floats, Ints, Offsets
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from epigram._core.native import family
-from epigram.lm.loglinear.tree import ContextTree, Positions
+from epigram.lm.loglinear.tree import ContextTree, Located, Positions
 from epigram.protocols import Floats, Ints, Offsets
 
 T = TypeVar("T")
@@ -142,8 +142,6 @@ class SuffixLoss:
     def _locate(self) -> tuple[Ints, Ints]:
         """Longest context and pair of each training position."""
         if self._located is None:
-            from epigram.lm.loglinear.located import Located
-
             if self._positions is None:
                 raise TypeError("SuffixLoss needs the positions of its tree for steps on single positions.")
             found = Located(self.tree, self._positions)

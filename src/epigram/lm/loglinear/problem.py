@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from epigram.lm.corpus import Corpus
-from epigram.lm.loglinear.located import Located
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.penalty import Strength, build_penalty, first_weights
 from epigram.lm.loglinear.to_backoff import to_backoff
-from epigram.lm.loglinear.tree import ContextTree, Positions
+from epigram.lm.loglinear.tree import ContextTree, Located, Positions
 from epigram.lm.ngram.model import BackoffModel
 from epigram.protocols import Callback, Floats, Result, Solver
 

@@ -251,6 +251,7 @@ class ChainLoss:
 
     def _sgd_memory(self, batch_size: int) -> tuple[Any, Any, Floats]:
         """Sentences with their distinct rows, and room for the gradient of the largest step."""
+        self._dual = None  # whoever asks for distinct rows is done with cumulative passes, or makes it anew
         from epigram.tagging.layout_kernels import measure_sentences
         from epigram.tagging.sgd_kernels import Step
 

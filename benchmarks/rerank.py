@@ -1,7 +1,7 @@
 """Speed and memory of the reranker on the 8,000 tanaka lists: BLasso steps, growth with the data, reranking.
 
 Unit: CPU seconds of this process, the least of several runs. Rival: the same BLasso step with every loss
-recomputed from all pairs, which is what the inverted index and the lazy heap save. Kernels are compiled before.
+recomputed from all pairs, which is what the inverted index and the lazy heap save.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from epigram.rerank import (
     WeightPath,
     read_nbest,
 )
-from epigram.rerank.warmup import warm
 
 STEPS = 20_000
 
@@ -77,7 +76,6 @@ def main() -> int:
     if not folder.is_dir():
         print(f"no data sets at {folder}; set EPIGRAM_DATA", file=sys.stderr)
         return 2
-    warm()
     began = time.process_time()
     train = read_nbest(folder / "train.txt.gz")
     reading = time.process_time() - began

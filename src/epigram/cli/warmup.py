@@ -8,7 +8,6 @@ from epigram.cli import console
 
 WARMERS = (
     "epigram.tagging.warmup",
-    "epigram.rerank.warmup",
     "epigram.lm.ngram.warmup",
     "epigram.lm.warmup",
     "epigram.ime.warmup",

@@ -14,8 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.rerank import gram_kernels as kernels
 from epigram.rerank.grams import GramTable, copy_grams, enter_grams, grams_of, walk
 from epigram.rerank.nbest import NBest, offsets
 
@@ -177,10 +177,13 @@ class FeatureSpace:
         """Equation (2) for every candidate."""
         out = base_weight * lists.scores
         for table, feature, (tokens, token_ptr) in self._streams(lists):
-            node_weight = np.where(feature >= 0, weights[feature], 0.0) if len(weights) else np.zeros(1)
-            kernels.score_grams(
-                tokens, token_ptr, table.order, table.table_keys, table.table_nodes, node_weight, out
+            node_weight = (
+                np.where(feature >= 0, weights[feature], 0.0) if len(weights) else np.zeros(len(feature))
             )
+            family("rerank").score_grams(
+                len(token_ptr) - 1, token_ptr, len(tokens), tokens, table.order,
+                len(table.table_keys), table.table_keys, table.table_nodes, table.n_nodes, node_weight, out,
+            )  # fmt: skip
         if self.names and len(lists.named):
             ptr, features, values = self.named_features(lists)
             owner = np.repeat(np.arange(lists.n_candidates), np.diff(ptr))

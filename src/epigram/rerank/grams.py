@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.protocols import Ints, Offsets
-from epigram.rerank import gram_kernels as kernels
 from epigram.rerank.nbest import offsets
 
+core = family("rerank")
 BLOCK = 1 << 18
 
 
@@ -40,9 +41,9 @@ class GramTable:
             last = int(np.searchsorted(token_ptr, token_ptr[first] + BLOCK, side="right")) - 1
             last = min(max(last, first + 1), n)
             self._reserve(self.n_nodes + self.order * int(token_ptr[last] - token_ptr[first]))
-            self.n_nodes = kernels.insert_grams(
-                tokens, token_ptr[first : last + 1], self.order, self.n_nodes,
-                self.table_keys, self.table_nodes, self.counts, self.keys,
+            self.n_nodes = core.insert_grams(
+                last - first, token_ptr[first : last + 1], len(tokens), tokens, self.order, self.n_nodes,
+                len(self.table_keys), self.table_keys, self.table_nodes, len(self.keys), self.counts, self.keys,
             )  # fmt: skip
             first = last
 
@@ -57,7 +58,7 @@ class GramTable:
             old_keys, old_nodes = self.table_keys, self.table_nodes
             self.table_keys = np.full(size, -1, np.int64)
             self.table_nodes = np.zeros(size, np.int32)
-            kernels.rehash(old_keys, old_nodes, self.table_keys, self.table_nodes)
+            core.rehash(len(old_keys), old_keys, old_nodes, size, self.table_keys, self.table_nodes)
 
     @property
     def parents(self) -> Offsets:
@@ -84,8 +85,10 @@ class GramTable:
         """The node of an n-gram, or -1."""
         node = 0
         for token in gram:
-            place = kernels.find(self.table_keys, (node << 32) | token) if token >= 0 else -1
-            if place < 0 or self.table_keys[place] == -1:
+            if token < 0:
+                return -1
+            place = core.find_gram(len(self.table_keys), self.table_keys, (node << 32) | token)
+            if self.table_keys[place] == -1:
                 return -1
             node = int(self.table_nodes[place])
         return node
@@ -127,8 +130,12 @@ def copy_grams(source: GramTable, nodes: Offsets, target: GramTable) -> Offsets:
 def walk(table: GramTable, feature: Ints, tokens: Ints, token_ptr: Offsets) -> tuple[Offsets, Ints]:
     """Features of each candidate of a token stream: (offsets, feature), one entry an occurrence."""
     ptr = np.zeros(len(token_ptr), np.int64)
-    arguments = (tokens, token_ptr, table.order, table.table_keys, table.table_nodes, feature, ptr)
-    kernels.walk_grams(*arguments, np.zeros(0, np.int32))
-    out = np.empty(max(int(ptr[-1]), 1), np.int32)
-    kernels.walk_grams(*arguments, out)
-    return ptr, out[: ptr[-1]]
+    arguments = (
+        len(token_ptr) - 1, token_ptr, len(tokens), tokens, table.order,
+        len(table.table_keys), table.table_keys, table.table_nodes, table.n_nodes, feature, ptr,
+    )  # fmt: skip
+    core.walk_grams(*arguments, 0, np.zeros(0, np.int32))
+    out = np.empty(ptr[-1], np.int32)
+    if out.size:
+        core.walk_grams(*arguments, out.size, out)
+    return ptr, out

@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.penalties import L1, L2
 from epigram.protocols import Floats
-from epigram.rerank import list_kernels as kernels
 from epigram.rerank.problem import ExponentialLoss, PairLoss, SoftmaxLoss
 from epigram.rerank.sample_risk import MinimumSampleRisk
 from epigram.solvers.quasi_newton import LBFGS, OWLQN
@@ -151,9 +151,10 @@ class Perceptron(Settings):
         clock, before = 1.0, np.zeros(loss.n_weights)
         for t in range(self.last_step):
             order = generator.permutation(pairs.n_lists)
-            clock = kernels.perceptron_pass(
-                order, pairs.list_pair, pairs.pair_ptr, pairs.pair_slot, pairs.slot_feature, pairs.slot_value,
-                base, clock, w, u,
+            clock = family("rerank").perceptron_pass(
+                pairs.n_lists, order, pairs.list_pair, pairs.n_pairs, pairs.pair_ptr,
+                len(pairs.pair_slot), pairs.pair_slot, pairs.n_slots, pairs.slot_feature, pairs.slot_value,
+                base, clock, loss.n_weights, w, u,
             )  # fmt: skip
             after = rate * (w - u / clock)
             if t >= len(path):

@@ -53,11 +53,7 @@ def sentence_accuracy(lists: NBest, choice: Ints | Offsets, measure: str = "cer"
 
 def base_choice(lists: NBest) -> Offsets:
     """What the base score alone chooses."""
-    from epigram.rerank import list_kernels as kernels
-
-    out = np.empty(len(lists), np.int64)
-    kernels.best_of_lists(lists.list_ptr, lists.scores, out)
-    return out
+    return lists.choose(lists.scores)
 
 
 def compare(first: Floats, second: Floats, samples: int = 10_000, seed: int = 0) -> Comparison:

@@ -18,7 +18,6 @@ import numpy as np
 from epigram.errors import InputError
 from epigram.estimator import Estimator, check_fitted
 from epigram.protocols import Floats, Learner, Offsets
-from epigram.rerank import list_kernels as kernels
 from epigram.rerank.explain import Explanation, explain
 from epigram.rerank.features import FeatureSpace
 from epigram.rerank.metrics import error_rate
@@ -235,9 +234,7 @@ class Reranker(Estimator):
     def predict(self, lists: Any) -> Offsets:
         """Return the index of the best candidate within each list."""
         nbest = as_nbest(lists, "input")
-        out = np.empty(len(nbest), np.int64)
-        kernels.best_of_lists(nbest.list_ptr, self.scores(nbest), out)
-        return out
+        return nbest.choose(self.scores(nbest))
 
     def rank(self, lists: Any) -> list[Offsets]:
         """Return the indices of the candidates of each list, best first; equals keep their order."""

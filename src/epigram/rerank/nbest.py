@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.distance import edit_distance
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints, Offsets
@@ -160,6 +161,19 @@ class NBest:
         """The candidate with the fewest errors of each list; of equals the best scored, then the first."""
         order = np.lexsort((-self.scores, self.errors(measure), self.list_of))
         return order[self.list_ptr[:-1]].astype(np.int64)
+
+    def choose(self, scores: Floats) -> Offsets:
+        """Index within its list of the candidate with the highest score; the first of equals.
+
+        Examples
+        --------
+        >>> lists = NBest.from_lists([{"candidates": [{"text": x, "score": 0} for x in "abc"]}])
+        >>> lists.choose(np.array([1.0, 2.0, 2.0])).tolist()
+        [1]
+        """
+        out = np.empty(len(self), np.int64)
+        family("rerank").best_of_lists(len(self), self.list_ptr, self.n_candidates, scores, out)
+        return out
 
     def take(self, lists: Sequence[int]) -> NBest:
         """Some of the lists, in the order given (a list may be taken twice).

@@ -17,14 +17,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from epigram._core.native import family
 from epigram.direct_search import golden_section
 from epigram.protocols import Floats, Ints, Learner, Offsets, StagewiseRule, StagewiseSteps, check_finite
-from epigram.rerank import kernels, list_kernels
 from epigram.rerank.features import FeatureSpace
 from epigram.rerank.nbest import NBest, offsets
 from epigram.rerank.walk import Curves, Tracker, Walk
 from epigram.solvers.stagewise import WeightPath
 
+core = family("rerank")
 REFRESH = 4096
 """Sums per slot are made anew every so many steps, so that rounding does not pile up."""
 
@@ -172,15 +173,17 @@ class Pairs:
 def _differences(lists: NBest, space: FeatureSpace, oracle: Offsets) -> tuple[Offsets, Ints, Floats]:
     ptr, features, values = space.extract(lists)
     pair_ptr = np.zeros(lists.n_candidates - len(lists) + 1, np.int64)
-    scratch = np.zeros(max(space.n_weights, 1))
     longest = int(np.diff(ptr).max(initial=0))
-    touched = np.empty(2 * longest + 1, np.int32)
-    inputs = (lists.list_ptr, oracle, ptr, features, values, scratch, touched, pair_ptr)
-    list_kernels.differences(*inputs, np.zeros(0, np.int32), np.zeros(0))
-    out_feature = np.empty(max(int(pair_ptr[-1]), 1), np.int32)
-    out_value = np.empty(len(out_feature))
-    list_kernels.differences(*inputs, out_feature, out_value)
-    return pair_ptr, out_feature[: pair_ptr[-1]], out_value[: pair_ptr[-1]]
+    inputs = (
+        len(lists), lists.list_ptr, oracle, lists.n_candidates, ptr, len(features), features, values,
+        space.n_weights, np.zeros(space.n_weights), longest, np.empty(2 * longest, np.int32), pair_ptr,
+    )  # fmt: skip
+    core.differences(*inputs, 0, np.zeros(0, np.int32), np.zeros(0))
+    n = int(pair_ptr[-1])
+    out_feature, out_value = np.empty(n, np.int32), np.empty(n)
+    if n:
+        core.differences(*inputs, n, out_feature, out_value)
+    return pair_ptr, out_feature, out_value
 
 
 def _by_feature_and_value(features: Ints, values: Floats, n_weights: int) -> tuple[Ints, Ints]:
@@ -194,7 +197,7 @@ def _by_feature_and_value(features: Ints, values: Floats, n_weights: int) -> tup
     for code, n_codes in ((codes, int(codes.max(initial=0)) + 1), (features, n_weights)):
         places = offsets(np.bincount(code, minlength=n_codes))
         out = np.empty(len(order), np.int32)
-        list_kernels.counting_sort(code, order, places, out)
+        core.counting_sort(len(order), n_codes, code, order, places, out)
         order = out
     return order, codes
 
@@ -212,7 +215,10 @@ class PairLoss:
         """Equation (5) for every pair."""
         out = self.base_weight * self.pairs.base
         move = w[self.pairs.slot_feature] * self.pairs.slot_value
-        kernels.pair_margins(self.pairs.pair_ptr, self.pairs.pair_slot, move, out)
+        pairs = self.pairs
+        core.pair_margins(
+            pairs.n_pairs, pairs.pair_ptr, len(pairs.pair_slot), pairs.pair_slot, pairs.n_slots, move, out
+        )
         return out
 
     def fit_base(self) -> float:
@@ -230,7 +236,10 @@ class PairLoss:
     def _gradient(self, q: Floats, out: Floats) -> None:
         """out[k] = - sum of q v over the pairs that hold k."""
         sums = np.empty(self.pairs.n_slots)
-        kernels.slot_sums(self.pairs.pair_ptr, self.pairs.pair_slot, q, sums)
+        pairs = self.pairs
+        core.slot_sums(
+            pairs.n_pairs, pairs.pair_ptr, len(pairs.pair_slot), pairs.pair_slot, q, pairs.n_slots, sums
+        )
         sums *= -self.pairs.slot_value
         out[:] = np.bincount(self.pairs.slot_feature, sums, minlength=self.n_weights)
 
@@ -278,48 +287,38 @@ class StagewiseState:
         self.w = w.copy()
         self.done = done
         n = pairs.n_weights
-        step = rule.search_step if np.isfinite(rule.search_step) else 0.0
-        self._try_up = -np.expm1(-pairs.slot_value * step)
-        self._try_down = -np.expm1(pairs.slot_value * step)
+        search_step = rule.search_step if np.isfinite(rule.search_step) else 0.0
         self._q = pairs.weights * np.exp(-loss.margins(w))
-        self._sums = np.empty(pairs.n_slots)
-        self._gain, self._bound = np.empty(n), np.empty(n)
-        self._heap, self._place = np.empty(n, np.int32), np.empty(n, np.int32)
         active = np.flatnonzero(w).astype(np.int32)
-        self._active, self._where = np.empty(n + 1, np.int32), np.zeros(n + 1, np.int32)
-        self._active[: len(active)] = active
-        self._where[active] = np.arange(len(active))
-        self._stamp, self._dirty = np.full(n, -1, np.int64), np.empty(n, np.int32)
+        active_first, where = np.empty(n + 1, np.int32), np.zeros(n + 1, np.int32)
+        active_first[: len(active)] = active
+        where[active] = np.arange(len(active))
         self._state = np.array([self._q.sum(), alpha, len(active)])
-        self._refresh_sums()
+        self._core = core.Stagewise(
+            rule.search_step, rule.step, rule.shrinkage, rule.smoothing, rule.theta,
+            n, pairs.n_slots, pairs.n_pairs, len(pairs.pair_slot),
+            pairs.feature_slot, pairs.slot_value, pairs.slot_feature, pairs.slot_ptr, pairs.slot_pair,
+            pairs.pair_ptr, pairs.pair_slot,
+            try_up=-np.expm1(-pairs.slot_value * search_step),
+            try_down=-np.expm1(pairs.slot_value * search_step),
+            q=self._q, S=np.empty(pairs.n_slots), w=self.w, gain=np.empty(n), bound=np.empty(n),
+            heap=np.empty(n, np.int32), place=np.empty(n, np.int32), active=active_first, where=where,
+            stamp=np.full(n, -1, np.int64), dirty=np.empty(n, np.int32), state=self._state,
+        )  # fmt: skip
+        core.build_heap(self._core)
 
     @property
     def loss(self) -> float:
         """ExpLoss now."""
         return float(self._state[0])
 
-    def _refresh_sums(self) -> None:
-        kernels.slot_sums(self.pairs.pair_ptr, self.pairs.pair_slot, self._q, self._sums)
-        kernels.build_heap(
-            self.pairs.feature_slot, self.pairs.slot_value, self._sums, self._try_up, self._try_down,
-            self.rule.search_step, self._gain, self._bound, self._heap, self._place,
-        )  # fmt: skip
-
     def advance(self, n_steps: int) -> StagewiseSteps:
         """Take up to ``n_steps`` steps; fewer where no step lowers the loss any more."""
         features: Ints = np.empty(n_steps, np.int32)
         deltas, losses, alphas = np.empty(n_steps), np.empty(n_steps), np.empty(n_steps)
-        pairs, rule = self.pairs, self.rule
         taken = 0
-        if pairs.n_weights and pairs.n_pairs:
-            taken = kernels.stagewise(
-                n_steps, self.done, rule.search_step, rule.step, rule.shrinkage, rule.smoothing, rule.theta,
-                pairs.feature_slot, pairs.slot_value, pairs.slot_ptr, pairs.slot_pair, pairs.slot_feature,
-                pairs.pair_ptr, pairs.pair_slot, self._try_up, self._try_down, REFRESH,
-                self._q, self._sums, self.w, self._gain, self._bound, self._heap, self._place,
-                self._active, self._where, self._stamp, self._dirty, self._state,
-                features, deltas, losses, alphas,
-            )  # fmt: skip
+        if self.pairs.n_weights and self.pairs.n_pairs:
+            taken = core.stagewise(self._core, n_steps, self.done, REFRESH, features, deltas, losses, alphas)
         # A step without bound: the loss is 0 up to rounding, and with it the smoothing. The path ends before it.
         endless = np.flatnonzero(~np.isfinite(deltas[:taken]))
         taken = int(endless[0]) if endless.size else taken

@@ -15,14 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.rerank import risk_kernels as kernels
 from epigram.rerank.problem import ExponentialLoss, PairLoss
 from epigram.solvers.stagewise import CHUNK, Settings, WeightPath, check_settings
+
+core = family("rerank")
 
 
 class SampleRisk(ExponentialLoss):
@@ -40,25 +42,26 @@ class SampleRisk(ExponentialLoss):
 
     def value(self, w: Floats) -> float:
         """Extra errors at ``w``."""
-        return float(kernels.sample_risk(self.pairs.list_pair, self.margins(w), self.pairs.extra))
+        return self.risk(self.margins(w))
 
-    def index(self) -> kernels.RiskIndex:
-        """What a line search reads."""
+    def risk(self, margins: Floats) -> float:
+        """Extra errors of the candidates that ``margins`` choose."""
+        pairs = self.pairs
+        return float(core.sample_risk(pairs.n_lists, pairs.list_pair, pairs.n_pairs, margins, pairs.extra))
+
+    def lines(self, margins: Floats) -> Any:
+        """What line searches from ``margins`` read, and room for them: a feature has at most as many events as uses."""
         pairs = self.pairs
         counts = np.diff(pairs.list_pair)
-        return kernels.RiskIndex(
-            pairs.list_pair, np.repeat(np.arange(len(counts), dtype=np.int32), counts), pairs.feature_slot,
-            pairs.slot_value, pairs.slot_ptr, pairs.slot_pair, pairs.extra,
-        )  # fmt: skip
-
-    def scratch(self) -> kernels.RiskScratch:
-        """Room for line searches: a feature has at most as many events as pairs hold it."""
-        pairs = self.pairs
         uses = np.diff(pairs.slot_ptr[pairs.feature_slot])
-        room = int(uses.max(initial=0)) + 1
-        return kernels.RiskScratch(
-            np.zeros(pairs.n_pairs), np.full(pairs.n_lists, -1, np.int64), np.empty(pairs.n_lists, np.int32),
-            np.empty(room), np.empty(room),
+        n_events = int(uses.max(initial=0)) + 1
+        return core.Risk(
+            pairs.n_lists, pairs.n_weights, pairs.n_slots, pairs.n_pairs, len(pairs.slot_pair), n_events,
+            pairs.list_pair, np.repeat(np.arange(len(counts), dtype=np.int32), counts),
+            pairs.feature_slot, pairs.slot_value, pairs.slot_ptr, pairs.slot_pair, pairs.extra,
+            margins, slope=np.zeros(pairs.n_pairs),
+            stamp=np.full(pairs.n_lists, -1, np.int64), touched=np.empty(pairs.n_lists, np.int32),
+            place=np.empty(n_events), change=np.empty(n_events),
         )  # fmt: skip
 
 
@@ -94,14 +97,12 @@ class MinimumSampleRisk(Settings):
 
     def walk(self, loss: SampleRisk, path: WeightPath) -> Iterator[WeightPath]:
         """Pass after pass over the features; to go on after ``path``, a new pass begins."""
-        index, scratch = loss.index(), loss.scratch()
-        order = self._ranked(loss, index, scratch)
-        w = path.weights(loss.n_weights)
-        margins = loss.margins(w)
+        order = self._ranked(loss)
+        margins = loss.margins(path.weights(loss.n_weights))
+        lines = loss.lines(margins)
         left, done, before = self.last_step - len(path), loss.n_weights, np.inf
-        scratch.stamp[:] = -1
         while left > 0 and len(order):
-            risk = float(kernels.sample_risk(index.list_pair, margins, index.extra))
+            risk = loss.risk(margins)
             if risk > before - self.least:  # a whole pass has saved nothing
                 break
             before = risk
@@ -109,15 +110,14 @@ class MinimumSampleRisk(Settings):
                 part = order[first : first + min(CHUNK, left)]
                 features: Ints = np.empty(len(part), np.int32)
                 deltas, risks = np.empty(len(part)), np.empty(len(part))
-                n = kernels.risk_pass(
+                n = core.risk_pass(
+                    lines,
+                    len(part),
                     part,
                     done,
                     self.value("reach"),
                     self.least,
                     risk,
-                    index,
-                    scratch,
-                    margins,
                     features,
                     deltas,
                     risks,
@@ -127,9 +127,9 @@ class MinimumSampleRisk(Settings):
                     risk, left = float(risks[n - 1]), left - n
                     yield WeightPath.of_changes(features[:n], deltas[:n], risks[:n])
 
-    def _ranked(self, loss: SampleRisk, index: kernels.RiskIndex, scratch: kernels.RiskScratch) -> Offsets:
+    def _ranked(self, loss: SampleRisk) -> Offsets:
         """The features that save the most errors alone, best first."""
         saved = np.empty(loss.n_weights)
-        kernels.effectiveness(index, loss.margins(np.zeros(loss.n_weights)), scratch, saved)
+        core.effectiveness(loss.lines(loss.margins(np.zeros(loss.n_weights))), loss.n_weights, saved)
         best = np.argsort(-saved, kind="stable")[: int(self.value("top"))]
         return best[saved[best] >= self.least]

@@ -17,11 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from epigram._core.native import family
 from epigram.protocols import Floats, Ints, Learner, Offsets
-from epigram.rerank import list_kernels as kernels
 from epigram.rerank.features import FeatureSpace
 from epigram.rerank.nbest import NBest, offsets
 from epigram.solvers.stagewise import WeightPath
+
+core = family("rerank")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +43,23 @@ class Tracker:
         self, space: FeatureSpace, base_weight: float, start_loss: float, dev: NBest | None, measure: str
     ) -> None:
         n = space.n_weights
-        self._w = np.zeros(n)
         self._now = 0
         if dev is None:
-            self._ptr, self._candidates, self._values = np.zeros(n + 1, np.int64), _NO_INTS, np.zeros(0)
-            self._list_of, self._list_ptr, self._errors = _NO_INTS, np.zeros(1, np.int64), np.zeros(0)
-            self._scores, self._best = np.zeros(0), np.zeros(0, np.int64)
-            errors = np.nan
+            index = np.zeros(n + 1, np.int64), _NO_INTS, np.zeros(0)
+            list_of, list_ptr, scores = _NO_INTS, np.zeros(1, np.int64), np.zeros(0)
+            list_errors, best, errors = np.zeros(0), np.zeros(0, np.int64), np.nan
         else:
-            self._ptr, self._candidates, self._values = _by_feature(space, dev)
-            self._list_of, self._list_ptr = dev.list_of, dev.list_ptr
-            self._errors = dev.errors(measure)
-            self._scores = base_weight * dev.scores
-            self._best = np.empty(len(dev), np.int64)
-            kernels.best_of_lists(dev.list_ptr, self._scores, self._best)
-            self._best += dev.list_ptr[:-1]
-            errors = float(self._errors[self._best].sum())
-        n_lists = len(self._list_ptr) - 1
-        self._stamp, self._touched = np.full(n_lists, -1, np.int64), np.empty(n_lists, np.int32)
-        self._costs = np.array([0.0, 0.0, errors])
+            index = _by_feature(space, dev)
+            list_of, list_ptr, scores = dev.list_of, dev.list_ptr, base_weight * dev.scores
+            list_errors, best = dev.errors(measure), dev.choose(scores) + dev.list_ptr[:-1]
+            errors = float(list_errors[best].sum())
+        n_lists = len(list_ptr) - 1
+        self._n_weights = n
+        self._core = core.Replay(
+            n_lists, len(scores), n, len(index[1]), *index, list_of, list_ptr, list_errors, scores, best,
+            stamp=np.full(n_lists, -1, np.int64), touched=np.empty(n_lists, np.int32),
+            w=np.zeros(n), costs=np.array([0.0, 0.0, errors]),
+        )  # fmt: skip
         self._pieces = [
             (np.array([start_loss]), np.zeros(1), np.zeros(1, np.int64), np.array([errors])),
         ]
@@ -67,11 +67,15 @@ class Tracker:
     def follow(self, path: WeightPath) -> None:
         """Go on along ``path``."""
         n = len(path)
+        if path.features.size and not 0 <= path.features.min() <= path.features.max() < self._n_weights:
+            raise ValueError(
+                f"the path moves weight {path.features.max()} where there are {self._n_weights}; "
+                "a path belongs to the features that it was made with"
+            )
         l1_norms, nonzeros, errors = np.empty(n), np.empty(n, np.int64), np.empty(n)
-        self._now = kernels.replay(
-            path.ptr, path.features, path.deltas, self._ptr, self._candidates, self._values,
-            self._list_of, self._list_ptr, self._errors, self._costs, self._w, self._scores, self._best,
-            self._stamp, self._now, self._touched, l1_norms, nonzeros, errors,
+        self._now = core.replay(
+            self._core, n, path.ptr, len(path.features), path.features, path.deltas, self._now,
+            l1_norms, nonzeros, errors,
         )  # fmt: skip
         self._pieces.append((path.losses, l1_norms, nonzeros, errors))
 
@@ -90,7 +94,14 @@ def _by_feature(space: FeatureSpace, lists: NBest) -> tuple[Offsets, Ints, Float
     owner = np.repeat(np.arange(lists.n_candidates, dtype=np.int32), np.diff(ptr))
     use_ptr = offsets(np.bincount(features, minlength=space.n_weights))
     order = np.empty(len(features), np.int32)
-    kernels.counting_sort(features, np.arange(len(features), dtype=np.int32), use_ptr.copy(), order)
+    core.counting_sort(
+        len(features),
+        space.n_weights,
+        features,
+        np.arange(len(features), dtype=np.int32),
+        use_ptr.copy(),
+        order,
+    )
     return use_ptr, owner[order], values[order]
 
 

@@ -60,12 +60,8 @@ class Course:
 
     def choices(self, walk: Walk, lists: NBest, step: int | None = None) -> Offsets:
         """Index of the best candidate within each list, by the model of the chosen step or another."""
-        from epigram.rerank import list_kernels as kernels
-
         w = walk.path.weights(self.space.n_weights, walk.step if step is None else step)
-        out = np.empty(len(lists), np.int64)
-        kernels.best_of_lists(lists.list_ptr, self.space.score(lists, w, walk.base_weight), out)
-        return out
+        return lists.choose(self.space.score(lists, w, walk.base_weight))
 
     def errors(self, walk: Walk, lists: NBest, *steps: int) -> Floats:
         """Character errors of each list, by the chosen step's model; of several steps the mean."""

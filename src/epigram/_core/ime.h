@@ -1,0 +1,78 @@
+/* The input method: words that may stand in a reading, the most probable path through them, and the k best surfaces.
+ *
+ * Word 0 is the boundary of sentences; the words of one reading are one range of numbers. Special edges are words outside
+ * the lexicon: unknown ones and the user's. In a path, words below -1 are special edge -2 - word.
+ */
+#include "core.h"
+
+/* Readings of a lexicon: (node << 21 | character) to node in an open-addressing table (empty = -1), and the reading that
+ * ends at a node. Words of reading r are reading_word[r] .. reading_word[r + 1]. */
+typedef struct {
+    i64 size;
+    i64 n_nodes;
+    i64 n_readings;
+    const i64 *keys; /* [size] */
+    const i32 *nodes; /* [size] */
+    const i32 *node_reading; /* [n_nodes] */
+    const i32 *reading_word; /* [n_readings + 1] */
+} Trie;
+
+/* A word trigram model as in ngram.h, in single precision. */
+typedef struct {
+    i64 n_nodes;
+    i64 n_pairs;
+    i32 start;
+    const i64 *pair_ptr; /* [n_nodes + 1] */
+    const i32 *pair_word; /* [n_pairs] */
+    const f32 *pair_logp; /* [n_pairs] */
+    const i32 *pair_next; /* [n_pairs] */
+    const i32 *node_parent; /* [n_nodes] */
+    const f32 *node_bow; /* [n_nodes] */
+} Trigram;
+
+/* Words that may stand in a reading of n characters. Those of the lexicon that start at i are the ranges low .. high of the
+ * edges ptr[i] .. ptr[i + 1], which rise with their end and with their words. */
+typedef struct {
+    i64 n;
+    i64 n_edges;
+    i64 n_special;
+    const i64 *ptr; /* [n + 1] */
+    const i32 *end; /* [n_edges] */
+    const i32 *low; /* [n_edges] */
+    const i32 *high; /* [n_edges] */
+    const i64 *special_ptr; /* [n + 1] */
+    const i32 *special_end; /* [n_special] */
+    const f64 *special_logp; /* [n_special] */
+} Lattice;
+
+/* What a search from the end needs: the last word of each node and the node of the words before it; characters of each
+ * word's reading; hash of its surface, and the base of the hash to the power of the surface's length. */
+typedef struct {
+    i64 n_nodes;
+    i64 n_words;
+    const i32 *node_word; /* [n_nodes] */
+    const i32 *node_prefix; /* [n_nodes] */
+    const i32 *word_length; /* [n_words] */
+    const u64 *word_hash; /* [n_words] */
+    const u64 *word_pow; /* [n_words] */
+} Backwards;
+
+i64 ime_grow_trie(i64 n_readings, const i64 char_ptr[n_readings + 1], i64 n_chars, const i32 chars[n_chars], i64 size,
+                  i64 keys[size], i32 nodes[size], i32 node_reading[n_chars + 1]);
+void ime_surface_hashes(i64 n, const i64 ptr[n + 1], i64 n_bytes, const u8 raw[n_bytes], u64 out_hash[n], u64 out_pow[n]);
+void ime_find_edges(const Trie *t, i64 n, const i32 chars[n], i64 longest, i64 ptr[n + 1], i32 end[n * longest],
+                    i32 low[n * longest], i32 high[n * longest]);
+void ime_find_unknown(i64 n, const i32 kind[n], const i32 kana[n], i64 longest, i64 n_rows,
+                      const f64 hiragana[n_rows * n_rows], const f64 katakana[n_rows * n_rows], const f64 class_logp[6],
+                      const f64 char_logp[5], i64 ptr[n + 1], i32 out_end[2 * n * longest], i32 out_form[2 * n * longest],
+                      f64 out_logp[2 * n * longest]);
+
+i32 ime_step(const Trigram *m, i32 node, i32 word, f64 logp[1]);
+void ime_score_words(const Trigram *m, i64 n, const i32 words[n], f64 out[n]);
+void ime_gains(const Trigram *m, i64 n_nodes, const i32 node_depth[n_nodes], f32 out[n_nodes]);
+
+i64 ime_best(const Trigram *m, const Lattice *l, i64 n_nodes, const f32 gain[n_nodes], i64 n_words, const f32 bonus[n_words],
+             i64 n, i32 out[n], f64 scores[2]);
+i64 ime_k_best(const Trigram *m, const Lattice *l, const Backwards *b, i64 n_words, const f32 bonus[n_words], i64 n_special,
+               const u64 special_hash[n_special], const u64 special_pow[n_special], i64 k, i64 n, i64 out_ptr[k + 1],
+               i32 out_words[k * n], f64 out_score[k]);

@@ -1,0 +1,108 @@
+/* From characters to edges: the trie over readings, words of the lexicon and unknown words that start at a position. */
+#include "ime.h"
+
+enum { CHAR_BITS = 21 };
+static const u64 HASH_BASE = 1099511628211ull;
+
+i64 sizeof_Trie(void) { return sizeof(Trie); }
+i64 sizeof_Lattice(void) { return sizeof(Lattice); }
+
+static inline i64 trie_key(i64 node, i32 character) { return (i64)((u64)node << CHAR_BITS) | (i64)character; }
+
+/* Place of a key in the table, or of the hole where it would stand. */
+static inline i64 trie_slot(i64 size, const i64 *keys, i64 key) {
+    u64 h = (u64)key * 0x9E3779B97F4A7C15ull;
+    h ^= h >> 32;
+    i64 slot = (i64)(h & (u64)(size - 1));
+    while (keys[slot] >= 0 && keys[slot] != key) slot = (slot + 1) & (size - 1);
+    return slot;
+}
+
+/* Enters all readings; node_reading gets the reading that ends at a node, -1 elsewhere. Returns how many nodes. */
+i64 ime_grow_trie(i64 n_readings, const i64 *char_ptr, i64 n_chars, const i32 *chars, i64 size, i64 *keys, i32 *nodes,
+                  i32 *node_reading) {
+    (void)n_chars;
+    i64 n_nodes = 1;
+    node_reading[0] = -1;
+    for (i64 r = 0; r < n_readings; r++) {
+        i64 node = 0;
+        for (i64 c = char_ptr[r]; c < char_ptr[r + 1]; c++) {
+            i64 key = trie_key(node, chars[c]), slot = trie_slot(size, keys, key);
+            if (keys[slot] < 0) {
+                keys[slot] = key;
+                nodes[slot] = (i32)n_nodes;
+                node_reading[n_nodes++] = -1;
+            }
+            node = nodes[slot];
+        }
+        node_reading[node] = (i32)r;
+    }
+    return n_nodes;
+}
+
+/* Polynomial hash of byte strings, and the base to their length: hash(a + b) = hash(a) pow(b) + hash(b). */
+void ime_surface_hashes(i64 n, const i64 *ptr, i64 n_bytes, const u8 *raw, u64 *out_hash, u64 *out_pow) {
+    (void)n_bytes;
+    for (i64 k = 0; k < n; k++) {
+        u64 h = 0, p = 1;
+        for (i64 j = ptr[k]; j < ptr[k + 1]; j++) {
+            h = h * HASH_BASE + raw[j] + 1;
+            p *= HASH_BASE;
+        }
+        out_hash[k] = h;
+        out_pow[k] = p;
+    }
+}
+
+/* Words that start at each position, as ranges of word numbers; ptr gets the offsets of the positions' edges. */
+void ime_find_edges(const Trie *t, i64 n, const i32 *chars, i64 longest, i64 *ptr, i32 *end, i32 *low, i32 *high) {
+    i64 n_edges = 0;
+    for (i64 i = 0; i < n; i++) {
+        i64 node = 0, stop = smaller_i(n, i + longest);
+        ptr[i] = n_edges;
+        for (i64 j = i; j < stop; j++) {
+            i64 slot = trie_slot(t->size, t->keys, trie_key(node, chars[j]));
+            if (t->keys[slot] < 0) break;
+            node = t->nodes[slot];
+            i32 r = t->node_reading[node];
+            if (r < 0) continue;
+            end[n_edges] = (i32)(j + 1);
+            low[n_edges] = t->reading_word[r];
+            high[n_edges++] = t->reading_word[r + 1];
+        }
+    }
+    ptr[n] = n_edges;
+}
+
+/* Words outside the lexicon that start at each position, with their log-probability; ptr gets offsets.
+ * kind is the class of each character (0 kana, else digits, Latin letters, katakana, other), kana its row in the character
+ * models hiragana and katakana (last row and column: the edges of a word). Form 0 stands as typed, form 1 is katakana. Only
+ * characters of one class join. */
+void ime_find_unknown(i64 n, const i32 *kind, const i32 *kana, i64 longest, i64 n_rows, const f64 *hiragana,
+                      const f64 *katakana, const f64 *class_logp, const f64 *char_logp, i64 *ptr, i32 *out_end,
+                      i32 *out_form, f64 *out_logp) {
+    i64 edge = n_rows - 1, count = 0;
+    for (i64 i = 0; i < n; i++) {
+        f64 as_typed = class_logp[kind[i] + 1], as_katakana = class_logp[0];
+        i64 before = edge, stop = smaller_i(n, i + longest);
+        ptr[i] = count;
+        for (i64 j = i; j < stop && kind[j] == kind[i]; j++) {
+            out_end[count] = (i32)(j + 1);
+            out_form[count] = 0;
+            if (kind[i] != 0) {
+                as_typed += char_logp[kind[i]];
+                out_logp[count++] = as_typed;
+                continue;
+            }
+            i64 here = kana[j];
+            as_typed += hiragana[before * n_rows + here];
+            as_katakana += katakana[before * n_rows + here];
+            before = here;
+            out_logp[count++] = as_typed + hiragana[here * n_rows + edge];
+            out_end[count] = (i32)(j + 1);
+            out_form[count] = 1;
+            out_logp[count++] = as_katakana + katakana[here * n_rows + edge];
+        }
+    }
+    ptr[n] = count;
+}

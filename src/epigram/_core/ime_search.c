@@ -1,0 +1,329 @@
+/* The relaxed forward pass, and the best path by it.
+ *
+ * Backing off is allowed even past a stored word. That relaxation never lowers a score: it bounds what any path can reach.
+ */
+#include "ime_search.h"
+
+/* A word that ends at some position and the node it leads to; hits of one position are a list, the last one first. */
+typedef struct {
+    f64 score;
+    i32 next;
+    i32 node;
+    i32 source;
+    i32 word;
+} Hit;
+
+/* The best state of those that back off to the same node of depth 1. */
+typedef struct {
+    f64 score;
+    i32 node;
+    i32 state;
+} Group;
+
+typedef struct {
+    const Trigram *m;
+    const Lattice *l;
+    const f32 *bonus;
+    const f32 *gain; /* NULL: nothing is left out */
+    State *states;
+    i64 n_states;
+    i64 state_room;
+    Hit *hits;
+    i64 n_hits;
+    i64 hit_room;
+    i32 *head; /* [n + 1], first hit of each position */
+    i64 *arrived; /* [n + 1], number of hits of each position */
+    Group *groups;
+    i64 n_groups;
+    i64 group_room;
+    i32 *state_group; /* group of each state of this position, -1: none */
+    i64 state_group_room;
+    i32 *table; /* open addressing by node: state or group, -1 in holes */
+    i64 table_room;
+    i64 mask;
+} Search;
+
+i64 sizeof_Trigram(void) { return sizeof(Trigram); }
+
+i32 ime_step(const Trigram *m, i32 node, i32 word, f64 *logp) {
+    i32 next;
+    *logp = step(m, node, word, &next);
+    return next;
+}
+
+/* Log-probability of each word of a sentence. */
+void ime_score_words(const Trigram *m, i64 n, const i32 *words, f64 *out) {
+    i32 node = m->start;
+    for (i64 k = 0; k < n; k++) out[k] = step(m, node, words[k], &node);
+}
+
+/* The most that staying at a node can win over backing off from it, over all that may follow.
+ * A node of depth 2 wins log p(u|x) - log p(u|x') at its best word u, after which both stand at the same node. A node of
+ * depth 1 wins that against the root, plus what the node it leads to may win over its own parent. */
+void ime_gains(const Trigram *m, i64 n_nodes, const i32 *node_depth, f32 *out) {
+    for (i32 depth = 2; depth > 0; depth--) {
+        for (i64 x = 0; x < n_nodes; x++) {
+            if (node_depth[x] != depth) continue;
+            f64 best = -INFINITY;
+            for (i64 pair = m->pair_ptr[x]; pair < m->pair_ptr[x + 1]; pair++) {
+                i32 lower_next, here = m->pair_next[pair];
+                f64 gain = m->pair_logp[pair] - step(m, m->node_parent[x], m->pair_word[pair], &lower_next);
+                if (here != lower_next) gain += larger(m->node_bow[here], out[here]);
+                best = larger(best, gain);
+            }
+            out[x] = (f32)best;
+        }
+    }
+}
+
+/* An empty table for up to n nodes, at most half full. */
+static u8 clear_table(Search *s, i64 n) {
+    i64 size = 16;
+    while (size < 2 * n) size *= 2;
+    if (!reserve((void **)&s->table, &s->table_room, size, sizeof *s->table)) return 0;
+    s->mask = size - 1;
+    memset(s->table, 0xff, (size_t)size * sizeof *s->table);
+    return 1;
+}
+
+static inline i64 table_start(const Search *s, i32 node) {
+    return (i64)(((u64)(u32)node * 0x9E3779B97F4A7C15ull) >> 32) & s->mask;
+}
+
+/* The states of position i from the hits that arrived there. */
+static u8 gather_states(Search *s, i64 i) {
+    if (i == 0) {
+        s->states[0] = (State){0.0, s->m->start, -1, -1};
+        s->n_states = 1;
+        return 1;
+    }
+    if (!clear_table(s, s->arrived[i])) return 0;
+    if (!reserve((void **)&s->states, &s->state_room, s->n_states + s->arrived[i], sizeof *s->states)) return 0;
+    for (i32 h = s->head[i]; h >= 0; h = s->hits[h].next) {
+        const Hit *hit = s->hits + h;
+        i64 place = table_start(s, hit->node);
+        while (s->table[place] >= 0 && s->states[s->table[place]].node != hit->node) place = (place + 1) & s->mask;
+        i32 k = s->table[place];
+        if (k < 0) {
+            s->table[place] = k = (i32)s->n_states++;
+        } else if (!(hit->score > s->states[k].score)) {
+            continue;
+        }
+        s->states[k] = (State){hit->score, hit->node, hit->source, hit->word};
+    }
+    return 1;
+}
+
+/* Joins a state that backs off to node with others that do; returns its group. */
+static inline i32 join_group(Search *s, i32 node, f64 score, i32 state) {
+    i64 place = table_start(s, node);
+    while (s->table[place] >= 0 && s->groups[s->table[place]].node != node) place = (place + 1) & s->mask;
+    i32 g = s->table[place];
+    if (g < 0) {
+        s->table[place] = g = (i32)s->n_groups++;
+    } else if (!(score > s->groups[g].score)) {
+        return g;
+    }
+    s->groups[g] = (Group){score, node, state};
+    return g;
+}
+
+/* Groups of the states from `begin` on; best and best_state get what is best after backing off to the root. */
+static u8 group_states(Search *s, i64 begin, f64 *best, i32 *best_state) {
+    i64 n = s->n_states - begin;
+    if (!clear_table(s, n) || !reserve((void **)&s->groups, &s->group_room, n, sizeof *s->groups) ||
+        !reserve((void **)&s->state_group, &s->state_group_room, n, sizeof *s->state_group))
+        return 0;
+    s->n_groups = 0;
+    *best = -INFINITY;
+    *best_state = -1;
+    for (i64 k = begin; k < s->n_states; k++) {
+        i32 node = s->states[k].node;
+        f64 score = s->states[k].score;
+        if (node != 0 && s->m->node_parent[node] != 0) {
+            score += s->m->node_bow[node];
+            node = s->m->node_parent[node];
+        }
+        s->state_group[k - begin] = node == 0 ? -1 : join_group(s, node, score, (i32)k);
+        if (node == 0 && score > *best) {
+            *best = score;
+            *best_state = (i32)k;
+        }
+    }
+    for (i64 g = 0; g < s->n_groups; g++) {
+        f64 score = s->groups[g].score + s->m->node_bow[s->groups[g].node];
+        if (score > *best) {
+            *best = score;
+            *best_state = s->groups[g].state;
+        }
+    }
+    return 1;
+}
+
+static inline void push_hit(Search *s, i32 end, i32 node, f64 score, i32 source, i32 word) {
+    s->hits[s->n_hits] = (Hit){score, s->head[end], node, source, word};
+    s->head[end] = (i32)s->n_hits++;
+    s->arrived[end]++;
+}
+
+/* Every word that starts at i, from the root, and every special edge. */
+static void push_from_root(Search *s, i64 i, f64 best, i32 source) {
+    const Lattice *l = s->l;
+    for (i64 e = l->ptr[i]; e < l->ptr[i + 1]; e++)
+        for (i32 word = l->low[e]; word < l->high[e]; word++)
+            push_hit(s, l->end[e], s->m->pair_next[word], best + s->m->pair_logp[word] + s->bonus[word], source, word);
+    for (i64 e = l->special_ptr[i]; e < l->special_ptr[i + 1]; e++)
+        push_hit(s, l->special_end[e], 0, best + l->special_logp[e], source, (i32)(-2 - e));
+}
+
+static inline void push_pair(Search *s, i32 end, i64 pair, f64 score, i32 source) {
+    i32 word = s->m->pair_word[pair];
+    push_hit(s, end, s->m->pair_next[pair], score + s->m->pair_logp[pair] + s->bonus[word], source, word);
+}
+
+/* The first pair of p .. stop whose word is at least `low`; there is a pair at p. */
+static inline i64 first_from(const i32 *pair_word, i64 p, i64 stop, i32 low) {
+    if (pair_word[p] >= low) return p;
+    i64 n = stop - p;
+    while (n > 1) {
+        i64 half = n >> 1;
+        p = pair_word[p + half] < low ? p + half : p;
+        n -= half;
+    }
+    return pair_word[p] < low ? p + 1 : p;
+}
+
+/* Every stored word of a node that is on an edge of position i; both sides rise with the word. */
+static void push_from_node(Search *s, i64 i, i32 node, f64 score, i32 source) {
+    const Lattice *l = s->l;
+    const i32 *pair_word = s->m->pair_word;
+    i64 p = s->m->pair_ptr[node], stop = s->m->pair_ptr[node + 1], e = l->ptr[i], last = l->ptr[i + 1];
+    if (stop - p <= 4 * (last - e)) {
+        while (p < stop && e < last) {
+            if (pair_word[p] < l->low[e])
+                p++;
+            else if (pair_word[p] >= l->high[e])
+                e++;
+            else
+                push_pair(s, l->end[e], p++, score, source);
+        }
+        return;
+    }
+    for (; e < last && p < stop; e++) {
+        p = first_from(pair_word, p, stop, l->low[e]);
+        while (p < stop && pair_word[p] < l->high[e]) push_pair(s, l->end[e], p++, score, source);
+    }
+}
+
+/* Room for the words that can follow one context at position i. */
+static u8 reserve_hits(Search *s, i64 n_words) {
+    return reserve((void **)&s->hits, &s->hit_room, s->n_hits + n_words, sizeof *s->hits);
+}
+
+/* All words that follow the states of position i, from `begin` on: from the root, from groups, from the states that
+ * have two words of context. */
+static u8 push_words(Search *s, i64 i, i64 begin, f64 best, i32 best_state) {
+    const Lattice *l = s->l;
+    i64 n_words = l->special_ptr[i + 1] - l->special_ptr[i];
+    for (i64 e = l->ptr[i]; e < l->ptr[i + 1]; e++) n_words += l->high[e] - l->low[e];
+    if (!reserve_hits(s, n_words)) return 0;
+    push_from_root(s, i, best, best_state);
+    if (l->ptr[i] == l->ptr[i + 1]) return 1;
+    for (i64 g = 0; g < s->n_groups; g++) {
+        Group group = s->groups[g];
+        if (s->gain && group.score + s->gain[group.node] <= best) continue;
+        if (!reserve_hits(s, n_words)) return 0;
+        push_from_node(s, i, group.node, group.score, group.state);
+    }
+    for (i64 k = begin; k < s->n_states; k++) {
+        State state = s->states[k];
+        if (state.node == 0 || s->m->node_parent[state.node] == 0) continue;
+        if (s->gain && state.score + s->gain[state.node] <= s->groups[s->state_group[k - begin]].score) continue;
+        if (!reserve_hits(s, n_words)) return 0;
+        push_from_node(s, i, state.node, state.score, (i32)k);
+    }
+    return 1;
+}
+
+static u8 run(Search *s, States *out) {
+    i64 n = s->l->n;
+    for (i64 i = 0; i <= n; i++) {
+        i64 begin = out->ptr[i] = s->n_states;
+        i32 best_state;
+        if (!gather_states(s, i) || !group_states(s, begin, out->root_score + i, &best_state)) return 0;
+        if (i < n && s->n_states > begin && !push_words(s, i, begin, out->root_score[i], best_state)) return 0;
+    }
+    out->ptr[n + 1] = s->n_states;
+    return 1;
+}
+
+u8 search_forward(const Trigram *m, const Lattice *l, const f32 *bonus, const f32 *gain, States *out) {
+    Search s = {.m = m, .l = l, .bonus = bonus, .gain = gain};
+    size_t n = (size_t)l->n;
+    out->ptr = malloc((n + 2) * sizeof *out->ptr);
+    out->root_score = malloc((n + 1) * sizeof *out->root_score);
+    s.head = malloc((n + 1) * sizeof *s.head);
+    s.arrived = calloc(n + 1, sizeof *s.arrived);
+    u8 good = out->ptr && out->root_score && s.head && s.arrived;
+    good = good && reserve((void **)&s.states, &s.state_room, 4096, sizeof *s.states) && reserve_hits(&s, 4096);
+    if (good) {
+        memset(s.head, 0xff, (n + 1) * sizeof *s.head);
+        good = run(&s, out);
+    }
+    out->states = s.states;
+    free(s.head);
+    free(s.arrived);
+    free(s.hits);
+    free(s.groups);
+    free(s.state_group);
+    free(s.table);
+    return good;
+}
+
+void free_states(States *s) {
+    free(s->states);
+    free(s->ptr);
+    free(s->root_score);
+}
+
+/* Log-probability of a path, its words from the last to the first. */
+static f64 path_score(const Trigram *m, const Lattice *l, const f32 *bonus, i64 count, const i32 *words) {
+    f64 total = 0.0;
+    i32 node = m->start;
+    for (i64 k = count - 1; k >= 0; k--) {
+        if (words[k] >= 0) {
+            total += step(m, node, words[k], &node) + bonus[words[k]];
+            continue;
+        }
+        for (; node != 0; node = m->node_parent[node]) total += m->node_bow[node];
+        total += l->special_logp[-2 - words[k]];
+    }
+    return total + step(m, node, 0, &node);
+}
+
+/* Words of the best relaxed path that ends in </s>, last first; returns how many, -1 where there is no memory. scores: its
+ * relaxed score, and its own. Where both are the same no path is better: the relaxed score bounds them all. */
+i64 ime_best(const Trigram *m, const Lattice *l, i64 n_nodes, const f32 *gain, i64 n_words, const f32 *bonus, i64 n, i32 *out,
+             f64 *scores) {
+    (void)n_nodes;
+    (void)n_words;
+    States s;
+    if (!search_forward(m, l, bonus, gain, &s)) {
+        free_states(&s);
+        return -1;
+    }
+    i64 at = -1, count = 0;
+    i32 next;
+    scores[0] = -INFINITY;
+    for (i64 k = s.ptr[n]; k < s.ptr[n + 1]; k++) {
+        f64 score = s.states[k].score + step(m, s.states[k].node, 0, &next);
+        if (score > scores[0]) {
+            scores[0] = score;
+            at = k;
+        }
+    }
+    for (; at >= 0 && s.states[at].word != -1; at = s.states[at].source) out[count++] = s.states[at].word;
+    scores[1] = path_score(m, l, bonus, count, out);
+    free_states(&s);
+    return count;
+}

@@ -32,7 +32,7 @@ DOMAINS = ("tanaka", "wikinews", "mdn", "aozora")
 
 LOAD = r"""
 import re, sys, time
-import epigram.ime.kbest_kernels, safetensors.numpy
+import epigram.ime.decoder, safetensors.numpy
 began = time.process_time()
 from epigram import KanaKanjiConverter
 converter = KanaKanjiConverter.load(sys.argv[1])

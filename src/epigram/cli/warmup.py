@@ -10,7 +10,6 @@ WARMERS = (
     "epigram.tagging.warmup",
     "epigram.lm.ngram.warmup",
     "epigram.lm.warmup",
-    "epigram.ime.warmup",
 )
 
 

@@ -2,29 +2,32 @@
 
 Forward over (position, context) with backing off as arcs of its own, which bounds what any path can reach from
 above. Where the best path of that relaxed decoder reaches its bound, it is the best of all; that is the rule. Where
-not, and for the k best distinct surfaces, A* from the end, led by the bound, is exact (kbest_kernels.py).
+not, and for the k best distinct surfaces, A* from the end, led by the bound, is exact (``_core/ime_kbest.c``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.ime.kana import to_katakana
-from epigram.ime.lexicon import LONGEST_READING, Lexicon, hash_surfaces, join_token
+from epigram.ime.lexicon import Lexicon, hash_surfaces, join_token
 from epigram.ime.trigram import Scorer, Singles
 from epigram.ime.unknown import LONGEST, UnknownWords, kana_rows, kinds
 from epigram.lm.vocabulary import BOUNDARY
 from epigram.protocols import Floats, Ints, Offsets
 
+core = family("ime")
 TOLERANCE = 1e-6
 AS_TYPED, AS_KATAKANA, OF_THE_USER = 0, 1, 2
-"""How a special edge writes its reading (``Edges.special_form``); kernels.find_unknown knows the first two."""
+"""How a special edge writes its reading (``Edges.special_form``); ``_core/ime_lattice.c`` knows the first two."""
 LONGEST_INPUT = 2000
 """Characters of one conversion; longer input is refused, so that memory stays bounded."""
 
@@ -70,6 +73,14 @@ class Edges(NamedTuple):
     special_text: list[str] | None
     special_form: Ints
 
+    @property
+    def core(self) -> Any:
+        """What the search walks."""
+        return core.Lattice(
+            self.ptr.size - 1, int(self.ptr[-1]), self.special_end.size, self.ptr, self.end, self.low, self.high,
+            self.special_ptr, self.special_end, self.special_logp,
+        )  # fmt: skip
+
 
 class UserWord(NamedTuple):
     """A word that the lexicon lacks: reading, surface, natural log-probability."""
@@ -98,73 +109,68 @@ class Decoder:
         self.unknown = unknown
         self.bonus: Singles = np.zeros(len(lexicon), np.float32)
         self.user_words: dict[str, list[UserWord]] = {}
-        n_nodes = scorer.node_pair.size
-        self._slots = np.zeros(n_nodes, np.int32), np.zeros(n_nodes, np.int32)
         self._char_logp = unknown.char_logp
+
+    @cached_property
+    def _backwards(self) -> Any:
+        """What the search from the end needs besides, as C takes it."""
+        return core.Backwards(
+            self.scorer.node_pair.size, len(self.lexicon), self.scorer.node_word, self.scorer.node_prefix,
+            self.lexicon.word_length, *self.lexicon.hashes,
+        )  # fmt: skip
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_backwards"}
 
     def best(self, reading: str) -> Conversion:
         """The most probable conversion."""
-        from epigram.ime.kernels import best_path
-
         edges = self.edges(reading)
-        states = self._forward(edges, prune=True)
-        out = np.empty(len(reading), np.int32)
-        count, bound, score = best_path(
-            *states[:5], np.int32(self.scorer.start), edges.special_logp, self.bonus, *self.scorer.tables, out
+        out, scores = np.empty(len(reading), np.int32), np.empty(2)
+        gain = self.scorer.gain
+        count = core.best(
+            self.scorer.core, edges.core, gain.size, gain, self.bonus.size, self.bonus, out.size, out, scores
         )
+        if count < 0:
+            raise MemoryError(f"no room to convert {len(reading)} characters")
+        bound, score = scores.tolist()
         if score < bound - TOLERANCE:
             return self.k_best(reading, 1)[0]
-        return self._spell(reading, out[:count][::-1], float(score), edges)
+        return self._spell(reading, out[:count][::-1], score, edges)
 
     def k_best(self, reading: str, k: int = 20) -> list[Conversion]:
         """The ``k`` most probable conversions with distinct texts (fewer where there are fewer), best first."""
         if k < 1:
             raise InputError(f"the number of candidates must be at least 1, not {k}")
-        from epigram.ime.kbest_kernels import k_best
-
         edges = self.edges(reading)
-        st_ptr, st_node, st_score, _, _, root_score, _ = self._forward(edges, prune=False)
-        starts = np.repeat(np.arange(len(reading), dtype=np.int32), np.diff(edges.ptr))
-        special_starts = np.repeat(np.arange(len(reading), dtype=np.int32), np.diff(edges.special_ptr))
-        used = int(edges.ptr[-1])
-        by_end = np.argsort(edges.end[:used], kind="stable")
-        special_by_end = np.argsort(edges.special_end, kind="stable").astype(np.int32)
-        positions = np.arange(len(reading) + 2)
-        out_ptr, out_score = np.empty(k + 1, np.int64), np.empty(k)
+        n, n_special = len(reading), edges.special_end.size
         if k == 1:  # nothing to tell apart
-            special_hashes = (np.zeros(special_starts.size, np.uint64),) * 2
+            hashes = (np.zeros(n_special, np.uint64),) * 2
         else:
-            special_hashes = self._special_hashes(reading, special_starts, edges)
-        words, found = k_best(
-            k, st_ptr, st_node, st_score, root_score,
-            np.searchsorted(edges.end[:used][by_end], positions), starts[by_end],
-            edges.low[:used][by_end], edges.high[:used][by_end],
-            np.searchsorted(edges.special_end[special_by_end], positions), special_by_end,
-            special_starts, edges.special_logp,
-            self.lexicon.word_length, self.scorer.node_word, self.scorer.node_prefix, self.bonus,
-            *self.lexicon.hashes, *special_hashes,
-            *self.scorer.tables, out_ptr, out_score,
+            hashes = self._special_hashes(reading, edges)
+        out_ptr, out_words, out_score = np.empty(k + 1, np.int64), np.empty(k * n, np.int32), np.empty(k)
+        found = core.k_best(
+            self.scorer.core, edges.core, self._backwards, self.bonus.size, self.bonus, n_special, *hashes,
+            k, n, out_ptr, out_words, out_score,
         )  # fmt: skip
+        if found < 0:
+            raise MemoryError(f"no room for {k} conversions of {n} characters")
         return [
-            self._spell(reading, words[out_ptr[r] : out_ptr[r + 1]], float(out_score[r]), edges)
+            self._spell(reading, out_words[out_ptr[r] : out_ptr[r + 1]], float(out_score[r]), edges)
             for r in range(found)
         ]
 
     def score(self, reading: str, words: Sequence[Word]) -> float:
         """Natural log-probability of one way to write a reading, bonuses counted."""
-        from epigram.ime.kernels import step
-
-        node, total = np.int32(self.scorer.start), 0.0
+        scorer = self.scorer
+        node, total = scorer.start, 0.0
         for word in words:
             if word.id >= 0:
-                logp, node = step(node, np.int32(word.id), *self.scorer.tables)
+                logp, node = scorer.step(node, word.id)
                 total += logp + float(self.bonus[word.id])
                 continue
-            while node:
-                total += float(self.scorer.tables.node_bow[node])
-                node = self.scorer.tables.node_parent[node]
-            total += self.special_score(reading[word.start : word.end], word.surface)
-        return total + float(step(node, np.int32(BOUNDARY), *self.scorer.tables)[0])
+            total += scorer.to_root(node) + self.special_score(reading[word.start : word.end], word.surface)
+            node = 0
+        return total + scorer.step(node, BOUNDARY)[0]
 
     def special_score(self, reading: str, surface: str) -> float:
         """Return the log-probability of a word outside the lexicon, by the best way to get it."""
@@ -181,8 +187,6 @@ class Decoder:
 
     def edges(self, reading: str) -> Edges:
         """Return the words that may stand in a reading."""
-        from epigram.ime.kernels import find_unknown
-
         if len(reading) > LONGEST_INPUT:
             raise InputError(
                 f"a reading of {len(reading):,} characters; at most {LONGEST_INPUT:,} are converted at once. "
@@ -190,21 +194,17 @@ class Decoder:
             )
         chars = np.frombuffer(reading.encode("utf-32-le", "surrogatepass"), np.int32)
         n = chars.size
-        ends, lows, highs = (np.empty(n * LONGEST_READING, np.int32) for _ in range(3))
-        ptr = self.lexicon.edges(chars, ends, lows, highs)
+        unknown = self.unknown
         room = 2 * n * LONGEST
+        special_ptr, special_logp = np.empty(n + 1, np.int64), np.empty(room)
         special_end, special_form = np.empty(room, np.int32), np.empty(room, np.int32)
-        special_logp = np.empty(room)
-        special_ptr = find_unknown(
-            chars, kinds(chars), kana_rows(chars), LONGEST, self.unknown.hiragana, self.unknown.katakana,
-            self.unknown.class_logp, self._char_logp, special_end, special_form, special_logp,
+        core.find_unknown(
+            n, kinds(chars), kana_rows(chars), LONGEST, len(unknown.hiragana), unknown.hiragana, unknown.katakana,
+            unknown.class_logp, self._char_logp, special_ptr, special_end, special_form, special_logp,
         )  # fmt: skip
         used = int(special_ptr[-1])
         edges = Edges(
-            ptr,
-            ends,
-            lows,
-            highs,
+            *self.lexicon.edges(chars),
             special_ptr,
             special_end[:used],
             special_logp[:used],
@@ -238,15 +238,6 @@ class Decoder:
             special_text=[texts[k] for k in order.tolist()],
         )
 
-    def _forward(self, edges: Edges, prune: bool) -> tuple[npt.NDArray[np.generic], ...]:
-        from epigram.ime.kernels import forward
-
-        out: tuple[npt.NDArray[np.generic], ...] = forward(
-            edges.ptr, edges.end, edges.low, edges.high, edges.special_ptr, edges.special_end, edges.special_logp,
-            np.int32(self.scorer.start), prune, self.scorer.gain, self.bonus, *self.scorer.tables, *self._slots,
-        )  # fmt: skip
-        return out
-
     def special_text(self, reading: str, start: int, special: int, edges: Edges) -> str:
         """Return what a special edge that begins at ``start`` writes."""
         form = edges.special_form[special]
@@ -256,8 +247,9 @@ class Decoder:
         return to_katakana(piece) if form == AS_KATAKANA else piece
 
     def _special_hashes(
-        self, reading: str, starts: Ints, edges: Edges
+        self, reading: str, edges: Edges
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+        starts = np.repeat(np.arange(len(reading)), np.diff(edges.special_ptr))
         texts = [
             self.special_text(reading, start, special, edges).encode("utf-8", "surrogatepass")
             for special, start in enumerate(starts.tolist())

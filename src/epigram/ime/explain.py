@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from epigram.ime.converter import KanaKanjiConverter
 from epigram.ime.decoder import Conversion
 from epigram.lm.vocabulary import BOUNDARY
@@ -29,28 +27,25 @@ def explain(converter: KanaKanjiConverter, conversion: Conversion) -> list[WordS
     >>> [(row.token, row.order) for row in explain(converter, converter.best("はしをわたる"))]
     [('橋/はし', 2), ('を', 3), ('渡る/わたる', 3), ('</s>', 3)]
     """
-    from epigram.ime.kernels import find_pair, step
-
     decoder = converter.decoder
-    tables = decoder.scorer.tables
-    node = np.int32(decoder.scorer.start)
+    scorer = decoder.scorer
+    parents = scorer.tables.node_parent
+    node = scorer.start
     rows: list[WordScore] = []
     ids = [*(word.id for word in conversion.words), BOUNDARY]
     for word, token in zip(ids, [*conversion.tokens, "</s>"], strict=True):
         if word < 0:
-            fallen = 0.0
-            while node:
-                fallen += float(tables.node_bow[node])
-                node = tables.node_parent[node]
             place = conversion.words[len(rows)]
             reading = conversion.reading[place.start : place.end]
-            rows.append(WordScore(token, fallen + decoder.special_score(reading, place.surface), 0, 0.0))
+            logp = scorer.to_root(node) + decoder.special_score(reading, place.surface)
+            rows.append(WordScore(token, logp, 0, 0.0))
+            node = 0
             continue
         at, order = node, 1
-        while at and find_pair(at, np.int32(word), tables.pair_ptr, tables.pair_word) < 0:
-            at = tables.node_parent[at]
+        while at and not scorer.stores(at, word):
+            at = int(parents[at])
         if at:
-            order = 2 if tables.node_parent[at] == 0 else 3
-        logp, node = step(node, np.int32(word), *tables)
-        rows.append(WordScore(token, float(logp), order, float(decoder.bonus[word])))
+            order = 2 if parents[at] == 0 else 3
+        logp, node = scorer.step(node, word)
+        rows.append(WordScore(token, logp, order, float(decoder.bonus[word])))
     return rows

@@ -3,7 +3,7 @@
 A token is ``surface/reading``; one without a slash is its own reading. Word 0 is the sentence boundary; the words
 of reading r are ``reading_word[r] .. reading_word[r + 1]``. A trie over the readings finds all words that start at
 a position of the input. Because ids rise with the reading, what a language model has stored after a context meets
-the words of one reading in one search (see ``kernels.meet``).
+the words of one reading in one search (``push_from_node`` of ``_core/ime_search.c``).
 """
 
 from __future__ import annotations
@@ -11,15 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from os import PathLike
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.lm.vocabulary import Vocabulary
 from epigram.protocols import Ints, Offsets
 from epigram.text import read_lines
 
+core = family("ime")
 LONGEST_READING = 64
 
 
@@ -148,8 +151,7 @@ class Lexicon:
         chars = np.frombuffer(reading.encode("utf-32-le"), np.int32)
         if chars.size > LONGEST_READING:
             return range(0)
-        ends, lows, highs = (np.empty(chars.size * LONGEST_READING, np.int32) for _ in range(3))
-        ptr = self.edges(chars, ends, lows, highs)
+        ptr, ends, lows, highs = self.edges(chars)
         for e in range(int(ptr[1]) if chars.size else 0):
             if ends[e] == chars.size:
                 return range(int(lows[e]), int(highs[e]))
@@ -167,39 +169,42 @@ class Lexicon:
         return np.concatenate((np.zeros(1, np.int32), per_word))
 
     @cached_property
-    def trie(self) -> tuple[Offsets, Ints, Ints]:
-        """Hash table of (node, character) to node, and the reading that ends at each node."""
-        from epigram.ime.kernels import grow_trie
-
-        n_most = self.reading_chars.size + 1
-        size = 1 << int(2 * n_most).bit_length()
+    def trie(self) -> Any:
+        """Hash table of (node, character) to node, and the reading that ends at each node, as C takes them."""
+        n_chars, n_readings = self.reading_chars.size, self.reading_ptr.size - 1
+        size = 1 << (2 * n_chars + 2).bit_length()
         keys, nodes = np.full(size, -1, np.int64), np.zeros(size, np.int32)
-        reading_of = np.empty(n_most, np.int32)
-        n_nodes = grow_trie(self.reading_chars, self.reading_ptr, keys, nodes, reading_of)
-        return keys, nodes, reading_of[:n_nodes].copy()
+        reading_of = np.empty(n_chars + 1, np.int32)
+        n_nodes = core.grow_trie(
+            n_readings, self.reading_ptr, n_chars, self.reading_chars, size, keys, nodes, reading_of
+        )
+        return core.Trie(
+            size, n_nodes, n_readings, keys, nodes, reading_of[:n_nodes].copy(), self.reading_word
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "trie"}
 
     @cached_property
     def hashes(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
         """Hash of each surface, and the hash base to the power of its length."""
         return hash_surfaces(self.surface_raw, self.surface_ptr)
 
-    def edges(self, chars: Ints, ends: Ints, lows: Ints, highs: Ints) -> Offsets:
-        """Words that start at each position, written to ``ends, lows, highs``; returns offsets."""
-        from epigram.ime.kernels import find_edges
-
-        out: Offsets = find_edges(chars, *self.trie, self.reading_word, ends, lows, highs)
-        return out
+    def edges(self, chars: Ints) -> tuple[Offsets, Ints, Ints, Ints]:
+        """Words that start at each position: offsets by position, then where they end and their range of ids."""
+        ptr = np.empty(chars.size + 1, np.int64)
+        ends, lows, highs = (np.empty(chars.size * LONGEST_READING, np.int32) for _ in range(3))
+        core.find_edges(self.trie, chars.size, chars, LONGEST_READING, ptr, ends, lows, highs)
+        return ptr, ends, lows, highs
 
 
 def hash_surfaces(
     raw: npt.NDArray[np.uint8], ptr: Offsets
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
     """Polynomial hashes of byte strings, and powers of their lengths."""
-    from epigram.ime.kernels import surface_hashes
-
     n = ptr.size - 1
     hashes, powers = np.empty(n, np.uint64), np.empty(n, np.uint64)
-    surface_hashes(raw, ptr[:-1], np.diff(ptr), hashes, powers)
+    core.surface_hashes(n, ptr, raw.size, raw, hashes, powers)
     return hashes, powers
 
 

@@ -1,23 +1,25 @@
 """The word trigram model in the arrays that the search walks: those of epigram.lm.ngram.model, in single precision.
 
 Beside them: the last word of each node and the node of the words before it, and ``gain``, the most that a node can
-win over backing off from it (``kernels.gains``).
+win over backing off from it (``ime_gains`` of ``_core/ime_search.c``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.lm.ngram.model import BackoffModel
 from epigram.lm.vocabulary import Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
 
+core = family("ime")
 Singles = npt.NDArray[np.float32]
 ROUNDING = 1e-4
 NOTHING = np.float32(-1e30)
@@ -25,7 +27,7 @@ NOTHING = np.float32(-1e30)
 
 
 class Tables(NamedTuple):
-    """What ``kernels.step`` takes."""
+    """The forward trie, as in :class:`epigram.lm.ngram.model.BackoffModel`."""
 
     pair_ptr: Offsets
     pair_word: Ints
@@ -51,6 +53,14 @@ class Scorer:
     node_pair: Offsets = field(repr=False)
     gain: Singles = field(repr=False)
     start: int
+
+    @cached_property
+    def core(self) -> Any:
+        """The tables as C takes them."""
+        return core.Trigram(self.node_pair.size, self.tables.pair_word.size, self.start, *self.tables)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "core"}
 
     @cached_property
     def node_word(self) -> Ints:
@@ -79,11 +89,12 @@ class Scorer:
             model.node_parent,
             model.node_bow.astype(np.float32),
         )
-        from epigram.ime.kernels import gains
-
-        gain = np.full(model.node_pair.size, NOTHING, np.float32)
-        gains(model.node_depth, *tables, gain)
-        return cls(tables, model.node_pair, np.maximum(gain + np.float32(ROUNDING), NOTHING), model.start())
+        n_nodes = model.node_pair.size
+        gain = np.full(n_nodes, NOTHING, np.float32)
+        scorer = cls(tables, model.node_pair, gain, model.start())
+        core.gains(scorer.core, n_nodes, model.node_depth, gain)
+        np.maximum(gain + np.float32(ROUNDING), NOTHING, out=gain)
+        return scorer
 
     def backoff(self, vocabulary: Vocabulary) -> BackoffModel:
         """The model again, in double precision, over the words of a lexicon."""
@@ -104,8 +115,36 @@ class Scorer:
 
     def log_probabilities(self, words: Ints) -> Floats:
         """Natural log-probability of each word of a sentence (0 is its end)."""
-        from epigram.ime.kernels import score_words
-
+        if words.size:
+            self._check(0, int(words.min()))
+            self._check(0, int(words.max()))
         out = np.empty(words.size)
-        score_words(words, *self.tables, np.int32(self.start), out)
+        core.score_words(self.core, words.size, np.ascontiguousarray(words, np.int32), out)
         return out
+
+    def step(self, node: int, word: int) -> tuple[float, int]:
+        """Natural log-probability of a word after a node, and the node it leads to."""
+        self._check(node, word)
+        logp = np.empty(1)
+        return_node = core.step(self.core, node, word, logp)
+        return float(logp[0]), int(return_node)
+
+    def stores(self, node: int, word: int) -> bool:
+        """Has the model seen the word right after this context?"""
+        first, last = self.tables.pair_ptr[node], self.tables.pair_ptr[node + 1]
+        at = first + np.searchsorted(self.tables.pair_word[first:last], word)
+        return bool(at < last and self.tables.pair_word[at] == word)
+
+    def to_root(self, node: int) -> float:
+        """Log-weight of backing off from a node to the empty context."""
+        total = 0.0
+        while node:
+            total += float(self.tables.node_bow[node])
+            node = int(self.tables.node_parent[node])
+        return total
+
+    def _check(self, node: int, word: int) -> None:
+        if not (0 <= node < self.node_pair.size and 0 <= word < self.n_words):
+            raise ValueError(
+                f"no node {node} or no word {word} in this model; take both from the model itself."
+            )

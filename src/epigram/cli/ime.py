@@ -58,7 +58,6 @@ def build(
     from epigram.storage.atomic import check_writable
 
     check_writable(output)
-    console.note_compiling("ime")
     watch = console.Stopwatch()
     words = [token for path in lexicon or () for token in read_word_list(path)]
     if sudachi:
@@ -214,7 +213,6 @@ def _load(model: Path, user: Path | None = None) -> KanaKanjiConverter:
     from epigram.ime import KanaKanjiConverter
     from epigram.ime.corrections import Journal
 
-    console.note_compiling("ime")
     converter = KanaKanjiConverter.load(model)
     if user is not None:
         converter.journal = Journal.load(converter.decoder, user, converter.journal.lessons)

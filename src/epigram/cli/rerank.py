@@ -108,7 +108,6 @@ def train(
         learner, steps=steps, eps=eps, smoothing=smoothing, shrinkage=shrinkage, theta=theta, rate=rate,
         top=top, reach=reach, strongest=strongest, weakest=weakest,
     )  # fmt: skip
-    console.note_compiling("rerank")
     model = Reranker.load(resume) if resume else Reranker(
         chosen, ngrams, min_count, _words(headwords),
         headword_tags.split(",") if headword_tags else None, chars, _measure(measure), risk,
@@ -154,7 +153,6 @@ def evaluate(
 
     reranker = Reranker.load(model)
     other = None if against is None else Reranker.load(against)
-    console.note_compiling("rerank")
     lists = read_nbest(nbest, references)
     choice, base = reranker.predict(lists), base_choice(lists)
     record: dict[str, Any] = {"lists": len(lists), "candidates": lists.n_candidates}
@@ -190,7 +188,6 @@ def run(
     from epigram.rerank import Reranker, read_nbest
 
     reranker = Reranker.load(model)
-    console.note_compiling("rerank")
     lists = read_nbest(nbest)
     best = reranker.predict(lists)
     if not json:
@@ -226,7 +223,6 @@ def explain(
     from epigram.rerank.metrics import base_choice
 
     reranker = Reranker.load(model)
-    console.note_compiling("rerank")
     lists = read_nbest(nbest)
     if id is not None:
         if id not in lists.ids:

@@ -13,7 +13,6 @@ def show(seed: int) -> None:
 
     screen = console.stdout()
     screen.rule("[bold]an input method turns kana into text", style="dim")
-    console.note_compiling("ime")
     converter = KanaKanjiConverter.build(BACKGROUND, WORDS)
     size = len(converter.decoder.lexicon) - 1
     screen.print(f"A word trigram from {len(BACKGROUND)} sentences written for this demo, {size} words:\n")

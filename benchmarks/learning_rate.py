@@ -1,4 +1,4 @@
-"""Claim: ``eta0="auto"`` needs no tuning. The rival is the grid search of Tsuruoka et al. 2009, section 4.1.
+"""Claim: the automatic rates of ``SGD()`` need no tuning. The rival is the grid of Tsuruoka et al. 2009, section 4.1.
 
 For each task the grid is searched as the paper does (eta_0 in 1.0, 0.5, 0.2, 0.1 by the objective after 30 passes,
 then the decay in 0.9, 0.85, 0.8); the automatic rate must come within 0.5 % of the best objective found.
@@ -44,7 +44,7 @@ def main() -> None:
         columns = read_columns(DATA / path).split(-1)
         print(task, file=sys.stderr)
         automatic = objective(columns, template, SGD())
-        by_rate = {rate: objective(columns, template, SGD(eta0=rate)) for rate in RATES}
+        by_rate = {rate: objective(columns, template, SGD(eta0=rate, decay=0.85)) for rate in RATES}
         rate = min(by_rate, key=lambda eta0: by_rate[eta0])
         by_decay = [objective(columns, template, SGD(eta0=rate, decay=decay)) for decay in DECAYS]
         best = min(*by_rate.values(), *by_decay)

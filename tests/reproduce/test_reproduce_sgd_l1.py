@@ -64,7 +64,7 @@ def parts(tiny: str) -> tuple[Any, Any, Any, list[list[str]]]:
 @pytest.mark.parametrize(
     ("settings", "solver"),
     [
-        ({"method": "cumulative", "schedule": "exponential", "eta0": "auto", "decay": 0.85}, SGD(passes=3)),
+        ({"method": "cumulative", "schedule": "exponential", "eta0": "auto", "decay": "auto"}, SGD(passes=3)),
         (
             {"method": "lazy", "schedule": "inverse", "eta0": 0.2, "decay": 0.85},
             SGD("lazy", "inverse", 0.2, passes=3),
@@ -137,7 +137,9 @@ def test_rates_are_chosen_by_the_training_objective(tiny: str) -> None:
     by_rate, by_decay = dict(found["tried_eta0"]), dict(found["tried_decay"])
     assert by_decay[0.85] == by_rate[found["eta0"]]
     train = TASKS["conll2000"].choosing(tiny, 120)[0]
-    tagger = CRFTagger("chunking", l1=0.3, solver=SGD(eta0=0.2, passes=2)).fit(train.columns, train.labels)
+    tagger = CRFTagger("chunking", l1=0.3, solver=SGD(eta0=0.2, decay=0.85, passes=2)).fit(
+        train.columns, train.labels
+    )
     assert by_rate[0.2] == pytest.approx(tagger.fit_["objective"] / 120, rel=1e-12)
 
 

@@ -45,3 +45,22 @@ def test_calibration_has_a_seed_and_leaves_no_trace(loss: ChainLoss) -> None:
     same = SGD(eta0=by_auto.calibrate(loss, L1(0.5)), passes=2, random_state=4).solve(loss, L1(0.5))
     assert by_auto.solve(loss, L1(0.5)).w.tobytes() == same.w.tobytes()
     assert np.isfinite(by_hand.objective)
+
+
+@pytest.mark.parametrize("passes", [1, 5, 30])
+def test_automatic_decay_ends_where_the_inverse_schedule_does(passes: int) -> None:
+    assert SGD(passes=passes).decay_per_pass ** passes == pytest.approx(1.0 / passes)
+    assert SGD(decay=0.7, passes=passes).decay_per_pass == 0.7
+
+
+@pytest.mark.parametrize(("passes", "bar"), [(3, 1.03), (10, 1.03), (30, 1.01)])
+def test_automatic_settings_come_close_to_the_papers_grid(loss: ChainLoss, passes: int, bar: float) -> None:
+    """Section 4.1: eta_0 at decay 0.85, then the decay at that eta_0, each by the objective at the end."""
+
+    def reached(eta0: float, decay: float) -> float:
+        return SGD(eta0=eta0, decay=decay, passes=passes).solve(loss, L1(0.3)).objective
+
+    by_rate = {eta0: reached(eta0, 0.85) for eta0 in (1.0, 0.5, 0.2, 0.1)}
+    rate = min(by_rate, key=lambda eta0: by_rate[eta0])
+    grid = min(by_rate[rate], *(reached(rate, decay) for decay in (0.9, 0.8)))
+    assert SGD(passes=passes).solve(loss, L1(0.3)).objective <= bar * grid

@@ -126,7 +126,8 @@ def train(
     decay: Annotated[
         float | None,
         typer.Option(
-            help="Of the exponential schedule, per pass (0.85; 0.95 for adagrad).", rich_help_panel=STOPPING
+            help="Of the rate per pass (by the passes; adagrad 0.95, projected 0.85).",
+            rich_help_panel=STOPPING,
         ),
     ] = None,
     batch_size: Annotated[

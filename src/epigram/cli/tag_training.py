@@ -107,7 +107,7 @@ def _stochastic(name: str, options: dict[str, Any]) -> Any:
 
     if name == "adagrad":
         return AdaGrad(**_steps(options, decay=0.95))
-    return SGD(options["method"], options["schedule"], **_steps(options, decay=0.85))
+    return SGD(options["method"], options["schedule"], **_steps(options, decay="auto"))
 
 
 def _inside_ball(name: str | None, l1: float | None, l2: float | None, options: dict[str, Any]) -> Any:
@@ -125,7 +125,7 @@ def _inside_ball(name: str | None, l1: float | None, l2: float | None, options: 
     return ProjectedSGD(options["radius"], **_steps(options, decay=0.85))
 
 
-def _steps(options: dict[str, Any], decay: float) -> dict[str, Any]:
+def _steps(options: dict[str, Any], decay: float | str) -> dict[str, Any]:
     """The options that all stochastic solvers have."""
     return {
         "eta0": _rate(options["eta0"]),

@@ -90,12 +90,12 @@ class Plan:
         """SGD at the rates found."""
         inverse = found["rates-inverse"]["eta0"]
         exponential, decay = (found["rates-exponential"][name] for name in ("eta0", "decay"))
-        rows: dict[str, tuple[str, str, float | str, float]] = {
+        rows: dict[str, tuple[str, str, float | str, float | str]] = {
             "naive": ("naive", "inverse", inverse, RULE_OF_THUMB),
             "clipping": ("lazy", "inverse", inverse, RULE_OF_THUMB),
             "cumulative": ("cumulative", "inverse", inverse, RULE_OF_THUMB),
             "exponential": ("cumulative", "exponential", exponential, decay),
-            "auto": ("cumulative", "exponential", "auto", RULE_OF_THUMB),
+            "auto": ("cumulative", "exponential", "auto", "auto"),
         }
         return [
             self._cell(

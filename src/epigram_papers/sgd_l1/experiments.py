@@ -116,7 +116,7 @@ def descend(
     method: str,
     schedule: str,
     eta0: float | str,
-    decay: float,
+    decay: float | str,
     passes: int,
 ) -> dict[str, Any]:
     """One row of SGD: trained on all training sentences, scored on the test part."""
@@ -143,7 +143,7 @@ def run_sgd(problem: Problem, test: Part, l1: float, solver: SGD) -> dict[str, A
     return {
         **table_row(problem, test, result.w, watch, result.iterations),
         "eta0": calibrated,
-        "decay": solver.decay,
+        "decay": solver.decay_per_pass,
     }
 
 

@@ -28,7 +28,6 @@ from epigram.lm.loglinear.model import LogLinearLM, split_known
 from epigram.lm.ngram.interpolation import InterpolatedLM, interpolate
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.recent_words import RecentWords
-from epigram.lm.warmup import warm
 
 T = TypeVar("T")
 
@@ -164,7 +163,6 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
     claims = Claims(chosen.json, rival="Kneser-Ney")
-    warm()
     for part in chosen.parts or PARTS:
         PARTS[part](claims)
     return claims.exit_code

@@ -18,7 +18,6 @@ from _bars import Claims
 from _data import DATA
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.model import LogLinearLM
-from epigram.lm.warmup import warm
 
 PRICES = {
     "elastic": {"strength": 0.4, "depth_weight": 1.7, "ridge": 0.06},
@@ -83,7 +82,6 @@ def main() -> int:
     )
     parser.add_argument("--order", type=int, default=4)
     asked = parser.parse_args()
-    warm()
     claims = Claims(rival="rival")
     if "ap" in asked.parts or not asked.parts:
         ap(claims, asked.order)

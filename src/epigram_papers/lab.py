@@ -74,7 +74,6 @@ class Lab:
     jobs : worker processes; the number of cores by default.
     plan : expected CPU seconds of every cell that will be asked for, by name.
     watch : called with a :class:`Status` whenever something changes, and now and then.
-    warm : called in a worker before the first cell that has to be computed.
     """
 
     def __init__(
@@ -86,7 +85,6 @@ class Lab:
         jobs: int | None = None,
         plan: Mapping[str, float] | None = None,
         watch: Callable[[Status], object] = lambda status: None,
-        warm: Callable[[], object] | None = None,
     ) -> None:
         self.folder, self.data, self.quick = folder, data, quick
         self.jobs = jobs or n_cores()
@@ -94,7 +92,7 @@ class Lab:
         self._costs = dict(plan or {})
         self._done: dict[str, bool] = {}  # name -> came from a file
         self._began: dict[str, float] = {}
-        self._watch, self._warm = watch, warm
+        self._watch = watch
         self._pool = Pool(self.jobs, {"EPIGRAM_DATA": str(data)})
 
     def __enter__(self) -> Self:
@@ -162,10 +160,6 @@ class Lab:
         """Run cells in the workers: those that measure time alone, after the others."""
         for place in (KEPT, FAILED):
             _make_folder(self.folder / place)
-        if self._warm is not None:
-            self._tell(running=("compiling kernels",))
-            self._pool.call(self._warm)
-            self._warm = None
         cells = sorted(cells, key=lambda cell: -cell.cost)  # the longest first, so that workers end together
         together = [(cell.name, execute, self._call(cell)) for cell in cells if not cell.alone]
         alone = [(cell.name, execute, self._call(cell)) for cell in cells if cell.alone]

@@ -17,7 +17,7 @@ def machine() -> dict[str, str]:
     Examples
     --------
     >>> list(machine())
-    ['processor', 'cores', 'memory', 'system', 'Python', 'epigram', 'numpy', 'numba']
+    ['processor', 'cores', 'memory', 'system', 'Python', 'epigram', 'numpy']
     """
     return {
         "processor": _processor(),
@@ -27,7 +27,6 @@ def machine() -> dict[str, str]:
         "Python": platform.python_version(),
         "epigram": epigram.__version__,
         "numpy": _version("numpy"),
-        "numba": _version("numba"),
     }
 
 

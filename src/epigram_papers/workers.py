@@ -63,12 +63,6 @@ class Pool:
             if not ready:
                 yield None, None, self._running()
 
-    def call(self, function: Callable[[], object]) -> None:
-        """Run one function in a worker, alone, and raise if it fails."""
-        for _, failure, _ in self.work([("", function, ())]):
-            if failure is not None:
-                raise RuntimeError(failure.traceback or failure.message)
-
     def close(self) -> None:
         """End all workers, whatever they are at."""
         for worker in [*self._idle, *self._busy]:

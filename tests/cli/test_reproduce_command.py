@@ -18,7 +18,6 @@ import sys
 sys.path.insert(0, {here!r})
 from epigram.cli import main, reproduce
 reproduce.PAPERS = {{"fake": "fake_paper", "broken": "broken_paper", "slow": "slow_paper"}}
-reproduce.warm = int  # the fake paper has no kernels
 if __name__ == "__main__":
     main()
 """

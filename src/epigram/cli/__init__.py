@@ -25,7 +25,6 @@ COMMANDS = {
     "data": ("epigram.cli.data", "List, find and fetch named data sets."),
     "reproduce": ("epigram.cli.reproduce", "Run the papers' experiments; their figures beside ours."),
     "demo": ("epigram.cli.demo", "A short tour on built-in sample data, offline."),
-    "warmup": ("epigram.cli.warmup", "Compile the kernels for this CPU now instead of on first use."),
 }
 
 

@@ -62,14 +62,6 @@ def facts(title: str, record: dict[str, Any]) -> None:
     stdout().print()
 
 
-def note_compiling(family: str) -> None:
-    """Say, once per machine and family, why the first run is slow."""
-    from epigram.jit import is_cold
-
-    if is_cold(family):
-        stderr().print("[dim]compiling the kernels for this CPU, once; later runs start at once[/dim]")
-
-
 def progress() -> Progress:
     """A progress display on standard error, with time used and time left; use as a context manager."""
     from rich.progress import (

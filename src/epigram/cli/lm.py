@@ -130,7 +130,6 @@ def train(
             check_writable(target)
     if plot is not None:
         check_plot(plot)
-    console.note_compiling("lm")
     vocabulary = lm_training.vocabulary_of(vocab)
     limits = {"min_count": min_count, "max_words": max_words, "vocabulary": vocabulary}
     if model != "loglinear":

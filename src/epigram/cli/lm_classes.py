@@ -39,7 +39,6 @@ def command(
     from epigram.storage.atomic import check_writable
 
     check_writable(output)
-    console.note_compiling("lm")
     watch = console.Stopwatch()
     corpus = Corpus.read(text, min_count=min_count, max_words=max_words)
     classes, passes, interrupted = _learn(corpus, k, threads, max_passes, seed)

@@ -37,7 +37,6 @@ def command(
 
     target = model if output is None else output
     check_writable(target)
-    console.note_compiling("lm")
     watch = console.Stopwatch()
     language_model, stored_bits = _open(model)
     words, weights = len(language_model.vocabulary_), language_model.n_nonzero_

@@ -59,7 +59,7 @@ def command(
     try:
         with (
             Display() as display,
-            Lab(output, folder, quick=quick, jobs=jobs, plan=plan, watch=display.show, warm=warm) as lab,
+            Lab(output, folder, quick=quick, jobs=jobs, plan=plan, watch=display.show) as lab,
         ):
             reports = _reports(lab, modules, errors)
     except KeyboardInterrupt:
@@ -77,14 +77,6 @@ def command(
         print(f"epigram: {error}", file=sys.stderr)
     if errors:
         raise typer.Exit(2 if isinstance(errors[0], InputError) else 1)
-
-
-def warm() -> None:
-    """Compile all kernels, or load them; in one worker, so that no two compile the same."""
-    from epigram.cli.warmup import WARMERS
-
-    for home in WARMERS:
-        import_module(home).warm()
 
 
 def _reports(lab: Lab, modules: dict[str, Any], errors: list[EpigramError]) -> list[Report]:

@@ -240,7 +240,6 @@ def evaluate(
     if label_column is not None:
         reading = replace(reading, label_column=label_column)
     raw = read_bytes(test)
-    _warm(tagger)
     watch = console.Stopwatch()
     corpus = reading.parse(raw, str(test))
     observations, gold = reading.split(corpus)
@@ -332,14 +331,4 @@ def template(
 def _load(path: Path) -> FileTagger:
     from epigram.tagging.files import FileTagger
 
-    console.note_compiling("tagging")
     return FileTagger.load(path)
-
-
-def _warm(tagger: FileTagger) -> None:
-    """Load the compiled kernels, so that the speed shown is that of tagging."""
-    from epigram.tagging.formats import parse_columns
-
-    row = " ".join(["x"] * max(tagger.needs, 2))
-    tiny = parse_columns(f"{row}\n{row}\n".encode(), "warm-up", "conll")
-    tagger.decode(tagger.model.encode(tiny))

@@ -42,7 +42,6 @@ def carry_out(
     json: bool,
 ) -> None:
     """Read, fit, save, report; exit code 130 where the fit was interrupted."""
-    console.note_compiling("tagging")
     if separator is not None and (len(separator) != 1 or not separator.isascii()):
         raise InputError(f"--separator is one ASCII character, not {separator!r}")
     reading = ColumnSpec(format, separator, comments)

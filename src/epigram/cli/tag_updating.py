@@ -23,7 +23,6 @@ def carry_out(model: Path, train: Path, output: Path, dev: Path | None, json: bo
     """Read, learn, save, report; exit code 130 where it was interrupted."""
     from epigram.tagging.storage import FAMILY, from_model_file
 
-    console.note_compiling("tagging")
     file = ModelFile.load(model, FAMILY)
     reading = ColumnSpec.of_header(file.header)
     estimator = from_model_file(file)

@@ -20,7 +20,7 @@ from urllib.request import Request, urlopen
 from epigram.datasets import sample
 from epigram.datasets.entries import DataSet, File, dataset
 from epigram.errors import EpigramError, InputError
-from epigram.jit import user_cache
+from epigram.paths import user_cache
 from epigram.storage.atomic import write_atomically
 
 TIMEOUT_SECONDS = 30

@@ -34,7 +34,6 @@ def show(seed: int) -> None:
     train, dev, test = (_split(part, seed) for part in ("train", "dev", "test"))
     screen.rule("[bold]a tagger learns to find phrases", style="dim")
     screen.print(_introduction(train, test), soft_wrap=False)
-    console.note_compiling("tagging")
     tagger, seconds = _train(train, dev, seed)
     from epigram.tagging.metrics import evaluate
 

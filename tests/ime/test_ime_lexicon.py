@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from epigram.errors import InputError
 from epigram.ime.kana import from_romaji, romaji_table, to_hiragana, to_katakana
 from epigram.ime.lexicon import Lexicon, join_token, read_word_list, split_token
-from epigram.ime.unknown import CLASSES, UnknownWords, class_of, kinds
+from epigram.ime.unknown import CLASSES, UnknownWords, class_of, classify
 
 READINGS = st.text("かきくけこー", min_size=1, max_size=4)
 WORDS = st.sets(st.tuples(st.text("木気/機A", min_size=1, max_size=3), READINGS), max_size=30)
@@ -83,7 +83,16 @@ def test_spelling_of_unknown_words_sums_to_one_and_masses_are_good_turing():
 def test_classes_of_words_and_characters():
     words = ["ペン", "すし", "2026", "abc", "木"]
     assert [class_of(word) for word in words] == ["katakana", "kana", "digits", "latin", "other"]
-    assert kinds(np.array([ord(c) for c in "あー1aZア木😀"], np.int32)).tolist() == [0, 0, 1, 2, 2, 3, 4, 4]
+    assert classify(np.array([ord(c) for c in "あー1aZア木😀"], np.int32))[0].tolist() == [
+        0,
+        0,
+        1,
+        2,
+        2,
+        3,
+        4,
+        4,
+    ]
 
 
 @given(st.lists(st.sampled_from(sorted(romaji_table().items())), max_size=6))

@@ -19,7 +19,7 @@ def unknown_logp(unknown: UnknownWords, piece: str, katakana: bool) -> float:
     edge = model.shape[0] - 1
     before = edge
     for char in piece:
-        row = int(kana_rows(np.array([ord(char)], np.int32))[0])
+        row = int(kana_rows(char)[0])
         total += float(model[before, row])
         before = row
     return total + float(model[before, edge])

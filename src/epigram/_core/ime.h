@@ -60,6 +60,9 @@ typedef struct {
 i64 ime_grow_trie(i64 n_readings, const i64 char_ptr[n_readings + 1], i64 n_chars, const i32 chars[n_chars], i64 size,
                   i64 keys[size], i32 nodes[size], i32 node_reading[n_chars + 1]);
 void ime_surface_hashes(i64 n, const i64 ptr[n + 1], i64 n_bytes, const u8 raw[n_bytes], u64 out_hash[n], u64 out_pow[n]);
+void ime_special_hashes(i64 n, const i32 chars[n], const i64 ptr[n + 1], i64 n_special, const i32 end[n_special],
+                        const i32 form[n_special], u64 out_hash[n_special], u64 out_pow[n_special]);
+void ime_classify(i64 n, const i32 chars[n], i32 kind[n], i32 kana[n]);
 void ime_find_edges(const Trie *t, i64 n, const i32 chars[n], i64 longest, i64 ptr[n + 1], i32 end[n * longest],
                     i32 low[n * longest], i32 high[n * longest]);
 void ime_find_unknown(i64 n, const i32 kind[n], const i32 kana[n], i64 longest, i64 n_rows,

@@ -129,6 +129,8 @@ def address(array: Any, dtype: np.dtype[Any], written: bool, least: int, what: s
         raise TypeError(f"{what} must be contiguous{' and writeable' if written else ''}")
     if array.size < least:
         raise TypeError(f"{what} has {array.size} elements where {least} are needed")
+    if array.flags.writeable and array.size:  # five times as fast as array.ctypes
+        return ctypes.addressof(ctypes.c_char.from_buffer(array.data))
     return int(array.ctypes.data)
 
 
@@ -165,6 +167,7 @@ def _function(home: Family, result: str, name: str, arguments: str) -> Any:
 def _structure(name: str, body: str) -> type:
     """A class whose instances are C structures with checked arrays, which they keep alive."""
     fields = list(_FIELD.findall(body))
+    lengths = {field: compile(length or "0", name, "eval") for *_, field, length in fields}
     layout = type(
         name,
         (ctypes.Structure,),
@@ -190,10 +193,10 @@ def _structure(name: str, body: str) -> type:
             }
             self._c = layout()
             self._arrays = []
-            for const, kind, star, field, length in fields:
+            for const, kind, star, field, _ in fields:
                 value = given.pop(field)
                 if star:
-                    least = eval(length, {}, scalars) if length else 0
+                    least = eval(lengths[field], {}, scalars)
                     setattr(self._c, field, address(value, DTYPES[kind], not const, least, f"{name}.{field}"))
                     self._arrays.append(value)
                 else:

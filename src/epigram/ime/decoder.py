@@ -20,7 +20,7 @@ from epigram.errors import InputError
 from epigram.ime.kana import to_katakana
 from epigram.ime.lexicon import Lexicon, hash_surfaces, join_token
 from epigram.ime.trigram import Scorer, Singles
-from epigram.ime.unknown import LONGEST, UnknownWords, kana_rows, kinds
+from epigram.ime.unknown import LONGEST, UnknownWords, classify
 from epigram.lm.vocabulary import BOUNDARY
 from epigram.protocols import Floats, Ints, Offsets
 
@@ -192,14 +192,14 @@ class Decoder:
                 f"a reading of {len(reading):,} characters; at most {LONGEST_INPUT:,} are converted at once. "
                 "Split it at sentence ends."
             )
-        chars = np.frombuffer(reading.encode("utf-32-le", "surrogatepass"), np.int32)
+        chars = _characters(reading)
         n = chars.size
         unknown = self.unknown
         room = 2 * n * LONGEST
         special_ptr, special_logp = np.empty(n + 1, np.int64), np.empty(room)
         special_end, special_form = np.empty(room, np.int32), np.empty(room, np.int32)
         core.find_unknown(
-            n, kinds(chars), kana_rows(chars), LONGEST, len(unknown.hiragana), unknown.hiragana, unknown.katakana,
+            n, *classify(chars), LONGEST, len(unknown.hiragana), unknown.hiragana, unknown.katakana,
             unknown.class_logp, self._char_logp, special_ptr, special_end, special_form, special_logp,
         )  # fmt: skip
         used = int(special_ptr[-1])
@@ -249,15 +249,21 @@ class Decoder:
     def _special_hashes(
         self, reading: str, edges: Edges
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-        starts = np.repeat(np.arange(len(reading)), np.diff(edges.special_ptr))
-        texts = [
-            self.special_text(reading, start, special, edges).encode("utf-8", "surrogatepass")
-            for special, start in enumerate(starts.tolist())
-        ]
-        ptr = np.concatenate(
-            (np.zeros(1, np.int64), np.cumsum([len(text) for text in texts], dtype=np.int64))
-        )
-        return hash_surfaces(np.frombuffer(b"".join(texts), np.uint8), ptr)
+        """Hash of what each special edge writes, and the hash base to the power of its length."""
+        n = edges.special_end.size
+        hashes, powers = np.empty(n, np.uint64), np.empty(n, np.uint64)
+        core.special_hashes(
+            len(reading), _characters(reading), edges.special_ptr, n, edges.special_end, edges.special_form,
+            hashes, powers,
+        )  # fmt: skip
+        if edges.special_text is not None:
+            own = np.flatnonzero(edges.special_form == OF_THE_USER)
+            texts = [edges.special_text[k].encode("utf-8", "surrogatepass") for k in own.tolist()]
+            ptr = np.concatenate(
+                (np.zeros(1, np.int64), np.cumsum([len(text) for text in texts], dtype=np.int64))
+            )
+            hashes[own], powers[own] = hash_surfaces(np.frombuffer(b"".join(texts), np.uint8), ptr)
+        return hashes, powers
 
     def _spell(self, reading: str, ids: Ints, score: float, edges: Edges) -> Conversion:
         words = []
@@ -277,3 +283,7 @@ class Decoder:
 def special_edge(word: int) -> int:
     """Return which special edge a negative word number of the search stands for: -2 is edge 0, -3 is edge 1."""
     return -2 - word
+
+
+def _characters(reading: str) -> Ints:
+    return np.frombuffer(reading.encode("utf-32-le", "surrogatepass"), np.int32)

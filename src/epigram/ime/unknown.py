@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from epigram.ime.kana import HIRAGANA, KANA_ROWS, LONG, is_hiragana, is_katakana, to_hiragana
+from epigram._core.native import family
+from epigram.ime.kana import KANA_ROWS, is_hiragana, is_katakana, to_hiragana
 from epigram.protocols import Floats, Ints
 
 CLASSES = ("katakana", "kana", "digits", "latin", "typed katakana", "other")
@@ -74,7 +75,7 @@ class UnknownWords:
         True
         """
         name = class_of(surface)
-        rows = kana_rows(np.array([ord(c) for c in reading], np.int32))
+        rows = kana_rows(reading)
         if name == "katakana" or (name == "typed katakana" and is_hiragana(reading)):
             return float(self.class_logp[0]) + _spelled(self.katakana, rows)
         if is_hiragana(reading):
@@ -94,23 +95,25 @@ def class_of(surface: str) -> str:
     return "latin" if surface.isascii() and surface.isalpha() else "other"
 
 
-def kana_rows(chars: Ints) -> Ints:
-    """Rows of the character models for hiragana, the long mark and other kana signs."""
-    rows = chars - np.int32(HIRAGANA.start)
-    rows[(rows < 0) | (rows >= len(HIRAGANA))] = len(HIRAGANA) + 1
-    rows[chars == ord(LONG)] = len(HIRAGANA)
-    return rows
+def classify(chars: Ints) -> tuple[Ints, Ints]:
+    """Kinds of characters (0 kana, 1 digits, 2 Latin letters, 3 katakana as typed, 4 other), and their rows.
+
+    Rows are those of the character models: hiragana, the long mark, any other sign.
+
+    Examples
+    --------
+    >>> kind, row = classify(np.array([ord(c) for c in "ぁー1aァ。"], np.int32))
+    >>> kind.tolist(), row.tolist()
+    ([0, 0, 1, 2, 3, 4], [0, 86, 87, 87, 87, 87])
+    """
+    kind, row = np.empty(chars.size, np.int32), np.empty(chars.size, np.int32)
+    family("ime").classify(chars.size, chars, kind, row)
+    return kind, row
 
 
-def kinds(chars: Ints) -> Ints:
-    """0 kana, 1 digits, 2 Latin letters, 3 katakana as typed, 4 other."""
-    out = np.full(chars.size, 4, np.int32)
-    kana = (chars >= HIRAGANA.start) & (chars < HIRAGANA.stop)
-    out[(chars >= 0x30A1) & (chars <= 0x30F6)] = 3
-    out[kana | np.isin(chars, [ord(c) for c in "ーゝゞ"])] = 0
-    out[(chars >= 48) & (chars <= 57)] = 1
-    out[((chars | 32) >= 97) & ((chars | 32) <= 122)] = 2
-    return out
+def kana_rows(word: str) -> Ints:
+    """Rows of a word's characters in the character models."""
+    return classify(np.array([ord(c) for c in word], np.int32))[1]
 
 
 def spelling(words: Iterable[str]) -> Floats:
@@ -118,7 +121,7 @@ def spelling(words: Iterable[str]) -> Floats:
     edge = KANA_ROWS
     counts = np.zeros((edge + 1, edge + 1))
     for word in sorted(words):
-        rows = kana_rows(np.array([ord(c) for c in word], np.int32))
+        rows = kana_rows(word)
         np.add.at(counts, (np.append(edge, rows), np.append(rows, edge)), 1)
     uniform = np.full(edge + 1, 1.0 / (edge + 1))
     single = _witten_bell(counts.sum(axis=0), uniform)

@@ -249,9 +249,9 @@ def test_sample_text_converts_as_people_write():
 
 
 def test_demo_act_plays(capsys):
-    from epigram.cli.demo.converter import play
+    from epigram.cli.demo.converter import show
 
-    play(0)
+    show(0)
     shown = capsys.readouterr().out
     assert "箸を使う" in shown
     assert "木の端" in shown

@@ -48,7 +48,7 @@ class _Falling(Settings):
 
 @dataclass(frozen=True)
 class Lasso(_Falling):
-    """min ExpLoss + alpha sum |w| (equation 10) by OWL-QN, for ``steps`` values of alpha.
+    """Minimise ``ExpLoss + alpha sum |w|`` (equation 10) by OWL-QN, for ``steps`` values of alpha.
 
     They fall geometrically from the one that just allows no weight to ``weakest`` times that, which step ``steps``
     (20 where it is None) reaches.
@@ -74,7 +74,7 @@ class Lasso(_Falling):
 
 @dataclass(frozen=True)
 class Ridge(_Falling):
-    """min ExpLoss + l2 sum w^2 by L-BFGS, for ``steps`` falling strengths l2: what Gao et al. 2006 leave to the future.
+    """Minimise ``ExpLoss + l2 sum w^2`` by L-BFGS, for falling strengths: what Gao et al. 2006 leave to the future.
 
     They fall geometrically from ``strongest`` to ``weakest``, which step ``steps`` (16 where it is None) reaches.
     """

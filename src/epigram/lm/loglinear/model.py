@@ -74,7 +74,6 @@ class LogLinearLM(FittedBackoff, Estimator):
     ----------
     weights_, tree_, strength_, trials_, scales_, objective_, n_iter_, reason_, valid_perplexity_, backoff_ :
         ``optimum_`` are the weights before ``scales_``, the minimum of the objective
-    corpus_ : the text so far (not in a model from a file that was saved without it)
 
     Examples
     --------

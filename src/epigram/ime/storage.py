@@ -14,6 +14,7 @@ from epigram.ime.decoder import Decoder
 from epigram.ime.lexicon import Lexicon
 from epigram.ime.trigram import Scorer, Tables
 from epigram.ime.unknown import CLASSES, UnknownWords
+from epigram.protocols import check_finite
 from epigram.storage import ModelFile, Section
 
 _RERANK = "rerank."
@@ -44,6 +45,8 @@ def to_model_file(converter: KanaKanjiConverter) -> ModelFile:
         "lessons": [json.dumps(asdict(lesson), ensure_ascii=False) for lesson in converter.journal.lessons],
     }
     unbounded = {"lm.pair_logp", "lm.node_bow", "lm.gain"}  # a word may be impossible; gains of older files
+    for name in sorted(unbounded):
+        check_finite(name, np.where(np.isinf(tensors[name]), 0.0, tensors[name]))
     if converter.reranker is not None:
         from epigram.rerank.storage import to_model_file as pack
 

@@ -36,7 +36,7 @@ class SampleRisk(ExponentialLoss):
     >>> lists = NBest.from_lists([{"reference": "a", "candidates": [
     ...     {"text": "b", "score": 0.0}, {"text": "a", "score": -1.0}]}])
     >>> loss = SampleRisk(Pairs.of(lists, FeatureSpace.collect(lists, 1, 1)), 1.0)
-    >>> loss.value(np.zeros(2)), loss.value(np.array([2.0, 0.0]))
+    >>> loss.value(np.zeros(2)), loss.value(np.array([0.0, 2.0]))
     (1.0, 0.0)
     """
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.errors import InputError
-from epigram.protocols import Floats, Ints
+from epigram.protocols import Floats, Ints, check_finite
 from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss
@@ -151,6 +151,7 @@ class Online:
         self.n_calls += 1
         if self.n_calls % CALLS_KEPT == 0:
             self.table.settle()
+        check_finite("weights", s.average)
         return self.layout, self.layout.spread(s.average), self.layout.spread(s.n / PASSES)
 
     def _grow(self, sequences: Sequences, labels: Ints, growth: Growth) -> None:

@@ -16,6 +16,7 @@ def plot_training(history: Sequence[Mapping[str, Any]], target: str | PathLike[s
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> target = Path(tempfile.mkdtemp()) / "fit.svg"
     >>> plot_training([{"iteration": 1, "objective": 9.0, "nonzero": 5, "seconds": 0.1}], target)
     >>> target.read_text()[:5]

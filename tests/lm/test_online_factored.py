@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_online import TEST, TEXT, WORDS
+from test_lm_online import TEST, TEXT, WORDS
 
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses

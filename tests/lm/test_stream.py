@@ -6,7 +6,7 @@ import gzip
 from pathlib import Path
 
 import pytest
-from test_online import TEST, TEXT, make
+from test_lm_online import TEST, TEXT, make
 
 from epigram.errors import InputError
 from epigram.lm.corpus import Corpus

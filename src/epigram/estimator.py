@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
 from functools import cache
-from types import MethodType
 from typing import Any, Self
 
 import numpy as np
@@ -97,44 +95,6 @@ def check_fitted(estimator: object, attribute: str) -> None:
         raise _error_class("sklearn.exceptions" in sys.modules)(
             f"This {name} instance is not fitted yet. Call 'fit' with appropriate arguments before using it."
         )
-
-
-class available_if:
-    """A method that an object has only where ``check(object)`` holds; where it raises AttributeError, that is why.
-
-    Examples
-    --------
-    >>> class Model:
-    ...     online = False
-    ...     @available_if(lambda self: self.online)
-    ...     def partial_fit(self): ...
-    >>> hasattr(Model(), "partial_fit")
-    False
-    """
-
-    def __init__(self, check: Callable[[Any], bool]) -> None:
-        self.check = check
-
-    def __call__(self, method: Callable[..., Any]) -> Any:
-        return _Conditional(method, self.check)
-
-
-class _Conditional:
-    def __init__(self, method: Callable[..., Any], check: Callable[[Any], bool]) -> None:
-        self.method, self.check = method, check
-        self.__doc__ = method.__doc__
-
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
-        if instance is None:
-            return self.method
-        name = f"{type(instance).__name__!r} object has no attribute {self.method.__name__!r}"
-        try:
-            held = self.check(instance)
-        except AttributeError as error:
-            raise AttributeError(name) from error
-        if not held:
-            raise AttributeError(name)
-        return MethodType(self.method, instance)
 
 
 @cache

@@ -56,6 +56,20 @@ def test_threads_agree(collapse):
     assert (again == three).all()
 
 
+@pytest.mark.parametrize("collapse", [False, True])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_sums_of_a_context_hold_its_own_positions(collapse, threads):
+    """R[c] = term[c] / Z[c] + sum_d R[d], which training on a stream reads."""
+    tree = ContextTree.grow(Positions.of(Corpus.of(["a b a b b", "b a b", "a b c", "c a b a"])), 4, collapse)
+    loss = SuffixLoss(tree, threads=threads)
+    w = np.random.default_rng(0).normal(0, 0.7, tree.n_pairs)
+    loss.value_and_gradient(w, np.empty_like(w))
+    expected = tree.terminal / loss.z
+    for c in range(tree.n_contexts - 1, 0, -1):
+        expected[tree.parent[c]] += expected[c]
+    np.testing.assert_allclose(loss.r[1:], expected[1:], rtol=1e-12)
+
+
 def test_what_does_not_fit_the_tree_is_refused():
     positions = Positions.of(Corpus.of(["a b", "b a"]))
     tree = ContextTree.grow(positions, 3)

@@ -41,6 +41,7 @@ void loglinear_sweep_up(const Tree *t, const Sums *sums, i64 n_levels, const i64
         for (i64 c = bounds[2 * level + 1] - 1; c >= bounds[2 * level]; c--) {
             f64 rc = sums->r[c], m = t->multiplicity[c];
             if (t->terminal[c]) rc += t->terminal[c] / sums->z[c];
+            sums->r[c] = rc;
             up_r[t->parent[c]] += rc;
             for (i64 p = t->pair_ptr[c]; p < t->pair_ptr[c + 1]; p++) {
                 i64 q = t->pair_parent[p];

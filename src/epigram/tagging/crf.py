@@ -25,6 +25,7 @@ from epigram.tagging.estimator import (
     split_labels,
     token_accuracy,
 )
+from epigram.tagging.explain import Explanation, explain
 from epigram.tagging.layout import WeightLayout
 from epigram.tagging.model import Allowed, ChainModel, NoLabelling, encode_sentences
 from epigram.tagging.online import Growth, Online, online_of
@@ -270,6 +271,18 @@ class CRFTagger(SentenceInputMixin, SavableMixin, Estimator):
                     found.append(min(1.0, float(np.exp(part[0] - whole[0]))))
             result.append(found)
         return result
+
+    def explain(self, sentence: Any, token: int) -> Explanation:
+        """The weights that speak for a token's label against the runner-up (:mod:`epigram.tagging.explain`).
+
+        Examples
+        --------
+        >>> tagger = CRFTagger(l1=0.01).fit([[["w=a"], ["w=b"]]], [["X", "Y"]])
+        >>> why = tagger.explain([["w=a"], ["w=b"]], 0)
+        >>> why.label, why.other, sorted({term.feature for term in why.terms if term.token == 0})
+        ('X', 'Y', ['w=a'])
+        """
+        return explain(self._check(), self._encode([sentence]), token)
 
     def score(self, X: Any, y: Labels, sample_weight: npt.ArrayLike | None = None) -> float:
         """Share of the tokens that get the right label; ``sample_weight`` is one weight per sentence."""

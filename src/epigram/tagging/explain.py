@@ -1,0 +1,94 @@
+"""Why a token got its label: the weights that speak for it against the runner-up.
+
+The best labelling of the sentence is compared with the best one that has another label at this token. Every
+weight that counts in only one of the two, or more often in one, is a term; the terms sum to the difference of scores.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from epigram.errors import InputError
+from epigram.protocols import Ints
+from epigram.tagging.model import ChainModel, NoLabelling
+from epigram.tagging.sequences import Sequences
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One weight's part in the difference: where it stands, and for which label (of which transition) it speaks."""
+
+    token: int
+    feature: str
+    label: str
+    lift: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A token's label and the runner-up, the labellings they stand in, and the terms, strongest first.
+
+    ``other`` is None where the model permits no other label.
+    """
+
+    token: int
+    label: str
+    other: str | None
+    labels: tuple[str, ...]
+    other_labels: tuple[str, ...]
+    lead: float
+    terms: list[Term]
+
+
+def explain(model: ChainModel, sentence: Sequences, token: int) -> Explanation:
+    """Compare the best labelling of one sentence with the best that has another label at ``token``."""
+    n = sentence.n_tokens
+    if not 0 <= token < n:
+        raise InputError(f"token {token} does not exist; the sentence has tokens 0 to {n - 1}")
+    best = model.decode(sentence)
+    chosen = model.labels[best[token]]
+    free = [name for name in model.labels if name != chosen]
+    names = tuple(model.labels[k] for k in best.tolist())
+    try:
+        if not free:
+            raise NoLabelling("one label only")
+        rival = model.decode(sentence, [[free if t == token else None for t in range(n)]])
+    except NoLabelling:
+        return Explanation(token, chosen, None, names, (), 0.0, [])
+    terms = _terms(model, sentence, best, rival)
+    other = tuple(model.labels[k] for k in rival.tolist())
+    lead = float(sum(term.lift for term in terms))
+    return Explanation(token, chosen, other[token], names, other, lead, terms)
+
+
+def _terms(model: ChainModel, sentence: Sequences, best: Ints, rival: Ints) -> list[Term]:
+    """Every weight times how much more it counts in ``best``; those of no effect are left out."""
+    lifts: dict[tuple[int, str, str], float] = defaultdict(float)
+    wanted = np.unique(np.concatenate((sentence.attributes, sentence.edge_attributes)))
+    attributes, labels, weights = model.layout.states(model.w)
+    mine = np.flatnonzero(np.isin(attributes, wanted))
+    state = {(int(attributes[k]), int(labels[k])): float(weights[k]) for k in mine}
+    owners, before, after, values = model.layout.edges(model.w)
+    mine = np.flatnonzero(np.isin(owners, wanted))
+    edge = {(int(owners[k]), int(before[k]), int(after[k])): float(values[k]) for k in mine}
+    square = model.layout.transitions(model.w)
+    feature = dict(zip(wanted.tolist(), model.table.names(wanted.tolist()), strict=True))
+    for path, sign in ((best.tolist(), 1.0), (rival.tolist(), -1.0)):
+        for t, label in enumerate(path):
+            for k in range(int(sentence.attribute_ptr[t]), int(sentence.attribute_ptr[t + 1])):
+                a = int(sentence.attributes[k])
+                value = 1.0 if sentence.unit_values else float(sentence.values[k])
+                lifts[t, feature[a], model.labels[label]] += sign * value * state.get((a, label), 0.0)
+            if t == 0:
+                continue
+            pair = f"{model.labels[path[t - 1]]} → {model.labels[label]}"
+            if square.size:
+                lifts[t, "transition", pair] += sign * float(square[path[t - 1], label])
+            for k in range(int(sentence.edge_ptr[t]), int(sentence.edge_ptr[t + 1])):
+                a = int(sentence.edge_attributes[k])
+                lifts[t, feature[a], pair] += sign * edge.get((a, path[t - 1], label), 0.0)
+    terms = [Term(*place, lift) for place, lift in lifts.items() if lift != 0.0]
+    return sorted(terms, key=lambda term: -abs(term.lift))

@@ -185,7 +185,7 @@ def test_broken_models_are_refused(run, text, tmp_path, content, message):
 
 
 def test_interruption_keeps_what_was_learnt(run, text, tmp_path, monkeypatch):
-    from epigram.cli import lm_training
+    from epigram.cli import training
 
     class AskedAtOnce:
         asked = True
@@ -199,7 +199,7 @@ def test_interruption_keeps_what_was_learnt(run, text, tmp_path, monkeypatch):
         def __exit__(self, *_):
             pass
 
-    monkeypatch.setattr(lm_training, "GracefulStop", AskedAtOnce)
+    monkeypatch.setattr(training, "GracefulStop", AskedAtOnce)
     path = tmp_path / "m.epigram"
     code, out, _ = run("lm", "train", text, "-o", path, "--json")
     assert code == 130

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from epigram.cli.lm_factored import seconds_of
+from epigram.cli.lm_training import seconds_of
 from epigram.errors import InputError
 from epigram.lm.factored.model import ClassFactoredLM
 
@@ -264,7 +264,7 @@ def test_damaged_models_are_refused(run, model, text):
 
 
 def test_interruption_keeps_what_was_learnt(run, text, tmp_path, monkeypatch):
-    from epigram.cli import lm_factored
+    from epigram.cli import training
 
     class AskedAtOnce:
         asked = True
@@ -278,7 +278,7 @@ def test_interruption_keeps_what_was_learnt(run, text, tmp_path, monkeypatch):
         def __exit__(self, *_):
             pass
 
-    monkeypatch.setattr(lm_factored, "GracefulStop", AskedAtOnce)
+    monkeypatch.setattr(training, "GracefulStop", AskedAtOnce)
     path = tmp_path / "m.epigram"
     code, out, _ = run("lm", "train", text, "-o", path, "--classes", "auto", "--order", 3, "--json")
     assert code == 130

@@ -12,6 +12,8 @@ from epigram.errors import InputError
 
 if TYPE_CHECKING:
     from epigram.lm.base import LanguageModel
+    from epigram.lm.factored.model import ClassFactoredLM
+    from epigram.lm.loglinear.model import LogLinearLM
     from epigram.lm.ngram.model import BackoffModel
 
 app = typer.Typer(no_args_is_help=True)
@@ -121,27 +123,52 @@ def train(
     json: Json = False,
 ) -> None:
     """Train a language model."""
-    from epigram.cli import lm_training
-    from epigram.plots import check_plot
-    from epigram.storage.atomic import check_writable
+    from epigram.cli import lm_training as training
+    from epigram.cli.training import TrainingRun
 
-    for target in (output, plot):
-        if target is not None:
-            check_writable(target)
-    if plot is not None:
-        check_plot(plot)
-    vocabulary = lm_training.vocabulary_of(vocab)
-    limits = {"min_count": min_count, "max_words": max_words, "vocabulary": vocabulary}
+    run = TrainingRun(output, plot, json)
+    limits: dict[str, Any] = {
+        "min_count": min_count,
+        "max_words": max_words,
+        "vocabulary": training.vocabulary_of(vocab),
+    }
     if model != "loglinear":
         if classes is not None:
             raise InputError(f"--classes is for log-linear models; leave out --model {model} or --classes.")
         settings = {"order": order, "modified": model == "modified-kneser-ney", "prune": prune, **limits}
-        lm_training.kneser_ney(text, output, valid, bits, json, **settings)
+        training.kneser_ney(run, text, valid, bits, **settings)
         return
     stochastic = {"passes": passes, "batch_size": batch_size, "lipschitz": lipschitz, "mu": mu}
-    chosen = lm_training.solver_of(solver, max_iterations, tolerance, seed, **stochastic)
-    if classes is not None:
-        from epigram.cli import lm_factored
+    numbers = {
+        "strength": training.number_of(strength, "--strength"),
+        "depth_weight": training.number_of(depth_weight, "--depth-weight"),
+        "ridge": training.number_of(ridge, "--ridge"),
+    }
+    common: dict[str, Any] = {
+        "order": order,
+        "penalty": penalty,
+        "nonnegative": not unconstrained,
+        "solver": training.solver_of(solver, max_iterations, tolerance, seed, **stochastic),
+        "max_iterations": max_iterations,
+        "held_out": held_out,
+        "threads": threads,
+        "random_state": seed,
+        **limits,
+    }
+    estimator: LogLinearLM | ClassFactoredLM
+    if classes is None:
+        from epigram.lm.loglinear.model import LogLinearLM
+
+        estimator = LogLinearLM(
+            **common,
+            **numbers,
+            tolerance=tolerance or 2e-7,
+            depth_weights=depth_weights,
+            calibrate=calibrate,
+            max_weights=max_weights,
+        )
+    else:
+        from epigram.lm.factored.model import ClassFactoredLM
 
         if depth_weights != "features":
             raise InputError("--depth-weights is for models without --classes; leave out one of them.")
@@ -149,61 +176,16 @@ def train(
             raise InputError(
                 "--max-weights is for models without --classes; a higher --strength leaves fewer weights."
             )
-        numbers = {
-            "strength": _number(strength, "--strength"),
-            "depth_weight": _number(depth_weight, "--depth-weight"),
-            "ridge": _number(ridge, "--ridge"),
-        }
-        lm_factored.train(
-            text,
-            output,
-            valid,
-            bits,
-            plot,
-            json,
-            keep_text,
-            classes=lm_factored.classes_of(classes),
-            budget=lm_factored.seconds_of(budget),
-            order=order,
+        estimator = ClassFactoredLM(
+            **common,
+            **training.strengths_of(penalty, **numbers),
+            tolerance=tolerance or 2e-5,
+            classes=training.classes_of(classes),
+            budget=training.seconds_of(budget),
             class_contexts=class_contexts,
             word_contexts=word_contexts,
-            penalty=penalty,
-            **lm_factored.strengths_of(penalty, **numbers),
-            nonnegative=not unconstrained,
-            solver=chosen,
-            tolerance=tolerance or 2e-5,
-            max_iterations=max_iterations,
-            held_out=held_out,
-            threads=threads,
-            random_state=seed,
-            **limits,
         )
-        return
-    lm_training.loglinear(
-        text,
-        output,
-        valid,
-        bits,
-        plot,
-        json,
-        keep_text,
-        order=order,
-        penalty=penalty,
-        strength=_number(strength, "--strength"),
-        depth_weight=_number(depth_weight, "--depth-weight"),
-        ridge=_number(ridge, "--ridge"),
-        depth_weights=depth_weights,
-        nonnegative=not unconstrained,
-        calibrate=calibrate,
-        max_weights=max_weights,
-        solver=chosen,
-        tolerance=tolerance or 2e-7,
-        max_iterations=max_iterations,
-        held_out=held_out,
-        threads=threads,
-        random_state=seed,
-        **limits,
-    )
+    training.train(run, estimator, text, valid, bits, keep_text)
 
 
 @app.command("eval")
@@ -436,13 +418,3 @@ def _write(model: Any, output: Path) -> None:
         write_arpa(model, output)
     else:
         model.save(output)
-
-
-def _number(text: str, name: str) -> Any:
-    """``auto`` or a number."""
-    if text == "auto":
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"{name} is auto or a number, not {text!r}.") from None

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epigram.cli import console
-from epigram.cli.stopping import EXIT_CODE, GracefulStop
+from epigram.cli.training import TrainingRun
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,17 +32,12 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Train a model further with new text; the old text keeps its weight."""
-    from epigram.storage.atomic import check_writable
-
-    target = model if output is None else output
-    check_writable(target)
-    watch = console.Stopwatch()
+    run = TrainingRun(model if output is None else output, json=json)
     language_model, stored_bits = _open(model)
     words, weights = len(language_model.vocabulary_), language_model.n_nonzero_
-    learnt, interrupted = _learn(language_model, text, batch)
+    learnt = _learn(run, language_model, text, batch)
     if not learnt:
         raise InputError("no words to learn", path=text)
-    language_model.save(target, stored_bits if bits is None else bits)
     record = {
         "sentences": sum(part.n_sentences for part in learnt),
         "tokens": sum(part.n_tokens for part in learnt),
@@ -53,14 +47,8 @@ def command(
         "nonzero": language_model.n_nonzero_,
         "words_before": words,
         "words": len(language_model.vocabulary_),
-        "seconds": watch.seconds,
-        "cpu_seconds": watch.cpu_seconds,
-        "interrupted": interrupted,
-        "bytes": target.stat().st_size,
     }
-    console.print_json(record) if json else console.facts(str(target), record)
-    if interrupted:
-        raise typer.Exit(EXIT_CODE)
+    run.finish(record, save=lambda: language_model.save(run.output, stored_bits if bits is None else bits))
 
 
 def _open(path: Path) -> tuple[LogLinearLM | ClassFactoredLM, int]:
@@ -81,28 +69,27 @@ def _open(path: Path) -> tuple[LogLinearLM | ClassFactoredLM, int]:
     return found, int(file.header["settings"].get("bits", 0))
 
 
-def _learn(model: LogLinearLM | ClassFactoredLM, text: Path, size: int) -> tuple[list[Corpus], bool]:
+def _learn(run: TrainingRun, model: LogLinearLM | ClassFactoredLM, text: Path, size: int) -> list[Corpus]:
     """Learn in batches; a first Ctrl-C ends it after the present one. Returns the text in ids."""
     from epigram.lm.corpus import Corpus
     from epigram.lm.stream import batches
 
     learnt: list[Corpus] = []
-    with console.progress() as bar, GracefulStop(lambda: bar.log("stopping after this batch")) as stop:
-        task = bar.add_task("learning", total=None, status="")
+    with run.progress("learning", step="batch") as show:
+        done, status = 0, ""
         for sentences in batches(text, size):
             new = Corpus.more(sentences, model.vocabulary_)
             if new.n_sentences:
                 model.partial_fit(new)
                 learnt.append(new)
-            done = sum(part.n_sentences for part in learnt)
+            done += new.n_sentences
             perplexity = model.stream_perplexity_
-            known = "" if math.isnan(perplexity) else f"perplexity so far {perplexity:,.2f}"
-            bar.update(task, completed=done, status=known)
-            if stop.asked:
+            status = "" if math.isnan(perplexity) else f"perplexity so far {perplexity:,.2f}"
+            if show(done, status):
                 break
-        bar.update(task, description="settling")
+        show(done, status, "settling")
         model.settle()
-    return learnt, stop.asked
+    return learnt
 
 
 def _perplexity(model: Any, parts: list[Corpus]) -> float:

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from os import PathLike
 
 from epigram.plots import check_plot
-from epigram.protocols import Iteration
 from epigram.tuning import Trial
 
 
-def plot_training(trials: Sequence[Trial], history: list[Iteration], target: str | PathLike[str]) -> None:
-    """Write a picture; the trials are left out where the strength was given."""
+def plot_training(
+    trials: Sequence[Trial], history: Sequence[tuple[int, float | None]], target: str | PathLike[str]
+) -> None:
+    """Write a picture; the trials are left out where the strength was given.
+
+    ``history`` has number and optimality of every iteration of all fits, the last one's at the end.
+    """
     check_plot(target)
     from matplotlib.figure import Figure
 
@@ -23,9 +27,9 @@ def plot_training(trials: Sequence[Trial], history: list[Iteration], target: str
         best = min(trials, key=lambda trial: trial.perplexity)
         axes[0].axhline(best.perplexity, ls=":", color="grey")
         axes[0].set(xlabel="fit", ylabel="held-out perplexity", title=_label(best))
-    starts = [k for k, now in enumerate(history) if now.number == 1]
+    starts = [k for k, (number, _) in enumerate(history) if number == 1]
     last = history[starts[-1] :] if starts else history
-    axes[-1].semilogy([now.number for now in last], [now.optimality or float("nan") for now in last])
+    axes[-1].semilogy([number for number, _ in last], [gap or float("nan") for _, gap in last])
     axes[-1].set(
         xlabel="iteration", ylabel="optimality (share of objective)", title="convergence of the last fit"
     )

@@ -69,7 +69,9 @@ def test_one_pass_is_redone_where_its_bound_is_not_reached(monkeypatch):
     readings = ["".join(rng.choice(list(KANA), size=12)) for _ in range(60)]
     exact = [decoder.k_best(reading, 1)[0].score for reading in readings]
     redone = []
-    monkeypatch.setattr(decoder, "k_best", lambda r, k: redone.append(r) or Decoder.k_best(decoder, r, k))
+    monkeypatch.setattr(
+        decoder, "k_best", lambda r, *how: redone.append(r) or Decoder.k_best(decoder, r, *how)
+    )
     found = [decoder.best(reading) for reading in readings]
     np.testing.assert_allclose([way.score for way in found], exact, atol=1e-6)
     np.testing.assert_allclose([decoder.score(way.reading, way.words) for way in found], exact, atol=1e-4)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy, deepcopy
 from functools import cached_property
+from itertools import accumulate
 from os import PathLike
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,6 +15,7 @@ from epigram.errors import InputError
 from epigram.ime.corrections import FIRST_LOGP, MARGIN, Journal, Lesson, difference, new_word, spell_as
 from epigram.ime.decoder import Conversion, Decoder, Word
 from epigram.ime.kana import from_romaji, to_katakana
+from epigram.ime.lexicon import split_token
 from epigram.lm.ngram.model import BackoffModel
 
 if TYPE_CHECKING:
@@ -112,14 +115,62 @@ class KanaKanjiConverter:
         order = np.argsort(-scores, kind="stable")[:k]
         return [Conversion(kana, ways[i].words, float(scores[i])) for i in order]
 
-    def segments(self, kana: str, k: int = 9) -> list[Segment]:
-        """The best conversion piece by piece, each with up to ``k`` ways to write it in its place."""
-        best = self.best(kana)
+    def copy(self) -> KanaKanjiConverter:
+        """The same model with corrections of its own, which begin with those of this one."""
+        decoder = Decoder(self.decoder.lexicon, self.decoder.scorer, self.decoder.unknown)
+        lessons = deepcopy(self.journal.lessons)
+        return KanaKanjiConverter(decoder, self.reranker, self.settings, self.fit_, lessons)
+
+    def after(self, words: Sequence[str]) -> KanaKanjiConverter:
+        """The same converter for text that follows these ``surface/reading`` tokens; corrections are shared.
+
+        Examples
+        --------
+        >>> converter = KanaKanjiConverter.build(["石/いし の 橋/はし", "箸/はし", "箸/はし"])
+        >>> converter.convert("はし"), converter.after(["石/いし", "の"]).convert("はし")
+        ('箸', '橋')
+        """
+        known: list[int] = []
+        for token in words:
+            id = self.decoder.lexicon.find(*split_token(token))
+            known = [*known, id] if id >= 0 else []
+        other = copy(self)
+        other.decoder = self.decoder.after(known)
+        return other
+
+    def segments(self, kana: str, k: int = 9, fixed: Sequence[int] = ()) -> list[Segment]:
+        """The best conversion piece by piece, each with up to ``k`` ways to write it in its place.
+
+        A piece is a word; ``fixed`` gives the lengths of the first pieces where they are to be others.
+
+        Examples
+        --------
+        >>> converter = KanaKanjiConverter.build(["橋/はし を 渡る/わたる", "箸/はし"])
+        >>> [piece.surface for piece in converter.segments("はしを")]
+        ['橋', 'を']
+        >>> [piece.surface for piece in converter.segments("はしを", fixed=[3])]
+        ['橋を']
+        """
+        ends = list(accumulate(fixed))
+        if any(length < 1 for length in fixed) or (ends and ends[-1] > len(kana)):
+            raise InputError(f"pieces of {list(fixed)} characters do not fit a reading of {len(kana)}")
+        best = self.decoder.best(kana, ends) if ends else self.best(kana)
         out = []
-        for place, word in enumerate(best.words):
-            reading = kana[word.start : word.end]
-            out.append(Segment(reading, word.surface, self._alternatives(best, place, k)))
+        for first, last in _pieces(best.words, ends):
+            start, end = best.words[first].start, best.words[last].end
+            if first == last:
+                alternatives = self._alternatives(best, first, k)
+            else:
+                surface = "".join(word.surface for word in best.words[first : last + 1])
+                alternatives = self._ways(best, first, kana[start:end], surface, k)
+            out.append(Segment(kana[start:end], alternatives[0], alternatives))
         return out
+
+    def _ways(self, best: Conversion, first: int, reading: str, chosen: str, k: int) -> list[str]:
+        """Ways to write a piece of several words after the words before it; then kana."""
+        there = self.after(best.tokens[:first])
+        texts = [chosen, *(way.text for way in there.decoder.k_best(reading, k))]
+        return _with_kana(texts, reading, k)
 
     def _alternatives(self, best: Conversion, place: int, k: int) -> list[str]:
         """Ways to write one word, by the probability of the whole with it; then kana."""
@@ -137,7 +188,7 @@ class KanaKanjiConverter:
         scored.sort(key=lambda pair: -pair[0])
         texts = [word.surface, *(other.surface for _, other in scored)]
         texts += [way.surface for way in self.decoder.user_words.get(reading, ())]
-        return list(dict.fromkeys([*list(dict.fromkeys(texts))[: k - 2], reading, to_katakana(reading)]))[:k]
+        return _with_kana(texts, reading, k)
 
     def learn(self, kana: str, chosen: str) -> None:
         """Take a correction: from now on ``kana`` is written ``chosen``, and its words are preferred elsewhere."""
@@ -220,3 +271,17 @@ class KanaKanjiConverter:
         from epigram.storage import ModelFile
 
         return from_model_file(ModelFile.load(path, family="ime"))
+
+
+def _with_kana(texts: Sequence[str], reading: str, k: int) -> list[str]:
+    """Distinct texts in their order, and the reading in both kana at the end."""
+    return list(dict.fromkeys([*list(dict.fromkeys(texts))[: k - 2], reading, to_katakana(reading)]))[:k]
+
+
+def _pieces(words: Sequence[Word], ends: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """First and last word of each piece: up to each of ``ends``, then single words."""
+    first = 0
+    for number, word in enumerate(words):
+        if not ends or word.end > ends[-1] or word.end in ends:
+            yield first, number
+            first = number + 1

@@ -8,6 +8,7 @@ not, and for the k best distinct surfaces, A* from the end, led by the bound, is
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -81,6 +82,25 @@ class Edges(NamedTuple):
             self.special_ptr, self.special_end, self.special_logp,
         )  # fmt: skip
 
+    def without_crossing(self, cuts: Sequence[int]) -> Edges:
+        """Only the words that cross none of the places ``cuts`` of the reading."""
+        piece = np.cumsum(np.bincount(np.asarray(cuts, np.int64), minlength=self.ptr.size))  # of a place
+        ptr, keep = _kept(self.ptr, self.end, piece)
+        special_ptr, special = _kept(self.special_ptr, self.special_end, piece)
+        texts = self.special_text
+        return Edges(
+            ptr, self.end[keep], self.low[keep], self.high[keep],
+            special_ptr, self.special_end[special], self.special_logp[special],
+            None if texts is None else [texts[k] for k in special.tolist()], self.special_form[special],
+        )  # fmt: skip
+
+
+def _kept(ptr: Offsets, ends: Ints, piece: Offsets) -> tuple[Offsets, Offsets]:
+    """Offsets and numbers of the edges that begin and end in one piece."""
+    starts = np.repeat(np.arange(ptr.size - 1), np.diff(ptr))
+    keep = np.flatnonzero(piece[starts] == piece[ends[: starts.size] - 1])
+    return np.searchsorted(starts[keep], np.arange(ptr.size)).astype(np.int64), keep
+
 
 class UserWord(NamedTuple):
     """A word that the lexicon lacks: reading, surface, natural log-probability."""
@@ -122,9 +142,20 @@ class Decoder:
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_backwards"}
 
-    def best(self, reading: str) -> Conversion:
-        """The most probable conversion."""
+    def after(self, words: Sequence[int]) -> Decoder:
+        """The same decoder for text that follows these words of the lexicon; corrections are shared."""
+        node = self.scorer.start
+        for word in words:
+            _, node = self.scorer.step(node, word)
+        other = copy(self)
+        other.scorer = self.scorer.starting_at(node)
+        return other
+
+    def best(self, reading: str, cuts: Sequence[int] = ()) -> Conversion:
+        """The most probable conversion; no word crosses one of the places ``cuts``."""
         edges = self.edges(reading)
+        if cuts:
+            edges = edges.without_crossing(cuts)
         out, scores = np.empty(len(reading), np.int32), np.empty(2)
         gain = self.scorer.gain
         count = core.best(
@@ -134,14 +165,16 @@ class Decoder:
             raise MemoryError(f"no room to convert {len(reading)} characters")
         bound, score = scores.tolist()
         if score < bound - TOLERANCE:
-            return self.k_best(reading, 1)[0]
+            return self.k_best(reading, 1, cuts)[0]
         return self._spell(reading, out[:count][::-1], score, edges)
 
-    def k_best(self, reading: str, k: int = 20) -> list[Conversion]:
+    def k_best(self, reading: str, k: int = 20, cuts: Sequence[int] = ()) -> list[Conversion]:
         """The ``k`` most probable conversions with distinct texts (fewer where there are fewer), best first."""
         if k < 1:
             raise InputError(f"the number of candidates must be at least 1, not {k}")
         edges = self.edges(reading)
+        if cuts:
+            edges = edges.without_crossing(cuts)
         n, n_special = len(reading), edges.special_end.size
         if k == 1:  # nothing to tell apart
             hashes = (np.zeros(n_special, np.uint64),) * 2

@@ -6,6 +6,7 @@ win over backing off from it (``ime_gains`` of ``_core/ime_search.c``).
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -95,6 +96,13 @@ class Scorer:
         core.gains(scorer.core, n_nodes, model.node_depth, gain)
         np.maximum(gain + np.float32(ROUNDING), NOTHING, out=gain)
         return scorer
+
+    def starting_at(self, node: int) -> Scorer:
+        """The same model for text that goes on after a context."""
+        self._check(node, 0)
+        other = copy(self)
+        object.__setattr__(other, "start", node)
+        return other
 
     def backoff(self, vocabulary: Vocabulary) -> BackoffModel:
         """The model again, in double precision, over the words of a lexicon."""

@@ -1,4 +1,4 @@
-"""``epigram tag``: train, update, evaluate and run taggers, and show the built-in templates."""
+"""``epigram tag``: train, update, convert, evaluate and run taggers, and show the built-in templates."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from epigram.cli import console
+from epigram.cli.tag_convert import convert
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
     from epigram.tagging.files import FileTagger
 
 app = typer.Typer(no_args_is_help=True)
+app.command()(convert)
 
 Format = Literal["auto", "conll", "conllu", "text", "slash"]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A *.epigram file.")]

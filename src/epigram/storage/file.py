@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from epigram.storage.atomic import write_atomically
 FORMAT = 1
 _KEY = "epigram"
 _OLD_KEY = "laconic"  # the name under which earlier files were written
+FOREIGN = {b"lCRF": ("epigram.compat.crfsuite_file", "read_model")}
+"""First bytes of other programs' model files, and what makes a :class:`ModelFile` of their content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +96,18 @@ class ModelFile:
     def from_bytes(
         cls, content: bytes, family: str | None = None, path: str | PathLike[str] | None = None
     ) -> ModelFile:
-        """Parse a file's content; anything wrong is one sentence."""
+        """Parse a file's content, ours or of a program we know; anything wrong is one sentence."""
+        if content[:4] in FOREIGN:
+            home, name = FOREIGN[content[:4]]
+            file: ModelFile = getattr(import_module(home), name)(content, path)
+            _demand(family, file.family, path)
+            return file
         header = _read_header(content, path)
         if header["format"] > FORMAT:
             raise ModelFileError(
                 f"written by a newer epigram ({header.get(_KEY)}); upgrade epigram to read it", path=path
             )
-        if family is not None and header["family"] != family:
-            raise ModelFileError(f"a model of family {header['family']!r}, not {family!r}", path=path)
+        _demand(family, header["family"], path)
         from safetensors import SafetensorError
         from safetensors.numpy import load
 
@@ -109,6 +116,12 @@ class ModelFile:
         except (SafetensorError, ValueError, TypeError) as error:
             raise ModelFileError(f"truncated or damaged model file ({error})", path=path) from error
         return cls(header["family"], header, tensors, unbounded=tensors)  # what was read may be written again
+
+
+def _demand(family: str | None, found: str, path: str | PathLike[str] | None) -> None:
+    """Refuse a model of another family than the one wanted, if one is."""
+    if family is not None and found != family:
+        raise ModelFileError(f"a model of family {found!r}, not {family!r}", path=path)
 
 
 def _read_header(content: bytes, path: str | PathLike[str] | None) -> dict[str, Any]:

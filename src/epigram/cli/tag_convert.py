@@ -1,0 +1,49 @@
+"""``epigram tag convert``: another program's tagger as a model file of ours, and the other way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from epigram.cli import console
+
+
+def convert(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A tagger: *.epigram or *.crfsuite.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the result goes.")],
+    to: Annotated[
+        Literal["epigram", "crfsuite"] | None,
+        typer.Option(help="Format of the result (by its name; crfsuite for *.crfsuite)."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+) -> None:
+    """Turn a CRFsuite model into one of ours, or one of ours into a CRFsuite model; nothing is trained again."""
+    from epigram.storage import ModelFile
+    from epigram.storage.atomic import check_writable, write_atomically
+    from epigram.tagging.storage import FAMILY, chain_model
+
+    check_writable(output)
+    to = to or ("crfsuite" if output.suffix == ".crfsuite" else "epigram")
+    file = ModelFile.load(model, FAMILY)
+    chain = chain_model(file)
+    if to == "crfsuite":
+        from epigram.compat.crfsuite_file import write_model
+
+        content = write_model(chain)
+    else:
+        content = file.to_bytes()
+    write_atomically(output, content)
+    facts: dict[str, Any] = {
+        "format": to,
+        "labels": len(chain.labels),
+        "attributes": len(chain.table),
+        "weights": len(chain.layout.states(chain.w)[0]) + int((chain.layout.transitions(chain.w) != 0).sum()),
+        "bytes before": model.stat().st_size,
+        "bytes": len(content),
+    }
+    if json:
+        console.print_json(facts)
+    else:
+        console.facts(str(output), facts)

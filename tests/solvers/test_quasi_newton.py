@@ -134,10 +134,22 @@ def test_it_stops_where_rounding_hides_the_rest() -> None:
 def test_threads_reach_the_same_optimum() -> None:
     text = corpus(CASES[10])
     results = [
-        OWLQN(tolerance=1e-8).solve(ChainLoss(text.sequences, text.labels, text.layout, threads=n), L1(0.2))
-        for n in (1, 2)
+        OWLQN(tolerance=1e-8, threads=of_solver).solve(
+            ChainLoss(text.sequences, text.labels, text.layout, threads=of_loss), L1(0.2)
+        )
+        for of_loss, of_solver in ((1, 1), (2, 1), (1, 2), (2, 2))
     ]
-    assert results[0].objective == pytest.approx(results[1].objective, rel=1e-9)
+    for result in results[1:]:
+        assert result.objective == pytest.approx(results[0].objective, rel=1e-9)
+
+
+def test_threads_of_a_loss_are_not_those_of_the_solver() -> None:
+    loss = loss_of(CASES[0])
+    alone = OWLQN(tolerance=1e-7).solve(loss, L1(0.3))
+    loss.threads = 3  # what the loss says of itself, without another value of it
+    assert np.array_equal(OWLQN(tolerance=1e-7).solve(loss, L1(0.3)).w, alone.w)
+    with pytest.raises(ValueError, match="threads must be at least 1"):
+        OWLQN(threads=0).solve(loss, L1(0.3))
 
 
 def test_direction_is_minus_the_bfgs_inverse_hessian_times_g() -> None:

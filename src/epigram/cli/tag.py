@@ -179,7 +179,7 @@ def train(
         raise InputError("--patience needs --dev, a held-out file to be patient about")
     chosen, l1, l2 = solver_of(solver, l1, l2, {
         "method": method, "schedule": schedule, "eta0": eta0, "decay": decay, "batch_size": batch_size,
-        "passes": passes, "tolerance": tolerance, "seed": seed, "radius": radius,
+        "passes": passes, "tolerance": tolerance, "seed": seed, "radius": radius, "threads": threads,
     })  # fmt: skip
     settings: dict[str, Any] = {
         "l1": l1, "l2": l2, "solver": chosen, "pairs": pairs, "min_count": min_count,

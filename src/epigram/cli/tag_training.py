@@ -97,7 +97,8 @@ def solver_of(
     if not options["tolerance"] > 0.0:
         raise InputError(f"--tolerance is above 0, not {options['tolerance']!r}")
     kind = OWLQN if name == "owlqn" else LBFGS
-    return kind(tolerance=options["tolerance"], max_iterations=options["passes"] or 2000), l1, l2
+    limit, threads = options["passes"] or 2000, options["threads"]
+    return kind(tolerance=options["tolerance"], max_iterations=limit, threads=threads), l1, l2
 
 
 def _stochastic(name: str, options: dict[str, Any]) -> Any:

@@ -121,6 +121,7 @@ class LBFGS(Estimator):
     memory : pairs kept for the direction.
     tolerance : stop when the gradient's l2 norm is this fraction of that at w = 0.
     max_iterations : give up (reason ``limit``) after so many.
+    threads : of the solver's own vectors; the loss has its own. Same count, same bits.
 
     Examples
     --------
@@ -138,10 +139,13 @@ class LBFGS(Estimator):
     _needs = "a penalty with a squared l2 part only, and one price for all weights"
     _instead = "L2, OWLQN for an l1 part, or FISTA"
 
-    def __init__(self, memory: int = 10, tolerance: float = 1e-4, max_iterations: int = 2000) -> None:
+    def __init__(
+        self, memory: int = 10, tolerance: float = 1e-4, max_iterations: int = 2000, threads: int = 1
+    ) -> None:
         self.memory = memory
         self.tolerance = tolerance
         self.max_iterations = max_iterations
+        self.threads = threads
 
     def _check(self, penalty: object) -> tuple[float, float]:
         """The l1 and l2 strengths, or a misfit."""
@@ -160,10 +164,10 @@ class LBFGS(Estimator):
         """Minimise loss + penalty from ``start`` (zeros by default)."""
         require(loss, BatchLoss, self, "a batch loss (value_and_gradient)", "SGD")
         l1, l2 = self._check(penalty)
-        if self.memory < 1 or not self.tolerance > 0.0 or self.max_iterations < 1:
+        if min(self.memory, self.max_iterations, self.threads) < 1 or not self.tolerance > 0.0:
             raise ValueError(
-                "memory and max_iterations must be at least 1 and tolerance positive, "
-                f"not {self.memory!r}, {self.max_iterations!r} and {self.tolerance!r}."
+                "memory, max_iterations and threads must be at least 1 and tolerance positive, "
+                f"not {self.memory!r}, {self.max_iterations!r}, {self.threads!r} and {self.tolerance!r}."
             )
         return self._minimise(loss, l1, l2, start, callback)
 
@@ -174,7 +178,7 @@ class LBFGS(Estimator):
         w = np.zeros(loss.n_weights) if start is None else np.array(start, dtype=np.float64)
         g = np.empty_like(w)
         g_next = np.empty_like(w)
-        history = _History(self.memory, w.size, getattr(loss, "threads", 1))
+        history = _History(self.memory, w.size, self.threads)
         value = _smooth(loss, l2, w, g)
         objective = value + l1 * float(np.abs(w).sum())
         pseudo = np.empty_like(w)

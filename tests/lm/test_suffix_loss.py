@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from test_context_tree import corpora, several_roots
 from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.tree import ContextTree, Positions
+from epigram.lm.loglinear.tree import ContextTree, Located, Positions
 from epigram.lm.vocabulary import Vocabulary
 from reference.lm_suffix import log_loss, weights_by_context
 
@@ -94,3 +94,29 @@ def test_a_loss_survives_pickle():
     loss, w = SuffixLoss(tree), np.linspace(-1, 1, tree.n_pairs)
     value = loss.value(w)
     assert pickle.loads(pickle.dumps(loss)).value(w) == value
+
+
+def test_inputs_may_be_read_only() -> None:
+    """Losses and located positions only read the arrays of a tree: mapped files do."""
+    positions = read_only(Positions.of(Corpus.of(["a b c a b", "b c a d", "a a b"])))
+    for collapse in (False, True):
+        tree = read_only(ContextTree.grow(positions, 3, collapse))
+        loss, w = SuffixLoss(tree, 1, positions), np.zeros(tree.n_pairs)
+        gradient = np.zeros(w.size)
+        w.flags.writeable = False
+        loss.batch_value_and_gradient(
+            np.arange(positions.target.size), 1.0, w, gradient, np.empty(0, np.int32)
+        )
+        whole = np.empty(w.size)
+        value = loss.value_and_gradient(w, whole)
+        if not collapse:
+            np.testing.assert_allclose(gradient, whole, atol=1e-12)
+        assert -Located(tree, positions).log_probabilities(loss, w).sum() == pytest.approx(value)
+
+
+def read_only(arrays):
+    found = {field.name: getattr(arrays, field.name) for field in fields(arrays)}
+    for value in found.values():
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+    return arrays

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 
 from epigram.tagging.layout import SeenPairs, lay_out
-from epigram.tagging.loss import ChainLoss
+from epigram.tagging.loss import ChainLoss, put_dense_first
 from epigram.tagging.sequences import Sequences
 from reference.chain import by_name, chain_of
 from reference.chain_corpus import CASES, WIDE, Case, corpus
@@ -31,6 +33,37 @@ def test_value_and_gradient_are_those_of_all_labellings(case: Case, threads: int
     found = by_name(text.layout, out)
     assert found.keys() == g.keys()
     np.testing.assert_allclose([found[key] for key in g], list(g.values()), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("case", [CASES[0], CASES[10], *WIDE], ids=str)
+def test_inputs_may_be_read_only_and_stay_as_they_are(case: Case) -> None:
+    text = corpus(case)
+    w = text.random_weights(1)
+    expected, found = np.empty_like(w), np.empty_like(w)
+    value = ChainLoss(text.sequences, text.labels, text.layout, text.weights).value_and_gradient(w, expected)
+    n = np.diff(text.sequences.attribute_ptr)
+    backwards = np.repeat(text.sequences.attribute_ptr[1:] - 1, n) - (
+        np.arange(n.sum()) - np.repeat(text.sequences.attribute_ptr[:-1], n)
+    )
+    values = text.sequences.values if text.sequences.unit_values else text.sequences.values[backwards]
+    turned = replace(text.sequences, attributes=text.sequences.attributes[backwards], values=values.copy())
+    ordered = replace(turned, attributes=turned.attributes.copy(), values=turned.values.copy())
+    put_dense_first(ordered, text.layout)
+    for sequences in (turned, ordered):
+        kept = sequences.attributes.copy(), sequences.values.copy()
+        for array in fields_of(sequences):
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
+        loss = ChainLoss(sequences, text.labels, text.layout, text.weights)
+        assert loss.value_and_gradient(w, found) == pytest.approx(value, rel=1e-12)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+        assert np.array_equal(sequences.attributes, kept[0])
+        assert np.array_equal(sequences.values, kept[1])
+    assert loss.sequences is ordered  # in that order already: nothing is copied
+
+
+def fields_of(sequences: Sequences) -> list[object]:
+    return [getattr(sequences, field.name) for field in fields(sequences)]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,9 @@ class ChainLoss:
     layout : where the weights are.
     weights : one per sentence; ones by default.
     threads : sentences are shared out among so many threads. Same count, same bits.
+
+    What it is given stays as it is and may be read-only (mapped files). Occurrences that do not stand in the order
+    of :func:`put_dense_first` are copied in that order.
     """
 
     def __init__(
@@ -40,7 +44,11 @@ class ChainLoss:
         self.n_weights = layout.n_features
         self.n_samples = sequences.n_sentences
         self.layout = layout
-        _dense_first(sequences, layout)
+        if not _is_dense_first(sequences, layout):
+            sequences = replace(
+                sequences, attributes=sequences.attributes.copy(), values=sequences.values.copy()
+            )
+            put_dense_first(sequences, layout)
         self.sequences = sequences
         self.labels = np.ascontiguousarray(labels, dtype=np.int32)
         self.weights = np.ones(self.n_samples) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -278,8 +286,19 @@ def _passes() -> dict[str, Callable[..., float]]:
     }
 
 
-def _dense_first(sequences: Sequences, layout: WeightLayout) -> None:
-    """Put occurrences with dense rows before the others in each token, which changes nothing but speed."""
+def _is_dense_first(sequences: Sequences, layout: WeightLayout) -> bool:
+    """Whether no occurrence with a dense row follows another one of the same token."""
+    is_dense = layout.row_of[sequences.attributes] < layout.arrays.dense_end
+    late = np.flatnonzero(is_dense[1:] & ~is_dense[:-1]) + 1
+    token_of_late = np.searchsorted(sequences.attribute_ptr, late, side="right") - 1
+    return bool(np.array_equal(sequences.attribute_ptr[token_of_late], late))
+
+
+def put_dense_first(sequences: Sequences, layout: WeightLayout) -> None:
+    """Put occurrences with dense rows before the others in each token, in place; SGD needs it, and it is faster.
+
+    For who made the sequences and can change them; it saves :class:`ChainLoss` a copy.
+    """
     from epigram.tagging.layout_kernels import dense_first
 
     dense_first(

@@ -19,7 +19,7 @@ from epigram.errors import InputError
 from epigram.protocols import Floats, Ints, check_finite
 from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
-from epigram.tagging.loss import ChainLoss
+from epigram.tagging.loss import ChainLoss, put_dense_first
 from epigram.tagging.sequences import Sequences
 from epigram.tagging.training import Trained
 
@@ -136,6 +136,7 @@ class Online:
             raise InputError("no tokens to train on")
         self._grow(sequences, labels, growth)
         assert self.layout is not None
+        put_dense_first(sequences, self.layout)
         loss = ChainLoss(sequences, labels, self.layout, weights)
         rule, s = rule_of(l1, l2), self.state
         order = self.rng.permutation(loss.n_samples).astype(np.int32)

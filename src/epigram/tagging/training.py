@@ -19,7 +19,7 @@ from epigram.protocols import Floats, Ints, Iteration, Result, Solver
 from epigram.solvers import LBFGS, OWLQN, SGD
 from epigram.tagging.attributes import AttributeTable, renumbering
 from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
-from epigram.tagging.loss import ChainLoss
+from epigram.tagging.loss import ChainLoss, put_dense_first
 from epigram.tagging.sequences import Sequences
 
 Scorer = Callable[[WeightLayout, Floats], float]
@@ -100,6 +100,7 @@ def train(
         raise InputError("no tokens to train on")
     seen = SeenPairs.of(sequences, labels, n_labels, n_attributes)
     layout = lay_out(seen, pairs, has_transitions, allowed, bare)
+    put_dense_first(sequences, layout)
     loss = ChainLoss(sequences, labels, layout, weights, threads)
     watch = _Watch(layout, scorer, patience, listener)
     solver = solver or solver_for(l1, l2, random_state)

@@ -21,6 +21,7 @@ COMMANDS = {
     "tag": ("epigram.cli.tag", "Train, evaluate and run taggers: CRF, maxent, history-based."),
     "rerank": ("epigram.cli.rerank", "Train, evaluate and run rerankers of n-best lists."),
     "ime": ("epigram.cli.ime", "Build, adapt, evaluate and use an input method: kana to text."),
+    "serve": ("epigram.cli.serve", "The studio: models in a browser and over HTTP."),
     "inspect": ("epigram.cli.inspect", "Show what is inside a model file."),
     "data": ("epigram.cli.data", "List, find and fetch named data sets."),
     "reproduce": ("epigram.cli.reproduce", "Run the papers' experiments; their figures beside ours."),

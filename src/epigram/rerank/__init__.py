@@ -2,7 +2,7 @@
 
 from epigram.rerank.explain import Explanation
 from epigram.rerank.features import FeatureSpace
-from epigram.rerank.formats import read_nbest, write_nbest
+from epigram.rerank.formats import parse_nbest, read_nbest, write_nbest
 from epigram.rerank.learners import Lasso, Perceptron, Ridge, Softmax
 from epigram.rerank.metrics import compare, error_rate, sentence_accuracy
 from epigram.rerank.model import Progress, Reranker
@@ -37,6 +37,7 @@ __all__ = [
     "WeightPath",
     "compare",
     "error_rate",
+    "parse_nbest",
     "read_nbest",
     "sentence_accuracy",
     "write_nbest",

@@ -56,6 +56,21 @@ def read_nbest(path: str | PathLike[str], references: str | PathLike[str] | None
     return builder.build()
 
 
+def parse_nbest(text: str, name: str = "input") -> NBest:
+    """The same from the content of a file; ``name`` stands for the file in errors.
+
+    Examples
+    --------
+    >>> parse_nbest("#\\ta b\\n-1.5\\ta c\\n-2\\ta b\\n").texts
+    ['ac', 'ab']
+    """
+    builder = Builder(name)
+    _read_file([line.removesuffix("\r") for line in text.split("\n")], builder, name)
+    if not builder.ids:
+        raise InputError("holds no n-best list", path=name)
+    return builder.build()
+
+
 def write_nbest(lists: NBest, path: str | PathLike[str]) -> None:
     """Write JSON lines, whole or not at all.
 

@@ -1,12 +1,13 @@
 """Packages whose public names are resolved on first use, as their stub (``__init__.pyi``) lists them.
 
-The stub is the one list: type checkers read it, and so does :func:`attach`. Importing a package then costs
+The stub is the one list, one ``from module import Name as Name`` per line: type checkers read it, and so does
+:func:`attach`. Importing a package then costs
 milliseconds, and a name costs what its module costs.
 """
 
 from __future__ import annotations
 
-import ast
+import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -15,11 +16,9 @@ from typing import Any
 
 def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """``__getattr__``, ``__dir__`` and ``__all__`` of the package whose ``__init__.py`` is ``file``."""
+    stub = Path(file).with_suffix(".pyi").read_text("utf-8")
     home = {
-        alias.name: statement.module
-        for statement in ast.parse(Path(file).with_suffix(".pyi").read_text("utf-8")).body
-        if isinstance(statement, ast.ImportFrom) and statement.module is not None
-        for alias in statement.names
+        name: module for module, name in re.findall(r"^from (\S+) import (\w+) as \2$", stub, re.MULTILINE)
     }
 
     def getattr_(name: str) -> Any:

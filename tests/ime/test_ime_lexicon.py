@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from epigram.errors import InputError
 from epigram.ime.kana import from_romaji, romaji_table, to_hiragana, to_katakana
-from epigram.ime.lexicon import Lexicon, join_token, read_word_list, split_token
+from epigram.ime.lexicon import LONGEST_READING, Lexicon, join_token, read_word_list, split_token
 from epigram.ime.unknown import CLASSES, UnknownWords, class_of, classify
+from reference.ime import n_prefixes
 
 READINGS = st.text("かきくけこー", min_size=1, max_size=4)
 WORDS = st.sets(st.tuples(st.text("木気/機A", min_size=1, max_size=3), READINGS), max_size=30)
@@ -35,6 +36,24 @@ def test_words_of_a_reading_are_one_range(words, reading):
     expected = {pair[0] for pair in map(split_token, lexicon.tokens()) if pair[1] == reading}
     assert {lexicon.surface(k) for k in lexicon.words_of(reading)} == expected
     assert lexicon.word_length.tolist() == [len(lexicon.reading(k)) for k in range(len(lexicon))]
+
+
+@given(st.lists(st.text("かき", min_size=1, max_size=70), max_size=20))
+def test_the_trie_has_a_node_for_every_beginning_of_a_reading(readings):
+    """Readings longer than those whose nodes are kept from one to the next, too."""
+    arrays = [np.frombuffer(text.encode("utf-32-le"), np.int32) for text in sorted(set(readings))]
+    lengths = np.array([array.size for array in arrays], np.uint32)
+    lexicon = Lexicon(
+        np.zeros(0, np.uint8),
+        np.zeros(1 + len(arrays), np.uint32),
+        np.concatenate([np.zeros(0, np.int32), *arrays]),
+        lengths,
+        np.ones(len(arrays), np.uint32),
+    )
+    assert (lexicon.trie._arrays[0] >= 0).sum() == n_prefixes(readings) - 1
+    for number, text in enumerate(sorted(set(readings))):
+        if len(text) <= LONGEST_READING:
+            assert list(lexicon.words_of(text)) == [1 + number]
 
 
 @pytest.mark.parametrize(

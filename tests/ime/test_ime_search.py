@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,7 @@ from epigram.errors import InputError
 from epigram.ime.build import build
 from epigram.ime.decoder import LONGEST_INPUT, Decoder, UserWord
 from epigram.ime.trigram import Scorer
-from reference.ime import best_texts
+from reference.ime import best_texts, fits
 
 KANA = "あいう"
 TOKENS = st.builds(
@@ -29,6 +31,31 @@ def close(found: list, expected: list[tuple[str, float]]) -> None:
     scores = dict(expected)
     assert all(abs(scores[way.text] - way.score) < 2e-4 for way in found)
     assert len({way.text for way in found}) == len(found) == min(len(expected), len(found))
+
+
+SCORER = build(["木/あ 気/い", "気/い 機/う 木/あ"]).decoder.scorer
+NUMBERS = ("node_pair", "pair_ptr", "pair_word", "pair_next", "node_parent")
+
+
+@given(st.sampled_from(NUMBERS), st.integers(0, 100), st.integers(-3, 30))
+def test_a_model_whose_numbers_lead_nowhere_does_not_fit(name, place, value):
+    array = (SCORER.node_pair if name == "node_pair" else getattr(SCORER.tables, name)).copy()
+    array[place % array.size] = value
+    if name == "node_pair":
+        changed = replace(SCORER, node_pair=array)
+    else:
+        changed = replace(SCORER, tables=SCORER.tables._replace(**{name: array}))
+    assert changed.fits == fits(changed)
+
+
+def test_a_model_with_a_missing_number_or_a_wrong_start_does_not_fit():
+    assert SCORER.fits
+    for name in SCORER.tables._fields:
+        short = SCORER.tables._replace(**{name: getattr(SCORER.tables, name)[:-1].copy()})
+        assert not replace(SCORER, tables=short).fits
+    assert not replace(SCORER, gain=SCORER.gain[:-1].copy()).fits
+    assert not replace(SCORER, start=SCORER.node_pair.size).fits
+    assert not replace(SCORER, start=-1).fits
 
 
 @settings(max_examples=40)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from epigram.ime.decoder import Decoder
 from epigram.ime.kana import to_katakana
+from epigram.ime.trigram import Scorer
 from epigram.ime.unknown import UnknownWords, kana_rows
 from epigram.lm.ngram.model import BackoffModel
 
@@ -62,3 +63,24 @@ def best_texts(decoder: Decoder, model: BackoffModel, reading: str) -> list[tupl
         text = "".join(surface for surface, _, _ in way)
         best[text] = max(best.get(text, -np.inf), score(model, way))
     return sorted(best.items(), key=lambda item: -item[1])
+
+
+def fits(scorer: Scorer) -> bool:
+    """Whether every number of a trigram model that the search follows leads to a node, a pair or a word."""
+    nodes, pairs = range(scorer.node_pair.size), range(scorer.tables.pair_word.size)
+    tables = scorer.tables
+    ptr = tables.pair_ptr.tolist()
+    return (
+        scorer.start in nodes
+        and (ptr[0], ptr[-1]) == (0, len(pairs))
+        and ptr == sorted(ptr)
+        and all(word in range(ptr[1]) for word in tables.pair_word.tolist())
+        and all(node in nodes for node in tables.pair_next.tolist())
+        and all(parent in range(x) for x, parent in enumerate(tables.node_parent.tolist()) if x)
+        and all(pair == -1 or pair in pairs for pair in scorer.node_pair.tolist())
+    )
+
+
+def n_prefixes(readings: Iterable[str]) -> int:
+    """Distinct beginnings of the readings, the empty one counted: the nodes of their trie."""
+    return len({reading[:n] for reading in readings for n in range(len(reading) + 1)} | {""})

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import safetensors.numpy
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -101,6 +102,64 @@ def test_a_damaged_byte_is_an_error_or_another_number(position: int, value: int)
     content[position] = value
     with suppress(ModelFileError):
         ModelFile.from_bytes(bytes(content))
+
+
+def changed(name: str, value: object) -> bytes:
+    """The model's file with another entry in the header's record of the array ``w``."""
+    content = MODEL.to_bytes()
+    length = struct.unpack("<Q", content[:8])[0]
+    header = json.loads(content[8 : 8 + length])
+    header["w"] |= {name: value}
+    return foreign(json.dumps(header)) + content[8 + length :]
+
+
+numbers = st.integers(-2, 500) | st.sampled_from(
+    [2**31, 2**63, 2**64, 2**70, -1, 0.0, 50.0, True, None, "50"]
+)
+
+
+@given(
+    st.sampled_from(["shape", "data_offsets"]).flatmap(
+        lambda name: st.tuples(st.just(name), st.lists(numbers, max_size=3))
+    )
+    | st.tuples(st.just("dtype"), st.sampled_from(["F64", "F32", "I64", "U8", "BF16", "X", 3, None]))
+)
+def test_arrays_are_accepted_as_safetensors_does(change: tuple[str, object]) -> None:
+    """The oracle is the format's own library: what it refuses is refused, what it reads is read alike."""
+    content = changed(*change)
+    try:
+        expected = safetensors.numpy.load(content)
+    except Exception:
+        with pytest.raises(ModelFileError, match="damaged"):
+            ModelFile.from_bytes(content)
+        return
+    found = ModelFile.from_bytes(content).tensors
+    assert found.keys() == expected.keys()
+    for name, array in expected.items():
+        assert found[name].dtype == array.dtype
+        assert found[name].shape == array.shape
+        assert found[name].tobytes() == array.tobytes()
+
+
+def test_a_file_is_mapped_and_its_arrays_are_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "model.epigram"
+    MODEL.save(path)
+    one, other = ModelFile.load(path), ModelFile.load(path)
+    one.tensors["w"][0] = 99.0
+    assert other.tensors["w"][0] == 0.0
+    assert path.read_bytes() == MODEL.to_bytes()
+    ModelFile("toy", {}, {"w": np.zeros(3)}).save(path)  # the file in use is replaced, not written into
+    assert other.tensors["w"].tolist() == np.arange(50.0).tolist()
+    assert ModelFile.load(path).tensors["w"].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_arrays_that_lie_askew_are_copied_to_their_place() -> None:
+    content = MODEL.to_bytes()
+    length = struct.unpack("<Q", content[:8])[0]
+    askew = foreign(content[8 : 8 + length].decode().rstrip() + "   ") + content[8 + length :]
+    tensors = ModelFile.from_bytes(askew).tensors
+    assert tensors["w"].tolist() == np.arange(50.0).tolist()
+    assert all(array.flags.aligned for array in tensors.values())
 
 
 def foreign(text: str) -> bytes:

@@ -57,8 +57,9 @@ typedef struct {
     const u64 *word_pow; /* [n_words] */
 } Backwards;
 
+i64 ime_count_nodes(i64 n_readings, const i64 char_ptr[n_readings + 1], i64 n_chars, const i32 chars[n_chars]);
 i64 ime_grow_trie(i64 n_readings, const i64 char_ptr[n_readings + 1], i64 n_chars, const i32 chars[n_chars], i64 size,
-                  i64 keys[size], i32 nodes[size], i32 node_reading[n_chars + 1]);
+                  i64 keys[size], i32 nodes[size], i64 room, i32 node_reading[room]);
 void ime_surface_hashes(i64 n, const i64 ptr[n + 1], i64 n_bytes, const u8 raw[n_bytes], u64 out_hash[n], u64 out_pow[n]);
 void ime_special_hashes(i64 n, const i32 chars[n], const i64 ptr[n + 1], i64 n_special, const i32 end[n_special],
                         const i32 form[n_special], u64 out_hash[n_special], u64 out_pow[n_special]);
@@ -70,6 +71,7 @@ void ime_find_unknown(i64 n, const i32 kind[n], const i32 kana[n], i64 longest, 
                       const f64 char_logp[5], i64 ptr[n + 1], i32 out_end[2 * n * longest], i32 out_form[2 * n * longest],
                       f64 out_logp[2 * n * longest]);
 
+u8 ime_fits(const Trigram *m, i64 n_nodes, const i64 node_pair[n_nodes]);
 i32 ime_step(const Trigram *m, i32 node, i32 word, f64 logp[1]);
 void ime_score_words(const Trigram *m, i64 n, const i32 words[n], f64 out[n]);
 void ime_gains(const Trigram *m, i64 n_nodes, const i32 node_depth[n_nodes], f32 out[n_nodes]);

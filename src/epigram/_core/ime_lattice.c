@@ -1,7 +1,7 @@
 /* From characters to edges: the trie over readings, words of the lexicon and unknown words that start at a position. */
 #include "ime.h"
 
-enum { CHAR_BITS = 21, AS_KATAKANA = 1 };
+enum { CHAR_BITS = 21, AS_KATAKANA = 1, KEPT_NODES = 64 };
 enum { HIRAGANA = 0x3041, HIRAGANA_END = 0x3097, TO_KATAKANA = 0x60, LONG_MARK = 0x30FC };
 static const u64 HASH_BASE = 1099511628211ull;
 
@@ -19,24 +19,48 @@ static inline i64 trie_slot(i64 size, const i64 *keys, i64 key) {
     return slot;
 }
 
-/* Enters all readings; node_reading gets the reading that ends at a node, -1 elsewhere. Returns how many nodes. */
-i64 ime_grow_trie(i64 n_readings, const i64 *char_ptr, i64 n_chars, const i32 *chars, i64 size, i64 *keys, i32 *nodes,
-                  i32 *node_reading) {
+/* How many characters two readings begin alike with, of those whose nodes are kept. */
+static inline i64 common_start(const i32 *one, i64 n_one, const i32 *other, i64 n_other) {
+    i64 n = 0;
+    while (n < n_one && n < n_other && n < KEPT_NODES && one[n] == other[n]) n++;
+    return n;
+}
+
+/* The most nodes that the trie of the readings can have, which are sorted: what each begins with unlike its neighbour. */
+i64 ime_count_nodes(i64 n_readings, const i64 *char_ptr, i64 n_chars, const i32 *chars) {
     (void)n_chars;
     i64 n_nodes = 1;
+    for (i64 r = 0; r < n_readings; r++) {
+        i64 n = char_ptr[r + 1] - char_ptr[r], before = r > 0 ? r - 1 : r, length = r > 0 ? char_ptr[r] - char_ptr[r - 1] : 0;
+        n_nodes += n - common_start(chars + char_ptr[r], n, chars + char_ptr[before], length);
+    }
+    return n_nodes;
+}
+
+/* Enters all readings; node_reading gets the reading that ends at a node, -1 elsewhere. Returns how many nodes. */
+i64 ime_grow_trie(i64 n_readings, const i64 *char_ptr, i64 n_chars, const i32 *chars, i64 size, i64 *keys, i32 *nodes,
+                  i64 room, i32 *node_reading) {
+    (void)room;
+    (void)n_chars;
+    i64 path[KEPT_NODES + 1] = {0}, n_nodes = 1, length = 0;
+    const i32 *last = chars;
     node_reading[0] = -1;
     for (i64 r = 0; r < n_readings; r++) {
-        i64 node = 0;
-        for (i64 c = char_ptr[r]; c < char_ptr[r + 1]; c++) {
-            i64 key = trie_key(node, chars[c]), slot = trie_slot(size, keys, key);
+        const i32 *reading = chars + char_ptr[r];
+        i64 n = char_ptr[r + 1] - char_ptr[r], common = common_start(reading, n, last, length), node = path[common];
+        for (i64 c = common; c < n; c++) {
+            i64 key = trie_key(node, reading[c]), slot = trie_slot(size, keys, key);
             if (keys[slot] < 0) {
                 keys[slot] = key;
                 nodes[slot] = (i32)n_nodes;
                 node_reading[n_nodes++] = -1;
             }
             node = nodes[slot];
+            if (c < KEPT_NODES) path[c + 1] = node;
         }
         node_reading[node] = (i32)r;
+        last = reading;
+        length = n;
     }
     return n_nodes;
 }

@@ -45,6 +45,22 @@ typedef struct {
 
 i64 sizeof_Trigram(void) { return sizeof(Trigram); }
 
+/* Do the numbers that the search follows without looking all lead somewhere? The model may come from a damaged file. */
+u8 ime_fits(const Trigram *m, i64 n_nodes, const i64 *node_pair) {
+    i32 n_words = (i32)m->pair_ptr[1];
+    u8 bad = m->start < 0 || m->start >= n_nodes || m->pair_ptr[0] != 0 || m->pair_ptr[n_nodes] != m->n_pairs;
+    for (i64 x = 0; x < n_nodes; x++) {
+        bad |= m->pair_ptr[x] > m->pair_ptr[x + 1];
+        bad |= node_pair[x] < -1 || node_pair[x] >= m->n_pairs;
+    }
+    for (i64 x = 1; x < n_nodes; x++) bad |= m->node_parent[x] < 0 || m->node_parent[x] >= x;
+    for (i64 pair = 0; pair < m->n_pairs; pair++) {
+        bad |= m->pair_word[pair] < 0 || m->pair_word[pair] >= n_words;
+        bad |= m->pair_next[pair] < 0 || m->pair_next[pair] >= n_nodes;
+    }
+    return !bad;
+}
+
 i32 ime_step(const Trigram *m, i32 node, i32 word, f64 *logp) {
     i32 next;
     *logp = step(m, node, word, &next);

@@ -16,9 +16,9 @@ from epigram.ime.corrections import FIRST_LOGP, MARGIN, Journal, Lesson, differe
 from epigram.ime.decoder import Conversion, Decoder, Word
 from epigram.ime.kana import from_romaji, to_katakana
 from epigram.ime.lexicon import split_token
-from epigram.lm.ngram.model import BackoffModel
 
 if TYPE_CHECKING:
+    from epigram.lm.ngram.model import BackoffModel
     from epigram.rerank import Reranker
 
 N_BEST = 20

@@ -171,16 +171,14 @@ class Lexicon:
     @cached_property
     def trie(self) -> Any:
         """Hash table of (node, character) to node, and the reading that ends at each node, as C takes them."""
-        n_chars, n_readings = self.reading_chars.size, self.reading_ptr.size - 1
-        size = 1 << (2 * n_chars + 2).bit_length()
-        keys, nodes = np.full(size, -1, np.int64), np.zeros(size, np.int32)
-        reading_of = np.empty(n_chars + 1, np.int32)
-        n_nodes = core.grow_trie(
-            n_readings, self.reading_ptr, n_chars, self.reading_chars, size, keys, nodes, reading_of
-        )
-        return core.Trie(
-            size, n_nodes, n_readings, keys, nodes, reading_of[:n_nodes].copy(), self.reading_word
-        )
+        n_readings = self.reading_ptr.size - 1
+        readings = (n_readings, self.reading_ptr, self.reading_chars.size, self.reading_chars)
+        room = core.count_nodes(*readings)
+        size = 1 << (2 * room).bit_length()
+        keys, nodes = np.full(size, -1, np.int64), np.empty(size, np.int32)
+        reading_of = np.empty(room, np.int32)
+        n_nodes = core.grow_trie(*readings, size, keys, nodes, room, reading_of)
+        return core.Trie(size, n_nodes, n_readings, keys, nodes, reading_of[:n_nodes], self.reading_word)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "trie"}

@@ -64,8 +64,9 @@ def from_model_file(file: ModelFile) -> KanaKanjiConverter:
     try:
         lexicon = Lexicon(*(tensors[name] for name in names))
         tables = Tables(*(tensors[f"lm.{name}"] for name in Tables._fields))
-        _check(tables, tensors["lm.node_pair"], tensors["lm.gain"], int(header["start"]))
         scorer = Scorer(tables, tensors["lm.node_pair"], tensors["lm.gain"], int(header["start"]))
+        if not scorer.fits:
+            raise InputError("the arrays of the language model do not fit together")
         unknown = UnknownWords(
             *(tensors[f"unknown.{name}"] for name in ("class_logp", "hiragana", "katakana"))
         )
@@ -80,29 +81,6 @@ def from_model_file(file: ModelFile) -> KanaKanjiConverter:
         inner = {name[len(_RERANK) :]: array for name, array in tensors.items() if name.startswith(_RERANK)}
         reranker = unpack(ModelFile("reranker", header["rerank"], inner))
     return KanaKanjiConverter(decoder, reranker, header.get("settings"), header.get("fit"), lessons)
-
-
-def _check(tables: Tables, node_pair: Any, gain: Any, start: int) -> None:
-    """Numbers that the decoder follows without looking must lead somewhere."""
-    n_nodes, n_pairs = node_pair.size, tables.pair_word.size
-    n_words = int(tables.pair_ptr[1])
-    good = (
-        tables.pair_ptr.size == n_nodes + 1
-        and tables.pair_ptr[0] == 0
-        and tables.pair_ptr[-1] == n_pairs
-        and tables.pair_logp.size == tables.pair_next.size == n_pairs
-        and tables.node_parent.size == tables.node_bow.size == gain.size == n_nodes
-        and 0 <= start < n_nodes
-        and bool((np.diff(tables.pair_ptr) >= 0).all())
-        and 0 <= int(tables.pair_next.min()) <= int(tables.pair_next.max()) < n_nodes
-        and 0 <= int(tables.pair_word.min()) <= int(tables.pair_word.max()) < n_words
-        and bool(
-            (tables.node_parent[1:] >= 0).all() and (tables.node_parent[1:] < np.arange(1, n_nodes)).all()
-        )
-        and -1 <= int(node_pair.min()) <= int(node_pair.max()) < n_pairs
-    )
-    if not good:
-        raise InputError("the arrays of the language model do not fit together")
 
 
 def describe(file: ModelFile) -> list[Section]:

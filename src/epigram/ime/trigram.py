@@ -9,16 +9,18 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from epigram._core.native import family
 from epigram.errors import InputError
-from epigram.lm.ngram.model import BackoffModel
-from epigram.lm.vocabulary import Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
+
+if TYPE_CHECKING:
+    from epigram.lm.ngram.model import BackoffModel
+    from epigram.lm.vocabulary import Vocabulary
 
 core = family("ime")
 Singles = npt.NDArray[np.float32]
@@ -59,6 +61,17 @@ class Scorer:
     def core(self) -> Any:
         """The tables as C takes them."""
         return core.Trigram(self.node_pair.size, self.tables.pair_word.size, self.start, *self.tables)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the arrays fit together: a model from a damaged file must not lead the search astray."""
+        n_nodes, n_pairs, tables = self.node_pair.size, self.tables.pair_word.size, self.tables
+        return (
+            tables.pair_ptr.size == n_nodes + 1 >= 2
+            and tables.pair_logp.size == tables.pair_next.size == n_pairs
+            and tables.node_parent.size == tables.node_bow.size == self.gain.size == n_nodes
+            and bool(core.fits(self.core, n_nodes, self.node_pair))
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "core"}
@@ -106,6 +119,8 @@ class Scorer:
 
     def backoff(self, vocabulary: Vocabulary) -> BackoffModel:
         """The model again, in double precision, over the words of a lexicon."""
+        from epigram.lm.ngram.model import BackoffModel
+
         tables = self.tables
         return BackoffModel(
             vocabulary,

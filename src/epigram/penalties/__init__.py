@@ -1,7 +1,5 @@
-"""Prices on weights. Each has ``value`` and ``prox``; depth weights are an argument, not a class."""
+"""Penalties on weights. Each has ``value`` and ``prox``; depth weights are an argument, not a class."""
 
-from epigram.penalties.ball import L1Ball, project_l1
-from epigram.penalties.separable import L1, L2, ElasticNet
-from epigram.penalties.tree import TreeL2, TreeLinf, depth_weights, prox
+from epigram._lazy import attach
 
-__all__ = ["L1", "L2", "ElasticNet", "L1Ball", "TreeL2", "TreeLinf", "depth_weights", "project_l1", "prox"]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from os import PathLike
 from pathlib import Path
 
@@ -53,7 +52,7 @@ def check_writable(path: str | PathLike[str]) -> None:
 
 def _claim(target: Path) -> Path:
     """A new, empty file beside ``target``, with the permissions a new file gets."""
-    temporary = target.with_name(f".epigram-{secrets.token_hex(8)}")
+    temporary = target.with_name(f".epigram-{os.urandom(8).hex()}")
     temporary.touch(exist_ok=False)
     return temporary
 

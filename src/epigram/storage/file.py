@@ -2,16 +2,22 @@
 
 Header fields: ``family``, ``format`` (version of this layout), ``epigram`` (version that wrote it),
 ``settings`` (how it was trained), ``fit`` (metrics of the fit), and what the family adds.
+
+A file is mapped, not read: its arrays are pages of the file, which processes share, and a change of an array stays in
+its process. Saving replaces a file and never writes into one, so a model in use keeps its pages.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import os
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from importlib import import_module
+from mmap import ACCESS_COPY, mmap
 from os import PathLike
-from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 import numpy as np
@@ -27,6 +33,13 @@ _KEY = "epigram"
 _OLD_KEY = "laconic"  # the name under which earlier files were written
 FOREIGN = {b"lCRF": ("epigram.compat.crfsuite_file", "read_model")}
 """First bytes of other programs' model files, and what makes a :class:`ModelFile` of their content."""
+LONGEST_HEADER = 100_000_000
+"""Bytes of JSON that are read; the limit of safetensors."""
+_DTYPES = {
+    "BOOL": np.dtype(np.bool_),
+    **{f"{kind}{8 * size}": np.dtype(f"<{kind.lower()}{size}") for kind in "UI" for size in (1, 2, 4, 8)},
+    **{f"F{8 * size}": np.dtype(f"<f{size}") for size in (2, 4, 8)},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,33 +100,35 @@ class ModelFile:
     def load(cls, path: str | PathLike[str], family: str | None = None) -> ModelFile:
         """Read a file; ``family`` demands one."""
         try:
-            content = Path(path).read_bytes()
+            content = _mapped(path)
         except OSError as error:
             raise ModelFileError(f"cannot read: {error.strerror}", path=path) from error
-        return cls.from_bytes(content, family, path)
+        return cls._parse(content, family, path)
 
     @classmethod
     def from_bytes(
         cls, content: bytes, family: str | None = None, path: str | PathLike[str] | None = None
     ) -> ModelFile:
         """Parse a file's content, ours or of a program we know; anything wrong is one sentence."""
-        if content[:4] in FOREIGN:
-            home, name = FOREIGN[content[:4]]
-            file: ModelFile = getattr(import_module(home), name)(content, path)
+        return cls._parse(bytearray(content), family, path)
+
+    @classmethod
+    def _parse(
+        cls, content: bytearray | mmap, family: str | None, path: str | PathLike[str] | None
+    ) -> ModelFile:
+        if (foreign := FOREIGN.get(bytes(content[:4]))) is not None:
+            file: ModelFile = getattr(import_module(foreign[0]), foreign[1])(bytes(content), path)
             _demand(family, file.family, path)
             return file
-        header = _read_header(content, path)
+        places, header = _read_header(content, path)
         if header["format"] > FORMAT:
             raise ModelFileError(
                 f"written by a newer epigram ({header.get(_KEY)}); upgrade epigram to read it", path=path
             )
         _demand(family, header["family"], path)
-        from safetensors import SafetensorError
-        from safetensors.numpy import load
-
         try:
-            tensors = load(content)
-        except (SafetensorError, ValueError, TypeError) as error:
+            tensors = _arrays(content, places)
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
             raise ModelFileError(f"truncated or damaged model file ({error})", path=path) from error
         return cls(header["family"], header, tensors, unbounded=tensors)  # what was read may be written again
 
@@ -124,9 +139,43 @@ def _demand(family: str | None, found: str, path: str | PathLike[str] | None) ->
         raise ModelFileError(f"a model of family {found!r}, not {family!r}", path=path)
 
 
-def _read_header(content: bytes, path: str | PathLike[str] | None) -> dict[str, Any]:
-    """The JSON header in the safetensors metadata, checked."""
-    if not content:
+def _mapped(path: str | PathLike[str]) -> bytearray | mmap:
+    """A file's pages, read where they are looked at.
+
+    What is no plain file is read whole. So is every file on Windows, where a mapped one could not be replaced.
+    """
+    with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
+        if os.name == "nt" or not S_ISREG(status.st_mode) or not status.st_size:
+            return bytearray(file.read())
+        return mmap(file.fileno(), 0, access=ACCESS_COPY)
+
+
+def _arrays(content: bytearray | mmap, places: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
+    """The arrays where they lie; they must fill the file after its header, one after the other."""
+    start = end = 8 + int.from_bytes(content[:8], "little")
+    tensors = {}
+    for name, place in sorted(places.items(), key=lambda item: item[1]["data_offsets"]):
+        dtype, shape = _DTYPES[place["dtype"]], place["shape"]
+        first, last = (start + offset for offset in place["data_offsets"])
+        if not all(type(size) is int and size >= 0 for size in shape):
+            raise ValueError(f"{name!r} has the shape {shape}")
+        if first != end or last - first != math.prod(shape) * dtype.itemsize:
+            raise ValueError(f"{name!r} is not where the header says")
+        array = np.frombuffer(content, dtype, math.prod(shape), first) if last > first else np.empty(0, dtype)
+        aligned = array if first % dtype.itemsize == 0 else array.copy()
+        tensors[name] = aligned.reshape(shape).astype(dtype.newbyteorder("="), copy=False)
+        end = last
+    if end != len(content):
+        raise ValueError(f"it has {len(content):,} bytes, its header speaks of {end:,}")
+    return tensors
+
+
+def _read_header(
+    content: bytearray | mmap, path: str | PathLike[str] | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Where the arrays are, and the JSON header in the safetensors metadata, checked."""
+    if not len(content):
         raise ModelFileError("empty file, not an epigram model", path=path)
     length = int.from_bytes(content[:8], "little")
     start = content[8:2000]
@@ -135,12 +184,15 @@ def _read_header(content: bytes, path: str | PathLike[str] | None) -> dict[str, 
         what = "truncated model file" if looks_like_ours else "not an epigram model file"
         raise ModelFileError(what, path=path)
     try:
-        metadata = json.loads(content[8 : 8 + length])["__metadata__"]
+        if length > LONGEST_HEADER:
+            raise ValueError
+        places = json.loads(content[8 : 8 + length])
+        metadata = places.pop("__metadata__")
         header = json.loads(metadata[_KEY if _KEY in metadata else _OLD_KEY])
         if not isinstance(header["family"], str) or not isinstance(header["format"], int):
             raise TypeError
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ModelFileError("not an epigram model file", path=path) from None
     if _OLD_KEY in header:
         header[_KEY] = header.pop(_OLD_KEY)
-    return dict(header)
+    return places, dict(header)

@@ -273,7 +273,7 @@ def setting(written: Any) -> Any:
         return dict(written["items"])
     from epigram import solvers
 
-    known = vars(solvers).get(written.get("name", "")) if written.get("name") in solvers.__all__ else None
+    known = getattr(solvers, written["name"]) if written.get("name") in dir(solvers) else None
     try:
         return known and known(**{name: value for name, value in written.items() if name != "name"})
     except TypeError:

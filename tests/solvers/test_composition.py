@@ -16,12 +16,14 @@ from epigram import (
     LBFGS,
     OWLQN,
     SGD,
+    AdaGrad,
     BLasso,
     Boosting,
     ElasticNet,
     FBoosting,
     L1Ball,
     NBest,
+    ProjectedSGD,
     StochasticProximal,
     TreeL2,
     TreeLinf,
@@ -36,6 +38,8 @@ from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.protocols import BatchLoss, StagewiseLoss, StochasticLoss
 from epigram.rerank import FeatureSpace
 from epigram.rerank.problem import ExponentialLoss, PairLoss, Pairs, SoftmaxLoss
+from epigram.solvers.adaptive import AdaptiveLoss
+from epigram.solvers.projected import ProjectedLoss
 from epigram.solvers.proximal import MiniBatchLoss
 from epigram.tagging.loss import ChainLoss
 from reference.chain_corpus import CASES, corpus
@@ -140,6 +144,8 @@ PENALTIES: dict[str, Callable[[int, float], Any]] = {
 }
 SOLVERS: dict[str, Callable[[], Any]] = {
     "SGD": lambda: SGD(passes=40, eta0=0.2),
+    "AdaGrad": lambda: AdaGrad(passes=60, eta0=0.5),
+    "ProjectedSGD": lambda: ProjectedSGD(passes=40, eta0=0.2),
     "OWLQN": lambda: OWLQN(tolerance=1e-8),
     "LBFGS": lambda: LBFGS(tolerance=1e-8),
     "FISTA": lambda: FISTA(tolerance=1e-12, max_iterations=5000),
@@ -154,6 +160,8 @@ WITH_PROX = set(PENALTIES) - {"none"}
 BATCH = set(LOSSES) - {"stochastic"}
 FITS_PENALTY = {
     "SGD": {"l1"},
+    "AdaGrad": {"l1"},
+    "ProjectedSGD": {"l1 ball"},
     "OWLQN": {"l1", "elastic net"},
     "LBFGS": {"l2"},
     "FISTA": WITH_PROX,
@@ -162,13 +170,16 @@ FITS_PENALTY = {
 }
 FITS_LOSS = {
     "SGD": {"chain", "maxent", "stochastic"},
+    "AdaGrad": {"chain", "maxent"},
+    "ProjectedSGD": {"chain", "maxent"},
     "OWLQN": BATCH,
     "LBFGS": BATCH,
     "FISTA": BATCH,
     "StochasticProximal": {"suffix", "factor"},
     **{name: {"exponential"} for name in STAGEWISE},
 }
-INEXACT = {"SGD", "StochasticProximal"}
+IN_PASSES = {"SGD", "AdaGrad", "ProjectedSGD"}
+INEXACT = {*IN_PASSES, "StochasticProximal"}
 TRIPLES = [(loss, penalty, solver) for loss in LOSSES for penalty in PENALTIES for solver in SOLVERS]
 FITTING = [
     (loss, penalty, solver)
@@ -195,6 +206,8 @@ def test_the_losses_are_of_the_kinds_named() -> None:
     for name, make in LOSSES.items():
         assert isinstance(make(0), BatchLoss) == (name in FITS_LOSS["FISTA"])
         assert isinstance(make(0), StochasticLoss) == (name in FITS_LOSS["SGD"])
+        assert isinstance(make(0), AdaptiveLoss) == (name in FITS_LOSS["AdaGrad"])
+        assert isinstance(make(0), ProjectedLoss) == (name in FITS_LOSS["ProjectedSGD"])
         assert isinstance(make(0), MiniBatchLoss) == (name in FITS_LOSS["StochasticProximal"])
         assert isinstance(make(0), StagewiseLoss) == (name in FITS_LOSS["BLasso"])
 
@@ -222,6 +235,8 @@ def test_fitting_triples_reach_a_minimum(loss_name: str, penalty_name: str, solv
 SHORT: dict[str, Callable[[], Any]] = {
     **SOLVERS,
     "SGD": lambda: SGD(passes=8, eta0=0.05),
+    "AdaGrad": lambda: AdaGrad(passes=8, eta0=0.2),
+    "ProjectedSGD": lambda: ProjectedSGD(passes=8, eta0=0.05),
     "OWLQN": lambda: OWLQN(max_iterations=15),
     "LBFGS": lambda: LBFGS(max_iterations=15),
     "FISTA": lambda: FISTA(max_iterations=15),
@@ -242,13 +257,34 @@ def test_a_thousand_random_problems_stay_finite_and_do_not_rise(part: int) -> No
         loss = LOSSES[loss_name](seed)
         penalty = PENALTIES[penalty_name](loss.n_weights, float(np.exp(rng.uniform(-4.0, 1.5))))
         start = np.zeros(loss.n_weights)
-        if penalty is not None and solver_name != "SGD":
+        if penalty is not None and solver_name not in IN_PASSES:
             penalty.prox(rng.normal(size=loss.n_weights), 1.0, start)
         result = SHORT[solver_name]().solve(loss, penalty, start)
         objective, where = objective_of(loss, penalty), (seed, loss_name, penalty_name, solver_name)
         assert np.isfinite(result.w).all(), where
         assert np.isfinite(result.objective), where
         assert objective(result.w) <= objective(start) * (1.0 + 1e-9) + 1e-9, where
+
+
+@pytest.mark.parametrize("radius", [1e3, 1e9])
+def test_fista_in_a_large_ball_steps_back_into_the_range_of_exp(radius: float) -> None:
+    """So many copies of a text that a first step along the gradient puts its scores out of that range."""
+    text = corpus(CASES[0], 0)
+    loss = ChainLoss(text.sequences, text.labels, text.layout, np.full(text.sequences.n_sentences, 1e6))
+    met: list[float] = []
+
+    class Recorder:
+        n_weights, n_samples = loss.n_weights, loss.n_samples
+
+        def value_and_gradient(self, w: np.ndarray, out: np.ndarray) -> float:
+            met.append(float(np.abs(w).max()))
+            return loss.value_and_gradient(w, out)
+
+    result = FISTA(max_iterations=200).solve(Recorder(), L1Ball(radius))
+    assert met[1] > 900.0  # exp(709) is the last number
+    assert np.isfinite(result.w).all()
+    at_zero = loss.value_and_gradient(np.zeros(loss.n_weights), np.empty(loss.n_weights))
+    assert result.objective < 0.5 * at_zero
 
 
 @pytest.mark.parametrize(("loss_name", "penalty_name", "solver_name"), MISFITS)

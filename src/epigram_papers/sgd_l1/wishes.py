@@ -88,29 +88,13 @@ def inside_ball(
     }
 
 
-class Careful(Counted):
-    """A counted loss that tells FISTA to move no weight by more than 1 at first.
-
-    A step of 1 along the gradient of a large training set is hundreds of times too long. In a small ball that does no
-    harm, in a large one it puts scores out of the range of exp.
-    """
-
-    steepest: float | None = None
-
-    def curvature(self, gradient: Floats) -> Floats:
-        """The largest gradient at the start, for every weight."""
-        if self.steepest is None:
-            self.steepest = float(np.abs(gradient).max())
-        return np.full(self.n_weights, self.steepest)
-
-
 def batch_ball(
     *, data: str, task: str, sentences: int | None, l1: float, radius: float, tolerance: float
 ) -> dict[str, Any]:
     """FISTA inside the ball, stopped by the rule that stops OWL-QN; passes are evaluations of the loss."""
     train, test = TASKS[task].final(data, sentences)
     problem = Problem.of(train, TASKS[task].template())
-    loss = Careful(problem.loss)
+    loss = Counted(problem.loss)
     watch = Watch(passes=lambda: loss.passes, stop=converged(tolerance))
     w = FISTA().solve(loss, L1Ball(radius), callback=watch).w
     watch.curve["objective"] = [(value + l1 * radius) / loss.n_samples for value in watch.curve["objective"]]

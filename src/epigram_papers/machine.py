@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import epigram
-from epigram_papers.lab import n_cores
+from epigram_papers.runner import n_cores
 
 
 def machine() -> dict[str, str]:

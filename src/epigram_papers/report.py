@@ -1,6 +1,6 @@
 """What a reproduced paper has to say: sections of tables, figures, claims and notes, as plain data.
 
-The papers' packages fill these in from the results of their cells; :mod:`epigram_papers.html` and
+The papers' packages fill these in from the results of their experiments; :mod:`epigram_papers.html` and
 :mod:`epigram_papers.markdown` write them down. All of it becomes JSON through :func:`dataclasses.asdict`.
 """
 
@@ -160,7 +160,7 @@ class Report:
 class Run:
     """Everything one run of ``epigram reproduce`` found, and where and when.
 
-    ``cells`` are the kept records by name; ``began`` and ``ended`` are the dates of the first and the last of them;
+    ``records`` are what was kept, by name; ``began`` and ``ended`` are the dates of the first and the last of them;
     ``notes`` is what a reader should know about the run.
     """
 
@@ -170,7 +170,7 @@ class Run:
     began: str
     ended: str
     cpu_seconds: float
-    cells: dict[str, dict[str, Any]] = field(default_factory=dict)
+    records: dict[str, dict[str, Any]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def command(self, report: Report, part: Table | Figure | None = None) -> str:

@@ -1,21 +1,21 @@
-"""A paper of two cells with every kind of part, to run and to look at."""
+"""A paper of two experiments with every kind of part, to run and to look at."""
 
 from __future__ import annotations
 
-import fake_cells
+import fake_experiments
 
-from epigram_papers.lab import Cell, Lab
 from epigram_papers.report import Claim, Curve, Figure, Note, Report, Section, Table
+from epigram_papers.runner import Experiment, Runner
 
-CELLS = [Cell(f"fake/{x}", fake_cells.square, {"x": x}, cost=3.0) for x in (2, 3)]
+EXPERIMENTS = [Experiment(f"fake/{x}", fake_experiments.square, {"x": x}, cost=3.0) for x in (2, 3)]
 
 
 def plan(quick: bool) -> dict[str, float]:
-    return {**{cell.name: cell.cost for cell in CELLS}, "fake/never asked for": 5.0}
+    return {**{experiment.name: experiment.cost for experiment in EXPERIMENTS}, "fake/never asked for": 5.0}
 
 
-def run(lab: Lab) -> Report:
-    results = lab.run(CELLS)
+def run(runner: Runner) -> Report:
+    results = runner.run(EXPERIMENTS)
     return report([result["y"] for result in results.values()])
 
 

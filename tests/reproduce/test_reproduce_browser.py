@@ -92,7 +92,7 @@ def test_it_prints(browser: Browser, fake_reports: tuple[Path, Run], tmp_path: P
 def test_all_papers_quickly(data: Path, tmp_path: Path) -> None:
     """The real thing: every experiment on subsets, then the page in the browser."""
     folder = tmp_path / "report"
-    command = [sys.executable, "-m", "epigram", "reproduce", "all", "--quick", "-o", str(folder)]
+    command = [sys.executable, "-m", "epigram_papers", "all", "--quick", "-o", str(folder)]
     environment = {**os.environ, "EPIGRAM_DATA": str(data)}
     first = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=900)
     assert first.returncode == 0, first.stderr

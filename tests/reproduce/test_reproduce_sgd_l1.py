@@ -1,4 +1,4 @@
-"""The reproduced paper on SGD: cells agree with the tagger, verdicts follow the numbers, the report is complete."""
+"""The paper on SGD: experiments agree with the tagger, verdicts follow the numbers, the report is complete."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from epigram import L1, OWLQN, SGD, CRFTagger
 from epigram.datasets import sample
 from epigram.errors import InputError
 from epigram.tagging import evaluate, read_columns
-from epigram_papers.lab import Cell
 from epigram_papers.report import Claim, Figure, Note, Table
+from epigram_papers.runner import Experiment
 from epigram_papers.sgd_l1 import claims, plan
-from epigram_papers.sgd_l1.cells import FULL, QUICK, plans, run_cells
 from epigram_papers.sgd_l1.experiments import (
     choose_rates,
     choose_strength,
@@ -27,6 +26,7 @@ from epigram_papers.sgd_l1.experiments import (
     quasi_newton,
 )
 from epigram_papers.sgd_l1.grid import lowest, search
+from epigram_papers.sgd_l1.plan import FULL, QUICK, plans, run_all
 from epigram_papers.sgd_l1.problem import Problem
 from epigram_papers.sgd_l1.report import build
 from epigram_papers.sgd_l1.rival import crfsuite
@@ -58,7 +58,7 @@ def parts(tiny: str) -> tuple[Any, Any, Any, list[list[str]]]:
     return *train, test[0], gold
 
 
-# --- cells against the tagger ---
+# --- experiments against the tagger ---
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_crfsuite_learns_from_the_same_features(tiny: str) -> None:
     assert theirs["passes"] > 5
 
 
-def test_without_crfsuite_its_cell_says_so(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_crfsuite_its_experiment_says_so(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pycrfsuite", None)
     found = crfsuite(data=tiny, **TINY, l1=1.0, algorithm="ap", passes=1)
     assert found == {"missing": "python-crfsuite is not installed"}
@@ -296,7 +296,7 @@ def test_the_papers_data_and_the_stand_ins_are_judged_apart() -> None:
     texts = {claim.text: claim.verdict for claim in claims.all_claims(found, False)}
     compact = [verdict for text, verdict in texts.items() if "as compact as" in text]
     assert compact == ["reproduced", "not reproduced"]
-    own = {task: cells for task, cells in made_up().items() if task in claims.SAME_DATA}
+    own = {task: results for task, results in made_up().items() if task in claims.SAME_DATA}
     assert claims.all_claims(own, False)[1].verdict == "not run"
 
 
@@ -315,7 +315,7 @@ COMPACT, CONVERGES, FRACTION, DECAY, CURVE, SLOW, RIVAL, PAPER, AUTO = CLAIMS
 
 
 @pytest.mark.parametrize(
-    ("claim", "task", "cell", "change", "verdict"),
+    ("claim", "task", "row", "change", "verdict"),
     [
         (COMPACT, "ud-ewt", "exponential", {"active": 50_000}, "not reproduced"),
         (COMPACT, "jnlpba", "cumulative", {"active": 50_000}, "not reproduced"),
@@ -338,20 +338,20 @@ COMPACT, CONVERGES, FRACTION, DECAY, CURVE, SLOW, RIVAL, PAPER, AUTO = CLAIMS
     ],
 )
 def test_one_bad_number_turns_a_verdict_and_is_named(
-    claim: Any, task: str, cell: str, change: dict[str, Any], verdict: str
+    claim: Any, task: str, row: str, change: dict[str, Any], verdict: str
 ) -> None:
     found = made_up()
     before = claim(found)
     assert before.verdict == "reproduced"
     assert "does not hold" not in before.why
-    found[task][cell] |= change
+    found[task][row] |= change
     after = claim(found)
     assert after.verdict == verdict
     assert f"It does not hold on {claims.TITLES[task]}." in after.why
 
 
 @pytest.mark.parametrize(
-    ("claim", "cells", "change"),
+    ("claim", "rows", "change"),
     [
         (COMPACT, ("cumulative", "exponential"), {"active": 15_000}),
         (FRACTION, ("exponential",), {"objective": 1.59, "score": 99.0}),
@@ -360,12 +360,12 @@ def test_one_bad_number_turns_a_verdict_and_is_named(
         (AUTO, ("auto",), {"objective": 1.60, "score": 99.0}),
     ],
 )
-def test_better_than_claimed_is_exceeded(claim: Any, cells: tuple[str, ...], change: dict[str, Any]) -> None:
+def test_better_than_claimed_is_exceeded(claim: Any, rows: tuple[str, ...], change: dict[str, Any]) -> None:
     found = made_up()
     for results in found.values():
-        for cell in cells:
-            if cell in results:
-                results[cell] |= change
+        for row in rows:
+            if row in results:
+                results[row] |= change
     assert claim(found).verdict == "exceeded"
 
 
@@ -468,22 +468,22 @@ class FakeLab:
     def __init__(self, quick: bool) -> None:
         self.quick = quick
         self.found = made_up(quick)
-        self.asked: dict[str, Cell] = {}
+        self.asked: dict[str, Experiment] = {}
 
-    def run(self, cells: list[Cell]) -> dict[str, Any]:
-        self.asked |= {cell.name: cell for cell in cells}
-        return {cell.name: self.found[cell.name.split("/")[1]][cell.name.split("/")[2]] for cell in cells}
+    def run(self, experiments: list[Experiment]) -> dict[str, Any]:
+        self.asked |= {one.name: one for one in experiments}
+        return {one.name: self.found[one.name.split("/")[1]][one.name.split("/")[2]] for one in experiments}
 
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_the_plan_is_what_is_asked_for(quick: bool) -> None:
-    lab = FakeLab(quick)
-    found = run_cells(lab)  # type: ignore[arg-type]
-    assert {name: cell.cost for name, cell in lab.asked.items()} == plan(quick)
-    assert {task: set(cells) for task, cells in found.items()} == {
-        task: set(cells) for task, cells in lab.found.items()
+    runner = FakeLab(quick)
+    found = run_all(runner)  # type: ignore[arg-type]
+    assert {name: one.cost for name, one in runner.asked.items()} == plan(quick)
+    assert {task: set(results) for task, results in found.items()} == {
+        task: set(results) for task, results in runner.found.items()
     }
-    cumulative = lab.asked["sgd-l1/conll2000/exponential"].settings
+    cumulative = runner.asked["sgd-l1/conll2000/exponential"].settings
     assert (cumulative["l1"], cumulative["eta0"], cumulative["decay"]) == (0.7, 0.5, 0.85)
 
 

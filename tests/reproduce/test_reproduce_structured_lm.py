@@ -1,4 +1,4 @@
-"""The structured-norm paper: verdicts follow the numbers, the report is whole, cells agree with the library."""
+"""The structured-norm paper: verdicts follow the numbers, the report is whole, experiments agree with the library."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from epigram.lm.loglinear.penalty import Strength
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram_papers.report import Claim, Figure, Table
 from epigram_papers.structured_lm import claims, cost_claims, experiments, heaps, timing
-from epigram_papers.structured_lm.cells import KINDS, NORMS, size
 from epigram_papers.structured_lm.online import online
+from epigram_papers.structured_lm.plan import KINDS, NORMS, size
 from epigram_papers.structured_lm.report import build, plan, run
 from epigram_papers.structured_lm.results import Results, collect, slope
 from epigram_papers.structured_lm.text import choosing_text, split_text
@@ -270,22 +270,22 @@ def test_a_slope_is_the_exponent():
 
 
 class Recorder:
-    """Stands for the lab: notes what is asked for, and runs it on a tiny text."""
+    """Stands for the runner: notes what is asked for, and runs it on a tiny text."""
 
     def __init__(self, data: Path) -> None:
         self.quick, self.data, self.names, self.found = True, str(data), {}, {}
 
-    def run(self, cells):
-        self.names |= {cell.name: cell.cost for cell in cells}
+    def run(self, asked):
+        self.names |= {one.name: one.cost for one in asked}
         results = {}
-        for cell in cells:
-            settings = {**cell.settings}
-            if "prox" in cell.name:
+        for one in asked:
+            settings = {**one.settings}
+            if "prox" in one.name:
                 settings["rival"] = False
             if "max_trials" in settings:
                 settings["max_trials"] = 2
-            result = cell.function(data=self.data, **settings)
-            results[cell.name] = json.loads(json.dumps(result))
+            result = one.function(data=self.data, **settings)
+            results[one.name] = json.loads(json.dumps(result))
         self.found |= {name.removeprefix("structured-lm/"): result for name, result in results.items()}
         return results
 
@@ -312,8 +312,8 @@ def write(path: Path, lines: list[str]) -> None:
 @pytest.fixture(scope="module")
 def whole(tiny):
     """A quick run of everything on the tiny text."""
-    lab = Recorder(tiny)
-    return lab, run(lab)
+    runner = Recorder(tiny)
+    return runner, run(runner)
 
 
 def test_the_plan_is_what_a_run_asks_for(whole):
@@ -359,25 +359,25 @@ def test_missing_rivals_are_told(whole):
 )
 def test_a_fit_is_that_of_the_library(tiny, penalty, depth_weight, collapse):
     settings = {"strength": 0.5, "depth_weight": depth_weight, "tolerance": 1e-8}
-    cell = {**settings, "data": str(tiny), "split": 1, "penalty": penalty, "words": None}
-    (row,) = experiments.fit_orders(orders=[4], **cell)["rows"]
+    found = {**settings, "data": str(tiny), "split": 1, "penalty": penalty, "words": None}
+    (row,) = experiments.fit_orders(orders=[4], **found)["rows"]
     train, test = split_text(str(tiny), 1)
     model = LogLinearLM(4, penalty, max_iterations=3000, collapse=collapse, **settings).fit(train)
     assert row["perplexity"] == pytest.approx(model.perplexity(test), rel=1e-6)
     assert row["without_end"] == pytest.approx(model.perplexity(test, end=False), rel=1e-6)
     assert (row["weights"], row["nonzero"]) == (model.n_parameters_, model.n_nonzero_)
     assert row["values"] <= row["weights"]
-    after = experiments.fit_orders(orders=[2, 4], **cell)["rows"][1]  # from the weights of order 2
+    after = experiments.fit_orders(orders=[2, 4], **found)["rows"][1]  # from the weights of order 2
     assert after["perplexity"] == pytest.approx(row["perplexity"], rel=0.01)
 
 
 def test_kneser_ney_and_sizes_are_those_of_the_library(tiny):
-    cell = experiments.kneser_ney(data=str(tiny), split=0, orders=[3], words=None)
+    found = experiments.kneser_ney(data=str(tiny), split=0, orders=[3], words=None)
     train, test = split_text(str(tiny), 0)
-    assert cell["rows"][0]["modified"] == KneserNeyLM(3).fit(train).perplexity(test)
-    assert cell["rows"][0]["interpolated"] == KneserNeyLM(3, modified=False).fit(train).perplexity(test)
+    assert found["rows"][0]["modified"] == KneserNeyLM(3).fit(train).perplexity(test)
+    assert found["rows"][0]["interpolated"] == KneserNeyLM(3, modified=False).fit(train).perplexity(test)
     row = experiments.sizes(data=str(tiny), split=0, orders=[3], words=None)["rows"][0]
-    assert row["tree"] <= row["collapsed"] <= row["trie"] == cell["rows"][0]["ngrams"]
+    assert row["tree"] <= row["collapsed"] <= row["trie"] == found["rows"][0]["ngrams"]
 
 
 def test_prices_are_chosen_on_training_text_alone(tiny):
@@ -388,9 +388,9 @@ def test_prices_are_chosen_on_training_text_alone(tiny):
     after = sentences[train.n_sentences : train.n_sentences + held_out.n_sentences]
     assert [len(sentence) for sentence in held_out.sentences()] == [len(sentence) for sentence in after]
     settings = {"order": 3, "splits": [0, 1], "words": 1000, "held_out": 300, "tolerance": 1e-6}
-    cell = experiments.choose(data=str(tiny), penalty="l2", weighted=True, max_trials=9, **settings)
-    assert len(cell["trials"]) == 9
-    assert cell["held_out_perplexity"] == min(trial[2] for trial in cell["trials"]) < cell["trials"][0][2]
+    found = experiments.choose(data=str(tiny), penalty="l2", weighted=True, max_trials=9, **settings)
+    assert len(found["trials"]) == 9
+    assert found["held_out_perplexity"] == min(trial[2] for trial in found["trials"]) < found["trials"][0][2]
 
 
 def test_all_prox_variants_agree(tiny):
@@ -403,8 +403,8 @@ def test_all_prox_variants_agree(tiny):
 
 
 def test_stochastic_passes_lower_the_objective(tiny):
-    cell = experiments.stochastic(data=str(tiny), split=0, order=3, strength=0.5, words=None, passes=[1, 20])
-    first, last = cell["rows"]
+    found = experiments.stochastic(data=str(tiny), split=0, order=3, strength=0.5, words=None, passes=[1, 20])
+    first, last = found["rows"]
     assert last["objective"] < first["objective"]
     assert math.isfinite(last["perplexity"])
 
@@ -434,12 +434,12 @@ def test_projection_sizes_are_those_of_slow_projections(tiny):
 def test_online_training_is_compared_with_exact_training_on_the_same_text(tiny):
     price = {"penalty": "tree-linf", "strength": 0.4, "depth_weight": 1.0}
     settings = {"split": 0, "words": None, "order": 3, **price, "tolerance": 1e-7}
-    cell = online(data=str(tiny), parts=4, exact_parts=[1, 4], **settings)
-    assert [row["words"] for row in cell["rows"]] == sorted(row["words"] for row in cell["rows"])
-    first, *_, last = cell["rows"]
+    found = online(data=str(tiny), parts=4, exact_parts=[1, 4], **settings)
+    assert [row["words"] for row in found["rows"]] == sorted(row["words"] for row in found["rows"])
+    first, *_, last = found["rows"]
     assert first["online"] == pytest.approx(first["exact"], rel=1e-9)
     assert last["exact"] < first["exact"]
-    assert "exact" not in cell["rows"][1]
+    assert "exact" not in found["rows"][1]
     train, test = split_text(str(tiny), 0)
     assert last["words"] == train.n_tokens
     exact = LogLinearLM(3, tolerance=1e-7, vocabulary=train.vocabulary, **price).fit(train)

@@ -1,4 +1,4 @@
-"""What section 5 wishes for: cells agree with the solvers, and the section says what the numbers say."""
+"""What section 5 wishes for: experiments agree with the solvers, and the section says what the numbers say."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_batch_row_is_the_constrained_optimum(tiny: str, problem: Problem) -
     assert row["passes"] >= len(row["curve"]["objective"])
 
 
-def cells() -> dict[str, dict[str, Any]]:
+def made_up() -> dict[str, dict[str, Any]]:
     def row(objective: float, active: int) -> dict[str, Any]:
         return {"objective": objective, "active": active, "passes": 30, "norm": 800.0, "score": 93.5,
                 "seconds": 10.0, "eta0": 0.5, "decay": 0.85, "radius": 800.0, "tried": [[1.0, 2.0]]}  # fmt: skip
@@ -72,7 +72,7 @@ def cells() -> dict[str, dict[str, Any]]:
 
 
 def test_rows_are_asked_for_at_the_norm_and_the_rates_found() -> None:
-    asked = wished(cells() | {"rates-exponential": {"eta0": 0.2, "decay": 0.9}}, 1e-4)
+    asked = wished(made_up() | {"rates-exponential": {"eta0": 0.2, "decay": 0.9}}, 1e-4)
     assert {name: settings.get("radius") for name, (_, settings) in asked.items()} == {
         "adagrad": None, "adagrad-auto": None, "projected": 800.0, "projected-steps": 800.0, "fista": 800.0,
     }  # fmt: skip
@@ -80,7 +80,7 @@ def test_rows_are_asked_for_at_the_norm_and_the_rates_found() -> None:
 
 
 def test_the_section_has_a_table_and_two_findings_a_data_set() -> None:
-    (section,) = wishes({"conll2000": cells(), "jnlpba": {"owl-qn": {}}}, "epigram reproduce sgd-l1")
+    (section,) = wishes({"conll2000": made_up(), "jnlpba": {"owl-qn": {}}}, "epigram reproduce sgd-l1")
     table, constrained, rates = section.parts
     assert isinstance(table, Table)
     assert [row[3] for row in table.rows][:2] == [-2.0, -2.02]

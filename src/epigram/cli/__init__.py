@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import Annotated
 
@@ -24,9 +25,10 @@ COMMANDS = {
     "serve": ("epigram.cli.serve", "The studio: models in a browser and over HTTP."),
     "inspect": ("epigram.cli.inspect", "Show what is inside a model file."),
     "data": ("epigram.cli.data", "List, find and fetch named data sets."),
-    "reproduce": ("epigram.cli.reproduce", "Run the papers' experiments; their figures beside ours."),
     "demo": ("epigram.cli.demo", "A short tour on built-in sample data, offline."),
 }
+ADDED = "epigram.commands"
+"""The group of entry points by which other packages add commands; they are loaded unless one of ours is asked for."""
 
 
 def build(wanted: str | None) -> typer.Typer:
@@ -55,14 +57,24 @@ def build(wanted: str | None) -> typer.Typer:
             app.add_typer(module.app, name=name, help=summary)
         else:
             app.command(name, help=summary)(module.command)
+    if wanted not in COMMANDS:
+        from importlib.metadata import entry_points
+
+        for entry in entry_points(group=ADDED):
+            app.command(entry.name)(entry.load())
     return app
 
 
 def main() -> None:
     """Entry point of the ``epigram`` command."""
     wanted = next((word for word in _words() if not word.startswith("-")), None)
+    run_app(build(wanted))
+
+
+def run_app(app: Callable[[], object]) -> None:
+    """Run a command; what is wrong becomes one line on standard error and an exit code."""
     try:
-        build(wanted)()
+        app()
     except EpigramError as error:
         print(f"epigram: {error}", file=sys.stderr)
         sys.exit(1 if isinstance(error, DivergenceError) else 2)

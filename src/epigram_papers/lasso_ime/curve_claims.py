@@ -1,4 +1,4 @@
-"""What section 5.3 says of Figures 3 to 8, and what the cells say to it. Verdicts follow the numbers.
+"""What section 5.3 says of Figures 3 to 8, and what the results say to it. Verdicts follow the numbers.
 
 Differences of test errors are judged by tests of errors per sentence, pooled over the domains, at the paper's level.
 """
@@ -12,8 +12,8 @@ from epigram_papers.lasso_ime import paper
 from epigram_papers.lasso_ime.headwords import JUDGED
 from epigram_papers.lasso_ime.results import (
     LEARNERS,
-    Cells,
     Difference,
+    Results,
     chance,
     domains,
     eps_rates,
@@ -47,10 +47,10 @@ ENCARTA = "mdn"
 QUARTERS = (0.25, 0.5, 0.75, 1.0)
 
 
-def same_training_error(cells: Cells) -> Claim:
+def same_training_error(results: Results) -> Claim:
     """The training errors of BLasso and F-Boosting at equal step."""
     average, largest, end = {}, {}, {}
-    for domain, row in _rows(cells).items():
+    for domain, row in _rows(results).items():
         apart = [abs(value) for value in gaps(row["curves"], "train")]
         start = row["curves"]["f-boosting"]["train"][0]
         average[domain], largest[domain], end[domain] = (
@@ -66,10 +66,10 @@ def same_training_error(cells: Cells) -> Claim:
     )
 
 
-def smaller_norm(cells: Cells) -> Claim:
+def smaller_norm(results: Results) -> Claim:
     """Figure 3 as it is drawn: L1 norms against steps."""
     good, parts = [], []
-    for domain, row in _rows(cells).items():
+    for domain, row in _rows(results).items():
         for variant in variants(row).values():
             curves = variant["curves"]
             steps = [share * last_common_step(curves) for share in QUARTERS]
@@ -95,24 +95,25 @@ def smaller_norm(cells: Cells) -> Claim:
     )
 
 
-def best_approximation(cells: Cells) -> Claim:
+def best_approximation(results: Results) -> Claim:
     """L1 norms of the paths above that of the exact lasso solution of the same training loss."""
-    over = {name: {d: _excess(row, name) for d, row in _rows(cells).items()} for name in LEARNERS}
-    first = sum(min(over, key=lambda name: over[name][d]) == "blasso" for d in domains(cells))
+    over = {name: {d: _excess(row, name) for d, row in _rows(results).items()} for name in LEARNERS}
+    first = sum(min(over, key=lambda name: over[name][d]) == "blasso" for d in domains(results))
     average = {LEARNERS[name]: mean(values.values()) for name, values in over.items()}
     nearest = min(average, key=lambda name: average[name])
     return claim_of(
         "BLasso produces the best approximation to the lasso solution (abstract, 5.3).",
-        judged(first == len(domains(cells))),
+        judged(first == len(domains(results))),
         f"Where the training losses are those of exact lasso solutions, the L1 norms are larger than theirs by "
-        f"{_listed(average, '.2f')} % on average; BLasso's is the nearest on {first} of {len(domains(cells))} domains.",
+        f"{_listed(average, '.2f')} % on average; BLasso's is the nearest on {first} of "
+        f"{len(domains(results))} domains.",
         f"{nearest} is the nearest on average.",
     )
 
 
-def sparser(cells: Cells) -> Claim:
+def sparser(results: Results) -> Claim:
     """Non-zero weights at the lowest training loss that both paths reach."""
-    less, parts = _at_equal_loss(cells, "weights")
+    less, parts = _at_equal_loss(results, "weights")
     return claim_of(
         "BLasso is the better approximation to the lasso (abstract, 5.3), whose solutions are sparse: at "
         "equal training loss it has fewer weights than F-Boosting.",
@@ -124,9 +125,9 @@ def sparser(cells: Cells) -> Claim:
     )
 
 
-def equal_loss_finding(cells: Cells) -> str:
+def equal_loss_finding(results: Results) -> str:
     """A stricter question than Figure 3's, in a paragraph."""
-    less, parts = _at_equal_loss(cells, "l1")
+    less, parts = _at_equal_loss(results, "l1")
     return (
         "A stricter question than the paper's: Figure 3 compares models after equally many steps, but BLasso's steps "
         "back are steps too, so its path has come less far. Where both have the same training loss (ExpLoss), BLasso's "
@@ -135,9 +136,9 @@ def equal_loss_finding(cells: Cells) -> str:
     )
 
 
-def later_iterations(cells: Cells) -> Claim:
+def later_iterations(results: Results) -> Claim:
     """Figure 4 on all domains: the lead in the first and in the last quarter of the paths."""
-    rows = _rows(cells)
+    rows = _rows(results)
     leads = {when: {d: row["leads"][when] for d, row in rows.items()} for when in ("early", "late")}
     early, late = (pooled(leads[when].values()) for when in ("early", "late"))
     listed = "; ".join(
@@ -156,9 +157,9 @@ def later_iterations(cells: Cells) -> Claim:
     )
 
 
-def small_reduction(cells: Cells) -> Claim:
+def small_reduction(results: Results) -> Claim:
     """BLasso's error rate with and without headword bigrams."""
-    rows = _rows(cells)
+    rows = _rows(results)
     gains = {
         domain: reduction(row["learners"]["blasso"]["cer"], row["headwords"]["learners"]["blasso"]["cer"])
         for domain, row in rows.items()
@@ -176,9 +177,9 @@ def small_reduction(cells: Cells) -> Claim:
     )
 
 
-def correlated_features(cells: Cells) -> Claim:
+def correlated_features(results: Results) -> Claim:
     """Late lead of BLasso over F-Boosting, with headwords and without."""
-    rows = _rows(cells)
+    rows = _rows(results)
     wider = {domain: row["headwords"]["wider_lead"] for domain, row in rows.items()}
     together = pooled(wider.values())
     listed = "; ".join(
@@ -198,9 +199,9 @@ def correlated_features(cells: Cells) -> Claim:
     )
 
 
-def all_or_none(cells: Cells) -> Claim:
+def all_or_none(results: Results) -> Claim:
     """How few headword bigrams are word bigrams now and then."""
-    sometimes = {domain: row["overlap"][JUDGED]["sometimes"] for domain, row in _rows(cells).items()}
+    sometimes = {domain: row["overlap"][JUDGED]["sometimes"] for domain, row in _rows(results).items()}
     return claim_of(
         "Headword bigrams are for the most part either always or never word bigrams too: less than "
         f"{paper.VARIABLE_OVERLAP:g} % are so sometimes (5.3).",
@@ -212,10 +213,10 @@ def all_or_none(cells: Cells) -> Claim:
     )
 
 
-def overlapping(cells: Cells) -> Claim:
+def overlapping(results: Results) -> Claim:
     """How correlated the features are."""
     low, high = paper.FULL_OVERLAP
-    always = {domain: row["overlap"][JUDGED]["always"] for domain, row in _rows(cells).items()}
+    always = {domain: row["overlap"][JUDGED]["always"] for domain, row in _rows(results).items()}
     outside = [d for d, value in always.items() if not low - NEARLY <= value <= high + NEARLY]
     return claim_of(
         f"Depending on the domain {low:g} % to {high:g} % of the headword bigrams are always word bigrams too: the two "
@@ -227,9 +228,9 @@ def overlapping(cells: Cells) -> Claim:
     )
 
 
-def robust(cells: Cells) -> Claim:
+def robust(results: Results) -> Claim:
     """FSLR at the end of its path against its chosen step, with headwords."""
-    rows = {domain: row["headwords"] for domain, row in _rows(cells).items()}
+    rows = {domain: row["headwords"] for domain, row in _rows(results).items()}
     rises = {name: {d: _rise_from_chosen(row, name) for d, row in rows.items()} for name in LEARNERS}
     risen = [
         domain for domain, row in rows.items()
@@ -249,10 +250,10 @@ def robust(cells: Cells) -> Claim:
     )
 
 
-def grid_search(cells: Cells) -> Claim:
+def grid_search(results: Results) -> Claim:
     """F-Boosting against FSLR: the lowest rate each can reach, with headwords."""
     lowest, chosen = {}, {}
-    for domain, row in _rows(cells).items():
+    for domain, row in _rows(results).items():
         curves, learners = row["headwords"]["curves"], row["headwords"]["learners"]
         lowest[domain] = reduction(min(curves["fslr"]["test"]), min(curves["f-boosting"]["test"]))
         chosen[domain] = reduction(learners["fslr"]["cer"], learners["f-boosting"]["cer"])
@@ -269,9 +270,9 @@ def grid_search(cells: Cells) -> Claim:
     )
 
 
-def step_sizes(cells: Cells) -> Claim:
+def step_sizes(results: Results) -> Claim:
     """FSLR's eps against boosting's smoothing."""
-    rows = _rows(cells)
+    rows = _rows(results)
     ours = {domain: spread(list(eps_rates(row, "fslr").values())) for domain, row in rows.items()}
     theirs = {domain: spread(near_smoothings(row)) for domain, row in rows.items()}
     first, second = mean(ours.values()), mean(theirs.values())
@@ -288,9 +289,9 @@ def step_sizes(cells: Cells) -> Claim:
     )
 
 
-def smoothing_varies(cells: Cells) -> Claim:
+def smoothing_varies(results: Results) -> Claim:
     """The smoothing that held-out data chose."""
-    chosen = {line.name: line.row["learners"]["boosting"]["smoothing"] for line in lines(cells)}
+    chosen = {line.name: line.row["learners"]["boosting"]["smoothing"] for line in lines(results)}
     listed = "; ".join(f"{name} {value:g}" for name, value in chosen.items())
     return claim_of(
         "The optimal smoothing factor of boosting varies with the size and the domain of the training data (5.3).",
@@ -300,10 +301,10 @@ def smoothing_varies(cells: Cells) -> Claim:
     )
 
 
-def blasso_step_sizes(cells: Cells) -> Claim:
+def blasso_step_sizes(results: Results) -> Claim:
     """BLasso's eps."""
     spreads = {
-        domain: spread(list(eps_rates(row, "blasso").values())) for domain, row in _rows(cells).items()
+        domain: spread(list(eps_rates(row, "blasso").values())) for domain, row in _rows(results).items()
     }
     return claim_of(
         "The performance of BLasso is not very sensitive to the step size (5.2).",
@@ -321,14 +322,14 @@ CURVE_CLAIMS = (
 SENSITIVITY_CLAIMS = (step_sizes, smoothing_varies, blasso_step_sizes)
 
 
-def _rows(cells: Cells) -> dict[str, dict[str, Any]]:
-    return {domain: figure_row(cells[domain]) for domain in domains(cells)}
+def _rows(results: Results) -> dict[str, dict[str, Any]]:
+    return {domain: figure_row(results[domain]) for domain in domains(results)}
 
 
-def _at_equal_loss(cells: Cells, measure: str) -> tuple[list[float], str]:
+def _at_equal_loss(results: Results, measure: str) -> tuple[list[float], str]:
     """By how many percent BLasso is below F-Boosting in all pairs of paths, and the numbers without headwords."""
     less, parts = [], []
-    for domain, row in _rows(cells).items():
+    for domain, row in _rows(results).items():
         for variant in variants(row).values():
             point = variant["equal_loss"]["last"]
             first, second = point["first"][measure], point["second"][measure]

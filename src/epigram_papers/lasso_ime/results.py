@@ -1,4 +1,4 @@
-"""What the cells found, as lines of Table 1 and as curves, in the paper's order of domains."""
+"""What the results found, as lines of Table 1 and as curves, in the paper's order of domains."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from epigram_papers.lasso_ime import paper
 
-Cells = Mapping[str, dict[str, Any]]
-"""Results of the adaptation cells by domain."""
+Results = Mapping[str, dict[str, Any]]
+"""Results of the adaptation results by domain."""
 
 LEARNERS = {"boosting": "Boosting", "fslr": "FSLR", "f-boosting": "F-Boosting", "blasso": "BLasso"}
 MAPS = {
@@ -51,27 +51,27 @@ class Line:
         return f"{self.domain} ({self.sentences:,})"
 
 
-def lines(cells: Cells) -> list[Line]:
+def lines(results: Results) -> list[Line]:
     """All rows, domain by domain."""
     out = []
-    for domain in domains(cells):
-        cell = cells[domain]
-        for size, row in zip(paper.SIZES, cell["rows"], strict=False):
-            cer = {"baseline": cell["baseline"]["cer"]}
+    for domain in domains(results):
+        result = results[domain]
+        for size, row in zip(paper.SIZES, result["rows"], strict=False):
+            cer = {"baseline": result["baseline"]["cer"]}
             cer |= {name: row[name]["cer"] for name in MAPS}
             cer |= {name: row["learners"][name]["cer"] for name in LEARNERS}
             out.append(Line(domain, row["sentences"], size, row["entropy"], cer, row["p"], row))
     return out
 
 
-def domains(cells: Cells) -> list[str]:
+def domains(results: Results) -> list[str]:
     """Those that were run, in the paper's order."""
-    return [domain for domain in paper.STANDS_FOR if domain in cells]
+    return [domain for domain in paper.STANDS_FOR if domain in results]
 
 
-def figure_row(cell: Mapping[str, Any]) -> dict[str, Any]:
+def figure_row(result: Mapping[str, Any]) -> dict[str, Any]:
     """The row that has curves, with and without headword bigrams."""
-    found: dict[str, Any] = next(row for row in cell["rows"] if "headwords" in row)
+    found: dict[str, Any] = next(row for row in result["rows"] if "headwords" in row)
     return found
 
 
@@ -170,11 +170,11 @@ def near_smoothings(row: Mapping[str, Any]) -> list[float]:
     return list(smoothing_rates(row).values())[max(at - 1, 0) : at + 2]
 
 
-def cut_off(cells: Cells) -> list[str]:
+def cut_off(results: Results) -> list[str]:
     """Paths whose chosen step is near their end, so that a longer one might have been better: data and learner."""
     return [
         f"{line.name} {LEARNERS[name]}"
-        for line in lines(cells)
+        for line in lines(results)
         for name, found in line.row["learners"].items()
         if found["step"] > NEAR_END * found["steps"]
     ]

@@ -1,4 +1,4 @@
-"""What section 5.2 says of Table 1, and what the cells say to it. Verdicts follow the numbers.
+"""What section 5.2 says of Table 1, and what the results say to it. Verdicts follow the numbers.
 
 Where the paper says "significantly" both tests of errors per sentence have to say so at its level.
 """
@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from epigram_papers.lasso_ime import paper
 from epigram_papers.lasso_ime.results import (
     LEARNERS,
-    Cells,
     Line,
+    Results,
     chance,
     domains,
     figure_row,
@@ -34,11 +34,11 @@ BOUND = 2.33
 """Standard errors below a mean where its one-sided bound at the paper's level of 0.01 lies."""
 
 
-def similarity(cells: Cells) -> Claim:
+def similarity(results: Results) -> Claim:
     """Column 2 against column 3."""
-    names = domains(cells)
-    entropy = {name: cells[name]["rows"][-1]["entropy"] for name in names}
-    rate = {name: cells[name]["baseline"]["cer"] for name in names}
+    names = domains(results)
+    entropy = {name: results[name]["rows"][-1]["entropy"] for name in names}
+    rate = {name: results[name]["baseline"]["cer"] for name in names}
     r = _correlation(names, entropy, rate)
     without = {name: _correlation([n for n in names if n != name], entropy, rate) for name in names}
     odd = max(without, key=lambda name: without[name])
@@ -56,9 +56,9 @@ def similarity(cells: Cells) -> Claim:
     )
 
 
-def over_mle(cells: Cells) -> Claim:
+def over_mle(results: Results) -> Claim:
     """BLasso against both models by maximum likelihood, as the abstract has it."""
-    rows = lines(cells)
+    rows = lines(results)
     parts, good = [], True
     for rival, name in (("baseline", "the background alone"), ("map", "MAP")):
         gain = mean(reduction(row.cer[rival], row.cer["blasso"]) for row in rows)
@@ -73,9 +73,9 @@ def over_mle(cells: Cells) -> Claim:
     )
 
 
-def beats_map(cells: Cells) -> Claim:
+def beats_map(results: Results) -> Claim:
     """Both learners against MAP as the paper has it."""
-    rows = lines(cells)
+    rows = lines(results)
     boosting, blasso = _share(rows, _under("map", "boosting")), _share(rows, _under("map", "blasso"))
     theirs = _share_of_paper(lambda row: row.boosting < row.map)
     wide = _share(rows, _under("map+words", "blasso"))
@@ -91,9 +91,9 @@ def beats_map(cells: Cells) -> Claim:
     )
 
 
-def nearer_gains_more(cells: Cells) -> Claim:
+def nearer_gains_more(results: Results) -> Claim:
     """The margin over MAP, near and far domains, size by size."""
-    rows = lines(cells)
+    rows = lines(results)
     parts, good = [], True
     for size in _sizes(rows):
         near, far = _near_and_far([row for row in rows if row.size == size], "map")
@@ -111,9 +111,9 @@ def nearer_gains_more(cells: Cells) -> Claim:
     )  # fmt: skip
 
 
-def order(cells: Cells) -> Claim:
+def order(results: Results) -> Claim:
     """The order of the columns."""
-    rows = lines(cells)
+    rows = lines(results)
 
     def in_order(row: Line) -> bool:
         return _first_three(row) and row.cer["boosting"] > row.cer["blasso"]
@@ -132,9 +132,9 @@ def order(cells: Cells) -> Claim:
     )
 
 
-def significant(cells: Cells) -> Claim:
+def significant(results: Results) -> Claim:
     """BLasso against boosting, on errors per sentence."""
-    rows = lines(cells)
+    rows = lines(results)
     better = [row for row in rows if row.cer["blasso"] < row.cer["boosting"]]
     surely = [row.name for row in better if _clear(row, "boosting")]
     worse = [row.name for row in rows if row not in better and _clear(row, "boosting")]
@@ -150,9 +150,9 @@ def significant(cells: Cells) -> Claim:
     )  # fmt: skip
 
 
-def among_the_best(cells: Cells) -> Claim:
+def among_the_best(results: Results) -> Claim:
     """No learner is ahead of BLasso by more than results that count as very similar, at the largest size."""
-    largest = [row for row in lines(cells) if row.row is cells[row.domain]["rows"][-1]]
+    largest = [row for row in lines(results) if row.row is results[row.domain]["rows"][-1]]
     leads = {
         rival: pooled(_relative(row, rival) for row in largest) for rival in LEARNERS if rival != "blasso"
     }
@@ -170,9 +170,9 @@ def among_the_best(cells: Cells) -> Claim:
     )
 
 
-def more_visible(cells: Cells) -> Claim:
+def more_visible(results: Results) -> Claim:
     """BLasso over boosting: larger training sets, farther domains."""
-    rows = lines(cells)
+    rows = lines(results)
     sizes = _sizes(rows)
     by_size = [
         mean(reduction(row.cer["boosting"], row.cer["blasso"]) for row in rows if row.size == size)
@@ -193,9 +193,9 @@ def more_visible(cells: Cells) -> Claim:
     )
 
 
-def fslr_like_boosting(cells: Cells) -> Claim:
+def fslr_like_boosting(results: Results) -> Claim:
     """Why FSLR is not in the paper's table."""
-    differences = [reduction(row.cer["boosting"], row.cer["fslr"]) for row in lines(cells)]
+    differences = [reduction(row.cer["boosting"], row.cer["fslr"]) for row in lines(results)]
     distance = mean(map(abs, differences))
     return claim_of(
         "FSLR achieves very similar results to boosting with shrinkage, where the parameters of both are "
@@ -208,13 +208,13 @@ def fslr_like_boosting(cells: Cells) -> Claim:
     )
 
 
-def speed(cells: Cells) -> Claim:
+def speed(results: Results) -> Claim:
     """CPU seconds of one whole path at the size of the figures, features and index included."""
     seconds = {
-        name: mean(training_seconds(cells[domain], name) for domain in domains(cells))
+        name: mean(training_seconds(results[domain], name) for domain in domains(results))
         for name in paper.MINUTES
     }
-    row = figure_row(cells[domains(cells)[0]])
+    row = figure_row(results[domains(results)[0]])
     as_fast = all(seconds[name] <= 60 * limit for name, limit in paper.MINUTES.items())
     return claim_of(
         "Boosting and BLasso run in around 15 and 30 minutes when training on 8K sentences, on a 1.90 GHz Xeon (5.2).",
@@ -256,9 +256,9 @@ def smoothed_map(rows: Sequence[Line]) -> str:
     )
 
 
-def training_seconds(cell: dict[str, object], learner: str) -> float:
+def training_seconds(result: dict[str, object], learner: str) -> float:
     """Features, index and path of one learner."""
-    row = figure_row(cell)
+    row = figure_row(result)
     return float(row["course_seconds"] + row["learners"][learner]["seconds"])
 
 

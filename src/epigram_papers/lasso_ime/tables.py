@@ -9,8 +9,8 @@ from epigram_papers.lasso_ime.results import (
     LEARNERS,
     METHODS,
     PENALTIES,
-    Cells,
     Line,
+    Results,
     chance,
     cut_off,
     domains,
@@ -31,16 +31,16 @@ SOURCE = "Table 1"
 _PAIR: tuple[Kind, Kind] = ("paper", "epigram")
 
 
-def overview(cells: Cells, rivals: Cells, command: str) -> Table:
+def overview(results: Results, rivals: Results, command: str) -> Table:
     """Columns 1 to 3 of Table 1."""
     rows: list[list[Value]] = []
-    for domain in domains(cells):
-        cell, theirs = cells[domain], paper.STANDS_FOR[domain]
+    for domain in domains(results):
+        result, theirs = results[domain], paper.STANDS_FOR[domain]
         printed = paper.TABLE_1[theirs]["800"]
         rows.append([
-            paper.KINDS[domain], theirs, domain, printed.entropy, cell["rows"][-1]["entropy"],
-            cell["rows"][-1]["unknown"], printed.baseline, cell["baseline"]["cer"], _cer(rivals[domain]),
-            cell["oracle"], cell["held_out_sentences"], cell["test_sentences"],
+            paper.KINDS[domain], theirs, domain, printed.entropy, result["rows"][-1]["entropy"],
+            result["rows"][-1]["unknown"], printed.baseline, result["baseline"]["cer"], _cer(rivals[domain]),
+            result["oracle"], result["held_out_sentences"], result["test_sentences"],
         ])  # fmt: skip
     return Table(
         "Table 1, columns 1 to 3: how far the domains are, and the background model alone",
@@ -56,11 +56,11 @@ def overview(cells: Cells, rivals: Cells, command: str) -> Table:
     )  # fmt: skip
 
 
-def domain_tables(cells: Cells, rivals: Cells, command: str) -> list[Table]:
+def domain_tables(results: Results, rivals: Results, command: str) -> list[Table]:
     """Columns 3 to 6 of Table 1 with FSLR and F-Boosting beside them, a table a domain."""
     return [
-        _domain_table([line for line in lines(cells) if line.domain == domain], rivals[domain], command)
-        for domain in domains(cells)
+        _domain_table([line for line in lines(results) if line.domain == domain], rivals[domain], command)
+        for domain in domains(results)
     ]
 
 
@@ -87,10 +87,10 @@ def _domain_table(rows: list[Line], rival: dict[str, Any], command: str) -> Tabl
     )  # fmt: skip
 
 
-def reductions(cells: Cells, command: str) -> Table:
+def reductions(results: Results, command: str) -> Table:
     """The figures in parentheses of Table 1."""
     rows: list[list[Value]] = []
-    for line in lines(cells):
+    for line in lines(results):
         printed, cer = line.paper, line.cer
         rows.append([
             line.name, f"{paper.STANDS_FOR[line.domain]} ({line.size})",
@@ -111,11 +111,11 @@ def reductions(cells: Cells, command: str) -> Table:
     )  # fmt: skip
 
 
-def significance(cells: Cells, command: str) -> Table:
+def significance(results: Results, command: str) -> Table:
     """p-values of BLasso against the others."""
     rivals = ("boosting", "fslr", "f-boosting", "baseline", "map", "map+words", "map-kn")
     rows: list[list[Value]] = []
-    for line in lines(cells):
+    for line in lines(results):
         marks = [
             f"{_sign(line.cer['blasso'], line.cer[name])} {line.p[name]['matched_pairs']:.2g} / "
             f"{line.p[name]['bootstrap']:.2g}"
@@ -134,12 +134,12 @@ def significance(cells: Cells, command: str) -> Table:
     )  # fmt: skip
 
 
-def equal_step(cells: Cells, command: str) -> Table:
+def equal_step(results: Results, command: str) -> Table:
     """Figure 3 in numbers: BLasso and F-Boosting after equally many steps."""
     two = ("blasso", "f-boosting")
     rows: list[list[Value]] = []
-    for domain in domains(cells):
-        for features, row in variants(figure_row(cells[domain])).items():
+    for domain in domains(results):
+        for features, row in variants(figure_row(results[domain])).items():
             for quarter in (1, 2, 3, 4):
                 step = last_common_step(row["curves"]) * quarter / 4
                 l1, train = (
@@ -160,11 +160,11 @@ def equal_step(cells: Cells, command: str) -> Table:
     )  # fmt: skip
 
 
-def beside_the_lasso(cells: Cells, command: str) -> Table:
+def beside_the_lasso(results: Results, command: str) -> Table:
     """L1 norms of all paths at the losses of exact lasso solutions."""
     rows: list[list[Value]] = []
-    for domain in domains(cells):
-        points = figure_row(cells[domain])["penalties"]["norms"]
+    for domain in domains(results):
+        points = figure_row(results[domain])["penalties"]["norms"]
         for point in points[:: max(len(points) // 4, 1)]:
             over = [100.0 * (point[name] / point["lasso"] - 1.0) for name in LEARNERS]
             rows.append([domain, point["loss"], point["lasso"], *over])
@@ -182,11 +182,11 @@ def beside_the_lasso(cells: Cells, command: str) -> Table:
     )  # fmt: skip
 
 
-def penalties(cells: Cells, command: str) -> Table:
+def penalties(results: Results, command: str) -> Table:
     """Exact L1 and L2, and minimum sample risk, beside BLasso."""
     rows: list[list[Value]] = []
-    for domain in domains(cells):
-        row = figure_row(cells[domain])
+    for domain in domains(results):
+        row = figure_row(results[domain])
         found = {"blasso": row["learners"]["blasso"], **row["penalties"]["learners"]}
         for name in found:
             tests = row["penalties"]["p"].get(name, {}).get("blasso")
@@ -212,14 +212,14 @@ def penalties(cells: Cells, command: str) -> Table:
     )  # fmt: skip
 
 
-def overlaps(cells: Cells, command: str) -> Table:
+def overlaps(results: Results, command: str) -> Table:
     """Headword bigrams and word bigrams, counted in three ways."""
     low, high = paper.FULL_OVERLAP
     rows: list[list[Value]] = [
         [domain, way, share["bigrams"], f"{low:g} to {high:g}", share["always"], share["never"],
          f"< {paper.VARIABLE_OVERLAP:g}", share["sometimes"]]
-        for domain in domains(cells)
-        for way, share in figure_row(cells[domain])["overlap"].items()
+        for domain in domains(results)
+        for way, share in figure_row(results[domain])["overlap"].items()
     ]  # fmt: skip
     return Table(
         "Headword bigrams that are word bigrams too",
@@ -233,11 +233,11 @@ def overlaps(cells: Cells, command: str) -> Table:
     )  # fmt: skip
 
 
-def equal_loss(cells: Cells, command: str) -> Table:
+def equal_loss(results: Results, command: str) -> Table:
     """BLasso and F-Boosting where their training losses are the same."""
     rows: list[list[Value]] = []
-    for domain in domains(cells):
-        for features, row in variants(figure_row(cells[domain])).items():
+    for domain in domains(results):
+        for features, row in variants(figure_row(results[domain])).items():
             for where, point in row["equal_loss"].items():
                 first, second = point["first"], point["second"]
                 rows.append([
@@ -257,11 +257,11 @@ def equal_loss(cells: Cells, command: str) -> Table:
     )  # fmt: skip
 
 
-def chosen(cells: Cells, command: str) -> Table:
+def chosen(results: Results, command: str) -> Table:
     """What held-out data chose at the size of the figures, and how the path goes on."""
     rows: list[list[Value]] = []
-    for domain in domains(cells):
-        for features, row in variants(figure_row(cells[domain])).items():
+    for domain in domains(results):
+        for features, row in variants(figure_row(results[domain])).items():
             for name, label in LEARNERS.items():
                 found = row["learners"][name]
                 rows.append([
@@ -275,7 +275,7 @@ def chosen(cells: Cells, command: str) -> Table:
          "rise to the end, %", "chosen step", "of", "weights", "L1 norm"],
         rows,
         note="The lowest test rate of a path is shown to tell how much it rises; nothing is chosen by it. "
-        + _near_the_end(cells),
+        + _near_the_end(results),
         formats=["", "", "", ".2f", ".2f", ".2f", ".2f", ".1f", ",", ",", ",", ",.0f"],
         source="Figures 4 to 8",
         command=command,
@@ -283,11 +283,11 @@ def chosen(cells: Cells, command: str) -> Table:
     )  # fmt: skip
 
 
-def sensitivity(cells: Cells, command: str) -> Table:
+def sensitivity(results: Results, command: str) -> Table:
     """Test rates by step size and by smoothing."""
     rows: list[list[Value]] = []
-    for domain in domains(cells):
-        row = figure_row(cells[domain])
+    for domain in domains(results):
+        row = figure_row(results[domain])
         for learner in ("fslr", "blasso"):
             for eps, cer in eps_rates(row, learner).items():
                 rows.append([domain, LEARNERS[learner], f"eps {eps:g}", cer])
@@ -306,21 +306,21 @@ def sensitivity(cells: Cells, command: str) -> Table:
     )
 
 
-def times(cells: Cells, command: str) -> Table:
+def times(results: Results, command: str) -> Table:
     """CPU seconds of training."""
     rows: list[list[Value]] = [
         [
             LEARNERS[name],
             60 * paper.MINUTES[name] if name in paper.MINUTES else None,
-            *(training_seconds(cells[domain], name) for domain in domains(cells)),
+            *(training_seconds(results[domain], name) for domain in domains(results)),
         ]
         for name in LEARNERS
     ]
-    sentences = [figure_row(cells[domain])["sentences"] for domain in domains(cells)]
+    sentences = [figure_row(results[domain])["sentences"] for domain in domains(results)]
     return Table(
         "Training time, seconds",
         ["learner", "paper, 8K sentences",
-         *(f"epigram, {domain} ({n:,})" for domain, n in zip(domains(cells), sentences, strict=True))],
+         *(f"epigram, {domain} ({n:,})" for domain, n in zip(domains(results), sentences, strict=True))],
         rows,
         note="CPU seconds of one core for features, index, the whole path and held-out errors after every "
         "step; the lists are made before. The paper: around 15 and 30 minutes on a 1.90 GHz Xeon MP.",
@@ -330,14 +330,14 @@ def times(cells: Cells, command: str) -> Table:
     )  # fmt: skip
 
 
-def beside_mozc(cells: Cells, rivals: Cells, command: str) -> Table:
+def beside_mozc(results: Results, rivals: Results, command: str) -> Table:
     """Normalised rates, for converters with other habits of writing."""
     rows: list[list[Value]] = []
-    for domain in domains(cells):
-        cell = cells[domain]
-        row = cell["rows"][-1]
+    for domain in domains(results):
+        result = results[domain]
+        row = result["rows"][-1]
         ours = [
-            cell["baseline"],
+            result["baseline"],
             row["map"],
             row["map-kn+words"],
             row["learners"]["boosting"],
@@ -360,9 +360,9 @@ def beside_mozc(cells: Cells, rivals: Cells, command: str) -> Table:
     )  # fmt: skip
 
 
-def _near_the_end(cells: Cells) -> str:
+def _near_the_end(results: Results) -> str:
     """Where a longer path might have chosen another step."""
-    names = cut_off(cells)
+    names = cut_off(results)
     if not names:
         return "No chosen step of any size is near the end of its path."
     return f"Chosen in the last tenth of the longest path allowed: {', '.join(names)}."
@@ -378,7 +378,7 @@ def _cer(rival: dict[str, Any]) -> Value:
     return rival.get("cer")
 
 
-def _absence(rivals: Cells) -> str:
+def _absence(rivals: Results) -> str:
     missing = {rival["missing"] for rival in rivals.values() if "missing" in rival}
     return "; ".join(sorted(missing)) + "." if missing else ""
 

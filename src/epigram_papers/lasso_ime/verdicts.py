@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from epigram_papers.lasso_ime.results import Cells
+from epigram_papers.lasso_ime.results import Results
 from epigram_papers.report import Claim, Verdict, too_small
 
-Judgement = Callable[[Cells], Claim]
+Judgement = Callable[[Results], Claim]
 LACKS = "the quick subset is too small to tell such differences from chance"
 
 
@@ -22,14 +22,14 @@ def claim_of(text: str, verdict: Verdict, found: str, reason: str) -> Claim:
 
 
 def pronounced(
-    claims: Sequence[Judgement], cells: Cells, quick: bool, carried: Collection[Judgement] = ()
+    claims: Sequence[Judgement], results: Results, quick: bool, carried: Collection[Judgement] = ()
 ) -> list[Claim]:
     """All claims on some results; on a quick run no verdict but where one of those ``carried`` is reproduced.
 
     These rest on tests of significance, so that what they find is there, however small the subset; that they find
     nothing means nothing.
     """
-    made = [(claim, claim(cells)) for claim in claims]
+    made = [(claim, claim(results)) for claim in claims]
     return [
         too_small(found, LACKS)
         if quick and not (claim in carried and found.verdict in ("reproduced", "exceeded"))

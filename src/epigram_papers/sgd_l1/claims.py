@@ -1,4 +1,4 @@
-"""What the paper claims, and what the cells of this run say to it. Verdicts are computed, never written.
+"""What the paper claims, and what the results of this run say to it. Verdicts are computed, never written.
 
 A claim over several data sets holds only if it holds on each of them; the sentence names those where it does not.
 The main claims are judged twice: on the paper's own data, and on those that stand in for the Wall Street Journal.
@@ -14,8 +14,8 @@ from typing import Any
 from epigram_papers.report import Claim, Verdict, too_small
 from epigram_papers.sgd_l1.paper import CRFSUITE_SECONDS, TABLE_1, TABLES
 
-Cells = Mapping[str, Mapping[str, Any]]
-Found = Mapping[str, Cells]
+Results = Mapping[str, Mapping[str, Any]]
+Found = Mapping[str, Results]
 
 TITLES = {
     "conll2000": "CoNLL-2000",
@@ -46,8 +46,8 @@ def all_claims(found: Found, quick: bool) -> list[Claim]:
     A quick run decides what is said of training itself, on the paper's own data: which method reaches which
     objective with how many active features. It decides neither scores nor times nor stand-ins.
     """
-    own = {task: cells for task, cells in found.items() if task in SAME_DATA}
-    others = {task: cells for task, cells in found.items() if task not in SAME_DATA}
+    own = {task: results for task, results in found.items() if task in SAME_DATA}
+    others = {task: results for task, results in found.items() if task not in SAME_DATA}
     judged = [
         pair
         for judge, lacks in (
@@ -107,10 +107,10 @@ def _why(sentences: Mapping[str, str], holds: Mapping[str, bool]) -> str:
 def compact(found: Found) -> Claim:
     """Figure 4 and the sizes of Tables 1 to 3."""
     holds, said, smaller = {}, {}, []
-    for task, cells in found.items():
-        base = cells["owl-qn"]["active"]
+    for task, results in found.items():
+        base = results["owl-qn"]["active"]
         times = {
-            row: cells[row]["active"] / base for row in ("naive", "clipping", "cumulative", "exponential")
+            row: results[row]["active"] / base for row in ("naive", "clipping", "cumulative", "exponential")
         }
         holds[task] = (
             max(times["cumulative"], times["exponential"]) <= COMPACT < min(times["naive"], times["clipping"])
@@ -131,8 +131,8 @@ def compact(found: Found) -> Claim:
 def converges_faster(found: Found) -> Claim:
     """Figures 3, 5 and 6: where OWL-QN is after the same passes, and after the same CPU seconds."""
     holds, said = {}, {}
-    for task, cells in found.items():
-        sgd, curve = cells["exponential"], cells["owl-qn"]["curve"]
+    for task, results in found.items():
+        sgd, curve = results["exponential"], results["owl-qn"]["curve"]
         by_passes = _reached(curve, "passes", sgd["passes"])
         by_seconds = _reached(curve, "seconds", sgd["seconds"])
         holds[task] = all(other is None or sgd["objective"] < other for other in (by_passes, by_seconds))
@@ -161,8 +161,8 @@ def _told(objective: float | None) -> str:
 def fraction_of_time(found: Found) -> Claim:
     """Tables 1 to 3: an objective and a score like OWL-QN's in a fraction of its passes and time."""
     holds, said, better = {}, {}, []
-    for task, cells in found.items():
-        sgd, batch = cells["exponential"], cells["owl-qn"]
+    for task, results in found.items():
+        sgd, batch = results["exponential"], results["owl-qn"]
         objective = sgd["objective"] / batch["objective"]
         passes, seconds = sgd["passes"] / batch["passes"], sgd["seconds"] / batch["seconds"]
         gain = sgd["score"] - batch["score"]
@@ -184,8 +184,8 @@ def fraction_of_time(found: Found) -> Claim:
 def decay_wins(found: Found) -> Claim:
     """Section 3.3: the two schedules."""
     holds, said = {}, {}
-    for task, cells in found.items():
-        inverse, exponential = cells["cumulative"], cells["exponential"]
+    for task, results in found.items():
+        inverse, exponential = results["cumulative"], results["exponential"]
         holds[task] = (
             exponential["objective"] < inverse["objective"] and exponential["active"] < inverse["active"]
         )
@@ -204,8 +204,8 @@ def decay_wins(found: Found) -> Claim:
 def naive_and_clipping(found: Found) -> Claim:
     """Section 4.1: their curves are almost identical."""
     holds, said = {}, {}
-    for task, cells in found.items():
-        naive, clipping = cells["naive"], cells["clipping"]
+    for task, results in found.items():
+        naive, clipping = results["naive"], results["clipping"]
         apart = abs(naive["objective"] / clipping["objective"] - 1.0)
         holds[task] = apart <= SAME_CURVE
         said[task] = f"{-naive['objective']:.3f} and {-clipping['objective']:.3f}, {apart:.2%} apart"
@@ -220,12 +220,12 @@ def naive_and_clipping(found: Found) -> Claim:
 def naive_is_slow(found: Found) -> Claim:
     """Section 4.1: naive SGD is slower than OWL-QN."""
     holds, said = {}, {}
-    for task, cells in found.items():
-        naive, batch = cells["naive"], cells["owl-qn"]
+    for task, results in found.items():
+        naive, batch = results["naive"], results["owl-qn"]
         holds[task] = naive["seconds"] > batch["seconds"]
         said[task] = (
             f"{naive['seconds']:.1f} CPU s against {batch['seconds']:.1f} of OWL-QN and "
-            f"{cells['clipping']['seconds']:.1f} of clipping done lazily"
+            f"{results['clipping']['seconds']:.1f} of clipping done lazily"
         )
     return Claim(
         "Naive SGD takes longer than OWL-QN, because every step touches every weight (section 4.1, Tables 1 to 3).",
@@ -243,14 +243,14 @@ def faster_than_crfsuite(found: Found) -> Claim:
     )
     holds, said, times = {}, {}, []
     missing = ""
-    for task, cells in found.items():
-        rival = cells.get("crfsuite-lbfgs")
+    for task, results in found.items():
+        rival = results.get("crfsuite-lbfgs")
         if rival is None:
             continue
         if "missing" in rival:
             missing = f"{rival['missing']}."
             continue
-        ours = cells["exponential"]
+        ours = results["exponential"]
         times.append(rival["seconds"] / ours["seconds"])
         holds[task] = times[-1] > 1.0
         said[task] = (
@@ -290,8 +290,8 @@ def as_in_the_paper(found: Found) -> Claim:
 def needs_no_tuning(found: Found) -> Claim:
     """Section 5 wishes for it: our automatic rates against the grid."""
     holds, said, better = {}, {}, []
-    for task, cells in found.items():
-        auto, grid = cells["auto"], cells["exponential"]
+    for task, results in found.items():
+        auto, grid = results["auto"], results["exponential"]
         ratio, gain = auto["objective"] / grid["objective"], auto["score"] - grid["score"]
         holds[task] = ratio <= AUTO_OBJECTIVE and gain >= -NEAR_SCORE
         better.append(ratio < 1.0 and gain >= 0.0)

@@ -1,4 +1,4 @@
-"""The experiments of Tsuruoka et al. 2009, section 4, as cells: strength by OWL-QN, rates by grid, the runs.
+"""The experiments of Tsuruoka et al. 2009, section 4: strength by OWL-QN, rates by grid, the runs.
 
 Objectives here are ours, to be minimised, and per sentence: minus the paper's L_w / N. OWL-QN stops as the
 paper's does (Andrew and Gao's program, tolerance 1e-4): when the mean relative gain of ten iterations is below it.

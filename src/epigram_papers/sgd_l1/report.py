@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from epigram_papers.lab import Lab
 from epigram_papers.report import Curve, Figure, Note, Report, Section, Table
 from epigram_papers.report import Part as ReportPart
-from epigram_papers.sgd_l1.cells import Plan, plan, plans, run_cells
-from epigram_papers.sgd_l1.claims import SAME_DATA, TITLES, Cells, Found, all_claims
+from epigram_papers.runner import Runner
+from epigram_papers.sgd_l1.claims import SAME_DATA, TITLES, Found, Results, all_claims
 from epigram_papers.sgd_l1.paper import CITATION, DECAYS, METHODS, PASSES, RATES, RULE_OF_THUMB, TABLES
+from epigram_papers.sgd_l1.plan import Plan, plan, plans, run_all
 from epigram_papers.sgd_l1.wishes_report import wishes
 
 __all__ = ["build", "plan", "run"]
@@ -64,19 +64,19 @@ INTRO = (
 )
 
 
-def run(lab: Lab) -> Report:
-    """Ask for the cells and report on them."""
-    return build(run_cells(lab), lab.quick)
+def run(runner: Runner) -> Report:
+    """Ask for the results and report on them."""
+    return build(run_all(runner), runner.quick)
 
 
 def build(found: Found, quick: bool) -> Report:
-    """The report of these results: by task, then by the last part of the cell's name."""
+    """The report of these results: by task, then by the last part of the result's name."""
     command = "epigram reproduce sgd-l1" + (" --quick" if quick else "")
     sizes = {one.task: one for one in plans(quick)}
     sections = [Section("What holds", "", list(all_claims(found, quick)))]
-    for task, cells in found.items():
-        sections.append(_task(task, cells, sizes[task], command))
-    rivals = [table for task, cells in found.items() for table in _rivals(task, cells, command)]
+    for task, results in found.items():
+        sections.append(_task(task, results, sizes[task], command))
+    rivals = [table for task, results in found.items() for table in _rivals(task, results, command)]
     if rivals:
         intro = "The same sentences and features for python-crfsuite; its OWL-QN stops by the rule that stops ours."
         sections.append(Section("Beside CRFsuite", intro, list(rivals)))
@@ -96,19 +96,19 @@ def build(found: Found, quick: bool) -> Report:
     )
 
 
-def _task(task: str, cells: Cells, size: Plan, command: str) -> Section:
+def _task(task: str, results: Results, size: Plan, command: str) -> Section:
     title, table, figure = PLACES[task]
     parts: list[ReportPart] = [
-        _table(task, cells, size, table, command),
-        _objectives(task, cells, figure, size.sentences is not None, command),
+        _table(task, results, size, table, command),
+        _objectives(task, results, figure, size.sentences is not None, command),
     ]
-    parts.append(_actives(task, cells, size.sentences is not None, command))
+    parts.append(_actives(task, results, size.sentences is not None, command))
     if task == "conll2000":
-        parts.append(_against_time(task, cells, command))
+        parts.append(_against_time(task, results, command))
     return Section(f"{title} ({table})", ABOUT[task], parts)
 
 
-def _table(task: str, cells: Cells, size: Plan, source: str, command: str) -> Table:
+def _table(task: str, results: Results, size: Plan, source: str, command: str) -> Table:
     """The paper's table with ours beside it."""
     paper = "paper" if task in SAME_DATA else "paper (WSJ)"
     measure = "F-score" if task in SAME_DATA else "accuracy"
@@ -116,7 +116,7 @@ def _table(task: str, cells: Cells, size: Plan, source: str, command: str) -> Ta
     columns = ["method", *(f"{name}, {whose}" for name in names for whose in (paper, "epigram"))]
     rows: list[list[Any]] = []
     for row, label in ROWS.items():
-        ours, theirs = cells[row], TABLES[task].get(row)
+        ours, theirs = results[row], TABLES[task].get(row)
         pairs = [
             (theirs and theirs.passes, ours["passes"]),
             (theirs and theirs.objective, -ours["objective"]),
@@ -125,7 +125,7 @@ def _table(task: str, cells: Cells, size: Plan, source: str, command: str) -> Ta
             (theirs and theirs.score, ours["score"]),
         ]
         rows.append([label, *(value for pair in pairs for value in pair)])
-    note = f"C = {cells['strength']['l1']:g}. {_rates_told(cells)}"
+    note = f"C = {results['strength']['l1']:g}. {_rates_told(results)}"
     formats = ["", *(spec for spec in (",d", ".3f", ",d", ",.1f", ".2f") for _ in range(2))]
     formats[7] = ",d"
     return Table(
@@ -141,8 +141,8 @@ def _table(task: str, cells: Cells, size: Plan, source: str, command: str) -> Ta
     )
 
 
-def _rates_told(cells: Cells) -> str:
-    inverse, exponential, auto = (cells[name] for name in ("rates-inverse", "rates-exponential", "auto"))
+def _rates_told(results: Results) -> str:
+    inverse, exponential, auto = (results[name] for name in ("rates-inverse", "rates-exponential", "auto"))
     return (
         f"eta_0 = {inverse['eta0']:g} for eta_0 / (1 + k/N), {exponential['eta0']:g} with "
         f"alpha = {exponential['decay']:g} for exponential decay; automatic: {auto['eta0']:.3f} with "
@@ -150,11 +150,11 @@ def _rates_told(cells: Cells) -> str:
     )
 
 
-def _curves(cells: Cells, x: str, y: str, sign: float) -> list[Curve]:
+def _curves(results: Results, x: str, y: str, sign: float) -> list[Curve]:
     """One curve a method; passes whose objective was not taken are left out."""
     curves = []
     for row, label in IN_FIGURES.items():
-        curve = cells[row]["curve"]
+        curve = results[row]["curve"]
         points = [(a, b) for a, b in zip(curve[x], curve[y], strict=True) if b is not None]
         curves.append(
             Curve(label, [a for a, _ in points], [sign * b for _, b in points], STYLES.get(row, "line"))  # type: ignore[arg-type]
@@ -172,14 +172,14 @@ def _paper_points(task: str, attribute: str, quick: bool) -> list[Curve]:
     return [Curve(label, [a for a, _ in ends], [b for _, b in ends], "dots", "paper")]
 
 
-def _objectives(task: str, cells: Cells, source: str, quick: bool, command: str) -> Figure:
+def _objectives(task: str, results: Results, source: str, quick: bool, command: str) -> Figure:
     return Figure(
         f"sgd-l1-{task}-objective",
         f"{TITLES[task]}: objective",
         "passes",
         "regularised log-likelihood per sentence",
         _near_the_end(
-            [*_curves(cells, "passes", "objective", -1.0), *_paper_points(task, "objective", quick)]
+            [*_curves(results, "passes", "objective", -1.0), *_paper_points(task, "objective", quick)]
         ),
         note="Exact objectives at the end of some passes; naive SGD is left out, as in the paper. What is "
         f"beyond {SHOWN:g} times the best is not drawn.",
@@ -201,13 +201,13 @@ def _near_the_end(curves: list[Curve]) -> list[Curve]:
     return kept
 
 
-def _actives(task: str, cells: Cells, quick: bool, command: str) -> Figure:
+def _actives(task: str, results: Results, quick: bool, command: str) -> Figure:
     return Figure(
         f"sgd-l1-{task}-active",
         f"{TITLES[task]}: number of active features",
         "passes",
         "features whose weight is not zero",
-        [*_curves(cells, "passes", "active", 1), *_paper_points(task, "active", quick)],
+        [*_curves(results, "passes", "active", 1), *_paper_points(task, "active", quick)],
         y_log=True,
         note="" if task == "conll2000" else "The paper shows this for CoNLL-2000 only.",
         source="Figure 4" if task == "conll2000" else "",
@@ -215,24 +215,24 @@ def _actives(task: str, cells: Cells, quick: bool, command: str) -> Figure:
     )
 
 
-def _against_time(task: str, cells: Cells, command: str) -> Figure:
+def _against_time(task: str, results: Results, command: str) -> Figure:
     return Figure(
         f"sgd-l1-{task}-time",
         f"{TITLES[task]}: objective against time",
         "CPU seconds",
         "regularised log-likelihood per sentence",
-        _near_the_end(_curves(cells, "seconds", "objective", -1.0)),
+        _near_the_end(_curves(results, "seconds", "objective", -1.0)),
         note="Not in the paper. The automatic settings pay for trying rates before their first pass.",
         command=command,
     )
 
 
-def _rivals(task: str, cells: Cells, command: str) -> Iterable[Table | Note]:
+def _rivals(task: str, results: Results, command: str) -> Iterable[Table | Note]:
     """CRFsuite's rows and ours."""
-    rivals = {name: cell for name, cell in cells.items() if name.startswith("crfsuite-")}
+    rivals = {name: result for name, result in results.items() if name.startswith("crfsuite-")}
     if not rivals:
         return
-    absent = {cell["missing"] for cell in rivals.values() if "missing" in cell}
+    absent = {result["missing"] for result in rivals.values() if "missing" in result}
     if absent:
         yield Note(f"{TITLES[task]}: {'; '.join(sorted(absent))}.")
         return
@@ -242,21 +242,21 @@ def _rivals(task: str, cells: Cells, command: str) -> Iterable[Table | Note]:
         "crfsuite-ap": "CRFsuite, averaged perceptron (ap)",
     }
     rows: list[list[Any]] = []
-    ours = [(f"epigram, {IN_FIGURES[row]}", cells[row]) for row in ("owl-qn", "exponential")]
-    for label, cell in [
-        *((told[name], cell) for name, cell in rivals.items()),
+    ours = [(f"epigram, {IN_FIGURES[row]}", results[row]) for row in ("owl-qn", "exponential")]
+    for label, result in [
+        *((told[name], result) for name, result in rivals.items()),
         *ours,
-        (ROWS["auto"], cells["auto"]),
+        (ROWS["auto"], results["auto"]),
     ]:
-        objective = cell["objective"]
+        objective = result["objective"]
         rows.append(
             [
                 label,
-                cell["passes"],
+                result["passes"],
                 None if objective is None else -objective,
-                cell["active"],
-                cell["seconds"],
-                cell["score"],
+                result["active"],
+                result["seconds"],
+                result["score"],
             ]
         )
     measure = "F-score" if task in SAME_DATA else "accuracy"
@@ -264,7 +264,7 @@ def _rivals(task: str, cells: Cells, command: str) -> Iterable[Table | Note]:
         f"{TITLES[task]}: CRFsuite and epigram",
         ["system", "passes", "L/N", "active features", "CPU seconds", measure],
         rows,
-        note=f"C = {cells['strength']['l1']:g} (c1 of CRFsuite). L/N of another objective is left out. Passes of "
+        note=f"C = {results['strength']['l1']:g} (c1 of CRFsuite). L/N of another objective is left out. Passes of "
         "OWL-QN are iterations for CRFsuite, evaluations for epigram.",
         highlight=list(range(len(rivals), len(rows))),
         formats=["", ",d", ".3f", ",d", ",.1f", ".2f"],
@@ -276,9 +276,9 @@ def _choices(found: Found, sizes: dict[str, Plan], command: str) -> Section:
     """How C, eta_0 and alpha came about, with every value tried."""
     strengths: list[list[Any]] = []
     rates: list[list[Any]] = []
-    for task, cells in found.items():
-        for row in cells["strength"]["tried"]:
-            mark = "chosen" if row["l1"] == cells["strength"]["l1"] else ""
+    for task, results in found.items():
+        for row in results["strength"]["tried"]:
+            mark = "chosen" if row["l1"] == results["strength"]["l1"] else ""
             strengths.append(
                 [
                     TITLES[task],
@@ -295,9 +295,9 @@ def _choices(found: Found, sizes: dict[str, Plan], command: str) -> Section:
             ("exponential", "eta0", f"eta_0 with alpha = {RULE_OF_THUMB:g}", RATES),
             ("exponential", "decay", "alpha at that eta_0", DECAYS),
         ):
-            cell = cells[f"rates-{schedule}"]
-            for value, objective in cell[f"tried_{chosen}"]:
-                marks = ["chosen"] * (value == cell[chosen]) + ["beyond the paper's grid"] * (
+            result = results[f"rates-{schedule}"]
+            for value, objective in result[f"tried_{chosen}"]:
+                marks = ["chosen"] * (value == result[chosen]) + ["beyond the paper's grid"] * (
                     value not in grid
                 )
                 rates.append([TITLES[task], letter, value, -objective, ", ".join(marks)])
@@ -333,8 +333,8 @@ def _listed(values: Iterable[float]) -> str:
 def _coarsening(found: Found, sizes: dict[str, Plan]) -> str:
     """On how much each was chosen, from the settings themselves."""
     told = [
-        f"{TITLES[task]}: C on {cells['strength']['sentences']:,} training sentences, OWL-QN stopped at a mean gain of "
-        f"{sizes[task].strength_tolerance:g}, rates on {cells['rates-exponential']['sentences']:,}"
-        for task, cells in found.items()
+        f"{TITLES[task]}: C on {results['strength']['sentences']:,} training sentences, OWL-QN stopped at a mean gain "
+        f"of {sizes[task].strength_tolerance:g}, rates on {results['rates-exponential']['sentences']:,}"
+        for task, results in found.items()
     ]
     return ". ".join(told) + "."

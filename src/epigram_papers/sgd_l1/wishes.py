@@ -27,7 +27,7 @@ Asked = dict[str, tuple[Callable[..., dict[str, Any]], dict[str, Any]]]
 
 
 def wished(found: Mapping[str, Any], tolerance: float) -> Asked:
-    """Function and settings of each cell, by its short name."""
+    """Function and settings of each experiment, by its short name."""
     l1, radius = found["strength"]["l1"], found["owl-qn"]["norm"]
     eta0, decay = (found["rates-exponential"][name] for name in ("eta0", "decay"))
     ball = {"l1": l1, "radius": radius, "eta0": eta0, "decay": decay, "passes": PASSES}

@@ -8,7 +8,7 @@ from typing import Any
 from epigram_papers.report import Note, Part, Section, Table
 from epigram_papers.sgd_l1.claims import SAME_DATA, TITLES
 
-Cells = Mapping[str, Mapping[str, Any]]
+Results = Mapping[str, Mapping[str, Any]]
 
 PENALISED = {
     "owl-qn": "OWL-QN",
@@ -29,41 +29,42 @@ INTRO = (
 )
 
 
-def wishes(found: Mapping[str, Cells], command: str) -> list[Section]:
-    """The section, where its cells were run."""
-    told = {task: cells for task, cells in found.items() if "fista" in cells}
+def wishes(found: Mapping[str, Results], command: str) -> list[Section]:
+    """The section, where its results were run."""
+    told = {task: results for task, results in found.items() if "fista" in results}
     if not told:
         return []
     parts: list[Part] = []
-    for task, cells in told.items():
-        parts += [_table(task, cells, command), *_findings(task, cells)]
+    for task, results in told.items():
+        parts += [_table(task, results, command), *_findings(task, results)]
     return [Section("What the paper wished for (section 5)", INTRO, parts)]
 
 
-def _table(task: str, cells: Cells, command: str) -> Table:
+def _table(task: str, results: Results, command: str) -> Table:
     """All ways to train, side by side."""
     rows: list[list[Any]] = [
         [
             kind,
             label,
-            cells[row]["passes"],
-            -cells[row]["objective"],
-            cells[row]["norm"],
-            cells[row]["active"],
-            cells[row]["score"],
-            cells[row]["seconds"],
+            results[row]["passes"],
+            -results[row]["objective"],
+            results[row]["norm"],
+            results[row]["active"],
+            results[row]["score"],
+            results[row]["seconds"],
         ]
         for kind, labels in (("penalised", PENALISED), ("adaptive", ADAPTIVE), ("constrained", CONSTRAINED))
         for row, label in labels.items()
     ]
-    rate = cells["adagrad"]["eta0"]
+    rate = results["adagrad"]["eta0"]
     return Table(
         f"{TITLES[task]}: penalised, adaptive, constrained",
         ["", "method", "passes", "L/N", "norm", "active features", _measure(task), "CPU seconds"],
         rows,
-        note=f"C = {cells['strength']['l1']:g}, radius {cells['fista']['radius']:,.0f}; AdaGrad's eta_0 {rate:g} of "
-        f"{', '.join(f'{tried:g}' for tried, _ in cells['adagrad']['tried'])}, SGD's {cells['exponential']['eta0']:g} "
-        f"with alpha {cells['exponential']['decay']:g}. Seconds of automatic AdaGrad include its trials.",
+        note=f"C = {results['strength']['l1']:g}, radius {results['fista']['radius']:,.0f}; AdaGrad's eta_0 {rate:g} "
+        f"of {', '.join(f'{tried:g}' for tried, _ in results['adagrad']['tried'])}, SGD's "
+        f"{results['exponential']['eta0']:g} with alpha {results['exponential']['decay']:g}. "
+        "Seconds of automatic AdaGrad include its trials.",
         formats=["", "", ",d", ".4f", ",.0f", ",d", ".2f", ",.1f"],
         command=command,
     )
@@ -73,15 +74,15 @@ def _measure(task: str) -> str:
     return "F-score" if task in SAME_DATA else "accuracy"
 
 
-def _findings(task: str, cells: Cells) -> list[Note]:
+def _findings(task: str, results: Results) -> list[Note]:
     """Constrained against penalised, adaptive against the schedule."""
-    best = min(cells[row]["objective"] for row in (*PENALISED, *ADAPTIVE, *CONSTRAINED))
+    best = min(results[row]["objective"] for row in (*PENALISED, *ADAPTIVE, *CONSTRAINED))
 
     def told(row: str, label: str) -> str:
-        cell = cells[row]
+        result = results[row]
         return (
-            f"{label} ends {cell['objective'] / best - 1:.2%} above the best objective of the table with "
-            f"{cell['active']:,} active features and {cell['score']:.2f} in {cell['seconds']:.1f} CPU s"
+            f"{label} ends {result['objective'] / best - 1:.2%} above the best objective of the table with "
+            f"{result['active']:,} active features and {result['score']:.2f} in {result['seconds']:.1f} CPU s"
         )
 
     constrained = "; ".join(

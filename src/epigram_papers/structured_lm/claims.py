@@ -8,8 +8,8 @@ least; two models are *comparable* within two percent. A quick run gives no verd
 from __future__ import annotations
 
 from epigram_papers.report import Claim
-from epigram_papers.structured_lm.cells import CHOSEN_AT, NORMS, WEIGHTINGS
 from epigram_papers.structured_lm.paper import ALPHAS, BEST_ORDER
+from epigram_papers.structured_lm.plan import CHOSEN_AT, NORMS, WEIGHTINGS
 from epigram_papers.structured_lm.results import LABELS, Results
 from epigram_papers.structured_lm.verdicts import ACROSS_ORDERS, CHANCE, SURE, judged
 

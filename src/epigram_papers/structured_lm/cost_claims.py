@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from epigram_papers.report import Claim
-from epigram_papers.structured_lm.cells import STRENGTHS
 from epigram_papers.structured_lm.paper import K_LARGEST, K_MEAN, PASS_MINUTES, PASS_WORDS, TABLE_1
+from epigram_papers.structured_lm.plan import STRENGTHS
 from epigram_papers.structured_lm.results import Results, slope
 from epigram_papers.structured_lm.verdicts import SURE, judged
 
@@ -72,11 +72,11 @@ def minutes(results: Results, name: str) -> float:
     The weights grow in proportion to the text; each mini-batch has a proximal step over all of them, so a stochastic
     pass grows with the square.
     """
-    cell = results.passes[name]
-    longer = PASS_WORDS / float(cell["positions"])
+    result = results.passes[name]
+    longer = PASS_WORDS / float(result["positions"])
     if name == "stochastic":
-        return float(cell["batch_seconds"] * cell["in_a_pass"]) / 60 * longer**2
-    return float(cell["seconds"]["gradient"] + cell["seconds"]["prox"]) / 60 * longer
+        return float(result["batch_seconds"] * result["in_a_pass"]) / 60 * longer**2
+    return float(result["seconds"]["gradient"] + result["seconds"]["prox"]) / 60 * longer
 
 
 def collapse_pays(results: Results) -> Claim:
@@ -143,12 +143,12 @@ def exponent_claim(results: Results, variant: str) -> Claim:
 
 def exact_pass(results: Results) -> Claim:
     """All words once: one exact gradient and one proximal step."""
-    cell, ours = results.passes["order-5"], minutes(results, "order-5")
-    seconds = cell["seconds"]
+    result, ours = results.passes["order-5"], minutes(results, "order-5")
+    seconds = result["seconds"]
     unbounded = results.passes["unbounded"]["seconds"]
     why = (
-        f"One exact gradient over {cell['positions']:,} words and sentence ends of english-novels (order 5, "
-        f"{cell['weights']:,} weights) takes {seconds['gradient']:.2f} CPU s, the tree-linf step "
+        f"One exact gradient over {result['positions']:,} words and sentence ends of english-novels (order 5, "
+        f"{result['weights']:,} weights) takes {seconds['gradient']:.2f} CPU s, the tree-linf step "
         f"{seconds['prox']:.2f} s ({unbounded['gradient']:.2f} and {unbounded['prox']:.2f} s without a limit of "
         f"the order); growing the tree, once, {seconds['tree']:.1f} s. In proportion to 13 M words "
         f"{60 * ours:.1f} s a pass, {PASS_MINUTES / ours:,.0f} times less than the paper's, on another machine "
@@ -159,14 +159,14 @@ def exact_pass(results: Results) -> Claim:
 
 def stochastic_pass(results: Results) -> Claim:
     """Algorithm 1, measured on its first batches."""
-    cell, ours = results.passes["stochastic"], minutes(results, "stochastic")
-    here = cell["batch_seconds"] * cell["in_a_pass"] / 60
+    result, ours = results.passes["stochastic"], minutes(results, "stochastic")
+    here = result["batch_seconds"] * result["in_a_pass"] / 60
     faster = PASS_MINUTES / ours
     compared = f"{faster:,.1f} times less than" if faster > 1 else f"{1 / faster:,.1f} times"
     why = (
-        f"{cell['measured']} mini-batches of 400 took {cell['batch_seconds']:.3f} CPU s each, most of it the "
-        f"proximal step over all {cell['weights']:,} weights; the {cell['in_a_pass']:,} of a whole pass over "
-        f"{cell['positions']:,} words and sentence ends, which was not run, would take {here:,.1f} minutes. For "
+        f"{result['measured']} mini-batches of 400 took {result['batch_seconds']:.3f} CPU s each, most of it the "
+        f"proximal step over all {result['weights']:,} weights; the {result['in_a_pass']:,} of a whole pass over "
+        f"{result['positions']:,} words and sentence ends, which was not run, would take {here:,.1f} minutes. For "
         f"13 M words (more batches, and more weights in each) {ours:,.0f} minutes, {compared} the paper's."
     )
     return _pass_claim("stochastic pass, Algorithm 1", ours, why)

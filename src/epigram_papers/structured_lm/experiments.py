@@ -1,4 +1,4 @@
-"""Cells of Figure 2: prices chosen on held-out text, perplexities of all orders, sizes of trie and tree.
+"""Experiments of Figure 2: prices chosen on held-out text, perplexities of all orders, sizes of trie and tree.
 
 A price is chosen once for each norm, with and without depth weights, at one order, by the mean log-perplexity over
 held-out parts of the four training texts together. The fits of rising order start from the weights of the order

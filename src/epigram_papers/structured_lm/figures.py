@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epigram_papers.report import Curve, Figure
-from epigram_papers.structured_lm.cells import NORMS
+from epigram_papers.structured_lm.plan import NORMS
 from epigram_papers.structured_lm.results import LABELS, Results
 
 VARIANTS = {

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from epigram_papers.lab import Lab
 from epigram_papers.report import Claim, Note, Part, Report, Section
-from epigram_papers.structured_lm.cells import choosing, fitting, measuring, plan, size
+from epigram_papers.runner import Runner
 from epigram_papers.structured_lm.claims import perplexity_claims, size_claims, weighted_claims
 from epigram_papers.structured_lm.cost_claims import pass_claims, prox_claims
 from epigram_papers.structured_lm.figures import (
@@ -19,6 +18,7 @@ from epigram_papers.structured_lm.figures import (
     figure_online,
 )
 from epigram_papers.structured_lm.paper import CITATION
+from epigram_papers.structured_lm.plan import choosing, fitting, measuring, plan, size
 from epigram_papers.structured_lm.results import Found, Results, collect, prices_of
 from epigram_papers.structured_lm.tables import (
     pass_table,
@@ -42,16 +42,16 @@ INTRO = (
 )
 
 
-def run(lab: Lab) -> Report:
+def run(runner: Runner) -> Report:
     """Choose prices, run the fits and the measurements with them, and report."""
-    found = dict(lab.run(choosing(lab.quick)))
+    found = dict(runner.run(choosing(runner.quick)))
     prices = prices_of(_own(found))
-    found |= lab.run([*fitting(lab.quick, prices), *measuring(lab.quick, prices)])
-    return build(_own(found), lab.quick)
+    found |= runner.run([*fitting(runner.quick, prices), *measuring(runner.quick, prices)])
+    return build(_own(found), runner.quick)
 
 
 def build(found: Found, quick: bool) -> Report:
-    """The report of these results, by the names of their cells without ``structured-lm/``."""
+    """The report of these results, by the names of their experiments without ``structured-lm/``."""
     results = collect(found, quick)
     command = "epigram reproduce structured-lm" + (" --quick" if quick else "")
     return Report(

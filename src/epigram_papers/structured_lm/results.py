@@ -1,4 +1,4 @@
-"""The cells' results in the form that tables, figures and claims are made from: means over the splits."""
+"""The results' results in the form that tables, figures and claims are made from: means over the splits."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from epigram.lm.loglinear.penalty import Strength
-from epigram_papers.structured_lm.cells import CHOSEN_AT, KINDS, NORMS, WEIGHTINGS, size
+from epigram_papers.structured_lm.plan import CHOSEN_AT, KINDS, NORMS, WEIGHTINGS, size
 
 Found = Mapping[str, Mapping[str, Any]]
-"""Results by the name of their cell, without the paper's own name."""
+"""Results by the name of their result, without the paper's own name."""
 LABELS = {
     "l1/plain": "l1",
     "l2/plain": "l2²",
@@ -35,7 +35,7 @@ class Results:
     with weights of either sign and a price chosen for them; ``unbounded`` that of tree-linf without a limit of the
     order. ``counts`` has ``trie``, ``tree`` and ``collapsed`` nodes, ``ngrams``, and ``KEY/nonzero`` and ``KEY/values``
     of the fitted models. ``by_order`` and ``by_words`` are rows of prox times, ``k_best`` of k in section 4.5;
-    ``online`` is the cell of training online, ``passes`` the results of the cells over novels.
+    ``online`` is the result of training online, ``passes`` the results of the results over novels.
     """
 
     quick: bool
@@ -83,11 +83,11 @@ def collect(found: Found, quick: bool) -> Results:
     at = size(quick)
     orders = list(at.orders)
 
-    def mean(cell: str, column: str, wanted: Sequence[int] = orders) -> list[float]:
+    def mean(result: str, column: str, wanted: Sequence[int] = orders) -> list[float]:
         """Of a column of rows, by order."""
         columns = []
         for split in at.splits:
-            rows = {row["order"]: row for row in found[f"{cell}/{split}"]["rows"]}
+            rows = {row["order"]: row for row in found[f"{result}/{split}"]["rows"]}
             columns.append([rows[order][column] for order in wanted])
         return [float(value) for value in np.mean(columns, axis=0)]
 
@@ -124,19 +124,19 @@ def collect(found: Found, quick: bool) -> Results:
     )
 
 
-def _row(cell: Mapping[str, Any], order: int) -> dict[str, Any]:
+def _row(result: Mapping[str, Any], order: int) -> dict[str, Any]:
     """The row of an order."""
-    return next(row for row in cell["rows"] if row["order"] == order)
+    return next(row for row in result["rows"] if row["order"] == order)
 
 
 def _kenlm(found: Found, splits: Sequence[int]) -> tuple[float, float] | str:
     """Mean perplexity of one model by epigram and by KenLM, or why there is none."""
-    cells = [found[f"kneser-ney/{split}"] for split in splits]
-    for cell in cells:
-        if "missing" in cell["kenlm"]:
-            return str(cell["kenlm"]["missing"])
-    ours = float(np.mean([cell["order_5"] for cell in cells]))
-    return ours, float(np.mean([cell["kenlm"]["perplexity"] for cell in cells]))
+    results = [found[f"kneser-ney/{split}"] for split in splits]
+    for result in results:
+        if "missing" in result["kenlm"]:
+            return str(result["kenlm"]["missing"])
+    ours = float(np.mean([result["order_5"] for result in results]))
+    return ours, float(np.mean([result["kenlm"]["perplexity"] for result in results]))
 
 
 def slope(x: Sequence[float], y: Sequence[float]) -> float:

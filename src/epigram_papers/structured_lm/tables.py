@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from epigram_papers.report import Table, Value
-from epigram_papers.structured_lm.cells import NORMS
 from epigram_papers.structured_lm.cost_claims import (
     NAMES,
     minutes,
@@ -12,6 +11,7 @@ from epigram_papers.structured_lm.cost_claims import (
     word_exponents,
 )
 from epigram_papers.structured_lm.paper import ALPHAS, PASS_MINUTES, PASS_WORDS, SHAPES, TABLE_1
+from epigram_papers.structured_lm.plan import NORMS
 from epigram_papers.structured_lm.results import LABELS, Results
 
 
@@ -169,18 +169,18 @@ def pass_table(results: Results) -> Table:
     """Passes over the novels, and the paper's."""
     rows: list[list[Value]] = [["paper: AP news, tree norms", PASS_WORDS, None, None, None, PASS_MINUTES]]
     for name, label in (("order-5", "exact, order 5"), ("unbounded", "exact, unbounded order")):
-        cell = results.passes[name]
-        seconds = cell["seconds"]
+        result = results.passes[name]
+        seconds = result["seconds"]
         spent = seconds["gradient"] + seconds["prox"]
         rows.append(
-            [label, cell["positions"], cell["weights"], seconds["tree"], spent, minutes(results, name)]
+            [label, result["positions"], result["weights"], seconds["tree"], spent, minutes(results, name)]
         )
-    cell = results.passes["stochastic"]
-    spent = cell["batch_seconds"] * cell["in_a_pass"]
+    result = results.passes["stochastic"]
+    spent = result["batch_seconds"] * result["in_a_pass"]
     row: list[Value] = [
-        f"stochastic, order 5, from {cell['measured']} batches",
-        cell["positions"],
-        cell["weights"],
+        f"stochastic, order 5, from {result['measured']} batches",
+        result["positions"],
+        result["weights"],
     ]
     rows.append([*row, None, spent, minutes(results, "stochastic")])
     after = results.stochastic["rows"]

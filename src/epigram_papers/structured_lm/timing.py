@@ -1,4 +1,4 @@
-"""Cells of Figure 3 and Table 1: time of the proximal steps, and of passes over a large text. CPU seconds.
+"""Experiments of Figure 3 and Table 1: time of the proximal steps, and of passes over a large text. CPU seconds.
 
 All variants project the same vector: the point that a proximal step starts from after some iterations of FISTA with
 unweighted tree-linf, with one step for all weights as in Algorithm 1 (the smallest of FISTA's own), rounded so that

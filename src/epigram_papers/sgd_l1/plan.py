@@ -1,4 +1,4 @@
-"""Which cells are run, in which order, on how much: the quick and the full size.
+"""Which experiments are run, in which order, on how much: the quick and the full size.
 
 Stages: C by OWL-QN; then rates at that C, and what needs C alone; then SGD at those rates. Coarser than the paper
 in one thing: on the larger sets C is chosen on part of the training sentences, as the report says.
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from epigram_papers.lab import Cell, Lab
+from epigram_papers.runner import Experiment, Runner
 from epigram_papers.sgd_l1.experiments import (
     TOLERANCE,
     choose_rates,
@@ -29,7 +29,7 @@ SGD_ROWS = ("naive", "clipping", "cumulative", "exponential", "auto")
 
 @dataclass(frozen=True)
 class Plan:
-    """How one task is run; ``costs`` are expected CPU seconds of its cells."""
+    """How one task is run; ``costs`` are expected CPU seconds of its experiments."""
 
     task: str
     strengths: tuple[float, ...]
@@ -40,18 +40,18 @@ class Plan:
     tolerance: float = TOLERANCE
     rivals: Mapping[str, int] = field(default_factory=dict)
 
-    def name(self, cell: str) -> str:
-        """A cell's name in the lab."""
-        return f"sgd-l1/{self.task}/{cell}"
+    def name(self, experiment: str) -> str:
+        """An experiment's name in the runner."""
+        return f"sgd-l1/{self.task}/{experiment}"
 
-    def _cell(self, short: str, function: Any, **settings: Any) -> Cell:
+    def _experiment(self, short: str, function: Any, **settings: Any) -> Experiment:
         everyone = {"task": self.task, "sentences": self.sentences}
-        return Cell(self.name(short), function, {**everyone, **settings}, self.costs[short])
+        return Experiment(self.name(short), function, {**everyone, **settings}, self.costs[short])
 
-    def first(self) -> list[Cell]:
+    def first(self) -> list[Experiment]:
         """C by OWL-QN on held-out sentences."""
         return [
-            self._cell(
+            self._experiment(
                 "strength",
                 choose_strength,
                 at_most=self.at_most,
@@ -61,11 +61,11 @@ class Plan:
             )
         ]
 
-    def second(self, found: Results) -> list[Cell]:
+    def second(self, found: Results) -> list[Experiment]:
         """What needs C alone."""
         l1 = found["strength"]["l1"]
         rates = [
-            self._cell(
+            self._experiment(
                 f"rates-{schedule}",
                 choose_rates,
                 l1=l1,
@@ -80,13 +80,13 @@ class Plan:
             for schedule, decays in (("inverse", ()), ("exponential", DECAYS))
         ]
         rivals = [
-            self._cell(f"crfsuite-{algorithm}", crfsuite, l1=l1, algorithm=algorithm, passes=passes)
+            self._experiment(f"crfsuite-{algorithm}", crfsuite, l1=l1, algorithm=algorithm, passes=passes)
             for algorithm, passes in self.rivals.items()
         ]
-        batch = self._cell("owl-qn", quasi_newton, l1=l1, tolerance=self.tolerance)
+        batch = self._experiment("owl-qn", quasi_newton, l1=l1, tolerance=self.tolerance)
         return [*rates, batch, *rivals]
 
-    def third(self, found: Results) -> list[Cell]:
+    def third(self, found: Results) -> list[Experiment]:
         """SGD at the rates found."""
         inverse = found["rates-inverse"]["eta0"]
         exponential, decay = (found["rates-exponential"][name] for name in ("eta0", "decay"))
@@ -98,7 +98,7 @@ class Plan:
             "auto": ("cumulative", "exponential", "auto", "auto"),
         }
         return [
-            self._cell(
+            self._experiment(
                 short,
                 descend,
                 l1=found["strength"]["l1"],
@@ -111,12 +111,14 @@ class Plan:
             for short, (method, schedule, eta0, decay) in rows.items()
         ]
 
-    def fourth(self, found: Results) -> list[Cell]:
+    def fourth(self, found: Results) -> list[Experiment]:
         """What the paper wishes for, where it is run: at the norm of OWL-QN's weights and at SGD's rates."""
         if "fista" not in self.costs:
             return []
         asked = wished(found, self.tolerance)
-        return [self._cell(short, function, **settings) for short, (function, settings) in asked.items()]
+        return [
+            self._experiment(short, function, **settings) for short, (function, settings) in asked.items()
+        ]
 
 
 def _costs(strength: float, owl_qn: float, naive: float, sgd: float, **rivals: float) -> dict[str, float]:
@@ -170,22 +172,22 @@ def plans(quick: bool) -> tuple[Plan, ...]:
 
 
 def plan(quick: bool) -> dict[str, float]:
-    """Expected CPU seconds of every cell."""
-    return {one.name(cell): cost for one in plans(quick) for cell, cost in one.costs.items()}
+    """Expected CPU seconds of every experiment."""
+    return {one.name(experiment): cost for one in plans(quick) for experiment, cost in one.costs.items()}
 
 
-def run_cells(lab: Lab) -> dict[str, Results]:
-    """All results: by task, then by the last part of the cell's name."""
-    found: dict[str, Results] = {one.task: {} for one in plans(lab.quick)}
+def run_all(runner: Runner) -> dict[str, Results]:
+    """All results: by task, then by the last part of the experiment's name."""
+    found: dict[str, Results] = {one.task: {} for one in plans(runner.quick)}
 
-    def collect(cells: list[Cell]) -> None:
-        for name, result in lab.run(cells).items():
+    def collect(experiments: list[Experiment]) -> None:
+        for name, result in runner.run(experiments).items():
             _, task, short = name.split("/")
             found[task][short] = result
 
-    everyone = plans(lab.quick)
-    collect([cell for one in everyone for cell in one.first()])
-    collect([cell for one in everyone for cell in one.second(found[one.task])])
-    collect([cell for one in everyone for cell in one.third(found[one.task])])
-    collect([cell for one in everyone for cell in one.fourth(found[one.task])])
+    everyone = plans(runner.quick)
+    collect([experiment for one in everyone for experiment in one.first()])
+    collect([experiment for one in everyone for experiment in one.second(found[one.task])])
+    collect([experiment for one in everyone for experiment in one.third(found[one.task])])
+    collect([experiment for one in everyone for experiment in one.fourth(found[one.task])])
     return found

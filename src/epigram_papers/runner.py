@@ -1,6 +1,6 @@
-"""Experiments as cells: pure functions that run in worker processes, each finished one kept in a file.
+"""Experiments: pure functions that run in worker processes, each finished one kept in a file.
 
-A cell's file is named by its function, settings, size (quick or full) and the version of epigram, and is written
+An experiment's file is named by its function, settings, size (quick or full) and the version of epigram, and is written
 whole or not at all. So a run that was interrupted or killed goes on where it stopped, with the same results: a
 result is always what its file says, whatever the order or the number of workers.
 """
@@ -22,12 +22,12 @@ from epigram.errors import EpigramError, InputError
 from epigram_papers.sources import code_digest
 from epigram_papers.workers import Failure, Pool
 
-KEPT = "cells"
+KEPT = "finished"
 FAILED = "failed"
 
 
 @dataclass(frozen=True)
-class Cell:
+class Experiment:
     """One experiment.
 
     Parameters
@@ -59,20 +59,20 @@ class Status:
     finished: str | None = None
 
 
-class CellError(EpigramError):
+class ExperimentError(EpigramError):
     """An experiment that failed, by name."""
 
 
-class Lab:
-    """Runs cells and keeps their results under ``folder``; use it as a context manager.
+class Runner:
+    """Runs experiments and keeps their results under ``folder``; use it as a context manager.
 
     Parameters
     ----------
     folder : where results are kept.
-    data : the folder of data sets, handed to every cell.
+    data : the folder of data sets, handed to every experiment.
     quick : subsets instead of the whole; part of a result's name.
     jobs : worker processes; the number of cores by default.
-    plan : expected CPU seconds of every cell that will be asked for, by name.
+    plan : expected CPU seconds of every experiment that will be asked for, by name.
     watch : called with a :class:`Status` whenever something changes, and now and then.
     """
 
@@ -103,22 +103,22 @@ class Lab:
     ) -> None:
         self._pool.close()
 
-    def run(self, cells: Sequence[Cell]) -> dict[str, dict[str, Any]]:
-        """Results by name, in the order asked for; a failed cell raises after the others have ended."""
-        wanted = {cell.name: cell for cell in cells}
-        if len(wanted) != len(cells):
-            names = [cell.name for cell in cells]
+    def run(self, experiments: Sequence[Experiment]) -> dict[str, dict[str, Any]]:
+        """Results by name, in the order asked for; a failed experiment raises after the others have ended."""
+        wanted = {experiment.name: experiment for experiment in experiments}
+        if len(wanted) != len(experiments):
+            names = [experiment.name for experiment in experiments]
             raise ValueError(
-                f"cells need names of their own: {sorted({n for n in names if names.count(n) > 1})}"
+                f"experiments need names of their own: {sorted({n for n in names if names.count(n) > 1})}"
             )
         missing = []
-        for cell in cells:
-            self._costs[cell.name] = cell.cost
-            kept = self._load(cell)
+        for experiment in experiments:
+            self._costs[experiment.name] = experiment.cost
+            kept = self._load(experiment)
             if kept is None:
-                missing.append(cell)
+                missing.append(experiment)
             else:
-                self._finish(cell, kept, from_file=True)
+                self._finish(experiment, kept, from_file=True)
         failures = self._compute(missing) if missing else {}
         if failures:
             raise self._error(failures)
@@ -137,7 +137,7 @@ class Lab:
         ]
 
     def drop(self, prefix: str) -> None:
-        """Take planned cells under this prefix that nobody asked for off the total."""
+        """Take planned experiments under this prefix that nobody asked for off the total."""
         self._costs = {
             name: cost
             for name, cost in self._costs.items()
@@ -145,25 +145,27 @@ class Lab:
         }
         self._tell()
 
-    def path(self, cell: Cell) -> Path:
-        """The file of a cell's result."""
+    def path(self, experiment: Experiment) -> Path:
+        """The file of an experiment's result."""
         key = {
-            "function": f"{cell.function.__module__}.{cell.function.__qualname__}",
-            "settings": cell.settings,
+            "function": experiment.function.__qualname__,
+            "settings": experiment.settings,
             "quick": self.quick,
             "epigram": epigram.__version__,
         }
         digest = hashlib.sha256(json.dumps(key, sort_keys=True, default=plain).encode()).hexdigest()[:16]
-        return self.folder / KEPT / f"{cell.name.replace('/', '--')}-{digest}.json"
+        return self.folder / KEPT / f"{experiment.name.replace('/', '--')}-{digest}.json"
 
-    def _compute(self, cells: list[Cell]) -> dict[str, Failure]:
-        """Run cells in the workers: those that measure time alone, after the others."""
+    def _compute(self, experiments: list[Experiment]) -> dict[str, Failure]:
+        """Run experiments in the workers: those that measure time alone, after the others."""
         for place in (KEPT, FAILED):
             _make_folder(self.folder / place)
-        cells = sorted(cells, key=lambda cell: -cell.cost)  # the longest first, so that workers end together
-        together = [(cell.name, execute, self._call(cell)) for cell in cells if not cell.alone]
-        alone = [(cell.name, execute, self._call(cell)) for cell in cells if cell.alone]
-        by_name = {cell.name: cell for cell in cells}
+        experiments = sorted(
+            experiments, key=lambda one: -one.cost
+        )  # the longest first: workers end together
+        together = [(one.name, execute, self._call(one)) for one in experiments if not one.alone]
+        alone = [(one.name, execute, self._call(one)) for one in experiments if one.alone]
+        by_name = {one.name: one for one in experiments}
         failures: dict[str, Failure] = {}
         for batch in (together, *([one] for one in alone)):
             for name, failure, running in self._pool.work(batch):
@@ -178,27 +180,27 @@ class Lab:
                     self._finish(by_name[name], kept, from_file=False, running=running)
         return failures
 
-    def _call(self, cell: Cell) -> tuple[Any, ...]:
-        code = code_digest(cell.function.__module__)
-        return cell.name, cell.function, dict(cell.settings), str(self.data), str(self.path(cell)), code
+    def _call(self, one: Experiment) -> tuple[Any, ...]:
+        code = code_digest(one.function.__module__)
+        return one.name, one.function, dict(one.settings), str(self.data), str(self.path(one)), code
 
-    def _load(self, cell: Cell) -> dict[str, Any] | None:
+    def _load(self, experiment: Experiment) -> dict[str, Any] | None:
         try:
-            record: dict[str, Any] = json.loads(self.path(cell).read_bytes())
+            record: dict[str, Any] = json.loads(self.path(experiment).read_bytes())
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
             raise InputError(
-                f"cannot read a kept result ({error}); remove it", path=self.path(cell)
+                f"cannot read a kept result ({error}); remove it", path=self.path(experiment)
             ) from error
         return record
 
     def _finish(
-        self, cell: Cell, record: dict[str, Any], from_file: bool, running: tuple[str, ...] = ()
+        self, experiment: Experiment, record: dict[str, Any], from_file: bool, running: tuple[str, ...] = ()
     ) -> None:
-        self.records[cell.name] = record
-        self._done.setdefault(cell.name, from_file)
-        self._tell(running, cell.name)
+        self.records[experiment.name] = record
+        self._done.setdefault(experiment.name, from_file)
+        self._tell(running, experiment.name)
 
     def _tell(self, running: tuple[str, ...] = (), finished: str | None = None) -> None:
         now = time.monotonic()
@@ -218,7 +220,7 @@ class Lab:
             place = self.folder / FAILED / f"{name.replace('/', '--')}.txt"
             place.write_text(failure.traceback, "utf-8")
             places.append(f"{name}: {failure.message} (see {place})")
-        return CellError("failed: " + "; ".join(places))
+        return ExperimentError("failed: " + "; ".join(places))
 
 
 def execute(
@@ -229,7 +231,7 @@ def execute(
     path: str,
     code: str,
 ) -> None:
-    """In a worker: run one cell and keep its result."""
+    """In a worker: run one experiment and keep its result."""
     from epigram.storage.atomic import write_atomically
 
     began, wall = time.process_time(), time.perf_counter()
@@ -259,7 +261,7 @@ def plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    raise TypeError(f"a cell's result cannot hold {type(value).__name__} {value!r}")
+    raise TypeError(f"an experiment's result cannot hold {type(value).__name__} {value!r}")
 
 
 def _make_folder(folder: Path) -> None:

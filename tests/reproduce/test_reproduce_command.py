@@ -8,39 +8,45 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-HERE = Path(__file__).parents[1] / "reproduce"
+from epigram import cli
+
+HERE = Path(__file__).parent
 PROGRAM = """
 import sys
 sys.path.insert(0, {here!r})
-from epigram.cli import main, reproduce
-reproduce.PAPERS = {{"fake": "fake_paper", "broken": "broken_paper", "slow": "slow_paper"}}
+from epigram_papers import command
+from epigram_papers.__main__ import main
+command.PAPERS = {{"fake": "fake_paper", "broken": "broken_paper", "slow": "slow_paper"}}
 if __name__ == "__main__":
     main()
 """
 BROKEN = """
-import fake_cells
-from epigram_papers.lab import Cell
+import fake_experiments
+from epigram_papers.runner import Experiment
 
 def plan(quick):
     return {"broken/a": 1.0}
 
-def run(lab):
-    return lab.run([Cell("broken/a", fake_cells.broken)])
+def run(runner):
+    return runner.run([Experiment("broken/a", fake_experiments.broken)])
 """
 SLOW = """
-import fake_cells, fake_paper
-from epigram_papers.lab import Cell
+import fake_experiments, fake_paper
+from epigram_papers.runner import Experiment
 
 def plan(quick):
     return {"slow/2": 1.0, "slow/3": 1.0}
 
-def run(lab):
-    cells = [Cell(f"slow/{k}", fake_cells.patient, {"k": k, "folder": "."}) for k in (2, 3)]
-    return fake_paper.report([result["k"] for result in lab.run(cells).values()], name="slow")
+def run(runner):
+    experiments = [Experiment(f"slow/{k}", fake_experiments.patient, {"k": k, "folder": "."}) for k in (2, 3)]
+    return fake_paper.report([result["k"] for result in runner.run(experiments).values()], name="slow")
 """
 
 
@@ -55,7 +61,7 @@ def program(tmp_path: Path) -> Path:
 
 def reproduce(program: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, str(program), "reproduce", *words],
+        [sys.executable, str(program), *words],
         cwd=program.parent,
         env={**os.environ, "EPIGRAM_DATA": str(program.parent / "data")},
         capture_output=True,
@@ -72,14 +78,14 @@ def test_it_writes_a_report_and_goes_on_from_it(program: Path) -> None:
     assert f"report: {Path('epigram-report') / 'index.html'}" in first.stdout
     raw = json.loads((out / "results.json").read_text("utf-8"))
     assert raw["quick"] is True
-    assert raw["cells"]["fake/3"]["result"] == {"y": 9, "data": str((program.parent / "data").resolve())}
+    assert raw["records"]["fake/3"]["result"] == {"y": 9, "data": str((program.parent / "data").resolve())}
     assert raw["machine"]["processor"]
-    kept = {file.name: file.stat().st_mtime_ns for file in (out / "cells").iterdir()}
+    kept = {file.name: file.stat().st_mtime_ns for file in (out / "finished").iterdir()}
     assert len(kept) == 2
     (out / "report.md").unlink()
     second = reproduce(program, "fake", "--quick")
     assert second.returncode == 0, second.stderr
-    assert {file.name: file.stat().st_mtime_ns for file in (out / "cells").iterdir()} == kept
+    assert {file.name: file.stat().st_mtime_ns for file in (out / "finished").iterdir()} == kept
     assert (out / "report.md").is_file()
 
 
@@ -100,8 +106,8 @@ def test_verdicts_come_as_json(program: Path) -> None:
 
 def test_results_of_other_code_are_pointed_out(program: Path) -> None:
     reproduce(program, "fake")
-    cell, *_ = (program.parent / "epigram-report" / "cells").iterdir()
-    cell.write_text(json.dumps({**json.loads(cell.read_text()), "code": "old"}))
+    experiment, *_ = (program.parent / "epigram-report" / "finished").iterdir()
+    experiment.write_text(json.dumps({**json.loads(experiment.read_text()), "code": "old"}))
     again = reproduce(program, "fake")
     assert "1 of 2 results were computed by an earlier state of the code" in again.stderr
     assert "earlier state of the code" in (program.parent / "epigram-report" / "index.html").read_text(
@@ -112,7 +118,7 @@ def test_results_of_other_code_are_pointed_out(program: Path) -> None:
 def test_control_c_keeps_what_is_finished(program: Path) -> None:
     home = program.parent
     with subprocess.Popen(
-        [sys.executable, str(program), "reproduce", "slow", "--jobs", "1"],
+        [sys.executable, str(program), "slow", "--jobs", "1"],
         cwd=home,
         env={**os.environ, "EPIGRAM_DATA": str(home / "data")},
         stderr=subprocess.PIPE,
@@ -157,13 +163,13 @@ def test_bad_use_is_said_in_one_line(program: Path, words: list[str], complaint:
     assert done.returncode == 2
     assert complaint in done.stderr
     assert "Traceback" not in done.stderr
-    assert not (program.parent / "epigram-report" / "cells").exists()
+    assert not (program.parent / "epigram-report" / "finished").exists()
 
 
 def test_no_data_at_all(program: Path) -> None:
     (program.parent / "data").rmdir()
     done = subprocess.run(
-        [sys.executable, str(program), "reproduce", "fake"],
+        [sys.executable, str(program), "fake"],
         cwd=program.parent,
         env={
             **os.environ,
@@ -177,3 +183,17 @@ def test_no_data_at_all(program: Path) -> None:
     assert done.returncode == 2
     assert "no data sets at" in done.stderr
     assert "--data" in done.stderr
+
+
+def test_the_command_is_found_by_its_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As pyproject.toml names it, whatever is installed here."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
+    named = project["entry-points"][cli.ADDED]
+    entries = [EntryPoint(name, value, cli.ADDED) for name, value in named.items()]
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: entries)
+    shown = CliRunner().invoke(cli.build(None), ["--help"]).stdout
+    assert "reproduce" in shown
+    assert "Run the experiments of one paper" in shown
+    assert "sgd-l1, structured-lm, lasso-ime, or all" in " ".join(
+        CliRunner().invoke(cli.build("reproduce"), ["reproduce", "--help"]).stdout.replace("│", " ").split()
+    )

@@ -1,4 +1,4 @@
-"""Cells for the tests of the lab: module-level functions, so that worker processes can import them."""
+"""Experiments for the tests of the runner: module-level functions, so that worker processes can import them."""
 
 from __future__ import annotations
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from epigram.cli import console
-from epigram.cli.reproduce_progress import Display
 from epigram.errors import EpigramError, InputError
+from epigram_papers.progress import Display
 
 if TYPE_CHECKING:
-    from epigram_papers.lab import Lab
     from epigram_papers.report import Report, Run
+    from epigram_papers.runner import Runner
 
 PAPERS = {
     "sgd-l1": "epigram_papers.sgd_l1",
@@ -45,8 +45,8 @@ def command(
     Finished experiments are kept in the output folder: the same command goes on where it was stopped or killed.
     """
     from epigram_papers.figures import check_plots
-    from epigram_papers.lab import Lab
     from epigram_papers.publish import publish
+    from epigram_papers.runner import Runner
 
     if paper != "all" and paper not in PAPERS:
         raise InputError(f"no paper {paper!r}; there are {', '.join(PAPERS)}, and all")
@@ -59,14 +59,14 @@ def command(
     try:
         with (
             Display() as display,
-            Lab(output, folder, quick=quick, jobs=jobs, plan=plan, watch=display.show) as lab,
+            Runner(output, folder, quick=quick, jobs=jobs, plan=plan, watch=display.show) as runner,
         ):
-            reports = _reports(lab, modules, errors)
+            reports = _reports(runner, modules, errors)
     except KeyboardInterrupt:
         console.stderr().print("finished experiments are kept; the same command goes on from here")
         raise
     if reports:
-        run = _run(lab, reports)
+        run = _run(runner, reports)
         page = publish(run, output)
         if json:
             console.print_json(_record(run, page))
@@ -79,33 +79,33 @@ def command(
         raise typer.Exit(2 if isinstance(errors[0], InputError) else 1)
 
 
-def _reports(lab: Lab, modules: dict[str, Any], errors: list[EpigramError]) -> list[Report]:
+def _reports(runner: Runner, modules: dict[str, Any], errors: list[EpigramError]) -> list[Report]:
     """The papers' reports; what fails in one does not stop the others."""
     reports = []
     for name, module in modules.items():
         try:
-            reports.append(module.run(lab))
+            reports.append(module.run(runner))
         except EpigramError as error:
             errors.append(error)
-        lab.drop(f"{name}/")
+        runner.drop(f"{name}/")
     return reports
 
 
-def _run(lab: Lab, reports: list[Report]) -> Run:
+def _run(runner: Runner, reports: list[Report]) -> Run:
     from epigram_papers.machine import machine
     from epigram_papers.report import Run
 
-    records = lab.records
+    records = runner.records
     dates = sorted(record["date"] for record in records.values()) or ["unknown"]
     notes = []
-    if lab.stale:
+    if runner.stale:
         notes.append(
-            f"{len(lab.stale)} of {len(records)} results were computed by an earlier state of the code. "
-            "Remove the folder `cells` to compute them again."
+            f"{len(runner.stale)} of {len(records)} results were computed by an earlier state of the code. "
+            "Remove the folder `finished` to compute them again."
         )
     return Run(
         reports,
-        lab.quick,
+        runner.quick,
         machine(),
         dates[0],
         dates[-1],

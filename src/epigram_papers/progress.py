@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from epigram.cli import console
 
 if TYPE_CHECKING:
-    from epigram_papers.lab import Status
+    from epigram_papers.runner import Status
 
 BESIDE = 58  # columns of the terminal that bar, share and times take
 LINE_EVERY = 20.0  # seconds, without a terminal
@@ -70,7 +70,7 @@ def time_left(status: Status, elapsed: float) -> str:
 
     Examples
     --------
-    >>> from epigram_papers.lab import Status
+    >>> from epigram_papers.runner import Status
     >>> time_left(Status(done=70, kept=50, under_way=10, total=200, running=()), 60.0)
     '4 min left'
     """

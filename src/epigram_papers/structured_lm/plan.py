@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from epigram.lm.loglinear.penalty import Strength
-from epigram_papers.lab import Cell
+from epigram_papers.runner import Experiment
 from epigram_papers.structured_lm import timing
 from epigram_papers.structured_lm.experiments import (
     FIRST_PRICES,
@@ -101,7 +101,7 @@ FITTING_SECONDS = {
 }
 STRENGTHS = (0.5, 1.0, 2.0)
 """k of section 4.5 is measured at these multiples of the chosen strength."""
-"""Expected CPU seconds of the full run's cells, by norm and kind."""
+"""Expected CPU seconds of the full run's experiments, by norm and kind."""
 
 
 def size(quick: bool) -> Size:
@@ -109,11 +109,11 @@ def size(quick: bool) -> Size:
     return QUICK if quick else FULL
 
 
-def choosing(quick: bool) -> list[Cell]:
+def choosing(quick: bool) -> list[Experiment]:
     """Prices of each norm: plain, weighted, plain again at the highest order, and with free signs."""
     at = size(quick)
     share = 0.05 if quick else 1.0
-    cells = []
+    experiments = []
     for norm in NORMS:
         for kind in KINDS:
             settings = {
@@ -128,15 +128,15 @@ def choosing(quick: bool) -> list[Cell]:
                 "nonnegative": kind != "free",
             }
             cost = CHOOSING_SECONDS[norm][KINDS.index(kind)] * share
-            cells.append(_cell(f"choose/{norm}/{kind}", choose, settings, cost))
-    return cells
+            experiments.append(_experiment(f"choose/{norm}/{kind}", choose, settings, cost))
+    return experiments
 
 
-def fitting(quick: bool, prices: Prices) -> list[Cell]:
+def fitting(quick: bool, prices: Prices) -> list[Experiment]:
     """Figure 2: every norm and weighting on every split, Kneser-Ney, and the sizes of trie and tree."""
     at = size(quick)
     cost = 0.15 if quick else 1.0
-    cells = []
+    experiments = []
     for split in at.splits:
         common: dict[str, Any] = {"split": split, "words": at.words}
         for norm in NORMS:
@@ -155,18 +155,22 @@ def fitting(quick: bool, prices: Prices) -> list[Cell]:
                     "nonnegative": kind != "free",
                 }
                 seconds = FITTING_SECONDS[norm][KINDS.index(kind)] * cost
-                cells.append(_cell(f"fit/{norm}/{kind}/{split}", fit_orders, settings, seconds))
+                experiments.append(_experiment(f"fit/{norm}/{kind}/{split}", fit_orders, settings, seconds))
         orders = list(at.orders)
-        cells.append(_cell(f"kneser-ney/{split}", kneser_ney, {**common, "orders": orders}, 3 * cost))
-        cells.append(_cell(f"sizes/{split}", sizes, {**common, "orders": [*orders, 0]}, 2 * cost))
+        experiments.append(
+            _experiment(f"kneser-ney/{split}", kneser_ney, {**common, "orders": orders}, 3 * cost)
+        )
+        experiments.append(_experiment(f"sizes/{split}", sizes, {**common, "orders": [*orders, 0]}, 2 * cost))
     strength = prices["tree-linf/plain"].strength
     settings = {"split": 0, "words": at.words, "order": CHOSEN_AT, "strength": strength}
-    cells.append(_cell("stochastic", stochastic, {**settings, "passes": list(at.passes)}, 25 * cost))
+    experiments.append(
+        _experiment("stochastic", stochastic, {**settings, "passes": list(at.passes)}, 25 * cost)
+    )
     strengths = [factor * strength for factor in STRENGTHS]
     heaps = {"split": 0, "words": at.words, "order": CHOSEN_AT, "strengths": strengths}
-    cells.append(_cell("k-best", k_best, {**heaps, "iterations": at.iterations}, 12 * cost))
-    cells.append(_cell("online", online, _stream(at, prices["tree-linf/plain"]), 60 * cost))
-    return cells
+    experiments.append(_experiment("k-best", k_best, {**heaps, "iterations": at.iterations}, 12 * cost))
+    experiments.append(_experiment("online", online, _stream(at, prices["tree-linf/plain"]), 60 * cost))
+    return experiments
 
 
 def _stream(at: Size, price: Strength) -> dict[str, Any]:
@@ -184,7 +188,7 @@ def _stream(at: Size, price: Strength) -> dict[str, Any]:
     }
 
 
-def measuring(quick: bool, prices: Prices) -> list[Cell]:
+def measuring(quick: bool, prices: Prices) -> list[Experiment]:
     """Figure 3, Table 1 and the time of a pass: nothing else runs beside these."""
     at = size(quick)
     cost = 0.03 if quick else 1.0
@@ -194,11 +198,11 @@ def measuring(quick: bool, prices: Prices) -> list[Cell]:
     by_words = {**prox, "sizes": list(at.prox_words), "largest_trie": at.largest_trie, "order": at.orders[-1]}
     novels = {**common, "words": at.novel_words}
     return [
-        _cell("prox/order", timing.prox_by_order, by_order, 18 * cost, alone=True),
-        _cell("prox/words", timing.prox_by_words, by_words, 55 * cost, alone=True),
-        _cell("novels/order-5", timing.gradient_pass, {**novels, "order": 5}, 32 * cost, alone=True),
-        _cell("novels/unbounded", timing.gradient_pass, {**novels, "order": 0}, 37 * cost, alone=True),
-        _cell(
+        _experiment("prox/order", timing.prox_by_order, by_order, 18 * cost, alone=True),
+        _experiment("prox/words", timing.prox_by_words, by_words, 55 * cost, alone=True),
+        _experiment("novels/order-5", timing.gradient_pass, {**novels, "order": 5}, 32 * cost, alone=True),
+        _experiment("novels/unbounded", timing.gradient_pass, {**novels, "order": 0}, 37 * cost, alone=True),
+        _experiment(
             "novels/stochastic",
             timing.stochastic_pass,
             {**novels, "order": 5, "batches": at.batches},
@@ -209,17 +213,17 @@ def measuring(quick: bool, prices: Prices) -> list[Cell]:
 
 
 def plan(quick: bool) -> dict[str, float]:
-    """Expected CPU seconds of every cell."""
+    """Expected CPU seconds of every experiment."""
     prices = {f"{norm}/{kind}": FIRST_PRICES[norm] for norm in NORMS for kind in KINDS}
-    cells = [*choosing(quick), *fitting(quick, prices), *measuring(quick, prices)]
-    return {cell.name: cell.cost for cell in cells}
+    experiments = [*choosing(quick), *fitting(quick, prices), *measuring(quick, prices)]
+    return {experiment.name: experiment.cost for experiment in experiments}
 
 
-def _cell(
+def _experiment(
     name: str,
     function: Callable[..., dict[str, Any]],
     settings: dict[str, Any],
     cost: float,
     alone: bool = False,
-) -> Cell:
-    return Cell(f"structured-lm/{name}", function, settings, round(cost, 2), alone)
+) -> Experiment:
+    return Experiment(f"structured-lm/{name}", function, settings, round(cost, 2), alone)

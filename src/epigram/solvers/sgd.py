@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -36,6 +37,19 @@ SCHEDULES = ("exponential", "inverse")
 CALIBRATION_SAMPLE, TRIAL_PASSES = 1000, 30
 START, REACH = -3, 40  # calibration starts at 2^START and goes at most REACH factors of two away
 TRAVEL, BOLDEST = 38.0, 4.0  # measured on chunking, named entities and parts of speech
+
+
+@runtime_checkable
+class StreamedLoss(StochasticLoss, Protocol):
+    """A stochastic loss whose samples are read from files: it says in which order they are best visited."""
+
+    def visiting_order(self, rng: np.random.Generator) -> Ints:
+        """All samples, shuffled as far as reading permits."""
+        ...
+
+    def sampled(self, samples: Ints) -> StochasticLoss:
+        """The loss of some samples, in their order or any other, with the same weights."""
+        ...
 
 
 @dataclass(slots=True)
@@ -133,7 +147,10 @@ class SGD(Estimator):
         self._check(loss, penalty)
         if state.eta0 == 0.0:
             state.eta0 = self.calibrate(loss, penalty) if self.eta0 == "auto" else float(self.eta0)
-        order = rng.permutation(loss.n_samples).astype(np.int32)
+        if isinstance(loss, StreamedLoss):
+            order = loss.visiting_order(rng)
+        else:
+            order = rng.permutation(loss.n_samples).astype(np.int32)
         met = self._descend(loss, penalty, state, order, loss.n_samples)
         check_finite("weights", state.w)
         check_finite("the loss is", met)
@@ -147,12 +164,16 @@ class SGD(Estimator):
         sum to about ``TRAVEL`` times that, and start at no more than ``BOLDEST`` times that.
         """
         n = min(CALIBRATION_SAMPLE, loss.n_samples)
-        sample = np.random.default_rng(self.random_state).permutation(loss.n_samples)[:n].astype(np.int32)
+        total = loss.n_samples
+        sample = np.random.default_rng(self.random_state).permutation(total)[:n].astype(np.int32)
+        tried = loss
+        if isinstance(loss, StreamedLoss) and n < total:
+            tried, sample = loss.sampled(sample), np.arange(n, dtype=np.int32)
 
         def met(eta0: float) -> float:
             state = SGDState.fresh(loss.n_weights)
             state.eta0 = eta0
-            return self._descend(loss, penalty, state, sample, n, n / loss.n_samples)
+            return self._descend(tried, penalty, state, sample, n, n / total)
 
         def reached(eta0: float) -> float:
             trial = copy(self)

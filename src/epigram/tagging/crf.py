@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,11 @@ from epigram.tagging.training import (
     sentence_weights,
     train,
 )
+
+if TYPE_CHECKING:
+    from epigram.scale.checkpoint import Checkpoint
+    from epigram.scale.engine import Engine
+    from epigram.tagging.shards import TaggerShards
 
 
 class CRFTagger(SentenceInputMixin, SavableMixin, Estimator):
@@ -152,6 +157,39 @@ class CRFTagger(SentenceInputMixin, SavableMixin, Estimator):
         self.history_ = trained.history
         self.fit_ = trained.report(sentences=sequences.n_sentences, tokens=sequences.n_tokens)
         self._online = Online.of_fit(self, trained, table, classes)
+        return self
+
+    def fit_shards(
+        self,
+        shards: str | PathLike[str] | TaggerShards,
+        *,
+        engine: Engine | None = None,
+        dev: tuple[Any, Labels] | None = None,
+        callback: Listener | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> Self:
+        """Train on a folder of shards, which may be larger than memory (:mod:`epigram.tagging.sharding`).
+
+        The folder has its own template, ``min_count`` and ``pairs``. On a cluster (``engine``) the weights have the
+        same bits as here, whatever the number of workers.
+
+        Parameters
+        ----------
+        shards : the folder.
+        engine : where the shards are worked on; by default ``threads`` threads of this process.
+        dev, callback : as for :meth:`fit`.
+        checkpoint : saves the weights on the way, and starts from saved ones.
+        """
+        from epigram.tagging.shards import TaggerShards, fit_shards
+
+        opened = shards if isinstance(shards, TaggerShards) else TaggerShards.open(shards)
+        trained, table, ends = fit_shards(self, opened, engine, dev, callback, checkpoint)
+        classes = np.array(opened.classes, dtype=object)
+        self._finish(opened.template, table, classes, trained.layout, trained.w, trained.squares, ends)
+        self.history_ = trained.history
+        header = opened.manifest.header
+        self.fit_ = trained.report(sentences=header["sentences"], tokens=header["tokens"])
+        self._online = None
         return self
 
     def partial_fit(

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from epigram.errors import InputError
 from epigram.penalties import L1, L2, ElasticNet
-from epigram.protocols import Floats, Ints, Iteration, Result, Solver
+from epigram.protocols import BatchLoss, Floats, Ints, Iteration, Offsets, Penalty, Result, Solver
 from epigram.solvers import LBFGS, OWLQN, SGD
 from epigram.tagging.attributes import AttributeTable, renumbering
 from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
@@ -102,10 +102,21 @@ def train(
     layout = lay_out(seen, pairs, has_transitions, allowed, bare)
     put_dense_first(sequences, layout)
     loss = ChainLoss(sequences, labels, layout, weights, threads)
-    watch = _Watch(layout, scorer, patience, listener)
-    solver = solver or solver_for(l1, l2, random_state)
-    penalty = penalty_of(l1, l2)
-    result = solver.solve(loss, penalty, callback=watch)
+    watch = Watch(layout, scorer, patience, listener)
+    return fit(loss, seen, layout, solver or solver_for(l1, l2, random_state), penalty_of(l1, l2), watch)
+
+
+def fit(
+    loss: FittedLoss,
+    seen: SeenPairs,
+    layout: WeightLayout,
+    solver: Solver,
+    penalty: Penalty,
+    watch: Watch,
+    start: Floats | None = None,
+) -> Trained:
+    """Minimise a loss over these weights; the best weights that the watch saw are kept."""
+    result = solver.solve(loss, penalty, start, watch)
     if watch.best_w is not None and not np.array_equal(watch.best_w, result.w):
         value = loss.value_and_gradient(watch.best_w, np.empty_like(watch.best_w))
         result = replace(result, w=watch.best_w, objective=value + penalty.value(watch.best_w))
@@ -113,8 +124,19 @@ def train(
     return Trained(seen, layout, w, gradient, squares, result, loss.n_samples, watch.history)
 
 
-class _Watch:
-    """The solver's callback: writes the history, keeps the best weights, knows when to stop."""
+class FittedLoss(BatchLoss, Protocol):
+    """What a training needs of a loss beside what its solver needs."""
+
+    def summed_gradients(self, w: Floats) -> tuple[Floats, Floats]:
+        """Of each weight, the sums over samples of its gradient at ``w`` and of the square of that."""
+        ...
+
+
+class Watch:
+    """The solver's callback: writes the history, keeps the best weights, knows when to stop.
+
+    ``keep`` is called with each iteration first: what saves weights on the way.
+    """
 
     def __init__(
         self,
@@ -122,13 +144,17 @@ class _Watch:
         scorer: Scorer | None,
         patience: int | None,
         listener: Listener | None,
+        keep: Callable[[Iteration], Any] | None = None,
     ) -> None:
         self.layout, self.scorer, self.patience, self.listener = layout, scorer, patience, listener
+        self.keep = keep
         self.history: list[dict[str, Any]] = []
         self.best_w: Floats | None = None
         self._best = (-np.inf, 0)
 
     def __call__(self, iteration: Iteration) -> bool:
+        if self.keep is not None:
+            self.keep(iteration)
         entry: dict[str, Any] = {
             "iteration": iteration.number,
             "objective": iteration.objective,
@@ -152,9 +178,17 @@ def class_weights(
     """Weight of each class: given, or ``"balanced"`` (n / (classes * count), as scikit-learn)."""
     if class_weight is None:
         return None
+    return weights_of_labels(class_weight, np.bincount(labels, minlength=len(classes)), classes)
+
+
+def weights_of_labels(
+    class_weight: Mapping[str, float] | str | None, counts: Offsets, classes: npt.NDArray[Any]
+) -> Floats | None:
+    """The same, from how often each class was met."""
+    if class_weight is None:
+        return None
     if class_weight == "balanced":
-        counts = np.bincount(labels, minlength=len(classes))
-        return len(labels) / (len(classes) * np.maximum(counts, 1))
+        return np.asarray(counts.sum() / (len(classes) * np.maximum(counts, 1)))
     if not isinstance(class_weight, Mapping):
         raise ValueError(f"class_weight must be None, 'balanced' or a dict, not {class_weight!r}.")
     return np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])

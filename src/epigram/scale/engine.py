@@ -1,0 +1,106 @@
+"""Where work on shards runs: two methods, and the engine that runs it in this process.
+
+An engine makes things from recipes, and asks all of them one question at a time. The answers come in the order of the
+things, whoever gave them, so that sums over them have the same bits on any number of workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+
+@dataclass(slots=True)
+class Tally:
+    """What an engine did so far: questions asked, questions asked again, and bytes moved."""
+
+    asked: int = 0
+    again: int = 0
+    sent: int = 0
+    received: int = 0
+    kernel_seconds: float = 0.0
+
+    @property
+    def megabytes(self) -> float:
+        """Moved in both directions."""
+        return (self.sent + self.received) / 1e6
+
+
+class Engine(Protocol):
+    """Holds things made from recipes, wherever they are, and asks them questions."""
+
+    tally: Tally
+
+    def make(self, function: Callable[[Any], Any], recipes: Sequence[Any]) -> list[Any]:
+        """A handle of ``function(recipe)`` for each recipe; what is lost is made again from its recipe."""
+        ...
+
+    def ask(
+        self, function: Callable[[Any, Any], Any], handles: Sequence[Any], pieces: Sequence[Any]
+    ) -> list[Any]:
+        """``function(thing, piece)`` of each handle, in their order."""
+        ...
+
+    @property
+    def workers(self) -> int:
+        """How many work at the same time now."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything that was made."""
+        ...
+
+
+@dataclass
+class Here:
+    """The engine of one machine: threads of this process, on things that map their arrays from files.
+
+    Examples
+    --------
+    >>> engine = Here(threads=2)
+    >>> numbers = engine.make(float, ["1", "2", "3"])
+    >>> engine.ask(pow, numbers, [2, 2, 2])
+    [1.0, 4.0, 9.0]
+    """
+
+    threads: int = 1
+    tally: Tally = field(default_factory=Tally)
+
+    def make(self, function: Callable[[Any], Any], recipes: Sequence[Any]) -> list[Any]:
+        """See :class:`Engine`."""
+        return self._map(lambda k: function(recipes[k]), len(recipes))
+
+    def ask(
+        self, function: Callable[[Any, Any], Any], handles: Sequence[Any], pieces: Sequence[Any]
+    ) -> list[Any]:
+        """See :class:`Engine`."""
+        self.tally.asked += 1
+        return self._map(lambda k: function(handles[k], pieces[k]), len(handles))
+
+    @property
+    def workers(self) -> int:
+        """Threads."""
+        return self.threads
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _map(self, work: Callable[[int], Any], n: int) -> list[Any]:
+        if self.threads == 1 or n < 2:
+            return [work(k) for k in range(n)]
+        with ThreadPoolExecutor(min(self.threads, n)) as pool:
+            return list(pool.map(work, range(n)))

@@ -1,0 +1,376 @@
+"""A chain model's loss over a folder of shards (:mod:`epigram.tagging.sharding`), and its training.
+
+Batch solvers see a :class:`~epigram.scale.loss.ShardedLoss`: with K shards, the bits of ``ChainLoss(threads=K)`` on
+the whole corpus. SGD sees :class:`StreamedLoss`, which visits shard after shard in random order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from epigram.errors import InputError
+from epigram.protocols import Floats, Ints, Offsets
+from epigram.scale.checkpoint import Checkpoint
+from epigram.scale.engine import Engine, Here
+from epigram.scale.folder import Manifest, Record, map_arrays, shard_path
+from epigram.scale.loss import ShardedLoss
+from epigram.tagging.attributes import AttributeTable
+from epigram.tagging.constraints import allowed_ends, allowed_transitions, check_permitted
+from epigram.tagging.estimator import Labels, dev_scorer
+from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
+from epigram.tagging.loss import ChainLoss
+from epigram.tagging.sequences import Sequences
+from epigram.tagging.sharding import ARRAYS, KIND, joined, own_pairs
+from epigram.tagging.template import Template
+from epigram.tagging.training import (
+    Listener,
+    Trained,
+    Watch,
+    fit,
+    penalty_of,
+    sentence_weights,
+    solver_for,
+    weights_of_labels,
+)
+
+if TYPE_CHECKING:
+    from epigram.tagging.crf import CRFTagger
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a training adds to the shards: transitions and ends that are allowed, weights of labels; None for all."""
+
+    allowed: npt.NDArray[np.bool_] | None = None
+    ends: npt.NDArray[np.bool_] | None = None
+    label_weights: Floats | None = None
+
+
+NO_TERMS = Terms()
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What it takes to open a shard, on any machine that sees its folder."""
+
+    folder: str
+    k: int
+    arrays: Record
+    common: Record
+    classes: tuple[str, ...]
+    pairs: str
+    has_transitions: bool
+    bare: bool
+    terms: Terms
+
+    def open(self) -> tuple[Sequences, Ints, Ints, Floats | None]:
+        """Sentences and labels of the shard, the ids of its attributes in the corpus, and weights of sentences."""
+        a = map_arrays(shard_path(Path(self.folder), self.k), self.arrays)
+        sequences = Sequences(*(a[name] for name in ARRAYS))
+        try:
+            names = np.array(self.classes, dtype=object)
+            check_permitted(sequences, a["labels"], names, self.terms.allowed, self.terms.ends)
+        except InputError as error:
+            raise InputError(f"shard {self.k}, {error}") from None
+        weights = None
+        if self.terms.label_weights is not None:
+            weights = sentence_weights(self.terms.label_weights[a["labels"]], sequences.sentence_ptr)
+        return sequences, a["labels"], a["own"], weights
+
+
+class ChainShard:
+    """The loss of one shard on the weights of its own features; it travels as its recipe."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        sequences, labels, own, weights = recipe.open()
+        pairs = map_arrays(Path(recipe.folder) / "common", recipe.common)
+        seen = own_pairs(own, len(recipe.classes), pairs["bits"], pairs["transitions"], pairs["edges"])
+        layout = lay_out(seen, recipe.pairs, recipe.has_transitions, recipe.terms.allowed, recipe.bare)
+        self._loss = ChainLoss(sequences, labels, layout, weights)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ChainShard, (self.recipe,)
+
+    def value_and_gradient(self, w: Floats, out: Floats) -> float:
+        """As of :class:`~epigram.tagging.loss.ChainLoss`."""
+        return self._loss.value_and_gradient(w, out)
+
+    def summed_gradients(self, w: Floats) -> tuple[Floats, Floats]:
+        """As of :class:`~epigram.tagging.loss.ChainLoss`."""
+        return self._loss.summed_gradients(w)
+
+
+class StoredNames:
+    """Names of attributes, read from the folder when they are asked for."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        self._names, self._spans = manifest.shared("names", "spans")
+
+    def names(self, occurrences: Offsets) -> list[str]:
+        """Those of some attributes."""
+        spans = self._spans[occurrences].tolist()
+        return [self._names[first:last].tobytes().decode() for first, last in spans]
+
+
+@dataclass(frozen=True)
+class TaggerShards:
+    """A folder of shards as a tagger's training text.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from epigram.scale import Here
+    >>> from epigram.tagging.files import ColumnSpec
+    >>> from epigram.tagging.sharding import write_shards
+    >>> home = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (home / "train.txt").write_text("the D\\ncat N\\n\\na D\\ndog N\\n")
+    >>> template = Template.parse("U:%x[0,0]\\nB\\n")
+    >>> _ = write_shards([home / "train.txt"], home / "shards", template, ColumnSpec(), n_shards=2)
+    >>> shards = TaggerShards.open(home / "shards")
+    >>> shards.classes, shards.manifest.n_shards, shards.layout(shards.seen()).n_features
+    (['D', 'N'], 2, 5)
+    """
+
+    manifest: Manifest
+    template: Template
+
+    @classmethod
+    def open(cls, folder: Any) -> TaggerShards:
+        """A finished folder."""
+        manifest = Manifest.read(folder, KIND)
+        return cls(manifest, Template.parse(*manifest.header["template"]))
+
+    @property
+    def classes(self) -> list[str]:
+        """The labels, sorted."""
+        return list(self.manifest.header["classes"])
+
+    def seen(self) -> SeenPairs:
+        """The pairs of the whole corpus."""
+        bits, transitions, edges = self.manifest.shared("bits", "transitions", "edges")
+        return SeenPairs(len(self.classes), bits, transitions, edges)
+
+    def table(self) -> AttributeTable:
+        """The attributes of the corpus; names are read from the folder."""
+        (fingerprints,) = self.manifest.shared("fingerprints")
+        everyone = np.arange(len(fingerprints), dtype=np.int64)
+        return AttributeTable.of_origins(fingerprints, [(0, StoredNames(self.manifest))], everyone)
+
+    @property
+    def _has_transitions(self) -> bool:
+        return self.template.transitions or bool(self.template.edges)
+
+    def layout(self, seen: SeenPairs, allowed: npt.NDArray[np.bool_] | None = None) -> WeightLayout:
+        """The weights of a model of this corpus."""
+        pairs = self.manifest.header["pairs"]
+        return lay_out(seen, pairs, self._has_transitions, allowed, self.template.transitions)
+
+    def recipes(self, terms: Terms) -> list[Recipe]:
+        """How to open each shard."""
+        common = {name: self.manifest.common[name] for name in ("bits", "transitions", "edges")}
+        return [
+            Recipe(
+                str(self.manifest.folder.resolve()),
+                k,
+                record,
+                common,
+                tuple(self.classes),
+                self.manifest.header["pairs"],
+                self._has_transitions,
+                self.template.transitions,
+                terms,
+            )
+            for k, record in enumerate(self.manifest.shards)
+        ]
+
+    def places(self, layout: WeightLayout, seen: SeenPairs) -> Iterator[Ints]:
+        """For each shard, the numbers of its features among those of the corpus."""
+        for k in range(self.manifest.n_shards):
+            path = shard_path(self.manifest.folder, k)
+            (own,) = map_arrays(path, {"own": self.manifest.shards[k]["own"]}).values()
+            yield places_of(layout, seen, own, self.manifest.header["pairs"])
+
+    def loss(
+        self,
+        engine: Engine,
+        layout: WeightLayout,
+        seen: SeenPairs,
+        terms: Terms = NO_TERMS,
+    ) -> ShardedLoss:
+        """The loss for batch solvers, its shards wherever the engine has them."""
+        shards = engine.make(ChainShard, self.recipes(terms))
+        places = list(self.places(layout, seen))
+        return ShardedLoss(engine, shards, places, layout.n_features, self.manifest.header["sentences"])
+
+
+def places_of(layout: WeightLayout, seen: SeenPairs, own: Ints, pairs: str) -> Ints:
+    """The numbers, among the features of the corpus, of those that a shard with these attributes has."""
+    arrays = layout.arrays
+    mine = lay_out(
+        own_pairs(own, layout.n_labels, seen.bits, seen.transitions, seen.edges),
+        pairs,
+        bool(arrays.has_transitions),
+    )
+    at = np.empty(mine.n_weights, dtype=np.int64)
+    kept = np.flatnonzero(mine.row_of >= 0)
+    kept = kept[np.argsort(mine.row_of[kept], kind="stable")]
+    lengths = np.diff(np.append(mine.row_of[kept], mine.arrays.state_end))
+    shift = layout.row_of[own[kept]].astype(np.int64) - mine.row_of[kept]
+    at[: mine.arrays.state_end] = np.arange(mine.arrays.state_end) + np.repeat(shift, lengths)
+    n_transitions = layout.n_labels * arrays.width if arrays.has_transitions else 0
+    end = mine.arrays.state_end + n_transitions
+    at[mine.arrays.state_end : end] = arrays.state_end + np.arange(n_transitions)
+    if mine.n_weights > end:
+        lengths = np.diff(mine.arrays.edge_row_ptr)
+        shift = arrays.edge_row_ptr[own] - mine.arrays.edge_row_ptr[:-1]
+        rest = np.arange(mine.n_weights - end) + np.repeat(shift, lengths)
+        at[end:] = arrays.state_end + n_transitions + rest
+    number = np.cumsum(layout.free, dtype=np.int64) - 1
+    mine_of_all: Ints = number[at[layout.free[at] != 0]].astype(np.int32)
+    return mine_of_all
+
+
+class StreamedLoss:
+    """The loss for SGD: shards one after another, each mapped while it is visited.
+
+    Parameters
+    ----------
+    shards : the folder.
+    layout : of the whole corpus.
+    """
+
+    def __init__(
+        self,
+        shards: TaggerShards,
+        layout: WeightLayout,
+        seen: SeenPairs,
+        terms: Terms = NO_TERMS,
+        threads: int = 1,
+    ) -> None:
+        self._recipes = shards.recipes(terms)
+        self._batch = shards.loss(Here(threads), layout, seen, terms)
+        self.layout = layout
+        self.n_weights, self.n_samples = layout.n_features, self._batch.n_samples
+        sizes = [record["sentence_ptr"]["shape"][0] - 1 for record in shards.manifest.shards]
+        self._first = np.cumsum([0, *sizes])
+
+    def value_and_gradient(self, w: Floats, out: Floats) -> float:
+        """As of :class:`~epigram.scale.loss.ShardedLoss`."""
+        return self._batch.value_and_gradient(w, out)
+
+    def summed_gradients(self, w: Floats) -> tuple[Floats, Floats]:
+        """As of :class:`~epigram.scale.loss.ShardedLoss`."""
+        return self._batch.summed_gradients(w)
+
+    def visiting_order(self, rng: np.random.Generator) -> Ints:
+        """All sentences: shards in random order, and sentences in random order inside each."""
+        runs = [
+            rng.permutation(np.arange(*self._first[k : k + 2])) for k in rng.permutation(len(self._recipes))
+        ]
+        return np.concatenate(runs).astype(np.int32)
+
+    def sampled(self, samples: Ints) -> ChainLoss:
+        """The loss of some sentences, in memory: what a trial of rates needs."""
+        parts = []
+        for k, recipe in enumerate(self._recipes):
+            mine = np.sort(samples[(samples >= self._first[k]) & (samples < self._first[k + 1])])
+            if len(mine):
+                parts.append(self._opened(recipe, mine - self._first[k]))
+        return ChainLoss(*_together(parts, self.layout))
+
+    def sgd_pass(
+        self,
+        method: str,
+        order: Ints,
+        rates: Floats,
+        penalties: Floats,
+        batch_size: int,
+        w: Floats,
+        q: Floats,
+    ) -> float:
+        """One pass over ``order``, shard by shard; see :class:`epigram.protocols.StochasticLoss`."""
+        if batch_size != 1:
+            raise InputError(f"SGD on shards takes one sentence a step, not {batch_size}; use batch_size=1")
+        home = np.searchsorted(self._first, order, side="right") - 1
+        changes = np.flatnonzero(np.diff(home)) + 1
+        met = 0.0
+        for a, b in zip([0, *changes.tolist()], [*changes.tolist(), len(order)], strict=True):
+            k = int(home[a])
+            loss = ChainLoss(*self._opened(self._recipes[k]))
+            local = (order[a:b] - self._first[k]).astype(np.int32)
+            met += loss.sgd_pass(method, local, rates[a:b], penalties[a : b + 1], 1, w, q)
+        return met
+
+    def _opened(
+        self, recipe: Recipe, chosen: Offsets | None = None
+    ) -> tuple[Sequences, Ints, WeightLayout, Floats | None]:
+        """A shard, or some of its sentences, with the weights of the whole corpus."""
+        sequences, labels, own, weights = recipe.open()
+        sequences = replace(sequences, edge_attributes=own[sequences.edge_attributes])
+        if chosen is not None:
+            tokens = np.concatenate([np.arange(*sequences.sentence_ptr[s : s + 2]) for s in chosen.tolist()])
+            labels, sequences = labels[tokens], sequences.take(chosen)
+            weights = None if weights is None else weights[chosen]
+        layout = replace(self.layout, row_of=self.layout.row_of[own])
+        return sequences, labels, layout, weights
+
+
+def _together(
+    parts: list[tuple[Sequences, Ints, WeightLayout, Floats | None]], layout: WeightLayout
+) -> tuple[Sequences, Ints, WeightLayout, Floats | None]:
+    """Sentences of several shards as one corpus; their rows of weights stand one after another."""
+    sizes = np.cumsum([0, *(len(part.row_of) for _, _, part, _ in parts)])
+    moved = [
+        replace(sequences, attributes=sequences.attributes + np.int32(size))
+        for (sequences, *_), size in zip(parts, sizes[:-1].tolist(), strict=True)
+    ]
+    weights = (
+        None if parts[0][3] is None else np.concatenate([part[3] for part in parts if part[3] is not None])
+    )
+    rows = np.concatenate([part.row_of for _, _, part, _ in parts])
+    labels = np.concatenate([labels for _, labels, *_ in parts])
+    return joined(moved), labels, replace(layout, row_of=rows), weights
+
+
+def fit_shards(
+    tagger: CRFTagger,
+    shards: TaggerShards,
+    engine: Engine | None = None,
+    dev: tuple[Any, Labels] | None = None,
+    listener: Listener | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> tuple[Trained, AttributeTable, npt.NDArray[np.bool_] | None]:
+    """Train on a folder: what :meth:`CRFTagger.fit_shards <epigram.tagging.crf.CRFTagger.fit_shards>` does."""
+    classes = np.array(shards.classes, dtype=object)
+    allowed = allowed_transitions(tagger.constrain, shards.classes)
+    ends = allowed_ends(tagger.constrain, shards.classes)
+    counts = np.array(shards.manifest.header["label_counts"], dtype=np.int64)
+    terms = Terms(allowed, ends, weights_of_labels(tagger.class_weight, counts, classes))
+    solver = tagger.solver or solver_for(tagger.l1, tagger.l2, tagger.random_state)
+    seen = shards.seen()
+    layout = shards.layout(seen, allowed)
+    loss: Any
+    if hasattr(solver, "passes"):
+        if engine is not None and not isinstance(engine, Here):
+            raise InputError(
+                f"{type(solver).__name__} stays on one machine: averaged weights of several would not be sparse; "
+                "use OWL-QN or L-BFGS on a cluster"
+            )
+        loss = StreamedLoss(shards, layout, seen, terms, tagger.threads)
+    else:
+        loss = shards.loss(engine or Here(tagger.threads), layout, seen, terms)
+    table = shards.table()
+    scorer = None
+    if dev is not None:
+        scorer = dev_scorer(dev, shards.template, table, classes, tagger._decode, ends)
+    watch = Watch(layout, scorer, tagger.patience, listener, None if checkpoint is None else checkpoint.keep)
+    start = None if checkpoint is None else checkpoint.weights(layout.n_features)
+    trained = fit(loss, seen, layout, solver, penalty_of(tagger.l1, tagger.l2), watch, start)
+    return trained, table, ends

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import lzma
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,12 +11,38 @@ from hypothesis import strategies as st
 
 from epigram.errors import InputError, ModelFileError
 from epigram.storage.packing import codebook, pack_integers, pack_weights, unpack_integers, unpack_weights
+from reference import packing as reference
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 2**32 - 1)))
 def test_integers_come_back(values):
     assert unpack_integers(pack_integers(np.array(values, dtype=np.int64))).tolist() == values
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 2**32 - 1) | st.integers(0, 40), max_size=300))
+def test_codes_are_those_of_exact_arithmetic(values):
+    assert pack_integers(np.array(values, dtype=np.int64))[8:].tobytes() == reference.pack(values)
+
+
+def test_carries_run_through_the_code():
+    """Long runs push the interval to its ends, where bytes of 255 wait for a carry."""
+    rng = np.random.default_rng(0)
+    for values in (np.full(20_000, 2**32 - 1), np.zeros(50_000, int), rng.geometric(0.999, 20_000)):
+        packed = pack_integers(values)
+        assert unpack_integers(packed).tolist() == values.tolist()
+        assert packed[8:].tobytes() == reference.pack(values.tolist())
+
+
+def test_numbers_of_earlier_files_are_read():
+    values = np.array([3, 70000, 0, 2**32 - 1], np.uint32)
+    planes = values.astype("<u4").view(np.uint8).reshape(-1, 4).T.tobytes()
+    packed = lzma.compress(planes, format=lzma.FORMAT_RAW, filters=[{"id": lzma.FILTER_LZMA2, "preset": 6}])
+    content = np.frombuffer(values.size.to_bytes(8, "little") + packed, np.uint8)
+    assert unpack_integers(content).tolist() == values.tolist()
+    with pytest.raises(ModelFileError):
+        unpack_integers(content[:-3])
 
 
 @settings(max_examples=30, deadline=None)
@@ -42,5 +70,20 @@ def test_wrong_bits_are_refused(bits):
 
 def test_damaged_bytes_are_refused():
     packed = pack_integers(np.arange(1000)).copy()
-    with pytest.raises(ModelFileError):
-        unpack_integers(packed[:40])
+    for damaged in (packed[:40], packed[:4], np.append(packed, np.zeros(20, np.uint8))):
+        with pytest.raises(ModelFileError):
+            unpack_integers(damaged)
+    packed[:7] = 255  # a number of numbers that no memory could hold
+    with pytest.raises(ModelFileError, match="more numbers than its bytes can hold"):
+        unpack_integers(packed)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.binary(min_size=8, max_size=60), st.integers(0, 2000))
+def test_any_bytes_are_numbers_or_refused(code, n):
+    content = (2**63 + n).to_bytes(8, "little") + code
+    try:
+        found = unpack_integers(np.frombuffer(content, np.uint8))
+    except ModelFileError:
+        return
+    assert found.size == n

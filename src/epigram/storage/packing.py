@@ -1,7 +1,8 @@
-"""Small files: integers as compressed byte planes, weights as codes of a codebook.
+"""Small model files: integers by an adaptive range coder, rising ones as differences, weights as codes of a codebook.
 
-The bytes of one significance lie together, so that the rare high ones cost nothing; then xz. A codebook has
-2^bits values, placed by Lloyd's algorithm on a histogram of the weights.
+The coder (``_core/packing.c``) takes less than 0.1 s for a million numbers. Files of earlier versions hold byte planes,
+compressed by xz, and are read as before. A codebook has 2^bits values, placed by Lloyd's algorithm on a
+histogram of the weights.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from epigram._core.native import family
 from epigram.errors import InputError, ModelFileError
-from epigram.protocols import Floats
+from epigram.protocols import Floats, Ints
 
 Bytes = npt.NDArray[np.uint8]
+_CODED = 1 << 63  # in the number at the start: what follows is of the range coder, not of xz
+_MOST = 1000  # numbers in a byte: the coder's probabilities do not come closer to 1
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6}]
 
 
@@ -27,21 +31,66 @@ def pack_integers(values: npt.NDArray[np.integer]) -> Bytes:
     >>> unpack_integers(pack_integers(np.array([3, 70000, 0]))).tolist()
     [3, 70000, 0]
     """
-    planes = np.ascontiguousarray(values.astype("<u4")).view(np.uint8).reshape(-1, 4).T
-    packed = lzma.compress(planes.tobytes(), format=lzma.FORMAT_RAW, filters=_FILTERS)
-    return np.frombuffer(values.size.to_bytes(8, "little") + packed, dtype=np.uint8)
+    numbers = np.ascontiguousarray(values, np.uint32)
+    room = np.empty(8 * numbers.size + 64, np.uint8)
+    size = family("packing").pack(numbers.size, numbers, room.size, room)
+    start = (_CODED | numbers.size).to_bytes(8, "little")
+    return np.concatenate((np.frombuffer(start, np.uint8), room[:size]))
 
 
 def unpack_integers(content: Bytes) -> npt.NDArray[np.int64]:
     """What :func:`pack_integers` packed."""
-    raw = content.tobytes()
-    n = int.from_bytes(raw[:8], "little")
+    n = int.from_bytes(content[:8].tobytes(), "little")
+    if content.size < 8 or n < _CODED:
+        return _unpack_planes(content[8:].tobytes(), n)
+    n -= _CODED
+    code = np.ascontiguousarray(content[8:])
+    if n > _MOST * (code.size + 64):
+        raise ModelFileError("damaged model file (more numbers than its bytes can hold)")
+    out = np.empty(n, np.uint32)
+    if not family("packing").unpack(code.size, code, n, out):
+        raise ModelFileError("damaged model file (its numbers end too early or too late)")
+    return out.astype(np.int64)
+
+
+def _unpack_planes(raw: bytes, n: int) -> npt.NDArray[np.int64]:
+    """Integers as files of earlier versions have them: bytes of one significance end to end, then xz."""
     try:
-        planes = lzma.decompress(raw[8:], format=lzma.FORMAT_RAW, filters=_FILTERS)
+        planes = lzma.decompress(raw, format=lzma.FORMAT_RAW, filters=_FILTERS)
         bytes_of = np.frombuffer(planes, dtype=np.uint8).reshape(4, n).T
         return bytes_of.copy().view("<u4").ravel().astype(np.int64)
     except (lzma.LZMAError, ValueError, EOFError) as error:
         raise ModelFileError(f"damaged model file ({error})") from error
+
+
+def differences(values: Ints, groups: np.ndarray) -> np.ndarray:
+    """Each value less the one before it in its group (rising within groups); the first as it is.
+
+    Examples
+    --------
+    >>> differences(np.array([3, 5, 1]), np.array([0, 0, 1])).tolist()
+    [3, 2, 1]
+    """
+    out = np.diff(values.astype(np.int64), prepend=0)
+    first = np.diff(groups, prepend=-1) != 0
+    out[first] = values[first]
+    return out
+
+
+def summed(steps: np.ndarray, sizes: np.ndarray) -> Ints:
+    """Undo :func:`differences`; ``sizes`` are the lengths of the groups.
+
+    Examples
+    --------
+    >>> summed(np.array([3, 2, 1]), np.array([2, 1])).tolist()
+    [3, 5, 1]
+    """
+    if sizes.sum() != steps.size:
+        raise ModelFileError("damaged model file (its trees do not fit together)")
+    total = np.cumsum(steps)
+    starts = np.cumsum(sizes) - sizes
+    before = np.where(starts > 0, total[np.maximum(starts - 1, 0)], 0)
+    return np.asarray(total - np.repeat(before, sizes), dtype=np.int32)
 
 
 def pack_weights(w: Floats, bits: int) -> dict[str, npt.NDArray[np.generic]]:

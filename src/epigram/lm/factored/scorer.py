@@ -14,8 +14,15 @@ from epigram.errors import ModelFileError
 from epigram.lm.factored.contexts import Contexts
 from epigram.lm.factored.loss import FactorExamples, FactorLoss
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.storage.delta import differences, summed
-from epigram.storage.packing import Bytes, pack_integers, pack_weights, unpack_integers, unpack_weights
+from epigram.storage.packing import (
+    Bytes,
+    differences,
+    pack_integers,
+    pack_weights,
+    summed,
+    unpack_integers,
+    unpack_weights,
+)
 
 core = family("factored_scorer")
 

@@ -24,8 +24,14 @@ from epigram.lm.storage import FAMILY, pack_text, pack_words, settings_of, unpac
 from epigram.lm.vocabulary import BOUNDARY, START, Vocabulary
 from epigram.protocols import Ints
 from epigram.storage import ModelFile, Section
-from epigram.storage.delta import differences, summed
-from epigram.storage.packing import pack_integers, pack_weights, unpack_integers, unpack_weights
+from epigram.storage.packing import (
+    differences,
+    pack_integers,
+    pack_weights,
+    summed,
+    unpack_integers,
+    unpack_weights,
+)
 
 
 def to_model_file(model: LogLinearLM, bits: int, fit: dict[str, Any], text: bool) -> ModelFile:

@@ -10,8 +10,14 @@ from epigram.lm.ngram.model import BackoffModel
 from epigram.lm.storage import FAMILY, pack_words, unpack_words
 from epigram.protocols import Floats
 from epigram.storage import ModelFile, Section
-from epigram.storage.delta import differences, summed
-from epigram.storage.packing import pack_integers, pack_weights, unpack_integers, unpack_weights
+from epigram.storage.packing import (
+    differences,
+    pack_integers,
+    pack_weights,
+    summed,
+    unpack_integers,
+    unpack_weights,
+)
 
 
 def to_model_file(model: BackoffModel, settings: dict[str, Any], bits: int, fit: dict[str, Any]) -> ModelFile:

@@ -1,0 +1,183 @@
+#include "packing.h"
+
+#include <string.h>
+
+enum { LENGTHS = 33, MODELLED = 4, HALF = 1 << 15, QUICK = 4, SLOW = 7 };
+#define TOP (1u << 24)
+
+typedef struct {
+    u16 quick, slow;
+} Bit;
+
+typedef struct {
+    Bit length[LENGTHS][64];           /* of the length before: a binary tree over lengths */
+    Bit lead[LENGTHS][1 << MODELLED];  /* of the length: a binary tree over the first bits after the leading one */
+} Model;
+
+static void begin(Model *m) {
+    Bit even = {HALF, HALF};
+    Bit *all = (Bit *)m;
+    for (u64 k = 0; k < sizeof *m / sizeof *all; k++) all[k] = even;
+}
+
+/* The probability of a 0, in 1 / 2^16, strictly between 0 and 1. */
+static inline u32 of_zero(const Bit *b) { return (((u32)b->quick + b->slow) >> 1) | 1; }
+
+static inline void learn(Bit *b, u32 bit) {
+    if (bit) {
+        b->quick -= b->quick >> QUICK;
+        b->slow -= b->slow >> SLOW;
+    } else {
+        b->quick += (65535 - b->quick) >> QUICK;
+        b->slow += (65535 - b->slow) >> SLOW;
+    }
+}
+
+static inline i64 length_of(u32 v) { return v ? 32 - __builtin_clz(v) : 0; }
+
+typedef struct {
+    u64 low, n_pending;
+    u32 range;
+    u8 cache, begun;
+    i64 room, size;
+    u8 *out;
+} Writer;
+
+static inline void put(Writer *w, u8 byte) {
+    if (w->size < w->room) w->out[w->size] = byte;
+    w->size++;
+}
+
+/* Send the top byte of low; bytes of 255 wait, because a carry may still reach them. */
+static inline void shift(Writer *w) {
+    if (w->low < 0xFF000000u || w->low >> 32) {
+        u8 carry = (u8)(w->low >> 32);
+        if (w->begun) put(w, (u8)(w->cache + carry));
+        w->begun = 1;
+        for (; w->n_pending; w->n_pending--) put(w, (u8)(0xFF + carry));
+        w->cache = (u8)(w->low >> 24);
+    } else {
+        w->n_pending++;
+    }
+    w->low = (w->low & 0x00FFFFFFu) << 8;
+}
+
+static inline void write_bit(Writer *w, Bit *b, u32 bit) {
+    u32 bound = (w->range >> 16) * of_zero(b);
+    if (bit) {
+        w->low += bound;
+        w->range -= bound;
+    } else {
+        w->range = bound;
+    }
+    learn(b, bit);
+    while (w->range < TOP) {
+        w->range <<= 8;
+        shift(w);
+    }
+}
+
+static inline void write_plain(Writer *w, u32 value, i64 n) {
+    while (n--) {
+        w->range >>= 1;
+        if (value >> n & 1) w->low += w->range;
+        if (w->range < TOP) {
+            w->range <<= 8;
+            shift(w);
+        }
+    }
+}
+
+i64 packing_pack(i64 n, const u32 *values, i64 room, u8 *out) {
+    Model m;
+    Writer w = {0, 0, 0xFFFFFFFFu, 0, 0, room, 0, out};
+    begin(&m);
+    for (i64 k = 0, before = 0; k < n; k++) {
+        u32 v = values[k];
+        i64 length = length_of(v);
+        Bit *tree = m.length[before];
+        for (i64 j = 5, at = 1; j >= 0; j--) {
+            u32 bit = (u32)(length >> j & 1);
+            write_bit(&w, tree + at, bit);
+            at = 2 * at + bit;
+        }
+        i64 rest = length > 1 ? length - 1 : 0, led = rest < MODELLED ? rest : MODELLED;
+        tree = m.lead[length];
+        for (i64 j = 1, at = 1; j <= led; j++) {
+            u32 bit = v >> (rest - j) & 1;
+            write_bit(&w, tree + at, bit);
+            at = 2 * at + bit;
+        }
+        write_plain(&w, v, rest - led);
+        before = length;
+    }
+    for (int k = 0; k < 5; k++) shift(&w);
+    return w.size <= room ? w.size : -1;
+}
+
+typedef struct {
+    u32 code, range;
+    i64 size, at;
+    const u8 *bytes;
+} Reader;
+
+static inline u32 take(Reader *r) {
+    u32 byte = r->at < r->size ? r->bytes[r->at] : 0;
+    r->at++;
+    return byte;
+}
+
+static inline u32 read_bit(Reader *r, Bit *b) {
+    u32 bound = (r->range >> 16) * of_zero(b), bit = r->code >= bound;
+    if (bit) {
+        r->code -= bound;
+        r->range -= bound;
+    } else {
+        r->range = bound;
+    }
+    learn(b, bit);
+    while (r->range < TOP) {
+        r->range <<= 8;
+        r->code = r->code << 8 | take(r);
+    }
+    return bit;
+}
+
+static inline u32 read_plain(Reader *r, i64 n) {
+    u32 value = 0;
+    while (n--) {
+        r->range >>= 1;
+        u32 bit = r->code >= r->range;
+        if (bit) r->code -= r->range;
+        value = value << 1 | bit;
+        if (r->range < TOP) {
+            r->range <<= 8;
+            r->code = r->code << 8 | take(r);
+        }
+    }
+    return value;
+}
+
+i64 packing_unpack(i64 size, const u8 *code, i64 n, u32 *values) {
+    Model m;
+    Reader r = {0, 0xFFFFFFFFu, size, 0, code};
+    begin(&m);
+    for (int k = 0; k < 4; k++) r.code = r.code << 8 | take(&r);
+    for (i64 k = 0, before = 0; k < n; k++) {
+        Bit *tree = m.length[before];
+        i64 at = 1;
+        for (i64 j = 5; j >= 0; j--) at = 2 * at + read_bit(&r, tree + at);
+        i64 length = at - 64;
+        if (length >= LENGTHS || r.at > size + 8) return 0;
+        i64 rest = length > 1 ? length - 1 : 0, led = rest < MODELLED ? rest : MODELLED;
+        u32 v = length > 0;
+        tree = m.lead[length];
+        at = 1;
+        for (i64 j = 1; j <= led; j++) at = 2 * at + read_bit(&r, tree + at);
+        if (led) v = (v << led) | (u32)(at - (1 << led));
+        if (rest > led) v = (v << (rest - led)) | read_plain(&r, rest - led);
+        values[k] = v;
+        before = length;
+    }
+    return r.at <= size + 8 && size <= r.at + 8;
+}

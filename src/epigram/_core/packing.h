@@ -1,0 +1,11 @@
+/* Integers in few bytes: an adaptive binary range coder (Martin 1979; the carries as in LZMA's).
+ *
+ * A number is its bit length, chosen given that of the number before, and then its other bits, of which the first
+ * MODELLED are learnt for each length. A probability is the mean of two that follow the bits at two speeds.
+ */
+#include "core.h"
+
+/* Bytes written (a code of n numbers takes at most 8 n + 64), or -1 where room is short. */
+i64 packing_pack(i64 n, const u32 values[n], i64 room, u8 out[room]);
+/* Whether the code is as long as such a code is: it ends within 8 bytes of where reading ended. */
+i64 packing_unpack(i64 size, const u8 code[size], i64 n, u32 values[n]);

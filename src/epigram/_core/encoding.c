@@ -1,30 +1,9 @@
 #include "encoding.h"
 
-static const u64 B = 0x9E3779B97F4A7C15ull;
+#include "fingerprint.h"
 
 i64 sizeof_Corpus(void) { return sizeof(Corpus); }
 i64 sizeof_TemplateLines(void) { return sizeof(TemplateLines); }
-
-/* Steele, Lea and Flood's 64-bit finaliser (splitmix64, variant 13); never 0, which marks a free slot. */
-static inline u64 mix(u64 h) {
-    h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9ull;
-    h = (h ^ (h >> 27)) * 0x94D049BB133111EBull;
-    h = h ^ (h >> 31);
-    return h ? h : 1;
-}
-
-/* H and B^length of a string, before mix. */
-typedef struct {
-    u64 hash, power;
-} Part;
-
-static inline Part with_byte(Part s, u8 byte) { return (Part){s.hash * B + byte + 1, s.power * B}; }
-
-static inline Part part_of(const u8 *content, i64 begin, i64 end) {
-    Part s = {0, 1};
-    for (i64 k = begin; k < end; k++) s = with_byte(s, content[k]);
-    return s;
-}
 
 /* Whether a byte of UTF-8 goes on with a character that began before it. */
 static inline u8 goes_on(u8 byte) { return (byte & 0xC0) == 0x80; }

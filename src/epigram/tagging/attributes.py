@@ -7,6 +7,7 @@ or from the feature string itself where the corpus was given as strings.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -38,6 +39,28 @@ class Strings:
     def names(self, occurrences: Offsets) -> list[str]:
         """The strings with these numbers."""
         return [self.strings[k] for k in occurrences.tolist()]
+
+
+class SpeltNames:
+    """A source of names spelt as they are first met, in blocks of UTF-8 bytes."""
+
+    def __init__(self) -> None:
+        self._blocks: list[tuple[Offsets, bytes, Offsets]] = []
+
+    def add(self, occurrences: Offsets, content: bytes, ptr: Offsets) -> None:
+        """Names of some occurrences, which rise from call to call: end to end, and where each begins."""
+        self._blocks.append((occurrences, content, ptr))
+
+    def add_strings(self, occurrences: Offsets, strings: list[str]) -> None:
+        """The same from strings."""
+        content, ptr = utf8(strings)
+        self.add(occurrences, content.tobytes(), ptr)
+
+    def names(self, occurrences: Offsets) -> list[str]:
+        """The strings of some occurrences."""
+        known = np.concatenate([np.empty(0, dtype=np.int64), *(at for at, _, _ in self._blocks)])
+        texts = [content[a:b].decode() for _, content, ptr in self._blocks for a, b in pairwise(ptr.tolist())]
+        return [texts[k] for k in np.searchsorted(known, occurrences).tolist()]
 
 
 class AttributeTable:
@@ -99,6 +122,21 @@ class AttributeTable:
     def counts(self) -> Offsets:
         """How often each attribute was met while the table grew."""
         return self._counts[: self._n]
+
+    @property
+    def n_occurrences(self) -> int:
+        """How many keys were interned; the next one has this number."""
+        return self._n_occurrences
+
+    @property
+    def origins(self) -> Offsets:
+        """Number of the key that first was this attribute, by id."""
+        return self._origins[: self._n]
+
+    @property
+    def slots(self) -> Fingerprints:
+        """The table itself: pairs of a fingerprint, 0 for a free slot, and an id."""
+        return self._slots
 
     def look_up(self, keys: Fingerprints) -> Ints:
         """Ids of fingerprints, -1 for unknown ones. Changes nothing: safe to share between threads."""

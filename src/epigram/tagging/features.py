@@ -4,23 +4,33 @@ A token is a list of names, or a dict: ``{"word": "cat"}`` is the attribute ``wo
 the value of the attribute named by its key, and dicts, lists and sets nest with a colon between the names
 (python-crfsuite's own documentation writes ``=`` where its code writes a colon; we do as the code does).
 Input is streamed: only the distinct names are kept while it is read. A value of zero is left out.
+
+Sentences of plain dicts, lists, strings and numbers are copied to bytes by Python's :mod:`marshal` and walked through
+in C (``_core/features.h``); what marshal does not know (generators, numpy's numbers, subclasses) goes the slow way.
 """
 
 from __future__ import annotations
 
+import marshal
 import math
-from array import array
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
+from epigram._core.native import family
 from epigram.errors import InputError
-from epigram.tagging.attributes import AttributeTable, Strings, fingerprints
-from epigram.tagging.columns import counting_dict
+from epigram.protocols import Floats, Ints, Offsets
+from epigram.tagging.attributes import AttributeTable, Fingerprints, SpeltNames, fingerprints
 from epigram.tagging.sequences import Sequences
 
+core = family("features")
 Token: TypeAlias = Mapping[str, Any] | Iterable[str]
+FORMAT = 4  # of marshal: the same bytes in every Python since 3.4
+BLOCK = 1 << 18  # bytes of sentences that are walked through in one call
+OTHER_FORM, NO_ROOM = -1, -2
 
 
 def encode_features(sentences: Iterable[Iterable[Token]], table: AttributeTable, grow: bool) -> Sequences:
@@ -42,54 +52,188 @@ def encode_features(sentences: Iterable[Iterable[Token]], table: AttributeTable,
     >>> table.names(s.attributes), s.values
     (['w:cat', 'length', 'bias', 'w:dog'], array([1., 3., 1., 1.]))
     """
-    numbers = counting_dict()
-    by_key: dict[Any, dict[Any, int]] = {}  # spares the common {"word": "cat"} the making of "word:cat"
-    sentence_ptr, attribute_ptr = array("q", [0]), array("q", [0])
-    occurrences, unusual, unusual_values = array("i"), array("q"), array("d")
-    n_tokens = 0
+    reader = FeatureReader(table, grow)
+    for sentence in sentences:
+        reader.add(sentence)
+    return reader.sequences()
 
-    def add(features: Token) -> None:
-        for name, value in flatten(features):
-            if value == 0.0:
-                continue
-            if value != 1.0:
-                unusual.append(len(occurrences))
-                unusual_values.append(value)
-            occurrences.append(numbers[name])
 
-    for s, sentence in enumerate(sentences):
-        for token in sentence:
+class FeatureReader:
+    """Encodes sentences as they come; parameters as for :func:`encode_features`.
+
+    A sentence may be changed after :meth:`add` has returned only if it is of plain dicts, lists, strings and numbers.
+    """
+
+    def __init__(self, table: AttributeTable, grow: bool) -> None:
+        self.table, self.grow = table, grow
+        self._waiting: list[tuple[bytes, Iterable[Token]]] = []
+        self._n_bytes = 0
+        self._room = Room(1 << 10, 1 << 13)
+        self._n_sentences = 0
+        self._lengths: list[
+            Offsets
+        ] = []  # tokens of each sentence, attributes of each token, and so on, in blocks
+        self._counts: list[Offsets] = []
+        self._ids: list[Ints] = []
+        self._values: list[Floats | None] = []
+        self._names, self._start = SpeltNames(), table.n_occurrences
+        if grow:
+            table.add_source(self._names)
+
+    def add(self, sentence: Any) -> None:
+        """One more sentence."""
+        content = as_bytes(sentence)
+        if content is None:
+            self._flush()
+            self._add_slowly(sentence)
+            return
+        self._waiting.append((content, sentence))
+        self._n_bytes += len(content)
+        if self._n_bytes > BLOCK:
+            self._flush()
+
+    def sequences(self) -> Sequences:
+        """All sentences so far."""
+        self._flush()
+        ids = np.concatenate([np.empty(0, dtype=np.int32), *self._ids])
+        values = np.ones(1)
+        if any(block is not None for block in self._values):
+            blocks = zip(self._values, self._ids, strict=True)
+            values = np.concatenate([np.ones(len(ids)) if own is None else own for own, ids in blocks])
+        known = ids >= 0
+        sentence_ptr, attribute_ptr = _ptr(self._lengths), _ptr(self._counts)
+        if not known.all():
+            kept = np.zeros(len(ids) + 1, dtype=np.int64)
+            np.cumsum(known, out=kept[1:])
+            attribute_ptr = kept[attribute_ptr]
+            values = values[known] if len(values) == len(ids) else values
+            ids = ids[known]
+        return Sequences.of(sentence_ptr, attribute_ptr, ids, values)
+
+    def _flush(self) -> None:
+        waiting, self._waiting, self._n_bytes = self._waiting, [], 0
+        while waiting:
+            content = b"".join(one for one, _ in waiting)
+            code, n_sentences, n_tokens, n_occurrences, all_ones = self._room.read(content)
+            if n_sentences:
+                room = self._room
+                self._lengths.append(np.diff(room.sentence_ptr[: n_sentences + 1]))
+                self._counts.append(np.diff(room.attribute_ptr[: n_tokens + 1]))
+                first, known = self.table.n_occurrences, len(self.table)
+                values = None if all_ones else room.values[:n_occurrences].copy()
+                self._keep(room.keys[:n_occurrences], values)
+                if self.grow:
+                    new = self.table.origins[known:]
+                    self._names.add(new - self._start, *room.spell(content, new - first))
+                self._n_sentences += n_sentences
+            if code == OTHER_FORM:
+                self._add_slowly(waiting[n_sentences][1])
+                n_sentences += 1
+            waiting = waiting[n_sentences:]
+
+    def _keep(self, keys: Fingerprints, values: Floats | None) -> None:
+        """Ids of the next occurrences; -1 for unknown ones of a table that does not grow."""
+        self._ids.append(self.table.intern_more(keys) if self.grow else self.table.look_up(keys))
+        self._values.append(values)
+
+    def _add_slowly(self, sentence: Iterable[Token]) -> None:
+        """The same for any iterable of any mappings and iterables."""
+        counts, names, values = [], [], []
+        for t, token in enumerate(sentence):
             try:
-                if type(token) is dict:
-                    for key, value in token.items():
-                        kind = type(value)
-                        if kind is str or (kind is bool and value):
-                            try:
-                                occurrences.append(by_key[key][value])
-                            except KeyError:
-                                add({key: value})
-                                by_key.setdefault(key, {})[value] = occurrences[-1]
-                        elif kind is not bool:
-                            add({key: value})
-                else:
-                    add(token)
+                found = [(name, value) for name, value in flatten(token) if value != 0.0]
             except ValueError as error:
-                raise InputError(f"sentence {s}, token {n_tokens - sentence_ptr[-1]}: {error}") from None
-            attribute_ptr.append(len(occurrences))
-            n_tokens += 1
-        sentence_ptr.append(n_tokens)
-    values = np.ones(len(occurrences) if unusual else 1)
-    values[np.array(unusual, dtype=np.int64)] = unusual_values
-    local = np.array(occurrences, dtype=np.int32)
-    names = list(numbers)
-    keys = fingerprints(names)
-    if grow:
-        counts = np.bincount(local, minlength=len(names)).astype(np.int64)
-        ids = table.intern(keys, Strings(names), counts)
-    else:
-        ids = table.look_up(keys)
-    whole = Sequences.of(sentence_ptr, attribute_ptr, local, values)
-    return whole.renumber(ids)
+                raise InputError(f"sentence {self._n_sentences}, token {t}: {error}") from None
+            counts.append(len(found))
+            names += [name for name, _ in found]
+            values += [value for _, value in found]
+        self._lengths.append(np.array([len(counts)], dtype=np.int64))
+        self._counts.append(np.array(counts, dtype=np.int64))
+        first, known = self.table.n_occurrences, len(self.table)
+        usual = all(value == 1.0 for value in values)
+        self._keep(fingerprints(names), None if usual else np.array(values, dtype=np.float64))
+        if self.grow:
+            new = self.table.origins[known:]
+            self._names.add_strings(new - self._start, [names[k] for k in (new - first).tolist()])
+        self._n_sentences += 1
+
+
+class Room:
+    """Arrays for what is read in one call, made larger when they do not suffice."""
+
+    def __init__(self, n_tokens: int, n_occurrences: int) -> None:
+        self.sentence_ptr = np.empty(n_tokens + 1, dtype=np.int64)
+        self.attribute_ptr = np.empty(n_tokens + 1, dtype=np.int64)
+        self.keys, self.values = np.empty(n_occurrences, dtype=np.uint64), np.empty(n_occurrences)
+        self.refs = np.empty(5 * n_occurrences, dtype=np.uint64)
+        self.counts = np.empty(4, dtype=np.int64)
+        self.found = core.Found(
+            n_tokens,
+            n_tokens,
+            n_occurrences,
+            n_occurrences,
+            self.sentence_ptr,
+            self.attribute_ptr,
+            self.keys,
+            self.values,
+            self.refs,
+        )
+
+    def read(self, content: bytes) -> tuple[int, ...]:
+        """0, or -1 where a sentence is of another form; whole sentences, tokens, occurrences; 1 if all values are."""
+        raw = np.frombuffer(content, dtype=np.uint8)
+        while (code := core.read(len(raw), raw, self.found, self.counts)) == NO_ROOM:
+            self.grow()
+        return code, *self.counts.tolist()
+
+    def grow(self) -> None:
+        """Room for twice as much."""
+        self.__init__(2 * len(self.sentence_ptr), 2 * len(self.keys))  # type: ignore[misc]
+
+    def spell(self, content: bytes, wanted: Offsets) -> tuple[bytes, Offsets]:
+        """The names of the wanted occurrences end to end as UTF-8, and where each begins."""
+        raw, ptr = np.frombuffer(content, dtype=np.uint8), np.empty(len(wanted) + 1, dtype=np.int64)
+        text = np.empty(64 * len(wanted) + 64, dtype=np.uint8)
+        while core.spell(len(raw), raw, self.found, len(wanted), wanted, len(text), text, ptr) == NO_ROOM:
+            text = np.empty(2 * len(text), dtype=np.uint8)
+        return text[: ptr[-1]].tobytes(), ptr
+
+
+def _ptr(blocks: list[npt.NDArray[np.int64]]) -> Offsets:
+    """Offsets of runs whose lengths come in blocks."""
+    lengths = np.concatenate([np.zeros(1, dtype=np.int64), *blocks])
+    return np.cumsum(lengths, out=lengths)
+
+
+def as_bytes(sentence: Any) -> bytes | None:
+    """A sentence as C walks through it; None where marshal cannot write it."""
+    try:
+        return marshal.dumps(sentence, FORMAT) if _is_known() else None
+    except ValueError:
+        return None
+
+
+@cache
+def _is_known() -> bool:
+    """Whether this Python's marshal writes what C reads: true of all that we know; others go the slow way."""
+    word = "".join(["w", "\u00e9"])
+    token = {
+        "a": word,
+        "b": 1.5,
+        "c": True,
+        "d": False,
+        "e": {"f": ["g", word], "h": -3},
+        word: ("i", "j"),
+        "k": {"l"},
+    }
+    content, room = marshal.dumps([token, token, [word, "m"]], FORMAT), Room(8, 64)
+    code, *_, n, _ = room.read(content)
+    flat = [feature for one in (token, token, [word, "m"]) for feature in flatten(one) if feature[1]]
+    return (
+        code == 0
+        and np.array_equal(room.keys[:n], fingerprints([name for name, _ in flat]))
+        and room.values[:n].tolist() == [value for _, value in flat]
+    )
 
 
 def flatten(token: Token) -> Iterator[tuple[str, float]]:

@@ -167,7 +167,7 @@ class ChainModel:
         from epigram.tagging.kernels import chains_struct, layout_struct, scratch_struct
 
         n, L = sequences.n_tokens, len(self.labels)
-        if self._constrained:
+        if self.constrained:
             self.decode(sequences, allowed)  # says so if a sentence has no permitted labelling
         nodes = np.empty((n, L))
         edges = np.zeros((n, L, L) if with_edges else (0, 0, 0))
@@ -280,14 +280,14 @@ class ChainModel:
         return mask.ravel()
 
     @property
-    def _constrained(self) -> bool:
+    def constrained(self) -> bool:
         """Whether some labellings are forbidden."""
         arrays = self.layout.arrays
         return self.ends is not None or (arrays.has_transitions and not self.allowed_transitions.all())
 
     def _check_possible(self, sequences: Sequences, mask: npt.NDArray[np.uint8], best: Ints) -> None:
         """The best labelling is a permitted one, unless there is none."""
-        if not self._constrained:
+        if not self.constrained:
             return
         wrong = np.zeros(sequences.n_tokens, dtype=bool)
         if len(mask):

@@ -129,7 +129,7 @@ class AttributeTable:
         return self._n_occurrences
 
     @property
-    def origins(self) -> Offsets:
+    def first_met(self) -> Offsets:
         """Number of the key that first was this attribute, by id."""
         return self._origins[: self._n]
 

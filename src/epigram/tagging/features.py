@@ -123,7 +123,7 @@ class FeatureReader:
                 values = None if all_ones else room.values[:n_occurrences].copy()
                 self._keep(room.keys[:n_occurrences], values)
                 if self.grow:
-                    new = self.table.origins[known:]
+                    new = self.table.first_met[known:]
                     self._names.add(new - self._start, *room.spell(content, new - first))
                 self._n_sentences += n_sentences
             if code == OTHER_FORM:
@@ -153,7 +153,7 @@ class FeatureReader:
         usual = all(value == 1.0 for value in values)
         self._keep(fingerprints(names), None if usual else np.array(values, dtype=np.float64))
         if self.grow:
-            new = self.table.origins[known:]
+            new = self.table.first_met[known:]
             self._names.add_strings(new - self._start, [names[k] for k in (new - first).tolist()])
         self._n_sentences += 1
 

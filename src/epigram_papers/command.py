@@ -92,7 +92,7 @@ def _reports(runner: Runner, modules: dict[str, Any], errors: list[EpigramError]
 
 
 def _run(runner: Runner, reports: list[Report]) -> Run:
-    from epigram_papers.machine import machine
+    from epigram_papers.provenance import machine
     from epigram_papers.report import Run
 
     records = runner.records

@@ -188,6 +188,16 @@ class Run:
         return {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}
 
 
+def verdict_of(holds: bool, better: bool = False) -> Verdict:
+    """The verdict of a condition; ``better`` where the run goes beyond the paper."""
+    return ("exceeded" if better else "reproduced") if holds else "not reproduced"
+
+
+def claim_of(text: str, verdict: Verdict, found: str, reason: str) -> Claim:
+    """A claim with the numbers of this run and, where it fails, the reason in a sentence."""
+    return Claim(text, verdict, f"{found} {reason}" if verdict == "not reproduced" else found)
+
+
 def too_small(claim: Claim, lacks: str) -> Claim:
     """The claim with its numbers and no verdict; ``lacks`` says why the data of this run cannot decide it.
 

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import epigram
 from epigram.errors import EpigramError, InputError
-from epigram_papers.sources import code_digest
+from epigram_papers.provenance import code_digest, n_cores
 from epigram_papers.workers import Failure, Pool
 
 KEPT = "finished"
@@ -248,11 +248,6 @@ def execute(
         "result": result,
     }
     write_atomically(path, json.dumps(record, ensure_ascii=False, default=plain).encode())
-
-
-def n_cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def plain(value: Any) -> Any:

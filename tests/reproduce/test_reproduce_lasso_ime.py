@@ -23,10 +23,8 @@ from epigram.rerank import FSLR, BLasso, Boosting, FBoosting, Lasso, MinimumSamp
 from epigram_papers.lasso_ime import (
     curve_claims,
     experiments,
-    maps,
     paper,
     paths,
-    penalties,
     penalty_claims,
     plan,
     table_claims,
@@ -36,10 +34,10 @@ from epigram_papers.lasso_ime.curve_claims import COMPLEXITY_CLAIMS, CURVE_CLAIM
 from epigram_papers.lasso_ime.headwords import JUDGED, headwords_of
 from epigram_papers.lasso_ime.judge import Judge
 from epigram_papers.lasso_ime.penalty_claims import PENALTY_CLAIMS
+from epigram_papers.lasso_ime.report import Judgement
 from epigram_papers.lasso_ime.results import LEARNERS, PENALTIES, lines, pooled, reduction, value_at
 from epigram_papers.lasso_ime.table_claims import TABLE_CLAIMS
-from epigram_papers.lasso_ime.trial import LADDER, LOOKS, Trial
-from epigram_papers.lasso_ime.verdicts import Judgement
+from epigram_papers.lasso_ime.trial import LADDER, LOOKS, Trial, norms_beside, penalties
 from epigram_papers.report import Figure, Table
 from epigram_papers.runner import Experiment
 
@@ -581,7 +579,7 @@ def test_paths_beside_the_lasso_have_its_loss(lists: NBest) -> None:
     course = paths.Course(lists.take(range(30)), lists.take(range(30, 40)))
     walks = {"blasso": course.walk(BLasso(400, 0.02)), "fslr": course.walk(FSLR(400, 0.02))}
     exact = course.walk(Lasso(steps=6, weakest=0.03, tolerance=1e-6))
-    points = penalties.norms_beside(exact, walks, few=4)
+    points = norms_beside(exact, walks, few=4)
     assert points
     for point in points:
         assert point["blasso"] > 0.999 * point["lasso"], (
@@ -592,7 +590,7 @@ def test_paths_beside_the_lasso_have_its_loss(lists: NBest) -> None:
 
 def test_penalties_are_chosen_on_held_out_lists(lists: NBest) -> None:
     trial = _trial(lists, [1e-3])
-    found = penalties.penalties(trial, 5, tuned=False)
+    found = penalties(trial, 5, tuned=False)
     assert list(found["learners"]) == list(found["p"]) == list(PENALTIES)
     assert found["p"]["lasso"]["lasso"]["points"] == 0.0
     for name, learner in (("lasso", Lasso(5, weakest=10 ** (-5 / 6))), ("ridge", Ridge(5))):
@@ -625,7 +623,7 @@ def test_map_keeps_the_lexicon_unless_told() -> None:
     base = build(BACKGROUND, WORDS, bigram=0.0)
     text = [[*line.split(), "新語/しんご"] for line in DOMAIN]
     judge = Judge([["新語/しんご"]])
-    found = maps.by_map(base, Corpus.of(text), Corpus.of(text[:4]), judge)
+    found = experiments.by_map(base, Corpus.of(text), Corpus.of(text[:4]), judge)
     assert list(found) == ["map", "map-kn", "map+words", "map-kn+words"]
     assert [bool(way.errors[0]) for way in found.values()] == [True, True, False, False]
 

@@ -18,8 +18,8 @@ import fake_experiments
 import pytest
 
 from epigram.errors import InputError
+from epigram_papers.provenance import code_digest, imported, library
 from epigram_papers.runner import Experiment, ExperimentError, Runner, Status
-from epigram_papers.sources import code_digest, imported, library
 
 SQUARES = [Experiment(f"fake/squares/{x}", fake_experiments.square, {"x": x}, cost=2.0) for x in (1, 2, 3)]
 DRAWN = [Experiment(f"fake/drawn/{seed}", fake_experiments.drawn, {"seed": seed}) for seed in range(5)]

@@ -23,9 +23,10 @@ from epigram_papers.sgd_l1.experiments import (
     choose_strength,
     converged,
     descend,
+    lowest,
     quasi_newton,
+    search,
 )
-from epigram_papers.sgd_l1.grid import lowest, search
 from epigram_papers.sgd_l1.plan import FULL, QUICK, plans, run_all
 from epigram_papers.sgd_l1.problem import Problem
 from epigram_papers.sgd_l1.report import build

@@ -19,8 +19,7 @@ from epigram.lm.loglinear.model import LogLinearLM
 from epigram.lm.loglinear.penalty import Strength
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram_papers.report import Claim, Figure, Table
-from epigram_papers.structured_lm import claims, cost_claims, experiments, heaps, timing
-from epigram_papers.structured_lm.online import online
+from epigram_papers.structured_lm import claims, cost_claims, costs, experiments
 from epigram_papers.structured_lm.plan import KINDS, NORMS, size
 from epigram_papers.structured_lm.report import build, plan, run
 from epigram_papers.structured_lm.results import Results, collect, slope
@@ -395,7 +394,7 @@ def test_prices_are_chosen_on_training_text_alone(tiny):
 
 def test_all_prox_variants_agree(tiny):
     train, _ = split_text(str(tiny), 0)
-    row = timing.prox_times(train, 6, 0.5, 3, rival=True)
+    row = costs.prox_times(train, 6, 0.5, 3, rival=True)
     assert row["differs"] < 1e-9
     assert row["tree"] < row["trie"]
     if "missing" not in row["spams"]:
@@ -425,16 +424,16 @@ def test_projection_sizes_are_those_of_slow_projections(tiny):
             r = reference.clip_threshold(now[group], counts[group], kappa * counts[x])
             expected.append(int((now[group] > r).sum()))
             now[group] = np.minimum(now[group], r)
-        assert heaps.projection_sizes(parents, v, kappa, counts) == expected
+        assert costs.projection_sizes(parents, v, kappa, counts) == expected
     settings = {"split": 0, "words": None, "order": 5, "iterations": 3}
-    (row,) = heaps.k_best(data=str(tiny), strengths=[0.4], **settings)["rows"]
+    (row,) = costs.k_best(data=str(tiny), strengths=[0.4], **settings)["rows"]
     assert 1 <= row["mean"] <= row["largest"]
 
 
 def test_online_training_is_compared_with_exact_training_on_the_same_text(tiny):
     price = {"penalty": "tree-linf", "strength": 0.4, "depth_weight": 1.0}
     settings = {"split": 0, "words": None, "order": 3, **price, "tolerance": 1e-7}
-    found = online(data=str(tiny), parts=4, exact_parts=[1, 4], **settings)
+    found = experiments.online(data=str(tiny), parts=4, exact_parts=[1, 4], **settings)
     assert [row["words"] for row in found["rows"]] == sorted(row["words"] for row in found["rows"])
     first, *_, last = found["rows"]
     assert first["online"] == pytest.approx(first["exact"], rel=1e-9)

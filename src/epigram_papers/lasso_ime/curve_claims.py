@@ -29,8 +29,7 @@ from epigram_papers.lasso_ime.results import (
     value_at,
     variants,
 )
-from epigram_papers.lasso_ime.verdicts import claim_of, judged
-from epigram_papers.report import Claim
+from epigram_papers.report import Claim, claim_of, verdict_of
 
 IDENTICAL = 2.0
 """Percent of the first error rate by which "almost identical" training curves may differ, on average and at the end."""
@@ -58,7 +57,7 @@ def same_training_error(results: Results) -> Claim:
         )
     return claim_of(
         "The training error curves of BLasso and F-Boosting are almost identical (5.3).",
-        judged(max(*average.values(), *end.values()) < IDENTICAL),
+        verdict_of(max(*average.values(), *end.values()) < IDENTICAL),
         f"At equal step the training error rates differ by {_listed(average, '.2f')} % of the rate at the start on "
         f"average, by {_listed(end, '.2f')} % at the end and by {_listed(largest, '.2f')} % at most; less than "
         f"{IDENTICAL:g} % on average and at the end counts as almost identical.",
@@ -87,7 +86,7 @@ def smaller_norm(results: Results) -> Claim:
     return claim_of(
         "The L1 norms of BLasso and F-Boosting grow apart with iterations: with backward steps a model of similar "
         "training error is less complex (5.3, Figure 3).",
-        judged(all(good)),
+        verdict_of(all(good)),
         f"At equal step BLasso's L1 norm is smaller, by more from quarter to quarter of the path, in {sum(good)} of "
         f"{len(good)} pairs of paths (with and without headwords). At the last step, without headwords, BLasso and "
         f"F-Boosting: {'; '.join(parts)}.",
@@ -103,7 +102,7 @@ def best_approximation(results: Results) -> Claim:
     nearest = min(average, key=lambda name: average[name])
     return claim_of(
         "BLasso produces the best approximation to the lasso solution (abstract, 5.3).",
-        judged(first == len(domains(results))),
+        verdict_of(first == len(domains(results))),
         f"Where the training losses are those of exact lasso solutions, the L1 norms are larger than theirs by "
         f"{_listed(average, '.2f')} % on average; BLasso's is the nearest on {first} of "
         f"{len(domains(results))} domains.",
@@ -117,7 +116,7 @@ def sparser(results: Results) -> Claim:
     return claim_of(
         "BLasso is the better approximation to the lasso (abstract, 5.3), whose solutions are sparse: at "
         "equal training loss it has fewer weights than F-Boosting.",
-        judged(min(less) > 0),
+        verdict_of(min(less) > 0),
         f"At the lowest training loss both reach, BLasso has fewer weights in {sum(share > 0 for share in less)} of "
         f"{len(less)} pairs of paths (with and without headwords), {mean(less):.1f} % less on average; "
         f"without headwords, BLasso and F-Boosting: {parts}.",
@@ -148,7 +147,7 @@ def later_iterations(results: Results) -> Claim:
     return claim_of(
         "The benefit of backward steps is only visible in later iterations; there BLasso is superior to "
         "F-Boosting (5.3, Figure 4).",
-        judged(_surely_positive(late) and not _surely_positive(early)),
+        verdict_of(_surely_positive(late) and not _surely_positive(early)),
         f"BLasso's lead at equal step in points of test error rate, in the first and in the last quarter of the path: "
         f"{listed}; over the domains {early['points']:+.3f}, then {late['points']:+.3f} (p = {late['p']:.2g}).",
         "The lead is there early as well."
@@ -169,7 +168,7 @@ def small_reduction(results: Results) -> Claim:
     together, average = pooled(changes.values()), mean(gains.values())
     return claim_of(
         "Headword bigrams reduce the error rate, though overall very little (5.3).",
-        judged(average > -SMALL and not _surely_negative(together), average >= SMALL),
+        verdict_of(average > -SMALL and not _surely_negative(together), average >= SMALL),
         f"BLasso's errors fall by {_listed(gains, '+.1f')} % ({average:+.1f} % on average, p = {together['p']:.2g}; "
         f"{SMALL:g} % and more would be more than very little); significantly (p < {paper.LEVEL}) different on "
         f"{', '.join(clear) or 'no domain'}.",
@@ -190,7 +189,7 @@ def correlated_features(results: Results) -> Claim:
     return claim_of(
         "With the correlated features that headword bigrams are, the lead of BLasso over F-Boosting is more "
         "visible in all four test sets (5.3, Figures 5 to 8 against Figure 4).",
-        judged(_surely_positive(together)),
+        verdict_of(_surely_positive(together)),
         f"Lead in points of test error rate in the last quarter of the path: {listed}; over the domains wider by "
         f"{together['points']:+.3f} with headwords (p = {together['p']:.2g}).",
         "That is no more than chance."
@@ -205,7 +204,7 @@ def all_or_none(results: Results) -> Claim:
     return claim_of(
         "Headword bigrams are for the most part either always or never word bigrams too: less than "
         f"{paper.VARIABLE_OVERLAP:g} % are so sometimes (5.3).",
-        judged(max(sometimes.values()) < paper.VARIABLE_OVERLAP),
+        verdict_of(max(sometimes.values()) < paper.VARIABLE_OVERLAP),
         f"Sometimes: {_listed(sometimes, '.0f')} % of the features in the test text (our headwords are words that "
         "begin "
         "with kanji or katakana).",
@@ -221,7 +220,7 @@ def overlapping(results: Results) -> Claim:
     return claim_of(
         f"Depending on the domain {low:g} % to {high:g} % of the headword bigrams are always word bigrams too: the two "
         "are moderately to highly correlated (5.3).",
-        judged(not outside),
+        verdict_of(not outside),
         f"Always: {_listed(always, '.0f')} % of the features in the test text; {NEARLY:g} points beside the paper's "
         "range still count (our headwords are words that begin with kanji or katakana; other counts in the table).",
         f"The share depends on the text and on what counts as a headword, and lies outside on {', '.join(outside)}.",
@@ -242,7 +241,7 @@ def robust(results: Results) -> Claim:
     steps = min(row["learners"]["fslr"]["steps"] for row in rows.values())
     return claim_of(
         "FSLR is robust: its test errors do not increase after many iterations (5.3, Figures 5 to 8).",
-        judged(not risen),
+        verdict_of(not risen),
         f"After {steps:,} steps FSLR's test errors are above those of the chosen step by "
         f"{_listed(rises['fslr'], '.1f')} % (more than {FLAT:g} %, and significant at {paper.LEVEL}, counts as an "
         f"increase); {others} on average.",
@@ -261,7 +260,7 @@ def grid_search(results: Results) -> Claim:
     return claim_of(
         "F-Boosting (grid search) can reach a much lower error rate than FSLR (continuous search) on three "
         "out of four test sets (5.3).",
-        judged(wins >= 0.75 * len(lowest), wins == len(lowest)),
+        verdict_of(wins >= 0.75 * len(lowest), wins == len(lowest)),
         f"At the lowest of its curve F-Boosting has fewer test errors than FSLR by {_listed(lowest, '+.1f')} %, by "
         "more "
         f"than {MUCH:g} % on {wins} of {len(lowest)}; at the steps that held-out text chose by "
@@ -278,7 +277,7 @@ def step_sizes(results: Results) -> Claim:
     first, second = mean(ours.values()), mean(theirs.values())
     return claim_of(
         "FSLR is much less sensitive to its step size (0.2 to 0.8) than boosting to its smoothing factor (5.3).",
-        judged(2 * first <= second),
+        verdict_of(2 * first <= second),
         f"From the best to the worst setting the test errors grow by {_listed(ours, '.1f')} % for FSLR from 0.2 to "
         "0.8, "
         f"and by {_listed(theirs, '.1f')} % for boosting at the chosen smoothing, a third of it and three times it; "
@@ -295,7 +294,7 @@ def smoothing_varies(results: Results) -> Claim:
     listed = "; ".join(f"{name} {value:g}" for name, value in chosen.items())
     return claim_of(
         "The optimal smoothing factor of boosting varies with the size and the domain of the training data (5.3).",
-        judged(len(set(chosen.values())) > 1),
+        verdict_of(len(set(chosen.values())) > 1),
         f"Chosen on held-out data: {listed}.",
         "It is the same everywhere.",
     )
@@ -308,7 +307,7 @@ def blasso_step_sizes(results: Results) -> Claim:
     }
     return claim_of(
         "The performance of BLasso is not very sensitive to the step size (5.2).",
-        judged(max(spreads.values()) < SMALL),
+        verdict_of(max(spreads.values()) < SMALL),
         f"From the best to the worst of 0.2, 0.5 and 0.8 the test errors grow by {_listed(spreads, '.1f')} %; "
         f"less than {SMALL:g} % counts as not very sensitive.",
         f"{max(spreads, key=lambda name: spreads[name])} is above that.",

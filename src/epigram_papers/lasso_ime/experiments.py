@@ -3,29 +3,38 @@
 A domain's result builds the background trigram (no share of bigrams, as in the paper), makes 20-best lists of the
 largest training size once and takes the first so many of them for the smaller sizes. Every choice (the weight of
 MAP, the step of a path, the smoothing of boosting, the strength of a penalty) is made on held-out text.
+
+MAP interpolates the background with a model P_a of the adaptation text (section 5.2). The paper estimates P_a by
+maximum likelihood over a lexicon that stays as it is: ``map``. We also smooth P_a by Kneser-Ney (``map-kn``), and let
+the words of the adaptation text join the lexicon (``map+words``, ``map-kn+words``), which the learners that rerank the
+background's lists cannot do.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from epigram.errors import InputError
-from epigram.ime.adapt import cross_entropy
+from epigram.ime.adapt import SMOOTHINGS, adapt_by_map, cross_entropy, widened
 from epigram.ime.build import Background, build
+from epigram.ime.converter import KanaKanjiConverter
+from epigram.ime.decoder import Decoder
 from epigram.ime.lexicon import read_word_list
 from epigram.ime.nbest import convert_text
 from epigram.ime.text import read_sentences
+from epigram.ime.trigram import Scorer
 from epigram.lm.corpus import Corpus
+from epigram.lm.ngram.model import BackoffModel
+from epigram.protocols import Floats
 from epigram.rerank.metrics import base_choice, errors_of
 from epigram.text import read_lines
 from epigram_papers.lasso_ime.headwords import headwords_of, overlap
 from epigram_papers.lasso_ime.judge import Judge, Sentences
-from epigram_papers.lasso_ime.maps import by_map
-from epigram_papers.lasso_ime.penalties import penalties
-from epigram_papers.lasso_ime.trial import Trial
+from epigram_papers.lasso_ime.trial import Trial, penalties
 
 N_BEST = 20
 
@@ -143,3 +152,36 @@ def _file(data: str, name: str) -> Path:
     if not path.is_file():
         raise InputError("no such file; give the folder of the data sets with --data", path=path)
     return path
+
+
+class Mapped:
+    """One way of MAP, on the test sentences: errors of each, and what the report needs."""
+
+    def __init__(
+        self, decoder: Decoder, model: BackoffModel, text: Corpus, held: Corpus, smoothing: str, judge: Judge
+    ) -> None:
+        adapted = adapt_by_map(decoder, model, text, held, smoothing, bigram=0.0)
+        converter = KanaKanjiConverter(adapted.decoder)
+        texts = [converter.convert(reading) for reading in judge.readings]
+        self.errors: Floats = judge.errors(texts)
+        self.record: dict[str, Any] = {
+            "cer": judge.rate(self.errors),
+            "normalised": judge.normalised(texts),
+            "background_weight": adapted.weight,
+        }
+
+
+def by_map(base: Background, text: Corpus, held: Corpus, judge: Judge) -> dict[str, Mapped]:
+    """All four ways, by name."""
+    return {
+        name + ending: Mapped(decoder, model, seen, held, name, judge)
+        for decoder, model, seen, ending in _lexicons(base, text)
+        for name in SMOOTHINGS
+    }
+
+
+def _lexicons(base: Background, text: Corpus) -> Iterator[tuple[Decoder, BackoffModel, Corpus, str]]:
+    """The lexicon as it is, where words it lacks are unknown, then with the words of the text."""
+    yield base.decoder, base.model, text.with_vocabulary(base.model.vocabulary_), ""
+    lexicon, model = widened(base.decoder, base.model, text)  # once for both kinds of smoothing
+    yield Decoder(lexicon, Scorer.of(model), base.decoder.unknown), model, text, "+words"

@@ -7,8 +7,7 @@ from typing import Any
 
 from epigram_papers.lasso_ime import paper
 from epigram_papers.lasso_ime.results import Results, domains, figure_row, mean, pooled
-from epigram_papers.lasso_ime.verdicts import claim_of, judged
-from epigram_papers.report import Claim
+from epigram_papers.report import Claim, claim_of, verdict_of
 
 SPARSE = 10.0
 """Percent of the features that count as a small number of them (the paper's: 0.6 %)."""
@@ -24,7 +23,7 @@ def sparse_situation(results: Results) -> Claim:
         parts.append(f"{domain} {weights:,} of {row['features']:,}")
     return claim_of(
         "The task is sparse: among 860,000 features only around 5,000 have weights in the resulting model (section 4).",
-        judged(max(shares) < SPARSE),
+        verdict_of(max(shares) < SPARSE),
         f"BLasso's models of the largest training sets: {'; '.join(parts)}, {mean(shares):.1f} % on average; less than "
         f"{SPARSE:g} % counts as a small number.",
         "More features than that have weights.",
@@ -37,7 +36,7 @@ def l1_over_l2(results: Results) -> Claim:
     lead = pooled(row["p"]["ridge"]["lasso"] for row in rows.values())
     return claim_of(
         "The L1 penalty suits this sparse task better than L2 (section 4, which leaves the comparison to future work).",
-        judged(lead["points"] > 0 and lead["p"] < paper.LEVEL),
+        verdict_of(lead["points"] > 0 and lead["p"] < paper.LEVEL),
         f"Test error rates of L1 and L2, with their weights: {_pairs(rows)}; L1 is ahead by {lead['points']:+.3f} "
         "points "
         f"over the domains (p = {lead['p']:.2g}).",

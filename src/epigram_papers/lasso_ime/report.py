@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from epigram_papers.lasso_ime import experiments, paper, tables
@@ -15,10 +16,11 @@ from epigram_papers.lasso_ime.figures import error_figures, norm_figures
 from epigram_papers.lasso_ime.penalty_claims import PENALTY_CLAIMS, sample_risk_finding
 from epigram_papers.lasso_ime.results import Results, lines
 from epigram_papers.lasso_ime.table_claims import CARRIED, TABLE_CLAIMS, smoothed_map
-from epigram_papers.lasso_ime.verdicts import pronounced
-from epigram_papers.report import Note, Report, Section
+from epigram_papers.report import Claim, Note, Report, Section, too_small
 from epigram_papers.runner import Experiment, Runner
 
+Judgement = Callable[[Results], Claim]
+LACKS = "the quick subset is too small to tell such differences from chance"
 NAME = "lasso-ime"
 FULL: dict[str, Any] = {
     "background": 0,
@@ -188,3 +190,20 @@ def _intro(results: Results, quick: bool) -> str:
         if quick
         else ""
     )
+
+
+def pronounced(
+    claims: Sequence[Judgement], results: Results, quick: bool, carried: Collection[Judgement] = ()
+) -> list[Claim]:
+    """All claims on some results; on a quick run no verdict but where one of those ``carried`` is reproduced.
+
+    These rest on tests of significance, so that what they find is there, however small the subset; that they find
+    nothing means nothing.
+    """
+    made = [(claim, claim(results)) for claim in claims]
+    return [
+        too_small(found, LACKS)
+        if quick and not (claim in carried and found.verdict in ("reproduced", "exceeded"))
+        else found
+        for claim, found in made
+    ]

@@ -21,8 +21,7 @@ from epigram_papers.lasso_ime.results import (
     pooled,
     reduction,
 )
-from epigram_papers.lasso_ime.verdicts import claim_of, judged
-from epigram_papers.report import Claim
+from epigram_papers.report import Claim, claim_of, verdict_of
 
 SIMILAR = 2.0
 """Percent of errors by which results that are "very similar" may differ, on average."""
@@ -49,7 +48,7 @@ def similarity(results: Results) -> Claim:
     return claim_of(
         "The error rate of the background model correlates very well with the similarity of background and "
         "adaptation domain, measured by cross entropy (5.2).",
-        judged(r >= VERY_WELL),
+        verdict_of(r >= VERY_WELL),
         f"{listed}: a correlation of {r:.2f}; {VERY_WELL:g} and more counts as very well.",
         f"{odd} is the reason: its rate does not go with its cross entropy, and without it the correlation is "
         f"{without[odd]:.2f}.",
@@ -66,7 +65,7 @@ def over_mle(results: Results) -> Claim:
         good &= _surely_ahead(rows, rival)
     return claim_of(
         "BLasso is a significant improvement over the traditional maximum likelihood estimation (abstract).",
-        judged(good),
+        verdict_of(good),
         f"BLasso has fewer errors {' and '.join(parts)}; fewer errors in every row and, at every size, p < "
         f"{paper.LEVEL} over the domains together count as an improvement.",
         "The lead is missing somewhere or within chance.",
@@ -81,7 +80,7 @@ def beats_map(results: Results) -> Claim:
     wide = _share(rows, _under("map+words", "blasso"))
     return claim_of(
         "Both discriminative methods, boosting and BLasso, outperform MAP substantially (5.2).",
-        judged(_surely_ahead(rows, "map") and boosting >= theirs, boosting == 1.0 and theirs < 1.0),
+        verdict_of(_surely_ahead(rows, "map") and boosting >= theirs, boosting == 1.0 and theirs < 1.0),
         f"BLasso is below MAP in {_of(blasso, rows)} rows, significantly {_counted(rows, 'map')}, boosting in "
         f"{_of(boosting, rows)} (in the paper in 12 and {round(12 * theirs)} of 12); mean reduction of errors "
         f"{mean(reduction(row.cer['map'], row.cer['blasso']) for row in rows):.1f} % and "
@@ -104,7 +103,7 @@ def nearer_gains_more(results: Results) -> Claim:
                   for row in paper.TABLE_1[name].values())  # fmt: skip
     return claim_of(
         "The improvement over MAP is larger when background and adaptation domain are more similar (5.2).",
-        judged(good),
+        verdict_of(good),
         "BLasso's mean reduction over MAP on the nearer and the farther half of the domains, by size in the paper: "
         + "; ".join(parts) + ".",
         f"MAP itself gains {ours:.1f} % on the nearer half here, where the paper's gains {theirs:.1f} %.",
@@ -124,7 +123,7 @@ def order(results: Results) -> Claim:
     return claim_of(
         "Table 1, from column to column: baseline, MAP, boosting, BLasso, each with fewer errors than the "
         f"one before (so in {round(12 * theirs)} of the paper's 12 rows).",
-        judged(ours >= theirs, ours > theirs),
+        verdict_of(ours >= theirs, ours > theirs),
         f"In this order in {_of(ours, rows)} rows; baseline, MAP and boosting in "
         f"{_of(_share(rows, _first_three), rows)}.",
         f"Only the step from boosting to BLasso breaks it in most: in {len(tied)} of the other "
@@ -141,7 +140,7 @@ def significant(results: Results) -> Claim:
     within = len(rows) - len(surely) - len(worse)
     return claim_of(
         "BLasso outperforms boosting significantly (p < 0.01) on all test sets (5.2).",
-        judged(len(surely) == len(rows)),
+        verdict_of(len(surely) == len(rows)),
         f"BLasso has fewer errors in {len(better)} of {len(rows)} rows, significantly (both tests, p < "
         f"{paper.LEVEL}) in {len(surely)}" + (f" ({', '.join(surely)})" if surely else "")
         + f"; boosting is significantly ahead in {', '.join(worse) or 'none'}.",
@@ -162,7 +161,7 @@ def among_the_best(results: Results) -> Claim:
     worst = min(bounds, key=lambda name: bounds[name])
     return claim_of(
         "BLasso is among the best learners: no worse than boosting (Table 1), FSLR (5.2) or F-Boosting (5.3).",
-        judged(min(bounds.values()) > -SIMILAR),
+        verdict_of(min(bounds.values()) > -SIMILAR),
         f"BLasso's lead in errors at the largest size, mean of the domains, and its bound at p < {paper.LEVEL}: "
         f"{listed}; "
         f"down to {-SIMILAR:g} % counts as no worse.",
@@ -185,7 +184,7 @@ def more_visible(results: Results) -> Claim:
     return claim_of(
         "The improvement of BLasso over boosting is more visible where the domain is less similar and the "
         "training set larger (5.2).",
-        judged(wider and lead),
+        verdict_of(wider and lead),
         f"Mean reduction by size in the paper: {listed}; nearer domains {near:+.1f} %, farther ones {far:+.1f} %; a "
         "lead "
         f"that is wider by {VISIBLE:g} % of the errors counts as more visible.",
@@ -200,7 +199,7 @@ def fslr_like_boosting(results: Results) -> Claim:
     return claim_of(
         "FSLR achieves very similar results to boosting with shrinkage, where the parameters of both are "
         "chosen on held-out data (5.2).",
-        judged(distance < SIMILAR),
+        verdict_of(distance < SIMILAR),
         f"The two differ by {distance:.1f} % of the errors on average (mean {mean(differences):+.1f} % for "
         f"FSLR, from {min(differences):+.1f} to {max(differences):+.1f} %); less than {SIMILAR:g} % counts as "
         "very similar.",
@@ -218,7 +217,7 @@ def speed(results: Results) -> Claim:
     as_fast = all(seconds[name] <= 60 * limit for name, limit in paper.MINUTES.items())
     return claim_of(
         "Boosting and BLasso run in around 15 and 30 minutes when training on 8K sentences, on a 1.90 GHz Xeon (5.2).",
-        judged(as_fast, better=True) if row["sentences"] >= paper.TIMED_SENTENCES else "not run",
+        verdict_of(as_fast, better=True) if row["sentences"] >= paper.TIMED_SENTENCES else "not run",
         f"On {row['sentences']:,} sentences {row['learners']['blasso']['steps']:,} steps take "
         f"{seconds['boosting']:.1f} "
         f"and {seconds['blasso']:.1f} CPU seconds (mean of the domains; another machine, twenty years later).",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from epigram_papers.report import Claim, Verdict, too_small
+from epigram_papers.report import Claim, Verdict, too_small, verdict_of
 from epigram_papers.sgd_l1.paper import CRFSUITE_SECONDS, TABLE_1, TABLES
 
 Results = Mapping[str, Mapping[str, Any]]
@@ -90,9 +90,7 @@ def _on_subset(claim: Claim, lacks: str) -> Claim:
 def _verdict(holds: Mapping[str, bool], better: bool = False) -> Verdict:
     if not holds:
         return "not run"
-    if not all(holds.values()):
-        return "not reproduced"
-    return "exceeded" if better else "reproduced"
+    return verdict_of(all(holds.values()), better)
 
 
 def _why(sentences: Mapping[str, str], holds: Mapping[str, bool]) -> str:

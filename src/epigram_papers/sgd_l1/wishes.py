@@ -15,8 +15,7 @@ import numpy as np
 from epigram.penalties import L1, L1Ball
 from epigram.protocols import Floats, Penalty, Solver
 from epigram.solvers import FISTA, AdaGrad, ProjectedSGD
-from epigram_papers.sgd_l1.experiments import EXACT_AT, converged, table_row
-from epigram_papers.sgd_l1.grid import lowest
+from epigram_papers.sgd_l1.experiments import EXACT_AT, converged, lowest, table_row
 from epigram_papers.sgd_l1.paper import PASSES
 from epigram_papers.sgd_l1.problem import Counted, Problem, Watch
 from epigram_papers.sgd_l1.tasks import TASKS, Part

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from epigram_papers.report import Claim
+from epigram_papers.structured_lm.claims import SURE, judged
 from epigram_papers.structured_lm.paper import K_LARGEST, K_MEAN, PASS_MINUTES, PASS_WORDS, TABLE_1
 from epigram_papers.structured_lm.plan import STRENGTHS
 from epigram_papers.structured_lm.results import Results, slope
-from epigram_papers.structured_lm.verdicts import SURE, judged
 
 ROOM = 0.25
 """How far an exponent may lie above the paper's; caches alone bend the curves that much."""

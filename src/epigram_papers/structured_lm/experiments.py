@@ -1,9 +1,13 @@
-"""Experiments of Figure 2: prices chosen on held-out text, perplexities of all orders, sizes of trie and tree.
+"""Experiments on perplexity and size (Figure 2), and training online (section 7).
 
 A price is chosen once for each norm, with and without depth weights, at one order, by the mean log-perplexity over
 held-out parts of the four training texts together. The fits of rising order start from the weights of the order
 before (``carry_over``); the problems are convex and solved to a tolerance, so this saves time only. As in the
 paper, penalties without depth weights work on the collapsed tree, tree-l2 excepted.
+
+Online, the training text of a split is a stream in parts of equal length. The first part is fitted; each further one is
+learnt by ``LogLinearLM.partial_fit``, at a price chosen before. Words are those of the whole text from the start, so
+that perplexities along the stream are of the same words.
 
 Differs from the paper: gradients are exact. Depth weights A multiply the price of a pair by A^depth, inside the tree
 norms as well; the paper multiplies features by alpha^depth instead: alpha = 1 / A (for squared weights A^-1/2).
@@ -16,6 +20,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from epigram.lm.corpus import Corpus
+from epigram.lm.loglinear.model import LogLinearLM
 from epigram.lm.loglinear.penalty import Strength
 from epigram.lm.loglinear.problem import Problem
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
@@ -257,3 +263,41 @@ def _kenlm(model: Any, test: Corpus) -> dict[str, Any]:
         if not outside
     ]
     return {"perplexity": float(10.0 ** -np.mean(scores))}
+
+
+def online(
+    *,
+    data: str,
+    split: int,
+    words: int | None,
+    order: int,
+    penalty: str,
+    strength: float,
+    depth_weight: float,
+    parts: int,
+    exact_parts: list[int],
+    tolerance: float,
+) -> dict[str, Any]:
+    """Test perplexity and CPU seconds after each part, online, and of exact training on all text so far."""
+    train, test = split_text(data, split, words)
+    cuts = np.searchsorted(train.sentence_ptr, np.linspace(0, train.n_tokens, parts + 1)).tolist()
+    price = {"penalty": penalty, "strength": strength, "depth_weight": depth_weight}
+    settings: dict[str, Any] = {
+        "order": order,
+        **price,
+        "tolerance": tolerance,
+        "vocabulary": train.vocabulary,
+    }
+    model, rows = LogLinearLM(**settings), []
+    for number, (first, last) in enumerate(pairwise(cuts), 1):
+        part = list(train.take(first, last).sentences())
+        began = time.process_time()
+        model.partial_fit(part) if number > 1 else model.fit(part)
+        seconds = time.process_time() - began
+        row = {"words": int(train.sentence_ptr[last]), "online": model.perplexity(test), "seconds": seconds}
+        if number in exact_parts:
+            began = time.process_time()
+            exact = LogLinearLM(**settings).fit(list(train.take(0, last).sentences()))
+            row |= {"exact": exact.perplexity(test), "exact_seconds": time.process_time() - began}
+        rows.append(row)
+    return {"rows": rows, "order": order, **price}

@@ -8,17 +8,16 @@ from typing import Any
 
 from epigram.lm.loglinear.penalty import Strength
 from epigram_papers.runner import Experiment
-from epigram_papers.structured_lm import timing
+from epigram_papers.structured_lm import costs
 from epigram_papers.structured_lm.experiments import (
     FIRST_PRICES,
     choose,
     fit_orders,
     kneser_ney,
+    online,
     sizes,
     stochastic,
 )
-from epigram_papers.structured_lm.heaps import k_best
-from epigram_papers.structured_lm.online import online
 
 NORMS = ("l1", "l2", "tree-l2", "tree-linf")
 WEIGHTINGS = ("plain", "weighted")
@@ -168,7 +167,7 @@ def fitting(quick: bool, prices: Prices) -> list[Experiment]:
     )
     strengths = [factor * strength for factor in STRENGTHS]
     heaps = {"split": 0, "words": at.words, "order": CHOSEN_AT, "strengths": strengths}
-    experiments.append(_experiment("k-best", k_best, {**heaps, "iterations": at.iterations}, 12 * cost))
+    experiments.append(_experiment("k-best", costs.k_best, {**heaps, "iterations": at.iterations}, 12 * cost))
     experiments.append(_experiment("online", online, _stream(at, prices["tree-linf/plain"]), 60 * cost))
     return experiments
 
@@ -198,13 +197,13 @@ def measuring(quick: bool, prices: Prices) -> list[Experiment]:
     by_words = {**prox, "sizes": list(at.prox_words), "largest_trie": at.largest_trie, "order": at.orders[-1]}
     novels = {**common, "words": at.novel_words}
     return [
-        _experiment("prox/order", timing.prox_by_order, by_order, 18 * cost, alone=True),
-        _experiment("prox/words", timing.prox_by_words, by_words, 55 * cost, alone=True),
-        _experiment("novels/order-5", timing.gradient_pass, {**novels, "order": 5}, 32 * cost, alone=True),
-        _experiment("novels/unbounded", timing.gradient_pass, {**novels, "order": 0}, 37 * cost, alone=True),
+        _experiment("prox/order", costs.prox_by_order, by_order, 18 * cost, alone=True),
+        _experiment("prox/words", costs.prox_by_words, by_words, 55 * cost, alone=True),
+        _experiment("novels/order-5", costs.gradient_pass, {**novels, "order": 5}, 32 * cost, alone=True),
+        _experiment("novels/unbounded", costs.gradient_pass, {**novels, "order": 0}, 37 * cost, alone=True),
         _experiment(
             "novels/stochastic",
-            timing.stochastic_pass,
+            costs.stochastic_pass,
             {**novels, "order": 5, "batches": at.batches},
             90 * cost,
             alone=True,

@@ -1,14 +1,18 @@
-"""The source files that an experiment's result depends on: the library, and what the experiment's module imports.
+"""Where a result comes from: the source files it depends on, and the machine it was computed on.
 
-What a module imports is read from its text, and from the texts of those it imports, within its own top-level package.
-So the files that write a report do not count, because no experiment imports them, whatever their names are.
+It depends on the library, and on what the experiment's module imports. That is read from its text, and from the texts
+of those it imports, within its own top-level package. So the files that write a report do not count, because no
+experiment imports them, whatever their names are.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import os
+import platform
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -43,7 +47,7 @@ def imported(home: str) -> dict[str, Path]:
     Examples
     --------
     >>> [name.rpartition(".")[2] for name in sorted(imported("epigram_papers.sgd_l1.rival"))]
-    ['experiments', 'grid', 'problem', 'rival', 'tasks']
+    ['experiments', 'problem', 'rival', 'tasks']
     """
     root = home.partition(".")[0]
     found: dict[str, Path] = {}
@@ -80,3 +84,58 @@ def _source(name: str) -> Path | None:
     if parts:
         path = path.parent.joinpath(*parts).with_suffix(".py")
     return path if path.is_file() and path.name != "__init__.py" else None
+
+
+def machine() -> dict[str, str]:
+    """Processor, cores, memory, system and versions, in words.
+
+    Examples
+    --------
+    >>> list(machine())
+    ['processor', 'cores', 'memory', 'system', 'Python', 'epigram', 'numpy']
+    """
+    return {
+        "processor": _processor(),
+        "cores": str(n_cores()),
+        "memory": _memory(),
+        "system": _system(),
+        "Python": platform.python_version(),
+        "epigram": epigram.__version__,
+        "numpy": _version("numpy"),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine() or "unknown"
+
+
+def _system() -> str:
+    kernel = f"{platform.system()} {platform.release().split('-')[0]}"
+    try:
+        return f"{platform.freedesktop_os_release()['PRETTY_NAME']}, {kernel}"
+    except (OSError, KeyError):
+        return kernel
+
+
+def _memory() -> str:
+    try:
+        return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB"
+    except (AttributeError, OSError, ValueError):
+        return "unknown"
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def n_cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

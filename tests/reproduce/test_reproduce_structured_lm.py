@@ -19,8 +19,8 @@ from epigram.lm.loglinear.model import LogLinearLM
 from epigram.lm.loglinear.penalty import Strength
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram_papers.report import Claim, Figure, Table
-from epigram_papers.structured_lm import claims, cost_claims, costs, experiments
-from epigram_papers.structured_lm.plan import KINDS, NORMS, size
+from epigram_papers.structured_lm import claims, cost_claims, costs, experiments, tables
+from epigram_papers.structured_lm.plan import NORMS, TREE_NORMS, group_orders, kinds_of, size
 from epigram_papers.structured_lm.report import build, plan, run
 from epigram_papers.structured_lm.results import Results, collect, slope
 from epigram_papers.structured_lm.text import choosing_text, split_text
@@ -73,7 +73,7 @@ def as_in_the_paper() -> Results:
     counts |= dict.fromkeys(("tree", "collapsed", "collapsed_bytes"), flat)
     for key in perplexity:
         counts[f"{key}/nonzero"] = counts[f"{key}/values"] = flat
-    prices = {f"{norm}/{kind}": Strength(0.5, 1.0) for norm in NORMS for kind in KINDS}
+    prices = {f"{norm}/{kind}": Strength(0.5, 1.0) for norm in NORMS for kind in kinds_of(norm)}
     prices |= {f"{norm}/weighted": Strength(0.5, 0.9 if norm == "tree-l2" else 1.2) for norm in NORMS}
     a_pass = {"positions": 10_000_000, "weights": 20_000_000, "vocabulary": 9}
     seconds = {"read": 1.0, "tree": 9.0, "gradient": 0.5, "prox": 1.0}
@@ -86,6 +86,7 @@ def as_in_the_paper() -> Results:
         without_end=perplexity,
         again=dict.fromkeys(NORMS, 150.0),
         free={norm: 1.01 * perplexity[f"{norm}/plain"][ORDERS.index(5)] for norm in NORMS},
+        groups={norm: [144.0 + order for order in group_orders(ORDERS)] for norm in TREE_NORMS},
         unbounded=148.0,
         counts=counts,
         limits=dict.fromkeys(("trie", "tree", "collapsed", "trie_bytes", "collapsed_bytes"), 5000.0),
@@ -264,6 +265,12 @@ def test_every_claim_is_tested_here():
     assert {claim.text for claim in listed} == tested
 
 
+def test_depth_weights_on_groups_stand_beside_those_on_features():
+    table = tables.depth_table(GOOD)
+    assert [row[:2] for row in table.rows] == [[norm, order] for norm in TREE_NORMS for order in (5, 9, 12)]
+    assert table.rows[1][2:] == [GOOD.at("tree-l2/plain", 9), GOOD.at("tree-l2/weighted", 9), 153.0]
+
+
 def test_a_slope_is_the_exponent():
     assert slope([1, 2, 4, 8], [3, 3 * 2**1.5, 3 * 4**1.5, 3 * 8**1.5]) == pytest.approx(1.5)
 
@@ -353,11 +360,18 @@ def test_missing_rivals_are_told(whole):
 
 
 @pytest.mark.parametrize(
-    ("penalty", "depth_weight", "collapse"),
-    [("l1", 1.0, True), ("l2", 1.5, False), ("tree-l2", 1.0, False), ("tree-linf", 1.0, True)],
+    ("penalty", "depth_weight", "collapse", "kind"),
+    [
+        ("l1", 1.0, True, "features"),
+        ("l2", 1.5, False, "features"),
+        ("tree-l2", 1.0, False, "features"),
+        ("tree-l2", 0.8, False, "features"),
+        ("tree-l2", 0.8, False, "groups"),
+        ("tree-linf", 1.0, True, "features"),
+    ],
 )
-def test_a_fit_is_that_of_the_library(tiny, penalty, depth_weight, collapse):
-    settings = {"strength": 0.5, "depth_weight": depth_weight, "tolerance": 1e-8}
+def test_a_fit_is_that_of_the_library(tiny, penalty, depth_weight, collapse, kind):
+    settings = {"strength": 0.5, "depth_weight": depth_weight, "depth_weights": kind, "tolerance": 1e-8}
     found = {**settings, "data": str(tiny), "split": 1, "penalty": penalty, "words": None}
     (row,) = experiments.fit_orders(orders=[4], **found)["rows"]
     train, test = split_text(str(tiny), 1)

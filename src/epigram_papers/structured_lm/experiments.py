@@ -19,7 +19,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -62,9 +62,10 @@ def choose(
     max_trials: int,
     tolerance: float,
     nonnegative: bool = True,
+    depth_weights: str = "features",
 ) -> dict[str, Any]:
     """The price of least mean held-out log-perplexity over some splits, by Nelder-Mead on a log scale."""
-    first = FIRST_PRICES[penalty]
+    first = replace(FIRST_PRICES[penalty], depth_weights=depth_weights)
     free = ("strength", "depth_weight") if weighted else ("strength",)
     problems = []
     for split in splits:
@@ -104,10 +105,11 @@ def fit_orders(
     words: int | None,
     tolerance: float,
     nonnegative: bool = True,
+    depth_weights: str = "features",
 ) -> dict[str, Any]:
     """Test perplexity and size of the models of rising order; order 0 is unbounded."""
     train, test = split_text(data, split, words)
-    price = Strength(strength, depth_weight)
+    price = Strength(strength, depth_weight, depth_weights=depth_weights)
     asked = Positions.of(test)
     rows, before = [], None
     for order in orders:

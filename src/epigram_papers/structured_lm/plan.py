@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,15 +18,17 @@ from epigram_papers.structured_lm.experiments import (
     sizes,
     stochastic,
 )
+from epigram_papers.structured_lm.paper import BEST_ORDER
 
 NORMS = ("l1", "l2", "tree-l2", "tree-linf")
+TREE_NORMS = ("tree-l2", "tree-linf")
 WEIGHTINGS = ("plain", "weighted")
 CHOSEN_AT = 5
 """The order at which prices are chosen."""
 
 Prices = Mapping[str, Strength]
-"""By kind: ``l1/plain``, ``l1/weighted``, ``l1/again`` for a price chosen anew at the highest order, and ``l1/free``
-for one chosen for weights of either sign."""
+"""By kind: ``l1/plain``, ``l1/weighted``, ``l1/again`` for a price chosen anew at the highest order, ``l1/free`` for
+one chosen for weights of either sign, and ``tree-l2/groups`` for one whose depth weights act on groups."""
 
 
 @dataclass(frozen=True)
@@ -85,18 +87,18 @@ QUICK = Size(
     exact_parts=(1, 5),
 )
 
-KINDS = (*WEIGHTINGS, "again", "free")
+KINDS = (*WEIGHTINGS, "again", "free", "groups")
 CHOOSING_SECONDS = {
     "l1": (6, 18, 9, 6),
     "l2": (3, 12, 9, 3),
-    "tree-l2": (50, 110, 130, 50),
-    "tree-linf": (14, 70, 20, 14),
+    "tree-l2": (50, 110, 130, 50, 110),
+    "tree-linf": (14, 70, 20, 14, 70),
 }
 FITTING_SECONDS = {
     "l1": (7, 4, 2, 1),
     "l2": (4, 4, 2, 1),
-    "tree-l2": (27, 43, 33, 6),
-    "tree-linf": (13, 12, 4, 2),
+    "tree-l2": (27, 43, 33, 6, 25),
+    "tree-linf": (13, 12, 4, 2, 8),
 }
 STRENGTHS = (0.5, 1.0, 2.0)
 """k of section 4.5 is measured at these multiples of the chosen strength."""
@@ -108,23 +110,35 @@ def size(quick: bool) -> Size:
     return QUICK if quick else FULL
 
 
+def kinds_of(norm: str) -> tuple[str, ...]:
+    """Depth weights on groups are another model for the tree norms only."""
+    return KINDS if norm in TREE_NORMS else KINDS[:-1]
+
+
+def group_orders(orders: Sequence[int]) -> list[int]:
+    """Orders at which depth weights on groups stand beside those on features."""
+    return [order for order in orders if order in (CHOSEN_AT, BEST_ORDER, orders[-1])]
+
+
 def choosing(quick: bool) -> list[Experiment]:
     """Prices of each norm: plain, weighted, plain again at the highest order, and with free signs."""
     at = size(quick)
     share = 0.05 if quick else 1.0
     experiments = []
     for norm in NORMS:
-        for kind in KINDS:
+        for kind in kinds_of(norm):
+            weighted = kind in ("weighted", "groups")
             settings = {
                 "penalty": norm,
-                "weighted": kind == "weighted",
+                "weighted": weighted,
                 "order": at.orders[-1] if kind == "again" else CHOSEN_AT,
                 "splits": list(at.splits),
                 "words": at.choosing_words,
                 "held_out": at.held_out,
-                "max_trials": at.trials[kind == "weighted"],
+                "max_trials": at.trials[weighted],
                 "tolerance": 2 * at.tolerance,
                 "nonnegative": kind != "free",
+                **_on_groups(kind),
             }
             cost = CHOOSING_SECONDS[norm][KINDS.index(kind)] * share
             experiments.append(_experiment(f"choose/{norm}/{kind}", choose, settings, cost))
@@ -139,8 +153,9 @@ def fitting(quick: bool, prices: Prices) -> list[Experiment]:
     for split in at.splits:
         common: dict[str, Any] = {"split": split, "words": at.words}
         for norm in NORMS:
-            for kind in KINDS:
-                orders = {"again": [at.orders[-1]], "free": [CHOSEN_AT]}.get(kind, list(at.orders))
+            for kind in kinds_of(norm):
+                some = {"again": [at.orders[-1]], "free": [CHOSEN_AT], "groups": group_orders(at.orders)}
+                orders = some.get(kind, list(at.orders))
                 if norm == "tree-linf" and kind == "plain":
                     orders.append(0)
                 price = prices[f"{norm}/{kind}"]
@@ -152,6 +167,7 @@ def fitting(quick: bool, prices: Prices) -> list[Experiment]:
                     "orders": orders,
                     "tolerance": at.tolerance,
                     "nonnegative": kind != "free",
+                    **_on_groups(kind),
                 }
                 seconds = FITTING_SECONDS[norm][KINDS.index(kind)] * cost
                 experiments.append(_experiment(f"fit/{norm}/{kind}/{split}", fit_orders, settings, seconds))
@@ -170,6 +186,10 @@ def fitting(quick: bool, prices: Prices) -> list[Experiment]:
     experiments.append(_experiment("k-best", costs.k_best, {**heaps, "iterations": at.iterations}, 12 * cost))
     experiments.append(_experiment("online", online, _stream(at, prices["tree-linf/plain"]), 60 * cost))
     return experiments
+
+
+def _on_groups(kind: str) -> dict[str, str]:
+    return {"depth_weights": "groups"} if kind == "groups" else {}
 
 
 def _stream(at: Size, price: Strength) -> dict[str, Any]:
@@ -213,7 +233,7 @@ def measuring(quick: bool, prices: Prices) -> list[Experiment]:
 
 def plan(quick: bool) -> dict[str, float]:
     """Expected CPU seconds of every experiment."""
-    prices = {f"{norm}/{kind}": FIRST_PRICES[norm] for norm in NORMS for kind in KINDS}
+    prices = {f"{norm}/{kind}": FIRST_PRICES[norm] for norm in NORMS for kind in kinds_of(norm)}
     experiments = [*choosing(quick), *fitting(quick, prices), *measuring(quick, prices)]
     return {experiment.name: experiment.cost for experiment in experiments}
 

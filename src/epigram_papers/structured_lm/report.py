@@ -21,6 +21,7 @@ from epigram_papers.structured_lm.paper import CITATION
 from epigram_papers.structured_lm.plan import choosing, fitting, measuring, plan, size
 from epigram_papers.structured_lm.results import Found, Results, collect, prices_of
 from epigram_papers.structured_lm.tables import (
+    depth_table,
     pass_table,
     perplexity_table,
     price_table,
@@ -68,7 +69,11 @@ def build(found: Found, quick: bool) -> Report:
                 command,
             ),
             _section(
-                "With depth weights (Figure 2b)", results, weighted_claims, [figure_2b(results)], command
+                "With depth weights (Figure 2b)",
+                results,
+                weighted_claims,
+                [figure_2b(results), depth_table(results)],
+                command,
             ),
             _section("All perplexities", results, None, [perplexity_table(results)], command),
             _section("Number of parameters (Figure 2c)", results, size_claims, _sizes(results), command),

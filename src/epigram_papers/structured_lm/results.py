@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from epigram.lm.loglinear.penalty import Strength
-from epigram_papers.structured_lm.plan import CHOSEN_AT, KINDS, NORMS, WEIGHTINGS, size
+from epigram_papers.structured_lm.plan import (
+    CHOSEN_AT,
+    NORMS,
+    TREE_NORMS,
+    WEIGHTINGS,
+    group_orders,
+    kinds_of,
+    size,
+)
 
 Found = Mapping[str, Mapping[str, Any]]
 """Results by the name of their result, without the paper's own name."""
@@ -32,10 +40,11 @@ class Results:
     """Lists run over ``orders``; ``perplexity`` and others are keyed as :data:`LABELS`.
 
     ``again`` is the perplexity of each norm at the highest order with its price chosen there; ``free`` that at order 5
-    with weights of either sign and a price chosen for them; ``unbounded`` that of tree-linf without a limit of the
-    order. ``counts`` has ``trie``, ``tree`` and ``collapsed`` nodes, ``ngrams``, and ``KEY/nonzero`` and ``KEY/values``
-    of the fitted models. ``by_order`` and ``by_words`` are rows of prox times, ``k_best`` of k in section 4.5;
-    ``online`` is the result of training online, ``passes`` the results of the results over novels.
+    with weights of either sign and a price chosen for them; ``groups`` those of the tree norms with depth weights on
+    groups, at the orders of ``group_orders``; ``unbounded`` that of tree-linf without a limit of the order.
+    ``counts`` has ``trie``, ``tree`` and ``collapsed`` nodes, ``ngrams``, and ``KEY/nonzero`` and ``KEY/values`` of the
+    fitted models. ``by_order`` and ``by_words`` are rows of prox times, ``k_best`` of k in section 4.5; ``online`` is
+    what training online found, ``passes`` what passes over novels did.
     """
 
     quick: bool
@@ -46,6 +55,7 @@ class Results:
     without_end: dict[str, list[float]]
     again: dict[str, float]
     free: dict[str, float]
+    groups: dict[str, list[float]]
     unbounded: float
     counts: dict[str, list[float]]
     limits: dict[str, float]
@@ -73,7 +83,7 @@ def prices_of(found: Found) -> dict[str, Strength]:
     return {
         f"{norm}/{kind}": Strength(choice["strength"], choice["depth_weight"])
         for norm in NORMS
-        for kind in KINDS
+        for kind in kinds_of(norm)
         for choice in [found[f"choose/{norm}/{kind}"]]
     }
 
@@ -111,6 +121,7 @@ def collect(found: Found, quick: bool) -> Results:
         without_end,
         {norm: mean(f"fit/{norm}/again", "perplexity", orders[-1:])[0] for norm in NORMS},
         {norm: mean(f"fit/{norm}/free", "perplexity", [CHOSEN_AT])[0] for norm in NORMS},
+        {norm: mean(f"fit/{norm}/groups", "perplexity", group_orders(orders)) for norm in TREE_NORMS},
         mean("fit/tree-linf/plain", "perplexity", [0])[0],
         counts,
         {name: mean("sizes", name, [0])[0] for name in shapes},

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from epigram.storage import ModelFile
+
 OLD = "the cat sat on the mat\nthe dog sat on the log\na cat saw the dog\nthe dog saw a cat\n" * 3
 NEW = "the cat sat on the log\n\na yak saw the cat\nthe yak sat\n" * 4
 PRICES = ("--order", 3, "--strength", 0.2, "--depth-weight", 1.2, "--ridge", 0.02)
@@ -25,7 +27,7 @@ def texts(tmp_path):
 def test_update_learns_the_new_text(run, texts, tmp_path, more, batch):
     old, new = texts
     model, other = tmp_path / "m.epigram", tmp_path / "n.epigram"
-    assert run("lm", "train", old, "-o", model, *PRICES, *more)[0] == 0
+    assert run("lm", "train", old, "-o", model, *PRICES, *more, "--keep-text")[0] == 0
     before = model.read_bytes()
     code, out, err = run("lm", "update", model, new, "-o", other, "--batch", batch, "--json")
     assert code == 0, err
@@ -61,10 +63,21 @@ def test_update_for_people_and_what_it_refuses(run, texts, tmp_path):
         assert message in err
 
 
-def test_a_file_without_its_text_is_smaller(run, texts, tmp_path):
-    sizes = []
-    for option in ("--text", "--no-text"):
-        path = tmp_path / option
-        assert run("lm", "train", texts[0], "-o", path, *PRICES, option)[0] == 0
-        sizes.append(path.stat().st_size)
-    assert sizes[1] < sizes[0]
+@pytest.mark.parametrize("more", [(), ("--classes", 4, "--budget", 0)])
+def test_a_file_holds_its_text_only_where_that_is_asked_for(run, texts, tmp_path, more):
+    found = {}
+    for option in ("--keep-text", "--no-text", None):
+        path = tmp_path / f"{option}.epigram"
+        given = () if option is None else (option,)
+        assert run("lm", "train", texts[0], "-o", path, *PRICES, *more, *given)[0] == 0
+        found[option] = "text" in ModelFile.load(path).tensors
+    assert found == {"--keep-text": True, "--no-text": False, None: False}
+    # What an update learns stays out of a file without text too.
+    code, out, err = run("lm", "update", path, texts[1], "--json")
+    if more:
+        assert code == 2
+        assert "train it again and save it with text=True (--keep-text)" in err
+    else:
+        record = json.loads(out)
+        assert record["perplexity_after"] < record["perplexity_before"]
+        assert "text" not in ModelFile.load(path).tensors

@@ -93,12 +93,12 @@ def test_signs_may_be_free():
 @pytest.mark.parametrize("bits", [0, 8])
 def test_a_model_from_a_file_goes_on(tmp_path, penalty, collapse, bits):
     model = make(penalty, collapse).fit(TEXT[:800])
-    model.save(tmp_path / "m", bits)
+    model.save(tmp_path / "m", bits, text=True)
     again = LogLinearLM.load(tmp_path / "m").partial_fit(TEXT[800:])
     model.partial_fit(TEXT[800:])
     assert again.perplexity(TEST) == pytest.approx(model.perplexity(TEST), rel=2e-3)
     assert again.tree_.n_positions == model.tree_.n_positions
-    again.save(tmp_path / "m", bits)
+    again.save(tmp_path / "m", bits, text=True)
     assert LogLinearLM.load(tmp_path / "m").perplexity(TEST) == pytest.approx(
         again.perplexity(TEST), rel=2e-3
     )
@@ -111,7 +111,7 @@ def test_a_model_from_a_file_without_its_text_goes_on_at_some_loss(tmp_path, pen
 
     model = make(penalty, collapse).fit(TEXT[:800])
     before = model.perplexity(TEST)
-    model.save(tmp_path / "m", text=False)
+    model.save(tmp_path / "m")
     if not known:  # as in files of earlier versions
         file = ModelFile.load(tmp_path / "m")
         del file.header["fit"]["positions"]
@@ -131,7 +131,7 @@ def test_recalled_text_of_real_text_is_nearly_as_good(tmp_path, data):
     test = Corpus.read(data / "lm-splits" / "apnews.s0.test.txt.gz", corpus.vocabulary)
     model = LogLinearLM(order=3, tolerance=1e-5, **PRICES["elastic"]).fit(corpus.take(0, 2000))
     before = model.perplexity(test)
-    model.save(tmp_path / "m", text=False)
+    model.save(tmp_path / "m")
     assert (
         LogLinearLM.load(tmp_path / "m").partial_fit(corpus.take(2000, 2400)).perplexity(test)
         < 1.005 * before
@@ -141,7 +141,7 @@ def test_recalled_text_of_real_text_is_nearly_as_good(tmp_path, data):
 def test_factors_of_the_depths_are_kept(tmp_path):
     model = LogLinearLM(order=3, tolerance=1e-5).fit(TEXT[:700], valid=TEXT[700:800])
     scales = model.scales_
-    model.save(tmp_path / "m")
+    model.save(tmp_path / "m", text=True)
     for one in (model, LogLinearLM.load(tmp_path / "m")):
         before = one.perplexity(TEST)
         one.partial_fit(TEXT[800:])

@@ -49,11 +49,11 @@ def test_what_waits_is_learnt_by_settling(monkeypatch):
 @pytest.mark.parametrize("bits", [0, 8])
 def test_a_model_from_a_file_goes_on(tmp_path, bits):
     model = make().fit(TEXT[:800])
-    model.save(tmp_path / "m", bits)
+    model.save(tmp_path / "m", bits, text=True)
     again = ClassFactoredLM.load(tmp_path / "m").partial_fit(TEXT[800:])
     model.partial_fit(TEXT[800:])
     assert again.perplexity(TEST) == pytest.approx(model.perplexity(TEST), rel=5e-3)
-    again.save(tmp_path / "m", bits)
+    again.save(tmp_path / "m", bits, text=True)
     assert ClassFactoredLM.load(tmp_path / "m").perplexity(TEST) == pytest.approx(
         again.perplexity(TEST), rel=5e-3
     )

@@ -115,8 +115,11 @@ def train(
     ] = 0,
     bits: Annotated[int, typer.Option(min=0, max=16, help="Bits of a stored weight; 0 in full.")] = 0,
     keep_text: Annotated[
-        bool, typer.Option("--text/--no-text", help="Keep the text in the model file, for epigram lm update.")
-    ] = True,
+        bool,
+        typer.Option(
+            "--keep-text/--no-text", help="Keep the text in the model file, where whoever has it can read it."
+        ),
+    ] = False,
     threads: Annotated[int, typer.Option(min=1, help="Threads of the exact solver.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the stochastic solver.")] = 0,
     plot: Annotated[Path | None, typer.Option(metavar="PNG", help="Draw path and convergence.")] = None,

@@ -48,7 +48,9 @@ def command(
         "words_before": words,
         "words": len(language_model.vocabulary_),
     }
-    run.finish(record, save=lambda: language_model.save(run.output, stored_bits if bits is None else bits))
+    keep_text = hasattr(language_model, "corpus_")  # where the file had it
+    bits = stored_bits if bits is None else bits
+    run.finish(record, save=lambda: language_model.save(run.output, bits, keep_text))
 
 
 def _open(path: Path) -> tuple[LogLinearLM | ClassFactoredLM, int]:

@@ -138,7 +138,9 @@ class LanguageModel(ABC):
         rng = np.random.default_rng(seed)
         return [self._sample_one(rng, context, max_words) for _ in range(n)]
 
-    def to_model_file(self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = True) -> ModelFile:
+    def to_model_file(
+        self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False
+    ) -> ModelFile:
         """The model as header and arrays; ``fit`` adds metrics to the header, the rest is as for :meth:`save`."""
         raise InputError(f"a {type(self).__name__} has no model file; merge it to a back-off model first.")
 
@@ -146,13 +148,13 @@ class LanguageModel(ABC):
         self,
         path: str | PathLike[str],
         bits: int = 0,
-        text: bool = True,
+        text: bool = False,
         fit: dict[str, Any] | None = None,
     ) -> None:
         """Write a model file; ``bits`` (1 to 16) stores the weights in that many bits each, 0 in full.
 
-        A model that can go on training (``partial_fit``) keeps its text in ids in the file; ``text=False`` leaves it
-        out. ``fit`` adds metrics to the header.
+        ``text=True`` keeps the training text in the file, where whoever has the file can read it; a model that can go
+        on training (``partial_fit``) then does so exactly. ``fit`` adds metrics to the header.
         """
         self.to_model_file(bits, fit, text).save(path)
 

@@ -1,8 +1,8 @@
 """Language models in the model file, family ``lm``: from the kind of model to the module that reads it.
 
-Every kind keeps its vocabulary, and its training text in ids unless it is asked not to: the text is the smallest form
-of all counts, and what training goes on from (``partial_fit``). What else a kind keeps is written down in its own
-``storage`` module, which offers ``from_model_file`` and ``describe``; models write themselves
+Every kind keeps its vocabulary. Its training text, in ids, is kept only where that is asked for: training goes on from
+it exactly (``partial_fit``), but whoever has the file can read it. What else a kind keeps is written down in its
+own ``storage`` module, which offers ``from_model_file`` and ``describe``; models write themselves
 (:meth:`~epigram.lm.base.LanguageModel.save`).
 """
 

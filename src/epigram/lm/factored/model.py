@@ -177,8 +177,8 @@ class ClassFactoredLM(LanguageModel, Estimator):
         if self._online is None:
             if self._corpus is None:
                 raise InputError(
-                    "a class-factored model that was saved without its text cannot go on; train it again, or save it "
-                    "with text=True (without --no-text)."
+                    "a class-factored model that was saved without its text cannot go on; train it again and save it "
+                    "with text=True (--keep-text)."
                 )
             recipe = FactorRecipe(self.penalty, self.nonnegative, self.threads, WARM * self.tolerance)
             strengths = {"class": self.class_strength_, "word": self.word_strength_}
@@ -402,7 +402,9 @@ class ClassFactoredLM(LanguageModel, Estimator):
             return "<s>" if symbol == 0 else self.class_name(symbol)
         return "<s>" if symbol == n_classes else self.vocabulary_.words[symbol - n_classes]
 
-    def to_model_file(self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = True) -> ModelFile:
+    def to_model_file(
+        self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False
+    ) -> ModelFile:
         """The model as header and arrays; ``fit`` adds metrics to the header."""
         from epigram.lm.factored.storage import to_model_file
 

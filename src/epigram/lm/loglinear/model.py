@@ -330,7 +330,9 @@ class LogLinearLM(FittedBackoff, Estimator):
         self._fitted()
         return explain(self.loss_, self.weights_, self.vocabulary_, context, word)
 
-    def to_model_file(self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = True) -> ModelFile:
+    def to_model_file(
+        self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False
+    ) -> ModelFile:
         """The model as header and arrays; ``fit`` adds metrics to the header."""
         from epigram.lm.loglinear.storage import to_model_file
 

@@ -136,7 +136,9 @@ class BackoffModel(LanguageModel):
         """
         return cls(vocabulary, *_assemble(len(vocabulary), grams, logps, contexts, bows))
 
-    def to_model_file(self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = True) -> ModelFile:
+    def to_model_file(
+        self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False
+    ) -> ModelFile:
         """The model as header and arrays."""
         from epigram.lm.ngram.storage import to_model_file
 
@@ -271,7 +273,9 @@ class FittedBackoff(LanguageModel):
         """Probabilities of the whole vocabulary after a context."""
         return self._fitted().distribution(context)
 
-    def to_model_file(self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = True) -> ModelFile:
+    def to_model_file(
+        self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False
+    ) -> ModelFile:
         """The fitted model as header and arrays; it is read as a :class:`BackoffModel`."""
         from epigram.lm.ngram.storage import to_model_file
         from epigram.lm.storage import settings_of

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-HEAVY = ("numba", "scipy", "sklearn", "matplotlib", "pooch", "requests")
+HEAVY = ("numba", "scipy", "sklearn", "matplotlib", "pooch", "requests", "dask", "distributed")
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,321 @@
+"""The engine on a Dask cluster: the one module that knows Dask, which is loaded when a cluster is asked for.
+
+Things are made by tasks from recipes, each with a worker as its home; what dies with a worker is made again elsewhere.
+A question is a transaction: the driver has all that it takes, so whatever goes wrong on the way, it is asked again,
+until a deadline. Answers are summed in the order of the things, never of their arrival.
+
+Dask's ports run code for whoever reaches them: ``local:N`` listens on this machine only, and other clusters are those
+that their owner has secured.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from importlib import import_module
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import epigram
+from epigram.errors import EpigramError, InputError
+from epigram.scale.engine import Tally
+
+BY_ITSELF = 1 << 20  # bytes from which a piece goes straight to its worker, not through the scheduler
+DEADLINE, LONELY = 1800.0, 60.0
+LOCAL_SETTINGS = {
+    # Otherwise a local cluster gives a worker up for good that is absent 15 s after any loss, and a task after 3.
+    "distributed.deploy.lost-worker-timeout": "600s",
+    "distributed.scheduler.allowed-failures": 100,
+    "distributed.worker.daemon": True,
+    "distributed.admin.large-graph-warning-threshold": "1GB",
+}
+
+
+class Thing:
+    """Something made from a recipe, and the worker that has it."""
+
+    __slots__ = ("function", "future", "home", "recipe")
+
+    def __init__(self, function: Callable[[Any], Any], recipe: Any) -> None:
+        self.function, self.recipe = function, recipe
+        self.home: str | None = None
+        self.future: Any = None
+
+
+class DaskEngine:
+    """Work on the workers of a Dask client; see :class:`epigram.scale.engine.Engine`.
+
+    Parameters
+    ----------
+    client : a connected ``distributed.Client``.
+    deadline : seconds after which a question that nobody answers is an error.
+    lonely : seconds to wait for a first worker, or for one after all are gone.
+    direct : whether this process reaches workers by itself; False where only the scheduler does.
+    """
+
+    def __init__(
+        self, client: Any, deadline: float = DEADLINE, lonely: float = LONELY, direct: bool = True
+    ) -> None:
+        self.client, self.deadline, self.lonely, self.direct = client, deadline, lonely, direct
+        self.tally = Tally()
+        self._things: list[Thing] = []
+        self._opened = ExitStack()
+
+    @property
+    def workers(self) -> int:
+        """Workers alive now."""
+        return len(self._alive())
+
+    def make(self, function: Callable[[Any], Any], recipes: Sequence[Any]) -> list[Any]:
+        """See :class:`~epigram.scale.engine.Engine`; errors of the making show with the first question."""
+        things = [Thing(function, recipe) for recipe in recipes]
+        self._things += things
+        return things
+
+    def ask(
+        self, function: Callable[[Any, Any], Any], handles: Sequence[Any], pieces: Sequence[Any]
+    ) -> list[Any]:
+        """See :class:`~epigram.scale.engine.Engine`."""
+        began, pause = time.monotonic(), 0.1
+        self.tally.asked += 1
+        while True:
+            try:
+                answers = self._round(function, handles, pieces, began + self.deadline)
+            except _lost() as error:
+                if time.monotonic() > began + self.deadline:
+                    raise EpigramError(
+                        f"the cluster did not answer within {self.deadline:g} s ({type(error).__name__}); look at "
+                        "its workers, and go on with --resume"
+                    ) from None
+                self.tally.again += 1
+                time.sleep(pause)
+                pause = min(2.0 * pause, 5.0)
+                continue
+            self.tally.sent += sum(n_bytes(piece) for piece in pieces)
+            self.tally.received += sum(n_bytes(answer) for answer, _ in answers)
+            self.tally.kernel_seconds += sum(seconds for _, seconds in answers)
+            return [answer for answer, _ in answers]
+
+    def close(self) -> None:
+        """Let go of all things, and of the cluster where it was started here."""
+        for thing in self._things:
+            thing.future = None
+        self._things.clear()
+        self._opened.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _round(self, function: Any, things: Sequence[Thing], pieces: Sequence[Any], end: float) -> list[Any]:
+        """Ask once."""
+        self._settle(things)
+        futures = []
+        for thing, piece in zip(things, pieces, strict=True):
+            sent = piece
+            if n_bytes(piece) >= BY_ITSELF:
+                sent = self.client.scatter(
+                    piece, workers=[thing.home], direct=self.direct, hash=False, timeout=30
+                )
+            futures.append(
+                self.client.submit(
+                    _answer,
+                    function,
+                    thing.future,
+                    sent,
+                    workers=[thing.home],
+                    allow_other_workers=True,
+                    pure=False,
+                )
+            )
+        try:
+            return self._gathered(futures, {thing.home for thing in things}, end)
+        except EpigramError:
+            raise
+        except (ImportError, AttributeError) as error:
+            raise InputError(
+                f"a worker cannot run this epigram ({error}); install epigram {epigram.__version__} on every worker"
+            ) from None
+        except MemoryError:
+            raise EpigramError("a worker ran out of memory; use more shards or more workers") from None
+
+    def _gathered(self, futures: list[Any], homes: set[str | None], end: float) -> list[Any]:
+        """The answers; gives up as soon as one of the workers that were asked is gone."""
+        loop = self.client.loop.asyncio_loop
+        answers = asyncio.run_coroutine_threadsafe(
+            self.client._gather(futures, errors="raise", direct=self.direct), loop
+        )
+        try:
+            while True:
+                try:
+                    found: list[Any] = answers.result(timeout=1.0)
+                    return found
+                except TimeoutError:
+                    if answers.done() or time.monotonic() > end or not homes <= set(self._alive()):
+                        raise
+        finally:
+            answers.cancel()
+
+    def _settle(self, things: Sequence[Thing]) -> None:
+        """Give each thing a home among the workers alive, in balance, and make what is not there."""
+        alive = self._alive()
+        load: dict[str, list[Thing]] = {worker: [] for worker in alive}
+        homeless = []
+        for thing in dict.fromkeys(things):
+            if (
+                thing.home in load
+                and thing.future is not None
+                and thing.future.status not in ("error", "lost", "cancelled")
+            ):
+                load[thing.home].append(thing)
+            else:
+                homeless.append(thing)
+        most = -(-len(set(things)) // len(alive))
+        for worker in alive:  # workers that came later take over from those that have too many
+            homeless += load[worker][most:]
+            del load[worker][most:]
+        for thing in homeless:
+            worker = min(alive, key=lambda name: len(load[name]))
+            load[worker].append(thing)
+            thing.home = worker
+            thing.future = self.client.submit(
+                _make,
+                thing.function,
+                thing.recipe,
+                epigram.__version__,
+                workers=[worker],
+                allow_other_workers=True,
+                pure=False,
+            )
+
+    def _alive(self) -> list[str]:
+        """Addresses of all workers; waits for a first one, and says so where none comes."""
+        end = time.monotonic() + self.lonely
+        while True:
+            try:
+                found = sorted(self.client.nthreads(callback_timeout=min(self.lonely, 30.0)))
+            except (OSError, TimeoutError, RuntimeError) as error:
+                if self.client.status in ("closed", "closing") or time.monotonic() > end:
+                    raise EpigramError(
+                        f"the Dask scheduler is gone ({type(error).__name__}); start it again, and go on with --resume"
+                    ) from None
+                found = []
+            if found:
+                return found
+            if time.monotonic() > end:
+                raise EpigramError(
+                    f"no Dask worker for {self.lonely:g} s; start some ('dask worker ADDRESS') and go on with --resume"
+                )
+            time.sleep(0.2)
+
+
+def _lost() -> tuple[type[BaseException], ...]:
+    """What is raised where a worker died on the way: reasons to ask again."""
+    from asyncio import CancelledError
+    from concurrent.futures import CancelledError as CancelledHere
+
+    from distributed import KilledWorker
+
+    return CancelledError, CancelledHere, KilledWorker, OSError, TimeoutError, KeyError
+
+
+def _make(function: Callable[[Any], Any], recipe: Any, version: str) -> Any:
+    """On a worker: make a thing, if the two sides speak the same language."""
+    if epigram.__version__ != version:
+        raise InputError(
+            f"a worker has epigram {epigram.__version__}, the driver {version}; install the same on both"
+        )
+    return function(recipe)
+
+
+def _answer(function: Callable[[Any, Any], Any], thing: Any, piece: Any) -> tuple[Any, float]:
+    """On a worker: an answer, and the CPU seconds it took."""
+    began = time.thread_time()
+    answer = function(thing, piece)
+    return answer, time.thread_time() - began
+
+
+def n_bytes(thing: Any) -> int:
+    """Bytes of the arrays, texts and numbers in something that travels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> n_bytes((np.zeros(3), 1.0, b"ab", None))
+    34
+    """
+    if isinstance(thing, tuple | list):
+        return sum(n_bytes(part) for part in thing)
+    if isinstance(thing, bytes | str):
+        return len(thing)
+    return int(getattr(thing, "nbytes", 8 if isinstance(thing, int | float) else 0))
+
+
+def connect(where: str | Any, deadline: float = DEADLINE, timeout: float = 20.0) -> DaskEngine:
+    """An engine on ``local:N`` (N processes on this machine), a scheduler's address or file, or a ``Client``.
+
+    A scheduler that does not answer within ``timeout`` seconds is an error.
+    """
+    try:
+        dask, distributed = (import_module(name) for name in ("dask", "distributed"))
+    except ImportError:
+        raise InputError("a cluster needs Dask: pip install 'epigram[scale]'") from None
+    if not isinstance(where, str):
+        return DaskEngine(where, deadline)
+    opened = ExitStack()
+    try:
+        if where.startswith("local"):
+            opened.enter_context(dask.config.set(LOCAL_SETTINGS))
+            cluster = distributed.LocalCluster(
+                n_workers=_count(where),
+                threads_per_worker=1,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+                memory_limit=0,
+                silence_logs=50,
+            )
+            opened.callback(_quietly, cluster)
+            client = distributed.Client(cluster, timeout=60)
+        elif "://" in where:
+            client = distributed.Client(where, timeout=timeout)
+        else:
+            if not Path(where).is_file():
+                raise InputError(
+                    f"--cluster {where!r} is neither local:N nor an address (tcp://host:8786) nor a scheduler file"
+                )
+            client = distributed.Client(scheduler_file=where, timeout=timeout)
+    except (OSError, TimeoutError, ValueError) as error:
+        opened.close()
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"no Dask scheduler answers at {where!r} ({type(error).__name__}); start one"
+        ) from None
+    opened.callback(_quietly, client)
+    engine = DaskEngine(client, deadline)
+    engine._opened = opened
+    return engine
+
+
+def _count(where: str) -> int:
+    """N of ``local:N``."""
+    name, _, number = where.partition(":")
+    if name != "local" or not number.isdigit() or int(number) < 1:
+        raise InputError(f"--cluster {where!r} is not local:N with N of at least 1")
+    return int(number)
+
+
+def _quietly(thing: Any) -> None:
+    """Close, whatever state it is in."""
+    with suppress(Exception):
+        thing.close(timeout=10)

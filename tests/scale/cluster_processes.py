@@ -1,0 +1,74 @@
+"""A Dask scheduler and workers as separate processes in folders of their own, as on separate machines."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+OURS = str(Path(__file__).resolve().parents[2] / "src")
+
+
+class Processes:
+    """Use as a context manager; every process ends with it."""
+
+    def __init__(self, home: Path, n_workers: int, preload: str = "") -> None:
+        self.home, self.n_workers, self.preload = home, n_workers, preload
+        self.file = home / "scheduler.json"
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Self:
+        words = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file)]
+        self._start("scheduler", words)
+        end = time.monotonic() + 60
+        while not self.file.exists():
+            assert time.monotonic() < end, "the scheduler did not start within 60 s"
+            time.sleep(0.05)
+        for _ in range(self.n_workers):
+            self.add_worker()
+        return self
+
+    def add_worker(self) -> subprocess.Popen[bytes]:
+        """One more, without a nanny: who is killed stays dead."""
+        words = ["--scheduler-file", str(self.file), "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+        if self.preload:
+            (self.home / "preload.py").write_text(self.preload)
+            words += ["--preload", str(self.home / "preload.py")]
+        return self._start("worker", [*words, "--memory-limit", "0", "--death-timeout", "60"])
+
+    def kill_worker(self, k: int = 0) -> None:
+        """SIGKILL."""
+        alive = [process for process in self.processes[1:] if process.poll() is None]
+        alive[k % len(alive)].send_signal(signal.SIGKILL)
+
+    def _start(self, what: str, words: list[str]) -> subprocess.Popen[bytes]:
+        folder = self.home / f"{what}-{len(self.processes)}"
+        folder.mkdir()
+        code = (
+            f"import sys; from distributed.cli.dask_{what} import main; sys.argv[0] = 'dask-{what}'; main()"
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, *words],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": OURS},
+            stdout=subprocess.DEVNULL,
+            stderr=(folder / "log").open("wb"),
+        )
+        self.processes.append(process)
+        return process
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for process in reversed(self.processes):
+            process.kill()
+        for process in self.processes:
+            process.wait(timeout=30)

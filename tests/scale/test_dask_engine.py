@@ -1,0 +1,174 @@
+"""The Dask engine on separately started processes: same bits as here, whoever dies; errors in one sentence."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cluster_processes import Processes
+
+from epigram import OWLQN, CRFTagger
+from epigram.datasets import sample
+from epigram.errors import EpigramError, InputError
+from epigram.scale import DaskEngine, Here, connect
+from epigram.tagging.files import ColumnSpec
+from epigram.tagging.sharding import write_shards
+from epigram.tagging.shards import TaggerShards
+from epigram.tagging.template import Template
+
+pytest.importorskip("distributed")
+TEMPLATE = Template.parse("U0:%x[0,0]\nU1:%x[-1,1]/%x[0,0|suffix:1]\nB\n")
+READING = ColumnSpec("conll", None, (), -1, (0, 1), 3)
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("text") / "train.txt"
+    lines = ["".join(" ".join(t) + "\n" for t in sentence) + "\n" for sentence in sample.tagged("train", 200)]
+    path.write_text("".join(lines), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(text: Path) -> Path:
+    write_shards([text], text.parent / "here", TEMPLATE, READING, n_shards=5)
+    return text.parent / "here"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
+    with Processes(tmp_path_factory.mktemp("cluster"), 2) as processes:
+        yield processes
+
+
+@pytest.fixture
+def engine(cluster: Processes) -> Iterator[DaskEngine]:
+    while sum(process.poll() is None for process in cluster.processes[1:]) < 2:
+        cluster.add_worker()
+    with connect(str(cluster.file), deadline=120) as engine:
+        yield engine
+
+
+def fitted(folder: Path, engine: Any, iterations: int = 12, **more: Any) -> CRFTagger:
+    tagger = CRFTagger(TEMPLATE, l1=0.2, solver=OWLQN(max_iterations=iterations))
+    return tagger.fit_shards(folder, engine=engine, **more)
+
+
+def same_but_for_seconds(one: CRFTagger, other: CRFTagger) -> bool:
+    for tagger in (one, other):
+        tagger.history_ = [{**entry, "seconds": 0.0} for entry in tagger.history_]
+    return one.to_bytes() == other.to_bytes()
+
+
+def test_same_bits_as_here_and_shards_are_the_same_files(
+    engine: DaskEngine, text: Path, folder: Path, tmp_path: Path
+) -> None:
+    write_shards([text], tmp_path / "s", TEMPLATE, READING, n_shards=5, partition_bytes=9000, engine=engine)
+    files = sorted(path.relative_to(folder) for path in folder.rglob("*.npy"))
+    assert files == sorted(path.relative_to(tmp_path / "s") for path in (tmp_path / "s").rglob("*.npy"))
+    assert all((folder / name).read_bytes() == (tmp_path / "s" / name).read_bytes() for name in files)
+    here, there = fitted(folder, Here()), fitted(tmp_path / "s", engine)
+    assert same_but_for_seconds(here, there)
+    shards = TaggerShards.open(folder)
+    seen = shards.seen()
+    own = sum(places.size for places in shards.places(shards.layout(seen), seen))
+    loss = shards.loss(engine, shards.layout(seen), seen)
+    w = np.zeros(loss.n_weights)
+    loss.value_and_gradient(w, np.empty_like(w))
+    before = engine.tally.sent + engine.tally.received
+    loss.value_and_gradient(w, np.empty_like(w))
+    assert engine.tally.sent + engine.tally.received - before <= 16 * own + 8 * 5  # and the five values
+
+
+def test_a_killed_worker_changes_no_bit(engine: DaskEngine, cluster: Processes, folder: Path) -> None:
+    def kill(entry: dict[str, Any]) -> None:
+        if entry["iteration"] == 3:
+            cluster.kill_worker()
+        if entry["iteration"] == 6:
+            cluster.add_worker()
+        if entry["iteration"] == 8:
+            threading.Timer(0.01, cluster.kill_worker).start()
+
+    there = fitted(folder, engine, callback=kill)
+    assert same_but_for_seconds(fitted(folder, Here()), there)
+
+
+def test_errors_of_workers_are_one_sentence(
+    engine: DaskEngine, folder: Path, text: Path, tmp_path: Path
+) -> None:
+    write_shards([text], tmp_path / "s", TEMPLATE, READING, n_shards=2)
+    file = tmp_path / "s" / "shards" / "00001" / "labels.npy"
+    file.write_bytes(file.read_bytes()[:-1] + b"\xff")
+    began = time.monotonic()
+    with pytest.raises(InputError, match=r"labels.npy: damaged"):
+        fitted(tmp_path / "s", engine)
+    file.unlink()
+    with pytest.raises(InputError, match=r"labels.npy: .*cannot be read"):
+        fitted(tmp_path / "s", engine)
+    with pytest.raises(InputError, match="SGD stays on one machine"):
+        CRFTagger(TEMPLATE).fit_shards(folder, engine=engine)
+    assert time.monotonic() - began < 60
+
+
+def test_another_version_is_refused(tmp_path: Path, folder: Path) -> None:
+    with (
+        Processes(tmp_path, 1, preload="import epigram\nepigram.__version__ = '0.0.1'\n") as old,
+        connect(str(old.file), deadline=60) as engine,
+        pytest.raises(InputError, match=r"a worker has epigram 0\.0\.1, the driver"),
+    ):
+        fitted(folder, engine)
+
+
+def test_a_cluster_without_workers_or_scheduler_is_an_error(tmp_path: Path, folder: Path) -> None:
+    with Processes(tmp_path, 1) as lonely, connect(str(lonely.file), deadline=30) as engine:
+        engine.lonely = 2.0
+
+        def stop(entry: dict[str, Any]) -> None:
+            lonely.kill_worker()
+
+        with pytest.raises(EpigramError, match="no Dask worker for 2 s"):
+            fitted(folder, engine, callback=stop)
+        lonely.processes[0].kill()
+        with pytest.raises(EpigramError, match=r"no Dask worker|scheduler is gone|did not answer"):
+            fitted(folder, engine)
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("local:0", "local:N with N"),
+        ("nowhere.json", "neither local:N nor an address"),
+        ("tcp://127.0.0.1:9", "no Dask scheduler answers"),
+    ],
+)
+def test_what_is_no_cluster_is_said(where: str, message: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(InputError, match=message):
+        connect(where, timeout=3)
+    assert time.monotonic() - began < 60
+
+
+def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InputError, match=r"pip install 'epigram\[scale\]'"):
+        connect("local:2")
+
+
+def test_local_cluster_survives_the_loss_of_all_workers(folder: Path) -> None:
+    with connect("local:1", deadline=120) as engine:
+
+        def kill(entry: dict[str, Any]) -> None:
+            if entry["iteration"] == 2:
+                for pid in engine.client.run(os.getpid).values():
+                    os.kill(pid, signal.SIGKILL)
+
+        there = fitted(folder, engine, 5, callback=kill)
+    assert same_but_for_seconds(fitted(folder, Here(), 5), there)

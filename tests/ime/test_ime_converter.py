@@ -15,6 +15,7 @@ from epigram.ime.evaluate import evaluate, normalise
 from epigram.ime.explain import explain
 from epigram.ime.sample import BACKGROUND, DOMAIN, READINGS, WORDS
 from epigram.ime.terminal import draw, keys
+from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.storage import ModelFile, describe, load
 
 SENTENCES = [
@@ -285,3 +286,29 @@ def test_adapting_takes_settings_of_the_learner() -> None:
         converter.adapt(text, text, "map", eps=0.5)
     with pytest.raises(InputError, match="eps has no meaning for boosting"):
         converter.adapt(text, text, "boosting", eps=0.5)
+
+
+@pytest.mark.parametrize(("method", "fits"), [("map", 0), ("map-kn", 1), ("map-kn+blasso", 3)])
+def test_every_model_of_the_domain_is_trained_once(monkeypatch, method, fits) -> None:
+    """P_a of the whole text and, for the reranker's lists, of each half."""
+    converter = KanaKanjiConverter.build(SENTENCES)
+    seen = []
+    fit = KneserNeyLM.fit
+    monkeypatch.setattr(KneserNeyLM, "fit", lambda self, text: seen.append(text) or fit(self, text))
+    converter.adapt([["端/はし", "で", "食べる/たべる"], ["強/きょう", "です"]] * 8, method=method)
+    assert len(seen) == fits
+
+
+def test_the_language_model_is_made_once() -> None:
+    converter = KanaKanjiConverter.build(SENTENCES)
+    assert converter.model is converter.model
+
+
+def test_a_callback_that_returns_true_ends_the_learner() -> None:
+    text = [["端/はし", "で", "食べる/たべる"], ["強/きょう", "です"]] * 12
+    converter = KanaKanjiConverter.build(SENTENCES)
+    told = []
+    stopped = converter.adapt(text, None, "blasso", lambda what, share: told.append(what) or "step" in what)
+    whole = converter.adapt(text, None, "blasso")
+    assert stopped.fit_["settings_tried"] < whole.fit_["settings_tried"]
+    assert sum("step" in what for what in told) == 1

@@ -48,6 +48,14 @@ def run(*arguments: str) -> dict[str, Any]:
     return dict(json.loads(result.stdout))
 
 
+def test_a_plot_that_cannot_be_drawn_is_refused_before_training(files: dict[str, str]) -> None:
+    model = f"{files['folder']}/unplotted.epigram"
+    for command in (["train", files["train"], "-o", model], ["path", files["model"]]):
+        with pytest.raises(InputError, match=r"a plot is a .png, .svg, .pdf file"):
+            runner.invoke(app, [*command, "--plot", f"{files['folder']}/path.txt"], catch_exceptions=False)
+    assert not Path(model).exists()
+
+
 @pytest.mark.parametrize(
     "learner", ["blasso", "boosting", "fslr", "f-boosting", "softmax", "perceptron", "lasso", "ridge"]
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -54,11 +54,10 @@ def build(
     json: Json = False,
 ) -> None:
     """Build a converter from text with readings and word lists."""
+    from epigram.cli.training import TrainingRun
     from epigram.ime import KanaKanjiConverter, read_word_list
-    from epigram.storage.atomic import check_writable
 
-    check_writable(output)
-    watch = console.Stopwatch()
+    building = TrainingRun(output, json=json)
     words = [token for path in lexicon or () for token in read_word_list(path)]
     if sudachi:
         from epigram.ime.text import dictionary_words
@@ -69,8 +68,7 @@ def build(
         sources = [" ".join(tokens) for path in texts for tokens in _sentences(path, raw)]
     with console.stderr().status("counting"):
         converter = KanaKanjiConverter.build(sources, words, prune=prune)
-    converter.save(output)
-    _report("built", converter, output, watch, json)
+    building.finish(_record(converter, output), lambda: converter.save(output))
 
 
 @app.command()
@@ -149,28 +147,22 @@ def adapt(
     json: Json = False,
 ) -> None:
     """Adapt a converter to a domain by its text; settings that are not given are chosen on held-out text."""
+    from epigram.cli.training import TrainingRun
     from epigram.ime.adapt import parse_method
-    from epigram.storage.atomic import check_writable
 
     parse_method(method)
-    check_writable(output)
+    training = TrainingRun(output, json=json)
     converter = _load(model)
-    watch = console.Stopwatch()
     sentences = _sentences(text, raw)
     held_out = _sentences(dev, raw) if dev else None
-    with console.progress() as bar:
-        task = bar.add_task("reading", total=100.0, status="")
+    with training.progress("reading", total=100, step="step") as show:
         adapted = converter.adapt(
-            sentences, held_out, method,
-            lambda what, share: bar.update(
-                task, description=what, completed=100 * (share or 0.0), total=None if share is None else 100.0
-            ),
+            sentences, held_out, method, lambda what, share: show(round(100 * (share or 0)), "", what),
             eps=eps, smoothing=smoothing, shrinkage=shrinkage, theta=theta, rate=rate, top=top,
             reach=reach, strongest=strongest, weakest=weakest, steps=steps,
         )  # fmt: skip
-        bar.update(task, completed=100.0)
-    adapted.save(output)
-    _report("adapted", adapted, output, watch, json)
+        show(100, "", "adapted")
+    training.finish(_record(adapted, output), lambda: adapted.save(output))
 
 
 @app.command(name="eval")
@@ -245,11 +237,5 @@ def _progress(what: str, total: int) -> Iterator[Callable[[], object]]:
         yield lambda: bar.advance(task)
 
 
-def _report(
-    what: str, converter: KanaKanjiConverter, output: Path, watch: console.Stopwatch, json: bool
-) -> None:
-    record = {**converter.fit_, "bytes": output.stat().st_size, "seconds": round(watch.seconds, 2)}
-    if json:
-        console.print_json({"model": str(output), "settings": converter.settings, **record})
-    else:
-        console.facts(f"{what} {output}", record)
+def _record(converter: KanaKanjiConverter, output: Path) -> dict[str, Any]:
+    return {"model": str(output), "settings": converter.settings, **converter.fit_}

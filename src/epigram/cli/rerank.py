@@ -97,13 +97,11 @@ def train(
     plot: Annotated[Path | None, typer.Option(metavar="PNG", help="Draw the path.")] = None,
 ) -> None:
     """Learn a reranker. Settings that are not given are chosen on held-out lists; the whole path of models is kept."""
+    from epigram.cli.training import TrainingRun
     from epigram.rerank import Reranker, read_nbest
     from epigram.rerank.learners import make_learner
-    from epigram.storage.atomic import check_writable
 
-    for target in (output, plot):
-        if target is not None:
-            check_writable(target)
+    training = TrainingRun(output, plot, json)
     chosen = make_learner(
         learner, steps=steps, eps=eps, smoothing=smoothing, shrinkage=shrinkage, theta=theta, rate=rate,
         top=top, reach=reach, strongest=strongest, weakest=weakest,
@@ -115,26 +113,21 @@ def train(
     )  # fmt: skip
     lists = read_nbest(nbest, references)
     dev_lists = read_nbest(dev, dev_references) if dev else None
-    watch = console.Stopwatch()
-    with console.progress() as bar:
-        task = bar.add_task("training", total=steps, status="")
+    with training.progress("training", total=steps, step="step") as show:
 
-        def show(now: Progress) -> None:
+        def tell(now: Progress) -> bool:
             rate = "" if now.dev_rate is None else f", dev {model.measure} {now.dev_rate:.2f}"
-            status = f"loss {now.loss:,.0f}, {now.nonzero:,} weights{rate}"
-            bar.update(task, description=now.trial or "training", completed=now.step, status=status)
+            return show(now.step, f"loss {now.loss:,.0f}, {now.nonzero:,} weights{rate}", now.trial or None)
 
         if resume:
-            model.resume(lists, steps=steps, dev=dev_lists, callback=show)
+            model.resume(lists, steps=steps, dev=dev_lists, callback=tell)
         else:
-            model.fit(lists, dev=dev_lists, callback=show)
-    record = _fit_record(model, watch, dev_lists)
-    model.save(output)
-    if plot is not None:
-        from epigram.rerank.plots import plot_paths
-
-        plot_paths({learner: model}, plot)
-    console.print_json(record) if json else console.facts(str(output), record)
+            model.fit(lists, dev=dev_lists, callback=tell)
+    training.finish(
+        _fit_record(model, dev_lists),
+        lambda: model.save(output),
+        lambda target: _draw({learner: model}, target),
+    )
 
 
 @app.command("eval")
@@ -256,13 +249,14 @@ def show_path(
     json: Json = False,
 ) -> None:
     """Loss, L1 norm, non-zero weights and dev error along the path (Figures 3 and 4 of the paper)."""
+    from epigram.plots import check_plot
     from epigram.rerank import Reranker
 
+    if plot is not None:
+        check_plot(plot)
     loaded = {str(path.stem if len(models) > 1 else path): Reranker.load(path) for path in models}
     if plot is not None:
-        from epigram.rerank.plots import plot_paths
-
-        plot_paths(loaded, plot)
+        _draw(loaded, plot)
     tables = {name: _path_rows(model, every) for name, model in loaded.items()}
     if json:
         console.print_json({"models": tables})
@@ -287,7 +281,13 @@ def _path_rows(model: Reranker, every: int | None) -> list[dict[str, Any]]:
     ]
 
 
-def _fit_record(model: Reranker, watch: console.Stopwatch, dev: NBest | None) -> dict[str, Any]:
+def _draw(models: dict[str, Reranker], target: Path) -> None:
+    from epigram.rerank.plots import plot_paths
+
+    plot_paths(models, target)
+
+
+def _fit_record(model: Reranker, dev: NBest | None) -> dict[str, Any]:
     curves, step = model.curves_, model.step_
     settings = {name: getattr(model.learner_, name) for name in model.learner_.usual if name != "steps"}
     record: dict[str, Any] = {
@@ -305,7 +305,6 @@ def _fit_record(model: Reranker, watch: console.Stopwatch, dev: NBest | None) ->
     }
     if model.measure != "cer":
         record["cer_dev"] = None if dev is None else _cer(model, dev)
-    record["cpu_seconds"] = watch.cpu_seconds
     return record
 
 

@@ -19,10 +19,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.ime.build import BIGRAM, share_with_bigrams
 from epigram.ime.decoder import Decoder
 from epigram.ime.lexicon import Lexicon, plain_token, split_token
-from epigram.ime.mixture import best_weight, map_mixture, mixture, relative_frequencies, widen
+from epigram.ime.mixture import (
+    BIGRAM,
+    best_weight,
+    map_mixture,
+    mixture,
+    relative_frequencies,
+    share_with_bigrams,
+    widen,
+)
 from epigram.ime.nbest import convert_text
 from epigram.ime.trigram import Scorer
 from epigram.lm.corpus import Corpus
@@ -64,14 +71,14 @@ def adapt(
     text: Sequence[Sequence[str]],
     dev: Sequence[Sequence[str]] | None = None,
     method: str = "map-kn",
-    callback: Callable[[str, float | None], None] | None = None,
+    callback: Callable[[str, float | None], bool | None] | None = None,
     **settings: float | None,
 ) -> KanaKanjiConverter:
     """Return a new converter; corrections of the old one stay.
 
     ``settings`` are those of the learner (smoothing, shrinkage, eps, theta, steps); what is not given or None is
     chosen on the held-out text. ``callback`` is told what is being done and which share of it is done (None where
-    the end is not known).
+    the end is not known); once it returns True the learner stops at the best of the steps it has taken.
 
     Examples
     --------

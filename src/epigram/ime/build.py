@@ -16,14 +16,13 @@ import numpy as np
 from epigram.errors import InputError
 from epigram.ime.decoder import Decoder
 from epigram.ime.lexicon import Lexicon, plain_token
+from epigram.ime.mixture import BIGRAM, share_with_bigrams
 from epigram.ime.trigram import Scorer
 from epigram.ime.unknown import UnknownWords
 from epigram.lm.corpus import Corpus
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.ngram.model import BackoffModel
 from epigram.lm.vocabulary import UNSEEN, Vocabulary
-
-BIGRAM = 0.4
 
 
 @dataclass(frozen=True)
@@ -63,29 +62,6 @@ def build(
     )
     decoder = Decoder(lexicon, Scorer.of(model), unknown)
     return Background(decoder, model, corpus.n_sentences, corpus.n_tokens)
-
-
-def share_with_bigrams(model: BackoffModel, share: float) -> None:
-    """P(w | u v) becomes (1 - share) P(w | u v) + share P(w | v), in place; still a back-off model.
-
-    Examples
-    --------
-    >>> model = KneserNeyLM(order=3).fit(["a b a", "b b a", "a a"]).backoff_
-    >>> three, two = model.distribution("a b"), model.distribution("b")
-    >>> share_with_bigrams(model, 0.5)
-    >>> bool(np.allclose(model.distribution("a b"), (three + two) / 2))
-    True
-    """
-    nodes = np.flatnonzero(model.node_depth == 2)
-    if not nodes.size or share == 0:
-        return
-    first, last = int(model.pair_ptr[nodes[0]]), int(model.pair_ptr[nodes[-1] + 1])
-    owner = np.repeat(nodes, np.diff(model.pair_ptr)[nodes])
-    _, lower = model.step_many(model.node_parent[owner], model.pair_word[first:last])
-    model.pair_logp[first:last] = np.log(
-        (1 - share) * np.exp(model.pair_logp[first:last]) + share * np.exp(lower)
-    )
-    model.node_bow[nodes] = np.log((1 - share) * np.exp(model.node_bow[nodes]) + share)
 
 
 def read_corpus(texts: Sequence[str | PathLike[str]]) -> Corpus:

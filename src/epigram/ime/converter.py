@@ -250,7 +250,7 @@ class KanaKanjiConverter:
         text: Sequence[Sequence[str]],
         dev: Sequence[Sequence[str]] | None = None,
         method: str = "map-kn",
-        callback: Callable[[str, float | None], None] | None = None,
+        callback: Callable[[str, float | None], bool | None] | None = None,
         **settings: float | None,
     ) -> KanaKanjiConverter:
         """Return a converter adapted to tokenised sentences of a domain (see :func:`epigram.ime.adapt.adapt`)."""

@@ -24,6 +24,8 @@ from epigram.lm.vocabulary import BOUNDARY, Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
 
 SMALLEST = 1e-12
+BIGRAM = 0.4
+"""The share of the bigram model in a converter's trigram model; see epigram.ime.build."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,30 @@ def mixture(background: BackoffModel, adapted: BackoffModel, weight: float) -> B
         np.log(bow1),
         np.log(bow2),
     )
+
+
+def share_with_bigrams(model: BackoffModel, share: float) -> None:
+    """P(w | u v) becomes (1 - share) P(w | u v) + share P(w | v), in place; still a back-off model.
+
+    Examples
+    --------
+    >>> from epigram.lm.ngram.kneser_ney import KneserNeyLM
+    >>> model = KneserNeyLM(order=3).fit(["a b a", "b b a", "a a"]).backoff_
+    >>> three, two = model.distribution("a b"), model.distribution("b")
+    >>> share_with_bigrams(model, 0.5)
+    >>> bool(np.allclose(model.distribution("a b"), (three + two) / 2))
+    True
+    """
+    nodes = np.flatnonzero(model.node_depth == 2)
+    if not nodes.size or share == 0:
+        return
+    first, last = int(model.pair_ptr[nodes[0]]), int(model.pair_ptr[nodes[-1] + 1])
+    owner = np.repeat(nodes, np.diff(model.pair_ptr)[nodes])
+    _, lower = model.step_many(model.node_parent[owner], model.pair_word[first:last])
+    model.pair_logp[first:last] = np.log(
+        (1 - share) * np.exp(model.pair_logp[first:last]) + share * np.exp(lower)
+    )
+    model.node_bow[nodes] = np.log((1 - share) * np.exp(model.node_bow[nodes]) + share)
 
 
 def map_mixture(background: BackoffModel, corpus: Corpus, weight: float) -> BackoffModel:

@@ -8,16 +8,16 @@ from os import PathLike
 import numpy as np
 
 from epigram.errors import InputError
+from epigram.plots import check_plot
 from epigram.rerank.model import Reranker
 
 
 def plot_paths(models: Mapping[str, Reranker], target: str | PathLike[str]) -> None:
     """L1 norm and dev error rate (training loss where there were no dev lists) of some paths, to a file."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError("plots need matplotlib: pip install 'epigram[plot]'") from error
+    check_plot(target)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(10, 4), layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)

@@ -12,8 +12,7 @@ import numpy as np
 
 from epigram.errors import ModelFileError
 from epigram.protocols import Ints
-from epigram.rerank.features import FeatureSpace, restore
-from epigram.rerank.grams import grams_of
+from epigram.rerank.features import FeatureSpace, grams_of, restore
 from epigram.rerank.learners import LEARNERS
 from epigram.rerank.model import Reranker
 from epigram.rerank.walk import Curves, Tracker, Trial

@@ -2,8 +2,7 @@
 
 from epigram.storage.atomic import write_atomically
 from epigram.storage.families import describe, load
-from epigram.storage.file import ModelFile, Section
-from epigram.storage.strings import pack_strings, unpack_strings
+from epigram.storage.file import ModelFile, Section, pack_strings, unpack_strings
 
 __all__ = [
     "ModelFile",

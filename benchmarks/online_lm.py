@@ -1,9 +1,10 @@
 """Training on a stream against training on everything: perplexity, and CPU time as the text grows.
 
-AP split 0: a model of all sentences but the last k learns these in one call, and in calls of 100 sentences.
+AP split 0: a model of all sentences but the last k learns these in one call, and in calls of 100 sentences; so does a
+class-factored model (``factored``), whose classes are learnt from the first sentences.
 Penn Treebank: CPU seconds of a call for 100 sentences after N tokens and after 10 N.
 
-    python benchmarks/online_lm.py [ap] [cost] [--order N]
+    python benchmarks/online_lm.py [ap] [factored] [cost] [--order N]
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from copy import copy
 
 import numpy as np
 
 from _bars import Claims
 from _data import DATA
 from epigram.lm.corpus import Corpus
+from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.loglinear.model import LogLinearLM
 
 PRICES = {
@@ -28,27 +31,32 @@ SENTENCES = 100
 
 
 def ap(claims: Claims, order: int) -> None:
+    """Log-linear models of three penalties."""
+    for penalty, strength in PRICES.items():
+        _goes_on(claims, penalty, LogLinearLM(order=order, penalty=penalty, tolerance=1e-6, **strength))
+
+
+def factored(claims: Claims) -> None:
+    """The class-factored model, at the strengths that were best on newswire."""
+    _goes_on(claims, "class-factored", ClassFactoredLM(budget=0))
+
+
+def _goes_on(claims: Claims, name: str, settings: LogLinearLM | ClassFactoredLM) -> None:
     """Perplexity of the test text before and after new text, against that of training on all of it."""
     train = Corpus.read(DATA / "lm-splits" / "apnews.s0.train.txt.gz")
     test = Corpus.read(DATA / "lm-splits" / "apnews.s0.test.txt.gz", train.vocabulary)
-    for penalty, strength in PRICES.items():
-        exact = (
-            LogLinearLM(order=order, penalty=penalty, tolerance=1e-6, **strength).fit(train).perplexity(test)
-        )
-        for k in (1, 10, 400, 2000):
-            old, new = (
-                train.take(0, train.n_sentences - k),
-                train.take(train.n_sentences - k, train.n_sentences),
-            )
-            for size in (k,) if k < 400 else (k, SENTENCES):
-                model = LogLinearLM(order=order, penalty=penalty, tolerance=1e-6, **strength).fit(old)
-                before = model.perplexity(test)
-                for first in range(0, k, size):
-                    model.partial_fit(new.take(first, min(first + size, k)))
-                after = model.perplexity(test)
-                name = f"{penalty}, {k:,} new sentences, {size:,} a call"
-                claims.add(f"{name}: against before", f"{after:.2f}", f"{before:.2f}", after / before, 1.01)
-                claims.add(f"{name}: against all", f"{after:.2f}", f"{exact:.2f}", after / exact, 1.03)
+    exact = copy(settings).fit(train).perplexity(test)
+    for k in (1, 10, 400, 2000):
+        rest = train.n_sentences - k
+        for size in (k,) if k < 400 else (k, SENTENCES):
+            model = copy(settings).fit(train.take(0, rest))
+            before = model.perplexity(test)
+            for first in range(0, k, size):
+                model.partial_fit(train.take(rest + first, rest + min(first + size, k)))
+            after = model.perplexity(test)
+            what = f"{name}, {k:,} new sentences, {size:,} a call"
+            claims.add(f"{what}: against before", f"{after:.2f}", f"{before:.2f}", after / before, 1.01)
+            claims.add(f"{what}: against all", f"{after:.2f}", f"{exact:.2f}", after / exact, 1.03)
 
 
 def cost(claims: Claims) -> None:
@@ -78,13 +86,19 @@ def main() -> int:
     """Run what is asked for, or all of it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "parts", nargs="*", choices=["ap", "cost", []], metavar="PART", help="all of them by default"
+        "parts",
+        nargs="*",
+        choices=["ap", "factored", "cost", []],
+        metavar="PART",
+        help="all of them by default",
     )
     parser.add_argument("--order", type=int, default=4)
     asked = parser.parse_args()
     claims = Claims(rival="rival")
     if "ap" in asked.parts or not asked.parts:
         ap(claims, asked.order)
+    if "factored" in asked.parts or not asked.parts:
+        factored(claims)
     if "cost" in asked.parts or not asked.parts:
         cost(claims)
     return claims.exit_code

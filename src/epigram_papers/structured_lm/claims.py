@@ -7,7 +7,7 @@ least; two models are *comparable* within two percent. A quick run gives no verd
 
 from __future__ import annotations
 
-from epigram_papers.report import Claim, too_small, verdict_of
+from epigram_papers.report import Claim, claim_of, too_small, verdict_of
 from epigram_papers.structured_lm.paper import ALPHAS, BEST_ORDER
 from epigram_papers.structured_lm.plan import CHOSEN_AT, NORMS, WEIGHTINGS
 from epigram_papers.structured_lm.results import LABELS, Results
@@ -64,15 +64,17 @@ def judged(
     distance: float | None,
     better: bool = False,
     chance: float = CHANCE,
+    *,
+    reason: str,
 ) -> Claim:
-    """A claim with its verdict; on the quick subset none, unless the numbers are clear.
+    """A claim with its verdict, and the reason where it fails; on the quick subset none, unless the numbers are clear.
 
     ``distance`` is how far the numbers lie from where the verdict would turn, as a share; None where the subset lacks
     what the claim is about. They are clear from ``chance`` on.
     """
     claim = Claim(text, verdict_of(holds, better), why)
     if not results.quick or (distance is not None and distance >= chance):
-        return claim
+        return claim_of(text, claim.verdict, why, reason)
     if distance is None:
         return too_small(claim, "the quick subset does not reach so far")
     return too_small(claim, "so little may be chance on the quick subset")
@@ -93,7 +95,9 @@ def degrades(results: Results, norm: str) -> Claim:
         f"{results.again[norm]:.2f} there."
     )
     text = f"Unweighted {LABELS[key]} improves until a relatively low order and then degrades (Fig. 2a)."
-    return judged(results, text, why, holds, abs(rise(results, key) - DEGRADES), chance=ACROSS_ORDERS)
+    distance = abs(rise(results, key) - DEGRADES)
+    reason = "It rises by less than half a percent."
+    return judged(results, text, why, holds, distance, chance=ACROSS_ORDERS, reason=reason)
 
 
 def does_not_degrade(results: Results) -> Claim:
@@ -101,7 +105,9 @@ def does_not_degrade(results: Results) -> Claim:
     risen = rise(results, "tree-l2/plain")
     text = "Tree-l2 does not degrade with the order: taking the tree structure into account helps (Fig. 2a)."
     why = f"{_path(results, 'tree-l2/plain')}."
-    return judged(results, text, why, risen <= DEGRADES, abs(risen - DEGRADES), chance=ACROSS_ORDERS)
+    distance = abs(risen - DEGRADES)
+    reason = "It rises by more than half a percent from its best order on."
+    return judged(results, text, why, risen <= DEGRADES, distance, chance=ACROSS_ORDERS, reason=reason)
 
 
 def best_at_five(results: Results) -> Claim:
@@ -115,7 +121,9 @@ def best_at_five(results: Results) -> Claim:
     distance = abs(min(results.at(key, order) for key in others) / ours - 1)
     why = f"Order {order}: tree-linf {ours:.2f}; {listed}; modified Kneser-Ney {modified:.2f}."
     text = "Tree-linf outperforms all other models at order 5 (Fig. 2a)."
-    return judged(results, text, why, holds, distance, better=ours < modified)
+    nearest = min(others, key=lambda key: results.at(key, order))
+    reason = f"{LABELS[nearest]} is ahead."
+    return judged(results, text, why, holds, distance, better=ours < modified, reason=reason)
 
 
 def linf_degrades(results: Results) -> Claim:
@@ -127,7 +135,8 @@ def linf_degrades(results: Results) -> Claim:
     )
     text = "Unweighted tree-linf degrades at higher orders, unlike tree-l2 (Fig. 2a)."
     flat = risen <= DEGRADES
-    return judged(results, text, why, True, abs(risen - DEGRADES), better=flat, chance=ACROSS_ORDERS)
+    distance = abs(risen - DEGRADES)
+    return judged(results, text, why, True, distance, better=flat, chance=ACROSS_ORDERS, reason="")
 
 
 def similar_to_kneser_ney(results: Results) -> Claim:
@@ -158,7 +167,11 @@ def positivity_is_free(results: Results) -> Claim:
         f"Order {order}, perplexity with weights >= 0 and with free signs, each at its own strength: {listed}. Free "
         "signs are on the pairs that were seen; weights on unseen pairs too could only widen the difference."
     )
-    return judged(results, text, why, worst <= DEGRADES - 1, abs(worst - (DEGRADES - 1)))
+    reason = (
+        f"The limit costs up to {100 * worst:.1f} %: without negative weights no context can say that a word is less "
+        "likely after it than after its suffixes."
+    )
+    return judged(results, text, why, worst <= DEGRADES - 1, abs(worst - (DEGRADES - 1)), reason=reason)
 
 
 def flat_with_weights(results: Results) -> Claim:
@@ -168,7 +181,9 @@ def flat_with_weights(results: Results) -> Claim:
     text = "With depth weights no penalty degrades at larger orders (Fig. 2b)."
     why = f"From the least perplexity to that at order {results.orders[-1]}: {listed}."
     worst = max(rises.values())
-    return judged(results, text, why, worst <= DEGRADES, abs(worst - DEGRADES), chance=ACROSS_ORDERS)
+    distance = abs(worst - DEGRADES)
+    reason = f"{max(rises, key=lambda norm: rises[norm])} rises by more than half a percent."
+    return judged(results, text, why, worst <= DEGRADES, distance, chance=ACROSS_ORDERS, reason=reason)
 
 
 def l1_is_worst(results: Results) -> Claim:
@@ -184,7 +199,8 @@ def l1_is_worst(results: Results) -> Claim:
         "sparse solutions (Fig. 2b)."
     )
     why = f"Order {results.orders[-1]}: l1 without weights {plain:.2f}; with weights {listed}."
-    return judged(results, text, why, holds, distance)
+    reason = "Weights do not help l1." if last["l1"] >= plain else "Another norm does worse."
+    return judged(results, text, why, holds, distance, reason=reason)
 
 
 def l2_catches_up(results: Results) -> Claim:
@@ -209,8 +225,15 @@ def gains_most(results: Results) -> Claim:
     listed = ", ".join(f"{norm} {100 * gain:.1f} %" for norm, gain in gains.items())
     text = "Tree-l2 gains more than the others from depth weights (Fig. 2b): by what the weights take off each norm."
     why = f"Gains at order {results.orders[-1]}: {listed}."
-    ahead = gains["tree-l2"] - max(gain for norm, gain in gains.items() if norm != "tree-l2")
-    return judged(results, text, why, ahead > 0, abs(ahead))
+    most = max((norm for norm in NORMS if norm != "tree-l2"), key=lambda norm: gains[norm])
+    ahead = gains["tree-l2"] - gains[most]
+    before = {norm: results.perplexity[f"{norm}/plain"][-1] for norm in (most, "tree-l2")}
+    room = " and has more to gain" if before[most] > before["tree-l2"] else ""
+    reason = (
+        f"{LABELS[f'{most}/plain']} gains more{room}: without weights it is at {before[most]:.2f} there, tree-l2 at "
+        f"{before['tree-l2']:.2f}."
+    )
+    return judged(results, text, why, ahead > 0, abs(ahead), reason=reason)
 
 
 def ends_best(results: Results) -> Claim:
@@ -221,10 +244,12 @@ def ends_best(results: Results) -> Claim:
         "Tree-l2 gains more than the others from depth weights (Fig. 2b): with them it is the best of all, each at "
         "its best order."
     )
-    ahead = min(value for norm, (_, value) in best.items() if norm != "tree-l2") / best["tree-l2"][1] - 1
+    rival = min((norm for norm in NORMS if norm != "tree-l2"), key=lambda norm: best[norm][1])
+    ahead = best[rival][1] / best["tree-l2"][1] - 1
     plain = results.best("tree-l2/plain")
     why = f"Weighted: {listed}; tree-l2 without weights {plain[1]:.2f} at order {plain[0]}."
-    return judged(results, text, why, ahead > 0, abs(ahead))
+    reason = f"{rival} is ahead by {-100 * ahead:.1f} %."
+    return judged(results, text, why, ahead > 0, abs(ahead), reason=reason)
 
 
 def directions(results: Results) -> Claim:
@@ -237,7 +262,8 @@ def directions(results: Results) -> Claim:
         "features, the others under-penalise them (section 6)."
     )
     why = f"Factor of the price for each symbol of depth, above 1 where alpha is below: {listed}."
-    return judged(results, text, why, len(agree) == len(NORMS), None)
+    reason = f"Held-out text chose the other side of 1 for {', '.join(n for n in NORMS if n not in agree)}."
+    return judged(results, text, why, len(agree) == len(NORMS), None, reason=reason)
 
 
 def long_contexts(results: Results) -> Claim:
@@ -247,7 +273,8 @@ def long_contexts(results: Results) -> Claim:
     text = "With weighted tree-l2 the perplexity improves up to about 9-grams (section 6)."
     five = results.at("tree-l2/weighted", CHOSEN_AT)
     why = f"Least perplexity {least:.2f} at order {order}; {five:.2f} at order {CHOSEN_AT}."
-    return judged(results, text, why, order >= wanted, None)
+    reason = f"Longer contexts than {order - 1} words do not help here."
+    return judged(results, text, why, order >= wanted, None, reason=reason)
 
 
 def beats_kneser_ney(results: Results) -> Claim:
@@ -260,7 +287,10 @@ def beats_kneser_ney(results: Results) -> Claim:
         f"{LABELS[best]} {ours:.2f} at order {order}; interpolated Kneser-Ney {plain:.2f} and modified Kneser-Ney "
         f"{modified:.2f} at their best orders."
     )
-    return judged(results, text, why, ours < plain, abs(plain / ours - 1), better=ours < modified)
+    reason = "Kneser-Ney is ahead."
+    return judged(
+        results, text, why, ours < plain, abs(plain / ours - 1), better=ours < modified, reason=reason
+    )
 
 
 def trie_grows(results: Results) -> Claim:
@@ -277,7 +307,7 @@ def trie_grows(results: Results) -> Claim:
         f"{results.orders[-1]}, by {min(steps):,.0f} to {max(steps):,.0f} an order; Kneser-Ney has "
         f"{results.counts['ngrams'][-1]:,.0f} n-grams."
     )
-    return judged(results, text, why, holds, SURE)
+    return judged(results, text, why, holds, SURE, reason="Its steps differ by more than a factor of two.")
 
 
 def tree_saturates(results: Results) -> Claim:
@@ -296,13 +326,16 @@ def tree_saturates(results: Results) -> Claim:
         f"{100 * (used[-1] / used[start] - 1):.1f} % to {used[-1]:,.0f}, |S| by "
         f"{100 * (trie[-1] / trie[start] - 1):.0f} %."
     )
-    return judged(results, text, why, holds, SURE)
+    reason = f"A growth of more than {100 * (SATURATED - 1):.0f} % is no saturation."
+    return judged(results, text, why, holds, SURE, reason=reason)
 
 
 def _comparable(results: Results, text: str, why: str, ratio: float) -> Claim:
     """Perplexity over that of a rival: at most comparable, or much better."""
     much = 1 / COMPARABLE - (CHANCE if results.quick else 0.0)
-    return judged(results, text, why, ratio <= COMPARABLE, abs(ratio - COMPARABLE), better=ratio < much)
+    holds, distance = ratio <= COMPARABLE, abs(ratio - COMPARABLE)
+    reason = f"It is {100 * (ratio - 1):.1f} % behind; {100 * (COMPARABLE - 1):.0f} % count as comparable."
+    return judged(results, text, why, holds, distance, better=ratio < much, reason=reason)
 
 
 def _path(results: Results, key: str) -> str:

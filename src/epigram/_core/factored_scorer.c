@@ -2,15 +2,18 @@
 
 enum { DENSE = 8, BLOCK = 32 }; /* A context with a pair for one candidate in DENSE gets a row. */
 
-/* The children of a context are child .. child of the next one, sorted by symbol, its pairs pair .. pair of the next;
- * row is where its row starts, or -1. */
-typedef struct {
-    i32 symbol, child, pair, row;
-} Node;
+enum { NOTHING = INT32_MIN };
 
+/* From a context one symbol down to another, whose row starts at `start`; or, where it has none, its pairs at ~start. A
+ * context without children is 0, as no root is a child; an empty place of the table has child -1. */
+typedef struct {
+    i32 parent, symbol, child, start;
+} Move;
+
+/* The pairs of a context follow each other; is_last ends them. */
 typedef struct {
     f64 f;
-    i64 choice;
+    i32 choice, is_last;
 } Pair;
 
 i64 sizeof_Weights(void) { return sizeof(Weights); }
@@ -57,14 +60,31 @@ void factored_scorer_fill_rows(i64 n_roots, const i32 *n_choices, i64 n, const i
     }
 }
 
-/* Nodes and pairs from the arrays of a model. */
-void factored_scorer_pack(i64 n, const i32 *symbol, const i64 *child_ptr, const i64 *pair_ptr, const i32 *row_at, i64 n_pairs,
-                          const i32 *choice, const f64 *f, i32 *nodes, u8 *pairs) {
-    Node *node = (Node *)nodes;
+/* The place in a table of 2^n_bits from which on a step is looked for. */
+static inline u64 place_of(i64 parent, i32 symbol, i64 n_bits) {
+    u64 key = (u64)parent * 0x9E3779B97F4A7C15u + (u64)symbol * 0xC2B2AE3D27D4EB4Fu;
+    return (key ^ key >> 32) * 0xD6E8FEB86659FD93u >> (64 - n_bits);
+}
+
+/* Steps and pairs from the arrays of a model. */
+void factored_scorer_pack(i64 n, const i32 *parent, const i32 *symbol, const i64 *child_ptr, const i64 *pair_ptr,
+                          const i32 *row_at, i64 n_pairs, const i32 *choice, const f64 *f, i64 n_bits, i32 *steps, u8 *pairs) {
+    Move *table = (Move *)steps;
     Pair *pair = (Pair *)pairs;
-    for (i64 c = 0; c < n; c++) node[c] = (Node){symbol[c], (i32)child_ptr[c], (i32)pair_ptr[c], row_at[c]};
-    node[n] = (Node){-1, (i32)child_ptr[n], (i32)pair_ptr[n], -1};
-    for (i64 p = 0; p < n_pairs; p++) pair[p] = (Pair){f[p], choice[p]};
+    u64 mask = ((u64)1 << n_bits) - 1;
+    for (u64 k = 0; k <= mask; k++) table[k].child = -1;
+    for (i64 p = 0; p < n_pairs; p++) pair[p] = (Pair){f[p], choice[p], 0};
+    for (i64 c = 0; c < n; c++) {
+        i64 first = pair_ptr[c], past = pair_ptr[c + 1];
+        if (past > first) pair[past - 1].is_last = 1;
+        if (c + BLOCK < n) __builtin_prefetch(table + place_of(parent[c + BLOCK], symbol[c + BLOCK], n_bits), 1);
+        if (parent[c] < 0) continue;
+        u64 at = place_of(parent[c], symbol[c], n_bits);
+        while (table[at].child >= 0) at = (at + 1) & mask;
+        i64 start = row_at[c] >= 0 ? row_at[c] : past > first ? ~first : NOTHING;
+        i64 child = child_ptr[c + 1] > child_ptr[c] ? c : 0;
+        table[at] = (Move){parent[c], symbol[c], (i32)child, (i32)start};
+    }
 }
 
 /* Symbols of the contexts of positions in words, tree after tree; symbol k of tree t, counted from the newest, is the
@@ -92,8 +112,8 @@ i64 factored_scorer_contexts(i64 n, const i32 *end, const i32 *length, i64 n_his
     return -1;
 }
 
-/* What positions need: in each tree the context they have come to (-1: no further) and the deepest row, and the contexts
- * below the rows, whose pairs follow one by one. Position b has its own at [b * n_trees] and [b * n_symbols]. */
+/* What positions need: in each tree the context they have come to (-1: no further) and the deepest row, and where the
+ * pairs of the contexts below the rows are. Position b has its own at [b * n_trees] and [b * n_symbols]. */
 typedef struct {
     i64 n_trees, n_symbols;
     i32 *at, *row, *n_below, *below;
@@ -110,40 +130,35 @@ static Paths paths_in(i32 *room, i64 n_room, i64 n_trees) {
 
 /* Position b begins at a root. */
 static inline void begin(const Weights *m, const Paths *paths, i64 b, i64 root) {
-    const Node *nodes = (const Node *)m->nodes;
     paths->n_below[b] = 0;
     for (i64 t = 0; t < m->n_trees; t++) {
         i64 c = t * m->n_roots + root;
         paths->at[b * m->n_trees + t] = (i32)c;
-        paths->row[b * m->n_trees + t] = nodes[c].row;
+        paths->row[b * m->n_trees + t] = m->root_rows[c];
     }
 }
 
-/* The child of c with a symbol, or -1. */
-static inline i64 child_of(const Node *nodes, i64 c, i32 symbol) {
-    i64 low = nodes[c].child, n = nodes[c + 1].child - low;
-    if (n <= 0) return -1;
-    while (n > 1) {
-        i64 half = n >> 1;
-        low = nodes[low + half].symbol <= symbol ? low + half : low;
-        n -= half;
+/* The step from c by a symbol, or NULL. */
+static inline const Move *step_from(const Weights *m, i64 c, i32 symbol) {
+    const Move *table = (const Move *)m->steps;
+    u64 mask = ((u64)1 << m->n_bits) - 1;
+    for (u64 at = place_of(c, symbol, m->n_bits); table[at].child >= 0; at = (at + 1) & mask) {
+        if (table[at].parent == c && table[at].symbol == symbol) return table + at;
     }
-    return nodes[low].symbol == symbol ? low : -1;
+    return NULL;
 }
 
-/* One step down tree t for position b; what comes next is called for. */
+/* One step down tree t for position b. */
 static inline void step_down(const Weights *m, const Paths *paths, i64 b, i64 t, i32 symbol) {
-    const Node *nodes = (const Node *)m->nodes;
     i32 *at = paths->at + b * m->n_trees + t;
-    i64 c = child_of(nodes, *at, symbol);
-    *at = (i32)c;
-    if (c < 0) return;
-    __builtin_prefetch(nodes + ((nodes[c].child + nodes[c + 1].child) >> 1));
-    if (nodes[c].row >= 0) {
-        paths->row[b * m->n_trees + t] = nodes[c].row;
+    const Move *step = step_from(m, *at, symbol);
+    *at = step && step->child > 0 ? step->child : -1;
+    if (!step || step->start == NOTHING) return;
+    if (step->start >= 0) {
+        paths->row[b * m->n_trees + t] = step->start;
     } else {
-        paths->below[b * paths->n_symbols + paths->n_below[b]++] = (i32)c;
-        __builtin_prefetch((const Pair *)m->pairs + nodes[c].pair);
+        paths->below[b * paths->n_symbols + paths->n_below[b]++] = ~step->start;
+        __builtin_prefetch((const Pair *)m->pairs + ~step->start);
     }
 }
 
@@ -157,7 +172,10 @@ static void walk(const Weights *m, i64 n, const i32 *history, const i32 *ends, c
             for (i64 t = 0; t < m->n_trees; t++) {
                 i64 k = b * m->n_trees + t;
                 if (d >= lengths[k] || paths->at[k] < 0) continue;
-                step_down(m, paths, b, t, history[ends[k] - 1 - d]);
+                const i32 *symbol = history + ends[k] - 1 - d;
+                step_down(m, paths, b, t, symbol[0]);
+                if (paths->at[k] < 0 || d + 1 >= lengths[k]) continue;
+                __builtin_prefetch((const Move *)m->steps + place_of(paths->at[k], symbol[-1], m->n_bits));
                 open = 1;
             }
         }
@@ -166,8 +184,6 @@ static void walk(const Weights *m, i64 n, const i32 *history, const i32 *ends, c
 
 /* x[u] := exp of the scores of all candidates of position b: the product of its rows, then pair by pair. */
 static void candidates(const Weights *m, const Paths *paths, i64 b, i64 n, f64 *restrict x) {
-    const Node *nodes = (const Node *)m->nodes;
-    const Pair *pairs = (const Pair *)m->pairs;
     const i32 *row = paths->row + b * m->n_trees, *below = paths->below + b * paths->n_symbols;
     i64 t = 1;
     const f64 *restrict r0 = m->rows + row[0];
@@ -182,8 +198,11 @@ static void candidates(const Weights *m, const Paths *paths, i64 b, i64 n, f64 *
         const f64 *restrict r = m->rows + row[t];
         for (i64 u = 0; u < n; u++) x[u] *= r[u];
     }
-    for (i64 k = 0; k < paths->n_below[b]; k++)
-        for (i64 p = nodes[below[k]].pair; p < nodes[below[k] + 1].pair; p++) x[pairs[p].choice] *= pairs[p].f;
+    for (i64 k = 0; k < paths->n_below[b]; k++) {
+        const Pair *pair = (const Pair *)m->pairs + below[k];
+        do x[pair->choice] *= pair->f;
+        while (!pair++->is_last);
+    }
 }
 
 /* The sum of any number of values, eight sums side by side. */
@@ -196,6 +215,14 @@ static f64 total_of(i64 n, const f64 *x) {
     return rest + (((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7])));
 }
 
+/* Call for the beginnings of the rows of n positions. */
+static void fetch_rows(const Weights *m, i64 n, const Paths *paths) {
+    for (i64 k = 0; k < n * m->n_trees; k++) {
+        __builtin_prefetch(m->rows + paths->row[k]);
+        __builtin_prefetch(m->rows + paths->row[k] + 8);
+    }
+}
+
 /* log P(target) of every position. */
 void factored_scorer_score(const Weights *m, i64 n, const i32 *root_of, const i32 *target, const i32 *history, i64 n_trees,
                            const i32 *ends, const i32 *lengths, i64 n_room, i32 *room, i64 widest, f64 *x, f64 *out) {
@@ -205,6 +232,7 @@ void factored_scorer_score(const Weights *m, i64 n, const i32 *root_of, const i3
         i64 size = smaller_i(BLOCK, n - first);
         for (i64 b = 0; b < size; b++) begin(m, &paths, b, root_of[first + b]);
         walk(m, size, history, ends + first * n_trees, lengths + first * n_trees, &paths);
+        fetch_rows(m, size, &paths);
         for (i64 b = 0; b < size; b++) {
             i64 i = first + b, width = m->n_choices[root_of[i]];
             candidates(m, &paths, b, width, x);

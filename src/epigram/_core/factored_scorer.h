@@ -1,21 +1,22 @@
 /* Log-probabilities of choices under the weights that are not 0 (factored.h has the loss that made them).
  *
- * Contexts stand in level order, the roots of all trees first: tree t has the roots t * n_roots ... nodes and pairs are
- * what pack makes of the weights: all that a step down needs lies side by side, as time goes into waiting for memory.
- * Contexts with many pairs have a row with exp of all scores down to them. f = exp of a weight. Position i chooses
- * target[i] of root root_of[i]; in
- * tree t its context is history[end - 1], history[end - 2], ..., length symbols, with end and length at [i, t].
+ * Contexts stand in level order, the roots of all trees first: tree t has the roots t * n_roots ... steps and pairs are
+ * what pack makes of the weights: a hash table of all steps down, as time goes into waiting for memory and a step then
+ * waits once. Contexts with many pairs have a row with exp of all scores down to them; those of the roots start at
+ * root_rows. f = exp of a weight. Position i chooses target[i] of root root_of[i]; in tree t its context is
+ * history[end - 1], history[end - 2], ..., length symbols, with end and length at [i, t].
  */
 #include "core.h"
 
 typedef struct {
     i64 n_roots;
     i64 n_trees;
-    i64 n_contexts;
+    i64 n_bits;
     i64 n_pairs;
     i64 n_rows;
     const i32 *n_choices; /* [n_roots] */
-    const i32 *nodes; /* [4 * n_contexts + 4] */
+    const i32 *root_rows; /* [n_roots * n_trees] */
+    const i32 *steps; /* [4 << n_bits] */
     const u8 *pairs; /* [16 * n_pairs] */
     const f64 *rows; /* [n_rows] */
 } Weights;
@@ -25,9 +26,9 @@ i64 factored_scorer_place_rows(i64 n_roots, const i32 n_choices[n_roots], i64 n,
                                i32 root[n], i32 row_at[n]);
 void factored_scorer_fill_rows(i64 n_roots, const i32 n_choices[n_roots], i64 n, const i32 parent[n], const i64 pair_ptr[n + 1],
                                const i32 *choice, const f64 *f, const i32 root[n], const i32 row_at[n], f64 *rows);
-void factored_scorer_pack(i64 n, const i32 symbol[n], const i64 child_ptr[n + 1], const i64 pair_ptr[n + 1], const i32 row_at[n],
-                          i64 n_pairs, const i32 choice[n_pairs], const f64 f[n_pairs], i32 nodes[4 * n + 4],
-                          u8 pairs[16 * n_pairs]);
+void factored_scorer_pack(i64 n, const i32 parent[n], const i32 symbol[n], const i64 child_ptr[n + 1],
+                          const i64 pair_ptr[n + 1], const i32 row_at[n], i64 n_pairs, const i32 choice[n_pairs],
+                          const f64 f[n_pairs], i64 n_bits, i32 steps[4 << n_bits], u8 pairs[16 * n_pairs]);
 i64 factored_scorer_contexts(i64 n, const i32 end[n], const i32 length[n], i64 n_history, const i32 history[n_history],
                              i64 n_words, const i32 class_of[n_words], i64 n_classes, i64 n_trees,
                              const i32 tree_ptr[n_trees + 1], const i32 *lags, const u8 *of_class, i64 n_symbols,

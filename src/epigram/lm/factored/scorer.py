@@ -98,12 +98,12 @@ class FactorScorer:
         root, row_at = np.empty((2, n), np.int32)
         rows = np.empty(core.place_rows(*sizes, root, row_at))
         core.fill_rows(*sizes, self.choice, f, root, row_at, rows)
-        nodes, pairs = np.empty(4 * n + 4, np.int32), np.empty(16 * f.size, np.uint8)
-        trees = self.symbol, self.child_ptr, self.pair_ptr, row_at
-        core.pack(n, *trees, f.size, self.choice, f, nodes, pairs)
-        return core.Weights(
-            self.n_roots, self._n_trees, n, f.size, rows.size, self.n_choices, nodes, pairs, rows
-        )
+        n_bits = (4 * n // 3).bit_length()  # of a table that is at most three quarters full
+        steps, pairs = np.empty(4 << n_bits, np.int32), np.empty(16 * f.size, np.uint8)
+        trees = self.parent, self.symbol, self.child_ptr, self.pair_ptr, row_at
+        core.pack(n, *trees, f.size, self.choice, f, n_bits, steps, pairs)
+        tables = self.n_choices, row_at, steps, pairs, rows
+        return core.Weights(self.n_roots, self._n_trees, n_bits, f.size, rows.size, *tables)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_core"}

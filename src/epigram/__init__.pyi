@@ -34,11 +34,15 @@ from epigram.rerank import Reranker as Reranker
 from epigram.rerank import Ridge as Ridge
 from epigram.rerank import Softmax as Softmax
 from epigram.rerank import read_nbest as read_nbest
+from epigram.solvers import AROW as AROW
 from epigram.solvers import FISTA as FISTA
+from epigram.solvers import L2SGD as L2SGD
 from epigram.solvers import LBFGS as LBFGS
 from epigram.solvers import OWLQN as OWLQN
 from epigram.solvers import SGD as SGD
 from epigram.solvers import AdaGrad as AdaGrad
+from epigram.solvers import AveragedPerceptron as AveragedPerceptron
+from epigram.solvers import PassiveAggressive as PassiveAggressive
 from epigram.solvers import ProjectedSGD as ProjectedSGD
 from epigram.solvers import StochasticProximal as StochasticProximal
 from epigram.storage import load as load

@@ -177,6 +177,7 @@ class Iteration:
     seconds: float
     w: Floats = field(repr=False)
     optimality: float | None = None
+    gradient_norm: float | None = None
 
     def __post_init__(self) -> None:
         check_finite("the objective is", self.objective)

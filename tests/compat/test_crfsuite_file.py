@@ -5,23 +5,20 @@ from __future__ import annotations
 import json
 import random
 import struct
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tag_runner import epigram
 
 from epigram import CRFTagger, MaxentClassifier, load
 from epigram.compat.cqdb import read_strings, write_strings
 from epigram.compat.crfsuite_file import read_model, write_model
 from epigram.errors import InputError, ModelFileError
 from epigram.storage import ModelFile
-
-sys.path += [str(Path(__file__).parents[1] / folder) for folder in ("reference", "cli")]
-from cqdb import look_up
-from tag_runner import epigram
+from reference.cqdb import look_up
 
 X = [
     [{"w": "the", "cap": True}, {"w": "dog", "size": 2.5}, {"w": "barks"}],

@@ -119,6 +119,22 @@ def _summed(features: npt.NDArray[Any], n_labels: int) -> tuple[Offsets, Floats]
     return distinct, weights
 
 
+def header_of(content: bytes) -> dict[str, str]:
+    """The fields of a CRFsuite file's header as text, as ``crfsuite dump`` shows them."""
+    magic, size, kind, version, n_features, n_labels, n_attributes, *offsets = _HEADER.unpack_from(content)
+    parts = ("features", "labels", "attrs", "labelrefs", "attrrefs")
+    return {
+        "magic": magic.decode("latin-1"),
+        "size": str(size),
+        "type": kind.decode("latin-1"),
+        "version": str(version),
+        "num_features": str(n_features),
+        "num_labels": str(n_labels),
+        "num_attrs": str(n_attributes),
+        **{f"off_{part}": f"0x{offset:X}" for part, offset in zip(parts, offsets, strict=True)},
+    }
+
+
 def write_model(model: ChainModel) -> bytes:
     """A chain model as the content of a ``.crfsuite`` file.
 

@@ -1,4 +1,8 @@
 from epigram.solvers.adaptive import AdaGrad as AdaGrad
+from epigram.solvers.decayed import L2SGD as L2SGD
+from epigram.solvers.margin import AROW as AROW
+from epigram.solvers.margin import AveragedPerceptron as AveragedPerceptron
+from epigram.solvers.margin import PassiveAggressive as PassiveAggressive
 from epigram.solvers.projected import ProjectedSGD as ProjectedSGD
 from epigram.solvers.proximal import FISTA as FISTA
 from epigram.solvers.proximal import StochasticProximal as StochasticProximal

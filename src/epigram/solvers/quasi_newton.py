@@ -184,9 +184,9 @@ class LBFGS(Estimator):
         pseudo = np.empty_like(w)
         scale = self._scale(loss, l1, l2, w, g)
         reason, number, stalled = "limit", 0, 0
-        optimality = core.pseudo_gradient(w.size, w, g, l1, pseudo) / scale
+        norm = core.pseudo_gradient(w.size, w, g, l1, pseudo)
         while number < self.max_iterations:
-            if optimality <= self.tolerance or stalled == MAX_STALLED:
+            if norm / scale <= self.tolerance or stalled == MAX_STALLED:
                 reason = "converged"
                 break
             step = _search(loss, l1, l2, w, objective, pseudo, history.direction(pseudo), g_next)
@@ -202,15 +202,14 @@ class LBFGS(Estimator):
             history.push(w_next, w, g_next, g)
             w, (g, g_next) = w_next, (g_next, g)
             number += 1
-            optimality = core.pseudo_gradient(w.size, w, g, l1, pseudo) / scale
+            norm = core.pseudo_gradient(w.size, w, g, l1, pseudo)
+            seconds, nonzero = time.perf_counter() - began, int(np.count_nonzero(w))
             if callback is not None and callback(
-                Iteration(
-                    number, objective, int(np.count_nonzero(w)), time.perf_counter() - began, w, optimality
-                )
+                Iteration(number, objective, nonzero, seconds, w, norm / scale, norm)
             ):
                 reason = "callback"
                 break
-        return Result(w, objective, number, reason, optimality)
+        return Result(w, objective, number, reason, norm / scale)
 
     @staticmethod
     def _scale(loss: BatchLoss, l1: float, l2: float, w: Floats, g: Floats) -> float:

@@ -61,11 +61,11 @@ def encode_features(sentences: Iterable[Iterable[Token]], table: AttributeTable,
 class FeatureReader:
     """Encodes sentences as they come; parameters as for :func:`encode_features`.
 
-    A sentence may be changed after :meth:`add` has returned only if it is of plain dicts, lists, strings and numbers.
+    With ``eager``, what is wrong with a sentence is said at once, and it may be changed after :meth:`add` has returned.
     """
 
-    def __init__(self, table: AttributeTable, grow: bool) -> None:
-        self.table, self.grow = table, grow
+    def __init__(self, table: AttributeTable, grow: bool, eager: bool = False) -> None:
+        self.table, self.grow, self.eager = table, grow, eager
         self._waiting: list[tuple[bytes, Iterable[Token]]] = []
         self._n_bytes = 0
         self._room = Room(1 << 10, 1 << 13)
@@ -83,7 +83,7 @@ class FeatureReader:
     def add(self, sentence: Any) -> None:
         """One more sentence."""
         content = as_bytes(sentence)
-        if content is None:
+        if content is None or (self.eager and self._room.read(content)[0] == OTHER_FORM):
             self._flush()
             self._add_slowly(sentence)
             return

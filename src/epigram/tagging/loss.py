@@ -57,6 +57,7 @@ class ChainLoss:
         self._scratches = [scratch(sequences, layout) for _ in self._shards]
         self._chains = direct_chains(sequences, layout)
         self._sgd: tuple[Any, Any, Floats] | None = None
+        self._margin: Any = None
         self._dual: tuple[int, Any] | None = None
 
     def value_and_gradient(self, w: Floats, out: Floats) -> float:
@@ -211,6 +212,42 @@ class ChainLoss:
         )
         w[:] = self.layout.gather(all_w)
         return loss
+
+    def perceptron_pass(self, order: Ints, step: int, w: Floats, sums: Floats) -> float:
+        """One pass of the perceptron; see :class:`epigram.solvers.margin.MarginLoss`."""
+        return self._margin_pass("perceptron", order, (float(step),), w, sums)
+
+    def passive_pass(
+        self, order: Ints, step: int, kind: int, c: float, by_errors: bool, w: Floats, sums: Floats
+    ) -> float:
+        """One pass of a passive-aggressive learner; see :class:`epigram.solvers.margin.MarginLoss`."""
+        return self._margin_pass("passive", order, (float(step), kind, c, by_errors), w, sums)
+
+    def arow_pass(self, order: Ints, gamma: float, w: Floats, variances: Floats) -> float:
+        """One pass of AROW; see :class:`epigram.solvers.margin.MarginLoss`."""
+        return self._margin_pass("arow", order, (gamma,), w, variances)
+
+    def _margin_pass(
+        self, method: str, order: Ints, settings: tuple[Any, ...], w: Floats, other: Floats
+    ) -> float:
+        from epigram.tagging.margin_kernels import MarginMemory, pass_margin
+
+        if self._margin is None:
+            self._margin = MarginMemory(self._chains, self.labels, self.weights, self.layout.n_weights)
+        all_w, all_other = self.layout.spread(w), self.layout.spread(other)
+        plan, arrays = self._margin.plan(order), self.layout.arrays
+        met = pass_margin(method, self._chains, arrays, plan, settings, all_w, all_other, self._scratches[0])
+        w[:], other[:] = self.layout.gather(all_w), self.layout.gather(all_other)
+        return met
+
+    def decayed_pass(self, order: Ints, strength: float, first: float, w: Floats) -> float:
+        """One pass of SGD with an l2 penalty; see :class:`epigram.solvers.decayed.DecayedLoss`."""
+        from epigram.tagging.margin_kernels import pass_decayed
+
+        all_w, arrays, x = self.layout.spread(w), self.layout.arrays, self._scratches[0]
+        met = pass_decayed(self._chains, arrays, order, self.labels, self.weights, strength, first, all_w, x)
+        w[:] = self.layout.gather(all_w)
+        return met
 
     def online_pass(self, order: Ints, rule: Any, w: Floats, z: Floats, n: Floats) -> float:
         """One step of FTRL-Proximal a sentence of ``order``; see :mod:`epigram.tagging.online`."""

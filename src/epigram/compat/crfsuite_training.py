@@ -1,0 +1,277 @@
+"""Training as CRFsuite does it: the same objectives, defaults and stopping rules, with our losses and solvers.
+
+What differs: sequences are shuffled by a fixed seed; L-BFGS looks for its step by halving (as CRFsuite does with an l1
+part); and the numbers of a log are ours.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from epigram.compat.crfsuite_log import performance
+from epigram.penalties import L1, L2, ElasticNet
+from epigram.protocols import Callback, Floats, Ints, Iteration, Offsets, Result, Solver
+from epigram.solvers.decayed import L2SGD
+from epigram.solvers.margin import AROW, AveragedPerceptron, PassiveAggressive
+from epigram.solvers.quasi_newton import LBFGS, OWLQN
+from epigram.tagging.attributes import AttributeTable, renumbering
+from epigram.tagging.features import FeatureReader
+from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
+from epigram.tagging.loss import ChainLoss, put_dense_first
+from epigram.tagging.model import ChainModel
+from epigram.tagging.sequences import Sequences
+
+Say = Callable[[str], None]
+Params = dict[str, Any]
+NEVER = 1e-300  # a tolerance that L-BFGS does not reach: the rules here say when to stop
+
+
+class Instances:
+    """Sequences with labels, encoded as they come."""
+
+    def __init__(self) -> None:
+        self.table = AttributeTable()
+        self._reader = FeatureReader(self.table, grow=True, eager=True)
+        self._index: dict[str, int] = {}
+        self._labels: list[Ints] = []
+        self._groups: list[int] = []
+
+    @property
+    def labels(self) -> list[str]:
+        """All labels, in the order in which they were met."""
+        return list(self._index)
+
+    def add(self, xseq: Sequence[Any], yseq: Sequence[str], group: int) -> None:
+        """One more sequence."""
+        self._reader.add(xseq)
+        index = self._index
+        self._labels.append(np.array([index.setdefault(y, len(index)) for y in yseq], dtype=np.int32))
+        self._groups.append(group)
+
+    def take(self, group: int, within: bool) -> tuple[Sequences, Ints]:
+        """The sequences of a group, or all others, and their labels."""
+        chosen = np.flatnonzero((np.array(self._groups, dtype=np.int64) == group) == within)
+        labels = np.concatenate([np.empty(0, dtype=np.int32), *(self._labels[s] for s in chosen.tolist())])
+        sequences = self._reader.sequences()
+        return sequences if len(chosen) == len(self._groups) else sequences.take(chosen), labels
+
+
+def train(data: Instances, algorithm: str, params: Params, holdout: int, say: Say) -> ChainModel:
+    """A model of the sequences, but for those of the group ``holdout``; ``say`` gets the log."""
+    if holdout >= 0:
+        say(f"Holdout group: {holdout + 1}\n\n")
+    began = time.process_time()
+    sequences, labels = data.take(holdout, within=False)
+    counts = np.bincount(sequences.attributes, minlength=len(data.table))
+    new_ids = renumbering(counts)
+    order = np.argsort(-counts, kind="stable")  # the attribute with each new id
+    sequences = sequences.renumber(new_ids)
+    seen = _seen(sequences, labels, len(data.labels), len(order), params)
+    layout = lay_out(seen)
+    _say_features(say, params, layout, time.process_time() - began)
+    put_dense_first(sequences, layout)
+    loss = ChainLoss(sequences, labels, layout)
+    watch = _Watch(say, loss, algorithm, params, _held_out(data, holdout, new_ids, order, layout))
+    begun = time.process_time()
+    result = _minimise(loss, algorithm, params, watch)
+    say(_ending(algorithm, result, watch))
+    say(f"Total seconds required for training: {time.process_time() - begun:.3f}\n")
+    say("\n")
+    return _model(data, order, layout, layout.spread(result.w))
+
+
+def _seen(sequences: Sequences, labels: Ints, n_labels: int, n_attributes: int, params: Params) -> SeenPairs:
+    """The features that get a weight."""
+    seen = SeenPairs.of(sequences, labels, n_labels, n_attributes)
+    least = params["feature.minfreq"]
+    if least > 0.0:
+        owners = np.repeat(labels.astype(np.int64), np.diff(sequences.attribute_ptr))
+        keys, which = np.unique(sequences.attributes * np.int64(n_labels) + owners, return_inverse=True)
+        values = np.broadcast_to(sequences.values, len(sequences.attributes))
+        keys = keys[np.bincount(which, weights=values, minlength=len(keys)) >= least]
+        a, j = np.divmod(keys, n_labels)
+        seen.bits[:] = 0
+        np.bitwise_or.at(seen.bits, (a, j >> 6), np.left_shift(np.int64(1), j & 63))
+        inner = np.ones(len(labels), dtype=bool)
+        inner[sequences.sentence_ptr[:-1][sequences.lengths > 0]] = False
+        after = np.flatnonzero(inner)
+        pairs = np.zeros((n_labels, n_labels))
+        np.add.at(pairs, (labels[after - 1], labels[after]), 1.0)
+        seen.transitions[:] = seen.transitions & (pairs >= least)
+        return seen  # pairs that are only possible occur zero times
+    if params["feature.possible_states"]:
+        every = np.arange(n_labels)
+        row = np.zeros(seen.bits.shape[1], dtype=np.int64)
+        np.bitwise_or.at(row, every >> 6, np.left_shift(np.int64(1), (every & 63).astype(np.int64)))
+        seen.bits[np.bincount(sequences.attributes, minlength=n_attributes) > 0] = row
+    if params["feature.possible_transitions"]:
+        seen.transitions[:] = True
+    return seen
+
+
+def _minimise(loss: ChainLoss, algorithm: str, params: Params, watch: Callback) -> Result:
+    """The weights by the algorithm of this name."""
+    passes, epsilon = params["max_iterations"], params.get("epsilon", 0.0)
+    solver: Solver
+    penalty: Any = L1(0.0)
+    if algorithm == "lbfgs":
+        c1, c2 = params["c1"], params["c2"]
+        penalty = ElasticNet(c1, c2) if c1 else L2(c2)
+        solver = (OWLQN if c1 else LBFGS)(params["num_memories"], NEVER, passes)
+    elif algorithm == "l2sgd":
+        penalty = L2(params["c2"])
+        solver = L2SGD(passes, params["period"], params["delta"], **_calibration(params))
+    elif algorithm == "averaged-perceptron":
+        solver = AveragedPerceptron(passes, epsilon)
+    elif algorithm == "passive-aggressive":
+        kind = params["type"] if params["type"] in (1, 2) else 0
+        solver = PassiveAggressive(
+            kind, params["c"], params["error_sensitive"], params["averaging"], passes, epsilon
+        )
+    else:
+        solver = AROW(params["variance"], params["gamma"], passes, epsilon)
+    return solver.solve(loss, penalty, callback=watch)
+
+
+def _calibration(params: Params) -> dict[str, Any]:
+    names = {"eta0": "eta", "rate": "rate", "candidates": "candidates", "max_trials": "max_trials"}
+    found = {ours: params[f"calibration.{theirs}"] for ours, theirs in names.items()}
+    return {**found, "samples": int(params["calibration.samples"])}
+
+
+class _Watch:
+    """The solver's callback: writes the log, and knows CRFsuite's rules for stopping L-BFGS."""
+
+    def __init__(
+        self,
+        say: Say,
+        loss: ChainLoss,
+        algorithm: str,
+        params: Params,
+        held_out: Callable[[Floats], list[str]] | None,
+    ) -> None:
+        self.say, self.algorithm, self.params, self.held_out = say, algorithm, params, held_out
+        self.stopped: str | None = None
+        tokens = loss.sequences.n_tokens
+        self._reached = [tokens * float(np.log(loss.layout.n_labels))]  # the loss at w = 0
+        self._n, self._clock = loss.n_samples, time.process_time()
+        say(_heading(algorithm, params))
+
+    def __call__(self, iteration: Iteration) -> bool:
+        now, say, number = time.process_time(), self.say, iteration.number
+        sgd, norm = self.algorithm == "l2sgd", float(np.sqrt(iteration.w @ iteration.w))
+        say(f"***** {'Epoch' if sgd else 'Iteration'} #{number} *****\n")
+        say(f"Loss: {iteration.objective:f}\n")
+        say(f"Feature {'L2-' if sgd else ''}norm: {norm:f}\n")
+        if iteration.gradient_norm is not None:
+            say(f"Error norm: {iteration.gradient_norm:f}\n")
+            say(f"Active features: {iteration.nonzero}\n")
+        if sgd:
+            say(f"Total number of feature updates: {number * self._n}\n")
+        say(f"Seconds required for this iteration: {now - self._clock:.3f}\n")
+        self._clock = now
+        for line in () if self.held_out is None else self.held_out(iteration.w):
+            say(line)
+        say("\n")
+        return self.algorithm == "lbfgs" and self._is_enough(iteration, norm)
+
+    def _is_enough(self, iteration: Iteration, norm: float) -> bool:
+        """The gradient is small beside the weights, or the objective no longer falls."""
+        period, self._reached = self.params["period"], [*self._reached, iteration.objective]
+        assert iteration.gradient_norm is not None
+        if iteration.gradient_norm <= self.params["epsilon"] * max(1.0, norm):
+            self.stopped = "L-BFGS resulted in convergence\n"
+        elif 0 < period <= iteration.number:
+            fallen = self._reached[-1 - period] - iteration.objective
+            if fallen < self.params["delta"] * iteration.objective:
+                self.stopped = "L-BFGS terminated with the stopping criteria\n"
+        return self.stopped is not None
+
+
+def _held_out(
+    data: Instances, holdout: int, new_ids: Ints, order: Offsets, layout: WeightLayout
+) -> Callable[[Floats], list[str]] | None:
+    """What says how good weights are on the sequences of the group ``holdout``; None without one."""
+    if holdout < 0:
+        return None
+    sequences, labels = data.take(holdout, within=True)
+    known = np.where(layout.row_of >= 0, np.arange(len(order)), -1).astype(np.int32)  # others have no weights
+    sequences = sequences.renumber(np.where(new_ids >= 0, known[new_ids], -1).astype(np.int32))
+    names, bounds = data.labels, sequences.sentence_ptr.tolist()
+
+    def split(ids: Ints) -> list[list[str]]:
+        return [[names[j] for j in ids[a:b].tolist()] for a, b in pairwise(bounds)]
+
+    def score(w: Floats) -> list[str]:
+        model = ChainModel(tuple(names), None, data.table, layout, layout.spread(w))
+        return performance(names, split(labels), split(model.decode(sequences)))
+
+    return score
+
+
+def _model(data: Instances, order: Offsets, layout: WeightLayout, w: Floats) -> ChainModel:
+    """The weights that are not zero, with the names of their attributes."""
+    owners, labels, weights = layout.states(w)
+    used, compact = np.unique(owners, return_inverse=True)
+    old = order[used]
+    none = np.empty(0, dtype=np.int32)
+    return ChainModel.of_weights(
+        data.labels,
+        None,
+        AttributeTable(data.table.fingerprints[old], data.table.names(old.tolist())),
+        (compact.astype(np.int32), labels, weights),
+        layout.transitions(w),
+        (none, none, none, np.empty(0)),
+        True,
+        np.ones((layout.n_labels, layout.n_labels), dtype=bool),
+    )
+
+
+def _say_features(say: Say, params: Params, layout: WeightLayout, seconds: float) -> None:
+    """What features there are."""
+    say("Feature generation\n")
+    say("type: CRF1d\n")
+    for name in ("feature.minfreq", "feature.possible_states", "feature.possible_transitions"):
+        say(f"{name}: {_shown(params[name])}\n")
+    for k in range(51):
+        say("." if k % 5 else str(k // 5))
+    say("\n")
+    say(f"Number of features: {layout.n_features}\n")
+    say(f"Seconds required: {seconds:.3f}\n")
+    say("\n")
+
+
+def _shown(value: Any) -> str:
+    return f"{value:f}" if isinstance(value, float) else str(int(value) if isinstance(value, bool) else value)
+
+
+def _heading(algorithm: str, params: Params) -> str:
+    titles = {
+        "lbfgs": "L-BFGS optimization",
+        "l2sgd": "Stochastic Gradient Descent (SGD)",
+        "averaged-perceptron": "Averaged perceptron",
+        "passive-aggressive": "Passive Aggressive",
+        "arow": "Adaptive Regularization of Weights (AROW)",
+    }
+    chosen = (
+        f"{name}: {_shown(value)}\n" for name, value in params.items() if not name.startswith("feature.")
+    )
+    return titles[algorithm] + "\n" + "".join(chosen) + "\n"
+
+
+def _ending(algorithm: str, result: Result, watch: _Watch) -> str:
+    if algorithm == "lbfgs":
+        usual = {
+            "limit": "L-BFGS terminated with the maximum number of iterations\n",
+            "converged": "L-BFGS resulted in convergence\n",
+        }
+        return watch.stopped or usual[result.reason]
+    if algorithm == "l2sgd":
+        why = "the stopping criteria" if result.reason == "converged" else "the maximum number of iterations"
+        return f"SGD terminated with {why}\n"
+    return "Terminated with the stopping criterion\n\n" if result.reason == "converged" else ""

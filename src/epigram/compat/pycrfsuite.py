@@ -1,0 +1,375 @@
+"""python-crfsuite's classes on our core: ``import epigram.compat.pycrfsuite as pycrfsuite``.
+
+The same names, arguments, defaults and errors; model files are CRFsuite's. Features, training and decoding are ours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from epigram.compat.crfsuite_dump import ParsedDump, dump_lines, parsed_dump
+from epigram.compat.crfsuite_file import write_model
+from epigram.compat.crfsuite_log import TrainLogParser
+from epigram.compat.crfsuite_params import ALGORITHMS, ALIASES
+from epigram.compat.crfsuite_training import Instances, train
+from epigram.errors import InputError, ModelFileError
+from epigram.protocols import Floats
+from epigram.storage import ModelFile
+from epigram.storage.atomic import write_atomically
+from epigram.tagging.features import flatten
+from epigram.tagging.model import ChainModel
+from epigram.tagging.sequences import Sequences
+from epigram.tagging.single import SentenceTagger
+from epigram.tagging.storage import FAMILY, chain_model
+
+__all__ = ["BaseTrainer", "CRFSuiteError", "ItemSequence", "ParsedDump", "Tagger", "Trainer"]
+CRFSUITE_VERSION = "0.12"
+
+
+class CRFSuiteError(Exception):
+    """Training that could not be done."""
+
+
+class ItemSequence:
+    """Features of all items of a sequence, read once.
+
+    Examples
+    --------
+    >>> ItemSequence([["foo"], {"bar": {"baz": 1}}]).items()
+    [{'foo': 1.0}, {'bar:baz': 1.0}]
+    """
+
+    def __init__(self, pyseq: Any) -> None:
+        if isinstance(pyseq, ItemSequence):
+            self._items: list[dict[str, float]] = pyseq._items
+            return
+        self._items = []
+        for item in pyseq:
+            features: dict[str, float] = {}
+            for name, value in _features_of(item):
+                features[name] = features.get(name, 0.0) + value
+            self._items.append(features)
+
+    def items(self) -> list[dict[str, float]]:
+        """Attributes and values of each item."""
+        return [dict(item) for item in self._items]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        return f"<ItemSequence of size {len(self)}>"
+
+
+def _features_of(item: Any) -> Iterator[tuple[str, float]]:
+    """Names and values; a TypeError, as python-crfsuite has it, for what is no feature."""
+    try:
+        yield from flatten(item)
+    except ValueError as error:
+        raise TypeError(str(error)) from None
+
+
+def _sentence(xseq: Any) -> Any:
+    """Features as the encoder takes them."""
+    if isinstance(xseq, ItemSequence):
+        return xseq._items
+    return xseq if isinstance(xseq, list | tuple) else list(xseq)
+
+
+class BaseTrainer:
+    """Holds sequences and trains a model of them.
+
+    Parameters
+    ----------
+    algorithm : ``lbfgs``, ``l2sgd``, ``ap``, ``pa`` or ``arow``; see :meth:`select`.
+    params : settings of the algorithm; see :meth:`set_params`.
+    verbose : whether messages are printed.
+    """
+
+    def __init__(
+        self, algorithm: str | None = None, params: Mapping[str, Any] | None = None, verbose: bool = True
+    ) -> None:
+        self.verbose = verbose
+        self._data = Instances()
+        self.select(algorithm or "lbfgs")
+        self.set_params(params or {})
+
+    def message(self, message: str) -> None:
+        """Take a message of the training; by default it is printed. Override it to do something else."""
+        if self.verbose:
+            print(message, end="")
+
+    def append(self, xseq: Any, yseq: Sequence[str], group: int = 0) -> None:
+        """One more sequence of item features with its labels; ``group`` is for held-out evaluation."""
+        xseq, yseq = _sentence(xseq), list(yseq)
+        if len(xseq) != len(yseq):
+            raise ValueError(f"The numbers of items and labels differ: |x| = {len(xseq)}, |y| = {len(yseq)}")
+        labels = [label.decode() if isinstance(label, bytes) else label for label in yseq]
+        wrong = next((label for label in labels if not isinstance(label, str)), None)
+        if wrong is not None:
+            raise TypeError(f"a label is a string, not {wrong!r}")
+        try:
+            self._data.add(xseq, labels, group)
+        except InputError as error:
+            raise TypeError(str(error)) from None
+
+    def clear(self) -> None:
+        """Remove all sequences."""
+        self._data = Instances()
+
+    def select(self, algorithm: str, type: str = "crf1d") -> None:
+        """Choose the algorithm: ``lbfgs``, ``l2sgd``, ``ap``, ``pa`` or ``arow``."""
+        name = ALIASES.get(algorithm.lower(), algorithm.lower())
+        if name not in ALGORITHMS or type != "crf1d":
+            raise ValueError(f"Bad arguments: algorithm={algorithm!r}, type={type!r}")
+        self._algorithm, self._chosen = name, dict[str, Any]()
+
+    def params(self) -> list[str]:
+        """Names of the algorithm's settings."""
+        return list(ALGORITHMS[self._algorithm])
+
+    def set_params(self, params: Mapping[str, Any]) -> None:
+        """Change settings."""
+        for name, value in params.items():
+            self.set(name, value)
+
+    def get_params(self) -> dict[str, Any]:
+        """All settings."""
+        return {name: self.get(name) for name in self.params()}
+
+    def set(self, name: str, value: Any) -> None:
+        """Change one setting."""
+        if name not in ALGORITHMS[self._algorithm]:
+            raise ValueError(f"Parameter not found: {name} = {value}")
+        text = str(int(value) if isinstance(value, bool) else value)
+        self._chosen[name] = ALGORITHMS[self._algorithm][name].read(text)
+
+    def get(self, name: str) -> Any:
+        """The value of one setting."""
+        if name not in ALGORITHMS[self._algorithm]:
+            raise ValueError(f"Parameter not found: {name}")
+        return self._chosen.get(name, ALGORITHMS[self._algorithm][name].default)
+
+    def help(self, name: str) -> str:
+        """What a setting is for."""
+        if name not in ALGORITHMS[self._algorithm]:
+            raise ValueError(f"Parameter not found: {name}")
+        return ALGORITHMS[self._algorithm][name].help
+
+    def train(self, model: str | os.PathLike[str], holdout: int = -1) -> None:
+        """Train, and write the model to a file of this name (to none if it is empty).
+
+        Sequences of the group ``holdout`` are not learnt from: after each iteration the log says how well they do.
+        """
+        self._before_train()
+        if not self._data.labels:
+            raise CRFSuiteError("no sequences to train on; append some")
+        trained = train(self._data, self._algorithm, self.get_params(), holdout, self.message)
+        began = time.process_time()
+        self.message("Storing the model\n")
+        states = len(trained.layout.states(trained.w)[0])
+        active = states + int(np.count_nonzero(trained.layout.transitions(trained.w)))
+        self.message(f"Number of active features: {active}\n")
+        self.message(f"Number of active attributes: {len(trained.table)}\n")
+        self.message(f"Number of active labels: {len(trained.labels)}\n")
+        if os.fspath(model):
+            write_atomically(model, write_model(trained))
+        self.message(f"Seconds required: {time.process_time() - began:.3f}\n")
+        self.message("\n")
+
+    def _before_train(self) -> None:
+        """Called first; for subclasses."""
+
+
+class Trainer(BaseTrainer):
+    """A trainer that follows its own log: ``logparser`` has the iterations as numbers.
+
+    Methods ``on_...`` are called on the way; each gets the text of the event, and by default prints it.
+    """
+
+    logparser: TrainLogParser | None = None
+
+    def _before_train(self) -> None:
+        self.logparser = TrainLogParser()
+
+    def message(self, message: str) -> None:
+        """Follow the log and call what is to be called."""
+        assert self.logparser is not None
+        event = self.logparser.feed(message)
+        if not self.verbose or event is None:
+            return
+        log = self.logparser.last_log
+        if event == "featgen_progress":
+            self.on_featgen_progress(log, self.logparser.featgen_percent)
+        elif event == "iteration":
+            self.on_iteration(log, self.logparser.last_iteration or {})
+        else:
+            getattr(self, f"on_{event}")(log)
+
+    def on_start(self, log: str) -> None:
+        """Training begins."""
+        print(log, end="")
+
+    def on_featgen_progress(self, log: str, percent: int) -> None:
+        """So much of the features is made."""
+        print(log, end="")
+
+    def on_featgen_end(self, log: str) -> None:
+        """All features are made."""
+        print(log, end="")
+
+    def on_prepared(self, log: str) -> None:
+        """The first iteration begins."""
+        print(log, end="")
+
+    def on_prepare_error(self, log: str) -> None:
+        """Nothing can be trained."""
+        print(log, end="")
+
+    def on_iteration(self, log: str, info: dict[str, Any]) -> None:
+        """An iteration is done; ``info`` has its numbers."""
+        print(log, end="")
+
+    def on_optimization_end(self, log: str) -> None:
+        """The last iteration is done."""
+        print(log, end="")
+
+    def on_end(self, log: str) -> None:
+        """The model is written."""
+        print(log, end="")
+
+
+class Tagger:
+    """Labels sequences by a model: CRFsuite's file, or a tagger of ours without template."""
+
+    def __init__(self) -> None:
+        self._model: ChainModel | None = None
+        self._quick: SentenceTagger | None = None
+        self._content = b""
+        self._sentence: Any = []
+        self._found: tuple[Sequences, Floats, float] | None = None
+
+    def open(self, name: str | os.PathLike[str]) -> contextlib.closing[Tagger]:
+        """Open a model file; usable in a ``with`` statement."""
+        with open(name, "rb") as file:
+            content = file.read()
+        return self._open(content, name)
+
+    def open_inmemory(self, value: bytes) -> contextlib.closing[Tagger]:
+        """Open the content of a model file."""
+        if not isinstance(value, bytes):
+            raise TypeError(f"the content of a model file is bytes, not {type(value).__name__}")
+        return self._open(value, None)
+
+    def _open(self, content: bytes, name: str | os.PathLike[str] | None) -> contextlib.closing[Tagger]:
+        model = chain_model(ModelFile.from_bytes(content, FAMILY, name))
+        if model.template is not None:
+            raise ModelFileError("a model with a template takes columns; use epigram.load", path=name)
+        self.close()
+        self._model, self._content, self._quick = model, content, SentenceTagger(model)
+        return contextlib.closing(self)
+
+    def close(self) -> None:
+        """Let go of the model."""
+        self._model = self._quick = self._found = None
+        self._content, self._sentence = b"", []
+
+    def labels(self) -> list[str]:
+        """The labels of the model."""
+        return list(self._opened().labels)
+
+    def tag(self, xseq: Any = None) -> list[str]:
+        """The best labels of a sequence; of the one that :meth:`set` had, without one."""
+        model = self._opened()
+        if xseq is not None:
+            self.set(xseq)
+        assert self._quick is not None
+        try:
+            return self._quick.label(self._sentence) if model else []
+        except InputError as error:
+            raise TypeError(str(error)) from None
+
+    def viterbi(self) -> list[str]:
+        """The best labels of the sequence that :meth:`set` had."""
+        return self.tag()
+
+    def set(self, xseq: Any) -> None:
+        """The sequence that the following calls are about."""
+        self._opened()
+        self._sentence, self._found = _sentence(xseq), None
+
+    def probability(self, yseq: Sequence[str]) -> float:
+        """Probability of these labels for the current sequence."""
+        sequences, _, log_z = self._marginals()
+        yseq = list(yseq)
+        if len(yseq) != sequences.n_tokens:
+            raise ValueError(
+                f"The numbers of items and labels differ: |x| = {sequences.n_tokens}, |y| = {len(yseq)}"
+            )
+        model = self._opened()
+        for label in yseq:
+            self._number(label)
+        if not yseq:
+            return 1.0
+        _, _, part = model.marginals(sequences, [[[label] for label in yseq]])
+        return min(1.0, float(np.exp(part[0] - log_z)))
+
+    def marginal(self, y: str, pos: int) -> float:
+        """Probability of a label at a position of the current sequence."""
+        sequences, nodes, _ = self._marginals()
+        if not sequences.n_tokens:
+            return 0.0
+        if not 0 <= pos < sequences.n_tokens:
+            raise ValueError(f"The position, {pos} is out of range of {sequences.n_tokens}")
+        return float(nodes[pos, self._number(y)])
+
+    def marginals(self) -> Floats:
+        """Probability of every label (columns) at every position (rows) of the current sequence."""
+        return self._marginals()[1]
+
+    def info(self) -> ParsedDump:
+        """All weights of the model."""
+        return parsed_dump(self._model_for_dump(), self._content)
+
+    def dump(self, filename: str | os.PathLike[str] | None = None) -> None:
+        """Write all weights as text, to standard output without a name."""
+        lines = dump_lines(parsed_dump(self._model_for_dump(), self._content))
+        if filename is None:
+            sys.stdout.writelines(lines)
+            return
+        write_atomically(filename, "".join(lines).encode())
+
+    def _opened(self) -> ChainModel:
+        if self._model is None:
+            raise ValueError("The tagger is not opened")
+        return self._model
+
+    def _model_for_dump(self) -> ChainModel:
+        if self._model is None:
+            raise RuntimeError("Tagger is closed")
+        return self._model
+
+    def _number(self, label: str) -> int:
+        labels = self._opened().labels
+        if label not in labels:
+            raise RuntimeError(f"Failed to convert into label identifier: {label}")
+        return labels.index(label)
+
+    def _marginals(self) -> tuple[Sequences, Floats, float]:
+        """The current sequence, p(label) of its items, and log Z."""
+        model = self._opened()
+        if self._found is None:
+            try:
+                sequences = model.encode([self._sentence])
+            except InputError as error:
+                raise TypeError(str(error)) from None
+            nodes, _, log_z = model.marginals(sequences)
+            self._found = sequences, nodes, float(log_z[0])
+        return self._found

@@ -38,9 +38,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_item_sequences(module: Any) -> None:
-    seq = module.ItemSequence(
-        [["foo", "bar"], {"a": "b", "n": 1.5, "t": True, "s": {"x": ["y"], "z": 2}}, {"e": {"q"}}]
-    )
+    mixed = {"a": "b", "n": 1.5, "t": True, "s": {"x": ["y"], "z": 2}}
+    seq = module.ItemSequence([["foo", "bar"], mixed, {"e": {"q"}}])
     assert len(seq) == 3
     assert repr(seq) == "<ItemSequence of size 3>"
     assert seq.items() == [

@@ -160,6 +160,14 @@ def test_a_feature_that_is_there_twice_counts_twice() -> None:
     assert file.tensors["state_weights"].tolist() == [1.0]
 
 
+def test_an_attribute_without_features_is_left_out() -> None:
+    content = bytearray(by_hand())
+    content[60:72] = struct.pack("<III", 1, 0, 1)  # the only feature of w:cat becomes a transition
+    tagger = CRFTagger.from_bytes(bytes(content))
+    assert len(tagger.model_.table) == 0
+    assert tagger.predict([[{"w": "cat"}, {"w": "cat"}]]) == [["N", "V"]]
+
+
 def test_the_other_family_is_refused(tmp_path: Path) -> None:
     (tmp_path / "m.crfsuite").write_bytes(by_hand())
     with pytest.raises(ModelFileError, match=r"m\.crfsuite: a model of family 'tagger', not 'lm'"):

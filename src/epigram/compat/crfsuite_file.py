@@ -87,7 +87,7 @@ def _model_file(labels: list[str], attributes: list[str], features: npt.NDArray[
     pair_keys, pair_weights = _summed(transitions, n_labels)
     owners, state_labels = np.divmod(state_keys, n_labels)
     counts = np.bincount(owners, minlength=len(attributes))
-    names, lengths = pack_strings(attributes)
+    names, lengths = pack_strings(name for name, count in zip(attributes, counts, strict=True) if count)
     header = {
         "kind": "crf",
         "labels": labels,
@@ -101,7 +101,7 @@ def _model_file(labels: list[str], attributes: list[str], features: npt.NDArray[
     tensors: dict[str, npt.NDArray[Any]] = {
         "names": names,
         "name_lengths": lengths,
-        "state_counts": counts.astype(np.uint16),
+        "state_counts": counts[counts > 0].astype(np.uint16),
         "state_labels": state_labels.astype(np.uint16),
         "state_weights": state_weights,
         "transition_pairs": np.stack(np.divmod(pair_keys, n_labels), axis=1).astype(np.uint16),

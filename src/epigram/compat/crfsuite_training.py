@@ -74,6 +74,7 @@ def train(data: Instances, algorithm: str, params: Params, holdout: int, say: Sa
     seen = _seen(sequences, labels, len(data.labels), len(order), params)
     layout = lay_out(seen)
     _say_features(say, params, layout, time.process_time() - began)
+    sequences = sequences.renumber(_with_weights(layout))
     put_dense_first(sequences, layout)
     loss = ChainLoss(sequences, labels, layout)
     watch = _Watch(say, loss, algorithm, params, _held_out(data, holdout, new_ids, order, layout))
@@ -200,8 +201,9 @@ def _held_out(
     if holdout < 0:
         return None
     sequences, labels = data.take(holdout, within=True)
-    known = np.where(layout.row_of >= 0, np.arange(len(order)), -1).astype(np.int32)  # others have no weights
-    sequences = sequences.renumber(np.where(new_ids >= 0, known[new_ids], -1).astype(np.int32))
+    sequences = sequences.renumber(
+        np.where(new_ids >= 0, _with_weights(layout)[new_ids], -1).astype(np.int32)
+    )
     names, bounds = data.labels, sequences.sentence_ptr.tolist()
 
     def split(ids: Ints) -> list[list[str]]:
@@ -212,6 +214,11 @@ def _held_out(
         return performance(names, split(labels), split(model.decode(sequences)))
 
     return score
+
+
+def _with_weights(layout: WeightLayout) -> Ints:
+    """New ids that leave out attributes without any weight: all of their features are too rare."""
+    return np.where(layout.row_of >= 0, np.arange(len(layout.row_of)), -1).astype(np.int32)
 
 
 def _model(data: Instances, order: Offsets, layout: WeightLayout, w: Floats) -> ChainModel:

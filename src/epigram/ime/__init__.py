@@ -1,4 +1,4 @@
-"""The input method: kana to text by a word trigram model, adapted to a domain (Gao et al. 2006)."""
+"""The input method: writes what was typed in kana as Japanese text, and adapts to a domain (Gao et al. 2006)."""
 
 from epigram.ime.converter import KanaKanjiConverter, Segment
 from epigram.ime.decoder import Conversion, Word

@@ -1,4 +1,4 @@
-"""From text and word lists to a decoder: lexicon, Kneser-Ney trigram over surface/reading pairs, unknown words.
+"""Build a decoder from text and word lists: the lexicon, a trigram model of the words, and unknown words.
 
 The model is P(w | u v) = (1 - BIGRAM) P3(w | u v) + BIGRAM P2(w | v), both modified Kneser-Ney: chosen on held-out
 text, it writes text of other domains better and of its own no worse. Words of the lists that the text never has

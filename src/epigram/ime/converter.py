@@ -1,4 +1,4 @@
-"""The converter for people: kana (or romaji) to text, its alternatives, and learning from corrections."""
+"""The converter: turns kana (or romaji) into text, offers alternatives, and learns from corrections."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Segment(NamedTuple):
 
 
 class KanaKanjiConverter:
-    """Kana to text by a word trigram model, perhaps reranked, and corrected by its user.
+    """Turn kana into text by a word trigram model, with a reranker if it has one, and learn from corrections.
 
     Examples
     --------

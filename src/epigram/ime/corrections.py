@@ -1,4 +1,4 @@
-"""Learning from a user's corrections: additive bonuses on words, the least that makes the choice win.
+"""Learn from a user's corrections: words get the smallest bonuses that make the user's choice win.
 
 A correction moves the words that only the chosen text has up and those that only the wrong one has down, by equal
 steps just large enough to put the chosen one ahead by MARGIN (a passive-aggressive update). What the lexicon lacks

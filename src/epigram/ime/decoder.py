@@ -1,4 +1,4 @@
-"""The decoder: a reading to its best texts, exactly, under the word trigram model.
+"""Find the most probable texts of a reading under the word trigram model, exactly.
 
 Forward over (position, context) with backing off as arcs of its own, which bounds what any path can reach from
 above. Where the best path of that relaxed decoder reaches its bound, it is the best of all; that is the rule. Where
@@ -111,7 +111,7 @@ class UserWord(NamedTuple):
 
 
 class Decoder:
-    """A lexicon, a model and a model of unknown words, ready to convert.
+    """Convert readings with a lexicon, a trigram model and a model of unknown words.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The line editor of the input method as a state machine: keys in, what to show and what was committed out.
+"""The line editor of the input method: takes keys, and tells what to show and which text was finished.
 
 Typing builds a reading (romaji turns into kana on the way). Space converts; then left and right choose a segment,
 up, down and space a candidate, enter commits and teaches the converter what was changed, escape goes back to kana.

@@ -1,4 +1,4 @@
-"""How good conversions are: character error rates, exact and normalised, whole sentences, and the best of the list.
+"""Measure conversions: character error rates, sentences exactly right, and the best candidate of each list.
 
 Normalised: NFKC, no spaces, quotation marks and commas of all kinds merged, so that converters with other habits of
 writing can be compared.

@@ -1,4 +1,4 @@
-"""Why a conversion won: each word's probability and the longest n-gram that gave it, and the reranker's part."""
+"""Explain a conversion: each word's probability and the longest n-gram that gave it."""
 
 from __future__ import annotations
 

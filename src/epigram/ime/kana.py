@@ -1,4 +1,4 @@
-"""Kana: hiragana and katakana of each other, and romaji as people type it."""
+"""Turn hiragana into katakana and back, and romaji into kana as people type it."""
 
 from __future__ import annotations
 

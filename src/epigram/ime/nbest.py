@@ -1,4 +1,4 @@
-"""Conversions as n-best lists of epigram.rerank: tokens are ``surface/reading``, the base score is log P."""
+"""Make n-best lists for a reranker from conversions: tokens are ``surface/reading``, the base score is log P."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The converter in a model file: lexicon, trigram tables, unknown words, reranker, corrections."""
+"""Write a converter to a model file and read it: lexicon, trigram tables, unknown words, reranker, corrections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text in: sentences of ``surface/reading`` tokens, checked; raw Japanese through SudachiPy (extra ``japanese``)."""
+"""Read sentences of ``surface/reading`` tokens, or raw Japanese through SudachiPy (extra ``japanese``)."""
 
 from __future__ import annotations
 

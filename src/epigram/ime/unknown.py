@@ -25,7 +25,7 @@ _ALPHABET = {"digits": 10, "latin": 52, "typed katakana": 90, "other": 10_000}
 
 @dataclass(frozen=True)
 class UnknownWords:
-    """Masses of the classes and the kana character models, as natural logs."""
+    """The probability of a word that the lexicon lacks: of its class, then of its characters; natural logs."""
 
     class_logp: Floats
     hiragana: Floats = field(repr=False)

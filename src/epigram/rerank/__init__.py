@@ -1,4 +1,4 @@
-"""Rerankers of n-best lists: Gao, Suzuki and Yu 2006, "Approximation Lasso Methods for Language Modeling"."""
+"""Choose the best of several candidates (Gao, Suzuki and Yu 2006, "Approximation Lasso Methods for Language Modeling")."""
 
 from epigram.rerank.explain import Explanation
 from epigram.rerank.features import FeatureSpace

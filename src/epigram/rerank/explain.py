@@ -1,4 +1,4 @@
-"""Why a candidate won: the terms lambda_d (f_d(winner) - f_d(base choice)) of the difference in score."""
+"""Explain why a candidate won: the terms lambda_d (f_d(winner) - f_d(base choice)) of the difference in score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Features of candidates: counts of word, headword and character n-grams, and whatever the input names.
+"""Features of candidates: counts of word, headword and character n-grams, and numbers that the input names.
 
 Gao et al. 2006, sections 2 and 5: f_0 is the base score (kept apart, see problem.py), the others count word
 unigrams and bigrams that occur more than once in the training set; headword bigrams are pairs of neighbouring

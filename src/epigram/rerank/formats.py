@@ -1,4 +1,4 @@
-"""N-best lists from files: JSON lines, blocks, Moses, SRILM; the format is seen from the first line.
+"""Read n-best lists in four formats (JSON lines, blocks, Moses, SRILM), recognised by the first line.
 
 JSON lines
     one list a line, ``{"id", "reference", "candidates": [...]}``, each candidate

@@ -1,4 +1,4 @@
-"""Learners that are not stepwise, beside those of solvers/stagewise.py: each draws a path of whole models.
+"""Learners of rerankers beside the stepwise ones of solvers/stagewise.py: each step of theirs is a whole model.
 
 A learner has settings (values, or None for "to be chosen"), ``walk(loss, path)`` that yields what follows ``path``,
 and may name the ``loss`` it wants (the exponential loss by default). ``Lasso`` is the exact solution that BLasso
@@ -112,7 +112,7 @@ class Softmax(Ridge):
 
 
 class PerceptronLoss(ExponentialLoss):
-    """How far the best rival is ahead of W^R, summed over lists; lambda_0 as ExpLoss fits it."""
+    """Sum over lists how far the best rival is ahead of the oracle W^R; lambda_0 as ExpLoss fits it."""
 
     def value(self, w: Floats) -> float:
         """The perceptron's loss at ``w``."""

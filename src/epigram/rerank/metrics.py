@@ -1,4 +1,4 @@
-"""Error rates of reranked lists, and tests whether two systems differ.
+"""Measure error rates of chosen candidates, and test whether two systems differ.
 
 Rates are sums over all lists: character or word errors by reference characters or words (in percent), and the
 share of lists without error. Paired bootstrap: Koehn 2004. Matched pairs: Gillick and Cox 1989, each list a

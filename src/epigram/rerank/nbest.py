@@ -1,4 +1,4 @@
-"""N-best lists in columns: candidates end to end, with offsets, so that kernels can walk them.
+"""N-best lists as arrays: the candidates of all lists end to end, with offsets, as C reads them.
 
 A list has an id, perhaps a reference, and candidates; a candidate has tokens, a text, a base score (log
 probability, higher is better), perhaps named features, tags and a number of errors. Errors are edit

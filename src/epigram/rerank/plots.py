@@ -1,4 +1,4 @@
-"""Figures 3 and 4 of Gao et al. 2006 for any path: L1 norm against steps, error rate against steps."""
+"""Draw L1 norm and error rate against the steps of training, as Figures 3 and 4 of Gao et al. 2006 do."""
 
 from __future__ import annotations
 

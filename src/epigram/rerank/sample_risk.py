@@ -1,4 +1,4 @@
-"""Minimum sample risk: errors themselves are minimised, one weight after the other (Gao, Yu, Yuan and Xu 2005).
+"""Minimum sample risk: minimise the errors themselves, one weight after the other (Gao, Yu, Yuan and Xu 2005).
 
 "Minimum Sample Risk Methods for Language Modeling", HLT-EMNLP 2005; equation 4 of Gao et al. 2006. Features are ranked
 by what each saves alone, with the base score only, and the ``top`` best of them are kept. Then their weights are

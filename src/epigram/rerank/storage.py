@@ -1,4 +1,4 @@
-"""The reranker in a model file: n-grams of the features its path touches, the path, and what it cost.
+"""Write a reranker to a model file and read it: the features its path touches, the path, and its losses.
 
 L1 norms and counts of non-zero weights follow from the path and are not stored.
 """

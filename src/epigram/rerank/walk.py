@@ -1,4 +1,4 @@
-"""Paths of models: what happens after every single step of one, and which of several is the best on held-out lists.
+"""Follow a learner step by step on held-out lists, and choose among settings by the errors there.
 
 L1 norm, non-zero weights and the errors on other lists are followed step by step. Those lists have their own inverted
 index: a step costs only the candidates that hold its feature.

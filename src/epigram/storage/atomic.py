@@ -1,4 +1,4 @@
-"""Whole files or none: write to a temporary name beside the target, fsync, rename."""
+"""Write a file whole or not at all: to a temporary name beside the target, fsync, rename."""
 
 from __future__ import annotations
 

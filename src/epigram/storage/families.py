@@ -1,4 +1,4 @@
-"""From a model file's family name to the module that reads it. The one table; modules load on use.
+"""Load any model file: the table of families and the modules that read them, imported on use.
 
 A family's module offers ``from_model_file(file) -> estimator`` and ``describe(file) -> list[Section]``.
 """

@@ -1,4 +1,4 @@
-"""Sentences with their chunks in colour: the words on one line, the chunk types under them."""
+"""Print sentences with their chunks in colour: the words on one line, the chunk types under them."""
 
 from __future__ import annotations
 

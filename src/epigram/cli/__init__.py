@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from copy import copy
 from importlib import import_module
 from typing import Annotated
 
@@ -31,8 +32,11 @@ ADDED = "epigram.commands"
 """The group of entry points by which other packages add commands; they are loaded unless one of ours is asked for."""
 
 
-def build(wanted: str | None) -> typer.Typer:
-    """The command line with one command's module loaded; the others stand there with their one-line help."""
+def build(wanted: str | None, inner: str | None = None) -> typer.Typer:
+    """The command line with one command's module loaded; the others stand there with their one-line help.
+
+    ``inner`` is the word after it: where it names a command of the group, the group's others are left out.
+    """
     app = typer.Typer(
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -54,7 +58,7 @@ def build(wanted: str | None) -> typer.Typer:
             continue
         module = import_module(home)
         if hasattr(module, "app"):
-            app.add_typer(module.app, name=name, help=summary)
+            app.add_typer(_only(module.app, inner), name=name, help=summary)
         else:
             app.command(name, help=summary)(module.command)
     if wanted not in COMMANDS:
@@ -67,8 +71,8 @@ def build(wanted: str | None) -> typer.Typer:
 
 def main() -> None:
     """Entry point of the ``epigram`` command."""
-    wanted = next((word for word in _words() if not word.startswith("-")), None)
-    run_app(build(wanted))
+    wanted, inner = [*(word for word in _words() if not word.startswith("-")), None, None][:2]
+    run_app(build(wanted, inner))
 
 
 def run_app(app: Callable[[], object]) -> None:
@@ -87,6 +91,22 @@ def _words() -> list[str]:
     """The words of the command line; while a shell asks for completions, those typed so far."""
     typed = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS")
     return typed.split()[1:] if typed and "_EPIGRAM_COMPLETE" in os.environ else sys.argv[1:]
+
+
+def _only(group: typer.Typer, name: str | None) -> typer.Typer:
+    """A group with one of its commands, if it has it: typer takes the options of all of them apart, which is slow."""
+    named = [info for info in group.registered_commands if _name(info) == name]
+    if not named:
+        return group
+    one = copy(group)
+    one.registered_commands, one.registered_groups = named, []
+    return one
+
+
+def _name(info: typer.models.CommandInfo) -> str | None:
+    if info.name is None and info.callback is not None:
+        return typer.main.get_command_name(info.callback.__name__)
+    return info.name
 
 
 def _version(show: bool) -> None:

@@ -1,4 +1,4 @@
-"""Choose the best of several candidates (Gao, Suzuki and Yu 2006, "Approximation Lasso Methods for Language Modeling")."""
+"""Choose the best of several candidates: "Approximation Lasso Methods for Language Modeling", Gao et al. 2006."""
 
 from epigram.rerank.explain import Explanation
 from epigram.rerank.features import FeatureSpace

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 import epigram
+import epigram_papers
 
-PACKAGE = Path(epigram.__file__).parent
 MODULES = sorted(
-    ".".join(("epigram", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
-    for path in PACKAGE.rglob("*.py")
+    ".".join(path.relative_to(home.parent).with_suffix("").parts).removesuffix(".__init__")
+    for home in (Path(package.__file__ or "").parent for package in (epigram, epigram_papers))
+    for path in home.rglob("*.py")
     if ">>>" in path.read_text("utf-8")
 )
 

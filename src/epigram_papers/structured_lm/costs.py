@@ -256,7 +256,7 @@ def projection_sizes(parents: Ints, v: Floats, kappa: float, counts: Floats) -> 
     Examples
     --------
     >>> import numpy as np
-    >>> projection_sizes(np.array([-1, 0, 0]), np.array([3.0, 3.5, 1.0]), 0.9, np.ones(3))
+    >>> projection_sizes(np.array([-1, 0, 0]), np.array([3.0, 3.5, 1.0]), 0.2, np.ones(3))
     [1, 1, 1]
     >>> projection_sizes(np.array([-1, 0, 0]), np.array([3.0, 3.5, 1.0]), 0.4, np.ones(3))
     [1, 1, 2]

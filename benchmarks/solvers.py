@@ -19,7 +19,8 @@ from _bars import Claims
 from _data import DATA
 from epigram import L1, SGD, AdaGrad, L1Ball, ProjectedSGD
 from epigram.protocols import Result
-from epigram_papers.sgd_l1.problem import Problem
+from epigram.tagging.problem import Problem
+from epigram_papers.sgd_l1.problem import problem_of
 from epigram_papers.sgd_l1.tasks import TASKS
 
 PASSES = 30
@@ -36,7 +37,7 @@ def timed(solver: object, problem: Problem, penalty: object) -> tuple[Result, fl
 def main() -> None:
     sentences = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
     part, _ = TASKS["conll2000"].choosing(str(DATA), sentences)
-    problem, penalty = Problem.of(part, TASKS["conll2000"].template()), L1(1.0)
+    problem, penalty = problem_of(part, TASKS["conll2000"].template()), L1(1.0)
     for solver in (SGD(eta0=0.5, passes=1), AdaGrad(1.0, passes=1)):
         solver.solve(problem.loss, penalty)
     ProjectedSGD(1.0, 0.5, passes=1).solve(problem.loss, L1Ball(1.0))

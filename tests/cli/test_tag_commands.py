@@ -107,7 +107,7 @@ def test_every_option_trains_a_model_that_evaluates(folder: Path, words: tuple[s
 def test_maxent_labels_tokens_one_by_one(folder: Path) -> None:
     train(folder, "maxent.epigram", "--model", "maxent", "--passes", "3", "--l1", "0.3")
     model = CRFTagger.load(folder / "maxent.epigram").model_
-    assert not model.layout.arrays.has_transitions
+    assert not model.layout.has_transitions
 
 
 def test_patience_stops_early(folder: Path) -> None:
@@ -295,7 +295,7 @@ def test_adaptive_and_projected_solvers(folder: Path) -> None:
     ball = CRFTagger.load(folder / "ball.epigram")
     assert isinstance(ball.solver, ProjectedSGD)
     assert (ball.solver.radius, ball.solver.decay, ball.l1) == (50.0, 0.9, 0.0)
-    _, _, weights = ball.model_.layout.states(ball.model_.w)
+    weights = ball.model_.weights.values
     assert np.abs(weights).sum() <= 50.0 * (1 + 1e-9)
 
 

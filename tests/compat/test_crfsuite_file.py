@@ -96,7 +96,7 @@ def test_ours_in_python_crfsuite(ours: CRFTagger, tmp_path: Path) -> None:
         np.testing.assert_allclose(nodes, p, atol=1e-9)
     info = tagger.info()
     assert ("w:日本", "NN") in info.state_features
-    states, labels, weights = ours.model_.layout.states(ours.model_.w)
+    states, labels, weights = ours.model_.weights[:3]
     names = ours.model_.table.names(states.tolist())
     for name, label, weight in zip(names, labels, weights, strict=True):
         assert info.state_features[name, ours.classes_[label]] == pytest.approx(weight, abs=1e-6)

@@ -109,15 +109,16 @@ def by_name(layout: WeightLayout, values: np.ndarray) -> dict[Key, float]:
     """The features of a model by name."""
     numbers = layout.spread(1.0 + np.arange(layout.n_features))
     names: dict[Key, float] = {}
-    a, j, places = layout.states(numbers)
-    for key, at in zip(zip(a.tolist(), j.tolist(), strict=True), places, strict=True):
+    found = layout.weights(numbers)
+    keys = zip(found.attributes.tolist(), found.labels.tolist(), strict=True)
+    for key, at in zip(keys, found.values, strict=True):
         names["state", *key] = float(values[int(at) - 1])
-    square = layout.transitions(numbers)
+    square = found.transitions
     for i, k in np.argwhere(square).tolist():
         names["pair", i, k] = float(values[int(square[i, k]) - 1])
-    a, before, after, places = layout.edges(numbers)
-    for key, at in zip(zip(a.tolist(), before.tolist(), after.tolist(), strict=True), places, strict=True):
-        names["edge", *key] = float(values[int(at) - 1])
+    pairs = zip(found.edge_attributes.tolist(), found.before.tolist(), found.after.tolist(), strict=True)
+    for pair, at in zip(pairs, found.edge_values, strict=True):
+        names["edge", *pair] = float(values[int(at) - 1])
     assert len(names) == len(values)
     return names
 
@@ -143,10 +144,10 @@ def sentences_of(sequences: Sequences) -> list[Sentence]:
 def chain_of(layout: WeightLayout, w: np.ndarray) -> Chain:
     """The chain a layout and a weight vector stand for."""
     L = layout.n_labels
-    permitted = layout.arrays.allowed.reshape(L, -1)[:, :L]
+    permitted = layout.allowed_transitions
     return Chain(
         L,
         by_name(layout, w),
-        {(int(i), int(j)) for i, j in np.argwhere(permitted == 0)},
-        bool(layout.arrays.has_transitions),
+        {(int(i), int(j)) for i, j in np.argwhere(~permitted)},
+        bool(layout.has_transitions),
     )

@@ -7,10 +7,10 @@ from typing import Any
 
 from epigram.datasets import sample
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.estimator import encode_labels
+from epigram.tagging.columns import encode_labels
+from epigram.tagging.encoding import encode_sentences
 from epigram.tagging.layout import SeenPairs, lay_out
 from epigram.tagging.loss import ChainLoss
-from epigram.tagging.model import encode_sentences
 from epigram.tagging.template import Template
 
 Rows = list[list[tuple[str, str]]]

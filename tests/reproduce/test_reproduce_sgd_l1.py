@@ -28,7 +28,7 @@ from epigram_papers.sgd_l1.experiments import (
     search,
 )
 from epigram_papers.sgd_l1.plan import FULL, QUICK, plans, run_all
-from epigram_papers.sgd_l1.problem import Problem
+from epigram_papers.sgd_l1.problem import problem_of
 from epigram_papers.sgd_l1.report import build
 from epigram_papers.sgd_l1.rival import crfsuite
 from epigram_papers.sgd_l1.tasks import TASKS
@@ -106,7 +106,7 @@ def test_strength_is_chosen_by_held_out_likelihood(tiny: str) -> None:
 
 def test_held_out_likelihood_is_the_probability_of_the_labels(tiny: str) -> None:
     train, held_out = TASKS["conll2000"].choosing(tiny, 40)
-    problem = Problem.of(train, TASKS["conll2000"].template())
+    problem = problem_of(train, TASKS["conll2000"].template())
     tagger = CRFTagger("chunking", l1=0.3, solver=SGD(passes=3, eta0=0.2)).fit(train.columns, train.labels)
     w = SGD(passes=3, eta0=0.2).solve(problem.loss, L1(0.3)).w
     ptr = held_out.columns.sentence_ptr.tolist()
@@ -117,7 +117,9 @@ def test_held_out_likelihood_is_the_probability_of_the_labels(tiny: str) -> None
         labels = names[ptr[s] : ptr[s + 1]]
         if set(labels) <= known:
             logs.append(math.log(tagger.confidence(held_out.columns.take([s]), [[(0, labels)]])[0][0]))
-    assert problem.log_likelihood(held_out)(w) == pytest.approx(np.mean(logs), rel=1e-6)
+    assert problem.log_likelihood(held_out.columns, held_out.labels)(w) == pytest.approx(
+        np.mean(logs), rel=1e-6
+    )
 
 
 RATES = {

@@ -9,8 +9,9 @@ import pytest
 
 from epigram import FISTA, L1, AdaGrad, L1Ball
 from epigram.datasets import sample
+from epigram.tagging.problem import Problem
 from epigram_papers.report import Note, Table
-from epigram_papers.sgd_l1.problem import Problem
+from epigram_papers.sgd_l1.problem import problem_of
 from epigram_papers.sgd_l1.tasks import TASKS
 from epigram_papers.sgd_l1.wishes import adaptive, batch_ball, inside_ball, wished
 from epigram_papers.sgd_l1.wishes_report import wishes
@@ -31,7 +32,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def problem(tiny: str) -> Problem:
-    return Problem.of(TASKS["conll2000"].final(tiny, 80)[0], TASKS["conll2000"].template())
+    return problem_of(TASKS["conll2000"].final(tiny, 80)[0], TASKS["conll2000"].template())
 
 
 def test_adagrad_takes_the_rate_with_the_lowest_training_objective(tiny: str, problem: Problem) -> None:

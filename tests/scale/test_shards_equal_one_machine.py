@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from epigram.tagging.training import renumber
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,7 +29,6 @@ from epigram.tagging.loss import ChainLoss
 from epigram.tagging.sharding import ARRAYS, KIND, write_shards
 from epigram.tagging.shards import ChainShard, StreamedLoss, TaggerShards, Terms
 from epigram.tagging.template import Template
-from epigram.tagging.training import renumber
 
 TEMPLATE = Template.parse("U0:%x[0,0]\nU1:%x[-1,1]/%x[0,0|suffix:1]\nB\nB1:%x[0,1]\n")
 READING = ColumnSpec("conll", None, (), -1, (0, 1), 3)

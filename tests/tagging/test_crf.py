@@ -119,7 +119,7 @@ def test_b_templates_look_at_the_observation() -> None:
     assert scores[bare] < 0.9
     only = CRFTagger("U0:%x[0,0]\nU1:%x[0,1]\nB1:%x[0,0]\n", l1=0.05, solver=OWLQN()).fit(X, y)
     assert only.score(X, y) == 1.0
-    assert not only.model_.layout.transitions(only.model_.w).any()
+    assert not only.model_.weights.transitions.any()
 
 
 def test_a_template_without_b_labels_tokens_one_by_one() -> None:
@@ -261,10 +261,10 @@ def test_early_stopping_waits_for_patience() -> None:
 
 def test_fit_tells_the_objective_of_the_weights_it_kept() -> None:
     from epigram.tagging.attributes import AttributeTable
-    from epigram.tagging.estimator import encode_labels
+    from epigram.tagging.columns import encode_labels
+    from epigram.tagging.encoding import encode_sentences
     from epigram.tagging.layout import SeenPairs, lay_out
     from epigram.tagging.loss import ChainLoss
-    from epigram.tagging.model import encode_sentences
     from epigram.tagging.template import Template
 
     tagger = settings(patience=1, solver=SGD(passes=30, eta0=1.0)).fit(
@@ -276,10 +276,7 @@ def test_fit_tells_the_objective_of_the_weights_it_kept() -> None:
     layout = lay_out(SeenPairs.of(sequences, ids, len(tagger.classes_), len(table)), "seen")
     model = tagger.model_
     old_ids = table.look_up(model.table.fingerprints)
-    a, j, values = model.layout.states(model.w)
-    w = layout.gather(
-        layout.pack((old_ids[a], j, values), model.layout.transitions(model.w), model.layout.edges(model.w))
-    )
+    w = layout.gather(layout.pack(model.weights.renumber(old_ids)))
     value = ChainLoss(sequences, ids, layout).value_and_gradient(w, np.empty_like(w))
     assert tagger.fit_["objective"] == pytest.approx(value + L1(0.3).value(w))
 

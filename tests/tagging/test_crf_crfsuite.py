@@ -10,10 +10,10 @@ import pytest
 
 from epigram import L1, L2, LBFGS, OWLQN
 from epigram.tagging.attributes import AttributeTable
+from epigram.tagging.columns import encode_labels
 from epigram.tagging.encoding import encode
-from epigram.tagging.estimator import encode_labels
 from epigram.tagging.formats import read_columns
-from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
+from epigram.tagging.layout import ChainWeights, SeenPairs, WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss
 from epigram.tagging.sequences import Sequences
 from epigram.tagging.template import Template
@@ -60,17 +60,14 @@ def crfsuite(task: Task, folder: Path, settings: dict[str, float]) -> tuple[floa
     tagger.open(path)
     info = tagger.info()
     index = {label: j for j, label in enumerate(task.labels)}
-    states = [(int(a[1:]), index[label], w) for (a, label), w in info.state_features.items()]
+    found = [(int(a[1:]), index[label], w) for (a, label), w in info.state_features.items()]
     square = np.zeros((len(index), len(index)))
     for (before, after), w in info.transitions.items():
         square[index[before], index[after]] = w
-    a, j, w = zip(*states, strict=True)
+    a, j, w = zip(*found, strict=True)
     none = np.empty(0, dtype=np.int32)
-    full = task.layout.pack(
-        (np.array(a, dtype=np.int32), np.array(j, dtype=np.int32), np.array(w)),
-        square,
-        (none, none, none, np.empty(0)),
-    )
+    states = np.array(a, dtype=np.int32), np.array(j, dtype=np.int32), np.array(w)
+    full = task.layout.pack(ChainWeights(*states, square, none, none, none, np.empty(0)))
     return float(trainer.logparser.last_iteration["loss"]), full, int(trainer.logparser.featgen_num_features)
 
 

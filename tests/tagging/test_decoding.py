@@ -161,7 +161,7 @@ def test_allowed_labels_must_fit(allowed: list[object], said: str) -> None:
 def test_where_nothing_is_permitted_it_says_so() -> None:
     case = CASES[7]
     text, model = corpus(case), model_of(case)
-    i, j = np.argwhere(~model.allowed_transitions)[0]
+    i, j = np.argwhere(~model.layout.allowed_transitions)[0]
     s = int(np.flatnonzero(text.sequences.lengths >= 2)[0])
     tokens: list[list[str] | None] = [None] * int(text.sequences.lengths[s])
     tokens[:2] = [[f"y{i}"], [f"y{j}"]]

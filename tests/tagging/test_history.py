@@ -32,9 +32,9 @@ def tagger() -> MaxentTagger:
 
 def weights_by_name(tagger: MaxentTagger) -> dict[tuple[str, str], float]:
     model = tagger.model_
-    a, j, w = model.layout.states(model.w)
-    names = model.table.names(a.tolist())
-    return {(name, model.labels[k]): float(v) for name, k, v in zip(names, j.tolist(), w, strict=True)}
+    names = model.table.names(model.weights.attributes.tolist())
+    found = zip(names, model.weights.labels.tolist(), model.weights.values.tolist(), strict=True)
+    return {(name, model.labels[j]): w for name, j, w in found}
 
 
 def chance(weights: dict[tuple[str, str], float], labels: list[str], names: list[str], label: str) -> float:

@@ -20,10 +20,10 @@ HALF = 200
 
 def by_name(tagger: Any) -> dict[tuple[str, ...], float]:
     model = tagger.model_
-    a, j, w = model.layout.states(model.w)
-    names = model.table.names(a.tolist())
-    found = {(name, model.labels[k]): float(v) for name, k, v in zip(names, j.tolist(), w, strict=True)}
-    square = model.layout.transitions(model.w)
+    weights, square = model.weights, model.weights.transitions
+    names = model.table.names(weights.attributes.tolist())
+    states = zip(names, weights.labels.tolist(), weights.values.tolist(), strict=True)
+    found = {(name, model.labels[k]): v for name, k, v in states}
     for i, k in np.argwhere(square).tolist():
         found["->", model.labels[i], model.labels[k]] = float(square[i, k])
     return found
@@ -122,7 +122,7 @@ def test_classes_can_be_announced() -> None:
 
 def test_a_file_goes_on_where_the_tagger_was(fitted: Any) -> None:
     loaded, kept = type(fitted).from_bytes(fitted.to_bytes()), pickle.loads(pickle.dumps(fitted))
-    kept._online = None  # what a file does not have: memories of weights that are zero
+    kept._state = None  # what a file does not have: memories of weights that are zero
     ours, theirs = (by_name(stream(one, HALF, HALF + 20, 20)) for one in (loaded, kept))
     common = ours.keys() & theirs.keys()
     assert len(common) > 0.99 * len(theirs)
@@ -160,8 +160,8 @@ def test_names_survive_when_old_corpora_are_let_go(monkeypatch: pytest.MonkeyPat
 def test_edges_and_constraints_grow_too() -> None:
     text = TEMPLATE.replace("B\n", "") + "B1:%x[0,1]\n"
     tagger = stream(CRFTagger(text, l1=0.1, constrain="iob2"), 0, 200, 50)
-    assert not tagger.model_.layout.transitions(tagger.model_.w).any()
-    assert len(tagger.model_.layout.edges(tagger.model_.w)[3])
+    assert not tagger.model_.weights.transitions.any()
+    assert len(tagger.model_.weights.edge_values)
     again = stream(CRFTagger.from_bytes(tagger.to_bytes()), 200, 250, 50)
     for one in (tagger, again):
         assert one.score(TEST_ROWS, TEST_LABELS) > 0.85

@@ -196,6 +196,5 @@ def test_a_solver_of_another_program_becomes_the_default() -> None:
 def test_weights_are_stored_to_single_precision() -> None:
     tagger = crf()
     again = CRFTagger.from_bytes(tagger.to_bytes())
-    mine = tagger.model_.layout.states(tagger.model_.w)[2]
-    theirs = again.model_.layout.states(again.model_.w)[2]
+    mine, theirs = tagger.model_.weights.values, again.model_.weights.values
     np.testing.assert_array_equal(np.sort(mine.astype(np.float32)), np.sort(theirs.astype(np.float32)))

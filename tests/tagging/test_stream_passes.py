@@ -7,8 +7,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from epigram.tagging.loss import ChainLoss
-from epigram.tagging.online_kernels import Rule
+from epigram.tagging.loss import ChainLoss, StreamRule
 from reference.chain import Key, by_name, chain_of
 from reference.chain_corpus import CASES, Case, corpus
 from reference.chain_sgd import close
@@ -23,7 +22,7 @@ def test_steps_are_those_of_the_algorithm(case: Case, l1: float, l2: float) -> N
     w, z, n = (np.zeros(loss.n_weights) for _ in range(3))
     follower = Follower(chain_of(text.layout, w), 0.7, 0.2, l1, l2)
     order = np.random.default_rng(1).permutation(np.arange(loss.n_samples).repeat(3)).astype(np.int32)
-    met = loss.online_pass(order, Rule(0.7, 0.2, l1, l2), w, z, n)
+    met = loss.online_pass(order, StreamRule(0.7, 0.2, l1, l2), w, z, n)
     samples = text.samples()
     assert met == pytest.approx(sum(follower.learn(*samples[s]) for s in order.tolist()), rel=1e-9)
     for ours, theirs in ((w, follower.chain.weights), (z, follower.z), (n, follower.n)):

@@ -39,7 +39,7 @@ def convert(
         "format": to,
         "labels": len(chain.labels),
         "attributes": len(chain.table),
-        "weights": len(chain.layout.states(chain.w)[0]) + int((chain.layout.transitions(chain.w) != 0).sum()),
+        "weights": chain.weights.n_nonzero,
         "bytes before": model.stat().st_size,
         "bytes": len(content),
     }

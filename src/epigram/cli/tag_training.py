@@ -1,74 +1,205 @@
-"""What ``epigram tag train`` does once its options are read: files, solver, fit with progress, model file, report."""
+"""``epigram tag train``: its options, the solver and template they stand for, the fit with progress, and its report."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from epigram.cli import console
-from epigram.cli.stopping import EXIT_CODE, GracefulStop
 from epigram.errors import InputError
-from epigram.tagging.columns import Column, Columns
-from epigram.tagging.files import CONLLU_TAG, CONLLU_WORD, ColumnSpec
-from epigram.tagging.template import Template
-from epigram.text import read_bytes
 
-Part = tuple[Columns, Column]
+if TYPE_CHECKING:
+    from epigram.cli.training import TrainingRun
+    from epigram.tagging.columns import Column, Columns
+    from epigram.tagging.estimator import SentenceTagger
+    from epigram.tagging.template import Template
 
-
-@dataclass(frozen=True)
-class Plan:
-    """What to learn from what, and the estimator's settings."""
-
-    train: Path
-    output: Path
-    dev: Path | None
-    model: str
-    template: str | None
-    settings: dict[str, Any]
+Format = Literal["auto", "conll", "conllu", "text", "slash"]
+FILES, LEARNING, STOPPING, RESULTS = "Files", "Learning", "Rates and stopping", "Results"
 
 
-def carry_out(
-    plan: Plan,
-    format: str,
-    separator: str | None,
-    comments: tuple[str, ...],
-    label_column: int | None,
-    columns: str | None,
-    plot: Path | None,
-    json: bool,
+def train(
+    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Sentences with labels; - is stdin.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where the model goes.")],
+    dev: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Held-out sentences that choose the pass.", rich_help_panel=FILES),
+    ] = None,
+    template: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="chunking, ner, pos or a CRF++ template; by default what fits the columns.",
+            rich_help_panel=FILES,
+        ),
+    ] = None,
+    format: Annotated[
+        Format, typer.Option(help="Of the files; auto: by their names.", rich_help_panel=FILES)
+    ] = "auto",
+    separator: Annotated[
+        str | None,
+        typer.Option(help="One character between cells (white space by default).", rich_help_panel=FILES),
+    ] = None,
+    comments: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PREFIX", help="Skip lines that begin with this; repeatable.", rich_help_panel=FILES
+        ),
+    ] = None,
+    label_column: Annotated[
+        int | None,
+        typer.Option(
+            help="Column of labels, from 0; from the right if negative (-1; 3 for CoNLL-U).",
+            rich_help_panel=FILES,
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,N",
+            help="Columns the template sees as its 0, 1, ... (all but the labels; 1 for CoNLL-U).",
+            rich_help_panel=FILES,
+        ),
+    ] = None,
+    model: Annotated[
+        Literal["crf", "maxent", "history"],
+        typer.Option(
+            help="A CRF, each token alone, or each token after the tags on its left.",
+            rich_help_panel=LEARNING,
+        ),
+    ] = "crf",
+    solver: Annotated[
+        Literal["sgd", "adagrad", "projected", "owlqn", "lbfgs"] | None,
+        typer.Option(help="By default what fits the penalty.", rich_help_panel=LEARNING),
+    ] = None,
+    l1: Annotated[
+        float | None,
+        typer.Option(metavar="C", min=0.0, help="C * sum |w| (1 without --l2).", rich_help_panel=LEARNING),
+    ] = None,
+    l2: Annotated[
+        float | None,
+        typer.Option(metavar="C", min=0.0, help="C * sum w^2 (1 for lbfgs).", rich_help_panel=LEARNING),
+    ] = None,
+    radius: Annotated[
+        float | None,
+        typer.Option(
+            metavar="R",
+            help="With --solver projected: sum |w| is at most R, instead of --l1.",
+            rich_help_panel=LEARNING,
+        ),
+    ] = None,
+    min_count: Annotated[
+        int, typer.Option(min=1, help="Occurrences a feature needs.", rich_help_panel=LEARNING)
+    ] = 1,
+    pairs: Annotated[
+        Literal["seen", "all"],
+        typer.Option(
+            help="Weights for pairs of feature and label: those seen, or all.", rich_help_panel=LEARNING
+        ),
+    ] = "seen",
+    constrain: Annotated[
+        Literal["iob1", "iob2", "ioe2", "bioes"] | None,
+        typer.Option(help="Forbid transitions that break the scheme.", rich_help_panel=LEARNING),
+    ] = None,
+    class_weight: Annotated[
+        str | None,
+        typer.Option(metavar="balanced|LABEL=W,...", help="Weights of labels.", rich_help_panel=LEARNING),
+    ] = None,
+    method: Annotated[
+        Literal["cumulative", "lazy", "clipping", "naive"],
+        typer.Option(help="How SGD applies l1.", rich_help_panel=STOPPING),
+    ] = "cumulative",
+    schedule: Annotated[
+        Literal["exponential", "inverse"],
+        typer.Option(help="How SGD's rate falls.", rich_help_panel=STOPPING),
+    ] = "exponential",
+    eta0: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|RATE", help="First rate of sgd, adagrad, projected.", rich_help_panel=STOPPING
+        ),
+    ] = "auto",
+    decay: Annotated[
+        float | None,
+        typer.Option(
+            help="Of the rate per pass (by the passes; adagrad 0.95, projected 0.85).",
+            rich_help_panel=STOPPING,
+        ),
+    ] = None,
+    batch_size: Annotated[
+        int, typer.Option(min=1, help="Sentences a step of SGD.", rich_help_panel=STOPPING)
+    ] = 1,
+    passes: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Passes of SGD, most iterations of others (30; 2000).", rich_help_panel=STOPPING
+        ),
+    ] = None,
+    tolerance: Annotated[
+        float,
+        typer.Option(help="Relative optimality at which owlqn and lbfgs stop.", rich_help_panel=STOPPING),
+    ] = 1e-4,
+    patience: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Stop after so many passes without a better --dev score.", rich_help_panel=STOPPING
+        ),
+    ] = None,
+    threads: Annotated[int, typer.Option(min=1, help="Threads.")] = 1,
+    seed: Annotated[int, typer.Option(help="Same seed, same bits.")] = 0,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.png|svg",
+            help="Objective and active features against passes.",
+            rich_help_panel=RESULTS,
+        ),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="One JSON object on standard output.", rich_help_panel=RESULTS)
+    ] = False,
 ) -> None:
-    """Read, fit, save, report; exit code 130 where the fit was interrupted."""
+    """Learn a tagger from a file. Ctrl-C keeps the best model so far."""
+    from epigram.cli.training import TrainingRun
+    from epigram.tagging.formats import ColumnSpec
+    from epigram.tagging.plots import plot_training
+    from epigram.text import read_bytes
+
+    run = TrainingRun(output, plot, json)
+    if patience is not None and dev is None:
+        raise InputError("--patience needs --dev, held-out sentences whose score says when to stop")
     if separator is not None and (len(separator) != 1 or not separator.isascii()):
         raise InputError(f"--separator is one ASCII character, not {separator!r}")
-    reading = ColumnSpec(format, separator, comments)
-    corpus = reading.parse(read_bytes(plan.train), str(plan.train))
-    reading = _complete(reading, corpus, str(plan.train), label_column, columns)
-    train = reading.split(corpus)
-    dev = None if plan.dev is None else reading.split(reading.parse(read_bytes(plan.dev), str(plan.dev)))
-    template = _template(plan.template, plan.model, train)
-    template.check(train[0].n_columns, str(plan.train))
-    estimator = _estimator(plan.model, template, plan.settings)
-    watch = console.Stopwatch()
-    interrupted = _fit(estimator, train, dev)
-    record = {
-        **_record(estimator),
-        "train_seconds": watch.seconds,
-        "cpu_seconds": watch.cpu_seconds,
-        "template": template.path,
-        "interrupted": interrupted,
-    }
-    record["bytes"] = save(estimator, reading, plan.output)
-    if plot is not None:
-        from epigram.tagging.plots import plot_training
-
-        plot_training(estimator.history_, plot)
-    console.print_json(record) if json else console.facts(str(plan.output), record)
-    if interrupted:
-        raise typer.Exit(EXIT_CODE)
+    chosen, l1, l2 = solver_of(solver, l1, l2, {
+        "method": method, "schedule": schedule, "eta0": eta0, "decay": decay, "batch_size": batch_size,
+        "passes": passes, "tolerance": tolerance, "seed": seed, "radius": radius, "threads": threads,
+    })  # fmt: skip
+    settings: dict[str, Any] = {
+        "l1": l1, "l2": l2, "solver": chosen, "pairs": pairs, "min_count": min_count,
+        "class_weight": weights_of(class_weight), "patience": patience, "threads": threads, "random_state": seed,
+    }  # fmt: skip
+    if constrain is not None:
+        if model != "crf":
+            raise InputError(f"--constrain needs --model crf; {model} has no transitions")
+        settings["constrain"] = constrain
+    spec = ColumnSpec(format, separator, tuple(comments or ()))
+    corpus = spec.parse(read_bytes(train), str(train))
+    spec = spec.completed(corpus, str(train), label_column, _numbers(columns))
+    observations, labels = spec.split(corpus)
+    held_out = None if dev is None else spec.split(spec.parse(read_bytes(dev), str(dev)))
+    chosen_template = _template(template, model, observations, labels)
+    chosen_template.check(observations.n_columns, str(train))
+    estimator = _estimator(model, chosen_template, settings)
+    _fit(run, estimator, observations, labels, held_out)
+    estimator.columns_ = spec
+    record = {**_record(estimator), "train_seconds": run.cost["seconds"], "template": chosen_template.path}
+    run.finish(
+        record,
+        save=lambda: estimator.save(output),
+        draw=lambda target: plot_training(estimator.history_, target),
+    )
 
 
 def solver_of(
@@ -170,47 +301,22 @@ def _between(decay: float) -> float:
     return decay
 
 
-def _complete(
-    reading: ColumnSpec, corpus: Columns, path: str, label_column: int | None, columns: str | None
-) -> ColumnSpec:
-    """The columns of labels and observations, as asked for or as usual for the format."""
-    conllu = reading.format == "conllu" or (
-        reading.format == "auto" and path.removesuffix(".gz").endswith((".conllu", ".conllup"))
-    )
-    n = corpus.n_columns
-    label = (CONLLU_TAG if conllu else -1) if label_column is None else label_column
-    corpus.split(label)  # an error where there is no such column
-    if columns is None:
-        observed = (CONLLU_WORD,) if conllu else tuple(k for k in range(n) if k != label % n)
-    else:
-        observed = _numbers(columns, n, label % n)
-    if not observed:
-        raise InputError("one column only: words and labels need one each", path=path)
-    return ColumnSpec(
-        "conllu" if conllu else reading.format, reading.separator, reading.comments, label, observed, n
-    )
-
-
-def _numbers(text: str, n: int, label: int) -> tuple[int, ...]:
+def _numbers(text: str | None) -> tuple[int, ...] | None:
+    """``0,1`` as numbers."""
     try:
-        chosen = tuple(int(item) for item in text.split(","))
+        return None if text is None else tuple(int(item) for item in text.split(","))
     except ValueError:
         raise InputError(f"--columns is a list of numbers such as 0,1, not {text!r}") from None
-    for k in chosen:
-        if not 0 <= k < n:
-            raise InputError(f"--columns: there is no column {k}; there are {n}, counted from 0")
-        if k == label:
-            raise InputError(f"--columns: column {k} holds the labels")
-    return chosen
 
 
-def _template(name: str | None, model: str, train: Part) -> Template:
+def _template(name: str | None, model: str, observations: Columns, labels: Column) -> Template:
     """The template asked for, or the built-in one that fits; without its ``B`` lines for tokens one by one."""
     from epigram.tagging.metrics import are_chunk_labels
+    from epigram.tagging.template import Template
 
     if name is None:
-        chunked = are_chunk_labels(train[1].strings)
-        name = "chunking" if train[0].n_columns > 1 else "ner" if chunked else "pos"
+        chunked = are_chunk_labels(labels.strings)
+        name = "chunking" if observations.n_columns > 1 else "ner" if chunked else "pos"
         console.stderr().print(f"[dim]template {name}; see epigram tag template {name}[/dim]")
     template = Template.load(name)
     if model != "maxent":
@@ -219,34 +325,31 @@ def _template(name: str | None, model: str, train: Part) -> Template:
     return Template.parse("\n".join(lines) + "\n", template.path)
 
 
-def _estimator(model: str, template: Template, settings: dict[str, Any]) -> Any:
+def _estimator(model: str, template: Template, settings: dict[str, Any]) -> SentenceTagger:
     from epigram.tagging import CRFTagger, MaxentTagger
 
     return (MaxentTagger if model == "history" else CRFTagger)(template, **settings)
 
 
-def _fit(estimator: Any, train: Part, dev: Part | None) -> bool:
-    """Fit with a progress display; True if a signal stopped it."""
-    solver = estimator.solver
-    total = getattr(solver, "passes", None)
-    what = "passes" if total else "iterations"
-    with console.progress() as bar:
+def _fit(
+    run: TrainingRun,
+    estimator: SentenceTagger,
+    observations: Columns,
+    labels: Column,
+    dev: tuple[Columns, Column] | None,
+) -> None:
+    """Fit with a progress display."""
+    total = getattr(estimator.solver, "passes", None)
+    with run.progress("passes" if total else "iterations", total, "pass") as show:
+        show(0, "reading features")
 
-        def say() -> None:
-            bar.console.print("[yellow]stopping after this pass; Ctrl-C again stops at once[/yellow]")
+        def on_pass(entry: dict[str, Any]) -> bool:
+            status = f"objective {entry['objective']:,.1f}, {entry['nonzero']:,} active"
+            if "dev_score" in entry:
+                status += f", dev {entry['dev_score']:.2%}"
+            return show(entry["iteration"], status)
 
-        task = bar.add_task(what, total=total, status="reading features")
-        with GracefulStop(say) as stop:
-
-            def show(entry: dict[str, Any]) -> bool:
-                status = f"objective {entry['objective']:,.1f}, {entry['nonzero']:,} active"
-                if "dev_score" in entry:
-                    status += f", dev {entry['dev_score']:.2%}"
-                bar.update(task, completed=entry["iteration"], status=status)
-                return stop.asked
-
-            estimator.fit(*train, dev=dev, callback=show)
-    return stop.asked
+        estimator.fit(observations, labels, dev=dev, callback=on_pass)
 
 
 def _record(estimator: Any) -> dict[str, Any]:
@@ -267,15 +370,3 @@ def _record(estimator: Any) -> dict[str, Any]:
         best = max(scored, key=lambda entry: entry["dev_score"])
         record |= {"dev_score": best["dev_score"], "best_pass": best["iteration"]}
     return record
-
-
-def save(estimator: Any, reading: ColumnSpec, output: Path) -> int:
-    """Write the model file, which remembers how its training file was read; returns its size."""
-    from epigram.storage.atomic import write_atomically
-    from epigram.tagging.storage import to_model_file
-
-    file = to_model_file(estimator)
-    file.header["columns"] = reading.as_dict()
-    content = file.to_bytes()
-    write_atomically(output, content)
-    return len(content)

@@ -141,7 +141,8 @@ def write_model(model: ChainModel) -> bytes:
     CRFsuite has attributes of tokens and transitions between labels: a model that looks at the text on its
     transitions, or that forbids some, cannot be written.
     """
-    if len(model.layout.edges(model.w)[0]):
+    found = model.weights
+    if len(found.edge_values):
         raise InputError(
             "CRFsuite has no features of a label pair with the text; train without %x in the template's B lines"
         )
@@ -151,16 +152,15 @@ def write_model(model: ChainModel) -> bytes:
     for what, strings in (("label", labels), ("attribute", attributes)):
         if any("\0" in string for string in strings):
             raise InputError(f"CRFsuite ends strings with a zero byte, and a {what} has one inside")
-    owners, targets, weights = model.layout.states(model.w)
-    order = np.lexsort((targets, owners))
-    square = model.layout.transitions(model.w)
-    before, after = np.nonzero(square)
-    features = np.zeros(len(weights) + len(before), _FEATURE)
-    states, transitions = features[: len(weights)], features[len(weights) :]
-    states["source"], states["target"], states["weight"] = owners[order], targets[order], weights[order]
+    order = np.lexsort((found.labels, found.attributes))
+    before, after = np.nonzero(found.transitions)
+    features = np.zeros(len(order) + len(before), _FEATURE)
+    states, transitions = features[: len(order)], features[len(order) :]
+    states["source"], states["target"] = found.attributes[order], found.labels[order]
+    states["weight"] = found.values[order]
     transitions["kind"], transitions["source"], transitions["target"] = TRANSITION, before, after
-    transitions["weight"] = square[before, after]
-    return _assemble(labels, attributes, features, len(weights))
+    transitions["weight"] = found.transitions[before, after]
+    return _assemble(labels, attributes, features, len(order))
 
 
 def _assemble(labels: list[str], attributes: list[str], features: npt.NDArray[Any], n_states: int) -> bytes:

@@ -46,8 +46,7 @@ class WeightTable:
 
 def _tagger(estimator: Any) -> tuple[tuple[str, ...], Any, Any]:
     model = estimator.model_
-    attributes, labels, weights = model.layout.states(model.w)
-    square = model.layout.transitions(model.w)
+    attributes, labels, weights, square, *_ = model.weights
     before, after = np.nonzero(square)
 
     def names() -> tuple[list[str], list[str]]:

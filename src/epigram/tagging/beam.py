@@ -12,9 +12,8 @@ import numpy as np
 from epigram._core.native import family
 from epigram.protocols import Floats, Ints
 from epigram.tagging.attributes import fingerprints
-from epigram.tagging.loss import _shards as shards
-from epigram.tagging.loss import direct_chains, scratch
-from epigram.tagging.model import Allowed, ChainModel, run_each
+from epigram.tagging.loss import run_each
+from epigram.tagging.model import Allowed, ChainModel
 from epigram.tagging.sequences import Sequences
 
 core = family("decoding")
@@ -30,14 +29,12 @@ def decode_history(
     threads: int = 1,
 ) -> Ints:
     """Label ids by beam search, the weights of tags on the left taken from the model's own attributes."""
-    from epigram.tagging.kernels import chains_struct, layout_struct, scratch_struct
-
     if beam < 1:
         raise ValueError(f"beam must be at least 1, not {beam!r}.")
     L, n = len(model.labels), int(sequences.lengths.max(initial=1))
     before, two_before = _tag_weights(model)
-    chains, mask = chains_struct(direct_chains(sequences, model.layout)), model.mask(sequences, allowed)
-    layout = layout_struct(model.layout.arrays)
+    chains, layout = model.layout.chains(sequences), model.layout.struct()
+    mask = model.mask(sequences, allowed)
     out = np.empty(sequences.n_tokens, dtype=np.int32)
 
     def run(shard: Ints) -> None:
@@ -65,7 +62,7 @@ def decode_history(
             model.w,
             len(mask),
             mask,
-            scratch_struct(model.layout.arrays, scratch(sequences, model.layout)),
+            model.layout.scratch(sequences),
             L,
             before,
             two_before.size,
@@ -75,7 +72,7 @@ def decode_history(
             out,
         )
 
-    run_each(run, shards(sequences, threads))
+    run_each(run, sequences.shards(threads))
     return out
 
 
@@ -92,13 +89,13 @@ def _tag_weights(model: ChainModel) -> tuple[Floats, Floats]:
     """before[i, j] and two_before[h, i, j] of the beam search."""
     L = len(model.labels)
     one, two = tag_names(model.labels)
-    attributes, labels, values = model.layout.states(model.w)
+    weights = model.weights
     ids = model.table.look_up(fingerprints(one + two))
     row = np.full(len(model.table) + 1, -1)
     row[ids] = np.arange(len(ids))
     row[-1] = -1  # names the model does not have were looked up as -1
-    mine = row[attributes] >= 0
+    rows = row[weights.attributes]
     table = np.zeros((len(ids), L))
-    table[row[attributes[mine]], labels[mine]] = values[mine]
+    table[rows[rows >= 0], weights.labels[rows >= 0]] = weights.values[rows >= 0]
     two_before = table[L + 1 :].reshape(L + 1, L + 1, L) if two else np.zeros((0, 0, 0))
     return table[: L + 1], two_before

@@ -9,6 +9,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.protocols import Ints, Offsets
-from epigram.tagging.sequences import gather
+from epigram.tagging.sequences import Sequences, gather
 
 core = family("columns")
 
@@ -31,6 +32,10 @@ class Column:
     def string(self, token: int) -> str:
         """The cell of a token."""
         return self.strings[int(self.ids[token])]
+
+
+Labels: TypeAlias = Sequence[Sequence[str]] | Column
+"""The labels of sentences: a list per sentence, or the column of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +172,38 @@ class Columns:
         tokens = list(zip(*cells, strict=True))
         for begin, end in zip(self.sentence_ptr[:-1].tolist(), self.sentence_ptr[1:].tolist(), strict=True):
             yield tokens[begin:end]
+
+
+def encode_labels(y: Labels, sequences: Sequences) -> tuple[npt.NDArray[Any], Ints]:
+    """Sorted label names and one id per token; counts must match."""
+    if y is None:
+        raise InputError(
+            "requires y to be passed, but the target y is None: give a list of labels per sentence"
+        )
+    if isinstance(y, Column):
+        flat, ids = np.array(y.strings, dtype=object), y.ids
+        if len(ids) != sequences.n_tokens:
+            raise InputError(f"{len(ids)} labels for {sequences.n_tokens} tokens")
+    else:
+        sentences = [list(sentence) for sentence in y]
+        lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
+        if len(lengths) != sequences.n_sentences:
+            raise InputError(f"{len(lengths)} lists of labels for {sequences.n_sentences} sentences")
+        wrong = np.flatnonzero(lengths != sequences.lengths)
+        if len(wrong):
+            s = int(wrong[0])
+            raise InputError(f"sentence {s} has {sequences.lengths[s]} tokens, but {lengths[s]} labels")
+        index: dict[str, int] = {}
+        ids = np.array(
+            [index.setdefault(str(label), len(index)) for sentence in sentences for label in sentence],
+            dtype=np.int32,
+        )
+        flat = np.array(list(index), dtype=object)
+    used = np.unique(ids)
+    order = used[np.argsort(flat[used].astype(str), kind="stable")]
+    new = np.empty(len(flat), dtype=np.int32)
+    new[order] = np.arange(len(order), dtype=np.int32)
+    return flat[order], new[ids]
 
 
 def counting_dict() -> defaultdict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,35 +11,23 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.errors import InputError
-from epigram.estimator import Estimator
-from epigram.protocols import Floats, Ints, Solver
+from epigram.protocols import Floats, Penalty, Solver
 from epigram.tagging.attributes import AttributeTable
+from epigram.tagging.columns import Labels
 from epigram.tagging.constraints import allowed_ends, allowed_transitions, check_permitted
-from epigram.tagging.estimator import (
-    Labels,
-    SavableMixin,
-    SentenceInputMixin,
-    dev_scorer,
-    encode_labels,
-    has_transitions,
-    load_template,
-    split_labels,
-    token_accuracy,
-)
+from epigram.tagging.estimator import SentenceTagger
 from epigram.tagging.explain import Explanation, explain
-from epigram.tagging.layout import WeightLayout
-from epigram.tagging.model import Allowed, ChainModel, NoLabelling, encode_sentences
-from epigram.tagging.online import Growth, Online, online_of
-from epigram.tagging.sequences import Sequences
-from epigram.tagging.template import Template
-from epigram.tagging.training import (
+from epigram.tagging.model import Allowed, NoLabelling
+from epigram.tagging.problem import (
     Listener,
+    Samples,
+    Shape,
     checked_weights,
     class_weights,
-    renumber,
+    product,
     sentence_weights,
-    train,
 )
+from epigram.tagging.template import Template
 
 if TYPE_CHECKING:
     from epigram.scale.checkpoint import Checkpoint
@@ -46,7 +35,7 @@ if TYPE_CHECKING:
     from epigram.tagging.shards import TaggerShards
 
 
-class CRFTagger(SentenceInputMixin, SavableMixin, Estimator):
+class CRFTagger(SentenceTagger):
     """Linear-chain conditional random field.
 
     Parameters
@@ -54,8 +43,10 @@ class CRFTagger(SentenceInputMixin, SavableMixin, Estimator):
     template : a CRF++ template (text, file name, or one of ``"chunking"``, ``"ner"``, ``"pos"``) for sentences
         given as rows of columns; None for sentences given as features (a dict or a list of strings a token).
     l1, l2 : strengths of ``l1 * sum |w|`` and ``l2 * sum w^2``; the objective is a sum over sentences.
-    solver : ``SGD``, ``AdaGrad``, ``OWLQN``, ``LBFGS`` or, with l1 = 0, ``ProjectedSGD`` object; by default SGD with
-        cumulative penalty for a pure l1 penalty, OWL-QN or L-BFGS otherwise.
+    penalty : an object in place of l1 and l2, such as ``L1(1.0)``, ``ElasticNet(1.0, 0.5)`` or ``L1Ball(500.0)``.
+    solver : an object such as ``SGD(passes=10)``, or one of ``"sgd"``, ``"adagrad"``, ``"projected"``, ``"owlqn"``,
+        ``"lbfgs"``, ``"fista"``; by default what fits the penalty: SGD with cumulative penalty for l1, OWL-QN or
+        L-BFGS with l2, projected SGD for a ball, FISTA for anything else.
     pairs : ``"seen"`` gives weights to (feature, label) pairs of the training data only, ``"all"`` to all.
     min_count : features met less often are left out.
     constrain : ``"iob2"``, ``"iob1"``, ``"ioe2"``, ``"bioes"`` or a list of permitted label pairs, in training
@@ -87,7 +78,8 @@ class CRFTagger(SentenceInputMixin, SavableMixin, Estimator):
         *,
         l1: float = 1.0,
         l2: float = 0.0,
-        solver: Solver | None = None,
+        penalty: Penalty | None = None,
+        solver: str | Solver | None = None,
         pairs: str = "seen",
         min_count: int = 1,
         constrain: str | Iterable[tuple[str, str]] | None = None,
@@ -99,6 +91,7 @@ class CRFTagger(SentenceInputMixin, SavableMixin, Estimator):
         self.template = template
         self.l1 = l1
         self.l2 = l2
+        self.penalty = penalty
         self.solver = solver
         self.pairs = pairs
         self.min_count = min_count
@@ -108,56 +101,28 @@ class CRFTagger(SentenceInputMixin, SavableMixin, Estimator):
         self.threads = threads
         self.random_state = random_state
 
-    def fit(
+    def _samples(
         self,
         X: Any,
         y: Labels,
-        sample_weight: npt.ArrayLike | None = None,
-        dev: tuple[Any, Labels] | None = None,
-        callback: Listener | None = None,
-    ) -> Self:
-        """Train.
-
-        Parameters
-        ----------
-        X : sentences; any iterable (generators are streamed), or :class:`Columns`.
-        y : a list of labels per sentence, or a :class:`Column`.
-        sample_weight : one weight per sentence.
-        dev : held-out sentences and labels; the weights with the best score on them are kept.
-        callback : called with each entry of the history; returning True stops the training.
-        """
-        template = load_template(self.template)
-        table = AttributeTable()
-        sequences = encode_sentences(X, template, table, grow=True)
-        classes, labels = encode_labels(y, sequences)
-        allowed = allowed_transitions(self.constrain, classes.tolist())
-        ends = allowed_ends(self.constrain, classes.tolist())
-        check_permitted(sequences, labels, classes, allowed, ends)
-        sequences = renumber(sequences, table, self.min_count)
-        trained = train(
-            sequences,
-            labels,
-            len(classes),
-            len(table),
-            l1=self.l1,
-            l2=self.l2,
-            solver=self.solver,
-            pairs=self.pairs,
-            has_transitions=has_transitions(template),
-            bare=template is None or template.transitions,
-            allowed=allowed,
-            weights=self._weights(sequences, labels, classes, sample_weight),
-            threads=self.threads,
-            random_state=self.random_state,
-            scorer=None if dev is None else dev_scorer(dev, template, table, classes, self._decode, ends),
-            patience=self.patience,
-            listener=callback,
-        )
-        self._finish(template, table, classes, trained.layout, trained.w, trained.squares, ends)
-        self.history_ = trained.history
-        self.fit_ = trained.report(sentences=sequences.n_sentences, tokens=sequences.n_tokens)
-        self._online = Online.of_fit(self, trained, table, classes)
-        return self
+        table: AttributeTable,
+        index: dict[Any, int],
+        classes: Sequence[Any] | None,
+        sample_weight: npt.ArrayLike | None,
+    ) -> Samples:
+        read = self._read(X, y, table, index, classes)
+        template, allowed, ends = read.template, None, None
+        if self.constrain is not None:
+            names = read.classes.tolist()
+            allowed, ends = allowed_transitions(self.constrain, names), allowed_ends(self.constrain, names)
+            check_permitted(read.sequences, read.labels, read.classes, allowed, ends)
+        bare, chained = (True, True) if template is None else (template.transitions, template.has_transitions)
+        shape = Shape(self.pairs, chained, allowed, bare)
+        weights = checked_weights(sample_weight, read.sequences.n_sentences)
+        by_class = class_weights(self.class_weight, read.labels, read.classes)
+        if by_class is not None:
+            weights = product(weights, sentence_weights(by_class, read.sequences))
+        return replace(read, shape=shape, weights=weights, ends=ends)
 
     def fit_shards(
         self,
@@ -183,71 +148,11 @@ class CRFTagger(SentenceInputMixin, SavableMixin, Estimator):
         from epigram.tagging.shards import TaggerShards, fit_shards
 
         opened = shards if isinstance(shards, TaggerShards) else TaggerShards.open(shards)
-        trained, table, ends = fit_shards(self, opened, engine, dev, callback, checkpoint)
-        classes = np.array(opened.classes, dtype=object)
-        self._finish(opened.template, table, classes, trained.layout, trained.w, trained.squares, ends)
-        self.history_ = trained.history
-        header = opened.manifest.header
-        self.fit_ = trained.report(sentences=header["sentences"], tokens=header["tokens"])
-        self._online = None
+        trained = fit_shards(self, opened, engine, dev, callback, checkpoint)
+        model = trained.samples.model(trained.layout, trained.result.w, trained.squares)
+        self._keep(trained.samples, model, trained.report())
+        self.history_, self._state = trained.history, None
         return self
-
-    def partial_fit(
-        self,
-        X: Any,
-        y: Labels,
-        classes: Sequence[str] | None = None,
-        sample_weight: npt.ArrayLike | None = None,
-    ) -> Self:
-        """Learn from more sentences, after ``fit``, ``load`` or other calls; new features and labels are welcome.
-
-        What was learnt before keeps its weight: each weight has a rate of its own, which falls with what it has
-        learnt, and ``l1`` and ``l2`` are the strengths for all sentences so far, as in :meth:`fit`. ``solver``,
-        ``min_count`` and ``patience`` have no meaning here. See :mod:`epigram.tagging.online`.
-        """
-        template = load_template(self.template)
-        online = online_of(self)
-        sequences = encode_sentences(X, template, online.table, grow=True)
-        found, labels = encode_labels(y, sequences)
-        online.add_classes([*found.tolist(), *(() if classes is None else map(str, classes))])
-        labels = np.array([online.index[name] for name in found.tolist()], dtype=np.int32)[labels]
-        everyone = np.array(list(online.index), dtype=object)
-        allowed = allowed_transitions(self.constrain, everyone.tolist())
-        ends = allowed_ends(self.constrain, everyone.tolist())
-        check_permitted(sequences, labels, everyone, allowed, ends)
-        weights = self._weights(sequences, labels, everyone, sample_weight)
-        bare = template is None or template.transitions
-        growth = Growth(self.pairs, has_transitions(template), bare, allowed)
-        layout, w, squares = online.learn(sequences, labels, weights, growth, self.l1, self.l2)
-        self._finish(template, online.table, everyone, layout, w, squares, ends)
-        self.history_, self.fit_ = [], online.report()
-        self._online = online
-        return self
-
-    def _finish(
-        self,
-        template: Template | None,
-        table: AttributeTable,
-        classes: npt.NDArray[Any],
-        layout: WeightLayout,
-        w: Floats,
-        squares: Floats,
-        ends: npt.NDArray[np.bool_] | None,
-    ) -> None:
-        order = np.argsort(classes.astype(str), kind="stable")
-        self.model_ = ChainModel.compact(classes.tolist(), template, table, layout, w, ends, order, squares)
-        self.classes_ = classes[order]
-        self.n_features_ = layout.n_features
-
-    def _weights(
-        self, sequences: Sequences, labels: Ints, classes: npt.NDArray[Any], given: npt.ArrayLike | None
-    ) -> Floats | None:
-        per_class = class_weights(self.class_weight, labels, classes)
-        weights = checked_weights(given, sequences.n_sentences)
-        if per_class is None:
-            return weights
-        by_class = sentence_weights(per_class[labels], sequences.sentence_ptr)
-        return by_class if weights is None else weights * by_class
 
     def predict(self, X: Any, allowed: Allowed | None = None) -> list[list[str]]:
         """The best labels of each sentence.
@@ -255,9 +160,7 @@ class CRFTagger(SentenceInputMixin, SavableMixin, Estimator):
         ``allowed`` may give, for each sentence, for each token, the labels to choose from (None: all).
         """
         sequences = self._encode(X)
-        return split_labels(
-            self.model_.decode(sequences, allowed, self.threads), sequences, self.model_.labels
-        )
+        return self._named(self.model_.decode(sequences, allowed, self.threads), sequences)
 
     def predict_marginals(self, X: Any, allowed: Allowed | None = None) -> list[list[dict[str, float]]]:
         """p(label) of each token, as dicts; ``allowed`` as for :meth:`predict`."""
@@ -321,14 +224,3 @@ class CRFTagger(SentenceInputMixin, SavableMixin, Estimator):
         ('X', 'Y', ['w=a'])
         """
         return explain(self._check(), self._encode([sentence]), token)
-
-    def score(self, X: Any, y: Labels, sample_weight: npt.ArrayLike | None = None) -> float:
-        """Share of the tokens that get the right label; ``sample_weight`` is one weight per sentence."""
-        sequences = self._encode(X)
-        return token_accuracy(self.model_, self._decode(self.model_, sequences), y, sequences, sample_weight)
-
-    def _decode(self, model: ChainModel, sequences: Sequences) -> Ints:
-        return model.decode(sequences, None, self.threads)
-
-    def _encode(self, X: Any) -> Sequences:
-        return self._check().encode(X)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from epigram._core.native import family
+from epigram.errors import InputError
 from epigram.protocols import Ints, Offsets
 from epigram.tagging.attributes import AttributeTable, Fingerprints, hash_parts, utf8
 from epigram.tagging.cell_functions import CellFunction, apply_chain
@@ -22,11 +23,21 @@ from epigram.tagging.features import encode_features
 from epigram.tagging.sequences import Sequences
 from epigram.tagging.template import Line, Template, outside_mark
 
-__all__ = ["AttributeTable", "Expansion", "encode", "encode_features"]
-
 core = family("encoding")
 KEYS_PER_BLOCK = 1 << 14  # so many stay in the cache between expansion and look-up
 TOKENS_PER_WINDOW = 64
+
+
+def encode_sentences(X: Any, template: Template | None, table: AttributeTable, grow: bool) -> Sequences:
+    """Sentences as users give them: columns (or rows of columns) by a template; feature lists or dicts without one."""
+    if template is None:
+        if isinstance(X, Columns):
+            raise InputError("columns need a template; give template='chunking' or a CRF++ template")
+        return encode_features(X, table, grow)
+    columns = X if isinstance(X, Columns) else Columns.from_rows(X)
+    if not columns.n_tokens:  # then there are no columns either, and the template would miss them
+        return Sequences.of(columns.sentence_ptr, [0], [])
+    return encode(columns, template, table, grow)
 
 
 def encode(columns: Columns, template: Template, table: AttributeTable, grow: bool) -> Sequences:

@@ -1,37 +1,128 @@
-"""What the estimators of this family share: labels in and out, templates by name, model files, held-out scores."""
+"""What all taggers share: fitting, learning on from more sentences, scores, and model files."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from os import PathLike
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from epigram.errors import InputError
-from epigram.estimator import check_fitted
-from epigram.protocols import Floats, Ints
+from epigram.estimator import Estimator, check_fitted
+from epigram.protocols import Ints, Penalty, Solver
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.columns import Column
-from epigram.tagging.layout import WeightLayout
-from epigram.tagging.metrics import are_chunk_labels, evaluate_ids
-from epigram.tagging.model import ChainModel, encode_sentences
-from epigram.tagging.online import Online
+from epigram.tagging.columns import Labels, encode_labels
+from epigram.tagging.encoding import encode_sentences
+from epigram.tagging.model import ChainModel
+from epigram.tagging.problem import (
+    Listener,
+    Problem,
+    Samples,
+    Trained,
+    checked_weights,
+    penalty_of,
+    solver_of,
+)
 from epigram.tagging.sequences import Sequences
 from epigram.tagging.template import BUILT_IN, Template
-from epigram.tagging.training import Scorer, checked_weights
 
-Labels = Sequence[Sequence[str]] | Column
-Decoder = Callable[[ChainModel, Sequences], Ints]
+if TYPE_CHECKING:
+    from epigram.tagging.formats import ColumnSpec
+    from epigram.tagging.online import Online
 
 
-class SavableMixin:
-    """A fitted estimator (``model_``, ``classes_``, ``history_``, ``fit_``) that can be a file."""
+class ChainEstimator(Estimator):
+    """An estimator with a chain model: ``model_``, ``classes_``, ``history_`` and ``fit_`` once it is fitted.
 
+    A kind of tagger says how it reads samples and, where it has one, what solver is usual; all else is here.
+    """
+
+    l1: float
+    l2: float
+    penalty: Penalty | None
+    solver: str | Solver | None
+    threads: int
+    random_state: int | None
+    min_count: int | None = None
+    patience: int | None = None
     model_: ChainModel
-    _online: Online | None
+    columns_: ColumnSpec | None = None
+    """How the file was read that it was trained from, where it was; a model file remembers it."""
+    _state: Trained | Online | None = None
+
+    def problem(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Problem:
+        """What ``fit`` minimises, for those who would rather do that themselves: see :class:`Problem`."""
+        samples = self._samples(X, y, AttributeTable(), {}, None, sample_weight)
+        if self.min_count is not None:
+            samples = samples.by_frequency(self.min_count)
+        return Problem.of(samples, self.threads)
+
+    def _samples(
+        self,
+        X: Any,
+        y: Any,
+        table: AttributeTable,
+        index: dict[Any, int],
+        classes: Sequence[Any] | None,
+        sample_weight: npt.ArrayLike | None,
+    ) -> Samples:
+        """Samples by the numbers of ``table`` and ``index``, which grow; ``classes`` may come later."""
+        raise NotImplementedError
+
+    def _decode(self, model: ChainModel, sequences: Sequences) -> Ints:
+        """The best labels under a model."""
+        return model.decode(sequences, None, self.threads)
+
+    def _usual_solver(self, penalty: Penalty) -> Solver:
+        """What ``solver=None`` stands for."""
+        return solver_of(None, penalty, self.random_state)
+
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: npt.ArrayLike | None,
+        dev: tuple[Any, Labels] | None,
+        callback: Listener | None,
+    ) -> Self:
+        problem, penalty = self.problem(X, y, sample_weight), penalty_of(self.penalty, self.l1, self.l2)
+        given = self._usual_solver(penalty) if self.solver is None else self.solver
+        solver = solver_of(given, penalty, self.random_state)
+        scorer = None if dev is None else problem.scorer(*dev, self._decode)
+        trained = problem.train(solver, penalty, scorer, self.patience, callback)
+        self._keep(problem.samples, problem.model(trained.result.w, trained.squares), trained.report())
+        self.history_, self._state = trained.history, trained
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Sequence[Any] | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Learn from more samples, after ``fit``, ``load`` or other calls; new features and labels are welcome.
+
+        What was learnt before keeps its weight: each weight has a rate of its own, which falls with what it has
+        learnt, and the penalty is that for all samples so far, as in ``fit``. ``solver``, ``min_count`` and
+        ``patience`` have no meaning here. See :mod:`epigram.tagging.online`.
+        """
+        from epigram.tagging.online import Online, rule_of
+
+        rule = rule_of(penalty_of(self.penalty, self.l1, self.l2))
+        online = Online.of(self, rule)
+        samples = self._samples(X, y, online.table, online.index, classes, sample_weight)
+        self._keep(samples, online.learn(samples, rule), online.report())
+        self.history_, self._state = [], online
+        return self
+
+    def _keep(self, samples: Samples, model: ChainModel, report: dict[str, Any]) -> None:
+        """Become an estimator of this model."""
+        self.model_, self.fit_ = model, report
+        self.classes_ = samples.classes[np.argsort(samples.classes, kind="stable")]
+        self.n_features_ = report["features"]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model file."""
@@ -69,26 +160,82 @@ class SavableMixin:
 
     def _restore(self, model: ChainModel, header: dict[str, Any]) -> None:
         """Become the estimator a model file was made of."""
+        from epigram.tagging.formats import ColumnSpec
         from epigram.tagging.storage import setting
 
-        known = self.get_params(deep=False)  # type: ignore[attr-defined]
+        known = self.get_params(deep=False)
         settings = {name: setting(value) for name, value in header["settings"].items() if name in known}
         if model.template is not None and settings.get("template") not in (*BUILT_IN, model.template.text):
             settings["template"] = model.template
-        self.set_params(**settings)  # type: ignore[attr-defined]
+        self.set_params(**settings)
         self.model_ = model
         self.classes_ = np.array(model.labels, dtype=object)
         self.history_ = header["history"]
         self.fit_ = header["fit"]
         self.n_features_ = header["fit"].get("features", 0)
-        self._online = None
+        self.columns_ = ColumnSpec.of_header(header) if "columns" in header else None
+        self._state = None
 
 
-class SentenceInputMixin:
-    """Tells scikit-learn that samples are sentences, not rows of a matrix."""
+class SentenceTagger(ChainEstimator):
+    """An estimator whose samples are sentences, and tell scikit-learn so."""
+
+    template: str | PathLike[str] | Template | None
+
+    def fit(
+        self,
+        X: Any,
+        y: Labels,
+        sample_weight: npt.ArrayLike | None = None,
+        dev: tuple[Any, Labels] | None = None,
+        callback: Listener | None = None,
+    ) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X : sentences; any iterable (generators are streamed), or :class:`Columns`.
+        y : a list of labels per sentence, or a :class:`Column`.
+        sample_weight : one weight per sentence.
+        dev : held-out sentences and labels; the weights with the best score on them are kept.
+        callback : called with each entry of the history; returning True stops the training.
+        """
+        return self._fit(X, y, sample_weight, dev, callback)
+
+    def _read(
+        self, X: Any, y: Labels, table: AttributeTable, index: dict[Any, int], classes: Sequence[Any] | None
+    ) -> Samples:
+        """Sentences and their labels, with no weights yet and of no particular shape."""
+        template = load_template(self.template)
+        sequences = encode_sentences(X, template, table, grow=True)
+        found, ids = encode_labels(y, sequences)
+        for name in (*found.tolist(), *(() if classes is None else map(str, classes))):
+            index.setdefault(name, len(index))
+        labels = np.array([index[name] for name in found.tolist()], dtype=np.int32)[ids]
+        counts = {"sentences": sequences.n_sentences, "tokens": sequences.n_tokens}
+        everyone = np.array(list(index), dtype=object)
+        return Samples(sequences, labels, table, everyone, template=template, counts=counts)
+
+    def score(self, X: Any, y: Labels, sample_weight: npt.ArrayLike | None = None) -> float:
+        """Share of the tokens that get the right label; ``sample_weight`` is one weight per sentence."""
+        sequences = self._encode(X)
+        classes, ids = encode_labels(y, sequences)
+        predicted = np.array(self.model_.labels, dtype=object)[self._decode(self.model_, sequences)]
+        weights = checked_weights(sample_weight, sequences.n_sentences)
+        right = predicted == classes[ids]
+        per_token = np.ones(len(right)) if weights is None else np.repeat(weights, sequences.lengths)
+        return float(right @ per_token / per_token.sum()) if per_token.any() else 0.0
+
+    def _encode(self, X: Any) -> Sequences:
+        return self._check().encode(X)
+
+    def _named(self, ids: Ints, sequences: Sequences) -> list[list[str]]:
+        """Label names, sentence by sentence."""
+        flat = [self.model_.labels[j] for j in ids.tolist()]
+        return [flat[a:b] for a, b in itertools.pairwise(sequences.sentence_ptr.tolist())]
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.input_tags.dict = True
         tags.target_tags.required = True
@@ -102,87 +249,3 @@ def load_template(template: str | PathLike[str] | Template | None) -> Template |
     if isinstance(template, str) and ("%x[" in template or "\n" in template):
         return Template.parse(template)
     return Template.load(template)
-
-
-def has_transitions(template: Template | None) -> bool:
-    """False for a template without ``B`` lines: its tokens are labelled one by one."""
-    return template is None or template.transitions or bool(template.edges)
-
-
-def encode_labels(y: Labels, sequences: Sequences) -> tuple[npt.NDArray[Any], Ints]:
-    """Sorted label names and one id per token; counts must match."""
-    if y is None:
-        raise InputError(
-            "requires y to be passed, but the target y is None: give a list of labels per sentence"
-        )
-    if isinstance(y, Column):
-        flat, ids = np.array(y.strings, dtype=object), y.ids
-        if len(ids) != sequences.n_tokens:
-            raise InputError(f"{len(ids)} labels for {sequences.n_tokens} tokens")
-    else:
-        sentences = [list(sentence) for sentence in y]
-        lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
-        if len(lengths) != sequences.n_sentences:
-            raise InputError(f"{len(lengths)} lists of labels for {sequences.n_sentences} sentences")
-        wrong = np.flatnonzero(lengths != sequences.lengths)
-        if len(wrong):
-            s = int(wrong[0])
-            raise InputError(f"sentence {s} has {sequences.lengths[s]} tokens, but {lengths[s]} labels")
-        index: dict[str, int] = {}
-        ids = np.array(
-            [index.setdefault(str(label), len(index)) for sentence in sentences for label in sentence],
-            dtype=np.int32,
-        )
-        flat = np.array(list(index), dtype=object)
-    used = np.unique(ids)
-    order = used[np.argsort(flat[used].astype(str), kind="stable")]
-    new = np.empty(len(flat), dtype=np.int32)
-    new[order] = np.arange(len(order), dtype=np.int32)
-    return flat[order], new[ids]
-
-
-def split_labels(ids: Ints, sequences: Sequences, names: Sequence[str]) -> list[list[str]]:
-    """Label names, sentence by sentence."""
-    flat = [names[j] for j in ids.tolist()]
-    bounds = sequences.sentence_ptr.tolist()
-    return [flat[a:b] for a, b in itertools.pairwise(bounds)]
-
-
-def token_accuracy(
-    model: ChainModel,
-    predicted: Ints,
-    y: Labels,
-    sequences: Sequences,
-    sample_weight: npt.ArrayLike | None,
-) -> float:
-    """Share of the tokens with the right label, sentences weighted."""
-    classes, ids = encode_labels(y, sequences)
-    right = np.array(model.labels, dtype=object)[predicted] == classes[ids]
-    weights = checked_weights(sample_weight, sequences.n_sentences)
-    per_token = np.ones(len(right)) if weights is None else np.repeat(weights, sequences.lengths)
-    return float(right @ per_token / per_token.sum()) if per_token.any() else 0.0
-
-
-def dev_scorer(
-    dev: tuple[Any, Labels],
-    template: Template | None,
-    table: AttributeTable,
-    classes: npt.NDArray[Any],
-    decode: Decoder,
-    ends: npt.NDArray[np.bool_] | None = None,
-) -> Scorer:
-    """F1 on the held-out sentences where labels are chunk labels, else accuracy."""
-    sequences = encode_sentences(dev[0], template, table, grow=False)
-    if not sequences.n_tokens:
-        raise InputError("the held-out set has no tokens")
-    names, ids = encode_labels(dev[1], sequences)
-    everyone = [*classes.tolist(), *(name for name in names.tolist() if name not in set(classes.tolist()))]
-    gold = np.array([everyone.index(name) for name in names.tolist()], dtype=np.int32)[ids]
-    chunked = are_chunk_labels(everyone)
-
-    def score(layout: WeightLayout, w: Floats) -> float:
-        model = ChainModel(tuple(classes.tolist()), None, table, layout, w, ends)
-        report = evaluate_ids(gold, decode(model, sequences), everyone, sequences.sentence_ptr)
-        return report.overall.f1 if chunked else report.accuracy
-
-    return score

@@ -68,13 +68,16 @@ def _terms(model: ChainModel, sentence: Sequences, best: Ints, rival: Ints) -> l
     """Every weight times how much more it counts in ``best``; those of no effect are left out."""
     lifts: dict[tuple[int, str, str], float] = defaultdict(float)
     wanted = np.unique(np.concatenate((sentence.attributes, sentence.edge_attributes)))
-    attributes, labels, weights = model.layout.states(model.w)
-    mine = np.flatnonzero(np.isin(attributes, wanted))
-    state = {(int(attributes[k]), int(labels[k])): float(weights[k]) for k in mine}
-    owners, before, after, values = model.layout.edges(model.w)
-    mine = np.flatnonzero(np.isin(owners, wanted))
-    edge = {(int(owners[k]), int(before[k]), int(after[k])): float(values[k]) for k in mine}
-    square = model.layout.transitions(model.w)
+    found = model.weights
+    mine = np.flatnonzero(np.isin(found.attributes, wanted))
+    state = {(int(found.attributes[k]), int(found.labels[k])): float(found.values[k]) for k in mine}
+    mine = np.flatnonzero(np.isin(found.edge_attributes, wanted))
+    edge = {
+        (int(found.edge_attributes[k]), int(found.before[k]), int(found.after[k])): float(
+            found.edge_values[k]
+        )
+        for k in mine
+    }
     feature = dict(zip(wanted.tolist(), model.table.names(wanted.tolist()), strict=True))
     for path, sign in ((best.tolist(), 1.0), (rival.tolist(), -1.0)):
         for t, label in enumerate(path):
@@ -85,8 +88,7 @@ def _terms(model: ChainModel, sentence: Sequences, best: Ints, rival: Ints) -> l
             if t == 0:
                 continue
             pair = f"{model.labels[path[t - 1]]} → {model.labels[label]}"
-            if square.size:
-                lifts[t, "transition", pair] += sign * float(square[path[t - 1], label])
+            lifts[t, "transition", pair] += sign * float(found.transitions[path[t - 1], label])
             for k in range(int(sentence.edge_ptr[t]), int(sentence.edge_ptr[t + 1])):
                 a = int(sentence.edge_attributes[k])
                 lifts[t, feature[a], pair] += sign * edge.get((a, path[t - 1], label), 0.0)

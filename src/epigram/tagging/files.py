@@ -6,10 +6,8 @@ observations and which held the labels. Files to be tagged may come with or with
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import Any
 
 import numpy as np
 
@@ -18,96 +16,12 @@ from epigram.protocols import Ints
 from epigram.storage import ModelFile
 from epigram.tagging.beam import decode_history
 from epigram.tagging.columns import Column, Columns
-from epigram.tagging.formats import parse_columns
+from epigram.tagging.formats import ColumnSpec, parse_columns
 from epigram.tagging.metrics import Report, evaluate_ids
 from epigram.tagging.model import ChainModel
 from epigram.tagging.sequences import Sequences
 from epigram.tagging.storage import FAMILY, chain_model
 from epigram.text import read_bytes
-
-CONLLU_WORD, CONLLU_TAG = 1, 3
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnSpec:
-    """How a training file was read.
-
-    Attributes
-    ----------
-    format, separator, comments : as for :func:`epigram.tagging.formats.read_columns`.
-    label_column : the column of labels, from the right where negative.
-    observed : the columns a template sees, in its order; None for all but that of the labels.
-    n_columns : how many the training file had; None where the model was not trained from a file.
-    """
-
-    format: str = "auto"
-    separator: str | None = None
-    comments: tuple[str, ...] = ()
-    label_column: int = -1
-    observed: tuple[int, ...] | None = None
-    n_columns: int | None = None
-
-    @classmethod
-    def of_header(cls, header: dict[str, Any]) -> ColumnSpec:
-        """What a model file says."""
-        stored = header.get("columns", {})
-        observed = stored.get("observed")
-        return cls(
-            stored.get("format", "auto"),
-            stored.get("separator"),
-            tuple(stored.get("comments", ())),
-            stored.get("label_column", -1),
-            None if observed is None else tuple(observed),
-            stored.get("n_columns"),
-        )
-
-    def as_dict(self) -> dict[str, Any]:
-        """For the header of a model file."""
-        return asdict(self)
-
-    def parse(self, raw: bytes, path: str) -> Columns:
-        """A file's columns."""
-        try:
-            return parse_columns(raw, path, self.format, self.separator, self.comments)
-        except InputError:
-            raise
-        except ValueError as error:  # a setting that does not fit the format
-            raise InputError(str(error)) from error
-
-    def split(self, columns: Columns) -> tuple[Columns, Column]:
-        """Observations and labels of a file that has both."""
-        rest, labels = columns.split(self.label_column)
-        if self.observed is None or columns.n_columns < (self.n_columns or 0):
-            return rest, labels
-        return _pick(columns, self.observed), labels
-
-    def observations(self, columns: Columns) -> Columns:
-        """Observations of a file as in training, or without the labels, or with nothing but observations."""
-        n, whole, observed = columns.n_columns, self.n_columns, self.observed
-        if whole is None or observed is None:
-            return columns
-        if n >= whole:
-            return _pick(columns, observed)
-        if n == whole - 1:
-            label = self.label_column % whole
-            return _pick(columns, tuple(k - (k > label) for k in observed))
-        if n == len(observed):
-            return columns
-        raise InputError(
-            f"expected {whole} columns as in training, or {whole - 1} without the labels, found {n}",
-            path=columns.path,
-        )
-
-
-def _pick(columns: Columns, chosen: Sequence[int]) -> Columns:
-    """Some columns, in the order given."""
-    for k in chosen:
-        if k >= columns.n_columns:
-            raise InputError(
-                f"there is no column {k}: {columns.path or 'the input'} has {columns.n_columns}, counted from 0"
-            )
-    picked = [columns.columns[k] for k in chosen]
-    return Columns(columns.sentence_ptr, picked, columns.path, columns.lines)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,18 +9,21 @@ with ``\n`` or ``\r\n``; gzip is unpacked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from os import PathLike
+from typing import Any
 
 import numpy as np
 
 from epigram._core.native import family
 from epigram.errors import InputError
-from epigram.tagging.columns import Columns, Lines
+from epigram.tagging.columns import Column, Columns, Lines
 from epigram.text import decode, read_bytes
 
 core = family("columns")
 FORMATS = ("conll", "conllu", "text", "slash")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+CONLLU_WORD, CONLLU_TAG = 1, 3
 
 
 def read_columns(
@@ -64,8 +67,7 @@ def parse_columns(
     comments: Iterable[str] = (),
 ) -> Columns:
     """The same from bytes; ``path`` is for messages and for ``auto``."""
-    if format == "auto":
-        format = "conllu" if path.removesuffix(".gz").endswith((".conllu", ".conllup")) else "conll"
+    format = _by_name(path) if format == "auto" else format
     if format not in FORMATS:
         raise ValueError(f"format {format!r} is not one of auto, {', '.join(FORMATS)}")
     if separator is not None and (len(separator) != 1 or not separator.isascii() or separator in "\r\n"):
@@ -78,6 +80,11 @@ def parse_columns(
     if format == "conllu":
         return _parse_cells(raw, path, "\t", prefixes or ["#"], skip_ranges=True)
     return _parse_cells(raw, path, separator, prefixes, skip_ranges=False)
+
+
+def _by_name(path: str) -> str:
+    """What ``auto`` stands for."""
+    return "conllu" if path.removesuffix(".gz").endswith((".conllu", ".conllup")) else "conll"
 
 
 def _parse_cells(
@@ -223,3 +230,105 @@ def _first_separator(columns: Columns) -> str:
     assert columns.lines is not None
     first_line = columns.lines.raw[: columns.lines.ends[0]].rsplit(b"\n", 1)[-1]
     return next((chr(byte) for byte in first_line if byte in b" \t"), "\t")
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSpec:
+    """How a training file was read.
+
+    Attributes
+    ----------
+    format, separator, comments : as for :func:`epigram.tagging.formats.read_columns`.
+    label_column : the column of labels, from the right where negative.
+    observed : the columns a template sees, in its order; None for all but that of the labels.
+    n_columns : how many the training file had; None where the model was not trained from a file.
+    """
+
+    format: str = "auto"
+    separator: str | None = None
+    comments: tuple[str, ...] = ()
+    label_column: int = -1
+    observed: tuple[int, ...] | None = None
+    n_columns: int | None = None
+
+    @classmethod
+    def of_header(cls, header: dict[str, Any]) -> ColumnSpec:
+        """What a model file says."""
+        stored = header.get("columns", {})
+        observed = stored.get("observed")
+        return cls(
+            stored.get("format", "auto"),
+            stored.get("separator"),
+            tuple(stored.get("comments", ())),
+            stored.get("label_column", -1),
+            None if observed is None else tuple(observed),
+            stored.get("n_columns"),
+        )
+
+    def completed(
+        self, columns: Columns, path: str, label_column: int | None, observed: Sequence[int] | None
+    ) -> ColumnSpec:
+        """The same with the columns of labels and observations asked for, or what is usual for the format of a file."""
+        conllu = (_by_name(path) if self.format == "auto" else self.format) == "conllu"
+        n = columns.n_columns
+        label = (CONLLU_TAG if conllu else -1) if label_column is None else label_column
+        columns.split(label)  # an error where there is no such column
+        if observed is None:
+            observed = (CONLLU_WORD,) if conllu else tuple(k for k in range(n) if k != label % n)
+        for k in observed:
+            if not 0 <= k < n:
+                raise InputError(f"--columns: there is no column {k}; there are {n}, counted from 0")
+            if k == label % n:
+                raise InputError(f"--columns: column {k} holds the labels")
+        if not observed:
+            raise InputError("one column only: words and labels need one each", path=path)
+        format = "conllu" if conllu else self.format
+        return replace(self, format=format, label_column=label, observed=tuple(observed), n_columns=n)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the header of a model file."""
+        return asdict(self)
+
+    def parse(self, raw: bytes, path: str) -> Columns:
+        """A file's columns."""
+        try:
+            return parse_columns(raw, path, self.format, self.separator, self.comments)
+        except InputError:
+            raise
+        except ValueError as error:  # a setting that does not fit the format
+            raise InputError(str(error)) from error
+
+    def split(self, columns: Columns) -> tuple[Columns, Column]:
+        """Observations and labels of a file that has both."""
+        rest, labels = columns.split(self.label_column)
+        if self.observed is None or columns.n_columns < (self.n_columns or 0):
+            return rest, labels
+        return _pick(columns, self.observed), labels
+
+    def observations(self, columns: Columns) -> Columns:
+        """Observations of a file as in training, or without the labels, or with nothing but observations."""
+        n, whole, observed = columns.n_columns, self.n_columns, self.observed
+        if whole is None or observed is None:
+            return columns
+        if n >= whole:
+            return _pick(columns, observed)
+        if n == whole - 1:
+            label = self.label_column % whole
+            return _pick(columns, tuple(k - (k > label) for k in observed))
+        if n == len(observed):
+            return columns
+        raise InputError(
+            f"expected {whole} columns as in training, or {whole - 1} without the labels, found {n}",
+            path=columns.path,
+        )
+
+
+def _pick(columns: Columns, chosen: Sequence[int]) -> Columns:
+    """Some columns, in the order given."""
+    for k in chosen:
+        if k >= columns.n_columns:
+            raise InputError(
+                f"there is no column {k}: {columns.path or 'the input'} has {columns.n_columns}, counted from 0"
+            )
+    picked = [columns.columns[k] for k in chosen]
+    return Columns(columns.sentence_ptr, picked, columns.path, columns.lines)

@@ -1,41 +1,97 @@
-"""Which weights a chain model has, and where: the arrays of :class:`epigram.tagging.kernels.Layout`.
+"""Which weights a chain model has, and where they are in one long vector.
 
 Attributes seen with many labels own a dense row (one weight per label, so that loops over labels are vectors),
 the others only the weights of the labels they were seen with. With ``pairs="all"`` every row is dense and free.
+``_core/chain.h`` says how C reads the arrays.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from epigram._core.native import family
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.tagging.sequences import Sequences
 
+chain, core = family("chain"), family("chain_layout")
 MOST_LABELS = 65_535  # the label of a weight has 16 bits in kernels
 DENSE_SHARE = 8  # a row is dense if at least one label in eight has a weight: measured on CoNLL-2000
 
 
+class ChainWeights(NamedTuple):
+    """The weights of a chain model by what they belong to, those that are zero left out."""
+
+    attributes: Ints
+    """Attribute, label and weight of each (attribute, label) pair."""
+    labels: Ints
+    values: Floats
+    transitions: Floats
+    """Weight of each label after each other, L x L."""
+    edge_attributes: Ints
+    """Attribute, label before, label and weight of each observed transition."""
+    before: Ints
+    after: Ints
+    edge_values: Floats
+
+    @property
+    def n_nonzero(self) -> int:
+        """How many weights are not zero."""
+        return len(self.values) + int(np.count_nonzero(self.transitions)) + len(self.edge_values)
+
+    def renumber(self, new_ids: Ints) -> ChainWeights:
+        """Attribute ``i`` becomes ``new_ids[i]``."""
+        return self._replace(
+            attributes=new_ids[self.attributes], edge_attributes=new_ids[self.edge_attributes]
+        )
+
+    def reorder(self, order: npt.NDArray[np.intp]) -> ChainWeights:
+        """Label ``order[j]`` becomes label ``j``."""
+        rank = np.argsort(order).astype(np.int32)
+        return self._replace(
+            labels=rank[self.labels],
+            transitions=self.transitions[np.ix_(order, order)],
+            before=rank[self.before],
+            after=rank[self.after],
+        )
+
+
 @dataclass(frozen=True)
 class WeightLayout:
-    """The weights of a chain model over ``n_labels`` labels.
+    """Where the weights of a chain model are.
 
-    ``row_of[a]`` is where attribute a's row starts, -1 if it has none; ``arrays`` is what kernels take.
+    Attributes
+    ----------
+    n_labels, width : number of labels, and the length of a row of them, a multiple of eight.
+    row_of : where each attribute's row starts, -1 if it has none.
+    dense_end, state_end : dense rows are before the first, sparse rows before the second, then come transitions.
+    codes : of each sparse weight, its label and how many weights are left in its row.
+    free : 1 where a weight is part of the model, 0 for padding and for what training may not change.
+    has_transitions : False for models of single tokens.
+    allowed : n_labels x width, 0 where a transition is forbidden.
+    edge_row_ptr, edge_pair : the label pairs (i * width + j) with weights of each attribute of a transition.
     """
 
     n_labels: int
-    n_weights: int
+    width: int
     row_of: Ints = field(repr=False)
-    arrays: Any = field(repr=False)
+    dense_end: int
+    state_end: int
+    codes: Ints = field(repr=False)
+    free: npt.NDArray[np.uint8] = field(repr=False)
+    has_transitions: bool
+    allowed: Floats = field(repr=False)
+    edge_row_ptr: Offsets = field(repr=False)
+    edge_pair: Ints = field(repr=False)
 
     @property
-    def free(self) -> npt.NDArray[np.uint8]:
-        """1 where a weight is part of the model."""
-        return self.arrays.free  # type: ignore[no-any-return]
+    def n_weights(self) -> int:
+        """Length of the vector of weights that C takes."""
+        return len(self.free)
 
     @cached_property
     def _places(self) -> Ints:
@@ -47,6 +103,12 @@ class WeightLayout:
         """Number of weights that are part of the model: what solvers see."""
         return len(self._places)
 
+    @property
+    def allowed_transitions(self) -> npt.NDArray[np.bool_]:
+        """L x L: which label may follow which."""
+        square: npt.NDArray[np.bool_] = self.allowed.reshape(self.n_labels, -1)[:, : self.n_labels] > 0
+        return square
+
     def spread(self, features: Floats) -> Floats:
         """The weights of the model at their places; zeros between."""
         w = aligned(self.n_weights)
@@ -57,74 +119,167 @@ class WeightLayout:
         """The weights of the model; the inverse of :meth:`spread`."""
         return w[self._places]
 
-    def states(self, w: Floats, values: Floats | None = None) -> tuple[Ints, Ints, Floats]:
-        """Attribute, label and weight of every nonzero state weight; ``values`` are read there in place of ``w``."""
-        a = self.arrays
-        active = np.flatnonzero(w[: a.state_end])
+    def weights(self, w: Floats, values: Floats | None = None) -> ChainWeights:
+        """The weights that are not zero, by what they belong to; ``values`` are read there in place of ``w``."""
+        values = w if values is None else values
+        active = np.flatnonzero(w[: self.state_end])
         order = np.argsort(self.row_of, kind="stable")
         order = order[np.searchsorted(self.row_of, 0, sorter=order) :]
         owner = order[np.searchsorted(self.row_of[order], active, side="right") - 1]
-        dense = active < a.dense_end
-        labels = np.where(dense, active % a.width, a.codes[active] & 0xFFFF)
-        return owner.astype(np.int32), labels.astype(np.int32), (w if values is None else values)[active]
-
-    def transitions(self, w: Floats) -> Floats:
-        """The L x L matrix of transition weights; empty for models without transitions."""
-        a = self.arrays
-        if not a.has_transitions:
-            return np.zeros((0, 0))
-        size = self.n_labels * a.width
-        return w[a.state_end : a.state_end + size].reshape(self.n_labels, a.width)[:, : self.n_labels]
-
-    def edges(self, w: Floats, values: Floats | None = None) -> tuple[Ints, Ints, Ints, Floats]:
-        """Attribute, label before, label and weight of every nonzero weight of an observed transition."""
-        a = self.arrays
-        first = a.state_end + self.n_labels * a.width * int(a.has_transitions)
-        active = np.flatnonzero(w[first:])
-        owner = np.searchsorted(a.edge_row_ptr, active, side="right") - 1
-        pairs = a.edge_pair[active]
-        return (
+        dense = active < self.dense_end
+        labels = np.where(dense, active % self.width, self.codes[active] & 0xFFFF)
+        square, edge_base = np.zeros((self.n_labels, self.n_labels)), self.state_end
+        if self.has_transitions:
+            square[:] = np.where(self._square(w) != 0.0, self._square(values), 0.0)
+            edge_base += self.n_labels * self.width
+        edges = np.flatnonzero(w[edge_base:])
+        before, after = np.divmod(self.edge_pair[edges], self.width)
+        return ChainWeights(
             owner.astype(np.int32),
-            (pairs // a.width).astype(np.int32),
-            (pairs % a.width).astype(np.int32),
-            (w if values is None else values)[first + active],
+            labels.astype(np.int32),
+            values[active],
+            square,
+            (np.searchsorted(self.edge_row_ptr, edges, side="right") - 1).astype(np.int32),
+            before.astype(np.int32),
+            after.astype(np.int32),
+            values[edge_base + edges],
         )
 
-    def pack(
-        self,
-        states: tuple[Ints, Ints, Floats],
-        transitions: Floats,
-        edges: tuple[Ints, Ints, Ints, Floats],
-    ) -> Floats:
+    def _square(self, w: Floats) -> Floats:
+        """The L x L matrix of transition weights, as a view."""
+        rows = w[self.state_end : self.state_end + self.n_labels * self.width]
+        return rows.reshape(self.n_labels, self.width)[:, : self.n_labels]
+
+    def pack(self, weights: ChainWeights) -> Floats:
         """The weight vector with these weights; those without a place here must be zero."""
-        a = self.arrays
-        w = np.zeros(self.n_weights)
-        attributes, labels, values = states
-        rows = self.row_of[attributes].astype(np.int64)
-        dense = rows < a.dense_end
-        w[rows[dense] + labels[dense]] = values[dense]
-        codes = (rows[~dense] << 16) | labels[~dense]
-        sparse_starts = np.arange(a.dense_end, a.state_end)
-        lengths = a.codes[a.dense_end :] >> 16
+        w = aligned(self.n_weights)
+        rows = self.row_of[weights.attributes].astype(np.int64)
+        dense = rows < self.dense_end
+        w[rows[dense] + weights.labels[dense]] = weights.values[dense]
+        codes = (rows[~dense] << 16) | weights.labels[~dense]
+        lengths = self.codes[self.dense_end :] >> 16
         first = np.ones(len(lengths), dtype=bool)
         first[1:] = lengths[1:] >= lengths[:-1]
-        starts = sparse_starts[first][np.cumsum(first) - 1]
-        index = (starts << 16) | (a.codes[a.dense_end :] & 0xFFFF)
-        w[a.dense_end + np.searchsorted(index, codes)] = values[~dense]
-        if a.has_transitions:
-            w[a.state_end : a.state_end + self.n_labels * a.width].reshape(self.n_labels, a.width)[
-                :, : self.n_labels
-            ] = transitions
-        attributes, before, after, values = edges
-        if len(values):
-            base = a.state_end + self.n_labels * a.width
-            size = self.n_labels * a.width
-            owners = np.repeat(np.arange(len(a.edge_row_ptr) - 1), np.diff(a.edge_row_ptr))
-            at = np.searchsorted(
-                owners * size + a.edge_pair, attributes.astype(np.int64) * size + before * a.width + after
-            )
-            w[base + at] = values
+        starts = np.arange(self.dense_end, self.state_end)[first][np.cumsum(first) - 1]
+        index = (starts << 16) | (self.codes[self.dense_end :] & 0xFFFF)
+        w[self.dense_end + np.searchsorted(index, codes)] = weights.values[~dense]
+        if self.has_transitions:
+            self._square(w)[:] = weights.transitions
+        if len(weights.edge_values):
+            size = self.n_labels * self.width
+            owners = np.repeat(np.arange(len(self.edge_row_ptr) - 1), np.diff(self.edge_row_ptr))
+            pairs = weights.before.astype(np.int64) * self.width + weights.after
+            pairs += weights.edge_attributes.astype(np.int64) * size
+            at = np.searchsorted(owners * size + self.edge_pair, pairs)
+            w[self.state_end + size + at] = weights.edge_values
         return w
+
+    def total(self) -> WeightLayout:
+        """The same with a row for every attribute: those without one share a weight that is always zero.
+
+        C can then follow any id. Attributes of transitions have no row otherwise, nor do those that a damaged file
+        names without a weight.
+        """
+        if self.row_of.min(initial=0) >= 0:
+            return self
+        at = self.state_end
+        return replace(
+            self,
+            row_of=np.where(self.row_of < 0, at, self.row_of).astype(np.int32),
+            state_end=at + 1,
+            codes=np.append(self.codes, np.int32(1 << 16)),
+            free=np.insert(self.free, at, 0),
+        )
+
+    def struct(self) -> Any:
+        """The layout as C takes it."""
+        return chain.Layout(
+            self.n_labels,
+            self.width,
+            self.dense_end,
+            self.state_end,
+            self.n_weights,
+            len(self.edge_row_ptr) - 1,
+            self.has_transitions,
+            self.codes,
+            self.free,
+            self.allowed,
+            self.edge_row_ptr,
+            self.edge_pair,
+        )
+
+    def chains(self, sequences: Sequences, distinct: DistinctRows | None = None) -> Any:
+        """Sentences as C takes them: each occurrence by its attribute, or by its number among ``distinct`` rows."""
+        if distinct is None:
+            none = np.zeros(sequences.n_sentences + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
+            distinct = DistinctRows(*none, self.row_of, sequences.attributes)
+        return chain.Chains(
+            sequences.n_sentences,
+            sequences.n_tokens,
+            len(sequences.attributes),
+            len(sequences.edge_attributes),
+            int(len(sequences.values) == len(sequences.attributes)),
+            sequences.sentence_ptr,
+            sequences.attribute_ptr,
+            *distinct,
+            sequences.values,
+            sequences.edge_ptr,
+            sequences.edge_attributes,
+        )
+
+    def scratch(self, sequences: Sequences) -> Any:
+        """Working memory of C for the longest sentence, and one matrix per step with edges."""
+        n, L, width = int(sequences.lengths.max(initial=1)), self.n_labels, self.width
+        has_edges = np.diff(sequences.edge_ptr) > 0
+        per_sentence = np.diff(np.concatenate([[0], np.cumsum(has_edges)])[sequences.sentence_ptr])
+        k = 1 + int(per_sentence.max(initial=0))
+        return chain.Scratch(
+            n,
+            L,
+            width,
+            k,
+            scores=aligned(n * width),
+            alpha=aligned(n * width),
+            beta=aligned(n * width),
+            c=np.empty(n),
+            matrices=aligned(k * L * width),
+            transposed=aligned(k * width * width),
+            pair_sums=aligned(k * L * width),
+            which=np.zeros(n, dtype=np.int32),
+        )
+
+
+class DistinctRows(NamedTuple):
+    """The rows of weights that each sentence uses, those that occur more than once in it first; see ``chain.h``."""
+
+    rows_ptr: Offsets
+    n_shared: Ints
+    rows: Ints
+    local: Ints
+
+    @classmethod
+    def of(cls, sequences: Sequences, row_of: Ints) -> DistinctRows:
+        """Found sentence by sentence."""
+        n, n_sentences = len(sequences.attributes), sequences.n_sentences
+        found = cls(
+            np.empty(n_sentences + 1, dtype=np.int64),
+            np.empty(n_sentences, dtype=np.int32),
+            *np.empty((2, n), dtype=np.int32),
+        )
+        memory = np.zeros((2, len(row_of)), dtype=np.int32)
+        n_rows = core.distinct_rows(
+            n_sentences,
+            sequences.sentence_ptr,
+            sequences.n_tokens,
+            sequences.attribute_ptr,
+            n,
+            sequences.attributes,
+            len(row_of),
+            row_of,
+            *memory,
+            *found,
+        )
+        return found._replace(rows=found.rows[:n_rows].copy())
 
 
 @dataclass(slots=True)
@@ -139,19 +294,23 @@ class SeenPairs:
     @classmethod
     def of(cls, sequences: Sequences, labels: Ints, n_labels: int, n_attributes: int) -> SeenPairs:
         """Those of a labelled corpus."""
-        from epigram.tagging.layout_kernels import mark_edges, mark_pairs
-
         bits = np.zeros((n_attributes, (n_labels + 63) // 64), dtype=np.int64)
-        mark_pairs(sequences.attribute_ptr, sequences.attributes, labels, bits)
+        attributes = sequences.attributes
+        core.mark_pairs(
+            len(labels), sequences.attribute_ptr, len(attributes), attributes, labels, *bits.shape, bits
+        )
         inner = np.ones(len(labels), dtype=bool)
         inner[sequences.sentence_ptr[:-1][np.diff(sequences.sentence_ptr) > 0]] = False
         after = np.flatnonzero(inner)
         transitions = np.zeros((n_labels, n_labels), dtype=bool)
         transitions[labels[after - 1], labels[after]] = True
         keys = np.empty(len(sequences.edge_attributes), dtype=np.int64)
-        mark_edges(
+        core.mark_edges(
+            sequences.n_sentences,
             sequences.sentence_ptr,
+            len(labels),
             sequences.edge_ptr,
+            len(keys),
             sequences.edge_attributes,
             labels,
             n_labels,
@@ -161,23 +320,15 @@ class SeenPairs:
         return cls(n_labels, bits, transitions, np.unique(keys))
 
     @classmethod
-    def of_weights(
-        cls,
-        n_labels: int,
-        n_attributes: int,
-        states: tuple[Ints, Ints, Floats],
-        transitions: Floats,
-        edges: tuple[Ints, Ints, Ints, Floats],
-    ) -> SeenPairs:
+    def of_weights(cls, n_labels: int, n_attributes: int, weights: ChainWeights) -> SeenPairs:
         """Those of a trained model's nonzero weights."""
         bits = np.zeros((n_attributes, (n_labels + 63) // 64), dtype=np.int64)
-        attributes, labels, _ = states
-        np.bitwise_or.at(
-            bits, (attributes, labels >> 6), np.left_shift(np.int64(1), (labels & 63).astype(np.int64))
-        )
+        bit = np.left_shift(np.int64(1), (weights.labels & 63).astype(np.int64))
+        np.bitwise_or.at(bits, (weights.attributes, weights.labels >> 6), bit)
         width = padded(n_labels)
-        keys = edges[0].astype(np.int64) * n_labels * width + edges[1] * width + edges[2]
-        return cls(n_labels, bits, transitions != 0, np.unique(keys))
+        keys = weights.edge_attributes.astype(np.int64) * n_labels * width
+        keys += weights.before * width + weights.after
+        return cls(n_labels, bits, weights.transitions != 0, np.unique(keys))
 
     def union(self, other: SeenPairs) -> SeenPairs:
         """What either has; the larger number of attributes and labels counts."""
@@ -224,23 +375,12 @@ def lay_out(
     allowed : L x L matrix of permitted transitions; all by default.
     bare : False where transitions have weights only with an observation (no plain ``B`` in the template).
     """
-    from epigram.tagging.kernels import Layout
-    from epigram.tagging.layout_kernels import count_bits, fill_rows
-
+    if pairs not in ("seen", "all"):
+        raise ValueError(f"pairs must be 'seen' or 'all', not {pairs!r}.")
     L, width = seen.n_labels, padded(seen.n_labels)
     if L > MOST_LABELS:
         raise ValueError(f"{L:,} labels; a chain model has at most {MOST_LABELS:,}.")
-    n_seen = np.empty(len(seen.bits), dtype=np.int64)
-    count_bits(seen.bits, n_seen)
-    dense = n_seen * DENSE_SHARE >= L if pairs == "seen" else n_seen > 0
-    dense &= n_seen > 0
-    lengths = np.where(dense, width, n_seen)
-    dense_end = int(width * dense.sum())
-    starts = np.full(len(n_seen), -1, dtype=np.int64)
-    starts[dense] = np.arange(dense.sum()) * width
-    sparse = ~dense & (n_seen > 0)
-    starts[sparse] = dense_end + np.cumsum(lengths[sparse]) - lengths[sparse]
-    state_end = dense_end + int(lengths[sparse].sum())
+    row_of, dense_end, state_end = _rows(seen, pairs)
     n_transitions = L * width if has_transitions else 0
     edges = _edges(seen, pairs) if has_transitions else np.empty(0, dtype=np.int64)
     n_weights = state_end + n_transitions + len(edges)
@@ -248,9 +388,8 @@ def lay_out(
         raise MemoryError(f"{n_weights:,} weights; raise min_count or use pairs='seen' to have fewer")
     codes = np.zeros(state_end, dtype=np.int32)
     free = np.zeros(n_weights, dtype=np.uint8)
-    row_of = starts.astype(np.int32)
     if pairs == "seen":
-        fill_rows(seen.bits, row_of, width, dense_end, codes, free)
+        core.fill_rows(*seen.bits.shape, seen.bits, row_of, dense_end, state_end, codes, free)
     else:
         free[:state_end].reshape(-1, width)[:, :L] = 1
     permitted = np.zeros((L, width))
@@ -261,22 +400,35 @@ def lay_out(
         square[permitted == 0] = 0
         square *= np.uint8(bare)
         free[state_end + n_transitions :] = 1
-    edge_row_ptr = np.zeros(len(seen.bits) + 1 if len(edges) else 1, dtype=np.int64)
-    if len(edges):
-        edge_row_ptr[:] = np.searchsorted(edges // (L * width), np.arange(len(seen.bits) + 1))
-    arrays = Layout(
+    edge_row_ptr = np.searchsorted(edges // (L * width), np.arange(len(seen.bits) + 1))
+    edge_pair = (edges % (L * width)).astype(np.int32)
+    return WeightLayout(
         L,
         width,
+        row_of,
         dense_end,
         state_end,
         codes,
         free,
         has_transitions,
         permitted.ravel(),
-        edge_row_ptr,
-        (edges % (L * width)).astype(np.int32),
+        edge_row_ptr.astype(np.int64, copy=False),
+        edge_pair,
     )
-    return WeightLayout(L, n_weights, row_of, arrays)
+
+
+def _rows(seen: SeenPairs, pairs: str) -> tuple[Ints, int, int]:
+    """Where each attribute's row starts, -1 for those seen with no label; where dense and sparse rows end."""
+    n_seen = np.empty(len(seen.bits), dtype=np.int64)
+    core.count_bits(*seen.bits.shape, seen.bits, n_seen)
+    dense = (n_seen > 0) & ((n_seen * DENSE_SHARE >= seen.n_labels) | (pairs == "all"))
+    sparse = ~dense & (n_seen > 0)
+    width, dense_end = padded(seen.n_labels), int(padded(seen.n_labels) * dense.sum())
+    starts = np.full(len(n_seen), -1, dtype=np.int64)
+    starts[dense] = np.arange(dense.sum()) * width
+    ends = dense_end + np.cumsum(n_seen[sparse])
+    starts[sparse] = ends - n_seen[sparse]
+    return starts.astype(np.int32), dense_end, int(ends[-1]) if len(ends) else dense_end
 
 
 def _edges(seen: SeenPairs, pairs: str) -> Offsets:

@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.errors import InputError
-from epigram.estimator import Estimator, check_fitted
-from epigram.protocols import Floats, Ints, Solver
+from epigram.estimator import check_fitted
+from epigram.protocols import Floats, Ints, Penalty, Solver, is_plain
 from epigram.solvers import LBFGS, OWLQN
 from epigram.tagging.attributes import AttributeTable, Strings, fingerprints
-from epigram.tagging.estimator import SavableMixin
+from epigram.tagging.estimator import ChainEstimator
 from epigram.tagging.features import encode_features
-from epigram.tagging.layout import WeightLayout
 from epigram.tagging.matrices import (
     checked_classes,
     checked_matrix,
@@ -24,14 +23,13 @@ from epigram.tagging.matrices import (
     sparse_rows,
 )
 from epigram.tagging.model import ChainModel
-from epigram.tagging.online import Growth, Online, online_of
+from epigram.tagging.problem import Listener, Samples, Shape, checked_weights, class_weights, product
 from epigram.tagging.sequences import Sequences
-from epigram.tagging.training import Listener, checked_weights, class_weights, train
 
 BIAS = "(bias)"
 
 
-class MaxentClassifier(SavableMixin, Estimator):
+class MaxentClassifier(ChainEstimator):
     """Maximum entropy classifier with an l1, l2 or elastic-net penalty.
 
     Takes a matrix (dense or scipy sparse), or a list of samples each given as a dict or a list of features.
@@ -39,7 +37,9 @@ class MaxentClassifier(SavableMixin, Estimator):
     Parameters
     ----------
     l1, l2 : strengths of ``l1 * sum |w|`` and ``l2 * sum w^2``; the objective is a sum over samples.
-    solver : ``SGD``, ``OWLQN`` or ``LBFGS`` object; by default OWL-QN, or L-BFGS where l1 is 0.
+    penalty : an object in place of l1 and l2, as for :class:`~epigram.tagging.crf.CRFTagger`.
+    solver : an object or a name, as for :class:`~epigram.tagging.crf.CRFTagger`; by default OWL-QN, or L-BFGS where
+        l1 is 0.
     pairs : ``"all"`` gives every feature a weight with every class, ``"seen"`` only with those it was seen with.
     class_weight : dict or ``"balanced"``.
     threads, random_state : as for :class:`~epigram.tagging.crf.CRFTagger`.
@@ -63,7 +63,8 @@ class MaxentClassifier(SavableMixin, Estimator):
         *,
         l1: float = 1.0,
         l2: float = 0.0,
-        solver: Solver | None = None,
+        penalty: Penalty | None = None,
+        solver: str | Solver | None = None,
         pairs: str = "all",
         class_weight: Mapping[Any, float] | str | None = None,
         threads: int = 1,
@@ -71,6 +72,7 @@ class MaxentClassifier(SavableMixin, Estimator):
     ) -> None:
         self.l1 = l1
         self.l2 = l2
+        self.penalty = penalty
         self.solver = solver
         self.pairs = pairs
         self.class_weight = class_weight
@@ -85,70 +87,39 @@ class MaxentClassifier(SavableMixin, Estimator):
         callback: Listener | None = None,
     ) -> Self:
         """Train on samples and their classes."""
-        table = AttributeTable()
-        sequences, y = self._read(X, y, table, grow=True)
-        classes, inverse = np.unique(y, return_inverse=True)
-        labels: Ints = inverse.astype(np.int32)
-        weights = self._weights(labels, classes, sample_weight)
-        solver = self.solver or (OWLQN(tolerance=1e-6) if self.l1 or not self.l2 else LBFGS(tolerance=1e-6))
-        trained = train(
-            sequences,
-            labels,
-            len(classes),
-            len(table),
-            l1=self.l1,
-            l2=self.l2,
-            solver=solver,
-            pairs=self.pairs,
-            has_transitions=False,
-            weights=weights,
-            threads=self.threads,
-            listener=callback,
-        )
-        self._finish(table, classes, trained.layout, trained.w, trained.squares)
-        self.history_ = trained.history
-        self.n_iter_ = trained.result.iterations
-        self.fit_ = trained.report()
-        self._online = Online.of_fit(self, trained, table, classes)
+        self._fit(X, y, sample_weight, None, callback)
+        self.n_iter_ = self.fit_["iterations"]
         return self
 
-    def partial_fit(
+    def _usual_solver(self, penalty: Penalty) -> Solver:
+        l1, l2 = getattr(penalty, "l1", None), getattr(penalty, "l2", None)
+        if not is_plain(penalty) or (l1 is None and l2 is None):
+            return super()._usual_solver(penalty)
+        return OWLQN(tolerance=1e-6) if l1 or not l2 else LBFGS(tolerance=1e-6)
+
+    def _samples(
         self,
         X: Any,
         y: npt.ArrayLike,
-        classes: Sequence[Any] | None = None,
-        sample_weight: npt.ArrayLike | None = None,
-    ) -> Self:
-        """Learn from more samples; new features and classes are welcome.
-
-        As :meth:`CRFTagger.partial_fit <epigram.tagging.crf.CRFTagger.partial_fit>`.
-        """
-        online = online_of(self)
-        sequences, y = self._read(X, y, online.table, grow=True, reset=not hasattr(self, "model_"))
-        found = np.unique(y if classes is None else np.concatenate([y, np.asarray(classes)]))
-        online.add_classes(found.tolist())
-        everyone = np.array(list(online.index), dtype=found.dtype if found.dtype.kind not in "US" else None)
-        labels = np.array([online.index[label] for label in y.tolist()], dtype=np.int32)
-        weights = self._weights(labels, everyone, sample_weight)
-        growth = Growth(self.pairs, has_transitions=False)
-        layout, w, squares = online.learn(sequences, labels, weights, growth, self.l1, self.l2)
-        self._finish(online.table, everyone, layout, w, squares)
-        self.history_, self.fit_ = [], online.report()
-        self._online = online
-        return self
-
-    def _finish(
-        self,
         table: AttributeTable,
-        classes: npt.NDArray[Any],
-        layout: WeightLayout,
-        w: Floats,
-        squares: Floats,
-    ) -> None:
-        order = np.argsort(classes, kind="stable")
-        names = [str(c) for c in classes.tolist()]
-        self.model_ = ChainModel.compact(names, None, table, layout, w, order=order, squares=squares)
-        self.classes_ = classes[order]
+        index: dict[Any, int],
+        classes: Sequence[Any] | None,
+        sample_weight: npt.ArrayLike | None,
+    ) -> Samples:
+        sequences, y = self._read(X, y, table, grow=True, reset=not index)
+        found = np.unique(y if classes is None else np.concatenate([y, np.asarray(classes)]))
+        for name in found.tolist():
+            index.setdefault(name, len(index))
+        everyone = np.array(list(index), dtype=found.dtype if found.dtype.kind not in "US" else None)
+        labels = np.array([index[name] for name in y.tolist()], dtype=np.int32)
+        weights = None
+        if sample_weight is not None:
+            weights = checked_weights(checked_sample_weight(sample_weight, len(labels)), len(labels))
+        weights = product(weights, class_weights(self.class_weight, labels, everyone))
+        return Samples(sequences, labels, table, everyone, Shape(self.pairs, has_transitions=False), weights)
+
+    def _keep(self, samples: Samples, model: ChainModel, report: dict[str, Any]) -> None:
+        super()._keep(samples, model, report)
         self._find_columns()
 
     def _find_columns(self) -> None:
@@ -184,15 +155,6 @@ class MaxentClassifier(SavableMixin, Estimator):
             table.intern(fingerprints([BIAS]), Strings([BIAS]))
         bias = int(table.look_up(fingerprints([BIAS]))[0])
         return (_with_bias(sequences, bias) if bias >= 0 else sequences), np.asarray(y)
-
-    def _weights(self, labels: Ints, classes: npt.NDArray[Any], given: npt.ArrayLike | None) -> Floats | None:
-        per_class = class_weights(self.class_weight, labels, classes)
-        weights = None
-        if given is not None:
-            weights = checked_weights(checked_sample_weight(given, len(labels)), len(labels))
-        if per_class is None:
-            return weights
-        return per_class[labels] if weights is None else weights * per_class[labels]
 
     def predict_proba(self, X: Any) -> Floats:
         """p(class) of each sample, classes in the order of ``classes_``."""
@@ -234,9 +196,9 @@ class MaxentClassifier(SavableMixin, Estimator):
 
     def _dense_weights(self) -> Floats:
         check_fitted(self, "model_")
-        attributes, labels, values = self.model_.layout.states(self.model_.w)
+        weights = self.model_.weights
         out = np.zeros((len(self.classes_), len(self.model_.table)))
-        out[labels, attributes] = values
+        out[weights.labels, weights.attributes] = weights.values
         return out
 
     def _extra_header(self) -> dict[str, Any]:

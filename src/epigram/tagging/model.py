@@ -5,8 +5,7 @@ Immutable; every call has its own working memory and the kernels release the GIL
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,10 +16,9 @@ from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.columns import Columns
-from epigram.tagging.encoding import encode, encode_features
-from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out, padded
-from epigram.tagging.loss import _shards, direct_chains, scratch
+from epigram.tagging.encoding import encode_sentences
+from epigram.tagging.layout import ChainWeights, SeenPairs, WeightLayout, lay_out, padded
+from epigram.tagging.loss import run_each
 from epigram.tagging.sequences import Sequences
 from epigram.tagging.template import Template
 
@@ -59,41 +57,22 @@ class ChainModel:
         squares: Floats | None = None,
     ) -> ChainModel:
         """Keep only the attributes and weights that are not zero; ``order`` puts the labels in another order."""
-        states, transitions, edges = layout.states(w), layout.transitions(w), layout.edges(w)
-        remembered = None
-        if squares is not None:
-            among = layout.transitions(squares) * (transitions != 0.0)
-            remembered = layout.states(w, squares)[2], among, layout.edges(w, squares)[3]
-        allowed = layout.arrays.allowed.reshape(layout.n_labels, -1)[:, : layout.n_labels] > 0
+        weights, remembered = layout.weights(w), None if squares is None else layout.weights(w, squares)
+        allowed = layout.allowed_transitions
         if order is not None:
-            rank = np.argsort(order).astype(np.int32)
             labels = [labels[k] for k in order.tolist()]
-            states = (states[0], rank[states[1]], states[2])
-            if layout.arrays.has_transitions:
-                transitions = transitions[np.ix_(order, order)]
-                if remembered is not None:
-                    remembered = remembered[0], remembered[1][np.ix_(order, order)], remembered[2]
-            edges = (edges[0], rank[edges[1]], rank[edges[2]], edges[3])
+            weights, remembered = weights.reorder(order), remembered and remembered.reorder(order)
             allowed = allowed[np.ix_(order, order)]
             ends = None if ends is None else ends[:, order]
         used = np.zeros(len(table), dtype=bool)
-        used[states[0]] = used[edges[0]] = True
+        used[weights.attributes] = used[weights.edge_attributes] = True
         kept = np.flatnonzero(used)
         new_ids = np.full(len(table), -1, dtype=np.int32)
         new_ids[kept] = np.arange(len(kept), dtype=np.int32)
-        names = table.names(kept.tolist())
-        small = AttributeTable(table.fingerprints[kept], names)
+        small = AttributeTable(table.fingerprints[kept], table.names(kept.tolist()))
+        weights, remembered = weights.renumber(new_ids), remembered and remembered.renumber(new_ids)
         return cls.of_weights(
-            labels,
-            template,
-            small,
-            (new_ids[states[0]], states[1], states[2]),
-            transitions,
-            (new_ids[edges[0]], *edges[1:]),
-            layout.arrays.has_transitions,
-            allowed,
-            ends,
-            remembered,
+            labels, template, small, weights, layout.has_transitions, allowed, ends, remembered
         )
 
     @classmethod
@@ -102,31 +81,26 @@ class ChainModel:
         labels: Sequence[str],
         template: Template | None,
         table: AttributeTable,
-        states: tuple[Ints, Ints, Floats],
-        transitions: Floats,
-        edges: tuple[Ints, Ints, Ints, Floats],
-        has_transitions: bool,
-        allowed: npt.NDArray[np.bool_],
+        weights: ChainWeights,
+        has_transitions: bool = True,
+        allowed: npt.NDArray[np.bool_] | None = None,
         ends: npt.NDArray[np.bool_] | None = None,
-        squares: tuple[Floats, Floats, Floats] | None = None,
+        squares: ChainWeights | None = None,
     ) -> ChainModel:
-        """A model of these weights; ``squares`` are those of the states, the transitions and the edges."""
-        L = len(labels)
-        square = transitions if has_transitions else np.zeros((L, L))
-        seen = SeenPairs.of_weights(L, len(table), states, square, edges)
-        layout = lay_out(seen, "seen", has_transitions, allowed)
-        w, learnt = layout.pack(states, square, edges), None
-        if squares is not None:
-            among = squares[1] if has_transitions else square
-            learnt = layout.pack((*states[:2], squares[0]), among, (*edges[:3], squares[2]))
-        return cls(tuple(labels), template, table, layout, w, ends, learnt)
+        """A model of these weights, whose ids must be those of ``labels`` and ``table``.
+
+        ``squares`` has the same ids as ``weights``. Every attribute of the table may occur in text, as a feature of
+        a token or of a transition, whatever weights it has.
+        """
+        seen = SeenPairs.of_weights(len(labels), len(table), weights)
+        layout = lay_out(seen, "seen", has_transitions, allowed).total()
+        learnt = None if squares is None else layout.pack(squares)
+        return cls(tuple(labels), template, table, layout, layout.pack(weights), ends, learnt)
 
     @property
-    def allowed_transitions(self) -> npt.NDArray[np.bool_]:
-        """L x L: which label may follow which."""
-        L = len(self.labels)
-        square: npt.NDArray[np.bool_] = self.layout.arrays.allowed.reshape(L, -1)[:, :L] > 0
-        return square
+    def weights(self) -> ChainWeights:
+        """The weights that are not zero, by what they belong to."""
+        return self.layout.weights(self.w)
 
     def encode(self, X: Any) -> Sequences:
         """Sentences as :class:`Sequences`: columns where the model has a template, features where not."""
@@ -134,11 +108,8 @@ class ChainModel:
 
     def decode(self, sequences: Sequences, allowed: Allowed | None = None, threads: int = 1) -> Ints:
         """Best label id of every token."""
-        from epigram.tagging.kernels import chains_struct, layout_struct, scratch_struct
-
         mask = self.mask(sequences, allowed)
-        chains = chains_struct(direct_chains(sequences, self.layout))
-        layout = layout_struct(self.layout.arrays)
+        chains, layout = self.layout.chains(sequences), self.layout.struct()
         out = np.empty(sequences.n_tokens, dtype=np.int32)
 
         def run(shard: Ints) -> None:
@@ -151,12 +122,12 @@ class ChainModel:
                 self.w,
                 len(mask),
                 mask,
-                scratch_struct(self.layout.arrays, scratch(sequences, self.layout)),
+                self.layout.scratch(sequences),
                 len(out),
                 out,
             )
 
-        run_each(run, _shards(sequences, threads))
+        run_each(run, sequences.shards(threads))
         self._check_possible(sequences, mask, out)
         return out
 
@@ -164,8 +135,6 @@ class ChainModel:
         self, sequences: Sequences, allowed: Allowed | None = None, with_edges: bool = False
     ) -> tuple[Floats, Floats, Floats]:
         """p(label) of every token (n x L), p(label pair) into every token (n x L x L), log Z per sentence."""
-        from epigram.tagging.kernels import chains_struct, layout_struct, scratch_struct
-
         n, L = sequences.n_tokens, len(self.labels)
         if self.constrained:
             self.decode(sequences, allowed)  # says so if a sentence has no permitted labelling
@@ -174,15 +143,15 @@ class ChainModel:
         log_z = np.zeros(sequences.n_sentences)
         mask = self.mask(sequences, allowed)
         core.marginals(
-            chains_struct(direct_chains(sequences, self.layout)),
-            layout_struct(self.layout.arrays),
+            self.layout.chains(sequences),
+            self.layout.struct(),
             len(log_z),
             np.arange(len(log_z), dtype=np.int32),
             len(self.w),
             self.w,
             len(mask),
             mask,
-            scratch_struct(self.layout.arrays, scratch(sequences, self.layout)),
+            self.layout.scratch(sequences),
             n,
             L,
             nodes,
@@ -197,16 +166,13 @@ class ChainModel:
         self, sequences: Sequences, k: int, allowed: Allowed | None = None
     ) -> list[list[tuple[Ints, float]]]:
         """For each sentence the k best labellings with their probabilities, best first."""
-        from epigram.tagging.kernels import chains_struct, layout_struct, scratch_struct
-
         if k < 1:
             raise ValueError(f"k must be at least 1, not {k!r}.")
         L = len(self.labels)
         n = int(sequences.lengths.max(initial=1))
-        x = scratch_struct(self.layout.arrays, scratch(sequences, self.layout))
+        x = self.layout.scratch(sequences)
         mask = self.mask(sequences, allowed)
-        chains = chains_struct(direct_chains(sequences, self.layout))
-        layout = layout_struct(self.layout.arrays)
+        chains, layout = self.layout.chains(sequences), self.layout.struct()
         score, back = np.empty((n, L, k)), np.zeros((n, L, k), dtype=np.int64)
         ends, labels, values = np.zeros(k, dtype=np.int64), np.empty((k, n), dtype=np.int32), np.empty(k)
         _, _, log_z = self.marginals(sequences, allowed)
@@ -282,8 +248,8 @@ class ChainModel:
     @property
     def constrained(self) -> bool:
         """Whether some labellings are forbidden."""
-        arrays = self.layout.arrays
-        return self.ends is not None or (arrays.has_transitions and not self.allowed_transitions.all())
+        layout = self.layout
+        return self.ends is not None or (layout.has_transitions and not layout.allowed_transitions.all())
 
     def _check_possible(self, sequences: Sequences, mask: npt.NDArray[np.uint8], best: Ints) -> None:
         """The best labelling is a permitted one, unless there is none."""
@@ -292,33 +258,12 @@ class ChainModel:
         wrong = np.zeros(sequences.n_tokens, dtype=bool)
         if len(mask):
             wrong |= mask.reshape(sequences.n_tokens, -1)[np.arange(len(best)), best] == 0
-        if self.layout.arrays.has_transitions and len(best) > 1:
+        if self.layout.has_transitions and len(best) > 1:
             inner = np.ones(len(best), dtype=bool)
             inner[sequences.sentence_ptr[:-1][sequences.lengths > 0]] = False
-            wrong[1:] |= inner[1:] & ~self.allowed_transitions[best[:-1], best[1:]]
+            wrong[1:] |= inner[1:] & ~self.layout.allowed_transitions[best[:-1], best[1:]]
         if wrong.any():
             s = int(np.searchsorted(sequences.sentence_ptr, np.flatnonzero(wrong)[0], side="right")) - 1
             raise NoLabelling(
                 f"sentence {s} has no labelling that keeps to the constraints of the model and to allowed; allow more"
             )
-
-
-def encode_sentences(X: Any, template: Template | None, table: AttributeTable, grow: bool) -> Sequences:
-    """Columns (or rows of columns) by a template; feature lists or dicts without one."""
-    if template is None:
-        if isinstance(X, Columns):
-            raise InputError("columns need a template; give template='chunking' or a CRF++ template")
-        return encode_features(X, table, grow)
-    columns = X if isinstance(X, Columns) else Columns.from_rows(X)
-    if not columns.n_tokens:  # then there are no columns either, and the template would miss them
-        return Sequences.of(columns.sentence_ptr, [0], [])
-    return encode(columns, template, table, grow)
-
-
-def run_each(run: Callable[[Ints], None], shards: list[Ints]) -> None:
-    """Call ``run`` on every shard, each in a thread of its own."""
-    if len(shards) == 1:
-        run(shards[0])
-        return
-    with ThreadPoolExecutor(len(shards)) as pool:
-        list(pool.map(run, shards))

@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.errors import InputError
-from epigram.protocols import Floats, Ints, check_finite
+from epigram.protocols import Floats, L1Penalty, L2Penalty, Penalty, check_finite, is_plain
 from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
-from epigram.tagging.loss import ChainLoss, put_dense_first
-from epigram.tagging.sequences import Sequences
-from epigram.tagging.training import Trained
+from epigram.tagging.loss import ChainLoss, StreamRule, put_dense_first
+from epigram.tagging.model import ChainModel
+from epigram.tagging.problem import Samples, Trained
 
 PASSES, ALPHA, BETA = 3, 0.2, 0.1  # on chunking, alpha of 0.2 to 0.4 and 2 to 4 passes end alike
 BLOCK = 2_400  # tokens
@@ -48,18 +48,8 @@ class StreamState:
         return self.w, self.average, self.z, self.n
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """Which weights a model may have."""
-
-    pairs: str
-    has_transitions: bool
-    bare: bool = True
-    allowed: npt.NDArray[np.bool_] | None = None
-
-
 class Online:
-    """Grows with every call; weights keep their values."""
+    """What is carried from one call of ``partial_fit`` to the next; it grows, and weights keep their values."""
 
     def __init__(self, random_state: int | None) -> None:
         self.rng = np.random.default_rng(random_state)
@@ -72,41 +62,38 @@ class Online:
         self.state = StreamState.fresh(0)
 
     @classmethod
-    def of_fit(
-        cls, estimator: Any, trained: Trained, table: AttributeTable, classes: npt.NDArray[Any]
-    ) -> Online:
-        """Go on from a training run."""
-        online = cls(estimator.random_state)
-        online.table, online.seen, online.layout = table, trained.seen, trained.layout
-        online.n_samples = trained.n_samples
-        online.add_classes(classes.tolist())
-        w, gradient, squares = (
-            trained.layout.gather(v) for v in (trained.w, trained.gradient, trained.squares)
-        )
-        online._start(w, gradient, squares, rule_of(estimator.l1, estimator.l2))
+    def of(cls, estimator: Any, rule: StreamRule) -> Online:
+        """Where an estimator's last partial_fit ended, or its fit, or its model file; new where it has none."""
+        state, online = estimator._state, cls(estimator.random_state)
+        if isinstance(state, Online):
+            return state
+        if isinstance(state, Trained):
+            online._of_fit(state, rule)
+        elif hasattr(estimator, "model_"):
+            online._of_model(estimator, rule)
         return online
 
-    @classmethod
-    def of_model(cls, estimator: Any) -> Online:
+    def _of_fit(self, trained: Trained, rule: StreamRule) -> None:
+        """Go on from a training run."""
+        self.table, self.seen, self.layout = trained.samples.table, trained.seen, trained.layout
+        self.n_samples = trained.n_samples
+        self.index = {name: k for k, name in enumerate(trained.samples.classes.tolist())}
+        self._start(trained.result.w, trained.gradient, trained.squares, rule)
+
+    def _of_model(self, estimator: Any, rule: StreamRule) -> None:
         """Go on from a model, which has nothing but its nonzero weights."""
-        online, model, layout = cls(estimator.random_state), estimator.model_, estimator.model_.layout
-        online.n_samples = int(estimator.fit_.get("samples", 1))
-        online.table = AttributeTable(
-            model.table.fingerprints.copy(), model.table.names(range(len(model.table)))
-        )
-        online.add_classes(estimator.classes_.tolist())
-        L = len(model.labels)
-        square = layout.transitions(model.w) if layout.arrays.has_transitions else np.zeros((L, L))
-        online.seen = SeenPairs.of_weights(
-            L, len(model.table), layout.states(model.w), square, layout.edges(model.w)
-        )
-        online.layout = layout
+        model, layout = estimator.model_, estimator.model_.layout
+        self.n_samples = int(estimator.fit_.get("samples", 1))
+        names = model.table.names(range(len(model.table)))
+        self.table = AttributeTable(model.table.fingerprints.copy(), names)
+        self.index = {name: k for k, name in enumerate(estimator.classes_.tolist())}
+        self.seen = SeenPairs.of_weights(len(model.labels), len(model.table), model.weights)
+        self.layout = layout
         w = layout.gather(model.w)
         squares = np.zeros_like(w) if model.squares is None else layout.gather(model.squares)
-        online._start(w, np.zeros_like(w), squares, rule_of(estimator.l1, estimator.l2))
-        return online
+        self._start(w, np.zeros_like(w), squares, rule)
 
-    def _start(self, w: Floats, gradient: Floats, squares: Floats, rule: Any) -> None:
+    def _start(self, w: Floats, gradient: Floats, squares: Floats, rule: StreamRule) -> None:
         """The state of FTRL-Proximal that has these weights.
 
         What a weight was sure of throughout has small squares at the end, but a large weight: n is at least what
@@ -117,30 +104,15 @@ class Online:
         idle = np.clip(PASSES * gradient, -rule.l1, rule.l1)
         self.state = StreamState(w.copy(), w.copy(), np.where(w == 0.0, idle, z), n)
 
-    def add_classes(self, names: list[Any]) -> None:
-        """Number labels in the order they come."""
-        for name in names:
-            self.index.setdefault(name, len(self.index))
-
-    def learn(
-        self,
-        sequences: Sequences,
-        labels: Ints,
-        weights: Floats | None,
-        growth: Growth,
-        l1: float,
-        l2: float,
-    ) -> tuple[WeightLayout, Floats, Floats]:
-        """Learn from more samples; returns where the weights are, the weights, and squares of their gradients."""
-        if not sequences.n_tokens:
+    def learn(self, samples: Samples, rule: StreamRule) -> ChainModel:
+        """Learn from more samples; returns the model of all so far."""
+        if not samples.sequences.n_tokens:
             raise InputError("no tokens to train on")
-        self._grow(sequences, labels, growth)
-        assert self.layout is not None
-        put_dense_first(sequences, self.layout)
-        loss = ChainLoss(sequences, labels, self.layout, weights)
-        rule, s = rule_of(l1, l2), self.state
+        layout, s = self._grow(samples), self.state
+        put_dense_first(samples.sequences, layout)
+        loss = ChainLoss(samples.sequences, samples.labels, layout, samples.weights)
         order = self.rng.permutation(loss.n_samples).astype(np.int32)
-        for block in np.array_split(order, min(len(order), -(-sequences.n_tokens // BLOCK))):
+        for block in np.array_split(order, min(len(order), -(-samples.sequences.n_tokens // BLOCK))):
             before = s.n.copy()
             passes = np.concatenate([self.rng.permutation(block) for _ in range(PASSES)])
             loss.online_pass(passes, rule, s.w, s.z, s.n)
@@ -153,29 +125,20 @@ class Online:
         if self.n_calls % CALLS_KEPT == 0:
             self.table.settle()
         check_finite("weights", s.average)
-        return self.layout, self.layout.spread(s.average), self.layout.spread(s.n / PASSES)
+        return samples.model(layout, s.average, s.n / PASSES)
 
-    def _grow(self, sequences: Sequences, labels: Ints, growth: Growth) -> None:
+    def _grow(self, samples: Samples) -> WeightLayout:
         """Lay the weights out anew for what has come, and carry over what they remember."""
-        seen = SeenPairs.of(sequences, labels, len(self.index), len(self.table))
+        seen = SeenPairs.of(samples.sequences, samples.labels, len(self.index), len(self.table))
         self.seen = seen if self.seen is None else self.seen.union(seen)
-        layout = lay_out(self.seen, growth.pairs, growth.has_transitions, growth.allowed, growth.bare)
+        layout = lay_out(self.seen, *samples.shape)
         if self.layout is None:
             self.state = StreamState.fresh(layout.n_features)
         else:
-            places = self._places(layout)
+            places = _places(self.layout, layout)
             self.state = StreamState(*(np.append(vector, 0.0)[places] for vector in self.state.vectors()))
         self.layout = layout
-
-    def _places(self, layout: WeightLayout) -> npt.NDArray[np.int64]:
-        """Where each weight of a new layout is in the old one; -1 for weights that are new."""
-        assert self.layout is not None
-        numbers = self.layout.spread(np.arange(1.0, 1.0 + self.layout.n_features))
-        square = np.zeros((layout.n_labels, layout.n_labels))
-        known = self.layout.transitions(numbers)
-        square[: len(known), : len(known)] = known
-        found = layout.pack(self.layout.states(numbers), square, self.layout.edges(numbers))
-        return layout.gather(found).astype(np.int64) - 1
+        return layout
 
     def report(self) -> dict[str, Any]:
         """What a model file says about such a fit."""
@@ -187,18 +150,19 @@ class Online:
         }
 
 
-def rule_of(l1: float, l2: float) -> Any:
+def _places(old: WeightLayout, new: WeightLayout) -> npt.NDArray[np.int64]:
+    """Where each weight of a new layout is in the old one; -1 for weights that are new."""
+    numbers = old.weights(old.spread(np.arange(1.0, 1.0 + old.n_features)))
+    square = np.zeros((new.n_labels, new.n_labels))
+    square[: old.n_labels, : old.n_labels] = numbers.transitions
+    return new.gather(new.pack(numbers._replace(transitions=square))).astype(np.int64) - 1
+
+
+def rule_of(penalty: Penalty) -> StreamRule:
     """The rule of a call: each sentence counts as often as it is passed over, and so does the penalty."""
-    from epigram.tagging.online_kernels import Rule
-
-    return Rule(ALPHA, BETA, PASSES * float(l1), PASSES * float(l2))
-
-
-def online_of(estimator: Any) -> Online:
-    """Where an estimator's last partial_fit ended, or its fit; new where it has neither."""
-    online: Online | None = getattr(estimator, "_online", None)
-    if online is not None:
-        return online
-    if not hasattr(estimator, "model_"):
-        return Online(estimator.random_state)
-    return Online.of_model(estimator)
+    if not is_plain(penalty) or not isinstance(penalty, L1Penalty | L2Penalty):
+        raise ValueError(
+            f"partial_fit takes a plain L1, L2 or ElasticNet penalty, not {penalty!r}; fit on all samples instead."
+        )
+    l1, l2 = getattr(penalty, "l1", 0.0), getattr(penalty, "l2", 0.0)
+    return StreamRule(ALPHA, BETA, PASSES * l1, PASSES * l2)

@@ -106,6 +106,18 @@ class Sequences:
             edge_attributes=self.edge_attributes[edges],
         )
 
+    def shards(self, threads: int) -> list[Ints]:
+        """Numbers of sentences in runs, one a thread, with about as many tokens each.
+
+        Examples
+        --------
+        >>> Sequences.of([0, 2, 3, 4], [0, 0, 0, 0, 0], []).shards(2)
+        [array([0], dtype=int32), array([1, 2], dtype=int32)]
+        """
+        bounds = np.searchsorted(self.sentence_ptr, np.linspace(0, self.n_tokens, threads + 1)[1:-1])
+        runs = np.split(np.arange(self.n_sentences, dtype=np.int32), bounds)
+        return [run for run in runs if len(run)] or [np.empty(0, dtype=np.int32)]
+
     def renumber(self, new_ids: Ints) -> Sequences:
         """Attribute ``i`` becomes ``new_ids[i]``; occurrences of attributes with a negative one are dropped.
 

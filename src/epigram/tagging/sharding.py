@@ -30,10 +30,9 @@ from epigram.scale.engine import Engine, Here
 from epigram.scale.folder import Manifest, Record, begin, map_array, record_of, shard_path, write_arrays
 from epigram.scale.pieces import BLANK_LINE, LINE, PARTITION_BYTES, Piece, cut
 from epigram.tagging.attributes import AttributeTable, Strings, renumbering
-from epigram.tagging.columns import Columns
+from epigram.tagging.columns import Columns, encode_labels
 from epigram.tagging.encoding import encode
-from epigram.tagging.estimator import encode_labels, has_transitions
-from epigram.tagging.files import ColumnSpec
+from epigram.tagging.formats import ColumnSpec
 from epigram.tagging.layout import SeenPairs, lay_out, padded
 from epigram.tagging.sequences import Sequences
 from epigram.tagging.template import Template
@@ -420,7 +419,7 @@ def finish_shard(step: Step, _: Any) -> Record:
     seen = own_pairs(
         own, len(classes), *(map_array(common / f"{name}.npy") for name in ("bits", "transitions", "edges"))
     )
-    layout = lay_out(seen, step.job.pairs, has_transitions(step.job.parsed()))
+    layout = lay_out(seen, step.job.pairs, step.job.parsed().has_transitions)
     arrays = {name: map_array(folder / f"{name}.npy") for name in ARRAYS}
     arrays["attributes"], arrays["values"] = np.array(arrays["attributes"]), np.ones(1)
     put_dense_first(Sequences(**arrays), layout)

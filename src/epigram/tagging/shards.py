@@ -21,23 +21,25 @@ from epigram.scale.engine import Engine, Here
 from epigram.scale.folder import Manifest, Record, map_arrays, shard_path
 from epigram.scale.loss import ShardedLoss
 from epigram.tagging.attributes import AttributeTable
+from epigram.tagging.columns import Labels
 from epigram.tagging.constraints import allowed_ends, allowed_transitions, check_permitted
-from epigram.tagging.estimator import Labels, dev_scorer
 from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss
+from epigram.tagging.problem import (
+    Listener,
+    Samples,
+    Shape,
+    Trained,
+    Watch,
+    penalty_of,
+    sentence_weights,
+    solver_of,
+    train,
+    weights_of_labels,
+)
 from epigram.tagging.sequences import Sequences
 from epigram.tagging.sharding import ARRAYS, KIND, joined, own_pairs
 from epigram.tagging.template import Template
-from epigram.tagging.training import (
-    Listener,
-    Trained,
-    Watch,
-    fit,
-    penalty_of,
-    sentence_weights,
-    solver_for,
-    weights_of_labels,
-)
 
 if TYPE_CHECKING:
     from epigram.tagging.crf import CRFTagger
@@ -80,7 +82,7 @@ class Recipe:
             raise InputError(f"shard {self.k}, {error}") from None
         weights = None
         if self.terms.label_weights is not None:
-            weights = sentence_weights(self.terms.label_weights[a["labels"]], sequences.sentence_ptr)
+            weights = sentence_weights(self.terms.label_weights[a["labels"]], sequences)
         return sequences, a["labels"], a["own"], weights
 
 
@@ -127,7 +129,7 @@ class TaggerShards:
     --------
     >>> import tempfile, pathlib
     >>> from epigram.scale import Here
-    >>> from epigram.tagging.files import ColumnSpec
+    >>> from epigram.tagging.formats import ColumnSpec
     >>> from epigram.tagging.sharding import write_shards
     >>> home = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (home / "train.txt").write_text("the D\\ncat N\\n\\na D\\ndog N\\n")
@@ -163,14 +165,10 @@ class TaggerShards:
         everyone = np.arange(len(fingerprints), dtype=np.int64)
         return AttributeTable.of_origins(fingerprints, [(0, StoredNames(self.manifest))], everyone)
 
-    @property
-    def _has_transitions(self) -> bool:
-        return self.template.transitions or bool(self.template.edges)
-
     def layout(self, seen: SeenPairs, allowed: npt.NDArray[np.bool_] | None = None) -> WeightLayout:
         """The weights of a model of this corpus."""
         pairs = self.manifest.header["pairs"]
-        return lay_out(seen, pairs, self._has_transitions, allowed, self.template.transitions)
+        return lay_out(seen, pairs, self.template.has_transitions, allowed, self.template.transitions)
 
     def recipes(self, terms: Terms) -> list[Recipe]:
         """How to open each shard."""
@@ -183,7 +181,7 @@ class TaggerShards:
                 common,
                 tuple(self.classes),
                 self.manifest.header["pairs"],
-                self._has_transitions,
+                self.template.has_transitions,
                 self.template.transitions,
                 terms,
             )
@@ -212,26 +210,25 @@ class TaggerShards:
 
 def places_of(layout: WeightLayout, seen: SeenPairs, own: Ints, pairs: str) -> Ints:
     """The numbers, among the features of the corpus, of those that a shard with these attributes has."""
-    arrays = layout.arrays
     mine = lay_out(
         own_pairs(own, layout.n_labels, seen.bits, seen.transitions, seen.edges),
         pairs,
-        bool(arrays.has_transitions),
+        layout.has_transitions,
     )
     at = np.empty(mine.n_weights, dtype=np.int64)
     kept = np.flatnonzero(mine.row_of >= 0)
     kept = kept[np.argsort(mine.row_of[kept], kind="stable")]
-    lengths = np.diff(np.append(mine.row_of[kept], mine.arrays.state_end))
+    lengths = np.diff(np.append(mine.row_of[kept], mine.state_end))
     shift = layout.row_of[own[kept]].astype(np.int64) - mine.row_of[kept]
-    at[: mine.arrays.state_end] = np.arange(mine.arrays.state_end) + np.repeat(shift, lengths)
-    n_transitions = layout.n_labels * arrays.width if arrays.has_transitions else 0
-    end = mine.arrays.state_end + n_transitions
-    at[mine.arrays.state_end : end] = arrays.state_end + np.arange(n_transitions)
+    at[: mine.state_end] = np.arange(mine.state_end) + np.repeat(shift, lengths)
+    n_transitions = layout.n_labels * layout.width if layout.has_transitions else 0
+    end = mine.state_end + n_transitions
+    at[mine.state_end : end] = layout.state_end + np.arange(n_transitions)
     if mine.n_weights > end:
-        lengths = np.diff(mine.arrays.edge_row_ptr)
-        shift = arrays.edge_row_ptr[own] - mine.arrays.edge_row_ptr[:-1]
+        lengths = np.diff(mine.edge_row_ptr)
+        shift = layout.edge_row_ptr[own] - mine.edge_row_ptr[:-1]
         rest = np.arange(mine.n_weights - end) + np.repeat(shift, lengths)
-        at[end:] = arrays.state_end + n_transitions + rest
+        at[end:] = layout.state_end + n_transitions + rest
     number = np.cumsum(layout.free, dtype=np.int64) - 1
     mine_of_all: Ints = number[at[layout.free[at] != 0]].astype(np.int32)
     return mine_of_all
@@ -346,14 +343,15 @@ def fit_shards(
     dev: tuple[Any, Labels] | None = None,
     listener: Listener | None = None,
     checkpoint: Checkpoint | None = None,
-) -> tuple[Trained, AttributeTable, npt.NDArray[np.bool_] | None]:
+) -> Trained:
     """Train on a folder: what :meth:`CRFTagger.fit_shards <epigram.tagging.crf.CRFTagger.fit_shards>` does."""
-    classes = np.array(shards.classes, dtype=object)
+    classes, header = np.array(shards.classes, dtype=object), shards.manifest.header
     allowed = allowed_transitions(tagger.constrain, shards.classes)
     ends = allowed_ends(tagger.constrain, shards.classes)
-    counts = np.array(shards.manifest.header["label_counts"], dtype=np.int64)
+    counts = np.array(header["label_counts"], dtype=np.int64)
     terms = Terms(allowed, ends, weights_of_labels(tagger.class_weight, counts, classes))
-    solver = tagger.solver or solver_for(tagger.l1, tagger.l2, tagger.random_state)
+    penalty = penalty_of(tagger.penalty, tagger.l1, tagger.l2)
+    solver = solver_of(tagger.solver, penalty, tagger.random_state)
     seen = shards.seen()
     layout = shards.layout(seen, allowed)
     loss: Any
@@ -366,11 +364,13 @@ def fit_shards(
         loss = StreamedLoss(shards, layout, seen, terms, tagger.threads)
     else:
         loss = shards.loss(engine or Here(tagger.threads), layout, seen, terms)
-    table = shards.table()
-    scorer = None
-    if dev is not None:
-        scorer = dev_scorer(dev, shards.template, table, classes, tagger._decode, ends)
-    watch = Watch(layout, scorer, tagger.patience, listener, None if checkpoint is None else checkpoint.keep)
+    none = Sequences.of([0], [0], [])
+    told = {"sentences": header["sentences"], "tokens": header["tokens"]}
+    shape = Shape(header["pairs"], layout.has_transitions, allowed, shards.template.transitions)
+    samples = Samples(
+        none, np.empty(0, dtype=np.int32), shards.table(), classes, shape, None, shards.template, ends, told
+    )
+    scorer = None if dev is None else samples.scorer(layout, *dev, tagger._decode)
+    watch = Watch(scorer, tagger.patience, listener, None if checkpoint is None else checkpoint.keep)
     start = None if checkpoint is None else checkpoint.weights(layout.n_features)
-    trained = fit(loss, seen, layout, solver, penalty_of(tagger.l1, tagger.l2), watch, start)
-    return trained, table, ends
+    return train(loss, layout, samples, seen, solver, penalty, watch, start)

@@ -7,14 +7,17 @@ of the attributes, and the template. Fingerprints are computed again from the na
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from inspect import signature
 from os import PathLike
 from typing import Any, TypeVar
 
 import numpy as np
 
 from epigram.errors import ModelFileError
+from epigram.protocols import Penalty
 from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
 from epigram.tagging.attributes import AttributeTable, fingerprints
+from epigram.tagging.layout import ChainWeights
 from epigram.tagging.model import ChainModel
 from epigram.tagging.template import BUILT_IN, Template
 
@@ -29,36 +32,33 @@ T = TypeVar("T")
 
 def model_tensors(model: ChainModel) -> dict[str, Any]:
     """The arrays of a chain model."""
-    attributes, labels, weights = model.layout.states(model.w)
-    order = np.lexsort((labels, attributes))
-    edges = model.layout.edges(model.w)
+    weights = model.weights
+    order = np.lexsort((weights.labels, weights.attributes))
     names, lengths = pack_strings(model.table.names(range(len(model.table))))
-    square = model.layout.transitions(model.w)
-    before, after = np.nonzero(square)
-    forbidden = np.argwhere(~model.allowed_transitions).astype(np.int32)
+    before, after = np.nonzero(weights.transitions)
     small = np.uint8 if len(model.labels) < 256 else np.uint16
     tensors: dict[str, Any] = {
         "names": names,
         "name_lengths": lengths.astype(np.uint16 if lengths.max(initial=0) < 65536 else np.uint32),
-        "state_counts": np.bincount(attributes, minlength=len(model.table)).astype(np.uint16),
-        "state_labels": labels[order].astype(small),
-        "state_weights": weights[order].astype(np.float32),
+        "state_counts": np.bincount(weights.attributes, minlength=len(model.table)).astype(np.uint16),
+        "state_labels": weights.labels[order].astype(small),
+        "state_weights": weights.values[order].astype(np.float32),
         "transition_pairs": np.stack([before, after], axis=1).astype(np.uint16),
-        "transition_weights": square[before, after].astype(np.float32),
-        "forbidden": forbidden,
+        "transition_weights": weights.transitions[before, after].astype(np.float32),
+        "forbidden": np.argwhere(~model.layout.allowed_transitions).astype(np.int32),
         "forbidden_ends": np.empty(0, dtype=np.uint8)
         if model.ends is None
         else (~model.ends).astype(np.uint8),
-        "edge_attributes": edges[0],
-        "edge_pairs": np.stack([edges[1], edges[2]], axis=1).astype(np.uint16),
-        "edge_weights": edges[3].astype(np.float32),
+        "edge_attributes": weights.edge_attributes,
+        "edge_pairs": np.stack([weights.before, weights.after], axis=1).astype(np.uint16),
+        "edge_weights": weights.edge_values.astype(np.float32),
     }
     if model.squares is not None:
-        learnt = model.layout.transitions(model.squares)
+        learnt = model.layout.weights(model.w, model.squares)
         tensors |= {
-            "state_squares": _small(model.layout.states(model.w, model.squares)[2][order]),
-            "transition_squares": _small(learnt[before, after]),
-            "edge_squares": _small(model.layout.edges(model.w, model.squares)[3]),
+            "state_squares": _small(learnt.values[order]),
+            "transition_squares": _small(learnt.transitions[before, after]),
+            "edge_squares": _small(learnt.edge_values),
         }
     return {name: tensor for name, tensor in tensors.items() if tensor.size}
 
@@ -73,41 +73,49 @@ def chain_model(file: ModelFile) -> ChainModel:
         def get(name: str, kind: Any, shape: tuple[int, ...] = (0,)) -> Any:
             return t[name].astype(kind) if name in t else np.empty(shape, dtype=kind)
 
+        def square(name: str, kind: Any = np.float64) -> Any:
+            out = np.zeros((L, L))
+            pairs = get("transition_pairs", np.int64, (0, 2))
+            out[pairs[:, 0], pairs[:, 1]] = get(name, kind)
+            return out
+
         names = unpack_strings(get("names", np.uint8), get("name_lengths", np.uint32))
         counts = get("state_counts", np.int64)
-        attributes = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
-        states = (attributes, get("state_labels", np.int32), get("state_weights", np.float64))
-        pairs, weights = get("transition_pairs", np.int64, (0, 2)), get("transition_weights", np.float64)
-        square = np.zeros((L, L))
-        square[pairs[:, 0], pairs[:, 1]] = weights
+        edge_pairs = get("edge_pairs", np.int32, (0, 2))
+        weights = ChainWeights(
+            np.repeat(np.arange(len(counts), dtype=np.int32), counts),
+            get("state_labels", np.int32),
+            get("state_weights", np.float64),
+            square("transition_weights"),
+            get("edge_attributes", np.int32),
+            edge_pairs[:, 0].copy(),
+            edge_pairs[:, 1].copy(),
+            get("edge_weights", np.float64),
+        )
+        squares = None
+        if "state_squares" in t or "transition_squares" in t:
+            squares = weights._replace(
+                values=get("state_squares", np.float64) ** 2,
+                transitions=square("transition_squares") ** 2,
+                edge_values=get("edge_squares", np.float64) ** 2,
+            )
         allowed = np.ones((L, L), dtype=bool)
         forbidden = get("forbidden", np.int64, (0, 2))
         allowed[forbidden[:, 0], forbidden[:, 1]] = False
         ends = get("forbidden_ends", np.uint8, (2, L)) == 0 if "forbidden_ends" in t else None
-        edge_pairs = get("edge_pairs", np.int32, (0, 2))
-        edges = (
-            get("edge_attributes", np.int32),
-            edge_pairs[:, 0],
-            edge_pairs[:, 1],
-            get("edge_weights", np.float64),
-        )
+        if L < 1 or len(counts) not in (0, len(names)):
+            raise ValueError("states and names of different lengths")
+        if ends is not None and ends.shape != (2, L):
+            raise ValueError("constraints of another number of labels")
         chained = bool(header["has_transitions"])
-        squares = None
-        if "state_squares" in t or "transition_squares" in t:
-            among = np.zeros((L, L))
-            among[pairs[:, 0], pairs[:, 1]] = get("transition_squares", np.float64) ** 2
-            squares = get("state_squares", np.float64) ** 2, among, get("edge_squares", np.float64) ** 2
-            if (len(squares[0]), len(squares[2])) != (len(states[0]), len(edge_pairs)):
-                raise ValueError("squares and weights of different lengths")
-        _check_ids(L, len(names), len(counts), states, edges, chained, ends)
+        for part in (weights, *(() if squares is None else (squares,))):
+            _check_ids(part, L, len(names), chained)
         template = header["template"]
         return ChainModel.of_weights(
             labels,
             None if template is None else Template.parse(template),
             AttributeTable(fingerprints(names), names),
-            states,
-            square,
-            edges,
+            weights,
             chained,
             allowed,
             ends,
@@ -122,24 +130,20 @@ def _small(squares: Any) -> Any:
     return np.minimum(np.sqrt(squares), np.finfo(np.float16).max).astype(np.float16)
 
 
-def _check_ids(
-    n_labels: int,
-    n_names: int,
-    n_counts: int,
-    states: tuple[Any, Any, Any],
-    edges: tuple[Any, Any, Any, Any],
-    has_transitions: bool,
-    ends: Any,
-) -> None:
+def _check_ids(weights: ChainWeights, n_labels: int, n_names: int, has_transitions: bool) -> None:
     """Kernels trust ids, so a file must not name labels or attributes it does not have."""
-    if n_labels < 1 or n_counts not in (0, n_names) or len({len(part) for part in states}) > 1:
-        raise ValueError("states and names of different lengths")
+    states = weights.attributes, weights.labels, weights.values
+    edges = weights.edge_attributes, weights.before, weights.after, weights.edge_values
+    if len({len(part) for part in states}) > 1:
+        raise ValueError("states of different lengths")
     if len({len(part) for part in edges}) > 1 or (len(edges[0]) and not has_transitions):
         raise ValueError("edges of different lengths")
-    if ends is not None and ends.shape != (2, n_labels):
-        raise ValueError("constraints of another number of labels")
-    limits = [(states[1], n_labels), (edges[0], n_names), (edges[1], n_labels), (edges[2], n_labels)]
-    for ids, limit in limits:
+    for ids, limit in (
+        (weights.labels, n_labels),
+        (weights.edge_attributes, n_names),
+        (weights.before, n_labels),
+        (weights.after, n_labels),
+    ):
         if len(ids) and (ids.min() < 0 or ids.max() >= limit):
             raise ValueError(f"id {int(ids.max())}, of {limit}")
 
@@ -159,11 +163,13 @@ def to_model_file(estimator: Any) -> ModelFile:
         "kind": kind_of(estimator),
         "labels": list(model.labels),
         "template": None if model.template is None else model.template.text,
-        "has_transitions": bool(model.layout.arrays.has_transitions),
+        "has_transitions": bool(model.layout.has_transitions),
         "settings": _plain(estimator.get_params(deep=False)),
         "fit": getattr(estimator, "fit_", {}),
         "history": getattr(estimator, "history_", []),
     }
+    if estimator.columns_ is not None:
+        header["columns"] = estimator.columns_.as_dict()
     return ModelFile(FAMILY, {**header, **estimator._extra_header()}, model_tensors(model))
 
 
@@ -195,11 +201,10 @@ def load_as(kind: type[T], path: str | PathLike[str] | None = None, content: byt
 def describe(file: ModelFile) -> list[Section]:
     """Size, sparsity, strongest features per label, strongest transitions."""
     model = chain_model(file)
-    attributes, labels, weights = model.layout.states(model.w)
-    square = model.layout.transitions(model.w)
+    weights, square = model.weights, model.weights.transitions
     fit = file.header.get("fit", {})
     features = fit.get("features")
-    active = len(weights) + int(np.count_nonzero(square)) + len(model.layout.edges(model.w)[3])
+    active = weights.n_nonzero
     sections = [
         Section(
             "size",
@@ -217,10 +222,10 @@ def describe(file: ModelFile) -> list[Section]:
     ]
     rows: list[tuple[Any, ...]] = []
     for j, label in enumerate(model.labels):
-        mine = np.flatnonzero(labels == j)
-        top = mine[np.argsort(-weights[mine], kind="stable")[:5]]
-        names = model.table.names(attributes[top].tolist())
-        rows += [(label, name, float(weights[k])) for name, k in zip(names, top, strict=True)]
+        mine = np.flatnonzero(weights.labels == j)
+        top = mine[np.argsort(-weights.values[mine], kind="stable")[:5]]
+        names = model.table.names(weights.attributes[top].tolist())
+        rows += [(label, name, float(weights.values[k])) for name, k in zip(names, top, strict=True)]
     sections.append(Section("strongest features", ("label", "feature", "weight"), rows))
     before, after = np.nonzero(square)
     order = np.argsort(-np.abs(square[before, after]), kind="stable")[:15]
@@ -247,15 +252,17 @@ def _plain(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _written(value: Any) -> Any:
-    """A solver becomes its name and its own settings; a mapping its items; a template its name."""
+    """A solver or a penalty becomes its name and its own settings; a mapping its items; a template its name."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str | int | float | bool | None):
         return value
     if isinstance(value, Template):
         return value.path if value.path in BUILT_IN else value.text
-    if hasattr(value, "solve"):
-        return {"name": type(value).__name__, **_plain(vars(value))}
+    if hasattr(value, "solve") or isinstance(value, Penalty):
+        known = signature(type(value)).parameters
+        own = {name: getattr(value, name) for name in known if hasattr(value, name)}
+        return {"name": type(value).__name__, **_plain(own)}
     if isinstance(value, Mapping):
         return {"items": [[_written(key), _written(item)] for key, item in value.items()]}
     if isinstance(value, Iterable):
@@ -264,17 +271,23 @@ def _written(value: Any) -> Any:
 
 
 def setting(written: Any) -> Any:
-    """The inverse of what the header of a model file holds; a solver of another program becomes None."""
+    """The inverse of what the header of a model file holds; a solver or penalty of another program becomes None."""
     if isinstance(written, list):
         return [tuple(item) if isinstance(item, list) else item for item in written]
     if not isinstance(written, dict):
         return written
     if "items" in written:
         return dict(written["items"])
-    from epigram import solvers
+    from epigram import penalties, solvers
 
-    known = getattr(solvers, written["name"]) if written.get("name") in dir(solvers) else None
+    name = written.get("name", "")
+    home = next((home for home in (solvers, penalties) if name in dir(home)), None)
+    own = {
+        key: np.array(value) if isinstance(value, list) else value
+        for key, value in written.items()
+        if key != "name"
+    }
     try:
-        return known and known(**{name: value for name, value in written.items() if name != "name"})
+        return None if home is None else getattr(home, name)(**own)
     except TypeError:
         return None

@@ -141,6 +141,11 @@ class Template:
             )
         return cls.parse(read_text(name), str(name))
 
+    @property
+    def has_transitions(self) -> bool:
+        """False without ``B`` lines: tokens are then labelled one by one."""
+        return self.transitions or bool(self.edges)
+
     @cached_property
     def reach(self) -> int:
         """The largest distance of a cell from the token."""

@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from epigram.errors import EpigramError
+from epigram.errors import DivergenceError
 from epigram.penalties import L1
 from epigram.protocols import Floats
 from epigram.solvers import OWLQN, SGD
-from epigram_papers.sgd_l1.problem import Counted, Problem, Watch
+from epigram.tagging.problem import Problem
+from epigram_papers.sgd_l1.problem import Counted, Watch, percent, problem_of
 from epigram_papers.sgd_l1.tasks import TASKS, Part
 
 TOLERANCE, LOOKS_BACK = 1e-4, 10
@@ -43,8 +44,8 @@ def choose_strength(
     ``at_most`` training sentences are used where the whole is dear.
     """
     train, held_out = TASKS[task].choosing(data, sentences)
-    problem = Problem.of(train if at_most is None else train.first(at_most), TASKS[task].template())
-    likelihood, score = problem.log_likelihood(held_out), problem.scorer(held_out)
+    problem = problem_of(train if at_most is None else train.first(at_most), TASKS[task].template())
+    likelihood, score = problem.log_likelihood(held_out.columns, held_out.labels), percent(problem, held_out)
     rows = []
 
     def surprise(strength: float) -> float:
@@ -87,14 +88,14 @@ def choose_rates(
 
     eta_0 is chosen at alpha = ``decay``. No alpha is searched where ``decays`` is empty.
     """
-    problem = Problem.of(TASKS[task].choosing(data, sentences)[0], TASKS[task].template())
+    problem = problem_of(TASKS[task].choosing(data, sentences)[0], TASKS[task].template())
 
     @cache
     def reached(eta0: float, decay: float) -> float:
         solver = SGD("cumulative", schedule, eta0, decay, passes)
         try:
             return solver.solve(problem.loss, L1(l1)).objective / problem.loss.n_samples
-        except EpigramError:  # training diverged at this rate
+        except DivergenceError:
             return math.inf
 
     by_rate = search(lambda eta0: reached(eta0, decay), rates, rate_ladder)
@@ -123,7 +124,7 @@ def descend(
 ) -> dict[str, Any]:
     """One row of SGD: trained on all training sentences, scored on the test part."""
     train, test = TASKS[task].final(data, sentences)
-    problem = Problem.of(train, TASKS[task].template())
+    problem = problem_of(train, TASKS[task].template())
     return run_sgd(problem, test, l1, SGD(method, schedule, eta0, decay, passes))
 
 
@@ -154,7 +155,7 @@ def quasi_newton(
 ) -> dict[str, Any]:
     """The row of OWL-QN; passes are evaluations of the objective with its gradient."""
     train, test = TASKS[task].final(data, sentences)
-    problem = Problem.of(train, TASKS[task].template())
+    problem = problem_of(train, TASKS[task].template())
     loss = Counted(problem.loss)
     watch = Watch(passes=lambda: loss.passes, stop=converged(tolerance))
     result = OWLQN().solve(loss, L1(l1), callback=watch)
@@ -184,7 +185,7 @@ def table_row(problem: Problem, test: Part, w: Floats, watch: Watch, passes: int
         "norm": float(np.abs(w).sum()),
         "features": problem.loss.n_weights,
         "seconds": watch.curve["seconds"][-1],
-        "score": problem.scorer(test)(w),
+        "score": percent(problem, test)(w),
         "sentences": problem.loss.n_samples,
         "curve": watch.curve,
     }

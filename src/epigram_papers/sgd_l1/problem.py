@@ -1,70 +1,28 @@
-"""A task made ready for the solvers: the loss of its training sentences, and scores of weights elsewhere.
-
-The same steps as ``CRFTagger.fit``, taken apart so that several solvers, starts and strengths share one encoding.
-"""
+"""A task made ready for the solvers, and what is kept of a run: its curve, its passes and its CPU seconds."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from epigram import CRFTagger
 from epigram.protocols import Floats, Iteration
-from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.estimator import dev_scorer, encode_labels, has_transitions
-from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss
-from epigram.tagging.model import encode_sentences
+from epigram.tagging.problem import Problem
 from epigram.tagging.template import Template
-from epigram.tagging.training import renumber
 from epigram_papers.sgd_l1.tasks import Part
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What is minimised, and what its weights mean."""
+def problem_of(part: Part, template: Template) -> Problem:
+    """Encoded sentences and their loss, which several solvers, starts and strengths share."""
+    return CRFTagger(template).problem(part.columns, part.labels)
 
-    template: Template
-    table: AttributeTable
-    classes: Any
-    layout: WeightLayout
-    loss: ChainLoss
 
-    @classmethod
-    def of(cls, part: Part, template: Template) -> Problem:
-        """Encode the sentences; weights are for features seen in them."""
-        table = AttributeTable()
-        sequences = encode_sentences(part.columns, template, table, grow=True)
-        classes, labels = encode_labels(part.labels, sequences)
-        sequences = renumber(sequences, table, 1)
-        seen = SeenPairs.of(sequences, labels, len(classes), len(table))
-        layout = lay_out(seen, "seen", has_transitions(template), None, template.transitions)
-        return cls(template, table, classes, layout, ChainLoss(sequences, labels, layout))
-
-    def scorer(self, part: Part) -> Callable[[Floats], float]:
-        """Chunk F1 where labels are chunks, else accuracy, in per cent."""
-        score = dev_scorer(
-            (part.columns, part.labels),
-            self.template,
-            self.table,
-            self.classes,
-            lambda model, sequences: model.decode(sequences),
-        )
-        return lambda w: 100.0 * score(self.layout, self.layout.spread(w))
-
-    def log_likelihood(self, part: Part) -> Callable[[Floats], float]:
-        """Mean log p(labels | sentence) of the sentences whose labels all occur in training."""
-        sequences = encode_sentences(part.columns, self.template, self.table, grow=False)
-        names, ids = encode_labels(part.labels, sequences)
-        number = {name: k for k, name in enumerate(self.classes.tolist())}
-        known = np.array([number.get(name, -1) for name in names.tolist()], dtype=np.int32)[ids]
-        strange = np.add.reduceat(known < 0, sequences.sentence_ptr[:-1]) > 0
-        kept = np.flatnonzero(~strange)
-        loss = ChainLoss(sequences.take(kept), known[np.repeat(~strange, sequences.lengths)], self.layout)
-        return lambda w: -loss.value_and_gradient(w, np.empty_like(w)) / len(kept)
+def percent(problem: Problem, part: Part) -> Callable[[Floats], float]:
+    """Chunk F1 where labels are chunks, else accuracy, in per cent."""
+    score = problem.scorer(part.columns, part.labels)
+    return lambda w: 100.0 * score(w)
 
 
 class Counted:

@@ -15,9 +15,10 @@ import numpy as np
 from epigram.penalties import L1, L1Ball
 from epigram.protocols import Floats, Penalty, Solver
 from epigram.solvers import FISTA, AdaGrad, ProjectedSGD
+from epigram.tagging.problem import Problem
 from epigram_papers.sgd_l1.experiments import EXACT_AT, converged, lowest, table_row
 from epigram_papers.sgd_l1.paper import PASSES
-from epigram_papers.sgd_l1.problem import Counted, Problem, Watch
+from epigram_papers.sgd_l1.problem import Counted, Watch, problem_of
 from epigram_papers.sgd_l1.tasks import TASKS, Part
 
 ADAGRAD_RATES = (1.0, 2.0, 4.0)
@@ -45,14 +46,14 @@ def adaptive(
     """AdaGrad; the first rate by the training objective, or automatic where there are none to choose from."""
     tried: dict[float, float] = {}
     if rates:
-        choosing = Problem.of(TASKS[task].choosing(data, sentences)[0], TASKS[task].template())
+        choosing = problem_of(TASKS[task].choosing(data, sentences)[0], TASKS[task].template())
         tried = {
             rate: AdaGrad(rate, passes=passes).solve(choosing.loss, L1(l1)).objective
             / choosing.loss.n_samples
             for rate in rates
         }
     train, test = TASKS[task].final(data, sentences)
-    problem = Problem.of(train, TASKS[task].template())
+    problem = problem_of(train, TASKS[task].template())
     chosen = AdaGrad(lowest(tried) if tried else "auto", passes=passes)
     row = _stochastic(problem, test, l1, chosen, L1(l1))
     return {
@@ -77,7 +78,7 @@ def inside_ball(
 ) -> dict[str, Any]:
     """Projected SGD, one projection a pass or one a step."""
     train, test = TASKS[task].final(data, sentences)
-    problem = Problem.of(train, TASKS[task].template())
+    problem = problem_of(train, TASKS[task].template())
     solver = ProjectedSGD(None, eta0, decay, passes, 1 if every_step else None)
     return {
         **_stochastic(problem, test, l1, solver, L1Ball(radius)),
@@ -92,7 +93,7 @@ def batch_ball(
 ) -> dict[str, Any]:
     """FISTA inside the ball, stopped by the rule that stops OWL-QN; passes are evaluations of the loss."""
     train, test = TASKS[task].final(data, sentences)
-    problem = Problem.of(train, TASKS[task].template())
+    problem = problem_of(train, TASKS[task].template())
     loss = Counted(problem.loss)
     watch = Watch(passes=lambda: loss.passes, stop=converged(tolerance))
     w = FISTA().solve(loss, L1Ball(radius), callback=watch).w

@@ -1,0 +1,374 @@
+"""Labelled sentences made ready for training: their numbers, the weights there are, the loss, and what weights mean.
+
+What stands between an estimator, which has settings, and a loss, which knows arrays only. Training, learning on from
+more sentences, and experiments all work on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from epigram.errors import InputError
+from epigram.penalties import L1, L2, ElasticNet
+from epigram.protocols import (
+    BatchLoss,
+    Floats,
+    Ints,
+    Iteration,
+    L1Penalty,
+    L2Penalty,
+    Offsets,
+    Penalty,
+    Result,
+    Solver,
+    is_plain,
+)
+from epigram.solvers import FISTA, LBFGS, OWLQN, SGD, AdaGrad, ProjectedSGD
+from epigram.tagging.attributes import AttributeTable, renumbering
+from epigram.tagging.columns import Labels, encode_labels
+from epigram.tagging.encoding import encode_sentences
+from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
+from epigram.tagging.loss import ChainLoss, put_dense_first
+from epigram.tagging.metrics import are_chunk_labels, evaluate_ids
+from epigram.tagging.model import ChainModel
+from epigram.tagging.sequences import Sequences
+from epigram.tagging.template import Template
+
+Decoder = Callable[[ChainModel, Sequences], Ints]
+Listener = Callable[[dict[str, Any]], bool | None]
+Scorer = Callable[[Floats], float]
+SOLVERS: dict[str, Callable[[], Any]] = {
+    "sgd": SGD,
+    "adagrad": AdaGrad,
+    "projected": ProjectedSGD,
+    "owlqn": OWLQN,
+    "lbfgs": LBFGS,
+    "fista": FISTA,
+}
+
+
+class Shape(NamedTuple):
+    """Which weights a model may have; see :func:`epigram.tagging.layout.lay_out`."""
+
+    pairs: str = "seen"
+    has_transitions: bool = True
+    allowed: npt.NDArray[np.bool_] | None = None
+    bare: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Encoded sentences with the label of every token, and how to read numbers back as names.
+
+    Attributes
+    ----------
+    sequences, labels : attributes and label id of every token.
+    table, classes : names of the attributes and of the labels by id.
+    shape : which weights a model of them may have.
+    weights : one per sentence; None for ones.
+    template, ends : what the model keeps: its template, and which labels may stand first and last.
+    counts : what the report of a fit tells of them.
+    """
+
+    sequences: Sequences
+    labels: Ints
+    table: AttributeTable
+    classes: npt.NDArray[Any]
+    shape: Shape = field(default_factory=Shape)
+    weights: Floats | None = None
+    template: Template | None = None
+    ends: npt.NDArray[np.bool_] | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def by_frequency(self, min_count: int) -> Samples:
+        """Number attributes by falling frequency, drop those met less than ``min_count`` times."""
+        new_ids = renumbering(self.table.counts, min_count)
+        self.table.renumber(new_ids)
+        return replace(self, sequences=self.sequences.renumber(new_ids))
+
+    def model(self, layout: WeightLayout, w: Floats, squares: Floats | None = None) -> ChainModel:
+        """The model that weights make, its labels sorted; ``squares`` are sums of squared gradients."""
+        names = [str(name) for name in self.classes.tolist()]
+        order = np.argsort(self.classes, kind="stable")
+        padded_w = layout.spread(w)
+        padded_squares = None if squares is None else layout.spread(squares)
+        return ChainModel.compact(
+            names, self.template, self.table, layout, padded_w, self.ends, order, padded_squares
+        )
+
+    def scorer(self, layout: WeightLayout, X: Any, y: Labels, decode: Decoder | None = None) -> Scorer:
+        """How good weights are on other sentences: F1 where labels are chunk labels, else accuracy."""
+        decode = decode or ChainModel.decode
+        sequences = encode_sentences(X, self.template, self.table, grow=False)
+        if not sequences.n_tokens:
+            raise InputError("the held-out set has no tokens")
+        names, ids = encode_labels(y, sequences)
+        known = self.classes.tolist()
+        everyone = [*known, *(name for name in names.tolist() if name not in set(known))]
+        gold = np.array([everyone.index(name) for name in names.tolist()], dtype=np.int32)[ids]
+        chunked = are_chunk_labels(everyone)
+
+        def score(w: Floats) -> float:
+            padded_w = layout.spread(w)
+            model = ChainModel(tuple(known), None, self.table, layout, padded_w, self.ends)
+            report = evaluate_ids(gold, decode(model, sequences), everyone, sequences.sentence_ptr)
+            return report.overall.f1 if chunked else report.accuracy
+
+        return score
+
+
+@dataclass(slots=True)
+class Trained:
+    """The end of a training run, and what learning on from it needs; vectors have a number per feature."""
+
+    result: Result
+    history: list[dict[str, Any]] = field(repr=False)
+    samples: Samples = field(repr=False)
+    seen: SeenPairs = field(repr=False)
+    layout: WeightLayout
+    gradient: Floats = field(repr=False)
+    squares: Floats = field(repr=False)
+    n_samples: int
+
+    def report(self) -> dict[str, Any]:
+        """The metrics of the fit, and counts of what it was trained on."""
+        return {
+            "iterations": self.result.iterations,
+            "stopped": self.result.reason,
+            "objective": self.result.objective,
+            "features": self.layout.n_features,
+            "active_features": int(np.count_nonzero(self.result.w)),
+            "samples": self.n_samples,
+            **self.samples.counts,
+        }
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The loss of labelled sentences, and what its weights mean.
+
+    Examples
+    --------
+    >>> from epigram import CRFTagger
+    >>> X, y = [[["w=the"], ["w=dog"]], [["w=a"], ["w=cat"]]], [["DT", "NN"], ["DT", "NN"]]
+    >>> problem = CRFTagger().problem(X, y)
+    >>> result = OWLQN().solve(problem.loss, L1(0.1))
+    >>> problem.model(result.w).labels, problem.scorer(X, y)(result.w)
+    (('DT', 'NN'), 1.0)
+    """
+
+    samples: Samples
+    seen: SeenPairs
+    loss: ChainLoss
+
+    @classmethod
+    def of(cls, samples: Samples, threads: int = 1) -> Problem:
+        """Lay out the weights of these samples, and order them as C likes it; ``threads`` are the loss's."""
+        sequences, labels = samples.sequences, samples.labels
+        if not sequences.n_tokens:
+            raise InputError("no tokens to train on")
+        seen = SeenPairs.of(sequences, labels, len(samples.classes), len(samples.table))
+        layout = lay_out(seen, *samples.shape)
+        put_dense_first(sequences, layout)
+        return cls(samples, seen, ChainLoss(sequences, labels, layout, samples.weights, threads))
+
+    @property
+    def layout(self) -> WeightLayout:
+        """Where the weights are."""
+        return self.loss.layout
+
+    def train(
+        self,
+        solver: Solver,
+        penalty: Penalty,
+        scorer: Scorer | None = None,
+        patience: int | None = None,
+        listener: Listener | None = None,
+    ) -> Trained:
+        """Minimise loss + penalty; with a ``scorer``, keep the best-scoring weights met."""
+        watch = Watch(scorer, patience, listener)
+        return train(self.loss, self.layout, self.samples, self.seen, solver, penalty, watch)
+
+    def model(self, w: Floats, squares: Floats | None = None) -> ChainModel:
+        """The model that weights make."""
+        return self.samples.model(self.layout, w, squares)
+
+    def scorer(self, X: Any, y: Labels, decode: Decoder | None = None) -> Scorer:
+        """How good weights are on other sentences: F1 where labels are chunk labels, else accuracy."""
+        return self.samples.scorer(self.layout, X, y, decode)
+
+    def log_likelihood(self, X: Any, y: Labels) -> Scorer:
+        """Mean log p(labels | sentence) of other sentences, those with labels that training has not left out."""
+        sequences = encode_sentences(X, self.samples.template, self.samples.table, grow=False)
+        names, ids = encode_labels(y, sequences)
+        number = {name: k for k, name in enumerate(self.samples.classes.tolist())}
+        labels = np.array([number.get(name, -1) for name in names.tolist()], dtype=np.int32)[ids]
+        strange = np.repeat(np.arange(sequences.n_sentences), sequences.lengths)[labels < 0]
+        kept = np.setdiff1d(np.arange(sequences.n_sentences), strange)
+        chosen = np.isin(np.repeat(np.arange(sequences.n_sentences), sequences.lengths), kept)
+        loss = ChainLoss(sequences.take(kept), labels[chosen], self.layout)
+        return lambda w: -loss.value_and_gradient(w, np.empty_like(w)) / len(kept)
+
+
+class FittedLoss(BatchLoss, Protocol):
+    """What a training needs of a loss beside what its solver needs."""
+
+    def summed_gradients(self, w: Floats) -> tuple[Floats, Floats]:
+        """Of each weight, the sums over samples of its gradient at ``w`` and of the square of that."""
+        ...
+
+
+def train(
+    loss: FittedLoss,
+    layout: WeightLayout,
+    samples: Samples,
+    seen: SeenPairs,
+    solver: Solver,
+    penalty: Penalty,
+    watch: Watch,
+    start: Floats | None = None,
+) -> Trained:
+    """Minimise a loss + penalty; the best weights that the watch saw are kept."""
+    result = solver.solve(loss, penalty, start, watch)
+    if watch.best_w is not None and not np.array_equal(watch.best_w, result.w):
+        value = loss.value_and_gradient(watch.best_w, np.empty_like(watch.best_w))
+        result = replace(result, w=watch.best_w, objective=value + penalty.value(watch.best_w))
+    sums = loss.summed_gradients(result.w)
+    none = Sequences.of([0], [0], [])  # who learns on needs the names, not the text
+    kept = replace(samples, sequences=none, labels=np.empty(0, dtype=np.int32), weights=None)
+    return Trained(result, watch.history, kept, seen, layout, *sums, loss.n_samples)
+
+
+def penalty_of(given: Penalty | None, l1: float, l2: float) -> Penalty:
+    """The penalty given, or that of the strengths."""
+    if given is not None:
+        if not isinstance(given, Penalty):
+            raise ValueError(f"penalty must be None or an object such as L1(1.0), not {given!r}.")
+        return given
+    if l2 and l1:
+        return ElasticNet(l1, l2)
+    return L2(l2) if l2 else L1(l1)
+
+
+def solver_of(given: str | Solver | None, penalty: Penalty, random_state: int | None) -> Solver:
+    """The solver given, or of that name, or the usual one of a penalty.
+
+    Examples
+    --------
+    >>> solver_of(None, L1(1.0), 0), solver_of(None, ElasticNet(1.0, 1.0), 0), solver_of("adagrad", L1(1.0), 0)
+    (SGD(), OWLQN(), AdaGrad())
+    """
+    if given is None:
+        given = _usual_solver(penalty)
+    if not isinstance(given, str):
+        if not hasattr(given, "solve"):
+            raise ValueError(f"solver must be a name or have a method solve; {given!r} has not.")
+        return given
+    if given not in SOLVERS:
+        raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, or an object, not {given!r}.")
+    solver: Solver = SOLVERS[given]()
+    if hasattr(solver, "random_state"):
+        solver.random_state = random_state
+    return solver
+
+
+def _usual_solver(penalty: Penalty) -> str:
+    """SGD for a pure l1 penalty, a quasi-Newton method for l2, projections for a ball; FISTA takes all others."""
+    if hasattr(penalty, "radius"):
+        return "projected" if is_plain(penalty) else "fista"
+    if not is_plain(penalty) or not isinstance(penalty, L1Penalty | L2Penalty):
+        return "fista"
+    if getattr(penalty, "l2", 0.0):
+        return "owlqn" if getattr(penalty, "l1", 0.0) else "lbfgs"
+    return "sgd"
+
+
+class Watch:
+    """The solver's callback: writes the history, keeps the best weights, knows when to stop.
+
+    ``keep`` is called with each iteration first: what saves weights on the way.
+    """
+
+    def __init__(
+        self,
+        scorer: Scorer | None = None,
+        patience: int | None = None,
+        listener: Listener | None = None,
+        keep: Callable[[Iteration], Any] | None = None,
+    ) -> None:
+        self.scorer, self.patience, self.listener, self.keep = scorer, patience, listener, keep
+        self.history: list[dict[str, Any]] = []
+        self.best_w: Floats | None = None
+        self._best = (-np.inf, 0)
+
+    def __call__(self, iteration: Iteration) -> bool:
+        if self.keep is not None:
+            self.keep(iteration)
+        entry: dict[str, Any] = {
+            "iteration": iteration.number,
+            "objective": iteration.objective,
+            "nonzero": iteration.nonzero,
+            "seconds": iteration.seconds,
+        }
+        if self.scorer is not None:
+            score = entry["dev_score"] = self.scorer(iteration.w)
+            if score > self._best[0]:
+                self._best = (score, iteration.number)
+                self.best_w = iteration.w.copy()
+        self.history.append(entry)
+        stop = bool(self.listener is not None and self.listener(entry))
+        waited = self.scorer is not None and iteration.number - self._best[1]
+        return stop or (self.patience is not None and self.scorer is not None and waited >= self.patience)
+
+
+def class_weights(
+    class_weight: Mapping[Any, float] | str | None, labels: Ints, classes: npt.NDArray[Any]
+) -> Floats | None:
+    """Weight of each token by its class; None for ones."""
+    per_class = weights_of_labels(class_weight, np.bincount(labels, minlength=len(classes)), classes)
+    return None if per_class is None else per_class[labels]
+
+
+def weights_of_labels(
+    class_weight: Mapping[Any, float] | str | None, counts: Offsets, classes: npt.NDArray[Any]
+) -> Floats | None:
+    """Weight of each class: given, or ``"balanced"`` (n / (classes * count), as scikit-learn)."""
+    if class_weight is None:
+        return None
+    if class_weight == "balanced":
+        return np.asarray(counts.sum() / (len(classes) * np.maximum(counts, 1)))
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(f"class_weight must be None, 'balanced' or a dict, not {class_weight!r}.")
+    return np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+
+
+def sentence_weights(per_token: Floats, sequences: Sequences) -> Floats:
+    """A sentence weighs the mean of its tokens' weights."""
+    sums = np.diff(np.concatenate([[0.0], np.cumsum(per_token)])[sequences.sentence_ptr])
+    return sums / np.maximum(sequences.lengths, 1)
+
+
+def checked_weights(given: npt.ArrayLike | None, n: int) -> Floats | None:
+    """``sample_weight`` of n samples: finite, not negative, not all zero."""
+    if given is None:
+        return None
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weights.shape}, not ({n},).")
+    if not np.isfinite(weights).all() or (weights < 0.0).any():
+        raise ValueError("sample_weight must be finite and not negative.")
+    if n and not weights.any():
+        raise ValueError("sample_weight is zero for every sample.")
+    return weights
+
+
+def product(one: Floats | None, other: Floats | None) -> Floats | None:
+    """Weights times weights, where None stands for ones."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one * other

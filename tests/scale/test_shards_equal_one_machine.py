@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from epigram.tagging.training import renumber
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,11 +18,10 @@ from epigram.errors import InputError
 from epigram.scale import Here, Manifest
 from epigram.scale import pieces as scale_pieces
 from epigram.scale.checkpoint import Checkpoint
-from epigram.tagging.attributes import AttributeTable
+from epigram.tagging.attributes import AttributeTable, renumbering
+from epigram.tagging.columns import encode_labels
 from epigram.tagging.encoding import encode
-from epigram.tagging.estimator import encode_labels
-from epigram.tagging.files import ColumnSpec
-from epigram.tagging.formats import parse_columns
+from epigram.tagging.formats import ColumnSpec, parse_columns
 from epigram.tagging.layout import SeenPairs, lay_out
 from epigram.tagging.loss import ChainLoss
 from epigram.tagging.sharding import ARRAYS, KIND, write_shards
@@ -45,7 +43,9 @@ def one_machine(text: str, template: Template = TEMPLATE, min_count: int = 1) ->
     table = AttributeTable()
     sequences = encode(columns, template, table, grow=True)
     classes, labels = encode_labels(label_column, sequences)
-    sequences = renumber(sequences, table, min_count)
+    new_ids = renumbering(table.counts, min_count)
+    table.renumber(new_ids)
+    sequences = sequences.renumber(new_ids)
     return sequences, labels, classes, table, SeenPairs.of(sequences, labels, len(classes), len(table))
 
 

@@ -19,7 +19,7 @@ from epigram import OWLQN, CRFTagger
 from epigram.datasets import sample
 from epigram.errors import EpigramError, InputError
 from epigram.scale import DaskEngine, Here, connect
-from epigram.tagging.files import ColumnSpec
+from epigram.tagging.formats import ColumnSpec
 from epigram.tagging.sharding import write_shards
 from epigram.tagging.shards import TaggerShards
 from epigram.tagging.template import Template

@@ -13,7 +13,7 @@ from epigram.errors import InputError
 if TYPE_CHECKING:
     from epigram.cli.training import TrainingRun
     from epigram.tagging.columns import Column, Columns
-    from epigram.tagging.estimator import SentenceTagger
+    from epigram.tagging.estimator import SentenceEstimator
     from epigram.tagging.template import Template
 
 Format = Literal["auto", "conll", "conllu", "text", "slash"]
@@ -325,7 +325,7 @@ def _template(name: str | None, model: str, observations: Columns, labels: Colum
     return Template.parse("\n".join(lines) + "\n", template.path)
 
 
-def _estimator(model: str, template: Template, settings: dict[str, Any]) -> SentenceTagger:
+def _estimator(model: str, template: Template, settings: dict[str, Any]) -> SentenceEstimator:
     from epigram.tagging import CRFTagger, MaxentTagger
 
     return (MaxentTagger if model == "history" else CRFTagger)(template, **settings)
@@ -333,7 +333,7 @@ def _estimator(model: str, template: Template, settings: dict[str, Any]) -> Sent
 
 def _fit(
     run: TrainingRun,
-    estimator: SentenceTagger,
+    estimator: SentenceEstimator,
     observations: Columns,
     labels: Column,
     dev: tuple[Columns, Column] | None,

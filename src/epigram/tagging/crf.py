@@ -15,7 +15,7 @@ from epigram.protocols import Floats, Penalty, Solver
 from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.columns import Labels
 from epigram.tagging.constraints import allowed_ends, allowed_transitions, check_permitted
-from epigram.tagging.estimator import SentenceTagger
+from epigram.tagging.estimator import SentenceEstimator
 from epigram.tagging.explain import Explanation, explain
 from epigram.tagging.model import Allowed, NoLabelling
 from epigram.tagging.problem import (
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from epigram.tagging.shards import TaggerShards
 
 
-class CRFTagger(SentenceTagger):
+class CRFTagger(SentenceEstimator):
     """Linear-chain conditional random field.
 
     Parameters

@@ -177,7 +177,7 @@ class ChainEstimator(Estimator):
         self._state = None
 
 
-class SentenceTagger(ChainEstimator):
+class SentenceEstimator(ChainEstimator):
     """An estimator whose samples are sentences, and tell scikit-learn so."""
 
     template: str | PathLike[str] | Template | None

@@ -18,14 +18,14 @@ from epigram.protocols import Ints, Penalty, Solver
 from epigram.tagging.attributes import AttributeTable, Strings, fingerprints
 from epigram.tagging.beam import decode_history, tag_names
 from epigram.tagging.columns import Labels
-from epigram.tagging.estimator import SentenceTagger
+from epigram.tagging.estimator import SentenceEstimator
 from epigram.tagging.model import Allowed, ChainModel
 from epigram.tagging.problem import Problem, Samples, Shape, checked_weights, class_weights, product
 from epigram.tagging.sequences import Sequences
 from epigram.tagging.template import Template
 
 
-class MaxentTagger(SentenceTagger):
+class MaxentTagger(SentenceEstimator):
     """Maxent tagger on the observation and the tags on its left, with beam search.
 
     Parameters

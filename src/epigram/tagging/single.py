@@ -12,8 +12,6 @@ import numpy as np
 
 from epigram._core.native import family
 from epigram.tagging.features import NO_ROOM, Room, as_bytes
-from epigram.tagging.kernels import layout_struct, scratch_struct
-from epigram.tagging.loss import scratch
 from epigram.tagging.model import ChainModel
 from epigram.tagging.sequences import Sequences
 
@@ -33,7 +31,7 @@ class SentenceTagger:
 
     def __init__(self, model: ChainModel) -> None:
         self.model = model
-        self._layout = layout_struct(model.layout.arrays)
+        self._layout = model.layout.struct()
         self._slots = model.table.slots
         self._make(64, 2048)
 
@@ -42,7 +40,7 @@ class SentenceTagger:
         self._room = Room(n_tokens, n_occurrences)
         self._ids, self._labels = np.empty(n_occurrences, dtype=np.int32), np.empty(n_tokens, dtype=np.int32)
         longest = Sequences.of([0, n_tokens], np.zeros(n_tokens + 1), [])
-        self._scratch = scratch_struct(self.model.layout.arrays, scratch(longest, self.model.layout))
+        self._scratch = self.model.layout.scratch(longest)
 
     def label(self, sentence: Any) -> list[str]:
         """The best labels."""

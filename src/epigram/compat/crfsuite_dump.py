@@ -31,9 +31,8 @@ class ParsedDump:
 def parsed_dump(model: ChainModel, content: bytes) -> ParsedDump:
     """The weights of a model that came from a file with this content (ours or CRFsuite's)."""
     names = model.table.names(range(len(model.table)))
-    square = model.layout.transitions(model.w)
-    owners, targets, weights = model.layout.states(model.w)
-    states = zip(owners.tolist(), targets.tolist(), weights.tolist(), strict=True)
+    found, square = model.weights, model.weights.transitions
+    states = zip(found.attributes.tolist(), found.labels.tolist(), found.values.tolist(), strict=True)
     return ParsedDump(
         header_of(content if content[:4] == b"lCRF" else write_model(model)),
         {label: str(k) for k, label in enumerate(model.labels)},

@@ -223,19 +223,12 @@ def _with_weights(layout: WeightLayout) -> Ints:
 
 def _model(data: Instances, order: Offsets, layout: WeightLayout, w: Floats) -> ChainModel:
     """The weights that are not zero, with the names of their attributes."""
-    owners, labels, weights = layout.states(w)
-    used, compact = np.unique(owners, return_inverse=True)
+    weights = layout.weights(w)
+    used, compact = np.unique(weights.attributes, return_inverse=True)
     old = order[used]
-    none = np.empty(0, dtype=np.int32)
+    table = AttributeTable(data.table.fingerprints[old], data.table.names(old.tolist()))
     return ChainModel.of_weights(
-        data.labels,
-        None,
-        AttributeTable(data.table.fingerprints[old], data.table.names(old.tolist())),
-        (compact.astype(np.int32), labels, weights),
-        layout.transitions(w),
-        (none, none, none, np.empty(0)),
-        True,
-        np.ones((layout.n_labels, layout.n_labels), dtype=bool),
+        data.labels, None, table, weights._replace(attributes=compact.astype(np.int32))
     )
 
 

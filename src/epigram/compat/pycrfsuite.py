@@ -174,9 +174,7 @@ class BaseTrainer:
         trained = train(self._data, self._algorithm, self.get_params(), holdout, self.message)
         began = time.process_time()
         self.message("Storing the model\n")
-        states = len(trained.layout.states(trained.w)[0])
-        active = states + int(np.count_nonzero(trained.layout.transitions(trained.w)))
-        self.message(f"Number of active features: {active}\n")
+        self.message(f"Number of active features: {trained.weights.n_nonzero}\n")
         self.message(f"Number of active attributes: {len(trained.table)}\n")
         self.message(f"Number of active labels: {len(trained.labels)}\n")
         if os.fspath(model):

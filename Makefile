@@ -7,10 +7,14 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Real data sets, for the tests, benchmarks and experiments that need them; the others run without.
 export EPIGRAM_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo test core sanitize torture rivals bench results package docs browser format clean
+.PHONY: demo studio test core sanitize torture rivals bench results package docs browser format clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/epigram demo
+
+# Every model in a browser; prints the address.
+studio: $(VENV)/.studio
+	@$(BIN)/epigram serve
 
 test: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -62,7 +66,7 @@ docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 	@echo "docs: build/docs/index.html"
 
-# The tests that open a report in Chromium are skipped where there is none.
+# The tests that open a page in Chromium are skipped where there is none.
 browser:
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
 		{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
@@ -81,6 +85,10 @@ $(BIN)/python:
 
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
 	$(PIP) -e '.[plot]'
+	@touch $@
+
+$(VENV)/.studio: pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[serve]'
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(BIN)/python

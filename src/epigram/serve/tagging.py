@@ -14,6 +14,7 @@ from epigram.serve.shelf import Entry
 from epigram.serve.studio import Call, Operation, Raw
 
 _WORD = re.compile(r"\w+(?:[-'’.,]\w+)*|\S")
+_CELL = re.compile(r"%x\[\s*([+-]?\d+)\s*,\s*(\d+)\s*(?:\|([^\]]*))?\]")
 _PREFIX = re.compile(r"([BIESLU])-(.+)")
 
 String = Annotated[str, Longest(LONGEST_TOKEN)]
@@ -179,10 +180,38 @@ def shown(token: Any) -> str:
 
 
 def explain_token(entry: Entry, estimator: Any, sentence: Sequence[Any], token: int) -> dict[str, Any]:
-    """The weights that speak for a token's label against the runner-up."""
+    """The weights that speak for a token's label against the runner-up; ``meaning`` is the feature in words."""
     if not hasattr(estimator, "explain"):
         raise Refusal(422, f"a {type(estimator).__name__} cannot explain itself; a CRF can")
-    return asdict(estimator.explain(rows_of(entry, sentence), token))
+    found = asdict(estimator.explain(rows_of(entry, sentence), token))
+    lines = meanings(entry.header.get("template") or "")
+    for term in found["terms"]:
+        line, colon, value = term["feature"].partition(":")
+        term["meaning"] = f"{lines[line]} {value}" if colon and line in lines else term["feature"]
+    return found
+
+
+def meanings(template: str) -> dict[str, str]:
+    """What the lines of a template look at, in words.
+
+    Examples
+    --------
+    >>> meanings("U05:%x[-1,0]/%x[0,0]\\nU08:%x[0,0|shape]\\nU3:%x[1,1]")
+    {'U05': 'before, here', 'U08': 'shape', 'U3': 'after (column 1)'}
+    """
+    places = {-2: "two before", -1: "before", 0: "here", 1: "after", 2: "two after"}
+    found = {}
+    for line in template.splitlines():
+        name, colon, rest = line.partition(":")
+        cells = _CELL.findall(rest) if colon and not line.startswith("#") else []
+        words = []
+        for offset, column, function in cells:
+            kind = function.partition(":")[0].rstrip("s")
+            what = places.get(int(offset), f"{int(offset):+d}") if not kind or offset != "0" else ""
+            words.append(f"{kind} {what}".strip() + (f" (column {column})" if column != "0" else ""))
+        if words:
+            found[name] = ", ".join(words)
+    return found
 
 
 async def learn(call: Call) -> Any:

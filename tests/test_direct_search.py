@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from epigram.direct_search import first_simplex, golden_section, nelder_mead
+from epigram.tuning import first_simplex, golden_section, nelder_mead
 
 
 def rosenbrock(x: np.ndarray) -> float:

@@ -116,7 +116,7 @@ def test_an_old_model_stays_whole_where_training_is_killed(train: Path, tmp_path
 
 def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
     program = (
-        "import time, sys\nfrom epigram.cli.stopping import GracefulStop\n"
+        "import time, sys\nfrom epigram.cli.training import GracefulStop\n"
         "with GracefulStop(lambda: print('asked', flush=True)):\n"
         "    print('ready', flush=True)\n    time.sleep(600)\n"
     )
@@ -130,7 +130,7 @@ def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
 
 
 def test_handlers_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    from epigram.cli.stopping import GracefulStop
+    from epigram.cli.training import GracefulStop
 
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     said = threading.Event()

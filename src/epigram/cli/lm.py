@@ -3,192 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epigram.cli import console, lm_classes, lm_prepare, lm_update
+from epigram.cli import console, lm_classes, lm_prepare, lm_training, lm_update
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
     from epigram.lm.base import LanguageModel
-    from epigram.lm.factored.model import ClassFactoredLM
-    from epigram.lm.loglinear.model import LogLinearLM
     from epigram.lm.ngram.model import BackoffModel
 
 app = typer.Typer(no_args_is_help=True)
+app.command("train")(lm_training.command)
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A *.epigram file, or an ARPA file (gzip too).")]
 Text = Annotated[Path, typer.Argument(metavar="TEXT", help="One sentence a line (gzip too); - is stdin.")]
 Words = Annotated[str, typer.Argument(metavar="WORDS", help="The words before; <s> marks a sentence start.")]
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the result goes.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
-
-
-@app.command()
-def train(
-    text: Text,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where the model goes.")],
-    order: Annotated[int, typer.Option(min=0, help="Longest n-gram; 0 is unbounded.")] = 5,
-    model: Annotated[
-        Literal["loglinear", "kneser-ney", "modified-kneser-ney"], typer.Option(help="Kind of model.")
-    ] = "loglinear",
-    penalty: Annotated[
-        Literal["elastic", "l1", "l2", "tree-l2", "tree-linf"], typer.Option(help="What keeps weights small.")
-    ] = "elastic",
-    strength: Annotated[str, typer.Option(metavar="auto|X", help="Strength of the penalty.")] = "auto",
-    depth_weight: Annotated[
-        str, typer.Option(metavar="auto|A", help="The penalty grows by this factor for each word of context.")
-    ] = "auto",
-    ridge: Annotated[
-        str, typer.Option(metavar="auto|X", help="Squared part of the elastic penalty.")
-    ] = "auto",
-    depth_weights: Annotated[
-        Literal["features", "groups"],
-        typer.Option(help="What --depth-weight acts on inside tree-l2 and tree-linf."),
-    ] = "features",
-    classes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="auto|K|FILE", help="Factor the model by word classes: a number, a class file, or auto."
-        ),
-    ] = None,
-    budget: Annotated[
-        str,
-        typer.Option(
-            metavar="60s|5m", help="With --classes: CPU time for choosing what is auto; 0 chooses nothing."
-        ),
-    ] = "60s",
-    class_contexts: Annotated[
-        str | None,
-        typer.Option(metavar="'c1 w1; c2'", help="With --classes: what the class is predicted from."),
-    ] = None,
-    word_contexts: Annotated[
-        str | None,
-        typer.Option(
-            metavar="'c1 w1; c2'", help="With --classes: what the word in its class is predicted from."
-        ),
-    ] = None,
-    solver: Annotated[
-        Literal["fista", "stochastic"], typer.Option(help="Exact, or Algorithm 1 of the paper.")
-    ] = "fista",
-    valid: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Held-out text that chooses what is auto.")
-    ] = None,
-    held_out: Annotated[
-        float, typer.Option(help="Without --valid: the share of the text, its end, that chooses.")
-    ] = 0.1,
-    unconstrained: Annotated[bool, typer.Option("--unconstrained", help="Allow negative weights.")] = False,
-    calibrate: Annotated[
-        bool, typer.Option(help="Choose a factor for the weights of each depth on the held-out text too.")
-    ] = True,
-    max_weights: Annotated[
-        int | None, typer.Option(min=1, help="Keep so many weights, those worth most, and fit them again.")
-    ] = None,
-    min_count: Annotated[int, typer.Option(min=1, help="Occurrences a word needs; others are <unk>.")] = 1,
-    max_words: Annotated[int | None, typer.Option(min=1, help="Most words of the vocabulary.")] = None,
-    vocab: Annotated[Path | None, typer.Option(metavar="FILE", help="The vocabulary, a word a line.")] = None,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(
-            help="Stop when a step promises less than this share.", show_default="2e-7; 2e-5 with --classes"
-        ),
-    ] = None,
-    max_iterations: Annotated[
-        int | None,
-        typer.Option(min=1, help="fista: stop in any case.", show_default="500; 300 with --classes"),
-    ] = None,
-    passes: Annotated[
-        int | None, typer.Option(min=1, help="stochastic: passes over the text.", show_default="10")
-    ] = None,
-    batch_size: Annotated[
-        int | None, typer.Option(min=1, help="stochastic: words a step.", show_default="400")
-    ] = None,
-    lipschitz: Annotated[
-        float | None, typer.Option(help="stochastic: L of Algorithm 1.", show_default="auto")
-    ] = None,
-    mu: Annotated[
-        float | None, typer.Option(help="stochastic: mu of Algorithm 1.", show_default="auto")
-    ] = None,
-    prune: Annotated[
-        int, typer.Option(min=0, help="Kneser-Ney: drop n-grams of 3+ words seen so often.")
-    ] = 0,
-    bits: Annotated[int, typer.Option(min=0, max=16, help="Bits of a stored weight; 0 in full.")] = 0,
-    keep_text: Annotated[
-        bool,
-        typer.Option(
-            "--keep-text/--no-text", help="Keep the text in the model file, where whoever has it can read it."
-        ),
-    ] = False,
-    threads: Annotated[int, typer.Option(min=1, help="Threads of the exact solver.")] = 1,
-    seed: Annotated[int, typer.Option(help="Seed of the stochastic solver.")] = 0,
-    plot: Annotated[Path | None, typer.Option(metavar="PNG", help="Draw path and convergence.")] = None,
-    json: Json = False,
-) -> None:
-    """Train a language model."""
-    from epigram.cli import lm_training as training
-    from epigram.cli.training import TrainingRun
-
-    run = TrainingRun(output, plot, json)
-    limits: dict[str, Any] = {
-        "min_count": min_count,
-        "max_words": max_words,
-        "vocabulary": training.vocabulary_of(vocab),
-    }
-    if model != "loglinear":
-        if classes is not None:
-            raise InputError(f"--classes is for log-linear models; leave out --model {model} or --classes.")
-        settings = {"order": order, "modified": model == "modified-kneser-ney", "prune": prune, **limits}
-        training.kneser_ney(run, text, valid, bits, **settings)
-        return
-    stochastic = {"passes": passes, "batch_size": batch_size, "lipschitz": lipschitz, "mu": mu}
-    numbers = {
-        "strength": training.number_of(strength, "--strength"),
-        "depth_weight": training.number_of(depth_weight, "--depth-weight"),
-        "ridge": training.number_of(ridge, "--ridge"),
-    }
-    common: dict[str, Any] = {
-        "order": order,
-        "penalty": penalty,
-        "nonnegative": not unconstrained,
-        "solver": training.solver_of(solver, max_iterations, tolerance, seed, **stochastic),
-        "max_iterations": max_iterations,
-        "held_out": held_out,
-        "threads": threads,
-        "random_state": seed,
-        **limits,
-    }
-    estimator: LogLinearLM | ClassFactoredLM
-    if classes is None:
-        from epigram.lm.loglinear.model import LogLinearLM
-
-        estimator = LogLinearLM(
-            **common,
-            **numbers,
-            tolerance=tolerance or 2e-7,
-            depth_weights=depth_weights,
-            calibrate=calibrate,
-            max_weights=max_weights,
-        )
-    else:
-        from epigram.lm.factored.model import ClassFactoredLM
-
-        if depth_weights != "features":
-            raise InputError("--depth-weights is for models without --classes; leave out one of them.")
-        if max_weights is not None:
-            raise InputError(
-                "--max-weights is for models without --classes; a higher --strength leaves fewer weights."
-            )
-        estimator = ClassFactoredLM(
-            **common,
-            **training.strengths_of(penalty, **numbers),
-            tolerance=tolerance or 2e-5,
-            classes=training.classes_of(classes),
-            budget=training.seconds_of(budget),
-            class_contexts=class_contexts,
-            word_contexts=word_contexts,
-        )
-    training.train(run, estimator, text, valid, bits, keep_text)
 
 
 @app.command("eval")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from epigram.cli import console
-from epigram.cli.stopping import EXIT_CODE, GracefulStop
+from epigram.cli.training import EXIT_CODE, GracefulStop
 
 if TYPE_CHECKING:
     from epigram.lm.corpus import Corpus

@@ -18,7 +18,6 @@ import numpy as np
 from epigram.errors import ModelFileError
 from epigram.lm.base import LanguageModel
 from epigram.lm.corpus import Corpus
-from epigram.lm.solver import to_settings
 from epigram.lm.vocabulary import BOUNDARY, Vocabulary
 from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
 from epigram.storage.packing import pack_integers, unpack_integers
@@ -52,9 +51,11 @@ def _reader(file: ModelFile) -> ModuleType:
 
 def settings_of(model: Any) -> dict[str, Any]:
     """Constructor arguments that a JSON header can hold."""
+    from epigram.lm.loglinear.problem import solver_to_settings
+
     plain = (bool, int, float, str, type(None))
     params: dict[str, Any] = model.get_params(deep=False) if hasattr(model, "get_params") else {}
-    own = to_settings(params.get("solver"))
+    own = solver_to_settings(params.get("solver"))
     return {**{name: value for name, value in params.items() if isinstance(value, plain)}, **own}
 
 

@@ -3,7 +3,7 @@ from epigram.penalties.ball import project_l1 as project_l1
 from epigram.penalties.separable import L1 as L1
 from epigram.penalties.separable import L2 as L2
 from epigram.penalties.separable import ElasticNet as ElasticNet
+from epigram.penalties.separable import depth_weights as depth_weights
 from epigram.penalties.tree import TreeL2 as TreeL2
 from epigram.penalties.tree import TreeLinf as TreeLinf
-from epigram.penalties.tree import depth_weights as depth_weights
 from epigram.penalties.tree import prox as prox

@@ -83,28 +83,6 @@ class Forest:
             above = higher
 
 
-def depth_weights(depth: npt.ArrayLike, alpha: float, multiplicity: npt.ArrayLike | None = None) -> Floats:
-    """alpha^depth for each node; one that stands for a chain (its deepest context given) has the chain's sum.
-
-    Examples
-    --------
-    >>> depth_weights([0, 1, 3], 0.5, [1, 1, 2]).tolist()
-    [1.0, 0.5, 0.375]
-    """
-    if not (np.isfinite(alpha) and alpha > 0):
-        raise InputError(f"the depth weight must be finite and positive, not {alpha!r}.")
-    deep = np.asarray(depth, dtype=np.float64)
-    single: Floats = alpha**deep
-    if multiplicity is None:
-        return single
-    m = np.asarray(multiplicity, dtype=np.float64)
-    if alpha == 1.0:
-        return m
-    ratio = 1.0 / alpha
-    weights: Floats = single * (ratio**m - 1.0) / (ratio - 1.0)
-    return weights
-
-
 def collapse(parents: npt.ArrayLike, values: npt.ArrayLike) -> tuple[Ints, Floats, Ints, Ints]:
     """Merge chains of equal value in which each node is an only child (the paper's Definition 3).
 

@@ -8,8 +8,10 @@ constraint w >= 0 (Nelakanti et al. 2013, section 3).
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from epigram._core.native import family
+from epigram.errors import InputError
 from epigram.protocols import Floats
 
 core = family("penalties")
@@ -125,3 +127,25 @@ class ElasticNet(_Separable):
         super().__init__(l1, l2, weights, nonnegative, ridge_weights)
         self.l1 = self._l1
         self.l2 = self._l2
+
+
+def depth_weights(depth: npt.ArrayLike, alpha: float, multiplicity: npt.ArrayLike | None = None) -> Floats:
+    """alpha^depth for each node; one that stands for a chain (its deepest context given) has the chain's sum.
+
+    Examples
+    --------
+    >>> depth_weights([0, 1, 3], 0.5, [1, 1, 2]).tolist()
+    [1.0, 0.5, 0.375]
+    """
+    if not (np.isfinite(alpha) and alpha > 0):
+        raise InputError(f"the depth weight must be finite and positive, not {alpha!r}.")
+    deep = np.asarray(depth, dtype=np.float64)
+    single: Floats = alpha**deep
+    if multiplicity is None:
+        return single
+    m = np.asarray(multiplicity, dtype=np.float64)
+    if alpha == 1.0:
+        return m
+    ratio = 1.0 / alpha
+    weights: Floats = single * (ratio**m - 1.0) / (ratio - 1.0)
+    return weights

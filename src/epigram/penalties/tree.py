@@ -36,12 +36,12 @@ import numpy.typing as npt
 
 from epigram._core.native import family
 from epigram.errors import InputError
-from epigram.penalties.forest import Forest, depth_weights
+from epigram.penalties.forest import Forest
 from epigram.protocols import Floats
 
 core = family("penalties")
 
-__all__ = ["TreeL2", "TreeLinf", "depth_weights", "prox"]
+__all__ = ["TreeL2", "TreeLinf", "prox"]
 
 
 class _TreeNorm:

@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram._core.native import family
-from epigram.direct_search import golden_section
 from epigram.protocols import Floats, Ints, Learner, Offsets, StagewiseRule, StagewiseSteps, check_finite
 from epigram.rerank.features import FeatureSpace
 from epigram.rerank.nbest import NBest, offsets
 from epigram.rerank.walk import Curves, Tracker, Walk
 from epigram.solvers.stagewise import WeightPath
+from epigram.tuning import golden_section
 
 core = family("rerank")
 REFRESH = 4096

@@ -27,8 +27,8 @@ from epigram.lm.factored.scorer import FactorScorer, Step
 from epigram.lm.factored.search import PARTS, Fitted, Search
 from epigram.lm.loglinear.model import Auto, Text
 from epigram.lm.loglinear.penalty import PENALTIES, Strength
+from epigram.lm.loglinear.problem import solver_of
 from epigram.lm.loglinear.tree import Positions
-from epigram.lm.solver import solver_of
 from epigram.lm.vocabulary import BOUNDARY, UNSEEN, Vocabulary
 from epigram.protocols import Callback, Floats, Ints, Solver
 from epigram.tuning import Trial, TrialCallback

@@ -14,7 +14,7 @@ from epigram.lm.factored.factor import Factor
 from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.penalty import Strength
-from epigram.lm.solver import from_settings
+from epigram.lm.loglinear.problem import with_solver
 from epigram.lm.storage import FAMILY, pack_text, pack_words, settings_of, unpack_text, unpack_words
 from epigram.storage import ModelFile, Section
 from epigram.storage.packing import pack_integers, unpack_integers
@@ -62,7 +62,7 @@ def from_model_file(file: ModelFile) -> ClassFactoredLM:
         if not np.array_equal(found.n_choices, Factor(name, classes, found.contexts).n_choices):
             raise ModelFileError("damaged model file (classes and weights do not fit together)")
     known = ClassFactoredLM().get_params()
-    given = {name: value for name, value in from_settings(settings).items() if name in known}
+    given = {name: value for name, value in with_solver(settings).items() if name in known}
     model = ClassFactoredLM(**{**given, "class_strength": strengths[0], "word_strength": strengths[1]})
     model.restore(
         classes, models[0], models[1], strengths[0], strengths[1], unpack_text(file.tensors, vocabulary)

@@ -25,14 +25,12 @@ from epigram.lm.loglinear.explain import Explanation, explain
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.online import Online, Recipe
 from epigram.lm.loglinear.penalty import FIRST_STRENGTHS, PENALTIES, Strength, build_penalty
-from epigram.lm.loglinear.problem import Problem
+from epigram.lm.loglinear.problem import Problem, calibrate, search, solver_of
 from epigram.lm.loglinear.recalled import recalled_positions
-from epigram.lm.loglinear.search import calibrate, search
 from epigram.lm.loglinear.sparsify import MaskedPenalty, largest, weight_importance
 from epigram.lm.loglinear.to_backoff import to_backoff
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.lm.ngram.model import BackoffModel, FittedBackoff
-from epigram.lm.solver import solver_of
 from epigram.lm.vocabulary import Vocabulary
 from epigram.protocols import Callback, Floats, Result, Solver
 from epigram.tuning import Trial, TrialCallback

@@ -2,14 +2,21 @@
 
 What stands between an estimator, which has settings, and a loss, which knows arrays only. Training, choosing the
 strength of a penalty and experiments all work on it.
+
+The numbers of a strength that are not given are found by Nelder and Mead's search (``--strength auto``) on a log scale,
+all at once, because the best strength and ridge move against each other. Every fit starts from the best weights so
+far, so most cost a few iterations. Only held-out text decides; test text never enters.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.penalty import Strength, build_penalty, first_weights
@@ -17,6 +24,10 @@ from epigram.lm.loglinear.to_backoff import to_backoff
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
 from epigram.lm.ngram.model import BackoffModel
 from epigram.protocols import Callback, Floats, Result, Solver
+from epigram.solvers.proximal import FISTA, StochasticProximal
+from epigram.tuning import Trial, TrialCallback, first_simplex, nelder_mead, simplex
+
+SOLVERS: dict[str, Any] = {"fista": FISTA, "stochastic": StochasticProximal}
 
 
 @dataclass(frozen=True)
@@ -92,3 +103,117 @@ class Problem:
     def model(self, w: Floats) -> BackoffModel:
         """The language model that weights make."""
         return to_backoff(self.corpus.vocabulary, self.loss, w)
+
+
+FIRST_STEPS = {"strength": -0.4, "ridge": -0.4, "depth_weight": 0.15}
+"""Sides of the first simplex, natural log."""
+
+
+def search(
+    problem: Problem,
+    solver: Solver,
+    first: Strength,
+    free: tuple[str, ...],
+    callback: Callback | None = None,
+    on_trial: TrialCallback | None = None,
+) -> tuple[list[Trial], Strength, Floats]:
+    """All trials in the order they were made, and strength and weights of the best (least held-out perplexity)."""
+    trials: list[Trial] = []
+    fits: dict[Strength, Floats] = {first: problem.first_weights(first)}
+    stopped, began = False, time.process_time()
+
+    def judge(strength: Strength, best: Strength) -> float:
+        nonlocal stopped
+        start = fits[best]
+        result = problem.solve(solver, strength, start, callback)
+        fits.clear()
+        fits.update({best: start, strength: result.w})
+        perplexity = problem.perplexity(result.w)
+        least = min([perplexity, *(trial.perplexity for trial in trials)])
+        nonzero, seconds = int(np.count_nonzero(result.w)), time.process_time() - began
+        trials.append(
+            Trial(strength, perplexity, least, result.objective, nonzero, result.iterations, seconds)
+        )
+        stopped = result.reason == "callback" or bool(on_trial is not None and on_trial(trials[-1]))
+        return float(np.log(perplexity))
+
+    best = simplex(judge, first, {name: FIRST_STEPS[name] for name in free}, lambda: stopped)
+    return trials, best, fits[best]
+
+
+def calibrate(problem: Problem, w: Floats, max_trials: int = 120) -> Floats:
+    """One factor a depth for the weights, chosen on held-out text; a penalty shrinks some depths too far.
+
+    Depths share the factor of the last level that at least a thousandth of the weights reach.
+    """
+    tree = problem.tree
+    depth = tree.per_pair(tree.depth)
+    sizes = np.bincount(depth[w != 0], minlength=1)
+    deepest = int(np.flatnonzero(sizes >= 1e-3 * sizes.sum())[-1]) if sizes.any() else 0
+    level = np.minimum(depth, deepest)
+
+    def log_perplexity(factors: Floats) -> float:
+        return problem.log_perplexity(w * factors[level])
+
+    start = np.ones(deepest + 1)
+    found = nelder_mead(log_perplexity, first_simplex(start), max_trials, x_tolerance=2e-3, f_tolerance=2e-5)
+    better = log_perplexity(found) < log_perplexity(start)
+    return (
+        np.append(found, np.full(int(depth.max()) - deepest, found[-1]))
+        if better
+        else np.ones(depth.max() + 1)
+    )
+
+
+def solver_of(
+    given: str | Solver, tolerance: float, max_iterations: int | None, seed: int, most: int
+) -> Solver:
+    """``fista`` stops after ``max_iterations`` (``most`` where none are given), ``stochastic`` after its own passes.
+
+    Examples
+    --------
+    >>> solver_of("stochastic", 1e-6, None, 0, most=500).passes
+    10
+    >>> solver_of(StochasticProximal(passes=3), 1e-6, None, 0, most=500).passes
+    3
+    >>> solver_of("stochastic", 1e-6, 500, 0, most=500)
+    Traceback (most recent call last):
+        ...
+    epigram.errors.InputError: max_iterations is for fista; say how many passes with StochasticProximal(passes=...).
+    """
+    if isinstance(given, str) and given not in SOLVERS:
+        raise InputError(f"unknown solver {given!r}; choose one of {', '.join(SOLVERS)}, or give an object.")
+    if not isinstance(given, str) and not hasattr(given, "solve"):
+        raise InputError(f"a solver is a name or has a method solve; {given!r} is neither.")
+    if given == "fista":
+        return FISTA(tolerance, most if max_iterations is None else max_iterations)
+    if max_iterations is not None:
+        raise InputError(
+            "max_iterations is for fista; say how many passes with StochasticProximal(passes=...)."
+        )
+    return StochasticProximal(tolerance=tolerance, seed=seed) if isinstance(given, str) else given
+
+
+def most_iterations(solver: Solver) -> int | None:
+    """Where a progress bar ends: iterations or passes."""
+    return getattr(solver, "max_iterations", getattr(solver, "passes", None))
+
+
+def solver_to_settings(solver: object) -> dict[str, Any]:
+    """A solver with settings of its own, for the header of a model file: name and settings.
+
+    Examples
+    --------
+    >>> again = with_solver(solver_to_settings(StochasticProximal(passes=3)))["solver"]
+    >>> type(again).__name__, again.passes
+    ('StochasticProximal', 3)
+    """
+    name = next((name for name, kind in SOLVERS.items() if type(solver) is kind), None)
+    return {} if name is None else {"solver": name, "solver_settings": vars(solver)}
+
+
+def with_solver(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a model file with the solver that :func:`solver_to_settings` wrote."""
+    if "solver_settings" not in settings:
+        return settings
+    return {**settings, "solver": SOLVERS[settings["solver"]](**settings["solver_settings"])}

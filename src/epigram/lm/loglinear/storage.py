@@ -17,9 +17,8 @@ from epigram.errors import ModelFileError
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.model import LogLinearLM
 from epigram.lm.loglinear.penalty import Strength
-from epigram.lm.loglinear.to_backoff import needed_parts
+from epigram.lm.loglinear.problem import with_solver
 from epigram.lm.loglinear.tree import ContextTree
-from epigram.lm.solver import from_settings
 from epigram.lm.storage import FAMILY, pack_text, pack_words, settings_of, unpack_text, unpack_words
 from epigram.lm.vocabulary import BOUNDARY, START, Vocabulary
 from epigram.protocols import Ints
@@ -37,7 +36,7 @@ from epigram.storage.packing import (
 def to_model_file(model: LogLinearLM, bits: int, fit: dict[str, Any], text: bool) -> ModelFile:
     """A fitted model as header and arrays; ``fit`` adds to the header, ``text`` keeps its training text."""
     tree, w = model.tree_, model.weights_
-    nodes, kept = needed_parts(tree, w)
+    nodes, kept = tree.needed_parts(w)
     number = np.full(tree.n_contexts, -1, np.int32)
     number[nodes] = np.arange(nodes.size, dtype=np.int32)
     n_pairs = np.bincount(tree.per_pair(number)[kept], minlength=nodes.size)
@@ -84,7 +83,7 @@ def from_model_file(file: ModelFile) -> LogLinearLM:
     ):
         raise ModelFileError("damaged model file (a word of its tree is none of the vocabulary)")
     known = LogLinearLM().get_params()
-    given = from_settings(settings)
+    given = with_solver(settings)
     model = LogLinearLM(**{name: value for name, value in given.items() if name in known})
     corpus = unpack_text(tensors, vocabulary)
     model.restore(vocabulary, SuffixLoss(tree), w, _strength(file), file.header.get("fit", {}), corpus)

@@ -11,7 +11,6 @@ import numpy as np
 
 from epigram._core.native import family
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.tree import ContextTree
 from epigram.lm.ngram.model import BackoffModel
 from epigram.lm.vocabulary import Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
@@ -31,7 +30,7 @@ def to_backoff(vocabulary: Vocabulary, loss: SuffixLoss, w: Floats) -> BackoffMo
     """
     loss.value(w)
     tree, n_words = loss.tree, len(vocabulary)
-    nodes, kept = needed_parts(tree, w)
+    nodes, kept = tree.needed_parts(w)
     number = np.full(tree.n_contexts, -1, np.int32)
     number[nodes] = np.arange(nodes.size, dtype=np.int32)
     of_pair = tree.per_pair(np.arange(tree.n_contexts, dtype=np.int32))[kept]
@@ -50,25 +49,6 @@ def to_backoff(vocabulary: Vocabulary, loss: SuffixLoss, w: Floats) -> BackoffMo
             np.concatenate(([0.0], np.log(loss.z[parent] / loss.z[nodes[1:]]))),
         )
     return from_context_tree(vocabulary, *_spread(loss, w, nodes, number, root_logp))
-
-
-def needed_parts(tree: ContextTree, w: Floats) -> tuple[Ints, Offsets]:
-    """Contexts and pairs (of the root none) to keep, in the order of the tree.
-
-    Those of a weight that is not 0, and what they are spelled with.
-    """
-    kept, needed = w != 0, np.zeros(tree.n_contexts, bool)
-    needed[0] = True
-    if not tree.collapsed:
-        path = np.empty(tree.level_ptr.size, np.int32)
-        family("loglinear").close_prefixes(tree.core(), path.size, path, needed.size, needed, kept.size, kept)
-    else:
-        needed[tree.per_pair(np.arange(tree.n_contexts, dtype=np.int32))[kept]] = True
-        for level in range(tree.level_ptr.size - 2, 0, -1):
-            here = slice(int(tree.level_ptr[level]), int(tree.level_ptr[level + 1]))
-            needed[tree.parent[here][needed[here]]] = True
-    below = int(tree.pair_ptr[1])
-    return np.flatnonzero(needed).astype(np.int32), below + np.flatnonzero(kept[below:])
 
 
 def _spread(

@@ -230,6 +230,25 @@ class ContextTree:
         )
         return out
 
+    def needed_parts(self, w: Floats) -> tuple[Ints, Offsets]:
+        """Contexts and pairs (of the root none) that a model of these weights keeps, in the order of the tree.
+
+        A pair is kept if its weight is not 0, or if a context that is kept is spelled with it.
+        """
+        kept, needed = w != 0, np.zeros(self.n_contexts, bool)
+        needed[0] = True
+        if not self.collapsed:
+            path = np.empty(self.level_ptr.size, np.int32)
+            core = family("loglinear")
+            core.close_prefixes(self.core(), path.size, path, needed.size, needed, kept.size, kept)
+        else:
+            needed[self.per_pair(np.arange(self.n_contexts, dtype=np.int32))[kept]] = True
+            for level in range(self.level_ptr.size - 2, 0, -1):
+                here = slice(int(self.level_ptr[level]), int(self.level_ptr[level + 1]))
+                needed[self.parent[here][needed[here]]] = True
+        below = int(self.pair_ptr[1])
+        return np.flatnonzero(needed).astype(np.int32), below + np.flatnonzero(kept[below:])
+
     def context(self, node: int) -> Ints:
         """The symbols of a node, oldest first (its deepest context, where it stands for several)."""
         out = np.empty(int(self.depth[node]), np.int32)

@@ -177,7 +177,7 @@ i64 arpa_lines(i64 first_node, i64 last_node, const u8 *names, i64 n_names, cons
                 at = put_bytes(names + name_start[context[j]], name_start[context[j] + 1] - name_start[context[j]], out, at);
             i32 u = pair_word[pair];
             at = put_bytes(names + name_start[u], name_start[u + 1] - name_start[u] - 1, out, at);
-            if (u > 0 && !isnan(bow[pair])) {
+            if (!isnan(bow[pair])) {
                 out[at++] = '\t';
                 at = put_number(bow[pair], out, at);
             }

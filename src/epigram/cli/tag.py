@@ -9,6 +9,7 @@ import typer
 
 from epigram.cli import console
 from epigram.cli.tag_convert import convert
+from epigram.cli.tag_explain import explain
 from epigram.cli.tag_training import Format, train
 from epigram.cli.tag_updating import update
 from epigram.errors import InputError
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from epigram.tagging.files import FileTagger
 
 app = typer.Typer(no_args_is_help=True)
-for command in (train, update, convert):
+for command in (train, update, convert, explain):
     app.command()(command)
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A *.epigram file.")]
@@ -36,9 +37,13 @@ def evaluate(
     """Precision, recall and F1 as conlleval counts them, accuracy, and speed."""
     from dataclasses import replace
 
+    from epigram.cli import tag_items
     from epigram.cli.tag_output import show_report
     from epigram.text import read_bytes
 
+    if tag_items.is_meant(model):
+        tag_items.evaluate(model, test, threads, json)
+        return
     tagger = _load(model)
     reading = tagger.reading
     if label_column is not None:
@@ -91,8 +96,12 @@ def run(
     """Tag a file or standard input: the input again, with the predicted column or columns added."""
     import sys
 
+    from epigram.cli import tag_items
     from epigram.cli.tag_output import add_labels, add_nbest, json_lines
 
+    if tag_items.is_meant(model):
+        tag_items.run(model, source, marginals, threads, json)
+        return
     if nbest is not None and (marginals or all_marginals):
         raise InputError("--nbest and --marginals add different probabilities; choose one")
     tagger = _load(model)

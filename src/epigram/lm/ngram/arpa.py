@@ -302,13 +302,13 @@ def _written(model: BackoffModel) -> Iterator[bytes]:
     for n, count in enumerate(counts.tolist(), start=1):
         yield f"ngram {n}={count}\n".encode()
     node_of = model.pair_node_of
-    bow = np.where(node_of >= 0, model.node_bow[node_of] / LOG10, np.nan)
+    bow = np.where(node_of >= 0, model.node_bow[node_of] / LOG10, 0.0)  # some readers want every column
     for n in range(1, counts.size + 1):
         yield f"\n\\{n}-grams:\n".encode()
         if n == 1:
-            weight = f"\t{bow[BOUNDARY]:.7f}" if node_of[BOUNDARY] >= 0 else ""
+            weight = f"\t{bow[BOUNDARY]:.7f}" if counts.size > 1 else ""
             yield f"-99\t{START}{weight}\n".encode()
-        yield from _section_lines(model, n, bow)
+        yield from _section_lines(model, n, bow if n < counts.size else np.full_like(bow, np.nan))
     yield b"\n\\end\\\n"
 
 

@@ -1,0 +1,87 @@
+"""``epigram tag explain``: for each token, the weights that speak for its label against the runner-up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from epigram.cli import console
+from epigram.errors import InputError
+
+if TYPE_CHECKING:
+    from epigram.tagging.explain import Explanation
+
+
+def explain(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A CRF: *.epigram, or *.crfsuite.")],
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="[INPUT]", help="Sentences, as for run; CRFsuite's items for its models."),
+    ] = Path("-"),
+    sentence: Annotated[int, typer.Option(min=0, help="Which sentence of the input, from 0.")] = 0,
+    token: Annotated[
+        int | None, typer.Option(min=0, help="Which token of it, from 0 (all: the strongest terms of each).")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="Terms to show of each token.")] = 10,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object, with all terms.")] = False,
+) -> None:
+    """Show which features and transitions speak for a token's label against the runner-up; they sum to the lead."""
+    from epigram.tagging.explain import explain as explain_token
+
+    chain, sequences, words = _read(model, source)
+    if sentence >= sequences.n_sentences:
+        raise InputError(
+            f"there is no sentence {sentence}; the input has {sequences.n_sentences}, counted from 0"
+        )
+    first = int(sequences.sentence_ptr[sentence])
+    one = sequences.take([sentence])
+    tokens = range(one.n_tokens) if token is None else [token]
+    found = [explain_token(chain, one, t) for t in tokens]
+    if json:
+        console.print_json(
+            {"sentence": sentence, "tokens": [_record(why, words[first + why.token]) for why in found]}
+        )
+        return
+    for why in found:
+        title = f"{words[first + why.token]}: {why.label} against {why.other or 'nothing'}, by {why.lead:.3f}"
+        rows = [(term.token, term.feature, term.label, f"{term.lift:+.3f}") for term in why.terms[:top]]
+        console.table(title, ("token", "feature", "label", "lift"), rows)
+
+
+def _record(why: Explanation, word: str) -> dict[str, Any]:
+    terms = [
+        {"token": term.token, "feature": term.feature, "label": term.label, "lift": term.lift}
+        for term in why.terms
+    ]
+    return {
+        "token": why.token,
+        "word": word,
+        "label": why.label,
+        "runner_up": why.other,
+        "lead": why.lead,
+        "terms": terms,
+    }
+
+
+def _read(model: Path, source: Path) -> tuple[Any, Any, list[str]]:
+    """The chain model, the encoded input, and a name for each token."""
+    from epigram.storage import ModelFile
+    from epigram.tagging.storage import FAMILY, chain_model
+
+    file = ModelFile.load(model, FAMILY)
+    if file.header.get("kind") != "crf":
+        raise InputError("only a CRF explains its labels; train with --model crf", path=model)
+    if file.header.get("template") is None:
+        from epigram.tagging.items import read_items
+
+        chain, items = chain_model(file), read_items(source)
+        names = [max(token, key=len, default="") for sentence in items.features for token in sentence]
+        return chain, chain.encode(items.features), names
+    from epigram.tagging.files import FileTagger
+
+    tagger = FileTagger.load(model)
+    corpus = tagger.read(source)
+    first = tagger.reading.observations(corpus).columns[0]
+    return tagger.model, tagger.encode(corpus), [first.strings[k] for k in first.ids.tolist()]

@@ -1,0 +1,129 @@
+"""KenLM's documented behaviour, asked of ours and of the original on the same ARPA file."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from epigram import KneserNeyLM, LogLinearLM, prune, write_arpa
+from epigram.compat import kenlm as ours
+from epigram.datasets import sample
+from epigram.errors import InputError
+
+TEXT = [" ".join(sentence) for sentence in sample.plain("train", 300)]
+ASKED = [*TEXT[:20], "", "zebra", "the zebra the", TEXT[3].split()[0], "<unk> the", "a  b\tc"]
+
+
+@pytest.fixture(scope="module", params=["open", "closed", "pruned", "sparse"])
+def arpa(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("kenlm") / f"{request.param}.arpa"
+    if request.param == "sparse":
+        model = LogLinearLM(order=3, penalty="l1").fit(TEXT).backoff_
+    else:
+        model = KneserNeyLM(order=3, min_count=2 if request.param == "open" else 1).fit(TEXT).backoff_
+    write_arpa(prune(model, 1e-4) if request.param == "pruned" else model, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def both(arpa: Path) -> tuple[ours.Model, Any]:
+    return ours.Model(str(arpa)), pytest.importorskip("kenlm").Model(str(arpa))
+
+
+def test_scores_are_those_of_kenlm(both: tuple[ours.Model, Any]) -> None:
+    mine, theirs = both
+    assert mine.order == theirs.order == 3
+    for sentence in ASKED:
+        for bos, eos in itertools.product([True, False], repeat=2):
+            expected = theirs.score(sentence, bos=bos, eos=eos)
+            assert mine.score(sentence, bos=bos, eos=eos) == pytest.approx(expected, abs=1e-4, rel=1e-5)
+        assert mine.perplexity(sentence) == pytest.approx(theirs.perplexity(sentence), rel=1e-3)
+
+
+def test_full_scores_are_those_of_kenlm(both: tuple[ours.Model, Any]) -> None:
+    mine, theirs = both
+    for sentence in ASKED:
+        for bos in (True, False):
+            a, b = list(mine.full_scores(sentence, bos=bos)), list(theirs.full_scores(sentence, bos=bos))
+            assert [x[0] for x in a] == pytest.approx([x[0] for x in b], abs=1e-4)
+            assert [x[2] for x in a] == [x[2] for x in b]
+            lengths = [(x[1], y[1]) for x, y in zip(a, b, strict=True) if not x[2]]
+            assert all(x == y or (x < y and "pruned" in mine.path) for x, y in lengths)  # KenLM fills gaps
+
+
+def test_states_go_from_word_to_word(both: tuple[ours.Model, Any]) -> None:
+    module = pytest.importorskip("kenlm")
+    for sentence in ASKED:
+        totals = []
+        for kind, model in zip((ours, module), both, strict=True):
+            state, other, total = kind.State(), kind.State(), 0.0
+            model.BeginSentenceWrite(state)
+            for word in (*sentence.split(), "</s>"):
+                total += model.BaseScore(state, word, other)
+                state, other = other, state
+            totals.append(total)
+            null = kind.State()
+            model.NullContextWrite(null)
+            assert model.BaseFullScore(null, "zebra", other).oov
+        assert totals[0] == pytest.approx(totals[1], abs=1e-4, rel=1e-5)
+        assert totals[0] == pytest.approx(both[0].score(sentence), abs=1e-9)
+
+
+def test_states_are_values(arpa: Path) -> None:
+    model = ours.Model(arpa)
+    a, b = ours.State(), ours.State()
+    model.BeginSentenceWrite(a)
+    assert a != b
+    assert copy.copy(a) == a == copy.deepcopy(a)
+    assert len({a, copy.copy(a), b}) == 2
+
+
+def test_words_that_are_known(both: tuple[ours.Model, Any]) -> None:
+    for model in both:
+        found = [word in model for word in ("<s>", "</s>", TEXT[0].split()[0], "zebra", "<unk>")]
+        assert found == [True, True, True, False, False]
+
+
+def test_every_line_below_the_highest_order_has_a_back_off(arpa: Path) -> None:
+    order, n = 0, 0
+    for line in arpa.read_text().split("\n"):
+        if line.startswith("ngram "):
+            order += 1
+        elif line.startswith("\\") and line.endswith("-grams:"):
+            n = int(line[1 : line.index("-")])
+        elif line and n and not line.startswith("\\"):
+            assert line.count("\t") == (2 if n < order else 1), line
+
+
+def test_readers_that_want_three_columns_see_every_word(arpa: Path) -> None:
+    """As pyctcdecode's loader does: unigrams are the lines of their section with three columns."""
+    model = ours.Model(arpa)
+    section = arpa.read_text().split("\\1-grams:\n")[1].split("\n\n")[0]
+    seen = {line.split("\t")[1] for line in section.split("\n") if len(line.split("\t")) == 3}
+    assert seen == {"<s>", *model.model.vocabulary_}
+
+
+def test_files_of_ours_and_packed_ones(arpa: Path, tmp_path: Path) -> None:
+    model = ours.Model(arpa)
+    (tmp_path / "m.arpa.gz").write_bytes(gzip.compress(arpa.read_bytes()))
+    assert ours.Model(tmp_path / "m.arpa.gz").score(TEXT[0]) == pytest.approx(model.score(TEXT[0]))
+    model.model.save(tmp_path / "m.epigram")
+    assert ours.Model(str(tmp_path / "m.epigram")).score(TEXT[0]) == pytest.approx(
+        model.score(TEXT[0]), abs=1e-3
+    )
+    assert repr(model) == f"<Model from {arpa.name}>"
+
+
+def test_binaries_and_other_files_are_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "m.binary").write_bytes(
+        b"mmap lm http://kheafield.com/code format version 5\n\0" + b"\0" * 100
+    )
+    with pytest.raises(InputError, match="ARPA file that it was made of"):
+        ours.Model(tmp_path / "m.binary")
+    with pytest.raises(OSError, match="No such file"):
+        ours.Model(tmp_path / "none")

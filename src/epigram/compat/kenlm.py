@@ -134,7 +134,7 @@ class Model:
     ) -> Iterator[tuple[float, int, bool]]:
         """For each word, and the end: log10 probability, length of the n-gram found, whether the word is unknown."""
         for found in self._walk(_words(sentence), bos, eos):
-            yield tuple(found)
+            yield found.log_prob, found.ngram_length, found.oov
 
     def perplexity(self, sentence: str | bytes) -> float:
         """10 to the power of minus the mean score of a word; the end counts as one."""

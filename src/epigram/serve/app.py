@@ -60,9 +60,7 @@ def build(studio: Studio, door: Door) -> ASGIApp:
         await studio.trainer.close()
         studio.pool.shutdown(wait=False, cancel_futures=True)
 
-    routes = [
-        Route(one.path, counted(one.path, endpoint(studio, one)), methods=[one.method]) for one in OPERATIONS
-    ]
+    routes = [Route(one.path, Answering(studio, one), methods=[one.method]) for one in OPERATIONS]
     routes += [
         Route("/v1/openapi.json", counted("/v1/openapi.json", openapi)),
         Route("/healthz", counted("/healthz", health)),
@@ -97,30 +95,44 @@ def counted(name: str, inner: Endpoint) -> Endpoint:
     return run
 
 
-def endpoint(studio: Studio, operation: Operation) -> Endpoint:
+class Answering:
     """The route of an operation: read and check, run within the time limit, answer."""
-    limits = studio.limits
 
-    async def run(request: Request) -> Response:
-        body = await arguments(request, operation, limits)
-        session = request.headers.get("x-epigram-session")
-        call = Call(studio, body, session, request.path_params.get("name"))
+    def __init__(self, studio: Studio, operation: Operation) -> None:
+        self.studio, self.operation = studio, operation
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        operation, limits = self.operation, self.studio.limits
+        scope["epigram.route"] = operation.path
+        request = Request(scope, receive)
+        late = Refusal(408, f"the body took more than {limits.arrival:g} s to arrive")
         try:
-            async with asyncio.timeout(limits.answer):
+            async with asyncio.timeout(limits.arrival) as clock:
+                body = await arguments(request, operation, limits)
+                late = Refusal(503, f"this took more than {limits.answer:g} s; send less at once")
+                clock.reschedule(asyncio.get_running_loop().time() + limits.answer)
+                name = scope["path_params"].get("name")
+                call = Call(self.studio, body, request.headers.get("x-epigram-session"), name)
                 answer = await operation.run(call)
         except TimeoutError:
-            raise Refusal(503, f"this took more than {limits.answer:g} s; send less at once") from None
+            raise late from None
         if isinstance(answer, Raw):
-            headers = {"content-disposition": f'attachment; filename="{answer.file_name}"'}
-            return Response(answer.content, media_type=answer.type, headers=headers)
-        return Response(to_json(answer), media_type="application/json")
+            content, headers = answer.content, [(b"content-type", answer.type.encode())]
+            headers.append((b"content-disposition", f'attachment; filename="{answer.file_name}"'.encode()))
+        else:
+            content, headers = to_json(answer), [(b"content-type", b"application/json")]
+        headers.append((b"content-length", str(len(content)).encode()))
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": content})
 
-    return run
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def to_json(answer: Any) -> bytes:
     """An answer as JSON; a NaN would be a bug, and is refused."""
-    return json.dumps(answer, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return _ENCODER.encode(answer).encode()
 
 
 async def arguments(request: Request, operation: Operation, limits: Limits) -> Any:
@@ -128,7 +140,7 @@ async def arguments(request: Request, operation: Operation, limits: Limits) -> A
     kind = operation.body
     if operation.method == "GET":
         return None if kind is None else read(kind, _numbers(dict(request.query_params)))
-    raw = await body_of(request, limits.upload if operation.upload else limits.body, limits.arrival)
+    raw = await body_of(request, limits.upload if operation.upload else limits.body)
     if operation.binary:
         return raw
     if kind is None:
@@ -146,21 +158,18 @@ def _numbers(query: dict[str, str]) -> dict[str, Any]:
     }
 
 
-async def body_of(request: Request, most: int, seconds: float) -> bytes:
-    """The body, if it is not too large and arrives in time."""
+async def body_of(request: Request, most: int) -> bytes:
+    """The body, if it is not too large."""
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length) > most:
         raise Refusal(413, f"a body of {int(length):,} bytes; at most {most:,} are taken")
     parts, size = [], 0
     try:
-        async with asyncio.timeout(seconds):
-            async for part in request.stream():
-                size += len(part)
-                if size > most:
-                    raise Refusal(413, f"a body of more than {most:,} bytes; no more are taken")
-                parts.append(part)
-    except TimeoutError:
-        raise Refusal(408, f"the body took more than {seconds:g} s to arrive") from None
+        async for part in request.stream():
+            size += len(part)
+            if size > most:
+                raise Refusal(413, f"a body of more than {most:,} bytes; no more are taken")
+            parts.append(part)
     except ClientDisconnect:
         raise Refusal(408, "the client went away") from None
     return b"".join(parts)

@@ -39,7 +39,7 @@ class Between:
 def parse(raw: bytes) -> Any:
     """JSON as the standard has it: UTF-8, no NaN, not endlessly nested."""
     try:
-        return json.loads(raw.decode(), parse_constant=_no_constant)
+        return _DECODER.decode(raw.decode())
     except UnicodeDecodeError:
         raise Refusal(400, "the body is not UTF-8") from None
     except RecursionError:
@@ -52,6 +52,9 @@ def parse(raw: bytes) -> Any:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no number of JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
 def read(kind: type[T], value: Any) -> T:
@@ -116,7 +119,13 @@ def _bounded(inner: Check, bounds: list[Any]) -> Check:
                 raise Refusal(422, f"expected a number from {bound.low:g} to {bound.high:g}", place)
         return found
 
+    if inner is _text:
+        _SHORT[check] = min(bound.most for bound in bounds)
     return check
+
+
+_SHORT: dict[Check, int] = {}
+"""Checks that take any string up to a length: a list of such is checked as a whole first."""
 
 
 def _one_of(choices: tuple[Any, ...]) -> Check:
@@ -141,14 +150,19 @@ def _any_of(parts: list[Check], described: dict[str, Any]) -> Check:
         assert refused is not None, described
         raise refused
 
+    if parts[0] in _SHORT:
+        _SHORT[check] = _SHORT[parts[0]]
     return check
 
 
 def _list_of(inner: Check) -> Check:
+    most = _SHORT.get(inner, 0)
+
     def check(value: Any, place: str) -> Any:
         if not isinstance(value, list):
             raise Refusal(422, f"expected a list, not {_shown(value)}", place)
-        if inner is _text and all(type(item) is str and item.isascii() for item in value):
+        if most and set(map(type, value)) == {str} and max(map(len, value)) <= most:
+            _text("".join(value), place)
             return value
         return [inner(item, f"{place}[{k}]") for k, item in enumerate(value)]
 

@@ -14,6 +14,7 @@ import sys
 import time
 import traceback
 from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -58,6 +59,7 @@ class Door:
         if not hmac.compare_digest(given.encode("latin-1"), self.token.encode()):
             raise Refusal(401, "this server needs its token: send Authorization: Bearer TOKEN")
 
+    @lru_cache(maxsize=64)  # noqa: B019 (a server has one door)
     def knows(self, host: str) -> bool:
         """Is this a name of ours?"""
         try:

@@ -10,7 +10,7 @@ class Limits:
     """Bounds of a server; sizes are in bytes, times in seconds.
 
     ``body`` is for ordinary requests, ``upload`` for training files and models. ``arrival`` is how long a request may
-    take to arrive, ``answer`` how long an answer may take, ``lease`` how long a training goes on that nobody asks
+    take to arrive, ``answer`` how long an answer may take, ``idle`` how long a connection may stay unused, ``lease`` how long a training goes on that nobody asks
     about.
     """
 
@@ -20,6 +20,7 @@ class Limits:
     answer: float = 20.0
     waiting: int = 512
     connections: int = 1024
+    idle: int = 15
     sessions: int = 64
     trained_models: int = 8
     lease: float = 60.0

@@ -23,6 +23,8 @@ from epigram.serve.limits import Limits
 from epigram.serve.shelf import Shelf, read_entry
 from epigram.serve.studio import Studio
 
+SWITCH = 0.0005  # seconds after which a thread lets another go on: answers wait for each other
+
 
 class Prompt(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     """Closes a connection whose request does not arrive: the headers have so many seconds."""
@@ -37,18 +39,13 @@ class Prompt(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
 
     def data_received(self, data: bytes) -> None:
         """Wait for the rest of a request that has begun."""
-        if self._timer is not None:
-            idle, timer = False, self._timer
-            self._timer = None
-            super().data_received(data)
-            if self._between_requests:
-                self._timer = timer
-            else:
-                timer.cancel()
-            return
-        idle = self._between_requests
+        waited, idle, before = self._timer, self._between_requests, self.cycle
         super().data_received(data)
-        if idle and self._between_requests:
+        if self.cycle is not before:  # a request has arrived
+            if waited is not None:
+                waited.cancel()
+            self._timer = None
+        elif idle and waited is None:
             self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -102,16 +99,21 @@ def listen(host: str, port: int) -> socket.socket:
     return made
 
 
-def serve(studio: Studio, door: Door, listener: socket.socket, ready: Callable[[], object]) -> None:
-    """Answer until a signal comes; then end within two seconds, whatever is under way."""
+def configure(studio: Studio, door: Door) -> uvicorn.Config:
+    """How uvicorn is to run a studio."""
     limits = studio.limits
     Prompt.patience = limits.arrival
-    config = uvicorn.Config(
+    return uvicorn.Config(
         build(studio, door), http=Prompt, ws="none", lifespan="on", log_level="warning", access_log=False,
-        server_header=False, date_header=False, limit_concurrency=limits.connections, timeout_keep_alive=15,
+        server_header=False, date_header=False, limit_concurrency=limits.connections, timeout_keep_alive=limits.idle,
         timeout_graceful_shutdown=limits.shutdown, h11_max_incomplete_event_size=32 * 1024,
     )  # fmt: skip
-    server = Announcing(config, ready)
+
+
+def serve(studio: Studio, door: Door, listener: socket.socket, ready: Callable[[], object]) -> None:
+    """Answer until a signal comes; then end within two seconds, whatever is under way."""
+    server = Announcing(configure(studio, door), ready)
+    sys.setswitchinterval(SWITCH)
     for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises them again when it has ended
         signal.signal(number, _nothing)
     try:

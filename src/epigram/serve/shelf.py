@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ class Entry:
     sections: list[Any] = field(repr=False)
     bytes: int
 
-    @property
+    @cached_property
     def n_columns(self) -> int:
         """How many columns a tagger's template looks at; 0 for one that takes features."""
         template = self.header.get("template")

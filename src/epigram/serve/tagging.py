@@ -158,6 +158,8 @@ def rows_of(entry: Entry, sentence: Sequence[Any], number: int = 0) -> list[Any]
                 f"sentences[{number}][{wrong}]",
             )
         return list(sentence)
+    if entry.n_columns == 1 and set(map(type, sentence)) == {str} and all(map(str.strip, sentence)):
+        return list(sentence)
     rows = []
     for k, token in enumerate(sentence):
         cells = [token] if isinstance(token, str) else token

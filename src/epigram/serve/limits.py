@@ -10,8 +10,8 @@ class Limits:
     """Bounds of a server; sizes are in bytes, times in seconds.
 
     ``body`` is for ordinary requests, ``upload`` for training files and models. ``arrival`` is how long a request may
-    take to arrive, ``answer`` how long an answer may take, ``idle`` how long a connection may stay unused, ``lease`` how long a training goes on that nobody asks
-    about.
+    take to arrive, ``answer`` how long an answer may take, ``idle`` how long a connection may stay unused, ``lease``
+    how long a training goes on that nobody asks about.
     """
 
     body: int = 1 << 20

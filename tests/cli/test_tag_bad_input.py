@@ -57,6 +57,15 @@ def test_broken_files_are_named_with_their_line(model: Path, tmp_path: Path, wha
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.txt", "good.txt"]
 
 
+@pytest.mark.parametrize("passes", ["0", "many", "-1", "2.5"])
+def test_a_number_of_passes_that_is_none_is_named(tmp_path: Path, passes: str) -> None:
+    good = tmp_path / "good.txt"
+    good.write_text(TRAIN)
+    words = ("tag", "train", good, "-o", tmp_path / "m.epigram")
+    refused(epigram(*words, f"--passes={passes}"), "--passes is auto or a whole number", passes)
+    refused(epigram(*words, "--passes", "auto", "--l2", "1"), "--passes auto is for --solver sgd")
+
+
 def test_a_missing_file_is_named(model: Path, tmp_path: Path) -> None:
     for words in (("train", tmp_path / "no.txt", "-o", tmp_path / "m"), ("eval", model, tmp_path / "no.txt")):
         refused(epigram("tag", *words), "no.txt: cannot read: No such file")

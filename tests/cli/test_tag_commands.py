@@ -116,6 +116,13 @@ def test_patience_stops_early(folder: Path) -> None:
     assert record["passes"] == record["best_pass"] + 2
 
 
+def test_passes_can_be_left_to_the_objective(folder: Path) -> None:
+    record = train(folder, "auto.epigram", "--passes", "auto", "--l1", "0.3")
+    assert record["stopped"] == "converged"
+    assert 3 < record["passes"] < 100
+    assert CRFTagger.load(folder / "auto.epigram").solver.passes == "auto"  # type: ignore[union-attr]
+
+
 def test_eval_counts_as_conlleval(folder: Path, chunker: Path) -> None:
     record = json.loads(epigram("tag", "eval", chunker, folder / "chunk.test", "--json").stdout)
     observations, labels = read_columns(folder / "chunk.test").split(-1)

@@ -64,3 +64,30 @@ def test_automatic_settings_come_close_to_the_papers_grid(loss: ChainLoss, passe
     rate = min(by_rate, key=lambda eta0: by_rate[eta0])
     grid = min(by_rate[rate], *(reached(rate, decay) for decay in (0.9, 0.8)))
     assert SGD(passes=passes).solve(loss, L1(0.3)).objective <= bar * grid
+
+
+def test_automatic_passes_stop_where_the_objective_settles(loss: ChainLoss) -> None:
+    met: list[float] = []
+    result = SGD(passes="auto").solve(loss, L1(0.3), callback=lambda now: met.append(now.objective))
+    assert (result.reason, result.iterations) == ("converged", len(met))
+    falls = [(before - after) / before for before, after in zip(met, met[3:], strict=False)]
+    assert falls[-1] < 0.01 <= min(falls[:-1])
+    same = SGD(passes="auto", eta0=SGD(passes="auto").calibrate(loss, L1(0.3))).solve(loss, L1(0.3))
+    assert same.w.tobytes() == result.w.tobytes()
+    assert result.objective <= 1.02 * SGD(passes=30).solve(loss, L1(0.3)).objective
+    assert SGD(passes="auto").decay_per_pass == SGD(passes=30).decay_per_pass
+
+
+def test_automatic_passes_end_at_a_limit_and_heed_the_callback(loss: ChainLoss) -> None:
+    class Restless:
+        n_weights, n_samples, calls = 1, 1, 0
+
+        def sgd_pass(self, method, order, rates, penalties, batch_size, w, q):  # type: ignore[no-untyped-def]
+            self.calls += 1
+            return 0.9**self.calls
+
+    restless = Restless()
+    result = SGD(passes="auto", eta0=1.0).solve(restless, L1(0.0))
+    assert (result.reason, result.iterations, restless.calls) == ("limit", 100, 100)
+    stopped = SGD(passes="auto", eta0=0.2).solve(loss, L1(0.3), callback=lambda now: now.number == 2)
+    assert (stopped.reason, stopped.iterations) == ("callback", 2)

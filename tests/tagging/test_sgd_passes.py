@@ -182,6 +182,7 @@ def test_cumulative_keeps_fewer_weights_than_clipping_and_naive() -> None:
         ({"eta0": -1.0}, "eta0 must be 'auto' or a positive number, not -1.0"),
         ({"eta0": "fast"}, "eta0 must be 'auto' or a positive number, not 'fast'"),
         ({"decay": 1.5}, "decay must be 'auto' or in \\(0, 1\\], not 1.5"),
+        ({"passes": "many"}, "passes must be 'auto' or at least 1, not 'many'"),
         ({"passes": 0}, "passes and batch_size must be at least 1, not 0 and 1"),
         ({"batch_size": 0}, "passes and batch_size must be at least 1"),
     ],

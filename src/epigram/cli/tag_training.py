@@ -132,9 +132,11 @@ def train(
         int, typer.Option(min=1, help="Sentences a step of SGD.", rich_help_panel=STOPPING)
     ] = 1,
     passes: Annotated[
-        int | None,
+        str | None,
         typer.Option(
-            min=1, help="Passes of SGD, most iterations of others (30; 2000).", rich_help_panel=STOPPING
+            metavar="auto|N",
+            help="Passes of SGD, most iterations of others (30; 2000); auto: SGD stops by its objective.",
+            rich_help_panel=STOPPING,
         ),
     ] = None,
     tolerance: Annotated[
@@ -174,7 +176,7 @@ def train(
         raise InputError(f"--separator is one ASCII character, not {separator!r}")
     chosen, l1, l2 = solver_of(solver, l1, l2, {
         "method": method, "schedule": schedule, "eta0": eta0, "decay": decay, "batch_size": batch_size,
-        "passes": passes, "tolerance": tolerance, "seed": seed, "radius": radius, "threads": threads,
+        "passes": _passes(passes), "tolerance": tolerance, "seed": seed, "radius": radius, "threads": threads,
     })  # fmt: skip
     settings: dict[str, Any] = {
         "l1": l1, "l2": l2, "solver": chosen, "pairs": pairs, "min_count": min_count,
@@ -208,6 +210,8 @@ def solver_of(
     """A solver and the strengths of the penalty, from options that may be missing."""
     from epigram.solvers import LBFGS, OWLQN
 
+    if options["passes"] == "auto" and (name not in (None, "sgd") or l2 or options["radius"] is not None):
+        raise InputError("--passes auto is for --solver sgd; others stop by themselves, or take a number")
     if name == "projected" or options["radius"] is not None:
         return _inside_ball(name, l1, l2, options), 0.0, 0.0
     if l2 is None:
@@ -283,6 +287,14 @@ def weights_of(text: str | None) -> dict[str, float] | str | None:
     return weights
 
 
+def _passes(text: str | None) -> int | str | None:
+    if text is None or text == "auto":
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        raise InputError(f"--passes is auto or a whole number of at least 1, not {text!r}")
+    return int(text)
+
+
 def _rate(text: str) -> float | str:
     if text == "auto":
         return text
@@ -339,8 +351,9 @@ def _fit(
     dev: tuple[Columns, Column] | None,
 ) -> None:
     """Fit with a progress display."""
-    total = getattr(estimator.solver, "passes", None)
-    with run.progress("passes" if total else "iterations", total, "pass") as show:
+    passes = getattr(estimator.solver, "passes", None)
+    total = passes if isinstance(passes, int) else None
+    with run.progress("passes" if passes else "iterations", total, "pass") as show:
         show(0, "reading features")
 
         def on_pass(entry: dict[str, Any]) -> bool:

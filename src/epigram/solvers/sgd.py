@@ -3,13 +3,13 @@
 Rates: inverse eta_k = eta_0 / (1 + k/N) (5), exponential eta_k = eta_0 decay^(k/N) (6, whose rate must
 fall: the printed sign of the exponent is a slip). Penalty totals: u_k = C/N sum eta_t (3). The steps
 themselves are the loss's, in one kernel call a pass. Differs: ``eta0="auto"`` calibrates eta_0 on a sample, and
-``decay="auto"`` lets (6) end where (5) does: at eta_0 / P after P passes.
+``decay="auto"`` lets (6) end where (5) does: at eta_0 / P after P passes; ``passes="auto"`` stops by the objective.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
@@ -35,6 +35,11 @@ from epigram.protocols import (
 METHODS = ("cumulative", "lazy", "clipping", "naive")
 SCHEDULES = ("exponential", "inverse")
 CALIBRATION_SAMPLE, TRIAL_PASSES = 1000, 30
+USUAL_PASSES, MOST_PASSES = 30, 100
+SETTLED, LOOKS_BACK = (
+    0.01,
+    3,
+)  # passes="auto" ends where so many passes lower the objective by less than this share
 START, REACH = -3, 40  # calibration starts at 2^START and goes at most REACH factors of two away
 TRAVEL, BOLDEST = 38.0, 4.0  # measured on chunking, named entities and parts of speech
 
@@ -78,7 +83,8 @@ class SGD(Estimator):
     schedule : ``"exponential"`` or ``"inverse"``.
     eta0 : the first rate, or ``"auto"``: tried on a sample before the first pass.
     decay : of the exponential schedule, per pass; ``"auto"`` divides the rate by P in P passes (0.89 for 30).
-    passes : over all samples, shuffled anew each time.
+    passes : over all samples, shuffled anew each time; ``"auto"``: until three passes together lower the objective by
+        less than 1 %, at most 100, with the rates of 30.
     batch_size : samples a step; their gradients, taken at the same weights, are summed.
     random_state : seed of the shuffling; same seed, same bits.
     """
@@ -89,7 +95,7 @@ class SGD(Estimator):
         schedule: str = "exponential",
         eta0: float | str = "auto",
         decay: float | str = "auto",
-        passes: int = 30,
+        passes: int | str = 30,
         batch_size: int = 1,
         random_state: int | None = 0,
     ) -> None:
@@ -116,11 +122,12 @@ class SGD(Estimator):
         rng = np.random.default_rng(self.random_state)
         began = time.perf_counter()
         reason = "limit"
-        objective = float("nan")
+        objectives: list[float] = []
         number = 0
-        for number in range(1, self.passes + 1):
+        for number in range(1, (MOST_PASSES if self.passes == "auto" else self.expected_passes) + 1):
             met = self.run_pass(loss, penalty, state, rng)
             objective = met + penalty.value(state.w)
+            objectives.append(objective)
             if callback is not None and callback(
                 Iteration(
                     number,
@@ -132,6 +139,10 @@ class SGD(Estimator):
             ):
                 reason = "callback"
                 break
+            if self.passes == "auto" and settled(objectives):
+                reason = "converged"
+                break
+        objective = objectives[-1]
         if isinstance(loss, BatchLoss):
             objective = loss.value_and_gradient(state.w, np.empty_like(state.w)) + penalty.value(state.w)
         return Result(state.w, objective, number, reason)
@@ -177,7 +188,7 @@ class SGD(Estimator):
 
         def reached(eta0: float) -> float:
             trial = copy(self)
-            trial.eta0, trial.passes = eta0, min(self.passes, TRIAL_PASSES)
+            trial.eta0, trial.passes = eta0, min(self.expected_passes, TRIAL_PASSES)
             try:
                 return trial.solve(loss, penalty).objective
             except DivergenceError:
@@ -185,13 +196,19 @@ class SGD(Estimator):
 
         if n == loss.n_samples and isinstance(loss, BatchLoss):
             return _lowest(reached, ceiling=np.inf)
-        travel = float(self._rates(np.arange(float(self.passes))).sum())
+        travel = float(self._rates(np.arange(float(self.expected_passes))).sum())
         return min(BOLDEST, TRAVEL / travel) * _lowest(met, met(0.0))
+
+    @property
+    def expected_passes(self) -> int:
+        """The number of passes that rates are made for."""
+        return USUAL_PASSES if self.passes == "auto" else int(self.passes)
 
     @property
     def decay_per_pass(self) -> float:
         """The decay as a number: what ``decay="auto"`` stands for."""
-        return self.passes ** (-1.0 / self.passes) if self.decay == "auto" else float(self.decay)
+        passes = self.expected_passes
+        return float(passes ** (-1.0 / passes)) if self.decay == "auto" else float(self.decay)
 
     def _rates(self, passes: Floats) -> Floats:
         """Rates as multiples of eta_0 after so many passes."""
@@ -238,10 +255,26 @@ class SGD(Estimator):
             raise ValueError(f"eta0 must be 'auto' or a positive number, not {self.eta0!r}.")
         if self.decay != "auto" and not (isinstance(self.decay, int | float) and 0.0 < self.decay <= 1.0):
             raise ValueError(f"decay must be 'auto' or in (0, 1], not {self.decay!r}.")
-        if self.passes < 1 or self.batch_size < 1:
+        if isinstance(self.passes, str) and self.passes != "auto":
+            raise ValueError(f"passes must be 'auto' or at least 1, not {self.passes!r}.")
+        if self.expected_passes < 1 or self.batch_size < 1:
             raise ValueError(
                 f"passes and batch_size must be at least 1, not {self.passes!r} and {self.batch_size!r}."
             )
+
+
+def settled(objectives: Sequence[float]) -> bool:
+    """Whether the last passes hardly changed the objective.
+
+    Examples
+    --------
+    >>> settled([100.0, 50.0, 49.9, 49.8]), settled([50.0, 49.9, 49.8, 49.7])
+    (False, True)
+    """
+    if len(objectives) <= LOOKS_BACK:
+        return False
+    before, now = objectives[-1 - LOOKS_BACK], objectives[-1]
+    return before - now < SETTLED * abs(before)
 
 
 def _lowest(value: Callable[[float], float], ceiling: float) -> float:

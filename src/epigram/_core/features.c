@@ -294,11 +294,11 @@ i64 features_label(i64 n_bytes, const u8 *content, Found *out, i64 n_slots, cons
                    i64 n_ids, i32 *ids, i64 n_labels, i32 *labels) {
     (void)n_attributes;
     i64 counts[4], rows_ptr[2] = {0, 0}, code = features_read(n_bytes, content, out, counts), n = counts[1];
-    if (code) return code;
+    if (code || n == 0) return code;
     if (n > scratch->n_tokens || n > n_labels || counts[2] > n_ids) return NO_ROOM;
     encoding_look_up_keys(counts[2], out->keys, n_slots, slots, ids);
     i64 n_known = keep_known(n, out->attribute_ptr, ids, out->values, row_of);
-    if (counts[3]) out->values[0] = 1.0;
+    if (n_known && counts[3]) out->values[0] = 1.0;
     Chains chains = {.n_sentences = 1, .n_tokens = n, .n_occurrences = n_known, .value_stride = !counts[3],
                      .sentence_ptr = out->sentence_ptr, .attribute_ptr = out->attribute_ptr, .rows_ptr = rows_ptr,
                      .rows = row_of, .local = ids, .values = out->values};

@@ -2,9 +2,10 @@
 
 A header is the contract of its family. From ``f64 vectors_dot(i64 n, const f64 x[n], const f64 y[n]);`` in
 ``vectors.h`` comes ``family("vectors").dot(n, x, y)``, which raises TypeError unless x and y are contiguous float64
-arrays of at least n numbers, and releases the GIL while C runs. From a ``typedef struct { ... } Name;`` comes
-``family("vectors").Name(...)``, checked when it is made; it keeps its arrays alive, and ``const Name *`` in a prototype
-takes it, also in headers that include ``vectors.h``. Booleans go over as ``u8``, integers and floats as themselves.
+arrays of at least n numbers and n is not negative, and releases the GIL while C runs. From a
+``typedef struct { ... } Name;`` comes ``family("vectors").Name(...)``, checked when it is made; it keeps its arrays
+alive, and ``const Name *`` in a prototype takes it, also in headers that include ``vectors.h``. Booleans go over as
+``u8``, integers and floats as themselves.
 """
 
 from __future__ import annotations
@@ -134,12 +135,24 @@ def address(array: Any, dtype: np.dtype[Any], written: bool, least: int, what: s
     return int(array.ctypes.data)
 
 
+def _sizes(names: list[str], lengths: list[str]) -> list[str]:
+    """The integers that lengths of arrays are made of."""
+    used = {word for length in lengths for word in re.findall(r"[A-Za-z_]\w*", length)}
+    return [name for name in names if name in used]
+
+
+def refuse_negative(what: str, **sizes: int) -> None:
+    """Raise because one of the sizes is below zero."""
+    name, size = next((name, size) for name, size in sizes.items() if size < 0)
+    raise TypeError(f"{what}: {name} must not be negative, but is {size}")
+
+
 def _function(home: Family, result: str, name: str, arguments: str) -> Any:
     """A Python function that checks its arguments as the prototype says, then calls C."""
     c_function = getattr(library(), name)
     c_function.restype = SCALARS[result]
-    types, names, passed = [], [], []
-    space: dict[str, Any] = {"c_function": c_function, "address": address, "addressof": ctypes.addressof}
+    types, names, passed, lengths = [], [], [], []
+    space: dict[str, Any] = {"c_function": c_function, "address": address, "refuse_negative": refuse_negative}
     for k, text in enumerate(part.strip() for part in arguments.split(",") if part.strip() != "void"):
         found = _ARGUMENT.match(" ".join(text.split()))
         if found is None:
@@ -155,18 +168,28 @@ def _function(home: Family, result: str, name: str, arguments: str) -> Any:
             space[f"dtype_{k}"] = DTYPES[kind]
             what = f"{name}: {argument}"
             passed.append(f"address({argument}, dtype_{k}, {not const}, {length or 0}, {what!r})")
+            lengths.append(length or "")
             types.append(ctypes.c_void_p)
         else:
             passed.append(argument)
             types.append(SCALARS[kind])
     c_function.argtypes = types
-    exec(f"def {name}({', '.join(names)}):\n return c_function({', '.join(passed)})", space)
+    sizes = _sizes(names, lengths)
+    named = ", ".join(f"{size}={size}" for size in sizes)
+    check = (
+        f" if {' or '.join(f'{size} < 0' for size in sizes)}: refuse_negative({name!r}, {named})\n"
+        if sizes
+        else ""
+    )
+    exec(f"def {name}({', '.join(names)}):\n{check} return c_function({', '.join(passed)})", space)
     return space[name]
 
 
 def _structure(name: str, body: str) -> type:
     """A class whose instances are C structures with checked arrays, which they keep alive."""
     fields = list(_FIELD.findall(body))
+    names = [field for *_, field, _ in fields]
+    sizes = _sizes(names, [length for *_, length in fields])
     lengths = {field: compile(length or "0", name, "eval") for *_, field, length in fields}
     layout = type(
         name,
@@ -187,10 +210,17 @@ def _structure(name: str, body: str) -> type:
         __slots__ = ("_arrays", "_c")
 
         def __init__(self, *values: Any, **named: Any) -> None:
-            given = dict(zip((field for *_, field, _ in fields), values, strict=False)) | named
+            if len(values) > len(names):
+                raise TypeError(f"{name} has {len(names)} fields, not {len(values)}")
+            given = dict(zip(names, values, strict=False)) | named
+            for field in names:
+                if field not in given:
+                    raise TypeError(f"{name} needs {field}")
             scalars = {
                 field: int(given[field]) for _, kind, star, field, _ in fields if not star and kind[0] != "f"
             }
+            if any(scalars[size] < 0 for size in sizes):
+                refuse_negative(name, **{size: scalars[size] for size in sizes})
             self._c = layout()
             self._arrays = []
             for const, kind, star, field, _ in fields:

@@ -12,7 +12,7 @@ i64 ngram_positions_by_word(i64 n, const i32 *stream, i64 n_words, i64 *ends, i3
     for (i64 u = 0; u < n_words; u++) ends[u + 1] += ends[u];
     for (i64 i = 1; i < n; i++)
         if (stream[i] >= 0) out[ends[stream[i]]++] = (i32)i;
-    return ends[n_words - 1];
+    return n_words > 0 ? ends[n_words - 1] : 0;
 }
 
 /* Whether the (n-1)-gram before position i can be extended: it exists and no sentence ends inside the n-gram. */
@@ -27,10 +27,9 @@ static inline u8 extends(const i32 *stream, const i32 *grams, i64 n, i64 i) {
 void ngram_extend_grams(i64 length, const i32 *stream, i64 n_left, i32 *by_word, i64 n, const i32 *grams, i64 n_grams,
                         i64 *ends, i32 *ordered, i32 *longer, i32 *prefix, i32 *word, i32 *suffix, i32 *count, i64 *left) {
     memset(ends, 0, (size_t)(n_grams + 1) * sizeof *ends);
-    longer[0] = -1;
-    for (i64 i = 1; i < length; i++) {
+    for (i64 i = 0; i < length; i++) {
         longer[i] = -1;
-        if (stream[i] >= 0 && extends(stream, grams, n, i)) ends[grams[i - 1] + 1]++;
+        if (i > 0 && stream[i] >= 0 && extends(stream, grams, n, i)) ends[grams[i - 1] + 1]++;
     }
     for (i64 h = 0; h < n_grams; h++) ends[h + 1] += ends[h];
     i64 kept = 0;

@@ -10,7 +10,9 @@ import pytest
 
 from epigram import LBFGS, OWLQN, SGD, CRFTagger, MaxentClassifier, MaxentTagger
 from epigram.errors import InputError
+from epigram.tagging import memory as memory_module
 from epigram.tagging import online as online_module
+from epigram.tagging.sequences import Sequences
 from reference.chain_data import TEMPLATE, part
 
 ROWS, LABELS = part("train", 400)
@@ -55,11 +57,15 @@ def test_going_on_forgets_nothing(fitted: Any, k: int, size: int, stored: bool) 
 
 
 def test_old_weights_that_do_not_occur_again_stay(fitted: Any) -> None:
-    """The penalty on them was paid in ``fit``: more text does not make it due again."""
+    """The penalty on them was paid in ``fit``: more text does not make it due again.
+
+    Where the old sentences are not met again, that is, as for a model from a file.
+    """
     if not isinstance(fitted, CRFTagger):
         pytest.skip("of one kind")
-    before = by_name(fitted)
-    after = by_name(stream(pickle.loads(pickle.dumps(fitted)), HALF, 2 * HALF, 50))
+    stored = CRFTagger.from_bytes(fitted.to_bytes())
+    before = by_name(stored)
+    after = by_name(stream(stored, HALF, 2 * HALF, 50))
     new_words = {word for sentence in ROWS[HALF:] for word, _ in sentence}
     unseen = [key for key in before if key[0].startswith("U0:") and key[0][3:] not in new_words]
     assert unseen
@@ -202,3 +208,40 @@ def test_it_is_there_for_every_solver_and_penalty(settings: dict[str, Any]) -> N
 def test_nothing_to_learn_from_is_an_error() -> None:
     with pytest.raises(InputError, match="no tokens to train on"):
         CRFTagger().partial_fit([], [])
+
+
+def test_old_sentences_are_met_again() -> None:
+    """Without them, a stream that changes ends at what came last."""
+    tagger = CRFTagger(TEMPLATE, l1=0.3, solver=SGD(passes=10)).fit(ROWS[:HALF], LABELS[:HALF])
+    without = pickle.loads(pickle.dumps(tagger))
+    without._state.memory.parts = []
+    change = [["O"] * len(labels) for labels in LABELS[HALF:]]
+    for copy in (tagger, without):
+        for k in range(0, HALF, 20):
+            copy.partial_fit(ROWS[HALF + k : HALF + k + 20], change[k : k + 20])
+    test = LABELS[:HALF]
+    assert tagger.score(ROWS[:HALF], test) > without.score(ROWS[:HALF], test) + 0.02
+
+
+def test_the_memory_is_a_fair_sample_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_module, "TOKENS_KEPT", 300)
+    monkeypatch.setattr(memory_module, "PARTS_KEPT", 5)
+    memory = memory_module.Memory()
+    for k in range(100):
+        ids = np.arange(20 * k, 20 * k + 20)
+        lengths = np.full(20, 2)
+        sequences = Sequences.of(
+            np.concatenate([[0], lengths.cumsum()]), np.arange(41), np.repeat(ids, 2), np.repeat(ids / 7.0, 2)
+        )
+        memory.add(memory_module.Remembered(sequences, np.repeat(ids, 2).astype(np.int32), ids.astype(float)))
+        assert len(memory.parts) <= 5
+        assert sum(part.sequences.n_tokens for part in memory.parts) <= 300
+    drawn = memory_module.joined([part for _ in range(20) for part in memory.draw(100, 2000)])
+    assert not memory.draw(10, 10**9)
+    assert drawn.weights is not None
+    np.testing.assert_array_equal(drawn.labels, drawn.sequences.attributes)
+    np.testing.assert_array_equal(drawn.labels[::2], drawn.weights)
+    np.testing.assert_array_equal(drawn.sequences.values, drawn.labels / 7.0)
+    kept = np.unique(drawn.weights)
+    assert kept.size > 60
+    assert abs(kept.mean() - 1000) < 4 * 577 / kept.size**0.5

@@ -3,7 +3,8 @@
 Weights follow the gradients by FTRL-Proximal (McMahan et al. 2013): a weight's rate falls with the squares of its own
 gradients so far, so weights that have learnt much take small steps and new ones large ones; and the penalty
 stands for all text so far, however much there is, as it does in ``fit``. Differs: the sentences of a call are
-passed over a few times, block by block, the penalty as many times as strong; and the model has not the last weights
+passed over twice, block by block, and as many old ones are met again with each (see :mod:`epigram.tagging.memory`),
+so the penalty is as strong as a sentence has visits; and the model has not the last weights
 but their average, in which the last part of the stream counts most (Shamir and Zhang 2013, section 4).
 """
 
@@ -20,10 +21,13 @@ from epigram.protocols import Floats, L1Penalty, L2Penalty, Penalty, check_finit
 from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss, StreamRule, put_dense_first
+from epigram.tagging.memory import Memory, Remembered, joined
 from epigram.tagging.model import ChainModel
 from epigram.tagging.problem import Samples, Trained
 
-PASSES, ALPHA, BETA = 3, 0.2, 0.1  # on chunking, alpha of 0.2 to 0.4 and 2 to 4 passes end alike
+PASSES, REPLAYS = 2, 2  # passes over what is new, and old sentences for each new one
+VISITS = PASSES + REPLAYS  # of a sentence, on average and in the end
+ALPHA, BETA = 0.4, 0.1  # on chunking, alpha of 0.4 to 0.8 and 2 to 4 replays end alike
 BLOCK = 2_400  # tokens
 RECENCY = 8.0  # the average forgets as (samples before / samples now) to this power
 CALLS_KEPT = 64  # corpora kept to name attributes from; then all names are spelt out and the corpora let go
@@ -60,6 +64,7 @@ class Online:
         self.seen: SeenPairs | None = None
         self.layout: WeightLayout | None = None
         self.state = StreamState.fresh(0)
+        self.memory = Memory()
 
     @classmethod
     def of(cls, estimator: Any, rule: StreamRule) -> Online:
@@ -79,6 +84,7 @@ class Online:
         self.n_samples = trained.n_samples
         self.index = {name: k for k, name in enumerate(trained.samples.classes.tolist())}
         self._start(trained.result.w, trained.gradient, trained.squares, rule)
+        self.memory = trained.memory
 
     def _of_model(self, estimator: Any, rule: StreamRule) -> None:
         """Go on from a model, which has nothing but its nonzero weights."""
@@ -99,33 +105,41 @@ class Online:
         What a weight was sure of throughout has small squares at the end, but a large weight: n is at least what
         FTRL-Proximal needs to come so far from zero.
         """
-        n = np.maximum(PASSES * squares, (w / (2.0 * rule.alpha)) ** 2)
+        n = np.maximum(VISITS * squares, (w / (2.0 * rule.alpha)) ** 2)
         z = -np.sign(w) * rule.l1 - w * ((rule.beta + np.sqrt(n)) / rule.alpha + 2.0 * rule.l2)
-        idle = np.clip(PASSES * gradient, -rule.l1, rule.l1)
+        idle = np.clip(VISITS * gradient, -rule.l1, rule.l1)
         self.state = StreamState(w.copy(), w.copy(), np.where(w == 0.0, idle, z), n)
 
     def learn(self, samples: Samples, rule: StreamRule) -> ChainModel:
         """Learn from more samples; returns the model of all so far."""
         if not samples.sequences.n_tokens:
             raise InputError("no tokens to train on")
-        layout, s = self._grow(samples), self.state
-        put_dense_first(samples.sequences, layout)
-        loss = ChainLoss(samples.sequences, samples.labels, layout, samples.weights)
-        order = self.rng.permutation(loss.n_samples).astype(np.int32)
-        for block in np.array_split(order, min(len(order), -(-samples.sequences.n_tokens // BLOCK))):
+        layout, s, new = self._grow(samples), self.state, samples.sequences.n_sentences
+        mine = Remembered(samples.sequences, samples.labels, samples.weights)
+        both = joined([mine, *self.memory.draw(REPLAYS * new, self.n_samples)])
+        self.memory.add(mine)
+        put_dense_first(both.sequences, layout)
+        loss = ChainLoss(both.sequences, both.labels, layout, both.weights)
+        order = self.rng.permutation(new).astype(np.int32)
+        old = self.rng.permutation(np.arange(new, loss.n_samples, dtype=np.int32))
+        n_blocks = min(new, -(-samples.sequences.n_tokens // BLOCK))
+        for block, replayed in zip(
+            np.array_split(order, n_blocks), np.array_split(old, n_blocks), strict=True
+        ):
             before = s.n.copy()
-            passes = np.concatenate([self.rng.permutation(block) for _ in range(PASSES)])
-            loss.online_pass(passes, rule, s.w, s.z, s.n)
-            old = np.full(len(s.n), self.n_samples / (self.n_samples + len(block)))
+            passes = [self.rng.permutation(block) for _ in range(PASSES - 1)]
+            passes.append(self.rng.permutation(np.concatenate([block, replayed])))
+            loss.online_pass(np.concatenate(passes), rule, s.w, s.z, s.n)
+            kept = np.full(len(s.n), self.n_samples / (self.n_samples + len(block)))
             touched = np.flatnonzero(s.n > before)
-            old[touched] = np.minimum(old[touched], before[touched] / s.n[touched])
-            s.average += (1.0 - old**RECENCY) * (s.w - s.average)
+            kept[touched] = np.minimum(kept[touched], before[touched] / s.n[touched])
+            s.average += (1.0 - kept**RECENCY) * (s.w - s.average)
             self.n_samples += len(block)
         self.n_calls += 1
         if self.n_calls % CALLS_KEPT == 0:
             self.table.settle()
         check_finite("weights", s.average)
-        return samples.model(layout, s.average, s.n / PASSES)
+        return samples.model(layout, s.average, s.n / VISITS)
 
     def _grow(self, samples: Samples) -> WeightLayout:
         """Lay the weights out anew for what has come, and carry over what they remember."""
@@ -159,10 +173,10 @@ def _places(old: WeightLayout, new: WeightLayout) -> npt.NDArray[np.int64]:
 
 
 def rule_of(penalty: Penalty) -> StreamRule:
-    """The rule of a call: each sentence counts as often as it is passed over, and so does the penalty."""
+    """The rule of a call: each sentence counts as often as it is met, and so does the penalty."""
     if not is_plain(penalty) or not isinstance(penalty, L1Penalty | L2Penalty):
         raise ValueError(
             f"partial_fit takes a plain L1, L2 or ElasticNet penalty, not {penalty!r}; fit on all samples instead."
         )
     l1, l2 = getattr(penalty, "l1", 0.0), getattr(penalty, "l2", 0.0)
-    return StreamRule(ALPHA, BETA, PASSES * l1, PASSES * l2)
+    return StreamRule(ALPHA, BETA, VISITS * l1, VISITS * l2)

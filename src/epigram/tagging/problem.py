@@ -34,6 +34,7 @@ from epigram.tagging.columns import Labels, encode_labels
 from epigram.tagging.encoding import encode_sentences
 from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss, put_dense_first
+from epigram.tagging.memory import Memory, Remembered
 from epigram.tagging.metrics import are_chunk_labels, evaluate_ids
 from epigram.tagging.model import ChainModel
 from epigram.tagging.sequences import Sequences
@@ -134,6 +135,7 @@ class Trained:
     gradient: Floats = field(repr=False)
     squares: Floats = field(repr=False)
     n_samples: int
+    memory: Memory = field(repr=False)
 
     def report(self) -> dict[str, Any]:
         """The metrics of the fit, and counts of what it was trained on."""
@@ -239,9 +241,11 @@ def train(
         value = loss.value_and_gradient(watch.best_w, np.empty_like(watch.best_w))
         result = replace(result, w=watch.best_w, objective=value + penalty.value(watch.best_w))
     sums = loss.summed_gradients(result.w)
-    none = Sequences.of([0], [0], [])  # who learns on needs the names, not the text
+    memory = Memory()
+    memory.add(Remembered(samples.sequences, samples.labels, samples.weights))
+    none = Sequences.of([0], [0], [])  # who learns on needs the names, not all of the text
     kept = replace(samples, sequences=none, labels=np.empty(0, dtype=np.int32), weights=None)
-    return Trained(result, watch.history, kept, seen, layout, *sums, loss.n_samples)
+    return Trained(result, watch.history, kept, seen, layout, *sums, loss.n_samples, memory)
 
 
 def penalty_of(given: Penalty | None, l1: float, l2: float) -> Penalty:

@@ -118,6 +118,30 @@ class Sequences:
         runs = np.split(np.arange(self.n_sentences, dtype=np.int32), bounds)
         return [run for run in runs if len(run)] or [np.empty(0, dtype=np.int32)]
 
+    @classmethod
+    def joined(cls, parts: list[Sequences]) -> Sequences:
+        """The sentences of all parts, one after the other.
+
+        Examples
+        --------
+        >>> s = Sequences.of(sentence_ptr=[0, 1], attribute_ptr=[0, 2], attributes=[7, 8])
+        >>> Sequences.joined([s, s.take([0, 0])]).sentence_ptr
+        array([0, 1, 2, 3])
+        """
+        unit = all(part.unit_values for part in parts)
+        return cls(
+            sentence_ptr=_joined_ptr([part.sentence_ptr for part in parts]),
+            attribute_ptr=_joined_ptr([part.attribute_ptr for part in parts]),
+            attributes=np.concatenate([part.attributes for part in parts]),
+            values=np.ones(1) if unit else np.concatenate([part.all_values() for part in parts]),
+            edge_ptr=_joined_ptr([part.edge_ptr for part in parts]),
+            edge_attributes=np.concatenate([part.edge_attributes for part in parts]),
+        )
+
+    def all_values(self) -> Floats:
+        """The value of each occurrence, ones spelt out."""
+        return self.values if len(self.values) == len(self.attributes) else np.ones(len(self.attributes))
+
     def renumber(self, new_ids: Ints) -> Sequences:
         """Attribute ``i`` becomes ``new_ids[i]``; occurrences of attributes with a negative one are dropped.
 
@@ -140,6 +164,12 @@ class Sequences:
             edge_ptr=_kept_ptr(self.edge_ptr, edges),
             edge_attributes=edges[edges >= 0],
         )
+
+
+def _joined_ptr(parts: list[Offsets]) -> Offsets:
+    """Offsets of runs laid end to end."""
+    lengths = np.concatenate([np.diff(ptr) for ptr in parts])
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def _kept_ptr(ptr: Offsets, ids: Ints) -> Offsets:

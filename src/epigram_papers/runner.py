@@ -160,9 +160,8 @@ class Runner:
         """Run experiments in the workers: those that measure time alone, after the others."""
         for place in (KEPT, FAILED):
             _make_folder(self.folder / place)
-        experiments = sorted(
-            experiments, key=lambda one: -one.cost
-        )  # the longest first: workers end together
+        # The longest first, so that workers end together.
+        experiments = sorted(experiments, key=lambda one: -one.cost)
         together = [(one.name, execute, self._call(one)) for one in experiments if not one.alone]
         alone = [(one.name, execute, self._call(one)) for one in experiments if one.alone]
         by_name = {one.name: one for one in experiments}

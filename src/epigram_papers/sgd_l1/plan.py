@@ -139,19 +139,19 @@ FULL = (
     Plan(
         "conll2000",
         (0.5, 0.7, 1.0, 1.4),
-        _costs(72, 60, 92, 15, lbfgs=104, l2sgd=32, ap=12) | _wishes(15, 300),
+        _costs(50, 42, 155, 5, lbfgs=117, l2sgd=34, ap=13) | _wishes(6, 170),
         rivals={"lbfgs": 1_000, "l2sgd": 30, "ap": 10},
     ),
-    Plan("jnlpba", (1.0, 1.4, 2.0), _costs(90, 285, 675, 56), at_most=4_000),
-    Plan("genia-pos", (0.18, 0.25, 0.35, 0.5), _costs(70, 280, 250, 48), at_most=3_000),
+    Plan("jnlpba", (1.0, 1.4, 2.0), _costs(61, 209, 1_017, 15), at_most=4_000),
+    Plan("genia-pos", (0.18, 0.25, 0.35, 0.5), _costs(45, 88, 269, 22), at_most=3_000),
     Plan(
         "ud-ewt",
         (0.25, 0.35, 0.5, 0.7),
-        _costs(62, 140, 150, 23, lbfgs=100, ap=20) | _wishes(23, 800),
+        _costs(37, 57, 204, 12, lbfgs=278, ap=22) | _wishes(13, 400),
         at_most=3_000,
         rivals={"lbfgs": 1_000, "ap": 10},
     ),
-    Plan("wsj-sample", (0.25, 0.35, 0.5, 0.7), _costs(60, 50, 40, 9)),
+    Plan("wsj-sample", (0.25, 0.35, 0.5, 0.7), _costs(41, 19, 40, 4)),
 )
 QUICK = (
     Plan(

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True)
 
 Lists = Annotated[
-    Path, typer.Argument(metavar="NBEST", help="N-best lists: JSON lines, blocks, Moses, SRILM; - is stdin.")
+    Path,
+    typer.Argument(
+        metavar="NBEST",
+        help="N-best lists: JSON lines, blocks, Moses, SRILM, NeMo, ESPnet, Kaldi, HyPoradise, LETOR; - is stdin.",
+    ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A *.epigram file.")]
 References = Annotated[

@@ -165,7 +165,7 @@ class _Watch:
 
     def __call__(self, iteration: Iteration) -> bool:
         now, say, number = time.process_time(), self.say, iteration.number
-        sgd, norm = self.algorithm == "l2sgd", float(np.sqrt(iteration.w @ iteration.w))
+        sgd, norm = self.algorithm == "l2sgd", float(np.sqrt(np.einsum("i,i", iteration.w, iteration.w)))
         say(f"***** {'Epoch' if sgd else 'Iteration'} #{number} *****\n")
         say(f"Loss: {iteration.objective:f}\n")
         say(f"Feature {'L2-' if sgd else ''}norm: {norm:f}\n")

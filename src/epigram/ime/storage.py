@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -14,6 +15,7 @@ from epigram.ime.decoder import Decoder
 from epigram.ime.lexicon import Lexicon
 from epigram.ime.trigram import Scorer, Tables
 from epigram.ime.unknown import CLASSES, UnknownWords
+from epigram.lm.ngram.storage import ngram_rows
 from epigram.protocols import check_finite
 from epigram.storage import ModelFile, Section
 
@@ -108,3 +110,18 @@ def describe(file: ModelFile) -> list[Section]:
         sections += describe_reranker(pack(converter.reranker))
     lessons = [(lesson.reading, lesson.chosen) for lesson in converter.journal.lessons[-20:]]
     return [*sections, Section("last corrections", ("reading", "text"), lessons)] if lessons else sections
+
+
+def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
+    """Every n-gram of the language model (words with their readings), and every weight of the reranker."""
+    converter = from_model_file(file)
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        reranker = converter.reranker
+        for context, word, logp, _ in ngram_rows(converter.model):
+            yield "language model", context, word, logp
+        if reranker is not None:
+            for k in np.flatnonzero(reranker.weights_).tolist():
+                yield "reranker", reranker.space_.name(k), "", float(reranker.weights_[k])
+
+    return ("part", "attribute", "label", "weight"), rows()

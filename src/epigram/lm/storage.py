@@ -8,7 +8,7 @@ own ``storage`` module, which offers ``from_model_file`` and ``describe``; model
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -40,6 +40,12 @@ def describe(file: ModelFile) -> list[Section]:
     """What a model holds, as tables."""
     sections: list[Section] = _reader(file).describe(file)
     return sections
+
+
+def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
+    """Every weight, or every n-gram, of a model."""
+    found: tuple[tuple[str, ...], Iterator[tuple[Any, ...]]] = _reader(file).weights(file)
+    return found
 
 
 def _reader(file: ModelFile) -> ModuleType:

@@ -1,4 +1,6 @@
-"""Read n-best lists in four formats (JSON lines, blocks, Moses, SRILM), recognised by the first line.
+"""Read n-best lists: JSON lines, blocks, Moses, SRILM, and those of :mod:`epigram.rerank.other_formats`.
+
+The format is recognised by the first line, or by what a folder holds.
 
 JSON lines
     one list a line, ``{"id", "reference", "candidates": [...]}``, each candidate
@@ -22,14 +24,25 @@ from pathlib import Path
 
 from epigram.errors import InputError
 from epigram.rerank.nbest import Builder, NBest
+from epigram.rerank.other_formats import (
+    is_letor,
+    is_nemo,
+    read_folder,
+    read_hyporadise,
+    read_letor,
+    read_nemo,
+)
 from epigram.text import read_lines
 
 
-def read_nbest(path: str | PathLike[str], references: str | PathLike[str] | None = None) -> NBest:
-    """Read n-best lists in any of the four formats, gzip or not, ``-`` for standard input.
+def read_nbest(
+    path: str | PathLike[str], references: str | PathLike[str] | None = None, beam: int | None = None
+) -> NBest:
+    """Read n-best lists in any of the formats, gzip or not, ``-`` for standard input.
 
     ``references`` is a text file with one reference a line, in the order of the lists, for formats that carry
-    none (Moses, SRILM); it replaces those of the file.
+    none (Moses, SRILM, NeMo); it replaces those of the file. ``beam`` is the number of lines of each utterance in
+    NeMo's files; with references, what fits them.
 
     Examples
     --------
@@ -42,13 +55,18 @@ def read_nbest(path: str | PathLike[str], references: str | PathLike[str] | None
     """
     builder = Builder(path)
     if str(path) != "-" and Path(path).is_dir():
+        known = read_folder(Path(path), builder)
         for file in sorted(Path(path).iterdir()):
-            if file.is_file() and not file.name.startswith("."):
+            if not known and file.is_file() and not file.name.startswith("."):
                 builder.path = file
                 _read_srilm(list(read_lines(file)), builder, file.name.split(".")[0])
         builder.path = path
     else:
-        _read_file(list(read_lines(path)), builder, path)
+        lines = list(read_lines(path))
+        if beam is None and references is not None:
+            n = sum(1 for line in read_lines(references) if line)
+            beam = sum(1 for line in lines if line) // n if n else None
+        _read_file(lines, builder, path, beam)
     if not builder.ids:
         raise InputError("holds no n-best list", path=path)
     if references is not None:
@@ -116,7 +134,9 @@ def json_lines(lists: NBest) -> Iterator[str]:
         yield json.dumps(record, ensure_ascii=False)
 
 
-def _read_file(lines: list[str], builder: Builder, path: str | PathLike[str]) -> None:
+def _read_file(
+    lines: list[str], builder: Builder, path: str | PathLike[str], beam: int | None = None
+) -> None:
     first = next((line for line in lines if line.strip()), "")
     if first.lstrip().startswith("{"):
         _read_json(lines, builder)
@@ -124,6 +144,12 @@ def _read_file(lines: list[str], builder: Builder, path: str | PathLike[str]) ->
         _read_blocks(lines, builder)
     elif " ||| " in first:
         _read_moses(lines, builder)
+    elif first.lstrip().startswith("["):
+        read_hyporadise("\n".join(lines), builder)
+    elif is_letor(first):
+        read_letor(lines, builder)
+    elif is_nemo(first):
+        read_nemo(lines, builder, beam)
     elif first:
         name = "1" if str(path) == "-" else Path(path).name.split(".")[0]
         _read_srilm(lines, builder, name)
@@ -217,7 +243,10 @@ def _read_srilm(lines: list[str], builder: Builder, id: str) -> None:
             score = _float(fields[0].strip("()"), "score", builder, number)
         else:
             if len(fields) < 3:
-                raise builder.fail("not a known n-best format: JSON lines, blocks, Moses or SRILM", number)
+                raise builder.fail(
+                    "not a known n-best format: JSON lines, blocks, Moses, SRILM, NeMo, HyPoradise, LETOR",
+                    number,
+                )
             acoustic, lm = (_float(field, "score", builder, number) for field in fields[:2])
             words, score = fields[3:], acoustic + lm
             named = {"lm": lm, "words": _float(fields[2], "word count", builder, number)}

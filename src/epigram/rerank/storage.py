@@ -5,6 +5,7 @@ L1 norms and counts of non-zero weights follow from the path and are not stored.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -168,3 +169,10 @@ def describe(file: ModelFile) -> list[Section]:
         Section("strongest weights", ("feature", "weight"), weights),
         Section("path", ("step", "loss", "l1_norm", "nonzero", "dev_errors"), rows),
     ]
+
+
+def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
+    """Every feature with a weight."""
+    model = from_model_file(file)
+    used = np.flatnonzero(model.weights_).tolist()
+    return ("attribute", "weight"), ((model.space_.name(k), float(model.weights_[k])) for k in used)

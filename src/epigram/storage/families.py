@@ -1,6 +1,7 @@
 """Load any model file: the table of families and the modules that read them, imported on use.
 
-A family's module offers ``from_model_file(file) -> estimator`` and ``describe(file) -> list[Section]``.
+A family's module offers ``from_model_file(file) -> estimator``, ``describe(file) -> list[Section]`` and
+``weights(file) -> (columns, rows)``.
 """
 
 from __future__ import annotations
@@ -37,6 +38,15 @@ def describe(path: str | PathLike[str]) -> tuple[ModelFile, list[Section]]:
     reader = _reader(file, path)
     with blaming(path):
         return file, reader.describe(file)
+
+
+def weights(path: str | PathLike[str]) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
+    """Names of columns, and a row for every weight of a model, one at a time."""
+    file = ModelFile.load(path)
+    reader = _reader(file, path)
+    with blaming(path):
+        columns, rows = reader.weights(file)
+    return columns, rows
 
 
 def _reader(file: ModelFile, path: str | PathLike[str]) -> ModuleType:

@@ -6,7 +6,7 @@ of the attributes, and the template. Fingerprints are computed again from the na
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from inspect import signature
 from os import PathLike
 from typing import Any, TypeVar
@@ -244,6 +244,26 @@ def describe(file: ModelFile) -> list[Section]:
         )
     )
     return sections
+
+
+def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
+    """Every weight: its attribute (none for a transition), the label before (none for a token's), and the label."""
+    model = chain_model(file)
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        names, labels = model.table.names(range(len(model.table))), model.labels
+        found = model.weights
+        for a, j, w in zip(
+            found.attributes.tolist(), found.labels.tolist(), found.values.tolist(), strict=True
+        ):
+            yield names[a], "", labels[j], w
+        for i, j in np.argwhere(found.transitions).tolist():
+            yield "", labels[i], labels[j], float(found.transitions[i, j])
+        edges = (found.edge_attributes, found.before, found.after, found.edge_values)
+        for a, i, j, w in zip(*(part.tolist() for part in edges), strict=True):
+            yield names[a], labels[i], labels[j], w
+
+    return ("attribute", "before", "label", "weight"), rows()
 
 
 def _plain(settings: dict[str, Any]) -> dict[str, Any]:

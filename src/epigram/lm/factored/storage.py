@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -105,6 +106,19 @@ def describe(file: ModelFile) -> list[Section]:
         (k, " ".join(model.classes_.words(k)[:8])) for k in range(1, min(11, model.classes_.n_classes))
     ]
     return [*sections, Section("most frequent classes", ("class", "words"), classes)]
+
+
+def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
+    """Every weight below the roots: its part, its context, and the class or word that it speaks for."""
+    model = from_model_file(file)
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        for part, choice in zip(PARTS, (model.class_model_, model.word_model_), strict=True):
+            for context, root, chosen, w in choice.heaviest(choice.w.size, model.symbol_name):
+                if w:
+                    yield part, context, _candidate(model, part, root, chosen), w
+
+    return ("part", "attribute", "label", "weight"), rows()
 
 
 def _candidate(model: ClassFactoredLM, part: str, root: int, chosen: int) -> str:

@@ -8,6 +8,7 @@ kept. Reading makes a tree of the kept pairs; a pair hangs below its nearest kep
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -105,18 +106,27 @@ def describe(file: ModelFile) -> list[Section]:
     ]
 
 
+def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
+    """Every weight: its context and the next word."""
+    model = from_model_file(file)
+    return ("attribute", "label", "weight"), _rows(model, np.flatnonzero(model.weights_))
+
+
 def _heaviest(model: LogLinearLM, k: int) -> list[tuple[str, str, float]]:
     """The largest weights beyond the empty context."""
+    below = int(model.tree_.pair_ptr[1])
+    best = below + np.argsort(-np.abs(model.weights_[below:]), kind="stable")[:k]
+    return list(_rows(model, best))
+
+
+def _rows(model: LogLinearLM, pairs: Any) -> Iterator[tuple[str, str, float]]:
+    """Context, next word and weight of some pairs."""
     tree, w, words = model.tree_, model.weights_, model.vocabulary_.words
-    below = int(tree.pair_ptr[1])
-    best = below + np.argsort(-np.abs(w[below:]), kind="stable")[:k]
-    nodes = np.searchsorted(tree.pair_ptr, best, side="right") - 1
-    rows = []
-    for node, pair in zip(nodes.tolist(), best.tolist(), strict=True):
+    nodes = np.searchsorted(tree.pair_ptr, pairs, side="right") - 1
+    for node, pair in zip(nodes.tolist(), pairs.tolist(), strict=True):
         symbols = tree.context(node).tolist()
         context = " ".join(START if symbol == BOUNDARY else words[symbol] for symbol in symbols)
-        rows.append((context, words[tree.word[pair]], float(w[pair])))
-    return rows
+        yield context, words[tree.word[pair]], float(w[pair])
 
 
 def _fit(model: LogLinearLM) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from epigram.lm.ngram.model import BackoffModel
 from epigram.lm.storage import FAMILY, pack_words, unpack_words
+from epigram.lm.vocabulary import BOUNDARY, START
 from epigram.protocols import Floats
 from epigram.storage import ModelFile, Section
 from epigram.storage.packing import (
@@ -60,3 +62,21 @@ def describe(file: ModelFile) -> list[Section]:
     lengths = model.node_depth[model.pair_node] + 1
     rows = [(int(n), int(k)) for n, k in zip(*np.unique(lengths, return_counts=True), strict=True)]
     return [Section("n-grams", ("order", "number"), rows)]
+
+
+def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
+    """Every n-gram with its natural log-probability, and the back-off weight that it has as a context (0 for none)."""
+    return ("attribute", "label", "weight", "backoff"), ngram_rows(from_model_file(file))
+
+
+def ngram_rows(model: BackoffModel) -> Iterator[tuple[Any, ...]]:
+    """Context, word, log-probability and back-off weight of every n-gram, short ones first."""
+    words, home = model.vocabulary_.words, model.pair_node
+    for depth in range(model.order):
+        nodes = np.flatnonzero(model.node_depth == depth).astype(np.int32)
+        contexts = dict(zip(nodes.tolist(), model.spell(nodes).tolist(), strict=True))
+        for pair in np.flatnonzero(model.node_depth[home] == depth).tolist():
+            context = " ".join(START if k == BOUNDARY else words[k] for k in contexts[int(home[pair])])
+            node = int(model.pair_node_of[pair])
+            backoff = float(model.node_bow[node]) if node >= 0 else 0.0
+            yield context, words[model.pair_word[pair]], float(model.pair_logp[pair]), backoff

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.lm.corpus import Corpus, _from_bytes
+from epigram.lm.corpus import Corpus, factorise_bytes
 from epigram.lm.vocabulary import Vocabulary
 
 LINES = st.lists(st.text(st.sampled_from("ab日 \t\r é"), max_size=12), max_size=12)
@@ -20,7 +20,7 @@ LINES = st.lists(st.text(st.sampled_from("ab日 \t\r é"), max_size=12), max_siz
 @settings(max_examples=60, deadline=None)
 @given(LINES)
 def test_factorise_equals_split_and_dictionary(lines):
-    words, ids, ptr = _from_bytes("\n".join(lines).encode())
+    words, ids, ptr = factorise_bytes("\n".join(lines).encode())
     table: dict[bytes, int] = {}
     sentences = [line.encode().split() for line in lines if line.encode().split()]
     numbers = [table.setdefault(token, len(table)) for sentence in sentences for token in sentence]
@@ -44,7 +44,7 @@ def test_many_distinct_words_grow_the_table():
     tokens = [f"w{k}" for k in range(20_000)]
     corpus = Corpus.of([" ".join(tokens)])
     assert len(corpus.vocabulary) == 20_001
-    words, ids, _ = _from_bytes(" ".join(tokens).encode())
+    words, ids, _ = factorise_bytes(" ".join(tokens).encode())
     assert words == tokens
     assert ids.tolist() == list(range(20_000))
 

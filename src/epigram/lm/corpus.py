@@ -28,7 +28,7 @@ Sentences: TypeAlias = Iterable[str | Sequence[str]]
 """Sentences as strings (split at blanks) or as sequences of tokens."""
 
 _TOKEN = re.compile("[^ \t\n\v\f\r\0]+")
-_Factorised: TypeAlias = tuple[list[str], Ints, Offsets]
+Factorised: TypeAlias = tuple[list[str], Ints, Offsets]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Corpus:
             path = text if isinstance(text, PathLike) else None
             words, ids, ptr = _from_python(text) if not isinstance(text, PathLike) else _from_file(text)
             if START in words or END in words:
-                words, ids, ptr = _unwrap(words, ids, ptr, path)
+                words, ids, ptr = unwrap(words, ids, ptr, path)
         occurs = np.bincount(ids[ids >= 0], minlength=len(words)) > 0
         if UNKNOWN not in vocabulary:
             new = [w for w, seen in zip(words, occurs, strict=True) if seen and w not in vocabulary]
@@ -208,7 +208,7 @@ def tokens_of(sentence: str | Sequence[str]) -> Sequence[str]:
     return _TOKEN.findall(sentence) if isinstance(sentence, str) else sentence
 
 
-def _from_bytes(raw: bytes) -> _Factorised:
+def factorise_bytes(raw: bytes) -> Factorised:
     """Distinct tokens by first occurrence, the number of each token, sentence offsets."""
     core, content, counts = family("text"), np.frombuffer(raw, dtype=np.uint8), np.empty(2, dtype=np.int64)
     core.count_tokens(content.size, content, counts)
@@ -224,13 +224,13 @@ def _from_bytes(raw: bytes) -> _Factorised:
     return [raw[start : start + length].decode() for start, length in spans], ids, ptr
 
 
-def _from_file(path: str | PathLike[str]) -> _Factorised:
+def _from_file(path: str | PathLike[str]) -> Factorised:
     raw = read_bytes(path)
     decode(raw, path)
-    return _from_bytes(raw.removeprefix(b"\xef\xbb\xbf"))
+    return factorise_bytes(raw.removeprefix(b"\xef\xbb\xbf"))
 
 
-def _from_python(sentences: Sentences) -> _Factorised:
+def _from_python(sentences: Sentences) -> Factorised:
     if isinstance(sentences, str | bytes):
         raise InputError(
             "sentences must be an iterable of sentences, not one string; put it in a list, "
@@ -250,7 +250,7 @@ def _from_python(sentences: Sentences) -> _Factorised:
 
 
 def _build(
-    factorised: _Factorised,
+    factorised: Factorised,
     vocabulary: Vocabulary | None,
     min_count: int,
     max_words: int | None,
@@ -259,7 +259,7 @@ def _build(
 ) -> Corpus:
     words, ids, ptr = factorised
     if START in words or END in words:
-        words, ids, ptr = _unwrap(words, ids, ptr, path)
+        words, ids, ptr = unwrap(words, ids, ptr, path)
     if vocabulary is None:
         if not words:
             raise InputError("no words; expected one sentence a line, tokens between blanks", path=path)
@@ -275,7 +275,7 @@ def _build(
     return Corpus(table[ids] if ids.size else ids, ptr, vocabulary)
 
 
-def _unwrap(words: list[str], ids: Ints, ptr: Offsets, path: str | PathLike[str] | None) -> _Factorised:
+def unwrap(words: list[str], ids: Ints, ptr: Offsets, path: str | PathLike[str] | None) -> Factorised:
     """Drop ``<s>`` at the start and ``</s>`` at the end of sentences; refuse them elsewhere."""
     start = words.index(START) if START in words else UNSEEN
     end = words.index(END) if END in words else UNSEEN

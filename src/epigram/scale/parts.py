@@ -1,0 +1,205 @@
+"""FISTA whose vectors stay with the shards: the driver keeps the part that shards share, and sums a few numbers.
+
+The same steps as :class:`epigram.solvers.proximal.FISTA` (Beck and Teboulle 2009, with restarts and a diagonal
+metric): gradient at y, proximal step, three inner products, extrapolation. All are sums over weights, so a shard does
+them on its own weights. Two questions an iteration travel: the shared part of y and of its gradient, then the shared
+part of the step.
+
+A shard's vectors are a state that dies with its worker. Every message has a number, a shard answers the last one
+again, and one that was made anew is told all messages since the first: it ends with the same bits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from epigram._core.native import family
+from epigram.protocols import Callback, Floats, Iteration, ProximalPenalty, Result
+from epigram.scale.engine import Engine
+
+BEHIND = "behind"
+Message = tuple[Any, ...]
+
+
+class PartLoss(Protocol):
+    """The loss of a shard; the first ``n_shared`` of its weights are those that the driver keeps."""
+
+    n_shared: int
+    n_weights: int
+
+    def value(self, w: Floats) -> float:
+        """The loss alone."""
+        ...
+
+    def value_and_gradient(self, w: Floats, out: Floats) -> float:
+        """Loss and gradient."""
+        ...
+
+    def curvature(self, gradient: Floats) -> Floats:
+        """As of :class:`epigram.solvers.proximal.CurvedLoss`."""
+        ...
+
+
+class Part:
+    """A shard's loss, the penalty of its own weights, and its part of the solver's vectors."""
+
+    def __init__(self, loss: PartLoss, penalty: ProximalPenalty) -> None:
+        self.loss, self.penalty = loss, penalty
+        n = loss.n_weights
+        self.x, self.y, self.new, self.gradient, self.point = np.zeros((5, n))
+        self.d = np.empty(0)
+        self.tried = False
+        self.heard, self.answer = 0, None
+
+    def hear(self, message: Message) -> Any:
+        """Do what a message says, once; answer the last one again; say so where messages are missing."""
+        number, kind, *what = message
+        if number == self.heard:
+            return self.answer
+        if number != self.heard + 1:
+            return BEHIND
+        self.answer = getattr(self, kind)(*what)
+        self.heard = number
+        return self.answer
+
+    def at_y(self, pull: float, shared: Floats, turned: bool) -> tuple[float, Floats]:
+        """Accept the last step, if there was one, then loss and gradient at y."""
+        n, core = self.loss.n_shared, family("solvers")
+        own = slice(n, None)
+        if self.tried:
+            core.extrapolate(self.x.size - n, self.new[own], self.x[own], pull, self.y[own])
+            self.x, self.new = self.new, self.x
+        self.y[:n] = shared
+        value = self.loss.value_and_gradient(self.y, self.gradient)
+        if turned:
+            self.d = self.loss.curvature(self.gradient)
+        return value, self.gradient[:n].copy()
+
+    def attempt(self, scale: float, shared: Floats) -> tuple[float, ...]:
+        """A proximal step of this size: what the driver asks about it."""
+        n, core = self.loss.n_shared, family("solvers")
+        own, size = slice(n, None), self.x.size - n
+        y, g, d = self.y[own], self.gradient[own], self.d[own]
+        steps, sums = np.empty(size), np.empty(3)
+        core.forward_step(size, y, g, d, scale, steps, self.point[own])
+        self.penalty.prox(self.point[own], steps, self.new[own])
+        core.measure(size, y, self.new[own], self.x[own], g, d, sums)
+        self.new[:n] = shared
+        self.tried = True
+        value = self.loss.value(self.new)
+        nonzero = float(np.count_nonzero(self.new[own]))
+        return (*sums.tolist(), value, self.penalty.value(self.new[own]), nonzero)
+
+    def weights(self) -> Floats:
+        """The weights after the last accepted step: those of the last attempt."""
+        return self.new if self.tried else self.x
+
+
+def hear(part: Part, message: Message) -> Any:
+    """On a worker."""
+    return part.hear(message)
+
+
+def hear_all(part: Part, messages: list[Message]) -> None:
+    """On a worker: what a part that was made anew has missed."""
+    for message in messages:
+        if message[0] > part.heard:
+            part.hear(message)
+
+
+@dataclass
+class Talk:
+    """Numbered messages to all parts, and what was said so far."""
+
+    engine: Engine
+    parts: Sequence[Any]
+    said: list[list[Message]]
+
+    @classmethod
+    def to(cls, engine: Engine, parts: Sequence[Any]) -> Talk:
+        """Nothing said yet."""
+        return cls(engine, parts, [[] for _ in parts])
+
+    def ask(self, kind: str, what: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """The answers of all parts, in their order."""
+        for said, mine in zip(self.said, what, strict=True):
+            said.append((len(said) + 1, kind, *mine))
+        while True:
+            answers = self.engine.ask(hear, self.parts, [said[-1] for said in self.said])
+            behind = [k for k, answer in enumerate(answers) if isinstance(answer, str) and answer == BEHIND]
+            if not behind:
+                return answers
+            self.catch_up(behind)
+
+    def catch_up(self, behind: Sequence[int]) -> None:
+        """Tell parts all they may have missed."""
+        self.engine.ask(hear_all, [self.parts[k] for k in behind], [self.said[k] for k in behind])
+
+
+def minimise(
+    talk: Talk,
+    places: Sequence[npt.NDArray[np.integer[Any]]],
+    start: Floats,
+    counts: Floats,
+    penalty: ProximalPenalty,
+    tolerance: float,
+    max_iterations: int,
+    callback: Callback | None = None,
+) -> Result:
+    """Minimise the sum of the parts' losses + penalties; returns the shared weights.
+
+    Parameters
+    ----------
+    places : for each part, the numbers of its shared weights among all that are shared.
+    start : the shared weights to start from; the parts' own start at 0.
+    counts : of the shared weights, in the whole text: what their curvature is made of.
+    penalty : of the shared weights.
+    """
+    core, began, n = family("solvers"), time.perf_counter(), start.size
+    x = start.copy()
+    y, gradient, new, point, step = x.copy(), *np.empty((4, n))
+    sums = np.empty(3)
+    scale, momentum, pull, turned = 1.0, 1.0, 0.0, True
+    objective, optimality, reason, number = np.inf, np.inf, "limit", 0
+    for number in range(1, max_iterations + 1):
+        told = talk.ask("at_y", [(pull, y[mine], turned) for mine in places])
+        at_y = float(sum(value for value, _ in told))
+        gradient[:] = 0.0
+        for mine, (_, shared) in zip(places, told, strict=True):
+            gradient[mine] += shared
+        if turned:
+            d = counts + np.maximum(gradient, 0.0)
+        while True:
+            core.forward_step(n, y, gradient, d, scale, step, point)
+            penalty.prox(point, step, new)
+            core.measure(n, y, new, x, gradient, d, sums)
+            told = talk.ask("attempt", [(scale, new[mine]) for mine in places])
+            size, slope, along = (float(sums[k] + sum(answer[k] for answer in told)) for k in range(3))
+            at_new = float(sum(answer[3] for answer in told))
+            if at_new <= at_y + slope + 0.5 * scale * size + 1e-12 * abs(at_y) or scale > 1e18:
+                break
+            scale *= 1.5
+        objective = at_new + penalty.value(new) + float(sum(answer[4] for answer in told))
+        optimality = 0.5 * scale * size / max(abs(objective), 1e-300)
+        turned = along < 0
+        momentum_new = 1.0 if turned else 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
+        pull = 0.0 if turned else (momentum - 1.0) / momentum_new
+        core.extrapolate(n, new, x, pull, y)
+        x, new, momentum = new, x, momentum_new
+        scale *= 0.98
+        if callback is not None:
+            nonzero = int(np.count_nonzero(x) + sum(answer[5] for answer in told))
+            seconds = time.perf_counter() - began
+            if callback(Iteration(number, objective, nonzero, seconds, x, optimality)):
+                reason = "callback"
+                break
+        if optimality <= tolerance:
+            reason = "converged"
+            break
+    return Result(x, objective, number, reason, optimality)

@@ -1,0 +1,206 @@
+"""A language model in shards: the text, the loss and the optimum of one machine, for every penalty allowed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from epigram import Corpus, LogLinearLM, Vocabulary
+from epigram.datasets import sample
+from epigram.errors import InputError
+from epigram.lm.loglinear.loss import SuffixLoss
+from epigram.lm.loglinear.penalty import Strength
+from epigram.lm.loglinear.sharded import Split, TreeShard, fit_stream, joined
+from epigram.lm.loglinear.tree import ContextTree, Positions
+from epigram.lm.sharding import KIND, read_vocabulary, write_stream
+from epigram.scale import Here, Manifest
+from epigram.scale.parts import Talk
+
+LINES = st.lists(
+    st.lists(st.sampled_from(["a", "b", "ç", "d"]), max_size=5).map(" ".join), min_size=1, max_size=8
+)
+NUMBERS = {"strength": 0.3, "depth_weight": 1.3, "ridge": 0.05}
+STRENGTH = Strength(**NUMBERS)
+
+
+@given(LINES, st.integers(1, 30), st.integers(1, 2))
+@settings(max_examples=20)
+def test_any_cut_gives_the_stream_of_one_machine(lines: list[str], size: int, min_count: int) -> None:
+    text = "\n".join(lines) + "\na b a"
+    with TemporaryDirectory() as home:
+        path = Path(home) / "text"
+        path.write_text(text, "utf-8")
+        manifest = write_stream([path], Path(home) / "s", min_count=min_count, partition_bytes=size)
+        one = Corpus.read(path, min_count=min_count)
+        assert read_vocabulary(manifest).words == one.vocabulary.words
+        counts, stream = manifest.shared("counts", "stream")
+        np.testing.assert_array_equal(stream, one.stream())
+        np.testing.assert_array_equal(counts, np.bincount(one.stream()[1:], minlength=len(one.vocabulary)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("lm")
+    sentences = [" ".join(token[0] for token in sentence) for sentence in sample.tagged("train", 60)]
+    (home / "text").write_text("\n".join(sentences) + "\n", "utf-8")
+    write_stream([home / "text"], home / "shards", partition_bytes=1000)
+    return home
+
+
+def whole_loss(folder: Path, order: int) -> SuffixLoss:
+    return SuffixLoss(ContextTree.grow(Positions.of(Corpus.read(folder / "text")), order))
+
+
+@pytest.mark.parametrize(
+    ("order", "k"),
+    [(2, 1), (2, 7), (3, 2), (3, 40), (5, 7), (3, 2000)],  # 2,000: more than words
+)
+def test_loss_and_gradient_are_those_of_the_whole(folder: Path, order: int, k: int) -> None:
+    one, manifest = whole_loss(folder, order), Manifest.read(folder / "shards", KIND)
+    split = Split.of(manifest, k, order, "elastic", STRENGTH, True)
+    if k == 40 and order > 2:
+        assert any(recipe.before is not None for recipe in split.recipes)
+    shards = [TreeShard(recipe) for recipe in split.recipes]
+    w = np.random.default_rng(0).normal(size=one.n_weights) * 0.3
+    gradient, found = np.empty((2, one.n_weights))
+    value = one.value_and_gradient(w, gradient)
+    total, found[:] = 0.0, 0.0
+    number = np.arange(1.0, one.n_weights + 1)
+    met = np.zeros(one.n_weights)
+    for shard in shards:
+        at = (
+            shard.tree.carry_over(one.tree, number).astype(int) - 1
+        )  # the pair of the whole that each pair is
+        own = np.empty(shard.loss.n_weights)
+        total += shard.loss.value_and_gradient(w[at], own)
+        np.add.at(found, at, own)
+        met[at[shard.loss.n_shared :]] += 1
+    assert total == pytest.approx(value, rel=1e-13)
+    np.testing.assert_allclose(found, gradient, atol=1e-12 * max(1.0, np.abs(gradient).max()))
+    assert met.max() == 1  # own weights belong to one shard
+    assert np.count_nonzero(met) + split.shared.n_pairs == one.n_weights
+
+
+@pytest.mark.parametrize(
+    ("penalty", "k", "nonnegative"),
+    [
+        ("elastic", 1, True),
+        ("elastic", 40, True),
+        ("l1", 7, True),
+        ("l2", 2, True),
+        ("l1", 2, False),
+        ("l2", 7, False),
+    ],
+)
+def test_the_optimum_is_that_of_one_machine(folder: Path, penalty: str, k: int, nonnegative: bool) -> None:
+    numbers = {name: value for name, value in NUMBERS.items() if name != "ridge" or penalty == "elastic"}
+    settings = {"order": 3, "penalty": penalty, "nonnegative": nonnegative, "tolerance": 1e-9, **numbers}
+    one = LogLinearLM(calibrate=False, **settings).fit(folder / "text")
+    many = fit_stream(LogLinearLM(**settings), Manifest.read(folder / "shards", KIND), n_shards=k)
+    assert many.objective_ == pytest.approx(one.objective_, rel=1e-9)
+    assert many.vocabulary_.words == one.vocabulary_.words
+    text = [" ".join(token[0] for token in sentence) for sentence in sample.tagged("test", 20)]
+    assert many.perplexity(text) == pytest.approx(one.perplexity(text), rel=1e-5)
+    for context in ("the", "of the", "he said"):
+        np.testing.assert_allclose(
+            many.distribution(context), one.distribution(context), rtol=2e-3, atol=1e-6
+        )
+
+
+def test_the_model_file_is_an_ordinary_one(folder: Path, tmp_path: Path) -> None:
+    manifest = Manifest.read(folder / "shards", KIND)
+    many = fit_stream(LogLinearLM(order=4, **NUMBERS), manifest, n_shards=9)
+    again = fit_stream(LogLinearLM(order=4, **NUMBERS), manifest, Here(2), n_shards=9)
+    many.save(tmp_path / "a")
+    again.save(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    loaded = LogLinearLM.load(tmp_path / "a")
+    one = LogLinearLM(order=4, calibrate=False, **NUMBERS).fit(folder / "text")
+    assert loaded.n_nonzero_ == pytest.approx(one.n_nonzero_, rel=2e-3)
+    np.testing.assert_allclose(loaded.distribution("of the"), many.distribution("of the"), rtol=1e-6)
+    loaded.partial_fit(["a new sentence of the text"])
+
+
+def test_joined_has_every_weight_and_spells_every_context(folder: Path) -> None:
+    manifest = Manifest.read(folder / "shards", KIND)
+    split = Split.of(manifest, 40, 4, "elastic", STRENGTH, True)
+    shards = [TreeShard(recipe) for recipe in split.recipes]
+    rng = np.random.default_rng(1)
+    shared = rng.normal(size=split.shared.n_pairs)
+    one = whole_loss(folder, 4)
+    expected = one.tree.carry_over(split.shared, shared)
+    for shard, places in zip(shards, split.places, strict=True):
+        shard.tried = True
+        shard.new[: shard.loss.n_shared] = shared[places]
+        own = shard.new[shard.loss.n_shared :]
+        own[:] = rng.normal(size=own.size) * (rng.random(own.size) < 0.3)
+        expected += one.tree.carry_over(
+            shard.tree, np.where(np.arange(shard.new.size) < shard.loss.n_shared, 0.0, shard.new)
+        )
+    tree, w = joined(split, shared, [shard.kept() for shard in shards])
+    np.testing.assert_array_equal(one.tree.carry_over(tree, w), expected)
+    assert np.count_nonzero(w) == np.count_nonzero(expected)
+
+
+def test_a_shard_made_anew_catches_up_to_the_same_bits(folder: Path) -> None:
+    manifest = Manifest.read(folder / "shards", KIND)
+
+    class Forgetful(Here):
+        """Loses a shard before some questions, as a cluster does with a worker."""
+
+        def ask(self, function: Any, handles: Any, pieces: Any) -> Any:
+            if self.tally.asked in (3, 8, 9) and len(handles) > 1:
+                handles[self.tally.asked % 2] = TreeShard(handles[self.tally.asked % 2].recipe)
+            return super().ask(function, handles, pieces)
+
+    models = [
+        fit_stream(LogLinearLM(order=3, **NUMBERS), manifest, engine, n_shards=3)
+        for engine in (Here(), Forgetful())
+    ]
+    np.testing.assert_array_equal(models[0].weights_, models[1].weights_)
+    assert models[0].objective_ == models[1].objective_
+
+
+def test_a_question_that_is_asked_again_is_answered_the_same(folder: Path) -> None:
+    split = Split.of(Manifest.read(folder / "shards", KIND), 2, 3, "elastic", STRENGTH, True)
+    shard = TreeShard(split.recipes[0])
+    message = (1, "at_y", 0.0, np.zeros(shard.loss.n_shared), True)
+    first, second = shard.hear(message), shard.hear(message)
+    assert first[0] == second[0]
+    assert shard.hear((3, "attempt", 1.0, first[1])) == "behind"
+    talk = Talk.to(Here(), [TreeShard(recipe) for recipe in split.recipes])
+    assert talk.ask("at_y", [message[2:]] * 2)[0][0] == first[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"strength": "auto"}, r"--strength"),
+        ({"penalty": "tree-linf"}, "stays on one machine"),
+        ({"order": 1}, "order of 2 or more"),
+        ({"solver": "stochastic"}, "fista"),
+    ],
+)
+def test_what_shards_cannot_do_is_said(folder: Path, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        fit_stream(LogLinearLM(**{**NUMBERS, **settings}), Manifest.read(folder / "shards", KIND))
+
+
+def test_a_given_vocabulary_and_bad_text(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("a b c\nb a\n")
+    manifest = write_stream([tmp_path / "text"], tmp_path / "s", vocabulary=Vocabulary(["b"]))
+    one = Corpus.read(tmp_path / "text", Vocabulary(["b"]), training=True)
+    assert read_vocabulary(manifest).words == one.vocabulary.words
+    np.testing.assert_array_equal(manifest.shared("stream")[0], one.stream())
+    (tmp_path / "text").write_bytes(b"a b\nc\nb \xff\n")
+    with pytest.raises(InputError, match=r"text:3: invalid UTF-8"):
+        write_stream([tmp_path / "text"], tmp_path / "s", partition_bytes=2)
+    (tmp_path / "text").write_text("\n\n")
+    with pytest.raises(InputError, match="no words"):
+        write_stream([tmp_path / "text"], tmp_path / "s")

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from epigram.cli import console
+from epigram.cli.cluster import Cluster
 from epigram.cli.rerank import Eps, Rate, Reach, Shrinkage, Smoothing, Steps, Strongest, Theta, Top, Weakest
 from epigram.errors import InputError
+from epigram.text import read_lines
 
 if TYPE_CHECKING:
     from epigram.ime import KanaKanjiConverter
@@ -81,18 +83,36 @@ def convert(
     explain: Annotated[bool, typer.Option("--explain", help="Show words and their probabilities.")] = False,
     romaji: Annotated[bool, typer.Option("--romaji", help="Read Latin letters as romaji.")] = False,
     user: User = None,
+    source: Annotated[
+        Path | None, typer.Option("--input", metavar="FILE", help="Readings, one a line.")
+    ] = None,
+    cluster: Cluster = None,
 ) -> None:
     """Write kana as text, one result a line."""
     from epigram.ime.explain import explain as explained
     from epigram.ime.kana import from_romaji
 
+    if kana and source is not None:
+        raise InputError("give readings as arguments or --input FILE, not both")
+    if cluster is not None:
+        from epigram.cli.cluster import run_in_pieces
+        from epigram.scale.pieces import LINE
+
+        words = ["ime", "convert", str(model.resolve()), "--nbest", str(nbest)]
+        words += [*(["--explain"] if explain else []), *(["--romaji"] if romaji else [])]
+        words += [] if user is None else ["--user", str(user.resolve())]
+        run_in_pieces(words, source, cluster, LINE)
+        return
     converter = _load(model, user)
-    for number, line in enumerate(kana or _stdin(), 1):
+    readings = kana or (_stdin() if source is None else read_lines(source))
+    for number, line in enumerate(readings, 1):
         reading = from_romaji(line) if romaji else line
         try:
             ways = converter.nbest(reading, nbest) if nbest > 1 else [converter.best(reading)]
         except InputError as error:
-            raise InputError(str(error), path=None if kana else "-", line=None if kana else number) from None
+            raise InputError(
+                str(error), path=None if kana else source or "-", line=None if kana else number
+            ) from None
         for way in ways:
             print(f"{way.score:.4f}\t{way.text}" if nbest > 1 else way.text, flush=not kana)
             if explain:

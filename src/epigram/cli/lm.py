@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from epigram.cli import console, lm_classes, lm_prepare, lm_training, lm_update
+from epigram.cli.cluster import Cluster
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,8 +67,15 @@ def evaluate(
 
 
 @app.command()
-def score(model: Model, text: Text, json: Json = False) -> None:
+def score(model: Model, text: Text, cluster: Cluster = None, json: Json = False) -> None:
     """Natural log-probability of each sentence, or with --json of each of its words (a line each)."""
+    if cluster is not None:
+        from epigram.cli.cluster import run_in_pieces
+        from epigram.scale.pieces import LINE
+
+        words = ["lm", "score", str(model.resolve()), "-", *(["--json"] if json else [])]
+        run_in_pieces(words, text, cluster, LINE)
+        return
     import json as encoder
 
     import numpy as np

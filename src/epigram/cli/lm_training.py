@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from epigram.cli.cluster import Cluster, NShards, Shards
 from epigram.cli.training import TrainingRun
 from epigram.errors import InputError
 
@@ -117,6 +118,9 @@ def command(
             "--keep-text/--no-text", help="Keep the text in the model file, where whoever has it can read it."
         ),
     ] = False,
+    shards: Shards = None,
+    n_shards: NShards = None,
+    cluster: Cluster = None,
     threads: Annotated[int, typer.Option(min=1, help="Threads of the exact solver.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the stochastic solver.")] = 0,
     plot: Annotated[Path | None, typer.Option(metavar="PNG", help="Draw path and convergence.")] = None,
@@ -124,6 +128,9 @@ def command(
 ) -> None:
     """Train a language model."""
     run = TrainingRun(output, plot, json)
+    sharded = shards is not None or cluster is not None
+    if sharded and (model != "loglinear" or classes is not None):
+        raise InputError("--shards and --cluster are for log-linear models without --classes.")
     limits: dict[str, Any] = {
         "min_count": min_count,
         "max_words": max_words,
@@ -164,6 +171,11 @@ def command(
             calibrate=calibrate,
             max_weights=max_weights,
         )
+        if sharded:
+            from epigram.cli.lm_sharded import train_on_shards
+
+            train_on_shards(run, estimator, text, valid, bits, shards, n_shards, cluster, record_of)
+            return
     else:
         from epigram.lm.factored.model import ClassFactoredLM
 
@@ -271,7 +283,7 @@ def _train(
     history = _fit(run, model, text, valid)
     cost = {"cpu_seconds": run.cost["cpu_seconds"]}
     run.finish(
-        {"perplexity_valid": getattr(model, "valid_perplexity_", None), **_record(model)},
+        {"perplexity_valid": getattr(model, "valid_perplexity_", None), **record_of(model)},
         save=lambda: model.save(run.output, bits, keep_text, cost),
         draw=lambda plot: plot_training(model.trials_, history, plot),
     )
@@ -304,7 +316,7 @@ def _fit(
     return history
 
 
-def _record(model: LogLinearLM | ClassFactoredLM) -> dict[str, Any]:
+def record_of(model: LogLinearLM | ClassFactoredLM) -> dict[str, Any]:
     """The fit as the command reports it."""
     from epigram.lm.loglinear.model import LogLinearLM
 

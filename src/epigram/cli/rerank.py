@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from epigram.cli import console
+from epigram.cli.cluster import Cluster
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
@@ -174,11 +175,15 @@ def evaluate(
 def run(
     model: Model,
     nbest: Lists,
+    cluster: Cluster = None,
     json: Annotated[
         bool, typer.Option("--json", help="JSON lines: id, text, index, ranking and scores.")
     ] = False,
 ) -> None:
     """The best candidate of each list, one a line."""
+    if cluster is not None:
+        _run_on(cluster, model, nbest, json)
+        return
     import json as text_json
     import sys
 
@@ -202,6 +207,18 @@ def run(
             "scores": scores[first:last].tolist(),
         }
         sys.stdout.write(text_json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def _run_on(cluster: str, model: Path, nbest: Path, json: bool) -> None:
+    """Choose from the lists of a file on a cluster."""
+    from epigram.cli.cluster import run_in_pieces
+    from epigram.scale.pieces import BLANK_LINE, LINE
+
+    first = b"" if not nbest.is_file() else nbest.open("rb").read(1)
+    if nbest.is_file() and first not in (b"{", b"#"):
+        raise InputError("--cluster takes lists as JSON lines or blocks, which can be cut", path=nbest)
+    words = ["rerank", "run", str(model.resolve()), "-", *(["--json"] if json else [])]
+    run_in_pieces(words, nbest, cluster, LINE if first == b"{" else BLANK_LINE)
 
 
 @app.command()

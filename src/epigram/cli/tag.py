@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from epigram.cli import console
+from epigram.cli.cluster import Cluster
 from epigram.cli.tag_convert import convert
 from epigram.cli.tag_explain import explain
 from epigram.cli.tag_training import Format, train
@@ -91,6 +92,7 @@ def run(
         typer.Option(metavar="K", min=1, help="Add the K best labellings, each with its probability."),
     ] = None,
     threads: Threads = 1,
+    cluster: Cluster = None,
     json: Annotated[bool, typer.Option("--json", help="JSON lines, one per sentence.")] = False,
 ) -> None:
     """Tag a file or standard input: the input again, with the predicted column or columns added."""
@@ -107,6 +109,12 @@ def run(
     tagger = _load(model)
     if tagger.kind == "history" and (nbest is not None or marginals or all_marginals):
         raise InputError("a history-based model has no marginals and no n-best; train with --model crf")
+    if cluster is not None:
+        options = {"--marginals": marginals, "--all-marginals": all_marginals, "--json": json}
+        words = [name for name, chosen in options.items() if chosen]
+        words += [] if nbest is None else ["--nbest", str(nbest)]
+        _run_on(cluster, tagger, model, source, format, words)
+        return
     corpus = tagger.read(source, format)
     if format is None and corpus.lines is None:
         console.stderr().print("[dim]read as plain text, a sentence a line; --format says otherwise[/dim]")
@@ -139,6 +147,22 @@ def template(
         print("\n".join(BUILT_IN))
         return
     print(Template.load(name).text, end="")
+
+
+def _run_on(
+    cluster: str, tagger: FileTagger, model: Path, source: Path, format: str | None, options: list[str]
+) -> None:
+    """Tag the pieces of a file on a cluster; its beginning says how all of it is read."""
+    from epigram.cli.cluster import run_in_pieces
+    from epigram.scale.pieces import BLANK_LINE, LINE, cut
+
+    head = [] if str(source) == "-" else cut([source], BLANK_LINE, 1 << 16)
+    if format is None and head:
+        plain = tagger.read_bytes(head[0].read(), str(source)).lines is None
+        format = "text" if plain and tagger.reading.format not in ("text", "slash") else tagger.reading.format
+    words = ["tag", "run", str(model.resolve()), "-", *options]
+    words += [] if format is None else ["--format", format]
+    run_in_pieces(words, source, cluster, LINE if format in ("text", "slash") else BLANK_LINE)
 
 
 def _load(path: Path) -> FileTagger:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from epigram.cli import console
+from epigram.cli.cluster import SCALE, Cluster, NShards, Shards
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
@@ -149,6 +150,13 @@ def train(
             min=1, help="Stop after so many passes without a better --dev score.", rich_help_panel=STOPPING
         ),
     ] = None,
+    shards: Shards = None,
+    n_shards: NShards = None,
+    cluster: Cluster = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on from MODEL.checkpoint of a killed run.", rich_help_panel=SCALE),
+    ] = False,
     threads: Annotated[int, typer.Option(min=1, help="Threads.")] = 1,
     seed: Annotated[int, typer.Option(help="Same seed, same bits.")] = 0,
     plot: Annotated[
@@ -164,6 +172,7 @@ def train(
     ] = False,
 ) -> None:
     """Learn a tagger from a file. Ctrl-C keeps the best model so far."""
+    from epigram.cli.tag_sharded import Sharding, carry_out
     from epigram.cli.training import TrainingRun
     from epigram.tagging.formats import ColumnSpec
     from epigram.tagging.plots import plot_training
@@ -174,6 +183,8 @@ def train(
         raise InputError("--patience needs --dev, held-out sentences whose score says when to stop")
     if separator is not None and (len(separator) != 1 or not separator.isascii()):
         raise InputError(f"--separator is one ASCII character, not {separator!r}")
+    if cluster is not None and solver is None and not l2:
+        solver = "owlqn"  # SGD stays on one machine
     chosen, l1, l2 = solver_of(solver, l1, l2, {
         "method": method, "schedule": schedule, "eta0": eta0, "decay": decay, "batch_size": batch_size,
         "passes": _passes(passes), "tolerance": tolerance, "seed": seed, "radius": radius, "threads": threads,
@@ -187,6 +198,23 @@ def train(
             raise InputError(f"--constrain needs --model crf; {model} has no transitions")
         settings["constrain"] = constrain
     spec = ColumnSpec(format, separator, tuple(comments or ()))
+    if (sharding := Sharding(shards, n_shards, cluster, resume)).asked_for:
+        if model == "history" or solver in ("adagrad", "projected"):
+            raise InputError(
+                "--shards and --cluster take --model crf or maxent, and --solver sgd, owlqn or lbfgs"
+            )
+        carry_out(
+            run,
+            train,
+            dev,
+            sharding,
+            settings,
+            lambda head: spec.completed(head, str(train), label_column, _numbers(columns)),
+            lambda observations, labels: _template(template, model, observations, labels),
+            spec,
+            _record,
+        )
+        return
     corpus = spec.parse(read_bytes(train), str(train))
     spec = spec.completed(corpus, str(train), label_column, _numbers(columns))
     observations, labels = spec.split(corpus)

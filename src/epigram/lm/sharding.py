@@ -24,7 +24,7 @@ from epigram.protocols import Ints, Offsets
 from epigram.scale.engine import Engine, Here
 from epigram.scale.folder import Manifest, begin, map_array, record_of, write_arrays
 from epigram.scale.pieces import LINE, PARTITION_BYTES, Piece, cut
-from epigram.storage.strings import pack_strings, unpack_strings
+from epigram.storage.file import pack_strings, unpack_strings
 from epigram.text import decode
 
 KIND = "lm"

@@ -285,17 +285,8 @@ def _shared_tree(
     )
 
 
-def fit_stream(
-    model: LogLinearLM,
-    manifest: Manifest,
-    engine: Engine | None = None,
-    n_shards: int | None = None,
-    callback: Callback | None = None,
-) -> LogLinearLM:
-    """Train a model on a folder of text; it becomes an ordinary model of the weights that are not 0.
-
-    The numbers of the penalty must be given: they are chosen on held-out text on one machine.
-    """
+def check_sharded(model: LogLinearLM) -> Strength:
+    """The strength of the penalty, if the model's settings are such as shards can do."""
     strength, free = model._first_strength()
     if free:
         asked = ", ".join(f"--{name.replace('_', '-')}" for name in free)
@@ -308,6 +299,21 @@ def fit_stream(
         )
     if model.order < 2 or model.collapse or model.max_weights is not None or model.solver != "fista":
         raise InputError("shards take an order of 2 or more, fista, and neither collapse nor max_weights")
+    return strength
+
+
+def fit_stream(
+    model: LogLinearLM,
+    manifest: Manifest,
+    engine: Engine | None = None,
+    n_shards: int | None = None,
+    callback: Callback | None = None,
+) -> LogLinearLM:
+    """Train a model on a folder of text; it becomes an ordinary model of the weights that are not 0.
+
+    The numbers of the penalty must be given: they are chosen on held-out text on one machine.
+    """
+    strength = check_sharded(model)
     engine = engine or Here(model.threads)
     tokens = int(manifest.header["tokens"])
     wanted = n_shards or max(1, -(-tokens // SHARD_TOKENS))

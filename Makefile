@@ -46,6 +46,14 @@ bench: $(VENV)/.bench
 	@status=0; for program in benchmarks/[a-z]*.py; do \
 		echo "== $$program"; $(BIN)/python $$program || status=1; done; exit $$status
 
+# A scheduler and two workers as separate processes on this machine, and a training on them.
+cluster-demo: $(VENV)/.test
+	$(BIN)/python tests/scale/cluster_demo.py
+
+# SIGKILL for workers at random moments: every training ends with the same bits. Some minutes.
+kills: $(VENV)/.test
+	$(BIN)/python tests/scale/kill_campaign.py
+
 # Every experiment of the papers, in full; stopped or killed, it goes on where it was. Writes docs/results.md.
 results: $(VENV)/.bench
 	$(BIN)/epigram reproduce all -o $(RESULTS)

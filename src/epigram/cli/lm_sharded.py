@@ -36,7 +36,11 @@ def train_on_shards(
         raise InputError("--shards takes a file, not standard input: all workers read it")
     folder = shards or run.output.with_name(f"{run.output.name}.shards")
     history: list[tuple[int, float | None]] = []
-    limits: dict[str, Any] = {"min_count": model.min_count, "max_words": model.max_words, "vocabulary": model.vocabulary}
+    limits: dict[str, Any] = {
+        "min_count": model.min_count,
+        "max_words": model.max_words,
+        "vocabulary": model.vocabulary,
+    }
     with engine_of(cluster, model.threads) as engine:
         with run.progress("words") as show:
 

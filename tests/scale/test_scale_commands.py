@@ -1,0 +1,144 @@
+"""``--shards`` and ``--cluster`` on the command line: the same models and the same bytes as without."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cluster_processes import OURS, Processes
+
+from epigram import CRFTagger, LogLinearLM
+from epigram.datasets import sample
+
+
+def epigram(*words: object, code: int = 0, timeout: float = 240) -> subprocess.CompletedProcess[bytes]:
+    done = subprocess.run(
+        [sys.executable, "-m", "epigram", *map(str, words)],
+        capture_output=True,
+        timeout=timeout,
+        env={**os.environ, "PYTHONPATH": OURS},
+    )
+    assert done.returncode == code, done.stderr.decode()
+    return done
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("commands")
+    for name, n in (("train", 150), ("test", 60)):
+        rows = sample.tagged(name, n)
+        lines = ["".join(" ".join(t) + "\n" for t in s) + "\n" for s in rows]
+        (folder / f"{name}.txt").write_text("".join(lines), "utf-8")
+        (folder / f"{name}.words").write_text(
+            "\n".join(" ".join(t[0] for t in s) for s in rows) + "\n", "utf-8"
+        )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def cluster(home: Path) -> Iterator[Path]:
+    pytest.importorskip("distributed")
+    (home / "cluster").mkdir()
+    with Processes(home / "cluster", 2) as processes:
+        yield processes.file
+
+
+def test_training_by_shards_and_on_a_cluster(home: Path, cluster: Path) -> None:
+    common = ("--solver", "owlqn", "--passes", 15, "--shards", home / "s", "--n-shards", 3, "--json")
+    here = json.loads(epigram("tag", "train", home / "train.txt", "-o", home / "a", *common).stdout)
+    told = epigram("tag", "train", home / "train.txt", "-o", home / "b", "--cluster", cluster, *common)
+    there = json.loads(told.stdout)
+    assert here["shards"] == there["shards"] == 3
+    assert there["workers"] == 2
+    assert there["objective"] == here["objective"]
+    assert b"one machine is faster" in told.stderr
+    models = [CRFTagger.load(home / name).model_.w.tobytes() for name in "ab"]
+    assert models[0] == models[1]
+    one = json.loads(
+        epigram("tag", "train", home / "train.txt", "-o", home / "c", *common[:4], "--json").stdout
+    )
+    assert here["objective"] == pytest.approx(one["objective"], rel=1e-6)
+    assert not (home / "a.checkpoint").exists()
+    epigram("tag", "train", home / "train.txt", "-o", home / "d", "--passes", 2, "--shards", home / "s")
+
+
+def test_running_on_a_cluster_gives_the_same_bytes(home: Path, cluster: Path) -> None:
+    epigram("tag", "train", home / "train.txt", "-o", home / "tagger", "--passes", 3)
+    epigram("lm", "train", home / "train.words", "-o", home / "lm", "--model", "kneser-ney")
+    commands: list[tuple[object, ...]] = [
+        ("tag", "run", home / "tagger", home / "test.txt"),
+        ("tag", "run", home / "tagger", home / "test.txt", "--json", "--marginals"),
+        ("lm", "score", home / "lm", home / "test.words"),
+    ]
+    for words in commands:
+        one, many = epigram(*words), epigram(*words, "--cluster", cluster)
+        assert many.stdout == one.stdout
+        assert one.stdout
+
+
+def test_language_model_by_shards(home: Path) -> None:
+    numbers = ("--strength", 0.4, "--depth-weight", 1.7, "--ridge", 0.06, "--json", "--order", 3)
+    words = ("lm", "train", home / "train.words", "-o")
+    one = json.loads(epigram(*words, home / "lm-one", *numbers, "--no-calibrate").stdout)
+    many = json.loads(
+        epigram(*words, home / "lm-many", *numbers, "--shards", home / "w", "--n-shards", 4).stdout
+    )
+    assert many["objective"] == pytest.approx(one["objective"], rel=1e-6)
+    text = ["the company said it was a new plan"]
+    perplexity = [LogLinearLM.load(home / name).perplexity(text) for name in ("lm-one", "lm-many")]
+    assert perplexity[0] == pytest.approx(perplexity[1], rel=1e-2)
+
+
+def test_a_killed_driver_is_resumed(home: Path, tmp_path: Path) -> None:
+    code = (
+        "import epigram.scale.checkpoint as c;"
+        "c.Checkpoint.__init__.__defaults__ = (0.0, *c.Checkpoint.__init__.__defaults__[1:]);"
+        "from epigram.cli import main; main()"
+    )
+    words = [
+        "tag",
+        "train",
+        str(home / "train.txt"),
+        "-o",
+        str(tmp_path / "m"),
+        "--shards",
+        str(tmp_path / "s"),
+    ]
+    words += ["--solver", "owlqn", "--l1", "1", "--tolerance", "1e-4", "--n-shards", "3"]
+    env = {**os.environ, "PYTHONPATH": OURS}
+    process = subprocess.Popen([sys.executable, "-c", code, *words], env=env, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 120
+    while not (tmp_path / "m.checkpoint").exists() and process.poll() is None:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait(timeout=30)
+    assert not (tmp_path / "m").exists()
+    resumed = json.loads(epigram(*words, "--resume", "--json").stdout)
+    afresh = json.loads(epigram(*words[:4], tmp_path / "n", *words[5:], "--json").stdout)
+    assert resumed["objective"] == pytest.approx(afresh["objective"], rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("tag", "train", "train.txt", "--resume"), b"--n-shards and --resume are for training with"),
+        (("tag", "train", "-", "--shards", "s2"), b"not standard input"),
+        (("tag", "train", "train.txt", "--shards", "s2", "--model", "history"), b"--model crf or maxent"),
+        (("lm", "train", "train.words", "--shards", "s2"), b"choose them on a part"),
+        (("lm", "train", "train.words", "--shards", "s2", "--classes", "5"), b"without --classes"),
+        (("tag", "train", "train.txt", "--cluster", "nonsense"), b"neither local:N nor an address"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(home: Path, words: tuple[str, ...], message: bytes) -> None:
+    named = [home / word if word.startswith("train.") or word == "s2" else word for word in words]
+    done = epigram(*named, "-o", home / "never", code=2)
+    assert message in done.stderr
+    assert done.stderr.count(b"\n") <= 2

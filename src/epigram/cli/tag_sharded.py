@@ -75,8 +75,9 @@ def carry_out(
             hashlib.blake2b(content, digest_size=16).hexdigest(),
             resume=sharding.resume,
         )
-        total = getattr(settings["solver"], "passes", None)
-        with run.progress("passes" if total else "iterations", total) as show:
+        passes = getattr(settings["solver"], "passes", None)
+        total = passes if isinstance(passes, int) else None  # "auto" is not known before
+        with run.progress("passes" if passes else "iterations", total) as show:
 
             def told(entry: dict[str, Any]) -> bool:
                 status = f"objective {entry['objective']:,.1f}, {entry['nonzero']:,} active"

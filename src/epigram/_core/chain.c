@@ -89,8 +89,7 @@ BLOCK_FUNCTION i64 scatter_block(int n, const Chains *a, const Layout *l, const 
     return k;
 }
 
-/* Add the score gradient of sentence s to the gradient g of all weights. */
-static void scatter(const Chains *a, const Layout *l, i64 s, const f64 *restrict scores, f64 *restrict g) {
+void scatter(const Chains *a, const Layout *l, i64 s, const f64 *restrict scores, f64 *restrict g) {
     i64 width = l->width, last = a->attribute_ptr[a->sentence_ptr[s + 1]];
     const i32 *rows = a->rows + a->rows_ptr[s];
     for (i64 t = a->sentence_ptr[s]; t < a->sentence_ptr[s + 1]; t++) {

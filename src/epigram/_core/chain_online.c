@@ -35,26 +35,30 @@ f64 chain_online_run(const Chains *a, const Layout *l, const Pass *plan, f64 alp
     return loss;
 }
 
-/* Add the gradients g of `count` weights, and their squares. */
-static void add_up(const f64 *restrict g, const u8 *restrict free, i64 count, f64 *restrict sums, f64 *restrict squares) {
+/* Add `count` gradients g and their squares; g becomes 0. */
+static void add_up(i64 count, f64 *restrict g, f64 *restrict sums, f64 *restrict squares) {
     for (i64 i = 0; i < count; i++) {
-        f64 d = g[i] * free[i];
-        sums[i] += d;
-        squares[i] += d * d;
+        sums[i] += g[i];
+        squares[i] += g[i] * g[i];
+        g[i] = 0.0;
     }
 }
 
 f64 chain_online_gradients(const Chains *a, const Layout *l, const Pass *plan, i64 n_weights, const f64 *w, f64 *sums,
-                           f64 *squares, Scratch *x, Step *step) {
+                           f64 *squares, f64 *g, Scratch *x) {
     f64 loss = 0.0;
-    i64 base = l->state_end, n_rows;
-    for (i64 k = 0; k < plan->n_steps; k++) {
-        loss += step_gradient(a, l, plan, k, w, x, step, &n_rows);
-        for (i64 m = 0; m < n_rows; m++) {
-            i64 p = step->rows[m];
-            add_up(step->g + step->slots[m], l->free + p, row_length(l, p), sums + p, squares + p);
+    i64 base = l->state_end;
+    if (l->has_transitions) exp_shared(l, w, x);
+    for (i64 at = 0; at < plan->n_order; at++) {
+        i64 s = plan->order[at];
+        const i32 *rows = a->rows + a->rows_ptr[s];
+        loss += sentence_loss(a, l, s, plan->labels, plan->weights[s], w, x, g + base);
+        scatter(a, l, s, x->scores, g);
+        for (i64 k = a->attribute_ptr[a->sentence_ptr[s]]; k < a->attribute_ptr[a->sentence_ptr[s + 1]]; k++) {
+            i64 p = rows[a->local[k]]; /* where a row comes again, its gradient is 0 by then */
+            add_up(row_length(l, p), g + p, sums + p, squares + p);
         }
-        add_up(step->g, l->free + base, n_weights - base, sums + base, squares + base);
+        add_up(n_weights - base, g + base, sums + base, squares + base);
     }
     return loss;
 }

@@ -9,6 +9,9 @@ f64 scored_loss(const Chains *a, const Layout *l, i64 s, const i32 *labels, f64 
 f64 sentence_loss(const Chains *a, const Layout *l, i64 s, const i32 *labels, f64 weight, const f64 *w,
                   const Scratch *x, f64 *edges);
 
+/* Add the score gradient of sentence s to the gradient g of all weights. */
+void scatter(const Chains *a, const Layout *l, i64 s, const f64 *scores, f64 *g);
+
 /* Loss of the sentences of step k; gradients are summed in step->g, n_rows is the number of distinct rows. */
 f64 step_gradient(const Chains *a, const Layout *l, const Pass *plan, i64 k, const f64 *w, const Scratch *x,
                   const Step *step, i64 *n_rows);

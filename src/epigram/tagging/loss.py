@@ -215,10 +215,13 @@ class ChainLoss:
 
     def summed_gradients(self, w: Floats) -> tuple[Floats, Floats]:
         """Of each weight, the sums over sentences of its gradient at ``w`` and of the square of that."""
-        sums, squares = np.zeros((2, self.n_weights))
+        self._dual = None  # the passes are over
+        n = self.layout.n_weights
         everyone = self._plan(np.arange(self.n_samples, dtype=np.int32))
-        self._pass(family("chain_online").gradients, everyone, 1, (w.copy(), sums, squares))
-        return sums, squares
+        vectors = self.layout.spread(w), *(aligned(n) for _ in range(3))
+        core = family("chain_online")
+        core.gradients(self._chains, self._layout, everyone, n, *vectors, self._scratches[0])
+        return self.layout.gather(vectors[1]), self.layout.gather(vectors[2])
 
     def _plan(
         self,

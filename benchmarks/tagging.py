@@ -154,7 +154,7 @@ def compare_tagging(tagger: CRFTagger, rivals: dict[str, Path], claims: Claims) 
             f"{n / mine:,.0f}",
             f"{n / spent:,.0f}",
             spent / mine,
-            3.0,
+            30.0,
             at_least=True,
         )
         ready = list(map(python_features, read_columns(path).rows()))
@@ -179,7 +179,7 @@ def compare_threads(train: Part, claims: Claims) -> None:
         f"{two:.3f}",
         f"{one:.3f} (ours, one)",
         one / two,
-        1.6,
+        1.8,
         True,
     )
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import signal
 import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -14,8 +12,11 @@ import pytest
 from running import Running
 from starlette.testclient import TestClient
 
+from epigram import InputError
 from epigram.serve.app import build
 from epigram.serve.guard import Door
+from epigram.serve.limits import Limits
+from epigram.serve.run import close_studio, open_studio
 from epigram.serve.studio import Studio
 
 
@@ -77,22 +78,32 @@ def test_a_token_guards_the_api_and_the_metrics(studio: Studio) -> None:
             assert client.get(path, headers={"authorization": "Bearer sesame"}).status_code == 200
 
 
-def started(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "epigram", "serve", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
-
-
 def test_addresses_that_others_reach_need_a_word(server: Running, tmp_path: Path) -> None:
-    refused = started("--host", "0.0.0.0")
-    assert refused.returncode == 2
-    assert "--token" in refused.stderr
-    assert "--open" in refused.stderr
-    assert started("--host", "nowhere").returncode == 2
-    taken = started("--port", str(server.port))
-    assert taken.returncode == 2
-    assert "choose another --port" in taken.stderr
+    from epigram.cli.serve import command
+
+    with pytest.raises(InputError, match=r"--token TOKEN, or --open"):
+        command(host="0.0.0.0")
+    with pytest.raises(InputError, match="not 'nowhere'"):
+        command(host="nowhere")
+    with pytest.raises(InputError, match="choose another --port"):
+        command(port=server.port)
     (tmp_path / "x.epigram").write_text("no model")
-    assert "not an epigram model file" in started("--port", "0", str(tmp_path / "x.epigram")).stderr
+    with pytest.raises(InputError, match="not an epigram model file"):
+        command([tmp_path / "x.epigram"], port=0)
+
+
+def test_an_answer_that_takes_too_long_is_given_up(files: dict[str, Path]) -> None:
+    studio = open_studio({"log-linear": files["log-linear"]}, limits=Limits(answer=0.2))
+    model = next(iter(studio.shelf)).estimator
+    quick, model.next_words = model.next_words, lambda *_: time.sleep(1.0)
+    with TestClient(build(studio, Door()), base_url="http://localhost") as client:
+        late = client.post("/v1/lm/next", json={"contexts": ["the"]})
+        assert late.status_code == 503
+        assert "more than 0.2 s" in late.json()["error"]["message"]
+        model.next_words = quick
+        time.sleep(1.0)
+        assert client.post("/v1/lm/next", json={"contexts": ["the"]}).status_code == 200
+    close_studio(studio)
 
 
 def raw(server: Running, content: bytes, wait: float = 0.0) -> tuple[socket.socket, bytes]:

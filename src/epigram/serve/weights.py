@@ -45,16 +45,21 @@ class WeightTable:
 
 
 def _tagger(estimator: Any) -> tuple[tuple[str, ...], Any, Any]:
+    """Weights of attributes, of transitions, and of transitions that look at the text."""
     model = estimator.model_
-    attributes, labels, weights, square, *_ = model.weights
-    before, after = np.nonzero(square)
+    found = model.weights
+    before, after = np.nonzero(found.transitions)
 
     def names() -> tuple[list[str], list[str]]:
-        of = dict(enumerate(model.table.names(range(len(model.table)))))
-        features = [of[a] for a in attributes.tolist()] + [f"after {model.labels[k]}" for k in before]
-        return features, [model.labels[k] for k in [*labels.tolist(), *after.tolist()]]
+        of, labels = model.table.names(range(len(model.table))), model.labels
+        features = [of[a] for a in found.attributes.tolist()] + [f"after {labels[k]}" for k in before]
+        edges = zip(found.edge_attributes.tolist(), found.before.tolist(), strict=True)
+        features += [f"{of[a]} after {labels[k]}" for a, k in edges]
+        owners = [*found.labels.tolist(), *after.tolist(), *found.after.tolist()]
+        return features, [labels[k] for k in owners]
 
-    return ("feature", "label", "weight"), names, np.concatenate((weights, square[before, after]))
+    values = np.concatenate((found.values, found.transitions[before, after], found.edge_values))
+    return ("feature", "label", "weight"), names, values
 
 
 def _reranker(model: Any) -> tuple[tuple[str, ...], Any, Any]:

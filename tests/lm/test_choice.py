@@ -11,8 +11,7 @@ from test_context_tree import corpora
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.contexts import Contexts
-from epigram.lm.factored.factor import Factor
-from epigram.lm.factored.loss import FactorExamples, FactorLoss
+from epigram.lm.factored.loss import Factor, FactorExamples, FactorLoss
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.penalty import PENALTIES, Strength, build_penalty

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.lm.factored.contexts import FARTHEST, Contexts
+from epigram.lm.factored.contexts import Contexts
 from epigram.lm.loglinear.tree import Positions
 
-symbols = st.tuples(st.sampled_from("cw"), st.integers(1, FARTHEST))
+symbols = st.tuples(st.sampled_from("cw"), st.integers(1, 40))
 trees = st.lists(st.lists(symbols, min_size=1, max_size=4).map(tuple), min_size=1, max_size=3).map(tuple)
 
 
@@ -30,7 +30,7 @@ def test_parsing_undoes_writing(wanted, semicolon):
 @given(st.text("cw129 ;x0-", max_size=12))
 def test_any_text_parses_or_is_refused(text):
     names = [name for part in text.split(";") for name in part.split() or [""]]
-    if {f"{kind}{lag}" for kind in "cw" for lag in range(1, FARTHEST + 1)}.issuperset(names):
+    if all(re.fullmatch("[cw][1-9][0-9]{0,8}", name) for name in names):
         assert str(Contexts.parse(text)) == "; ".join(" ".join(part.split()) for part in text.split(";"))
     else:
         with pytest.raises(InputError, match=re.escape(repr(text))):
@@ -51,8 +51,7 @@ def test_alternating_contexts():
         ("w", "no symbol"),
         ("c-1", "no symbol"),
         ("C1", "no symbol"),
-        ("c21", "too far back"),
-        ("w1000000000", "too far back"),
+        ("w1000000000", "too far back for any text"),
         ("", "empty tree"),
         ("c1;", "empty tree"),
         ("c1; ; w1", "empty tree"),

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from epigram import L1, L2, ElasticNet
+from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
+from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.loglinear.model import LogLinearLM
 from epigram.lm.loglinear.penalty import Strength, build_penalty
 from epigram.lm.loglinear.problem import Problem
@@ -50,3 +53,37 @@ def test_a_search_reads_and_locates_each_text_once(monkeypatch):
     monkeypatch.setattr(Positions, "of", staticmethod(lambda corpus: made.append(corpus) or original(corpus)))
     LogLinearLM(2, max_weights=5).fit(TEXT * 3, valid=OTHER)
     assert len(made) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "numbers"),
+    [
+        (L1(0.3), "l1", {"strength": 0.3}),
+        (L2(0.2), "l2", {"strength": 0.2}),
+        (ElasticNet(0.3, 0.05), "elastic", {"strength": 0.3, "ridge": 0.05}),
+    ],
+    ids=["l1", "l2", "elastic"],
+)
+def test_a_penalty_object_is_its_name_and_numbers(tmp_path, given, name, numbers):
+    by_object = LogLinearLM(order=3, penalty=given, depth_weight=1.2).fit(TEXT)
+    by_name = LogLinearLM(order=3, penalty=name, depth_weight=1.2, **numbers).fit(TEXT)
+    np.testing.assert_array_equal(by_object.weights_, by_name.weights_)
+    assert by_object.strength_ == by_name.strength_
+    assert by_object.trials_ == []
+    by_object.save(tmp_path / "m")
+    again = LogLinearLM.load(tmp_path / "m")
+    assert (again.penalty, again.strength_) == (name, by_name.strength_)
+    both = Strength(numbers["strength"], 1.0, numbers.get("ridge", 0.0))
+    settings = {"classes": 4, "order": 3, "budget": 0}
+    factored = ClassFactoredLM(penalty=given, **settings).fit(TEXT)
+    same = ClassFactoredLM(penalty=name, class_strength=both, word_strength=both, **settings).fit(TEXT)
+    np.testing.assert_array_equal(factored.distribution("a"), same.distribution("a"))
+    factored.save(tmp_path / "f", text=True)
+    assert ClassFactoredLM.load(tmp_path / "f").partial_fit(TEXT[:2]).penalty == name
+
+
+def test_other_penalties_are_refused_before_any_work():
+    for wrong in ("l3", L1(0.3, weights=np.ones(3)), object()):
+        for model in (LogLinearLM(penalty=wrong), ClassFactoredLM(penalty=wrong)):
+            with pytest.raises(InputError, match="penalty"):
+                model.fit(TEXT)

@@ -239,7 +239,7 @@ def _classes_of(text: str) -> int | str | Path:
 
 def _strengths_of(penalty: str, **numbers: Any) -> dict[str, Any]:
     """Both strengths of a class-factored model with the given numbers; None (to be searched) where all are ``auto``."""
-    from epigram.lm.factored.search import first_strength
+    from epigram.lm.factored.problem import first_strength
 
     given = {name: value for name, value in numbers.items() if value != "auto"}
     if not given:

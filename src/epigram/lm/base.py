@@ -1,8 +1,8 @@
 """What every language model of the family offers, from four primitives: ids in, log-probabilities out.
 
-A model is its vocabulary, a start state, a transition, a stream scorer and a full distribution. States are
-integers, cheap to keep in a search lattice. Contexts are words (a string or tokens); ``<s>`` may stand
-first, for the start of a sentence; without it nothing is assumed about what came before.
+A model is its vocabulary, a start state, a transition, a stream scorer and a full distribution. States are integers or
+tuples of them: hashable and comparable, so that a search can merge equal ones. Contexts are words (a string or
+tokens); ``<s>`` may stand first, for the start of a sentence; without it nothing is assumed about what came before.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ from epigram.protocols import Floats, Ints
 if TYPE_CHECKING:
     from epigram.storage import ModelFile
 
-Context: TypeAlias = str | Sequence[str] | int
+State: TypeAlias = int | tuple[Any, ...]
+"""What a model needs to know of the words so far: an integer, or a tuple of integers or of other models' states."""
+
+Context: TypeAlias = str | Sequence[str] | State
 """Words before the one to predict, or a state from ``start`` or ``advance``."""
 
 
@@ -61,11 +64,11 @@ class LanguageModel(ABC):
     vocabulary_: Vocabulary
 
     @abstractmethod
-    def start(self) -> int:
+    def start(self) -> State:
         """State at the start of a sentence."""
 
     @abstractmethod
-    def step(self, state: int, word: int) -> tuple[int, float]:
+    def step(self, state: Any, word: int) -> tuple[State, float]:
         """State after a word id, and its log-probability; -1 gives NaN and forgets the context."""
 
     @abstractmethod
@@ -76,14 +79,16 @@ class LanguageModel(ABC):
     def distribution(self, context: Context = ()) -> Floats:
         """Probabilities of all words of the vocabulary after a context, in the order of their ids."""
 
-    def advance(self, state: int, word: str) -> tuple[int, float]:
+    def advance(self, state: State, word: str) -> tuple[State, float]:
         """State after a word, and the natural log of its probability (NaN outside the vocabulary)."""
         return self.step(state, self.vocabulary_.id(word))
 
-    def state(self, context: Context = ()) -> int:
+    def state(self, context: Context = ()) -> State:
         """The state that a context leads to."""
         if isinstance(context, int | np.integer):
             return int(context)
+        if isinstance(context, tuple) and context and not isinstance(context[0], str):
+            return context
         state, _ = self.step(self.start(), UNSEEN)
         for word in tokens_of(context):
             state, _ = self.advance(state, word)

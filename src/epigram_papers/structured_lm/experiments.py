@@ -19,7 +19,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -228,7 +228,7 @@ def _perplexity(logp: Floats) -> float:
 
 def _bytes(tree: ContextTree) -> int:
     """Memory of the nodes: all arrays of the tree but the text itself."""
-    arrays = [getattr(tree, name) for name in ContextTree.__slots__ if name != "history"]
+    arrays = [getattr(tree, field.name) for field in fields(tree) if field.name != "history"]
     return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
 

@@ -17,9 +17,6 @@ from epigram.errors import InputError
 from epigram.lm.loglinear.tree import Positions
 from epigram.protocols import Ints
 
-FARTHEST = 20
-"""Words back at most: the state of a model in a mixture has room for so many."""
-
 _SYMBOL = re.compile(r"([cw])([1-9]\d*)")
 
 
@@ -50,10 +47,8 @@ class Contexts:
                         f"{name!r} in the contexts {text!r} is no symbol; expected c or w and how many words "
                         "back, as in 'c1 w1 c2 w2; c2 w2'."
                     )
-                if int(match[2]) > FARTHEST:
-                    raise InputError(
-                        f"{name!r} in the contexts {text!r} is too far back; {FARTHEST} words are the most."
-                    )
+                if len(match[2]) > 9:
+                    raise InputError(f"{name!r} in the contexts {text!r} is too far back for any text.")
                 symbols.append((match[1], int(match[2])))
             if not symbols:
                 raise InputError(f"the contexts {text!r} have an empty tree; leave out the semicolon.")

@@ -5,8 +5,9 @@
 Each tree has its own view of the history (:mod:`epigram.lm.factored.contexts`), so no sweep over one tree gives Z; but
 with a few hundred candidates Z is a sum of that many products. One pass goes down and up the main tree (the
 first) depth first, with one row of candidates a level; side trees keep one row for each of their contexts. The
-class given the history (one root) and the word given its class (a root for each class) are both such choices.
-Roots are independent, so threads take roots, or subtrees of one.
+class given the history (one root) and the word given its class (a root for each class) are both such choices
+(:class:`Factor`): P(w | h) = P(c(w) | h) P(w | c(w), h). Their weights are separate, so they are fitted one after
+the other. Roots are independent, so threads take roots, or subtrees of one.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import TypeVar
 import numpy as np
 
 from epigram._core.native import family
+from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.contexts import Contexts
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
 from epigram.protocols import Floats, Ints, Offsets
@@ -257,3 +259,63 @@ class FactorLoss:
     def _map(self, work: Callable[[int], T], items: Iterable[int]) -> list[T]:
         """The results for all items, in their order."""
         return [work(item) for item in items] if self._pool is None else list(self._pool.map(work, items))
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One of the two choices: ``class`` or ``word``.
+
+    Examples
+    --------
+    >>> from epigram.lm.corpus import Corpus
+    >>> corpus = Corpus.of(["a b", "a c"])
+    >>> classes = WordClasses(corpus.vocabulary, np.array([0, 1, 2, 2], np.int32))
+    >>> word = Factor("word", classes, Contexts.parse("c1 w1"))
+    >>> word.n_choices.tolist(), word.rank.tolist()
+    ([1, 1, 2], [0, 0, 0, 1])
+    >>> chosen = word.choices(Positions.of(corpus))
+    >>> chosen.root.tolist(), chosen.choice.tolist()
+    ([1, 2, 0, 1, 2, 0], [0, 0, 0, 0, 1, 0])
+    """
+
+    name: str
+    classes: WordClasses
+    contexts: Contexts
+
+    @cached_property
+    def n_choices(self) -> Ints:
+        """Candidates of each root."""
+        if self.name == "class":
+            return np.array([self.classes.n_classes], np.int32)
+        return self.classes.sizes.astype(np.int32)
+
+    @cached_property
+    def by_class(self) -> Offsets:
+        """The words, class by class."""
+        return np.argsort(self.classes.class_of, kind="stable")
+
+    @cached_property
+    def rank(self) -> Ints:
+        """The number of each word within its class."""
+        sizes = self.classes.sizes
+        out = np.empty(self.by_class.size, np.int32)
+        out[self.by_class] = np.arange(self.by_class.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return out
+
+    def choices(self, words: Positions) -> FactorExamples:
+        """The choices made at the positions of a text."""
+        of_class = self.classes.class_of[words.target]
+        if self.name == "class":
+            root, choice = np.zeros_like(of_class), of_class
+        else:
+            root, choice = of_class, self.rank[words.target]
+        return FactorExamples.of(
+            words, self.contexts, self.classes.class_of, self.classes.n_classes, root, choice
+        )
+
+    def loss(self, words: Positions, threads: int = 1) -> FactorLoss:
+        """The loss over the positions that have a choice: a class of one word leaves none."""
+        choices = self.choices(words)
+        free = self.n_choices[choices.root] > 1
+        free[0] |= not free.any()  # all classes of one word: a position of P = 1 stands for nothing to learn
+        return FactorLoss(choices if free.all() else choices.take(free), self.n_choices, threads)

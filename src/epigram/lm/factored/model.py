@@ -21,12 +21,12 @@ from epigram.lm.base import Context, LanguageModel
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.contexts import Contexts
-from epigram.lm.factored.factor import Factor
+from epigram.lm.factored.loss import Factor
 from epigram.lm.factored.online import FactorRecipe, OnlineFactored
+from epigram.lm.factored.problem import PARTS, Fitted, Search
 from epigram.lm.factored.scorer import FactorScorer, Step
-from epigram.lm.factored.search import PARTS, Fitted, Search
 from epigram.lm.loglinear.model import Auto, Text
-from epigram.lm.loglinear.penalty import PENALTIES, Strength
+from epigram.lm.loglinear.penalty import Given, Strength, named
 from epigram.lm.loglinear.problem import solver_of
 from epigram.lm.loglinear.tree import Positions
 from epigram.lm.vocabulary import BOUNDARY, UNSEEN, Vocabulary
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from epigram.storage import ModelFile
 
 MOST_ITERATIONS = 300
-_WORD_BITS = 32
 WARM = 0.02
 """Share of the tolerance of a fit for going on: steps from weights that are nearly right are small from the start."""
 
@@ -69,7 +68,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
     classes : number of word classes, a class file, :class:`~epigram.lm.factored.classes.WordClasses`, or ``"auto"``
     order : words looked back at plus one, for the class; the word part looks at two words at most
     class_contexts, word_contexts : other contexts, such as ``"c1 w1 c2 w2; c2 w2"``
-    penalty : ``elastic``, ``l1``, ``l2``, ``tree-l2`` or ``tree-linf``
+    penalty : ``elastic``, ``l1``, ``l2``, ``tree-l2`` or ``tree-linf``; or an object for both parts: ``L1(0.5)``
     class_strength, word_strength : strength of the penalty for each part; None chooses on held-out text
     budget : CPU seconds for choosing; 0 takes what was best on newswire
     nonnegative, solver, tolerance : as for :class:`~epigram.lm.loglinear.model.LogLinearLM`
@@ -104,7 +103,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
         order: int = 5,
         class_contexts: str | None = None,
         word_contexts: str | None = None,
-        penalty: str = "elastic",
+        penalty: Given = "elastic",
         class_strength: Strength | None = None,
         word_strength: Strength | None = None,
         budget: float = 60.0,
@@ -150,14 +149,15 @@ class ClassFactoredLM(LanguageModel, Estimator):
         """Learn classes and weights; ``valid`` text (or the end of the training text) decides what is open."""
         self._check()
         corpus = Corpus.for_training(sentences, self.vocabulary, self.min_count, self.max_words)
-        search = Search(self, corpus, None if valid is None else self._held_out(valid, corpus.vocabulary))
+        held_out = None if valid is None else self._held_out(valid, corpus.vocabulary)
+        search = Search(self, corpus, held_out)
         class_part, word_part = search.run(callback, on_trial)
         self._keep(class_part, word_part)
         self._corpus = corpus
         self.trials_: list[Trial] = search.trials
         self.__dict__.pop("valid_perplexity_", None)
-        if valid is not None:
-            self.valid_perplexity_ = self.perplexity(valid)
+        if held_out is not None:
+            self.valid_perplexity_ = self.perplexity(held_out)
         elif self.trials_:
             self.valid_perplexity_ = self.trials_[-1].best
         return self
@@ -180,7 +180,9 @@ class ClassFactoredLM(LanguageModel, Estimator):
                     "a class-factored model that was saved without its text cannot go on; train it again and save it "
                     "with text=True (--keep-text)."
                 )
-            recipe = FactorRecipe(self.penalty, self.nonnegative, self.threads, WARM * self.tolerance)
+            recipe = FactorRecipe(
+                named(self.penalty)[0], self.nonnegative, self.threads, WARM * self.tolerance
+            )
             strengths = {"class": self.class_strength_, "word": self.word_strength_}
             self._online = OnlineFactored(recipe, self.corpus_, self.classes_, self._models, strengths)
         self._online.learn(new)
@@ -253,8 +255,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
     def _check(self) -> None:
         if not 2 <= self.order <= 16:
             raise InputError(f"a class-factored model needs an order from 2 to 16, not {self.order}.")
-        if self.penalty not in PENALTIES:
-            raise InputError(f"unknown penalty {self.penalty!r}; choose one of {', '.join(PENALTIES)}.")
+        named(self.penalty)
         self._solver()
         if not self.budget >= 0:
             raise InputError(f"the budget must be 0 seconds or more, not {self.budget:g}.")
@@ -278,16 +279,13 @@ class ClassFactoredLM(LanguageModel, Estimator):
         return None
 
     def _keep(self, class_part: Fitted, word_part: Fitted) -> None:
-        class_model, word_model = (
-            FactorScorer.of(part.loss, part.factor.contexts, part.result.w)
-            for part in (class_part, word_part)
-        )
-        classes = class_part.factor.classes
+        class_model, word_model = (part.problem.scorer(part.result.w) for part in (class_part, word_part))
+        classes = class_part.problem.factor.classes
         self._online, self._behind = None, False
         self.restore(classes, class_model, word_model, class_part.strength, word_part.strength)
         self.objective_ = class_part.result.objective + word_part.result.objective
         self.n_iter_ = class_part.result.iterations + word_part.result.iterations
-        self.n_parameters_ = class_part.loss.n_weights + word_part.loss.n_weights
+        self.n_parameters_ = class_part.problem.loss.n_weights + word_part.problem.loss.n_weights
 
     def restore(
         self,
@@ -339,25 +337,31 @@ class ClassFactoredLM(LanguageModel, Estimator):
             self.word_model_.log_probabilities(self._word.choices(words))
         )
 
-    def start(self) -> int:
-        """State at the start of a sentence."""
+    def start(self) -> tuple[int, ...]:
+        """State at the start of a sentence: a state is the words that the next one is predicted from."""
         self._fitted()
-        return _packed([BOUNDARY])
+        return (BOUNDARY,)
 
-    def step(self, state: int, word: int) -> tuple[int, float]:
+    def step(self, state: tuple[int, ...], word: int) -> tuple[tuple[int, ...], float]:
         """State after a word id, and its log-probability; -1 gives NaN and forgets the context."""
         self._fitted()
         if word == UNSEEN:
-            return _packed([]), float("nan")
-        words = _after(_unpacked(state), word, len(self.vocabulary_))
+            return (), float("nan")
+        words = _after(state, word, len(self.vocabulary_))
         if word == BOUNDARY:
             return self.start(), float(self._log_probabilities(words)[0])
-        return _packed([*_unpacked(state), word][-self._n_words :]), float(self._log_probabilities(words)[0])
+        return (*state, word)[-self._n_words :], float(self._log_probabilities(words)[0])
+
+    def _words_of(self, context: Context) -> tuple[int, ...]:
+        state = self.state(context)
+        if not isinstance(state, tuple):
+            raise InputError(f"a state of a ClassFactoredLM is a tuple of word ids, not {state!r}.")
+        return state
 
     def distribution(self, context: Context = ()) -> Floats:
         """Probabilities of the whole vocabulary after a context; they sum to 1."""
         self._fitted()
-        words = _after(_unpacked(self.state(context)), BOUNDARY, len(self.vocabulary_))
+        words = _after(self._words_of(context), BOUNDARY, len(self.vocabulary_))
         of_class = self.class_model_.distributions(self._class.choices(words))
         within = self.word_model_.distributions(self._word.choices(words))
         out = np.empty(within.size)
@@ -370,7 +374,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
         target = self.vocabulary_.id(word)
         if target == UNSEEN:
             raise InputError(f"{word!r} is not in the vocabulary.")
-        words = _after(_unpacked(self.state(context)), target, len(self.vocabulary_))
+        words = _after(self._words_of(context), target, len(self.vocabulary_))
         parts = []
         for model, factor, name in (
             (self.class_model_, self._class, self.class_name(int(self.classes_.class_of[target]))),
@@ -417,19 +421,3 @@ def _after(context: Iterable[int], target: int, n_words: int) -> Positions:
     history = np.array([*context, target], np.int32)
     n = np.array([history.size - 1], np.int32)
     return Positions(history, n, n, history[-1:], n_targets=n_words, n_symbols=n_words)
-
-
-def _packed(words: list[int]) -> int:
-    """Words back to the last cut as one integer, the newest in the lowest bits."""
-    state = 0
-    for word in words:
-        state = (state << _WORD_BITS) | (word + 1)
-    return state
-
-
-def _unpacked(state: int) -> list[int]:
-    words = []
-    while state:
-        words.append((state & ((1 << _WORD_BITS) - 1)) - 1)
-        state >>= _WORD_BITS
-    return words[::-1]

@@ -18,11 +18,12 @@ import numpy as np
 
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
-from epigram.lm.factored.factor import Factor
+from epigram.lm.factored.loss import Factor
+from epigram.lm.factored.problem import FactorProblem
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.growing import Blocks, TextSoFar, WeightTable, keys_of, pair_keys
 from epigram.lm.loglinear.online import LEAST_WORK, WORK
-from epigram.lm.loglinear.penalty import Strength, build_penalty
+from epigram.lm.loglinear.penalty import Strength
 from epigram.lm.loglinear.tree import Positions
 from epigram.protocols import Floats, Offsets
 from epigram.solvers.proximal import FISTA
@@ -82,25 +83,28 @@ class OnlineFactor:
             return
         n_words = len(self.factor.classes.vocabulary)
         at, is_old = self.blocks.of(due), self.blocks.is_old(due)
-        loss = self.factor.loss(self.text.positions(n_words, at), self.recipe.threads)
-        keys = keys_of(loss.tree)
+        problem = self._problem(self.text.positions(n_words, at))
+        keys = keys_of(problem.loss.tree)
         start = self.table.get(keys)
-        before = FactorScorer.of(loss, self.factor.contexts, start)
+        before = problem.scorer(start)
         new = self.factor.choices(self.text.positions(n_words, at[~is_old]))
         self.log_likelihood += float(before.log_probabilities(new).sum())
         self.n_scored += int((~is_old).sum())
-        penalty = build_penalty(
-            self.recipe.penalty, loss.tree, self.strength, self.recipe.nonnegative, loss.is_side
-        )
-        result = FISTA(self.recipe.tolerance, ITERATIONS).solve(loss, penalty, start)
+        result = problem.solve(FISTA(self.recipe.tolerance, ITERATIONS), self.strength, start)
         self.table.put(keys, result.w)
         self.blocks.learnt[due] = self.blocks.total[due]
 
     def scorer(self) -> FactorScorer:
         """The part as it is now: a pass over all of its text."""
         words = self.text.positions(len(self.factor.classes.vocabulary))
-        loss = self.factor.loss(words, self.recipe.threads)
-        return FactorScorer.of(loss, self.factor.contexts, self.table.get(keys_of(loss.tree)))
+        problem = self._problem(words)
+        return problem.scorer(self.table.get(keys_of(problem.loss.tree)))
+
+    def _problem(self, words: Positions) -> FactorProblem:
+        recipe = self.recipe
+        return FactorProblem.of(
+            self.factor, words, recipe.penalty, nonnegative=recipe.nonnegative, threads=recipe.threads
+        )
 
 
 class OnlineFactored:

@@ -11,10 +11,10 @@ import numpy as np
 from epigram.errors import ModelFileError
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.contexts import Contexts
-from epigram.lm.factored.factor import Factor
+from epigram.lm.factored.loss import Factor
 from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.factored.scorer import FactorScorer
-from epigram.lm.loglinear.penalty import Strength
+from epigram.lm.loglinear.penalty import Strength, named
 from epigram.lm.loglinear.problem import with_solver
 from epigram.lm.storage import FAMILY, pack_text, pack_words, settings_of, unpack_text, unpack_words
 from epigram.storage import ModelFile, Section
@@ -28,6 +28,7 @@ def to_model_file(model: ClassFactoredLM, bits: int, fit: dict[str, Any], text: 
     settings = {
         "model": "factored",
         **settings_of(model),
+        "penalty": named(model.penalty)[0],
         "classes": model.classes_.n_classes,
         "class_contexts": str(model.class_model_.contexts),
         "word_contexts": str(model.word_model_.contexts),

@@ -24,7 +24,7 @@ from epigram.lm.corpus import Corpus, Sentences
 from epigram.lm.loglinear.explain import Explanation, explain
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.online import Online, Recipe
-from epigram.lm.loglinear.penalty import FIRST_STRENGTHS, PENALTIES, Strength, build_penalty
+from epigram.lm.loglinear.penalty import FIRST_STRENGTHS, Given, Strength, build_penalty, named
 from epigram.lm.loglinear.problem import Problem, calibrate, search, solver_of
 from epigram.lm.loglinear.recalled import recalled_positions
 from epigram.lm.loglinear.sparsify import MaskedPenalty, largest, weight_importance
@@ -50,7 +50,8 @@ class LogLinearLM(FittedBackoff, Estimator):
     Parameters
     ----------
     order : longest context plus one; 0 for unbounded
-    penalty : ``elastic``, ``l1``, ``l2``, ``tree-l2`` or ``tree-linf``
+    penalty : ``elastic``, ``l1``, ``l2``, ``tree-l2`` or ``tree-linf``; or an object that says how strong it is,
+        such as ``L1(0.5)``: then nothing is searched, and ``auto`` depth weights are 1
     strength, depth_weight, ridge : how strong the penalty is (:mod:`epigram.lm.loglinear.penalty`; ``ridge`` is the
         squared part of ``elastic``); ``"auto"`` chooses on held-out text
     depth_weights : what the depth weight acts on inside tree norms: ``features`` (as in the paper) or ``groups``
@@ -95,7 +96,7 @@ class LogLinearLM(FittedBackoff, Estimator):
     def __init__(
         self,
         order: int = 5,
-        penalty: str = "elastic",
+        penalty: Given = "elastic",
         strength: float | Auto = "auto",
         depth_weight: float | Auto = "auto",
         ridge: float | Auto = "auto",
@@ -148,16 +149,18 @@ class LogLinearLM(FittedBackoff, Estimator):
         ``callback`` hears of iterations, ``on_trial`` of the fits of the search; either ends training by
         returning True, and the model is then that of the best weights so far.
         """
-        if self.penalty not in PENALTIES:
-            raise InputError(f"unknown penalty {self.penalty!r}; choose one of {', '.join(PENALTIES)}.")
         self._solver()  # refuses wrong settings before the text is read
         strength, free = self._first_strength()
         corpus = Corpus.for_training(sentences, self.vocabulary, self.min_count, self.max_words)
-        problem = self._problem(corpus, None if valid is None else Corpus.known(valid, corpus.vocabulary))
-        start = None
         self.trials_: list[Trial] = []
         self.scales_, self._online, self._behind = None, None, False
-        if free:
+        start = None
+        if free and valid is None:  # the search's problem is gone before that of the whole text is made
+            search_on = self._problem(*split_known(corpus, self.held_out))
+            strength, _ = self._choose(search_on, strength, free, callback, on_trial)
+            del search_on
+        problem = self._problem(corpus, None if valid is None else Corpus.known(valid, corpus.vocabulary))
+        if free and valid is not None:
             strength, start = self._choose(problem, strength, free, callback, on_trial)
         self._keep(problem, strength, problem.solve(self._solver(), strength, start, callback))
         if self.max_weights is not None and self.n_nonzero_ > self.max_weights:
@@ -220,7 +223,7 @@ class LogLinearLM(FittedBackoff, Estimator):
     def _go_online(self) -> Online:
         loss = self.loss_
         recipe = Recipe(
-            self.penalty,
+            self._penalty_name,
             self.strength_,
             self.nonnegative,
             self.order,
@@ -262,7 +265,7 @@ class LogLinearLM(FittedBackoff, Estimator):
 
     def _factors(self, scales: Floats) -> Floats:
         tree = self.tree_
-        return scales[np.minimum(tree.per_pair(tree.depth), scales.size - 1)]
+        return scales[np.minimum(tree.pair_depth, scales.size - 1)]
 
     @property
     def loss_(self) -> SuffixLoss:
@@ -361,24 +364,32 @@ class LogLinearLM(FittedBackoff, Estimator):
     def _fitted(self) -> BackoffModel:
         return self.backoff_
 
+    @property
+    def _penalty_name(self) -> str:
+        return named(self.penalty)[0]
+
     def _first_strength(self) -> tuple[Strength, tuple[str, ...]]:
         """The strength to start from, and which of its numbers are to be found."""
-        names = ("strength", "depth_weight", *(("ridge",) if self.penalty == "elastic" else ()))
+        depth_weight = 1.0 if self.depth_weight == "auto" else float(self.depth_weight)
+        name, strength = named(self.penalty, depth_weight)
+        if strength is not None:
+            return replace(strength, depth_weights=self.depth_weights), ()
+        names = ("strength", "depth_weight", *(("ridge",) if name == "elastic" else ()))
         given: dict[str, Any] = {name: getattr(self, name) for name in names}
         free = tuple(name for name, value in given.items() if value == "auto")
         fixed = {name: float(value) for name, value in given.items() if value != "auto"}
-        return replace(FIRST_STRENGTHS[self.penalty], depth_weights=self.depth_weights, **fixed), free
+        return replace(FIRST_STRENGTHS[name], depth_weights=self.depth_weights, **fixed), free
 
     def _problem(self, corpus: Corpus, held_out: Corpus | None) -> Problem:
         """The text in its contexts, and the text that decides."""
         collapse = self.collapse
         if collapse is None:
             grows = self.depth_weight == "auto" or float(self.depth_weight) > 1.0
-            collapse = self.penalty == "tree-linf" and (self.order == 0 or not grows)
+            collapse = self._penalty_name == "tree-linf" and (self.order == 0 or not grows)
         return Problem.of(
             corpus,
             self.order,
-            self.penalty,
+            self._penalty_name,
             nonnegative=self.nonnegative,
             collapse=collapse,
             held_out=held_out,
@@ -397,22 +408,19 @@ class LogLinearLM(FittedBackoff, Estimator):
         free: tuple[str, ...],
         callback: Callback | None,
         on_trial: TrialCallback | None,
-    ) -> tuple[Strength, Floats | None]:
-        """The best strength on held-out text, and weights to go on from if they fit the whole text's tree."""
-        whole = problem.held_out is not None
-        if not whole:
-            problem = self._problem(*split_known(problem.corpus, self.held_out))
+    ) -> tuple[Strength, Floats]:
+        """The best strength on held-out text, and its weights."""
         if problem.held_out is None or problem.held_out.context.size == 0:
             raise InputError("the held-out text is empty.")
         self.trials_, strength, w = search(problem, self._solver(looser=5.0), first, free, callback, on_trial)
         if self.calibrate:
             self.scales_ = calibrate(problem, w)
-        return strength, w if whole else None
+        return strength, w
 
     def _select(self, problem: Problem, strength: Strength, k: int, callback: Callback | None) -> None:
         """Keep the k weights worth most and fit them again."""
         mask = largest(weight_importance(problem.loss, self.weights_), k)
-        penalty = build_penalty(self.penalty, problem.tree, strength, self.nonnegative)
+        penalty = build_penalty(self._penalty_name, problem.tree, strength, self.nonnegative)
         start = np.where(mask, self.weights_, 0.0)
         result = self._solver().solve(problem.loss, MaskedPenalty(penalty, mask), start, callback)
         self._keep(problem, strength, result)

@@ -60,7 +60,7 @@ Builder = Callable[[ContextTree, Strength, bool, Floats], ProximalPenalty]
 
 def _depth_weights(tree: ContextTree, strength: Strength, factors: Floats) -> Floats:
     multiplicity = tree.per_pair(tree.multiplicity) if tree.collapsed else None
-    return factors * depth_weights(tree.per_pair(tree.depth), strength.depth_weight, multiplicity)
+    return factors * depth_weights(tree.pair_depth, strength.depth_weight, multiplicity)
 
 
 def _l1(tree: ContextTree, strength: Strength, nonnegative: bool, factors: Floats) -> ProximalPenalty:
@@ -72,7 +72,7 @@ def _l2(tree: ContextTree, strength: Strength, nonnegative: bool, factors: Float
 
 
 def _elastic(tree: ContextTree, strength: Strength, nonnegative: bool, factors: Floats) -> ProximalPenalty:
-    counts = factors * tree.per_pair(tree.multiplicity)
+    counts = factors * tree.per_pair(tree.multiplicity) if tree.collapsed else factors
     return ElasticNet(
         strength.strength, strength.ridge, counts, nonnegative, _depth_weights(tree, strength, factors)
     )
@@ -94,7 +94,7 @@ def _tree_weights(tree: ContextTree, strength: Strength, factors: Floats) -> tup
     """Weights of groups and of features (None: all 1); the factor of a side tree acts on its groups."""
     if strength.depth_weights == "groups" or strength.depth_weight == 1.0:
         return _depth_weights(tree, strength, factors), None
-    depth = tree.per_pair(tree.depth)
+    depth = tree.pair_depth
     if not tree.collapsed:
         return factors, depth_weights(depth, strength.depth_weight)
     m = tree.per_pair(tree.multiplicity).astype(np.float64)
@@ -117,6 +117,36 @@ FIRST_STRENGTHS: dict[str, Strength] = {
     "tree-linf": Strength(0.6, 1.15),
 }
 """Where the search for a strength starts: near the best on held-out newswire."""
+
+
+Given = str | L1 | L2 | ElasticNet
+"""A penalty as an estimator takes it: a name, or an object with its numbers."""
+
+
+def named(penalty: Given, depth_weight: float = 1.0) -> tuple[str, Strength | None]:
+    """The name of a penalty and, where it is an object, how strong it is; None where that is still to be said.
+
+    Examples
+    --------
+    >>> named(L1(0.5), 1.2)
+    ('l1', Strength(strength=0.5, depth_weight=1.2, ridge=0.0, side=1.0, depth_weights='features'))
+    >>> named("tree-l2")
+    ('tree-l2', None)
+    """
+    if isinstance(penalty, str):
+        if penalty not in PENALTIES:
+            raise InputError(f"unknown penalty {penalty!r}; choose one of {', '.join(PENALTIES)}.")
+        return penalty, None
+    if not isinstance(penalty, L1 | L2 | ElasticNet) or penalty.weights is not None:
+        raise InputError(
+            f"a language model's penalty is one of {', '.join(PENALTIES)}, or an L1, L2 or ElasticNet without weights "
+            f"for single coordinates, not {penalty!r}."
+        )
+    if isinstance(penalty, ElasticNet):
+        return "elastic", Strength(penalty.l1, depth_weight, penalty.l2)
+    if isinstance(penalty, L1):
+        return "l1", Strength(penalty.l1, depth_weight)
+    return "l2", Strength(penalty.l2, depth_weight)
 
 
 def build_penalty(

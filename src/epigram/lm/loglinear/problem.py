@@ -147,7 +147,7 @@ def calibrate(problem: Problem, w: Floats, max_trials: int = 120) -> Floats:
     Depths share the factor of the last level that at least a thousandth of the weights reach.
     """
     tree = problem.tree
-    depth = tree.per_pair(tree.depth)
+    depth = tree.pair_depth
     sizes = np.bincount(depth[w != 0], minlength=1)
     deepest = int(np.flatnonzero(sizes >= 1e-3 * sizes.sum())[-1]) if sizes.any() else 0
     level = np.minimum(depth, deepest)

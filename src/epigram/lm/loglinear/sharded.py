@@ -21,7 +21,7 @@ import numpy.typing as npt
 from epigram.errors import InputError
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.model import LogLinearLM
-from epigram.lm.loglinear.penalty import Strength, build_penalty, first_weights
+from epigram.lm.loglinear.penalty import Strength, build_penalty, first_weights, named
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.lm.sharding import read_vocabulary
 from epigram.protocols import Callback, Floats, Ints, Offsets, ProximalPenalty
@@ -293,7 +293,7 @@ def check_sharded(model: LogLinearLM) -> Strength:
         raise InputError(
             f"shards need the numbers of the penalty ({asked}); choose them on a part of the text"
         )
-    if model.penalty not in SEPARABLE:
+    if named(model.penalty)[0] not in SEPARABLE:
         raise InputError(
             f"{model.penalty} stays on one machine: its groups span all shards; use {', '.join(SEPARABLE)}"
         )
@@ -317,11 +317,12 @@ def fit_stream(
     engine = engine or Here(model.threads)
     tokens = int(manifest.header["tokens"])
     wanted = n_shards or max(1, -(-tokens // SHARD_TOKENS))
-    split = Split.of(manifest, wanted, model.order, model.penalty, strength, model.nonnegative)
+    name = named(model.penalty)[0]
+    split = Split.of(manifest, wanted, model.order, name, strength, model.nonnegative)
     shared = split.shared
     start = first_weights(shared, strength, model.nonnegative)
     start[int(shared.pair_ptr[1]) :] = 0.0
-    penalty = build_penalty(model.penalty, shared, strength, model.nonnegative)
+    penalty = build_penalty(name, shared, strength, model.nonnegative)
     shards = engine.make(TreeShard, split.recipes)
     talk = Talk.to(engine, shards)
     most = model.max_iterations or 500

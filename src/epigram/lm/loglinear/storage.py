@@ -17,7 +17,7 @@ from epigram._core.native import family
 from epigram.errors import ModelFileError
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.model import LogLinearLM
-from epigram.lm.loglinear.penalty import Strength
+from epigram.lm.loglinear.penalty import Strength, named
 from epigram.lm.loglinear.problem import with_solver
 from epigram.lm.loglinear.tree import ContextTree
 from epigram.lm.storage import FAMILY, pack_text, pack_words, settings_of, unpack_text, unpack_words
@@ -59,7 +59,8 @@ def to_model_file(model: LogLinearLM, bits: int, fit: dict[str, Any], text: bool
     if text and hasattr(model, "corpus_"):
         tensors |= pack_text(model.corpus_)
     strength = {name: getattr(model.strength_, name) for name in ("strength", "depth_weight", "ridge")}
-    settings = {"model": "loglinear", **settings_of(model), **strength, "bits": bits}
+    penalty = named(model.penalty)[0]
+    settings = {"model": "loglinear", **settings_of(model), "penalty": penalty, **strength, "bits": bits}
     header = {"settings": settings, "fit": {**_fit(model), **fit}}
     return ModelFile(FAMILY, header, tensors)
 
@@ -95,7 +96,7 @@ def describe(file: ModelFile) -> list[Section]:
     """Weights that are not 0 per depth, and the heaviest contexts."""
     model = from_model_file(file)
     tree, w = model.tree_, model.weights_
-    depth = tree.per_pair(tree.depth)
+    depth = tree.pair_depth
     rows_by_depth = [
         (int(d), int(np.count_nonzero(w[depth == d])), float(np.abs(w[depth == d]).sum()))
         for d in np.unique(depth)

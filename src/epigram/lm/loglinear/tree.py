@@ -18,6 +18,7 @@ follows the shorter context elsewhere.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,7 +93,7 @@ class Positions:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ContextTree:
     """Contexts in level order and their pairs; see the module docstring.
 
@@ -158,11 +159,16 @@ class ContextTree:
         """Training positions."""
         return int(self.terminal.sum(dtype=np.int64))
 
-    @property
+    @cached_property
     def multiplicity(self) -> Ints:
         """Contexts that each node stands for; 1 everywhere in a trie."""
         above = np.where(self.parent >= 0, self.depth[self.parent], self.depth - 1)
         return (self.depth - above).astype(np.int32)
+
+    @cached_property
+    def pair_depth(self) -> Ints:
+        """Context symbols of each pair."""
+        return self.per_pair(self.depth)
 
     @property
     def level_of_pair(self) -> Offsets:
@@ -179,7 +185,7 @@ class ContextTree:
         """|T| as the paper counts it: nodes of the collapsed tries of each word."""
         return int(family("loglinear").collapsed_pairs(self.n_pairs, self.pair_parent, self.count))
 
-    @property
+    @cached_property
     def child_ptr(self) -> Offsets:
         """The children of context c are ``child_ptr[c] .. child_ptr[c + 1]``, sorted by symbol."""
         n_roots = int(self.level_ptr[1])

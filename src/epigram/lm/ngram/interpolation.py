@@ -14,18 +14,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from os import PathLike
+from typing import Any
 
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.lm.base import Context, LanguageModel
+from epigram.lm.base import Context, LanguageModel, State
 from epigram.lm.corpus import Corpus, Sentences
 from epigram.lm.ngram.model import BackoffModel, as_backoff
 from epigram.lm.ngram.prune import renormalised
 from epigram.lm.vocabulary import UNSEEN, Vocabulary
 from epigram.protocols import Floats, Ints
-
-_STATE_BITS = 640
 
 
 class InterpolatedLM(LanguageModel):
@@ -61,25 +60,25 @@ class InterpolatedLM(LanguageModel):
             np.append(model.vocabulary_.ids(self.vocabulary_), np.int32(UNSEEN)) for model in self.models
         ]
 
-    def start(self) -> int:
-        """The start states of all models as one integer."""
-        return _packed([model.start() for model in self.models])
+    def start(self) -> tuple[State, ...]:
+        """The start states of all models."""
+        return tuple(model.start() for model in self.models)
 
-    def step(self, state: int, word: int) -> tuple[int, float]:
+    def step(self, state: tuple[State, ...], word: int) -> tuple[tuple[State, ...], float]:
         """State after a word id, and its natural log-probability; -1 gives NaN and forgets the context."""
         states, p = [], 0.0
         for model, weight, ids, own in zip(
             self.models,
             self.weights.tolist(),
             self._translated,
-            _unpacked(state, len(self.models)),
+            state,
             strict=True,
         ):
             following, logp = model.step(own, int(ids[word]))
             states.append(following)
             p += 0.0 if np.isnan(logp) else weight * float(np.exp(logp))
         with np.errstate(divide="ignore"):
-            return _packed(states), float("nan") if word == UNSEEN else float(np.log(p))
+            return tuple(states), float("nan") if word == UNSEEN else float(np.log(p))
 
     def score_stream(self, stream: Ints) -> Floats:
         """Log-probability of each id of a stream that starts a sentence; -1 gives NaN."""
@@ -99,7 +98,7 @@ class InterpolatedLM(LanguageModel):
     def distribution(self, context: Context = ()) -> Floats:
         """Probabilities of the whole vocabulary after a context; they sum to 1."""
         out = np.zeros(len(self.vocabulary_))
-        states = _unpacked(self.state(context), len(self.models))
+        states: Any = self.state(context)
         for model, weight, ids, state in zip(
             self.models, self.weights, self._translated, states, strict=True
         ):
@@ -178,11 +177,3 @@ def _grams(model: BackoffModel, vocabulary: Vocabulary, n: int) -> Ints:
     pairs = np.flatnonzero(np.repeat(model.node_depth, np.diff(model.pair_ptr)) == n - 1)
     table = vocabulary.ids(model.vocabulary_)
     return table[np.column_stack((contexts, model.pair_word[pairs])).astype(np.int32)]
-
-
-def _packed(states: list[int]) -> int:
-    return sum(state << (_STATE_BITS * k) for k, state in enumerate(states))
-
-
-def _unpacked(state: int, n: int) -> list[int]:
-    return [(state >> (_STATE_BITS * k)) & ((1 << _STATE_BITS) - 1) for k in range(n)]

@@ -193,8 +193,10 @@ class BackoffModel(LanguageModel):
         node = family("ngram").step(self.core, state, word, logp)
         return int(node), float(logp[0])
 
-    def _check_state(self, state: int, word: int) -> None:
-        if not (0 <= state < self.node_pair.size and 0 <= word < len(self.vocabulary_)):
+    def _check_state(self, state: Any, word: int) -> None:
+        if isinstance(state, tuple) or not (
+            0 <= state < self.node_pair.size and 0 <= word < len(self.vocabulary_)
+        ):
             raise ValueError(
                 f"no state {state} or no word {word} in this model; take both from the model itself."
             )

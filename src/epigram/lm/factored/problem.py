@@ -1,28 +1,27 @@
-"""Fitting a class-factored model, and choosing on held-out text what is left open, within a budget of CPU seconds.
+"""The choice of a class, or of a word in its class, made ready for training; and the search for what is left open.
 
-Open may be the number of classes and the strength of each part. The number is tried at a fifth of the root of the
-number of words, then at half and double of that while the budget allows; then each number of a strength moves up or
-down as long as held-out perplexity falls (compass search on a log scale). Every fit starts from the best weights
-so far, so most cost a few iterations.
+Open may be the number of classes and the strength of each part, within a budget of CPU seconds. The number is tried
+at a fifth of the root of the number of words, then at half and double of that while the budget allows; then each
+number of a strength moves up or down as long as held-out perplexity falls (compass search on a log scale). Every fit
+starts from the best weights so far, so most cost a few iterations.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
-from epigram.lm.factored.factor import Factor
-from epigram.lm.factored.loss import FactorExamples, FactorLoss
+from epigram.lm.factored.loss import Factor, FactorExamples, FactorLoss
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.model import split_known
-from epigram.lm.loglinear.penalty import FIRST_STRENGTHS, Strength, build_penalty, first_weights
+from epigram.lm.loglinear.penalty import FIRST_STRENGTHS, Strength, build_penalty, first_weights, named
 from epigram.lm.loglinear.tree import Positions
-from epigram.protocols import Callback, Floats, Iteration, Result
+from epigram.protocols import Callback, Floats, Iteration, Result, Solver
 from epigram.tuning import Trial, TrialCallback, compass
 
 if TYPE_CHECKING:
@@ -37,14 +36,79 @@ STEPS = {"side": 0.7, "strength": 0.4, "ridge": 0.4, "depth_weight": 0.12}
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """A part with its weights and, where there is held-out text, the sum of its log-probabilities there."""
+class FactorProblem:
+    """The loss of one choice over a text under a penalty of some kind, and held-out text that weights are judged on.
+
+    Examples
+    --------
+    >>> from epigram.lm.factored.contexts import Contexts
+    >>> from epigram.solvers.proximal import FISTA
+    >>> corpus = Corpus.of(["a b a b", "b a c"])
+    >>> classes = WordClasses(corpus.vocabulary, np.array([0, 1, 2, 2], np.int32))
+    >>> words = Positions.of(corpus)
+    >>> problem = FactorProblem.of(Factor("class", classes, Contexts.parse("c1")), words, held_out=words)
+    >>> result = problem.solve(FISTA(), Strength(0.1, 1.0, 0.01))
+    >>> problem.log_likelihood(result.w) > problem.log_likelihood(0 * result.w)
+    True
+    """
 
     factor: Factor
     loss: FactorLoss = field(repr=False)
+    penalty: str = "elastic"
+    nonnegative: bool = True
+    held_out: FactorExamples | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        factor: Factor,
+        words: Positions,
+        penalty: str = "elastic",
+        *,
+        nonnegative: bool = True,
+        held_out: Positions | None = None,
+        threads: int = 1,
+    ) -> FactorProblem:
+        """The choices made at the positions of a text, and of other text."""
+        other = None if held_out is None else factor.choices(held_out)
+        return cls(factor, factor.loss(words, threads), penalty, nonnegative, other)
+
+    def first_weights(self, strength: Strength) -> Floats:
+        """Weights to start from: the best of the main tree's roots alone, 0 elsewhere."""
+        start = first_weights(self.loss.tree, strength, self.nonnegative)
+        start[int(self.loss.tree.pair_ptr[self.loss.n_roots]) :] = 0.0
+        return start
+
+    def solve(
+        self,
+        solver: Solver,
+        strength: Strength,
+        start: Floats | None = None,
+        callback: Callback | None = None,
+    ) -> Result:
+        """Minimise loss + penalty, from given weights or from :meth:`first_weights`."""
+        loss = self.loss
+        penalty = build_penalty(self.penalty, loss.tree, strength, self.nonnegative, loss.is_side)
+        return solver.solve(loss, penalty, self.first_weights(strength) if start is None else start, callback)
+
+    def scorer(self, w: Floats) -> FactorScorer:
+        """The fitted choice that weights make."""
+        return FactorScorer.of(self.loss, self.factor.contexts, w)
+
+    def log_likelihood(self, w: Floats) -> float:
+        """Sum of the log-probabilities of the held-out choices; NaN without any."""
+        if self.held_out is None:
+            return float("nan")
+        return float(self.scorer(w).log_probabilities(self.held_out).sum())
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A problem with its solution and, where there is held-out text, the log-probability of that."""
+
+    problem: FactorProblem
     strength: Strength
     result: Result
-    held_out: FactorExamples | None = field(default=None, repr=False)
     log_likelihood: float = float("nan")
 
 
@@ -66,8 +130,9 @@ class Search:
         """Both parts, fitted on the whole text."""
         self.callback, self.on_trial = callback, on_trial
         model, whole = self.model, self.corpus
-        given = {"class": model.class_strength, "word": model.word_strength}
-        first = {part: given[part] or first_strength(model.penalty, part) for part in PARTS}
+        self.penalty, strength = named(model.penalty)
+        given = {"class": model.class_strength or strength, "word": model.word_strength or strength}
+        first = {part: given[part] or first_strength(self.penalty, part) for part in PARTS}
         is_open = model.classes == "auto" or None in given.values()
         if not is_open or model.budget == 0 or (self.valid is None and whole.n_sentences < 2):
             return self._fit_both(self._learn(whole, self._first_number(whole)), Positions.of(whole), first)
@@ -80,7 +145,7 @@ class Search:
         if self.valid is not None:
             return best["class"], best["word"]
         strengths = {part: best[part].strength for part in PARTS}
-        classes = self._learn(whole, best["class"].factor.classes.n_classes)
+        classes = self._learn(whole, best["class"].problem.factor.classes.n_classes)
         return self._fit_both(classes, Positions.of(whole), strengths)
 
     def _first_number(self, corpus: Corpus) -> int:
@@ -103,18 +168,29 @@ class Search:
         parts = [self._first_fit(classes, part, words, strengths[part]) for part in PARTS]
         return parts[0], parts[1]
 
-    def _first_fit(self, classes: WordClasses, part: str, words: Positions, strength: Strength) -> Fitted:
-        factor = Factor(part, classes, self.model.contexts_of(part))
-        loss = factor.loss(words, self.model.threads)
-        return Fitted(factor, loss, strength, self._fit(loss, strength, None))
-
-    def _fit(self, loss: FactorLoss, strength: Strength, start: Floats | None) -> Result:
+    def _first_fit(
+        self,
+        classes: WordClasses,
+        part: str,
+        words: Positions,
+        strength: Strength,
+        held_out: Positions | None = None,
+    ) -> Fitted:
         model = self.model
-        penalty = build_penalty(model.penalty, loss.tree, strength, model.nonnegative, loss.is_side)
-        if start is None:
-            start = first_weights(loss.tree, strength, model.nonnegative)
-            start[int(loss.tree.pair_ptr[loss.n_roots]) :] = 0.0  # the main tree's roots say it all
-        return model._solver().solve(loss, penalty, start, self._watch)
+        factor = Factor(part, classes, model.contexts_of(part))
+        problem = FactorProblem.of(
+            factor,
+            words,
+            self.penalty,
+            nonnegative=model.nonnegative,
+            held_out=held_out,
+            threads=model.threads,
+        )
+        return self._fit(problem, strength, None)
+
+    def _fit(self, problem: FactorProblem, strength: Strength, start: Floats | None) -> Fitted:
+        result = problem.solve(self.model._solver(), strength, start, self._watch)
+        return Fitted(problem, strength, result, problem.log_likelihood(result.w))
 
     def _watch(self, iteration: Iteration) -> bool:
         self.stopped = self.stopped or bool(self.callback is not None and self.callback(iteration))
@@ -130,10 +206,9 @@ class Search:
             if best and (self.stopped or 1.5 * spent > 0.5 * self.model.budget):
                 break
             classes = self._learn(text, n_classes)
-            parts: dict[str, Fitted] = {}
-            for part in PARTS:
-                fitted = self._first_fit(classes, part, self.words, first[part])
-                parts[part] = self._judged(replace(fitted, held_out=fitted.factor.choices(self.held_out)))
+            parts = {
+                part: self._first_fit(classes, part, self.words, first[part], self.held_out) for part in PARTS
+            }
             perplexity = self._perplexity(parts)
             if not best or perplexity < self._perplexity(best):
                 best = parts
@@ -146,15 +221,14 @@ class Search:
 
         def judge(strength: Strength, so_far: Strength) -> float:
             now = fits[so_far]
-            moved = replace(now, strength=strength, result=self._fit(now.loss, strength, now.result.w))
-            moved = self._judged(moved)
+            moved = self._fit(now.problem, strength, now.result.w)
             fits.clear()
             fits.update({so_far: now, strength: moved})
             perplexity = self._perplexity({**best, part: moved})
             self._tell(part, [moved], perplexity)
             return float(np.log(perplexity))
 
-        steps = {name: STEPS[name] for name in self._free(best[part].factor)}
+        steps = {name: STEPS[name] for name in self._free(best[part].problem.factor)}
         least = float(np.log(self._perplexity(best)))
         found = compass(
             judge, best[part].strength, least, steps, lambda: self.stopped or self._spent() > budget
@@ -166,16 +240,9 @@ class Search:
         names = ["strength", "depth_weight"]
         if len(factor.contexts.trees) > 1:
             names.insert(0, "side")
-        if self.model.penalty == "elastic":
+        if self.penalty == "elastic":
             names.insert(1, "ridge")
         return names
-
-    def _judged(self, part: Fitted) -> Fitted:
-        model = FactorScorer.of(part.loss, part.factor.contexts, part.result.w)
-        if part.held_out is None:
-            raise ValueError("a part is judged on held-out text; it has none.")
-        log_likelihood = model.log_probabilities(part.held_out).sum()
-        return replace(part, log_likelihood=float(log_likelihood))
 
     def _perplexity(self, parts: dict[str, Fitted]) -> float:
         total = sum(parts[part].log_likelihood for part in PARTS)
@@ -195,7 +262,7 @@ class Search:
             sum(result.iterations for result in results),
             self._spent(),
             part,
-            fitted[0].factor.classes.n_classes,
+            fitted[0].problem.factor.classes.n_classes,
         )
         self.trials.append(trial)
         if self.on_trial is not None and self.on_trial(trial):

@@ -20,11 +20,10 @@ import pycrfsuite
 
 from epigram.datasets import fetch
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.columns import Column, Columns
+from epigram.tagging.corpus import Column, Columns, Sequences
 from epigram.tagging.encoding import encode
 from epigram.tagging.formats import read_columns
 from epigram.tagging.metrics import Report, evaluate
-from epigram.tagging.sequences import Sequences
 from epigram.tagging.template import Template
 
 WORDS = ((-2,), (-1,), (0,), (1,), (2,), (-1, 0), (0, 1))

@@ -19,7 +19,7 @@ import numpy as np
 from _bars import Claims
 from epigram import CRFTagger
 from epigram.tagging import read_columns
-from epigram.tagging.columns import Columns
+from epigram.tagging.corpus import Columns
 from epigram.tagging.metrics import evaluate
 
 DATA = Path(os.environ.get("EPIGRAM_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from epigram.tagging.corpus import Sequences
 from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
-from epigram.tagging.sequences import Sequences
 from reference.chain import Labelling, Sentence, sentences_of
 
 

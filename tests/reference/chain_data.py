@@ -7,7 +7,7 @@ from typing import Any
 
 from epigram.datasets import sample
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.columns import encode_labels
+from epigram.tagging.corpus import encode_labels
 from epigram.tagging.encoding import encode_sentences
 from epigram.tagging.layout import SeenPairs, lay_out
 from epigram.tagging.loss import ChainLoss

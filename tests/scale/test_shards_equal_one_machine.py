@@ -19,7 +19,7 @@ from epigram.scale import Here, Manifest
 from epigram.scale import pieces as scale_pieces
 from epigram.scale.checkpoint import Checkpoint
 from epigram.tagging.attributes import AttributeTable, renumbering
-from epigram.tagging.columns import encode_labels
+from epigram.tagging.corpus import encode_labels
 from epigram.tagging.encoding import encode
 from epigram.tagging.formats import ColumnSpec, parse_columns
 from epigram.tagging.layout import SeenPairs, lay_out

@@ -7,7 +7,7 @@ import pytest
 
 from epigram import L1, OWLQN, SGD
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.columns import encode_labels
+from epigram.tagging.corpus import encode_labels
 from epigram.tagging.encoding import encode_sentences
 from epigram.tagging.layout import SeenPairs, lay_out
 from epigram.tagging.loss import ChainLoss

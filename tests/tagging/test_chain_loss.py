@@ -7,9 +7,9 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
+from epigram.tagging.corpus import Sequences
 from epigram.tagging.layout import SeenPairs, lay_out
 from epigram.tagging.loss import ChainLoss, put_dense_first
-from epigram.tagging.sequences import Sequences
 from reference.chain import by_name, chain_of
 from reference.chain_corpus import CASES, WIDE, Case, corpus
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.tagging.columns import Columns
+from epigram.tagging.corpus import Columns
 from epigram.tagging.formats import parse_columns
 
 CELLS = st.text(

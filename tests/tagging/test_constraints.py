@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from epigram.errors import InputError
 from epigram.tagging.constraints import allowed_ends, allowed_transitions, check_permitted
-from epigram.tagging.sequences import Sequences
+from epigram.tagging.corpus import Sequences
 
 TYPES = ["NP", "VP"]
 MARKS = {"iob2": "BI", "iob1": "BI", "ioe2": "IE", "bioes": "BIES"}

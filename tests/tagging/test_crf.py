@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 
 from epigram import L1, LBFGS, OWLQN, SGD, CRFTagger
 from epigram.errors import DivergenceError, InputError
-from epigram.tagging.columns import Columns
+from epigram.tagging.corpus import Columns
 from epigram.tagging.metrics import evaluate
 from reference.chain_data import TEMPLATE, features, part
 
@@ -261,7 +261,7 @@ def test_early_stopping_waits_for_patience() -> None:
 
 def test_fit_tells_the_objective_of_the_weights_it_kept() -> None:
     from epigram.tagging.attributes import AttributeTable
-    from epigram.tagging.columns import encode_labels
+    from epigram.tagging.corpus import encode_labels
     from epigram.tagging.encoding import encode_sentences
     from epigram.tagging.layout import SeenPairs, lay_out
     from epigram.tagging.loss import ChainLoss

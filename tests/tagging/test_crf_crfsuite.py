@@ -10,12 +10,11 @@ import pytest
 
 from epigram import L1, L2, LBFGS, OWLQN
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.columns import encode_labels
+from epigram.tagging.corpus import Sequences, encode_labels
 from epigram.tagging.encoding import encode
 from epigram.tagging.formats import read_columns
 from epigram.tagging.layout import ChainWeights, SeenPairs, WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss
-from epigram.tagging.sequences import Sequences
 from epigram.tagging.template import Template
 
 pycrfsuite = pytest.importorskip("pycrfsuite")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from epigram.errors import InputError
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.columns import Columns
+from epigram.tagging.corpus import Columns
 from epigram.tagging.encoding import encode, encode_features
 from epigram.tagging.features import flatten
 from epigram.tagging.template import Template

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.columns import Columns
+from epigram.tagging.corpus import Columns, Sequences
 from epigram.tagging.encoding import encode
-from epigram.tagging.sequences import Sequences
 from epigram.tagging.template import Template
 
 TOKEN = st.tuples(

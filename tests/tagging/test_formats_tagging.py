@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from epigram.errors import InputError
-from epigram.tagging.columns import Columns
+from epigram.tagging.corpus import Columns
 from epigram.tagging.formats import add_columns, parse_columns, read_columns
 
 CONLLU = """# sent_id = 1

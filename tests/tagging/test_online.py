@@ -12,7 +12,7 @@ from epigram import LBFGS, OWLQN, SGD, CRFTagger, MaxentClassifier, MaxentTagger
 from epigram.errors import InputError
 from epigram.tagging import memory as memory_module
 from epigram.tagging import online as online_module
-from epigram.tagging.sequences import Sequences
+from epigram.tagging.corpus import Sequences
 from reference.chain_data import TEMPLATE, part
 
 ROWS, LABELS = part("train", 400)

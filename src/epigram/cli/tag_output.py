@@ -9,10 +9,9 @@ from typing import Any
 
 from epigram.cli import console
 from epigram.protocols import Ints
-from epigram.tagging.columns import Columns
+from epigram.tagging.corpus import Columns, Sequences
 from epigram.tagging.files import FileTagger
 from epigram.tagging.metrics import Report
-from epigram.tagging.sequences import Sequences
 
 
 def add_labels(

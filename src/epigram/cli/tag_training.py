@@ -13,7 +13,7 @@ from epigram.errors import InputError
 
 if TYPE_CHECKING:
     from epigram.cli.training import TrainingRun
-    from epigram.tagging.columns import Column, Columns
+    from epigram.tagging.corpus import Column, Columns
     from epigram.tagging.estimator import SentenceEstimator
     from epigram.tagging.template import Template
 

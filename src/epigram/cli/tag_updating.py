@@ -9,7 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from epigram.cli.training import TrainingRun
-    from epigram.tagging.columns import Columns
+    from epigram.tagging.corpus import Columns
     from epigram.tagging.formats import ColumnSpec
 
 CALL = 500  # sentences learnt from between two looks at Ctrl-C

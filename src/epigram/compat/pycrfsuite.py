@@ -23,10 +23,10 @@ from epigram.errors import InputError, ModelFileError
 from epigram.protocols import Floats
 from epigram.storage import ModelFile
 from epigram.storage.atomic import write_atomically
+from epigram.tagging.corpus import Sequences
 from epigram.tagging.crf import CRFTagger
 from epigram.tagging.features import flatten
 from epigram.tagging.model import ChainModel
-from epigram.tagging.sequences import Sequences
 from epigram.tagging.single import SentenceTagger
 from epigram.tagging.storage import FAMILY, chain_model
 

@@ -1,4 +1,4 @@
-"""Taggers and classifiers: columns -> templates -> encoding -> chain loss -> CRF / maxent; decoding; metrics."""
+"""Taggers and classifiers: corpus -> template -> encoding -> problem -> CRF or maxent; decoding; metrics."""
 
 from epigram._lazy import attach
 

@@ -1,4 +1,4 @@
-from epigram.tagging.columns import Columns as Columns
+from epigram.tagging.corpus import Columns as Columns
 from epigram.tagging.crf import CRFTagger as CRFTagger
 from epigram.tagging.formats import read_columns as read_columns
 from epigram.tagging.history import MaxentTagger as MaxentTagger

@@ -1,4 +1,4 @@
-"""Attributes by fingerprint: one open-addressing table from 64-bit fingerprints to int32 ids.
+"""Attributes (features of a token, as strings) get numbers by their 64-bit hashes, in one hash table.
 
 Strings are not kept. An attribute's name is recovered from its first occurrence in the corpus that taught it,
 or from the feature string itself where the corpus was given as strings.
@@ -64,7 +64,7 @@ class SpeltNames:
 
 
 class AttributeTable:
-    """Ids of attributes, how often each was met in training, and their names.
+    """Numbers attributes: the id of each, how often it was met in training, and its name.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ class AttributeTable:
         """Attribute ``i`` becomes ``new_ids[i]``, or leaves the table where that is negative.
 
         The new ids are 0, 1, 2, ... in any order; see :func:`renumbering`, and
-        :meth:`epigram.tagging.sequences.Sequences.renumber` for the corpus.
+        :meth:`epigram.tagging.corpus.Sequences.renumber` for the corpus.
         """
         kept = np.flatnonzero(new_ids >= 0)
         order = np.empty(len(kept), dtype=np.int64)

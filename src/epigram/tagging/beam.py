@@ -12,9 +12,9 @@ import numpy as np
 from epigram._core.native import family
 from epigram.protocols import Floats, Ints
 from epigram.tagging.attributes import fingerprints
+from epigram.tagging.corpus import Sequences
 from epigram.tagging.loss import run_each
 from epigram.tagging.model import Allowed, ChainModel
-from epigram.tagging.sequences import Sequences
 
 core = family("decoding")
 START = "(start)"

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from epigram.errors import InputError
 from epigram.protocols import Ints
-from epigram.tagging.sequences import Sequences
+from epigram.tagging.corpus import Sequences
 
 SCHEMES = ("iob1", "iob2", "ioe2", "bioes")
 

@@ -1,4 +1,4 @@
-"""CRFTagger: a linear-chain CRF with scikit-learn's manners. Lafferty et al. 2001; Tsuruoka et al. 2009."""
+"""CRFTagger: labels the tokens of sentences by a linear-chain CRF. Lafferty et al. 2001; Tsuruoka et al. 2009."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy.typing as npt
 from epigram.errors import InputError
 from epigram.protocols import Floats, Penalty, Solver
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.columns import Labels
 from epigram.tagging.constraints import allowed_ends, allowed_transitions, check_permitted
+from epigram.tagging.corpus import Labels
 from epigram.tagging.estimator import SentenceEstimator
 from epigram.tagging.explain import Explanation, explain
 from epigram.tagging.model import Allowed, NoLabelling
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class CRFTagger(SentenceEstimator):
-    """Linear-chain conditional random field.
+    """Labels the tokens of sentences by a linear-chain conditional random field, with scikit-learn's interface.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""From columns and a template to integers, without a string per token.
+"""Sentences become integers: attributes by a template or as given, without a string per token.
 
 A cell function runs once per distinct string of its column and leaves (hash, power) pairs; the fingerprint of
 a token's attribute is then put together from those of its cells and of the literals between them (see
@@ -17,11 +17,9 @@ from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.protocols import Ints, Offsets
 from epigram.tagging.attributes import AttributeTable, Fingerprints, hash_parts, utf8
-from epigram.tagging.cell_functions import CellFunction, apply_chain
-from epigram.tagging.columns import Columns
+from epigram.tagging.corpus import Columns, Sequences
 from epigram.tagging.features import encode_features
-from epigram.tagging.sequences import Sequences
-from epigram.tagging.template import Line, Template, outside_mark
+from epigram.tagging.template import CellFunction, Line, Template, apply_chain, outside_mark
 
 core = family("encoding")
 KEYS_PER_BLOCK = 1 << 14  # so many stay in the cache between expansion and look-up

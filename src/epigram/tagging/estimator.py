@@ -13,7 +13,7 @@ import numpy.typing as npt
 from epigram.estimator import Estimator, check_fitted
 from epigram.protocols import Ints, Penalty, Solver
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.columns import Labels, encode_labels
+from epigram.tagging.corpus import Labels, Sequences, encode_labels
 from epigram.tagging.encoding import encode_sentences
 from epigram.tagging.model import ChainModel
 from epigram.tagging.problem import (
@@ -25,7 +25,6 @@ from epigram.tagging.problem import (
     penalty_of,
     solver_of,
 )
-from epigram.tagging.sequences import Sequences
 from epigram.tagging.template import BUILT_IN, Template
 
 if TYPE_CHECKING:
@@ -178,7 +177,7 @@ class ChainEstimator(Estimator):
 
 
 class SentenceEstimator(ChainEstimator):
-    """An estimator whose samples are sentences, and tell scikit-learn so."""
+    """An estimator whose samples are sentences."""
 
     template: str | PathLike[str] | Template | None
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from epigram.errors import InputError
 from epigram.protocols import Ints
+from epigram.tagging.corpus import Sequences
 from epigram.tagging.model import ChainModel, NoLabelling
-from epigram.tagging.sequences import Sequences
 
 
 @dataclass(frozen=True, slots=True)

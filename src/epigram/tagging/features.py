@@ -24,7 +24,7 @@ from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.tagging.attributes import AttributeTable, Fingerprints, SpeltNames, fingerprints
-from epigram.tagging.sequences import Sequences
+from epigram.tagging.corpus import Sequences
 
 core = family("features")
 Token: TypeAlias = Mapping[str, Any] | Iterable[str]

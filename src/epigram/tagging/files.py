@@ -1,4 +1,4 @@
-"""Taggers of model files at work on files of columns: what evaluating and tagging need, without scikit-learn.
+"""A tagger from a model file tags and evaluates files of columns, without scikit-learn.
 
 A model trained from a file remembers how the file was read: its format, its number of columns, which were
 observations and which held the labels. Files to be tagged may come with or without the column of labels.
@@ -15,18 +15,17 @@ from epigram.errors import InputError, ModelFileError
 from epigram.protocols import Ints
 from epigram.storage import ModelFile
 from epigram.tagging.beam import decode_history
-from epigram.tagging.columns import Column, Columns
+from epigram.tagging.corpus import Column, Columns, Sequences
 from epigram.tagging.formats import ColumnSpec, parse_columns
 from epigram.tagging.metrics import Report, evaluate_ids
 from epigram.tagging.model import ChainModel
-from epigram.tagging.sequences import Sequences
 from epigram.tagging.storage import FAMILY, chain_model
 from epigram.text import read_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class FileTagger:
-    """A stored tagger with a template.
+    """A tagger from a model file, for files of columns.
 
     Examples
     --------

@@ -17,7 +17,7 @@ import numpy as np
 
 from epigram._core.native import family
 from epigram.errors import InputError
-from epigram.tagging.columns import Column, Columns, Lines
+from epigram.tagging.corpus import Column, Columns, Lines
 from epigram.text import decode, read_bytes
 
 core = family("columns")

@@ -1,4 +1,4 @@
-"""MaxentTagger: a history-based tagger. Ratnaparkhi 1996: maxent on the observation and the two tags on the left.
+"""MaxentTagger: labels tokens from left to right, each by its features and the two tags before. Ratnaparkhi 1996.
 
 Trained token by token on the true tags on the left, decoded by beam search. Cheaper to train than a CRF, as each
 token is a sample of its own; its weakness is that it never sees its own mistakes in training.
@@ -17,16 +17,15 @@ import numpy.typing as npt
 from epigram.protocols import Ints, Penalty, Solver
 from epigram.tagging.attributes import AttributeTable, Strings, fingerprints
 from epigram.tagging.beam import decode_history, tag_names
-from epigram.tagging.columns import Labels
+from epigram.tagging.corpus import Labels, Sequences
 from epigram.tagging.estimator import SentenceEstimator
 from epigram.tagging.model import Allowed, ChainModel
 from epigram.tagging.problem import Problem, Samples, Shape, checked_weights, class_weights, product
-from epigram.tagging.sequences import Sequences
 from epigram.tagging.template import Template
 
 
 class MaxentTagger(SentenceEstimator):
-    """Maxent tagger on the observation and the tags on its left, with beam search.
+    """Labels tokens from left to right by maximum entropy, each after the tags on its left; beam search.
 
     Parameters
     ----------

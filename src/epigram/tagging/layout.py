@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from epigram._core.native import family
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.tagging.sequences import Sequences
+from epigram.tagging.corpus import Sequences
 
 chain, core = family("chain"), family("chain_layout")
 MOST_LABELS = 65_535  # the label of a weight has 16 bits in kernels

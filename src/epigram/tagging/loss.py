@@ -16,8 +16,8 @@ import numpy as np
 from epigram._core.native import family
 from epigram.penalties.ball import project_l1
 from epigram.protocols import Floats, Ints
+from epigram.tagging.corpus import Sequences
 from epigram.tagging.layout import DistinctRows, WeightLayout, aligned
-from epigram.tagging.sequences import Sequences
 
 core, rows = family("chain"), family("chain_layout")
 sgd, cumulative = family("chain_sgd"), family("chain_cumulative")

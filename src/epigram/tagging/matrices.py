@@ -1,4 +1,4 @@
-"""Matrices and classes as scikit-learn's classifiers take them: checked, and sparse ones by their three arrays.
+"""Checks matrices and classes such as scikit-learn's classifiers take, and reads sparse ones by their three arrays.
 
 Where scikit-learn is loaded, its own checks are used, so that a pipeline says what it always says; otherwise the few
 here, so that nothing needs it.

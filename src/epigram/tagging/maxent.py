@@ -13,6 +13,7 @@ from epigram.estimator import check_fitted
 from epigram.protocols import Floats, Ints, Penalty, Solver, is_plain
 from epigram.solvers import LBFGS, OWLQN
 from epigram.tagging.attributes import AttributeTable, Strings, fingerprints
+from epigram.tagging.corpus import Sequences
 from epigram.tagging.estimator import ChainEstimator
 from epigram.tagging.features import encode_features
 from epigram.tagging.matrices import (
@@ -24,7 +25,6 @@ from epigram.tagging.matrices import (
 )
 from epigram.tagging.model import ChainModel
 from epigram.tagging.problem import Listener, Samples, Shape, checked_weights, class_weights, product
-from epigram.tagging.sequences import Sequences
 
 BIAS = "(bias)"
 

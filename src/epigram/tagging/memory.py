@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.tagging.sequences import Sequences, gather
+from epigram.tagging.corpus import Sequences, gather
 
 TOKENS_KEPT = 400_000
 PARTS_KEPT = 64  # then they become one

@@ -28,7 +28,7 @@ CHUNK_LABEL = re.compile(r"O|[BIMELSUW](-.*)?", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Counts, and what follows from them; a quotient with nothing below the line is 0."""
+    """Precision, recall and F1 from counts; 0 where there is nothing to divide by."""
 
     correct: int
     predicted: int

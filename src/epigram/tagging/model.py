@@ -16,10 +16,10 @@ from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints
 from epigram.tagging.attributes import AttributeTable
+from epigram.tagging.corpus import Sequences
 from epigram.tagging.encoding import encode_sentences
 from epigram.tagging.layout import ChainWeights, SeenPairs, WeightLayout, lay_out, padded
 from epigram.tagging.loss import run_each
-from epigram.tagging.sequences import Sequences
 from epigram.tagging.template import Template
 
 core = family("decoding")
@@ -27,12 +27,12 @@ Allowed = Sequence[Sequence[Iterable[str] | None] | None]
 
 
 class NoLabelling(InputError):
-    """What is allowed and what a model permits leave nothing for a sentence."""
+    """No labelling of a sentence is permitted: what the caller allows and what the model allows exclude each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainModel:
-    """What decoding needs."""
+    """A trained model: labels, attributes, weights, and what labels may follow each other."""
 
     labels: tuple[str, ...]
     template: Template | None

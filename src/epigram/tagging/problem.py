@@ -30,14 +30,13 @@ from epigram.protocols import (
 )
 from epigram.solvers import FISTA, LBFGS, OWLQN, SGD, AdaGrad, ProjectedSGD
 from epigram.tagging.attributes import AttributeTable, renumbering
-from epigram.tagging.columns import Labels, encode_labels
+from epigram.tagging.corpus import Labels, Sequences, encode_labels
 from epigram.tagging.encoding import encode_sentences
 from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss, put_dense_first
 from epigram.tagging.memory import Memory, Remembered
 from epigram.tagging.metrics import are_chunk_labels, evaluate_ids
 from epigram.tagging.model import ChainModel
-from epigram.tagging.sequences import Sequences
 from epigram.tagging.template import Template
 
 Decoder = Callable[[ChainModel, Sequences], Ints]

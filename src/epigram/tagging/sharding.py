@@ -30,11 +30,10 @@ from epigram.scale.engine import Engine, Here
 from epigram.scale.folder import Manifest, Record, begin, map_array, record_of, shard_path, write_arrays
 from epigram.scale.pieces import BLANK_LINE, LINE, PARTITION_BYTES, Piece, cut
 from epigram.tagging.attributes import AttributeTable, Strings, renumbering
-from epigram.tagging.columns import Columns, encode_labels
+from epigram.tagging.corpus import Columns, Sequences, encode_labels
 from epigram.tagging.encoding import encode
 from epigram.tagging.formats import ColumnSpec
 from epigram.tagging.layout import SeenPairs, lay_out, padded
-from epigram.tagging.sequences import Sequences
 from epigram.tagging.template import Template
 
 KIND = "tagging"

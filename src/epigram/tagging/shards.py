@@ -21,8 +21,8 @@ from epigram.scale.engine import Engine, Here
 from epigram.scale.folder import Manifest, Record, map_arrays, shard_path
 from epigram.scale.loss import ShardedLoss
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.columns import Labels
 from epigram.tagging.constraints import allowed_ends, allowed_transitions, check_permitted
+from epigram.tagging.corpus import Labels, Sequences
 from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss
 from epigram.tagging.problem import (
@@ -37,7 +37,6 @@ from epigram.tagging.problem import (
     train,
     weights_of_labels,
 )
-from epigram.tagging.sequences import Sequences
 from epigram.tagging.sharding import ARRAYS, KIND, joined, own_pairs
 from epigram.tagging.template import Template
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from epigram._core.native import family
+from epigram.tagging.corpus import Sequences
 from epigram.tagging.features import NO_ROOM, Room, as_bytes
 from epigram.tagging.model import ChainModel
-from epigram.tagging.sequences import Sequences
 
 core = family("features")
 

@@ -1,4 +1,4 @@
-"""Taggers in model files: family ``tagger``.
+"""Taggers are written to model files and read from them: family ``tagger``.
 
 Only non-zero weights are stored: (attribute, label, weight) triples, the transitions that are not zero, the names
 of the attributes, and the template. Fingerprints are computed again from the names.

@@ -16,9 +16,9 @@ from typing import Any
 
 from epigram.protocols import Offsets
 from epigram.tagging.attributes import AttributeTable
+from epigram.tagging.corpus import Sequences
 from epigram.tagging.encoding import encode
 from epigram.tagging.metrics import evaluate
-from epigram.tagging.sequences import Sequences
 from epigram_papers.sgd_l1.experiments import LOOKS_BACK, TOLERANCE
 from epigram_papers.sgd_l1.tasks import TASKS, Part
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.tagging.columns import Column, Columns
+from epigram.tagging.corpus import Column, Columns
 from epigram.tagging.formats import read_columns
 from epigram.tagging.template import Template
 

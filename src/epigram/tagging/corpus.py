@@ -1,6 +1,9 @@
-"""A corpus as factorised columns: each distinct string of a column once, and an int32 id per token.
+"""Sentences in memory: as columns of strings, as they are read, and as integers, as models take them.
 
-From the bytes of a file no Python object is made per token; rows given as Python objects are streamed.
+:class:`Columns` holds each distinct string of a column once, and an int32 id per token: from the bytes of a file no
+Python object is made per token. :class:`Sequences` is what encoding makes of them: a token is a run of attribute ids
+(with values where they are not all one), and a transition into a token may have attributes of its own (``B`` templates
+that look at the observation).
 """
 
 from __future__ import annotations
@@ -8,7 +11,7 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,8 +19,7 @@ import numpy.typing as npt
 
 from epigram._core.native import family
 from epigram.errors import InputError
-from epigram.protocols import Ints, Offsets
-from epigram.tagging.sequences import Sequences, gather
+from epigram.protocols import Floats, Ints, Offsets
 
 core = family("columns")
 
@@ -224,3 +226,184 @@ def _factorise(raw: bytes, starts: Offsets, ends: Offsets) -> Column:
         for begin, length in zip(begins[:found].tolist(), lengths[:found].tolist(), strict=True)
     ]
     return Column(ids, strings)
+
+
+@dataclass(frozen=True, slots=True)
+class Sequences:
+    """Encoded sentences as offset arrays.
+
+    Attributes
+    ----------
+    sentence_ptr
+        Sentence ``s`` has the tokens ``sentence_ptr[s]`` up to, not including, ``sentence_ptr[s + 1]``.
+    attribute_ptr
+        Token ``t`` has the occurrences ``attribute_ptr[t]`` to ``attribute_ptr[t + 1]``.
+    attributes
+        Attribute id of each occurrence.
+    values
+        Value of each occurrence; of length 1, holding 1.0, where every value is one.
+    edge_ptr
+        The transition into token ``t`` has the occurrences ``edge_ptr[t]`` to ``edge_ptr[t + 1]``. The first
+        token of a sentence has none.
+    edge_attributes
+        Attribute id of each occurrence on a transition, numbered together with ``attributes``.
+
+    Examples
+    --------
+    >>> s = Sequences.of(sentence_ptr=[0, 2, 3], attribute_ptr=[0, 1, 3, 4], attributes=[7, 7, 8, 9])
+    >>> s.n_sentences, s.n_tokens, s.unit_values
+    (2, 3, True)
+    >>> s.take([1]).attributes
+    array([9], dtype=int32)
+    """
+
+    sentence_ptr: Offsets
+    attribute_ptr: Offsets
+    attributes: Ints
+    values: Floats
+    edge_ptr: Offsets
+    edge_attributes: Ints
+
+    @classmethod
+    def of(
+        cls,
+        sentence_ptr: npt.ArrayLike,
+        attribute_ptr: npt.ArrayLike,
+        attributes: npt.ArrayLike,
+        values: npt.ArrayLike | None = None,
+        edge_ptr: npt.ArrayLike | None = None,
+        edge_attributes: npt.ArrayLike | None = None,
+    ) -> Sequences:
+        """Sequences of any array-likes; values default to one, transitions to no attributes."""
+        token_ptr = np.asarray(attribute_ptr, dtype=np.int64)
+        return cls(
+            sentence_ptr=np.asarray(sentence_ptr, dtype=np.int64),
+            attribute_ptr=token_ptr,
+            attributes=np.asarray(attributes, dtype=np.int32),
+            values=np.ones(1) if values is None else np.asarray(values, dtype=np.float64),
+            edge_ptr=np.zeros_like(token_ptr) if edge_ptr is None else np.asarray(edge_ptr, dtype=np.int64),
+            edge_attributes=np.asarray([] if edge_attributes is None else edge_attributes, dtype=np.int32),
+        )
+
+    @property
+    def n_sentences(self) -> int:
+        """Number of sentences."""
+        return len(self.sentence_ptr) - 1
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens."""
+        return len(self.attribute_ptr) - 1
+
+    @property
+    def lengths(self) -> Offsets:
+        """Tokens of each sentence."""
+        return np.diff(self.sentence_ptr)
+
+    @property
+    def unit_values(self) -> bool:
+        """True where every value is one."""
+        return len(self.values) != len(self.attributes) or bool(np.all(self.values == 1.0))
+
+    def take(self, sentences: npt.ArrayLike) -> Sequences:
+        """The named sentences, in the order given; a sentence may be named twice."""
+        sentence_ptr, tokens = gather(self.sentence_ptr, np.asarray(sentences, dtype=np.int64))
+        attribute_ptr, occurrences = gather(self.attribute_ptr, tokens)
+        edge_ptr, edges = gather(self.edge_ptr, tokens)
+        whole = len(self.values) == len(self.attributes)
+        return Sequences(
+            sentence_ptr=sentence_ptr,
+            attribute_ptr=attribute_ptr,
+            attributes=self.attributes[occurrences],
+            values=self.values[occurrences] if whole else self.values,
+            edge_ptr=edge_ptr,
+            edge_attributes=self.edge_attributes[edges],
+        )
+
+    def shards(self, threads: int) -> list[Ints]:
+        """Numbers of sentences in runs, one a thread, with about as many tokens each.
+
+        Examples
+        --------
+        >>> Sequences.of([0, 2, 3, 4], [0, 0, 0, 0, 0], []).shards(2)
+        [array([0], dtype=int32), array([1, 2], dtype=int32)]
+        """
+        bounds = np.searchsorted(self.sentence_ptr, np.linspace(0, self.n_tokens, threads + 1)[1:-1])
+        runs = np.split(np.arange(self.n_sentences, dtype=np.int32), bounds)
+        return [run for run in runs if len(run)] or [np.empty(0, dtype=np.int32)]
+
+    @classmethod
+    def joined(cls, parts: list[Sequences]) -> Sequences:
+        """The sentences of all parts, one after the other.
+
+        Examples
+        --------
+        >>> s = Sequences.of(sentence_ptr=[0, 1], attribute_ptr=[0, 2], attributes=[7, 8])
+        >>> Sequences.joined([s, s.take([0, 0])]).sentence_ptr
+        array([0, 1, 2, 3])
+        """
+        unit = all(part.unit_values for part in parts)
+        return cls(
+            sentence_ptr=_joined_ptr([part.sentence_ptr for part in parts]),
+            attribute_ptr=_joined_ptr([part.attribute_ptr for part in parts]),
+            attributes=np.concatenate([part.attributes for part in parts]),
+            values=np.ones(1) if unit else np.concatenate([part.all_values() for part in parts]),
+            edge_ptr=_joined_ptr([part.edge_ptr for part in parts]),
+            edge_attributes=np.concatenate([part.edge_attributes for part in parts]),
+        )
+
+    def all_values(self) -> Floats:
+        """The value of each occurrence, ones spelt out."""
+        return self.values if len(self.values) == len(self.attributes) else np.ones(len(self.attributes))
+
+    def renumber(self, new_ids: Ints) -> Sequences:
+        """Attribute ``i`` becomes ``new_ids[i]``; occurrences of attributes with a negative one are dropped.
+
+        Examples
+        --------
+        >>> s = Sequences.of(sentence_ptr=[0, 2], attribute_ptr=[0, 1, 3], attributes=[0, 1, 2])
+        >>> r = s.renumber(np.array([1, -1, 0], dtype=np.int32))
+        >>> r.attribute_ptr, r.attributes
+        (array([0, 1, 2]), array([1, 0], dtype=int32))
+        """
+        attributes, edges = new_ids[self.attributes], new_ids[self.edge_attributes]
+        if new_ids.min(initial=0) >= 0:
+            return replace(self, attributes=attributes, edge_attributes=edges)
+        whole = len(self.values) == len(self.attributes)
+        return Sequences(
+            sentence_ptr=self.sentence_ptr,
+            attribute_ptr=_kept_ptr(self.attribute_ptr, attributes),
+            attributes=attributes[attributes >= 0],
+            values=self.values[attributes >= 0] if whole else self.values,
+            edge_ptr=_kept_ptr(self.edge_ptr, edges),
+            edge_attributes=edges[edges >= 0],
+        )
+
+
+def _joined_ptr(parts: list[Offsets]) -> Offsets:
+    """Offsets of runs laid end to end."""
+    lengths = np.concatenate([np.diff(ptr) for ptr in parts])
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def _kept_ptr(ptr: Offsets, ids: Ints) -> Offsets:
+    """Offsets after the negative ids are gone."""
+    kept = np.zeros(len(ids) + 1, dtype=np.int64)
+    np.cumsum(ids >= 0, out=kept[1:])
+    return kept[ptr]
+
+
+def gather(ptr: Offsets, rows: Offsets) -> tuple[Offsets, Offsets]:
+    """Offsets of the chosen rows laid end to end, and the index of each of their entries in the original.
+
+    Examples
+    --------
+    >>> gather(np.array([0, 2, 3]), np.array([1, 0]))
+    (array([0, 1, 3]), array([2, 0, 1]))
+    """
+    starts = ptr[rows]
+    lengths = ptr[rows + 1] - starts
+    new_ptr = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=new_ptr[1:])
+    index = np.arange(new_ptr[-1], dtype=np.int64) + np.repeat(starts - new_ptr[:-1], lengths)
+    return new_ptr, index

@@ -294,3 +294,15 @@ def test_the_module_has_the_originals_names() -> None:
         kind, mine = getattr(theirs, name), getattr(ours, name)
         public = [n for n in dir(kind) if not n.startswith("_")] if isinstance(kind, type) else []
         assert [n for n in public if not hasattr(mine, n) and n not in ("verbose", "args")] == []
+
+
+def test_small_files_are_ours_and_open_too(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ours.BaseTrainer, "small_files", True)
+    trained(ours, tmp_path / "m", c1=0.05, c2=0.05)
+    assert (tmp_path / "m").stat().st_size < 0.5 * model.stat().st_size
+    small, large = ours.Tagger(), ours.Tagger()
+    small.open(tmp_path / "m")
+    large.open(model)
+    assert [small.tag(x) for x in X] == [large.tag(x) for x in X]

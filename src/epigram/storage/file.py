@@ -31,7 +31,10 @@ from epigram.storage.atomic import write_atomically
 FORMAT = 1
 _KEY = "epigram"
 _OLD_KEY = "laconic"  # the name under which earlier files were written
-FOREIGN = {b"lCRF": ("epigram.compat.crfsuite_file", "read_model")}
+FOREIGN = {
+    b"lCRF": ("epigram.compat.crfsuite_file", "read_model"),
+    b"vers": ("epigram.compat.crfpp", "read_model"),
+}
 """First bytes of other programs' model files, and what makes a :class:`ModelFile` of their content."""
 LONGEST_HEADER = 100_000_000
 """Bytes of JSON that are read; the limit of safetensors."""

@@ -1,0 +1,73 @@
+"""CRF++'s text models: written by hand from one of ours as the format describes it, read again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tag_runner import epigram
+
+from epigram import CRFTagger, load
+from epigram.errors import ModelFileError
+
+SENTENCES = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["the", "cat", "barks"]]
+LABELS = [["DT", "NN", "VB"]] * 3
+
+
+def as_text(tagger: CRFTagger) -> str:
+    """The five parts."""
+    model = tagger.model_
+    L, found = len(model.labels), model.weights
+    names, w, lines = model.table.names(range(len(model.table))), [], []
+    for a, name in enumerate(names):
+        n = L if name.startswith("U") else L * L
+        block = np.zeros(n)
+        mine = found.attributes == a
+        block[found.labels[mine]] = found.values[mine]
+        mine = found.edge_attributes == a
+        if n > L:
+            block[found.before[mine] * L + found.after[mine]] = found.edge_values[mine]
+        lines.append(f"{len(w)} {name}")
+        w += block.tolist()
+    if model.template is not None and model.template.transitions:
+        lines.append(f"{len(w)} B")
+        w += found.transitions.ravel().tolist()
+    head = f"version: 100\ncost-factor: 1\nmaxid: {len(w)}\nxsize: 1\n"
+    template = "" if model.template is None else model.template.text.rstrip("\n")
+    weights = "\n".join(f"{x:.16f}" for x in w)
+    return (
+        "\n".join([head, "\n".join(model.labels) + "\n", template + "\n", "\n".join(lines) + "\n", weights])
+        + "\n"
+    )
+
+
+@pytest.mark.parametrize("template", ["U0:%x[0,0]\nU1:%x[-1,0]\nB\n", "U0:%x[0,0]\nB\nB1:%x[-1,0]/%x[0,0]\n"])
+def test_a_text_model_labels_as_what_it_was_made_of(template: str, tmp_path: Path) -> None:
+    tagger = CRFTagger(template, l1=0.02).fit(SENTENCES, LABELS)
+    (tmp_path / "model.txt").write_text(as_text(tagger))
+    again = load(tmp_path / "model.txt")
+    assert again.predict(SENTENCES) == LABELS
+    new = [["the", "sleeps", "cat"], ["dog"]]
+    for a, b in zip(tagger.marginals(new), again.marginals(new), strict=True):
+        np.testing.assert_allclose(a[0], b[0], atol=1e-6)
+    done = epigram("tag", "convert", tmp_path / "model.txt", "-o", tmp_path / "m.epigram")
+    assert done.returncode == 0
+    done = epigram("tag", "run", tmp_path / "m.epigram", stdin=b"the\ncat\n")
+    assert done.stdout.split() == [b"the", b"DT", b"cat", b"NN"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("maxid: ", "maxid: 9", "maxid says"),
+        ("\n\n", "\n", "parts of 5"),
+        ("0 U0:", "0 X0:", "is none"),
+        ("0 U0:", "99999 U0:", "no weights"),
+    ],
+)
+def test_damaged_ones_get_one_sentence(old: str, new: str, says: str, tmp_path: Path) -> None:
+    text = as_text(CRFTagger("U0:%x[0,0]\nB\n", l1=0.02).fit(SENTENCES, LABELS))
+    (tmp_path / "model.txt").write_text(text.replace(old, new))
+    with pytest.raises(ModelFileError, match=says):
+        load(tmp_path / "model.txt")

@@ -38,7 +38,7 @@ def read_model(content: bytes, path: str | PathLike[str] | None = None) -> Model
     return to_model_file(tagger)
 
 
-def _model(labels: list[str], text: str, lines: list[str], w: np.ndarray) -> ChainModel:  # type: ignore[type-arg]
+def _model(labels: list[str], text: str, lines: list[str], w: np.ndarray) -> ChainModel:
     """The chain model of these parts."""
     L, template = len(labels), Template.parse(text + "\n")
     bare = {line.strip() for line in text.split("\n") if line.startswith("B") and "%x[" not in line}
@@ -75,7 +75,7 @@ def _model(labels: list[str], text: str, lines: list[str], w: np.ndarray) -> Cha
     return ChainModel.of_weights(labels, template, AttributeTable(fingerprints(names), names), weights)
 
 
-def _pairs(found: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+def _pairs(found: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
     """Two columns of numbers."""
     table = np.array(found, dtype=np.int64).reshape(-1, 2)
     return table[:, 0], table[:, 1]

@@ -1,4 +1,4 @@
-"""Choosing positive numbers by what a fit with them is worth on held-out data: a simplex or a compass, on a log scale.
+"""Find the best settings by trying them: searches that need function values only, such as held-out perplexities.
 
 The numbers are fields of a frozen dataclass. A search asks ``judge(point, best)`` for a value to be made small (such as
 the log of a perplexity): a fit at ``point`` may start from that of ``best``, the best point before, which is the

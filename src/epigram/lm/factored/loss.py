@@ -1,4 +1,4 @@
-"""A choice among few candidates after a history: log-loss under the sum of several context trees, exact.
+"""The loss of choosing a class, or a word of a class, after the words before, with its exact gradient.
 
     P(u | x, r) = exp( sum over trees t of s_t[c_t(x), u] ) / Z      u one of the candidates of the root r
 

@@ -1,4 +1,4 @@
-"""A fitted choice, ready to score text: the weights of :mod:`epigram.lm.factored.loss` that are not 0."""
+"""Score text with a fitted choice of classes or words, from the weights that are not 0."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class FactorScorer:
         for tree in range(self._n_trees):
             for depth, node in enumerate(self._path(tree, root, choices)):
                 if tree and not depth:
-                    continue  # the root of a side tree has no say
+                    continue  # side trees have no weights at their roots: the main tree has them
                 pairs = slice(int(self.pair_ptr[node]), int(self.pair_ptr[node + 1]))
                 scores[self.choice[pairs]] += self.w[pairs]
                 found = pairs.start + np.flatnonzero(self.choice[pairs] == choice)

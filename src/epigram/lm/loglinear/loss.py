@@ -1,4 +1,4 @@
-"""Next-symbol log-loss over all suffixes of the context, exact over all positions, in two sweeps of the tree.
+"""The loss of the log-linear model: minus the log-probability of a text, with its exact gradient.
 
 Nelakanti et al. 2013, equations 1 and 2: P(u | x) = exp s[c,u] / Z[c], s[c,u] the sum of the weights of (c,
 u) and its ancestors, c the longest known suffix of x. Weights exist for seen pairs only, so
@@ -54,7 +54,7 @@ class SuffixLoss:
         self.z = np.empty(tree.n_contexts)
         self.r = np.empty(tree.n_contexts)
         self._exponents = tree.per_pair(tree.multiplicity).astype(np.float64) if tree.collapsed else None
-        # More shards than threads: rare words make cheaper subtrees, and who is done takes the next.
+        # More shards than threads, because subtrees differ in cost: a thread that is done takes the next one.
         self._shards = _shards(tree, threads if threads == 1 else SHARDS_PER_THREAD * threads)
         self._pool = ThreadPoolExecutor(threads) if len(self._shards) > 1 else None
 

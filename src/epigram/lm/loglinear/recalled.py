@@ -1,4 +1,4 @@
-"""A stand-in for the training text of a model that was saved without it: positions that have its n-gram counts, nearly.
+"""Guess the n-gram counts of a training text from the model alone, for models that were saved without their text.
 
 Of N positions, a context x = (y, v) is expected N(x) = N(y) P(v | y) times, and a stored pair N(x) P(u | x) times.
 Single words are expected as often as a long text of the model has them, N(v) = sum over u of N(u) P(v | u), because

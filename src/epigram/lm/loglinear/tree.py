@@ -1,4 +1,4 @@
-"""The context trie S and the collapsed tree T of Nelakanti et al. 2013, section 2.2, as arrays.
+"""The contexts of a text as a tree in arrays: trie S and collapsed tree T of Nelakanti et al. 2013, section 2.2.
 
 A node is a context: the last d symbols of a history. Its pairs (c, u) are the predicted symbols u seen after
 it, one weight each, so |S| of the paper is the number of pairs of the trie. Contexts stand in level order,

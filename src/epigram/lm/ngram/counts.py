@@ -1,4 +1,4 @@
-"""All n-grams of a text up to an order, numbered by sorting once a level: time linear in tokens times order.
+"""Count all n-grams of a text up to an order, in time linear in tokens times order.
 
 An n-gram is its first n-1 words (``prefix``, numbered one level down), its last word, and its last n-1
 words (``suffix``). Two stable counting sorts, by word once and by prefix at each level, number the n-grams

@@ -111,7 +111,7 @@ def test_a_killed_driver_is_resumed(home: Path, tmp_path: Path) -> None:
         "--shards",
         str(tmp_path / "s"),
     ]
-    words += ["--solver", "owlqn", "--l1", "1", "--tolerance", "1e-4", "--n-shards", "3"]
+    words += ["--solver", "owlqn", "--l1", "1", "--tolerance", "1e-6", "--n-shards", "3"]
     env = {**os.environ, "PYTHONPATH": OURS}
     process = subprocess.Popen([sys.executable, "-c", code, *words], env=env, stderr=subprocess.DEVNULL)
     end = time.monotonic() + 120

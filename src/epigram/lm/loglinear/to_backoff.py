@@ -21,7 +21,7 @@ def to_backoff(vocabulary: Vocabulary, loss: SuffixLoss, w: Floats) -> BackoffMo
 
     Examples
     --------
-    >>> from epigram.lm.loglinear.tree import Positions
+    >>> from epigram.lm.loglinear.tree import ContextTree, Positions
     >>> from epigram.lm.corpus import Corpus
     >>> corpus = Corpus.of(["a b", "a b"])
     >>> loss = SuffixLoss(ContextTree.grow(Positions.of(corpus), order=2))

@@ -23,6 +23,10 @@ test: $(VENV)/.test
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest -n 2
 
+# The tests that take minutes: every experiment of the papers on subsets.
+slow: $(VENV)/.test
+	$(BIN)/pytest -n 2 -m slow
+
 # The inner loops, compiled again after a change of src/epigram/_core.
 core:
 	$(PYTHON) hatch_build.py

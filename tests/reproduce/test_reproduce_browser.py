@@ -89,6 +89,7 @@ def test_it_prints(browser: Browser, fake_reports: tuple[Path, Run], tmp_path: P
     assert 4 < len(re.findall(rb"/Type\s*/Page\b", pdf)) < 20
 
 
+@pytest.mark.slow
 def test_all_papers_quickly(data: Path, tmp_path: Path) -> None:
     """The real thing: every experiment on subsets, then the page in the browser."""
     folder = tmp_path / "report"

@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 RESULTS ?= build/results
+CORE = pyproject.toml hatch_build.py $(wildcard src/epigram/_core/*.[ch])
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Real data sets, for the tests, benchmarks and experiments that need them; the others run without.
 export EPIGRAM_DATA ?= $(abspath $(wildcard ../shared/data))
@@ -95,22 +96,22 @@ clean:
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.demo: pyproject.toml | $(BIN)/python
+$(VENV)/.demo: $(CORE) | $(BIN)/python
 	$(PIP) -e '.[plot]'
 	@touch $@
 
-$(VENV)/.studio: pyproject.toml | $(BIN)/python
+$(VENV)/.studio: $(CORE) | $(BIN)/python
 	$(PIP) -e '.[serve]'
 	@touch $@
 
-$(VENV)/.test: pyproject.toml | $(BIN)/python
+$(VENV)/.test: $(CORE) | $(BIN)/python
 	$(PIP) -e '.[test]'
 	@touch $@
 
-$(VENV)/.docs: pyproject.toml | $(BIN)/python
+$(VENV)/.docs: $(CORE) | $(BIN)/python
 	$(PIP) -e '.[docs]'
 	@touch $@
 
-$(VENV)/.bench: pyproject.toml | $(BIN)/python
+$(VENV)/.bench: $(CORE) | $(BIN)/python
 	$(PIP) -e '.[bench]'
 	@touch $@

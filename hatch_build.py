@@ -12,6 +12,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,12 @@ def compile_core(sanitize: bool = False) -> None:
         subprocess.run(
             [*command, *FLAGS, *WARNINGS, *march, *extra, "-o", str(target), *sources, "-lm"], check=True
         )
+    (CORE / "epigram.headers").write_text(headers_digest(CORE), "utf-8")
+
+
+def headers_digest(folder: Path) -> str:
+    """What the headers are, in eight letters; native.py refuses a library that was compiled from others."""
+    return f"{zlib.crc32(b''.join(path.read_bytes() for path in sorted(folder.glob('*.h')))):08x}"
 
 
 class CoreHook(BuildHookInterface):  # type: ignore[misc]

@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import epigram._core
+from epigram._core import native
 from epigram._core.native import Family, family
+from epigram.errors import EpigramError
 
 HEADERS = sorted(
     path.stem
@@ -107,3 +109,11 @@ def test_every_prototype_of_a_header_can_be_bound(name: str) -> None:
         assert callable(getattr(home, each))
     with pytest.raises(AttributeError, match=r"has no nothing"):
         home.nothing  # noqa: B018
+
+
+def test_a_core_compiled_from_other_headers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a change of the sources that was not compiled, C would read arguments that are not there."""
+    native.library.__wrapped__()
+    monkeypatch.setattr(native, "_compiled_from", lambda: "0")
+    with pytest.raises(EpigramError, match="of another version; install epigram again"):
+        native.library.__wrapped__()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -39,6 +40,11 @@ def random_lists(
 
 def edit_distance(a: Any, b: Any) -> int:
     """Levenshtein by the full table."""
+    return _edit_distance(tuple(a), tuple(b))
+
+
+@cache
+def _edit_distance(a: tuple[str, ...], b: tuple[str, ...]) -> int:
     table = np.zeros((len(a) + 1, len(b) + 1), int)
     table[:, 0], table[0] = np.arange(len(a) + 1), np.arange(len(b) + 1)
     for i in range(1, len(a) + 1):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import zlib
 from functools import cache
 from pathlib import Path
 from threading import RLock
@@ -111,9 +112,23 @@ def library() -> ctypes.CDLL:
         raise EpigramError(
             f"the compiled core is missing in {HERE}; install epigram again (in a checkout: make core)"
         )
+    if _compiled_from() != _headers_digest():
+        raise EpigramError(
+            f"the compiled core in {HERE} is of another version; install epigram again (in a checkout: make core)"
+        )
     first = ctypes.CDLL(str(built[min(built)]))
     newest = f"x86-64-v{first.cpu_level()}"
     return ctypes.CDLL(str(built[newest])) if newest in built else first
+
+
+def _compiled_from() -> str:
+    """The digest of the headers that the libraries were compiled from; hatch_build.py writes it."""
+    note = HERE / "epigram.headers"
+    return note.read_text("utf-8") if note.exists() else ""
+
+
+def _headers_digest() -> str:
+    return f"{zlib.crc32(b''.join(path.read_bytes() for path in sorted(HERE.glob('*.h')))):08x}"
 
 
 def _built() -> list[Path]:

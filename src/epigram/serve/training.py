@@ -155,11 +155,11 @@ class Trainer:
         try:
             while True:
                 done, _ = await asyncio.wait({reading}, timeout=1.0)
-                if done:
-                    return reading.result()
                 if time.monotonic() - job.asked > self._studio.limits.lease:
                     job.message = "cancelled: nobody asked about it any more"
                     raise asyncio.CancelledError
+                if done:
+                    return reading.result()
         finally:
             reading.cancel()
 

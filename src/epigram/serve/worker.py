@@ -20,7 +20,7 @@ from typing import Any
 from epigram.errors import EpigramError, InputError
 
 JOB, UPLOAD, MODEL = "job.json", "upload.txt", "model.epigram"
-PAUSE = 0.05  # seconds between points
+FIRST, PAUSE = 200, 0.05  # so many points come as they are, later ones after so many seconds
 
 
 class Reporter:
@@ -40,7 +40,7 @@ class Reporter:
         """A point of the curves; True if the training is to stop."""
         self._step += 1
         now = time.monotonic()
-        if now - self._last >= PAUSE:
+        if self._step <= FIRST or now - self._last >= PAUSE:
             self._last = now
             self.say({"point": [self._step, objective, weights, score]})
         return self.stopped

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import cache
 from itertools import combinations, pairwise
 
-from reference.rerank_lists import edit_distance, features, oracle
+from reference.rerank_lists import edit_distance, oracle
+from reference.rerank_lists import features as all_features
+
+
+@cache
+def _features(tokens: tuple[str, ...]) -> Counter[str]:
+    return all_features({"tokens": list(tokens)}, 2)
 
 
 def extra_errors(record: dict, weights: dict[str, float], base_weight: float) -> float:
@@ -12,7 +20,8 @@ def extra_errors(record: dict, weights: dict[str, float], base_weight: float) ->
     reference = "".join(record["reference"])
     errors = [edit_distance("".join(c["tokens"]), reference) for c in record["candidates"]]
     scores = [
-        base_weight * c["score"] + sum(weights.get(name, 0.0) * v for name, v in features(c, 2).items())
+        base_weight * c["score"]
+        + sum(weights.get(name, 0.0) * v for name, v in _features(tuple(c["tokens"])).items())
         for c in record["candidates"]
     ]
     worst = max(e for e, s in zip(errors, scores, strict=True) if s >= max(scores) - 1e-9)
@@ -30,8 +39,9 @@ def crossings(records: list[dict], weights: dict[str, float], base_weight: float
     for record in records:
         lines = [
             (
-                base_weight * c["score"] + sum(weights.get(n, 0.0) * v for n, v in features(c, 2).items()),
-                features(c, 2)[name],
+                base_weight * c["score"]
+                + sum(weights.get(n, 0.0) * v for n, v in _features(tuple(c["tokens"])).items()),
+                _features(tuple(c["tokens"]))[name],
             )
             for c in record["candidates"]
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from contextlib import suppress
 from pathlib import Path
@@ -245,3 +246,10 @@ def test_a_family_that_refuses_a_file_names_it(tmp_path: Path, monkeypatch: pyte
         with pytest.raises(ModelFileError, match="labels and weights do not fit") as raised:
             function(tmp_path / "m")
         assert raised.value.path == str(tmp_path / "m")
+
+
+def test_nothing_is_read_by_pickle() -> None:
+    """A file that is opened must not be able to run code."""
+    home = Path(epigram.__file__ or "").parent
+    importing = re.compile(r"^\s*(import|from) (pickle|shelve|dill|cloudpickle)\b", re.MULTILINE)
+    assert [path.name for path in home.rglob("*.py") if importing.search(path.read_text("utf-8"))] == []

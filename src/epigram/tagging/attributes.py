@@ -100,15 +100,11 @@ class AttributeTable:
     def of_origins(
         cls, fingerprints: Fingerprints, sources: list[tuple[int, Source]], origins: Offsets
     ) -> AttributeTable:
-        """A table whose attribute k is named by occurrence ``origins[k]`` of its sources (:meth:`origins`)."""
+        """A table whose attribute k is named by occurrence ``origins[k]`` of its sources."""
         table = cls(fingerprints)
         table._sources = list(sources)
         table._origins[: table._n] = origins
         return table
-
-    def origins(self) -> tuple[list[tuple[int, Source]], Offsets]:
-        """Where names come from: sources by their first occurrence, and the occurrence that names each attribute."""
-        return self._sources, self._origins[: self._n]
 
     def __len__(self) -> int:
         return self._n

@@ -12,7 +12,6 @@ weights of its own features only. Names of attributes stand in the folder: the t
 from __future__ import annotations
 
 import json
-import pickle
 import re
 import shutil
 from collections.abc import Callable, Sequence
@@ -29,8 +28,8 @@ from epigram.protocols import Ints, Offsets
 from epigram.scale.engine import Engine, Here
 from epigram.scale.folder import Manifest, Record, begin, map_array, record_of, shard_path, write_arrays
 from epigram.scale.pieces import BLANK_LINE, LINE, PARTITION_BYTES, Piece, cut
-from epigram.tagging.attributes import AttributeTable, Strings, renumbering
-from epigram.tagging.corpus import Columns, Sequences, encode_labels
+from epigram.tagging.attributes import AttributeTable, Strings, renumbering, utf8
+from epigram.tagging.corpus import Columns, Sequences, encode_labels, gather
 from epigram.tagging.encoding import encode
 from epigram.tagging.formats import ColumnSpec
 from epigram.tagging.layout import SeenPairs, lay_out, padded
@@ -187,6 +186,7 @@ def encode_part(step: Step, _: Any) -> tuple[int, int, list[str], list[int]]:
         write_arrays(job.part(step.k), {
             "sentence_ptr": np.zeros(1, np.int64), "fingerprints": np.empty(0, np.uint64),
             "counts": np.empty(0, np.int64), "n_nodes": np.zeros(1, np.int64),
+            "names": np.empty(0, np.uint8), "name_ptr": np.zeros(1, np.int64),
         })  # fmt: skip
         return 0, 0, [], []
     observations, column = job.reading.split(columns)
@@ -196,11 +196,11 @@ def encode_part(step: Step, _: Any) -> tuple[int, int, list[str], list[int]]:
     n_nodes = 1 + int(
         sequences.attributes.max(initial=-1)
     )  # attributes of transitions got their ids after these
+    names, name_ptr = utf8(table.names(range(len(table))))
     write_arrays(job.part(step.k), {
         **arrays, "labels": labels, "fingerprints": table.fingerprints, "counts": table.counts,
-        "n_nodes": np.array([n_nodes]),
+        "n_nodes": np.array([n_nodes]), "names": names, "name_ptr": name_ptr,
     })  # fmt: skip
-    (job.part(step.k) / "names").write_bytes(pickle.dumps(table.origins()))
     (job.part(step.k) / "classes.json").write_text(json.dumps(classes.tolist()), "utf-8")
     counts = np.bincount(labels, minlength=len(classes))
     return sequences.n_sentences, sequences.n_tokens, classes.tolist(), counts.tolist()
@@ -264,25 +264,13 @@ def _ids(folder: Path) -> tuple[Ints, npt.NDArray[np.bool_]]:
 
 
 def name_part(step: Step, _: Any) -> None:
-    """Spell the attributes that were first met in a partition and are frequent enough to stay."""
+    """Pick the names of the attributes that were first met in a partition and are frequent enough to stay."""
     folder = step.job.part(step.k)
-    if not (folder / "names").exists():
-        _write_strings(folder, [], np.empty(0, np.int32))
-        return
-    new_ids = map_array(folder.parent / "new_ids.npy")
     ids, is_first = _ids(folder)
-    mine = np.flatnonzero(is_first & (new_ids[ids] >= 0))
-    sources, origins = pickle.loads((folder / "names").read_bytes())
-    table = AttributeTable.of_origins(np.array(map_array(folder / "fingerprints.npy")), sources, origins)
-    _write_strings(folder, table.names(mine.tolist()), ids[mine])
-
-
-def _write_strings(folder: Path, strings: list[str], ids: Ints) -> None:
-    encoded = [string.encode() for string in strings]
+    mine = np.flatnonzero(is_first & (map_array(folder.parent / "new_ids.npy")[ids] >= 0))
+    ptr, places = gather(map_array(folder / "name_ptr.npy"), mine)
     write_arrays(folder, {
-        "spelled": np.frombuffer(b"".join(encoded), dtype=np.uint8),
-        "lengths": np.array([len(text) for text in encoded], dtype=np.int64),
-        "spelled_ids": ids,
+        "spelled": map_array(folder / "names.npy")[places], "lengths": np.diff(ptr), "spelled_ids": ids[mine],
     })  # fmt: skip
 
 

@@ -25,9 +25,9 @@ from epigram.lm.base import LanguageModel
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.loglinear.model import LogLinearLM, split_known
-from epigram.lm.ngram.interpolation import InterpolatedLM, interpolate
+from epigram.lm.mixed.cached import CachedLM
+from epigram.lm.mixed.mixture import InterpolatedLM, interpolate
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
-from epigram.lm.recent_words import RecentWords
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ def ptb(claims: Claims) -> None:
     shares = " ".join(f"{share:.2f}" for share in mixture.weights)
     claims.add(f"PTB, mixed {shares}", f"{mixed:.2f}", f"{kneser_ney:.2f}", mixed, 115.0)
     for name, one in (("one model", model), ("mixed", mixture)):
-        cached = RecentWords.chosen(one, valid).evaluate(one, test).perplexity
+        cached = CachedLM.chosen(one, valid).perplexity(test)
         claims.add(f"PTB, {name}, with a cache of 500 words", f"{cached:.2f}", "", cached, None)
 
 

@@ -111,6 +111,25 @@ def test_mixing_and_pruning(run, model, text, tmp_path):
     assert run("lm", "explain", tmp_path / "small.epigram", "the", "cat")[0] == 2
 
 
+def test_a_mixture_with_a_cache_is_written_and_explained(run, model, text, tmp_path):
+    other, mixed = tmp_path / "kn.epigram", tmp_path / "mixed.epigram"
+    run("lm", "train", text, "-o", other, "--model", "kneser-ney", "--order", 2)
+    mixing = ("lm", "interpolate", model, other, "--valid", text, "--cache", 5)
+    code, out, err = run(*mixing, "-o", mixed, "--json")
+    assert code == 0, err
+    shown = json.loads(run("lm", "eval", mixed, text, "--json")[1])
+    assert shown["perplexity"] == pytest.approx(json.loads(out)["perplexity_valid"], rel=1e-6)
+    reasons = run("lm", "explain", mixed, "the", "cat")[1]
+    assert "cache" in reasons
+    assert "model 0" in reasons
+    alone = json.loads(run("lm", "interpolate", model, "--valid", text, "--cache", 5, "--json")[1])
+    assert len(alone["perplexity_valid_alone"]) == 1
+    for wrong in (("-o", tmp_path / "x.arpa"), ("--merge", "-o", mixed)):
+        code, _, err = run(*mixing, *wrong)
+        assert code == 2
+        assert "a cache is no back-off model" in err
+
+
 def test_inspect_shows_weights_per_depth(run, model):
     shown = json.loads(run("inspect", model, "--json")[1])
     assert [row["context words"] for row in shown["weights"]] == [0, 1, 2]

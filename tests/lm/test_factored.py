@@ -17,7 +17,7 @@ from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.penalty import PENALTIES, Strength
-from epigram.lm.ngram.interpolation import InterpolatedLM, interpolate, merge
+from epigram.lm.mixed.mixture import InterpolatedLM, interpolate, merge
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.vocabulary import UNSEEN, Vocabulary
 from epigram.storage import ModelFile, describe, load

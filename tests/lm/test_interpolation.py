@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.lm.ngram.interpolation import InterpolatedLM, interpolate, merge, mixture_weights
+from epigram.lm.mixed.mixture import InterpolatedLM, interpolate, merge, mixture_weights
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 
 FIRST = KneserNeyLM(3).fit(["a b a b", "b a c", "a b c"])

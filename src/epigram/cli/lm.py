@@ -56,13 +56,13 @@ def evaluate(
         "words_per_second": (found.tokens + found.sentences) / seconds,
     }
     if cache:
-        from epigram.lm.recent_words import RecentWords
+        from epigram.lm.mixed.cached import CachedLM
 
-        recent = RecentWords(cache, cache_weight)
+        cached = CachedLM(language_model, cache, cache_weight)
         if valid is not None:
-            recent = RecentWords.chosen(language_model, valid, cache)
-        record["cache_weight"] = recent.weight
-        record["perplexity_with_cache"] = recent.evaluate(language_model, corpus).perplexity
+            cached = CachedLM.chosen(language_model, valid, cache)
+        record["cache_weight"] = cached.weight
+        record["perplexity_with_cache"] = cached.perplexity(corpus)
     console.print_json(record) if json else console.facts(str(model), record)
 
 
@@ -135,29 +135,35 @@ def explain(
     word: Annotated[str, typer.Argument(metavar="WORD", help="The next word.")],
     json: Json = False,
 ) -> None:
-    """The suffix weights that made the probability of a word."""
+    """The weights that made the probability of a word; of a mixture, what each part says."""
     from dataclasses import asdict
 
-    from epigram.lm.factored.model import ClassFactoredLM
-    from epigram.lm.loglinear.explain import Explanation
-    from epigram.lm.loglinear.model import LogLinearLM
-
     language_model = open_model(model)
-    if not isinstance(language_model, LogLinearLM | ClassFactoredLM):
-        raise InputError("only log-linear models have weights to show", path=model)
+    if not hasattr(language_model, "explain"):
+        raise InputError("only log-linear models and mixtures have weights to show", path=model)
     why = language_model.explain(words, word)
-    if json:
-        console.print_json(asdict(why))
-        return
-    title = f"P({why.word} | {words}) = {why.probability:.6g}"
+    console.print_json(asdict(why)) if json else _show_reasons(why, words)
+
+
+def _show_reasons(why: Any, words: str, of: str = "") -> None:
+    """The terms of a probability as tables; a mixture shows its parts, then the terms of each."""
+    from epigram.lm.loglinear.explain import Explanation
+    from epigram.lm.mixed.blend import Blend
+
+    title = f"P({why.word} | {words}) = {why.probability:.6g}{of}"
     columns = ("context", "weight", "seen", "P so far")
-    if isinstance(why, Explanation):
-        rows = [_term_row(" ".join(term.context), term) for term in why.terms]
-        console.table(title, columns, rows)
-        return
-    for part in (why.class_part, why.word_part):
-        rows = [_term_row(name, step) for name, step in part.terms]
-        console.table(f"{title}: {part.choice} {part.probability:.6g}", columns, rows)
+    if isinstance(why, Blend):
+        rows = [(part.name, part.share, part.probability) for part in why.parts]
+        console.table(title, ("part", "share", "P"), rows)
+        for part in why.parts:
+            if part.why is not None:
+                _show_reasons(part.why, words, f" of {part.name}{of}")
+    elif isinstance(why, Explanation):
+        console.table(title, columns, [_term_row(" ".join(term.context), term) for term in why.terms])
+    else:
+        for part in (why.class_part, why.word_part):
+            rows = [_term_row(name, step) for name, step in part.terms]
+            console.table(f"{title}: {part.choice} {part.probability:.6g}", columns, rows)
 
 
 def _term_row(name: str, term: Any) -> tuple[Any, ...]:
@@ -166,30 +172,48 @@ def _term_row(name: str, term: Any) -> tuple[Any, ...]:
 
 @app.command()
 def interpolate(
-    models: Annotated[list[Path], typer.Argument(metavar="MODEL MODEL...", help="Two models or more.")],
+    models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Models to mix; one for --cache.")],
     valid: Annotated[Path, typer.Option(metavar="FILE", help="Held-out text that chooses the weights.")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="One back-off model: *.arpa[.gz] or *.epigram."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The mixture as a model: *.epigram, *.arpa[.gz]."
+        ),
     ] = None,
+    cache: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Mix in a cache of the last N words too.")
+    ] = 0,
+    merged: Annotated[
+        bool, typer.Option("--merge", help="Write one back-off model instead, as for *.arpa.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Mix models, with weights chosen on held-out text."""
-    from epigram.lm.ngram.interpolation import interpolate, merge
+    from epigram.lm.mixed.cached import CachedLM
+    from epigram.lm.mixed.mixture import interpolate, merge
 
-    if len(models) < 2:
-        raise InputError("give two models or more to mix.")
-    parts = [open_model(path) if output is None else _open_backoff(path) for path in models]
-    mixture = interpolate(parts, valid)
-    record: dict[str, Any] = {
-        "weights": mixture.weights.tolist(),
-        "perplexity_valid": mixture.perplexity(valid),
-        "perplexity_valid_alone": [part.perplexity(valid) for part in parts],
-    }
+    if len(models) < 2 and not (cache and models):
+        raise InputError("give two models or more to mix, or one and --cache.")
+    merged = merged or (output is not None and _is_arpa(output))
+    if merged and (cache or len(models) < 2):
+        raise InputError(
+            "a cache is no back-off model; leave out --cache, or write a *.epigram without --merge."
+        )
+    parts = [_open_backoff(path) if merged else open_model(path) for path in models]
+    record: dict[str, Any] = {"perplexity_valid_alone": [part.perplexity(valid) for part in parts]}
+    mixture: LanguageModel = parts[0]
+    if len(parts) > 1:
+        mixture = mixed = interpolate(parts, valid)
+        record["weights"] = mixed.weights.tolist()
+        if merged:
+            mixture = merge(mixed)
+            record["perplexity_valid_merged"] = mixture.perplexity(valid)
+        record["perplexity_valid"] = mixed.perplexity(valid)
+    if cache:
+        mixture = cached = CachedLM.chosen(mixture, valid, cache)
+        record |= {"cache_weight": cached.weight, "perplexity_valid": cached.perplexity(valid)}
     if output is not None:
-        merged = merge(mixture)
-        record["perplexity_valid_merged"] = merged.perplexity(valid)
-        _write(merged, output)
+        _write(mixture, output)
     console.print_json(record) if json else console.facts("mixture", record)
 
 
@@ -255,10 +279,14 @@ def _open_backoff(path: Path) -> BackoffModel:
 
 
 def _write(model: Any, output: Path) -> None:
-    """A back-off model as ARPA or model file, by its name."""
+    """A model as ARPA or model file, by its name."""
     from epigram.lm.ngram.arpa import write_arpa
 
-    if output.name.endswith((".arpa", ".arpa.gz")):
+    if _is_arpa(output):
         write_arpa(model, output)
     else:
         model.save(output)
+
+
+def _is_arpa(path: Path) -> bool:
+    return path.name.endswith((".arpa", ".arpa.gz"))

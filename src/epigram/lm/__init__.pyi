@@ -3,12 +3,12 @@ from epigram.lm.corpus import Corpus as Corpus
 from epigram.lm.factored.classes import WordClasses as WordClasses
 from epigram.lm.factored.model import ClassFactoredLM as ClassFactoredLM
 from epigram.lm.loglinear.model import LogLinearLM as LogLinearLM
+from epigram.lm.mixed.cached import CachedLM as CachedLM
+from epigram.lm.mixed.mixture import InterpolatedLM as InterpolatedLM
+from epigram.lm.mixed.mixture import interpolate as interpolate
 from epigram.lm.ngram.arpa import read_arpa as read_arpa
 from epigram.lm.ngram.arpa import write_arpa as write_arpa
-from epigram.lm.ngram.interpolation import InterpolatedLM as InterpolatedLM
-from epigram.lm.ngram.interpolation import interpolate as interpolate
 from epigram.lm.ngram.kneser_ney import KneserNeyLM as KneserNeyLM
 from epigram.lm.ngram.model import BackoffModel as BackoffModel
 from epigram.lm.ngram.prune import prune as prune
-from epigram.lm.recent_words import RecentWords as RecentWords
 from epigram.lm.vocabulary import Vocabulary as Vocabulary

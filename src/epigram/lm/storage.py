@@ -27,6 +27,8 @@ READERS = {
     "backoff": "epigram.lm.ngram.storage",
     "loglinear": "epigram.lm.loglinear.storage",
     "factored": "epigram.lm.factored.storage",
+    "mixture": "epigram.lm.mixed.storage",
+    "cached": "epigram.lm.mixed.storage",
 }
 
 

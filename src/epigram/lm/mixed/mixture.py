@@ -14,17 +14,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from epigram.errors import InputError
 from epigram.lm.base import Context, LanguageModel, State
 from epigram.lm.corpus import Corpus, Sentences
+from epigram.lm.mixed.blend import Blend, blend
 from epigram.lm.ngram.model import BackoffModel, as_backoff
 from epigram.lm.ngram.prune import renormalised
 from epigram.lm.vocabulary import UNSEEN, Vocabulary
 from epigram.protocols import Floats, Ints
+
+if TYPE_CHECKING:
+    from epigram.storage import ModelFile
 
 
 class InterpolatedLM(LanguageModel):
@@ -105,6 +109,21 @@ class InterpolatedLM(LanguageModel):
             known = ids[:-1] != UNSEEN
             out[known] += weight * model.distribution(state)[ids[:-1][known]]
         return out
+
+    def explain(self, context: str | list[str], word: str) -> Blend:
+        """What each model says to P(word | context), and its own reasons where it has any."""
+        states: Any = self.state(context)
+        named = zip(self.models, self.weights.tolist(), states, strict=True)
+        return blend(context, word, [(f"model {k}", w, m, s) for k, (m, w, s) in enumerate(named)])
+
+    def to_model_file(
+        self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False
+    ) -> ModelFile:
+        """The models and their weights as header and arrays; ``fit`` adds metrics to the header."""
+        from epigram.lm.mixed.storage import to_model_file
+
+        settings = {"model": "mixture", "weights": self.weights.tolist()}
+        return to_model_file(self.models, settings, bits, fit or {}, text)
 
 
 def interpolate(

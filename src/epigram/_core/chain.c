@@ -1,5 +1,6 @@
 #include "chain_inline.h"
 #include "chain_step.h"
+#include "tree_chain.h"
 
 i64 sizeof_Chains(void) { return sizeof(Chains); }
 i64 sizeof_Layout(void) { return sizeof(Layout); }
@@ -30,8 +31,10 @@ static f64 transition_gradient(const Chains *a, const Layout *l, i64 s, const i3
     i64 first = a->sentence_ptr[s], last = a->sentence_ptr[s + 1];
     i64 width = l->width, size = l->n_labels * width;
     f64 score = 0.0;
-    for (i64 t = first + 1; t < last; t++) {
-        i64 pair = labels[t - 1] * width + labels[t], matrix = x->which[t - first] * size;
+    for (i64 t = first; t < last; t++) {
+        i64 before = token_before(a, first, t);
+        if (before < first) continue;
+        i64 pair = labels[before] * width + labels[t], matrix = x->which[t - first] * size;
         f64 *restrict sums = x->pair_sums + matrix;
         score += w[pair];
         edges[pair] -= weight;
@@ -56,11 +59,15 @@ f64 scored_loss(const Chains *a, const Layout *l, i64 s, const i32 *labels, f64 
     f64 loss = 0.0;
     for (i64 t = 0; t < n; t++) loss -= x->scores[t * width + labels[first + t]];
     i64 n_matrices = exp_observed(a, l, s, edge_w, x);
-    loss += forward(n, l, x);
-    backward(n, n_matrices, l, x);
+    if (a->n_parents) {
+        loss += tree_marginals(a, l, s, n_matrices, x);
+    } else {
+        loss += forward(n, l, x);
+        backward(n, n_matrices, l, x);
+    }
     if (l->has_transitions) loss -= transition_gradient(a, l, s, labels, weight, edge_w, x, edges);
     f64 *restrict scores = x->scores;
-    for (i64 j = 0; j < n * width; j++) scores[j] = weight * x->alpha[j] * x->beta[j];
+    for (i64 j = 0; j < n * width; j++) scores[j] = weight * (a->n_parents ? x->beta[j] : x->alpha[j] * x->beta[j]);
     for (i64 t = 0; t < n; t++) scores[t * width + labels[first + t]] -= weight;
     return weight * loss;
 }

@@ -10,12 +10,15 @@
 /* Training or test sentences. Sentence s uses the distinct rows of weights that start at
  * rows[rows_ptr[s]] to rows[rows_ptr[s + 1]]; occurrence k of a token is number local[k] among them, with value
  * values[k * value_stride]. Its first n_shared[s] rows occur more than once in it, the others once. Where nobody asks
- * for distinct rows, `rows` is the row of each attribute, `local` the attributes, rows_ptr zero, n_shared empty. */
+ * for distinct rows, `rows` is the row of each attribute, `local` the attributes, rows_ptr zero, n_shared empty.
+ * `parents` is empty for chains. For trees, token t of a sentence that starts at `first` hangs on token
+ * first + parents[t], or on nothing where that is negative; its transition is that from its parent. */
 typedef struct {
     i64 n_sentences;
     i64 n_tokens;
     i64 n_occurrences;
     i64 n_edge_occurrences;
+    i64 n_parents;
     i64 value_stride;
     const i64 *sentence_ptr; /* [n_sentences + 1] */
     const i64 *attribute_ptr; /* [n_tokens + 1] */
@@ -26,6 +29,7 @@ typedef struct {
     const f64 *values; /* [n_occurrences * value_stride] */
     const i64 *edge_ptr; /* [n_tokens + 1] */
     const i32 *edge_attributes; /* [n_edge_occurrences] */
+    const i32 *parents; /* [n_parents] */
 } Chains;
 
 /* Where weights live. First the dense rows, up to dense_end: one weight per (padded) label. Then the sparse rows, up
@@ -62,7 +66,13 @@ typedef struct {
     f64 *transposed; /* [n_matrices * width * width] */
     f64 *pair_sums; /* [n_matrices * n_labels * width] */
     i32 *which; /* [n_tokens] */
+    i32 *order; /* [2 * n_tokens] */
 } Scratch;
+
+/* The token whose label the transition into token t comes from; below `first`, where the sentence starts, if none. */
+static inline i64 token_before(const Chains *a, i64 first, i64 t) {
+    return a->n_parents ? first + larger_i(a->parents[t], -1) : t - 1;
+}
 
 f64 chain_batch_gradient(const Chains *chains, const Layout *layout, i64 n_sentences, const i32 sentences[n_sentences],
                          i64 n_tokens, const i32 labels[n_tokens], i64 n_weighted, const f64 weights[n_weighted],

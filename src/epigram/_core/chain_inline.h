@@ -113,9 +113,9 @@ static inline i64 exp_observed(const Chains *a, const Layout *l, i64 s, const f6
     i64 L = l->n_labels, width = l->width, n_matrices = 1, size = L * width;
     for (i64 t = 0; t < last - first; t++) x->which[t] = 0;
     if (a->n_edge_occurrences == 0) return n_matrices;
-    for (i64 t = first + 1; t < last; t++) {
+    for (i64 t = first; t < last; t++) {
         i64 k0 = a->edge_ptr[t], k1 = a->edge_ptr[t + 1];
-        if (k0 == k1) continue;
+        if (k0 == k1 || token_before(a, first, t) < first) continue;
         f64 *E = x->matrices + n_matrices * size, *transposed = x->transposed + n_matrices * width * width;
         for (i64 j = 0; j < size; j++) E[j] = 0.0;
         for (i64 k = k0; k < k1; k++) {

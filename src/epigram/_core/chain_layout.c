@@ -41,13 +41,12 @@ void chain_layout_fill_rows(i64 n_attributes, i64 n_words, const i64 *seen, cons
 }
 
 /* keys[k] = attribute * L * width + pair for every occurrence of an attribute on a transition. */
-void chain_layout_mark_edges(i64 n_sentences, const i64 *sentence_ptr, i64 n_tokens, const i64 *edge_ptr, i64 n,
-                             const i32 *edge_attributes, const i32 *labels, i64 n_labels, i64 width, i64 *keys) {
-    (void)n_tokens, (void)n;
-    for (i64 s = 0; s < n_sentences; s++) {
-        for (i64 t = sentence_ptr[s] + 1; t < sentence_ptr[s + 1]; t++) {
-            i64 pair = labels[t - 1] * width + labels[t];
-            for (i64 k = edge_ptr[t]; k < edge_ptr[t + 1]; k++) keys[k] = edge_attributes[k] * n_labels * width + pair;
+void chain_layout_mark_edges(i64 n_tokens, const i64 *edge_ptr, i64 n, const i32 *edge_attributes, const i64 *before,
+                             const i32 *labels, i64 n_labels, i64 width, i64 *keys) {
+    (void)n;
+    for (i64 t = 0; t < n_tokens; t++) {
+        for (i64 k = edge_ptr[t]; k < edge_ptr[t + 1]; k++) {
+            keys[k] = edge_attributes[k] * n_labels * width + labels[before[t]] * width + labels[t];
         }
     }
 }

@@ -8,9 +8,8 @@ void chain_layout_count_bits(i64 n_attributes, i64 n_words, const i64 seen[n_att
 void chain_layout_fill_rows(i64 n_attributes, i64 n_words, const i64 seen[n_attributes * n_words],
                             const i32 row_of[n_attributes], i64 dense_end, i64 state_end, i32 codes[state_end],
                             u8 free[state_end]);
-void chain_layout_mark_edges(i64 n_sentences, const i64 sentence_ptr[n_sentences + 1], i64 n_tokens,
-                             const i64 edge_ptr[n_tokens + 1], i64 n, const i32 edge_attributes[n],
-                             const i32 labels[n_tokens], i64 n_labels, i64 width, i64 keys[n]);
+void chain_layout_mark_edges(i64 n_tokens, const i64 edge_ptr[n_tokens + 1], i64 n, const i32 edge_attributes[n],
+                             const i64 before[n_tokens], const i32 labels[n_tokens], i64 n_labels, i64 width, i64 keys[n]);
 void chain_layout_dense_first(i64 n_tokens, const i64 attribute_ptr[n_tokens + 1], i64 n_attributes,
                               const i32 row_of[n_attributes], i64 dense_end, i64 n, i32 attributes[n], i64 n_values,
                               f64 values[n_values]);

@@ -47,8 +47,9 @@ static i64 collect(const Chains *a, const Layout *l, const MarginPass *plan, i64
                 n = touch_label(l, plan, rows[a->local[k]], best[t], -v, n);
             }
         }
-        if (t == first || !l->has_transitions) continue;
-        i64 wanted = right[t - 1] * l->width + right[t], found = best[t - 1] * l->width + best[t];
+        i64 before = token_before(a, first, t);
+        if (before < first || !l->has_transitions) continue;
+        i64 wanted = right[before] * l->width + right[t], found = best[before] * l->width + best[t];
         if (wanted == found) continue;
         n = touch_pair(a, l, plan, t, wanted, 1.0, n);
         n = touch_pair(a, l, plan, t, found, -1.0, n);

@@ -1,8 +1,7 @@
 #include "decoding.h"
 
 #include "chain_inline.h"
-
-static const f64 NEVER = -1e300;
+#include "tree_chain.h"
 
 /* Scores of each token of sentence s, NEVER for labels that are not allowed. */
 static void allowed_scores(const Chains *a, const Layout *l, i64 s, const f64 *w, i64 n_allowed, const u8 *allowed,
@@ -27,7 +26,7 @@ static void log_transitions(const Layout *l, const f64 *w, f64 *restrict T) {
 }
 
 /* The weights of all label pairs into token t: T itself, or `own` with those of the token's edge attributes added. */
-static const f64 *pairs_into(const Chains *a, const Layout *l, i64 t, const f64 *w, const f64 *T, f64 *own) {
+const f64 *pairs_into(const Chains *a, const Layout *l, i64 t, const f64 *w, const f64 *T, f64 *own) {
     if (!a->n_edge_occurrences || a->edge_ptr[t] == a->edge_ptr[t + 1]) return T;
     i64 size = l->n_labels * l->width, base = l->state_end + size;
     memcpy(own, T, (size_t)size * sizeof *own);
@@ -37,12 +36,6 @@ static const f64 *pairs_into(const Chains *a, const Layout *l, i64 t, const f64 
         for (i64 m = l->edge_row_ptr[e]; m < l->edge_row_ptr[e + 1]; m++) own[l->edge_pair[m]] += w[base + m];
     }
     return own;
-}
-
-static i64 arg_max(i64 n, const f64 *a) {
-    i64 best = 0;
-    for (i64 j = 1; j < n; j++) best = a[j] > a[best] ? j : best;
-    return best;
 }
 
 /* best[j] is the largest of before[i] + M[i][j] over all i. */
@@ -92,25 +85,14 @@ void decoding_viterbi(const Chains *chains, const Layout *layout, i64 n_sentence
         i64 s = sentences[k], first = chains->sentence_ptr[s], n = chains->sentence_ptr[s + 1] - first;
         if (n == 0) continue;
         allowed_scores(chains, layout, s, w, n_allowed, allowed, scratch->scores);
-        if (layout->has_transitions) {
+        if (layout->has_transitions && chains->n_parents) {
+            tree_best(chains, layout, s, w, scratch, out);
+        } else if (layout->has_transitions) {
             best_path(chains, layout, s, w, scratch, out);
         } else {
             for (i64 t = 0; t < n; t++) out[first + t] = (i32)arg_max(L, scratch->scores + t * width);
         }
     }
-}
-
-/* Insert into a list of k scores sorted downwards; 0 if the score is not among the best. */
-static inline u8 insert(i64 k, f64 *scores, i64 *origins, f64 score, i64 origin) {
-    i64 at = k - 1;
-    if (!(score > scores[at])) return 0;
-    for (; at > 0 && scores[at - 1] < score; at--) {
-        scores[at] = scores[at - 1];
-        origins[at] = origins[at - 1];
-    }
-    scores[at] = score;
-    origins[at] = origin;
-    return 1;
 }
 
 /* The lists of all labels at a token from those at the token before. */
@@ -138,6 +120,7 @@ i64 decoding_k_best(const Chains *chains, const Layout *layout, i64 s, i64 n_wei
     const f64 *scores = scratch->scores;
     allowed_scores(chains, layout, s, w, n_allowed, allowed, scratch->scores);
     log_transitions(layout, w, scratch->matrices);
+    if (chains->n_parents) return tree_k_best(chains, layout, s, w, scratch, k, longest, score, back, ends, labels, values);
     for (i64 m = 0; m < n * size; m++) score[m] = NEVER;
     for (i64 j = 0; j < L; j++) score[j * k] = scores[j];
     for (i64 t = 1; t < n; t++) {
@@ -187,6 +170,11 @@ void decoding_marginals(const Chains *chains, const Layout *layout, i64 n_senten
         if (n == 0) continue;
         allowed_scores(chains, layout, s, w, n_allowed, allowed, scratch->scores);
         i64 n_matrices = exp_edges(chains, layout, s, w, scratch);
+        if (chains->n_parents) {
+            log_z[s] = tree_marginals(chains, layout, s, n_matrices, scratch);
+            tree_probabilities(chains, layout, s, scratch, nodes, n_edges, edges);
+            continue;
+        }
         log_z[s] = forward(n, layout, scratch);
         backward(n, n_matrices, layout, scratch);
         for (i64 t = 0; t < n; t++) {

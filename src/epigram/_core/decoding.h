@@ -26,7 +26,7 @@ void decoding_viterbi(const Chains *chains, const Layout *layout, i64 n_sentence
 i64 decoding_k_best(const Chains *chains, const Layout *layout, i64 s, i64 n_weights, const f64 w[n_weights], i64 n_allowed,
                     const u8 allowed[n_allowed], const Scratch *scratch, i64 k, i64 longest, i64 n_labels,
                     f64 score[longest * n_labels * k], i64 back[longest * n_labels * k], i64 ends[k],
-                    i32 labels[k * longest], f64 values[k]);
+                    i32 labels[k * longest], f64 values[3 * k]);
 void decoding_marginals(const Chains *chains, const Layout *layout, i64 n_sentences, const i32 sentences[n_sentences],
                         i64 n_weights, const f64 w[n_weights], i64 n_allowed, const u8 allowed[n_allowed],
                         const Scratch *scratch, i64 n_tokens, i64 n_labels, f64 nodes[n_tokens * n_labels], i64 n_edges,

@@ -86,15 +86,14 @@ def check_permitted(
                     f"sentence {full[wrong[0]]}: label {classes[labels[tokens[wrong[0]]]]!r} comes {where}, which "
                     "constrain forbids; mend the data or leave constrain out"
                 )
-    inner = np.ones(sequences.n_tokens, dtype=bool)
-    inner[sequences.sentence_ptr[:-1][sequences.lengths > 0]] = False
-    after = np.flatnonzero(inner)
-    broken = after[~allowed[labels[after - 1], labels[after]]]
+    before = sequences.tokens_before()
+    after = np.flatnonzero(before >= 0)
+    broken = after[~allowed[labels[before[after]], labels[after]]]
     if len(broken):
         t = int(broken[0])
         s = int(np.searchsorted(sequences.sentence_ptr, t, side="right")) - 1
         raise InputError(
-            f"sentence {s}: label {classes[labels[t]]!r} after {classes[labels[t - 1]]!r} is forbidden by "
+            f"sentence {s}: label {classes[labels[t]]!r} after {classes[labels[before[t]]]!r} is forbidden by "
             "constrain; mend the data or leave constrain out"
         )
 

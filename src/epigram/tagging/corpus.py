@@ -247,6 +247,9 @@ class Sequences:
         token of a sentence has none.
     edge_attributes
         Attribute id of each occurrence on a transition, numbered together with ``attributes``.
+    parents
+        Empty for chains. For trees, which token of its sentence each token hangs on, counted from 0; -1 for a root.
+        Transitions are then those from parents.
 
     Examples
     --------
@@ -263,6 +266,7 @@ class Sequences:
     values: Floats
     edge_ptr: Offsets
     edge_attributes: Ints
+    parents: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int32))
 
     @classmethod
     def of(
@@ -318,6 +322,7 @@ class Sequences:
             values=self.values[occurrences] if whole else self.values,
             edge_ptr=edge_ptr,
             edge_attributes=self.edge_attributes[edges],
+            parents=self.parents[tokens] if len(self.parents) else self.parents,
         )
 
     def shards(self, threads: int) -> list[Ints]:
@@ -350,7 +355,22 @@ class Sequences:
             values=np.ones(1) if unit else np.concatenate([part.all_values() for part in parts]),
             edge_ptr=_joined_ptr([part.edge_ptr for part in parts]),
             edge_attributes=np.concatenate([part.edge_attributes for part in parts]),
+            parents=np.concatenate([part.parents for part in parts]),
         )
+
+    def tokens_before(self) -> Offsets:
+        """The token that the transition into each token comes from, -1 where it has none.
+
+        Examples
+        --------
+        >>> Sequences.of([0, 2, 3], [0, 0, 0, 0], []).tokens_before()
+        array([-1,  0, -1])
+        """
+        firsts = np.repeat(self.sentence_ptr[:-1], self.lengths)
+        if len(self.parents):
+            return np.where(self.parents >= 0, self.parents + firsts, -1)
+        before = np.arange(self.n_tokens) - 1
+        return np.where(before >= firsts, before, -1)
 
     def all_values(self) -> Floats:
         """The value of each occurrence, ones spelt out."""
@@ -377,6 +397,7 @@ class Sequences:
             values=self.values[attributes >= 0] if whole else self.values,
             edge_ptr=_kept_ptr(self.edge_ptr, edges),
             edge_attributes=edges[edges >= 0],
+            parents=self.parents,
         )
 
 

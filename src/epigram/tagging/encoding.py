@@ -20,6 +20,7 @@ from epigram.tagging.attributes import AttributeTable, Fingerprints, hash_parts,
 from epigram.tagging.corpus import Columns, Sequences
 from epigram.tagging.features import encode_features
 from epigram.tagging.template import CellFunction, Line, Template, apply_chain, outside_mark
+from epigram.tagging.trees import Trees, hang
 
 core = family("encoding")
 KEYS_PER_BLOCK = 1 << 14  # so many stay in the cache between expansion and look-up
@@ -27,7 +28,17 @@ TOKENS_PER_WINDOW = 64
 
 
 def encode_sentences(X: Any, template: Template | None, table: AttributeTable, grow: bool) -> Sequences:
-    """Sentences as users give them: columns (or rows of columns) by a template; feature lists or dicts without one."""
+    """Sentences as users give them: columns (or rows of columns) by a template; feature lists or dicts without one.
+
+    Of :class:`~epigram.tagging.trees.Trees` the transitions are those from parents.
+    """
+    if isinstance(X, Trees):
+        nodes = X.nodes
+        if template is not None and not isinstance(nodes, Columns):
+            nodes = Columns.from_rows(nodes)
+        if template is None or not nodes.n_tokens:
+            return hang(encode_sentences(nodes, template, table, grow), X.parents)
+        return hang(encode(nodes, template, table, grow, first_too=True), X.parents)
     if template is None:
         if isinstance(X, Columns):
             raise InputError("columns need a template; give template='chunking' or a CRF++ template")
@@ -38,7 +49,9 @@ def encode_sentences(X: Any, template: Template | None, table: AttributeTable, g
     return encode(columns, template, table, grow)
 
 
-def encode(columns: Columns, template: Template, table: AttributeTable, grow: bool) -> Sequences:
+def encode(
+    columns: Columns, template: Template, table: AttributeTable, grow: bool, first_too: bool = False
+) -> Sequences:
     """Expand a template over a corpus.
 
     Parameters
@@ -52,6 +65,8 @@ def encode(columns: Columns, template: Template, table: AttributeTable, grow: bo
     grow
         True in training: new attributes get new ids. Otherwise unknown attributes are dropped, the table does
         not change, and calls may run at the same time.
+    first_too
+        Whether the first token of a sentence may have attributes of a transition: in trees it may have a parent.
 
     Examples
     --------
@@ -66,7 +81,7 @@ def encode(columns: Columns, template: Template, table: AttributeTable, grow: bo
     """
     template.check(columns.n_columns, columns.path)
     attribute_ptr, attributes = _encode_lines(columns, template, template.nodes, False, table, grow)
-    edge_ptr, edge_attributes = _encode_lines(columns, template, template.edges, True, table, grow)
+    edge_ptr, edge_attributes = _encode_lines(columns, template, template.edges, not first_too, table, grow)
     return Sequences(columns.sentence_ptr, attribute_ptr, attributes, np.ones(1), edge_ptr, edge_attributes)
 
 

@@ -79,18 +79,20 @@ def _terms(model: ChainModel, sentence: Sequences, best: Ints, rival: Ints) -> l
         for k in mine
     }
     feature = dict(zip(wanted.tolist(), model.table.names(wanted.tolist()), strict=True))
+    before = sentence.tokens_before().tolist()
     for path, sign in ((best.tolist(), 1.0), (rival.tolist(), -1.0)):
         for t, label in enumerate(path):
             for k in range(int(sentence.attribute_ptr[t]), int(sentence.attribute_ptr[t + 1])):
                 a = int(sentence.attributes[k])
                 value = 1.0 if sentence.unit_values else float(sentence.values[k])
                 lifts[t, feature[a], model.labels[label]] += sign * value * state.get((a, label), 0.0)
-            if t == 0:
+            if before[t] < 0:
                 continue
-            pair = f"{model.labels[path[t - 1]]} → {model.labels[label]}"
-            lifts[t, "transition", pair] += sign * float(found.transitions[path[t - 1], label])
+            from_label = path[before[t]]
+            pair = f"{model.labels[from_label]} → {model.labels[label]}"
+            lifts[t, "transition", pair] += sign * float(found.transitions[from_label, label])
             for k in range(int(sentence.edge_ptr[t]), int(sentence.edge_ptr[t + 1])):
                 a = int(sentence.edge_attributes[k])
-                lifts[t, feature[a], pair] += sign * edge.get((a, path[t - 1], label), 0.0)
+                lifts[t, feature[a], pair] += sign * edge.get((a, from_label, label), 0.0)
     terms = [Term(*place, lift) for place, lift in lifts.items() if lift != 0.0]
     return sorted(terms, key=lambda term: -abs(term.lift))

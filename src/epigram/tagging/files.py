@@ -53,6 +53,8 @@ class FileTagger:
             raise ModelFileError(
                 "this model takes features, not columns: it has no template; use it from Python", path=path
             )
+        if kind == "tree":
+            raise ModelFileError("this model labels the nodes of trees; use epigram parse", path=path)
         try:
             model = chain_model(file)
         except ModelFileError as error:

@@ -218,6 +218,7 @@ class WeightLayout:
             sequences.n_tokens,
             len(sequences.attributes),
             len(sequences.edge_attributes),
+            len(sequences.parents),
             int(len(sequences.values) == len(sequences.attributes)),
             sequences.sentence_ptr,
             sequences.attribute_ptr,
@@ -225,6 +226,7 @@ class WeightLayout:
             sequences.values,
             sequences.edge_ptr,
             sequences.edge_attributes,
+            sequences.parents,
         )
 
     def scratch(self, sequences: Sequences) -> Any:
@@ -246,6 +248,7 @@ class WeightLayout:
             transposed=aligned(k * width * width),
             pair_sums=aligned(k * L * width),
             which=np.zeros(n, dtype=np.int32),
+            order=np.zeros(2 * n, dtype=np.int32),
         )
 
 
@@ -299,19 +302,17 @@ class SeenPairs:
         core.mark_pairs(
             len(labels), sequences.attribute_ptr, len(attributes), attributes, labels, *bits.shape, bits
         )
-        inner = np.ones(len(labels), dtype=bool)
-        inner[sequences.sentence_ptr[:-1][np.diff(sequences.sentence_ptr) > 0]] = False
-        after = np.flatnonzero(inner)
+        before = sequences.tokens_before()
+        after = np.flatnonzero(before >= 0)
         transitions = np.zeros((n_labels, n_labels), dtype=bool)
-        transitions[labels[after - 1], labels[after]] = True
+        transitions[labels[before[after]], labels[after]] = True
         keys = np.empty(len(sequences.edge_attributes), dtype=np.int64)
         core.mark_edges(
-            sequences.n_sentences,
-            sequences.sentence_ptr,
             len(labels),
             sequences.edge_ptr,
             len(keys),
             sequences.edge_attributes,
+            before,
             labels,
             n_labels,
             padded(n_labels),

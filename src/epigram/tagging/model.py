@@ -174,7 +174,7 @@ class ChainModel:
         mask = self.mask(sequences, allowed)
         chains, layout = self.layout.chains(sequences), self.layout.struct()
         score, back = np.empty((n, L, k)), np.zeros((n, L, k), dtype=np.int64)
-        ends, labels, values = np.zeros(k, dtype=np.int64), np.empty((k, n), dtype=np.int32), np.empty(k)
+        ends, labels, values = np.zeros(k, dtype=np.int64), np.empty((k, n), dtype=np.int32), np.empty(3 * k)
         _, _, log_z = self.marginals(sequences, allowed)
         result: list[list[tuple[Ints, float]]] = []
         for s, length in enumerate(sequences.lengths):
@@ -259,9 +259,8 @@ class ChainModel:
         if len(mask):
             wrong |= mask.reshape(sequences.n_tokens, -1)[np.arange(len(best)), best] == 0
         if self.layout.has_transitions and len(best) > 1:
-            inner = np.ones(len(best), dtype=bool)
-            inner[sequences.sentence_ptr[:-1][sequences.lengths > 0]] = False
-            wrong[1:] |= inner[1:] & ~self.layout.allowed_transitions[best[:-1], best[1:]]
+            before = sequences.tokens_before()
+            wrong |= (before >= 0) & ~self.layout.allowed_transitions[best[before], best]
         if wrong.any():
             s = int(np.searchsorted(sequences.sentence_ptr, np.flatnonzero(wrong)[0], side="right")) - 1
             raise NoLabelling(

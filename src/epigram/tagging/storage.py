@@ -23,6 +23,7 @@ from epigram.tagging.template import BUILT_IN, Template
 
 FAMILY = "tagger"
 KINDS = {
+    "tree": ("epigram.parsing.tagger", "TreeTagger"),
     "crf": ("epigram.tagging.crf", "CRFTagger"),
     "maxent": ("epigram.tagging.maxent", "MaxentClassifier"),
     "history": ("epigram.tagging.history", "MaxentTagger"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import sys
 
 import pytest
@@ -245,3 +246,43 @@ def test_settings_of_algorithm_1(run, text, tmp_path):
         code, _, err = run(*train, *wrong)
         assert code == 2
         assert said in err
+
+
+def test_where_a_model_is_surprised(run, model, tmp_path):
+    other = tmp_path / "other.txt"
+    other.write_text("the cat sat\n\nthe zebra zebra saw mat log\na dog\n", encoding="utf-8")
+    code, out, err = run("lm", "eval", model, other, "--by", "sentence", "--unknown", "-k", 2, "--json")
+    assert code == 0, err
+    record = json.loads(out)
+    assert record["unknown"] == [{"word": "zebra", "count": 2}]
+    shown = record["sentences"]
+    assert shown[0]["perplexity"] >= shown[1]["perplexity"]
+    scores = [float(line) for line in run("lm", "score", model, other)[1].split()]
+    for row in shown:
+        known = len(row["sentence"].split()) - row["oov"] + 1
+        assert math.log(row["perplexity"]) == pytest.approx(-scores[row["number"] - 1] / known, rel=1e-5)
+    assert [row["oov"] for row in shown if "zebra" in row["sentence"]] in ([], [2])
+    words = json.loads(run("lm", "eval", model, other, "--by", "word", "-k", 99, "--json")[1])["words"]
+    bits = -sum(scores) / math.log(2)
+    assert sum(row["count"] * row["bits"] for row in words) == pytest.approx(bits, rel=1e-5)
+    assert {row["word"]: row["count"] for row in words}["</s>"] == 3
+    assert "zebra" in run("lm", "eval", model, other, "--unknown")[1]
+
+
+def test_filtering_a_text_by_perplexity(run, model, text, tmp_path):
+    mixed = tmp_path / "mixed.txt"
+    mixed.write_text(
+        "the cat sat on the mat\n\nmat log log mat\nthe dog sat\nlog saw on a\n", encoding="utf-8"
+    )
+    code, out, err = run("lm", "filter", model, mixed, "--keep", 0.5, "--json")
+    assert code == 0, err
+    assert out == "the cat sat on the mat\nthe dog sat\n"
+    assert json.loads(err)["kept"] == 2
+    same = run("lm", "filter", model, mixed, "--max-perplexity", json.loads(err)["most"] + 1e-9)
+    assert same[1] == out
+    odd = tmp_path / "odd.epigram"
+    run("lm", "train", mixed, "-o", odd, "--model", "kneser-ney", "--order", 2)
+    chosen = run("lm", "filter", odd, mixed, "--keep", 0.25, "--against", model)[1]
+    assert chosen in ("mat log log mat\n", "log saw on a\n")
+    assert run("lm", "filter", model, mixed)[0] == 2
+    assert run("lm", "filter", model, mixed, "--keep", 1.5)[0] == 2

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epigram.cli import console, lm_classes, lm_prepare, lm_training, lm_update
-from epigram.cli.cluster import Cluster
+from epigram.cli import console, lm_classes, lm_prepare, lm_scoring, lm_training, lm_update
+from epigram.cli.lm_scoring import Json, Model, open_model
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,86 +18,13 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True)
 app.command("train")(lm_training.command)
 
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A *.epigram file, or an ARPA file (gzip too).")]
-Text = Annotated[Path, typer.Argument(metavar="TEXT", help="One sentence a line (gzip too); - is stdin.")]
 Words = Annotated[str, typer.Argument(metavar="WORDS", help="The words before; <s> marks a sentence start.")]
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the result goes.")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 
 
-@app.command("eval")
-def evaluate(
-    model: Model,
-    text: Text,
-    cache: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Report perplexity with a cache of the last N words too.")
-    ] = 0,
-    valid: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --cache: held-out text that chooses its weight.")
-    ] = None,
-    cache_weight: Annotated[float, typer.Option(help="With --cache and without --valid.")] = 0.1,
-    json: Json = False,
-) -> None:
-    """Perplexity of a text, with and without the ends of sentences."""
-    from epigram.lm.corpus import Corpus
-
-    language_model = open_model(model)
-    corpus = Corpus.read(text, language_model.vocabulary_)
-    language_model.score_stream(corpus.stream()[:2])
-    watch = console.Stopwatch()
-    found = language_model.evaluate(corpus)
-    seconds = max(watch.cpu_seconds, 1e-9)
-    record = {
-        "perplexity": found.perplexity,
-        "perplexity_without_end": found.perplexity_without_end,
-        "tokens": found.tokens,
-        "sentences": found.sentences,
-        "oov": found.oov,
-        "words_per_second": (found.tokens + found.sentences) / seconds,
-    }
-    if cache:
-        from epigram.lm.mixed.cached import CachedLM
-
-        cached = CachedLM(language_model, cache, cache_weight)
-        if valid is not None:
-            cached = CachedLM.chosen(language_model, valid, cache)
-        record["cache_weight"] = cached.weight
-        record["perplexity_with_cache"] = cached.perplexity(corpus)
-    console.print_json(record) if json else console.facts(str(model), record)
-
-
-@app.command()
-def score(model: Model, text: Text, cluster: Cluster = None, json: Json = False) -> None:
-    """Natural log-probability of each sentence, or with --json of each of its words (a line each)."""
-    if cluster is not None:
-        from epigram.cli.cluster import run_in_pieces
-        from epigram.scale.pieces import LINE
-
-        words = ["lm", "score", str(model.resolve()), "-", *(["--json"] if json else [])]
-        run_in_pieces(words, text, cluster, LINE)
-        return
-    import json as encoder
-
-    import numpy as np
-
-    from epigram.lm.corpus import Corpus
-
-    language_model = open_model(model)
-    words = [*language_model.vocabulary_.words, "<unk>"]
-    corpus = Corpus.read(text, language_model.vocabulary_)
-    logps = language_model.score_stream(corpus.stream()[1:])
-    ends = corpus.sentence_ptr + np.arange(corpus.n_sentences + 1)
-    for k in range(corpus.n_sentences):
-        own = logps[ends[k] : ends[k + 1]]
-        if not json:
-            print(f"{float(np.nansum(own)):.6f}")
-            continue
-        ids = corpus.ids[corpus.sentence_ptr[k] : corpus.sentence_ptr[k + 1]].tolist()
-        scored = [
-            [word, None if np.isnan(p) else round(float(p), 6)]
-            for word, p in zip([*(words[i] for i in ids), "</s>"], own, strict=True)
-        ]
-        print(encoder.dumps({"score": float(np.nansum(own)), "words": scored}, ensure_ascii=False))
+app.command("eval")(lm_scoring.evaluate)
+app.command()(lm_scoring.score)
+app.command("filter")(lm_scoring.choose)
 
 
 @app.command("next")
@@ -254,21 +181,6 @@ def export_arpa(
 app.command("classes")(lm_classes.command)
 app.command("prepare")(lm_prepare.command)
 app.command("update")(lm_update.command)
-
-
-def open_model(path: Path) -> LanguageModel:
-    """A language model from a model file or an ARPA file."""
-    from epigram.lm.ngram.arpa import looks_like_arpa, parse_arpa
-    from epigram.lm.storage import FAMILY, from_model_file
-    from epigram.storage import ModelFile
-    from epigram.storage.families import blaming
-    from epigram.text import read_bytes
-
-    content = read_bytes(path)
-    if looks_like_arpa(content):
-        return parse_arpa(content, path)
-    with blaming(path):
-        return from_model_file(ModelFile.from_bytes(content, FAMILY, path))
 
 
 def _open_backoff(path: Path) -> BackoffModel:

@@ -88,7 +88,7 @@ def command(
     content = "".join(" ".join(words) + "\n" for words in how.apply(lines, replaced)).encode()
     if replaced.tokens == 0:
         raise InputError("no words; expected one sentence a line", path=text)
-    _write(output, content)
+    write_text(output, content)
     if save is not None:
         how.write(save)
     if not to_stdout:
@@ -102,7 +102,8 @@ def _report(how: Preparation, replaced: Replaced) -> dict[str, int]:
     return {renamed.get(name, name): count for name, count in counts.items()} | {"words_kept": how.n_words}
 
 
-def _write(output: Path, content: bytes) -> None:
+def write_text(output: Path, content: bytes) -> None:
+    """A text to a file, packed where its name ends in .gz, or to standard output."""
     from epigram.storage.atomic import write_atomically
 
     if str(output) == "-":

@@ -1,0 +1,198 @@
+"""What ``epigram lm`` does with a model and a text: ``eval``, ``score``, ``filter``."""
+
+from __future__ import annotations
+
+import json as encoder
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from epigram.cli import console
+from epigram.cli.cluster import Cluster
+from epigram.errors import InputError
+
+if TYPE_CHECKING:
+    from epigram.lm.base import LanguageModel
+
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A *.epigram file, or an ARPA file (gzip too).")]
+Text = Annotated[Path, typer.Argument(metavar="TEXT", help="One sentence a line (gzip too); - is stdin.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+
+
+def evaluate(
+    model: Model,
+    text: Text,
+    by: Annotated[
+        Literal["sentence", "word"] | None,
+        typer.Option(help="Also where it is surprised most: sentences, or words (by bits in all)."),
+    ] = None,
+    unknown: Annotated[
+        bool, typer.Option("--unknown", help="Also the words that the model does not know.")
+    ] = False,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many sentences or words are shown.")] = 20,
+    cache: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Report perplexity with a cache of the last N words too.")
+    ] = 0,
+    valid: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --cache: held-out text that chooses its weight.")
+    ] = None,
+    cache_weight: Annotated[float, typer.Option(help="With --cache and without --valid.")] = 0.1,
+    json: Json = False,
+) -> None:
+    """Perplexity of a text, with and without the ends of sentences; by sentence, by word, and what is unknown."""
+    from epigram.lm.corpus import Corpus
+    from epigram.lm.report import Report
+
+    language_model = open_model(model)
+    whole = Corpus.read(text)
+    corpus = whole.with_vocabulary(language_model.vocabulary_)
+    language_model.score_stream(corpus.stream()[:2])
+    watch = console.Stopwatch()
+    found = language_model.evaluate(corpus)
+    seconds = max(watch.cpu_seconds, 1e-9)
+    record = {
+        "perplexity": found.perplexity,
+        "perplexity_without_end": found.perplexity_without_end,
+        "tokens": found.tokens,
+        "sentences": found.sentences,
+        "oov": found.oov,
+        "words_per_second": (found.tokens + found.sentences) / seconds,
+    }
+    if cache:
+        from epigram.lm.mixed.cached import CachedLM
+
+        cached = CachedLM(language_model, cache, cache_weight)
+        if valid is not None:
+            cached = CachedLM.chosen(language_model, valid, cache)
+        record["cache_weight"] = cached.weight
+        record["perplexity_with_cache"] = cached.perplexity(corpus)
+    tables: list[tuple[str, tuple[str, ...], list[tuple[Any, ...]]]] = []
+    if by is not None or unknown:
+        report = Report.of(language_model, whole)
+        if by == "sentence":
+            tables.append(
+                ("sentences", ("number", "perplexity", "oov", "sentence"), _worst(report, whole, k))
+            )
+        if by == "word":
+            tables.append(("words", ("word", "count", "bits"), report.by_word()[:k]))
+        if unknown:
+            tables.append(("unknown", ("word", "count"), report.unknown()[:k]))
+    if json:
+        rows = {
+            name: [dict(zip(columns, row, strict=True)) for row in rows] for name, columns, rows in tables
+        }
+        console.print_json(record | rows)
+        return
+    console.facts(str(model), record)
+    for name, columns, found_rows in tables:
+        console.table(name, columns, found_rows)
+
+
+def _worst(report: Any, text: Any, k: int) -> list[tuple[Any, ...]]:
+    """The sentences of highest perplexity: number, perplexity, unknown words, text."""
+    import numpy as np
+
+    perplexities, unknown = report.perplexities, report.n_unknown
+    worst = np.argsort(-perplexities, kind="stable")[:k].tolist()
+    words = {n: next(iter(text.take(n, n + 1).sentences())) for n in worst}
+    return [(n + 1, float(perplexities[n]), int(unknown[n]), " ".join(words[n])) for n in worst]
+
+
+def score(model: Model, text: Text, cluster: Cluster = None, json: Json = False) -> None:
+    """Natural log-probability of each sentence, or with --json of each of its words (a line each)."""
+    if cluster is not None:
+        from epigram.cli.cluster import run_in_pieces
+        from epigram.scale.pieces import LINE
+
+        words = ["lm", "score", str(model.resolve()), "-", *(["--json"] if json else [])]
+        run_in_pieces(words, text, cluster, LINE)
+        return
+    import numpy as np
+
+    from epigram.lm.corpus import Corpus
+
+    language_model = open_model(model)
+    words = [*language_model.vocabulary_.words, "<unk>"]
+    corpus = Corpus.read(text, language_model.vocabulary_)
+    logps = language_model.score_stream(corpus.stream()[1:])
+    ends = corpus.sentence_ptr + np.arange(corpus.n_sentences + 1)
+    for k in range(corpus.n_sentences):
+        own = logps[ends[k] : ends[k + 1]]
+        if not json:
+            print(f"{float(np.nansum(own)):.6f}")
+            continue
+        ids = corpus.ids[corpus.sentence_ptr[k] : corpus.sentence_ptr[k + 1]].tolist()
+        scored = [
+            [word, None if np.isnan(p) else round(float(p), 6)]
+            for word, p in zip([*(words[i] for i in ids), "</s>"], own, strict=True)
+        ]
+        print(encoder.dumps({"score": float(np.nansum(own)), "words": scored}, ensure_ascii=False))
+
+
+def choose(
+    model: Model,
+    text: Text,
+    keep: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="Keep this share of the sentences, the best.")
+    ] = None,
+    max_perplexity: Annotated[
+        float | None, typer.Option(metavar="X", help="Keep the sentences of at most this perplexity.")
+    ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(metavar="MODEL", help="Choose by how much less likely this model finds a sentence."),
+    ] = None,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="Where they go; standard output by default."),
+    ] = Path("-"),
+    json: Annotated[bool, typer.Option("--json", help="How many were kept, on standard error.")] = False,
+) -> None:
+    """Keep the sentences of a text that a model finds likely, in their order.
+
+    With --against GENERAL, a model of text of any kind, this finds the sentences that are like the text of MODEL:
+    the perplexity is then that under MODEL divided by that under GENERAL (Moore and Lewis 2010).
+    """
+    import numpy as np
+
+    from epigram.cli.lm_prepare import write_text
+    from epigram.lm.corpus import Corpus, tokens_of
+    from epigram.lm.report import Report
+    from epigram.text import read_lines
+
+    if (keep is None) == (max_perplexity is None):
+        raise InputError("give --keep SHARE or --max-perplexity X, one of them.")
+    if keep is not None and not 0 < keep <= 1:
+        raise InputError(f"--keep {keep:g}: a share above 0 and at most 1.")
+    lines = [line for line in read_lines(text) if tokens_of(line)]
+    corpus = Corpus.of(lines)
+    measure = Report.of(open_model(model), corpus).perplexities
+    if against is not None:
+        measure = measure / Report.of(open_model(against), corpus).perplexities
+    if max_perplexity is not None:
+        chosen = measure <= max_perplexity
+    else:
+        chosen = np.zeros(len(lines), dtype=bool)
+        chosen[np.argsort(measure, kind="stable")[: round((keep or 0.0) * len(lines))]] = True
+    kept = [line for line, wanted in zip(lines, chosen.tolist(), strict=True) if wanted]
+    write_text(output, "".join(f"{line}\n" for line in kept).encode())
+    record = {"sentences": len(lines), "kept": len(kept), "most": float(measure[chosen].max(initial=0.0))}
+    if json:
+        print(encoder.dumps(record), file=sys.stderr)
+
+
+def open_model(path: Path) -> LanguageModel:
+    """A language model from a model file or an ARPA file."""
+    from epigram.lm.ngram.arpa import looks_like_arpa, parse_arpa
+    from epigram.lm.storage import FAMILY, from_model_file
+    from epigram.storage import ModelFile
+    from epigram.storage.families import blaming
+    from epigram.text import read_bytes
+
+    content = read_bytes(path)
+    if looks_like_arpa(content):
+        return parse_arpa(content, path)
+    with blaming(path):
+        return from_model_file(ModelFile.from_bytes(content, FAMILY, path))

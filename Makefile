@@ -4,11 +4,12 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 RESULTS ?= build/results
 CORE = pyproject.toml hatch_build.py $(wildcard src/epigram/_core/*.[ch])
+XDIST = -n 2 --dist worksteal
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Real data sets, for the tests, benchmarks and experiments that need them; the others run without.
 export EPIGRAM_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo studio test core sanitize torture rivals bench results package docs browser format clean
+.PHONY: demo studio test suite checks slow core sanitize torture rivals bench results package docs browser format clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/epigram demo
@@ -17,16 +18,23 @@ demo: $(VENV)/.demo
 studio: $(VENV)/.studio
 	@$(BIN)/epigram serve
 
+# The checks run beside the tests: mypy alone would leave a core idle.
 test: $(VENV)/.test
+	@$(MAKE) --no-print-directory -j2 suite checks
+
+checks: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/pytest -n 2
+
+# Tests of one file stay with one process, which makes their shared models once.
+suite: $(VENV)/.test
+	$(BIN)/pytest $(XDIST)
 
 # The tests that take minutes: every experiment of the papers on subsets.
 slow: $(VENV)/.test
-	$(BIN)/pytest -n 2 -m slow
+	$(BIN)/pytest $(XDIST) -m slow
 
 # The inner loops, compiled again after a change of src/epigram/_core.
 core:
@@ -36,11 +44,11 @@ core:
 sanitize: $(VENV)/.test
 	$(PYTHON) hatch_build.py sanitize
 	LD_PRELOAD="$$(cc -print-file-name=libasan.so) $$(cc -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
-		$(BIN)/pytest -n 2 $(TESTS); status=$$?; $(PYTHON) hatch_build.py; exit $$status
+		$(BIN)/pytest $(XDIST) $(TESTS); status=$$?; $(PYTHON) hatch_build.py; exit $$status
 
 # The same tests on examples that no run had before, many more of them.
 torture: $(VENV)/.test
-	EPIGRAM_HYPOTHESIS=torture $(BIN)/pytest -n 2
+	EPIGRAM_HYPOTHESIS=torture $(BIN)/pytest $(XDIST)
 
 # Other people's programs to compare with: their tests are skipped where they cannot be installed.
 rivals: $(VENV)/.test

@@ -159,7 +159,7 @@ def _data_folder(given: Path | None) -> Path:
 
 
 def _make_folder(folder: Path) -> None:
-    from epigram.storage.atomic import check_writable
+    from epigram.storage.file import check_writable
 
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from epigram.datasets import catalogue, sample
+from in_process import epigram
 
 Environment = dict[str, str]
 
@@ -32,8 +33,9 @@ def environment(tmp_path: Path) -> Environment:
 
 
 def data_command(environment: Environment, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "epigram", "data", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+    with mock.patch.dict(os.environ, environment, clear=True):
+        done = epigram("data", *arguments)
+    return subprocess.CompletedProcess(arguments, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def test_list(environment: Environment) -> None:

@@ -17,11 +17,11 @@ types = st.sampled_from(["NP", "VP", "SBAR"])
 @st.composite
 def tagged(draw_: st.DrawFn) -> tuple[list[str], list[str], list[str]]:
     tags: list[str] = []
-    for kind, length in draw_(st.lists(st.tuples(types | st.just(""), st.integers(1, 4)), min_size=1)):
+    pieces = st.tuples(types | st.just(""), st.integers(1, 4))
+    for kind, length in draw_(st.lists(pieces, min_size=1, max_size=12)):
         tags += [f"B-{kind}", *[f"I-{kind}"] * (length - 1)] if kind else ["O"] * length
-    words = draw_(
-        st.lists(st.from_regex(r"[a-z]{1,12}", fullmatch=True), min_size=len(tags), max_size=len(tags))
-    )
+    lengths = draw_(st.lists(st.integers(1, 12), min_size=len(tags), max_size=len(tags)))
+    words = [chr(ord("a") + k % 26) * length for k, length in enumerate(lengths)]
     gold = draw_(st.permutations(tags))
     return words, tags, list(gold)
 

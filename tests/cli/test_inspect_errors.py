@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +10,7 @@ import pytest
 from safetensors.numpy import save
 
 from epigram.storage import ModelFile
+from in_process import Done, epigram
 
 WHOLE = ModelFile("toy", {"settings": {}, "fit": {}}, {"w": np.arange(100.0)}).to_bytes()
 NEWER = save(
@@ -42,16 +41,16 @@ FILES = {
 }
 
 
-def inspect(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "epigram", "inspect", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+def inspect(*arguments: str | Path) -> Done:
+    return epigram("inspect", *arguments)
 
 
-def assert_one_sentence(done: subprocess.CompletedProcess[str], path: Path, says: str) -> None:
+def assert_one_sentence(done: Done, path: Path, says: str) -> None:
     assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.startswith(f"epigram: {path}: {says}")
-    assert done.stderr.count("\n") == 1
+    assert done.stdout == b""
+    said = done.stderr.decode()
+    assert said.startswith(f"epigram: {path}: {says}")
+    assert said.count("\n") == 1
 
 
 @pytest.mark.parametrize("kind", FILES)
@@ -75,8 +74,7 @@ def test_another_family_is_not_a_tagger(tmp_path: Path) -> None:
     path = tmp_path / "m.epigram"
     path.write_bytes(WHOLE)
     for words in (["eval", str(path), "-"], ["run", str(path)]):
-        command = [sys.executable, "-m", "epigram", "tag", *words]
-        done = subprocess.run(command, input="He PRP B-NP\n", capture_output=True, text=True, timeout=120)
+        done = epigram("tag", *words, stdin=b"He PRP B-NP\n")
         assert_one_sentence(done, path, "a model of family 'toy', not 'tagger'")
 
 
@@ -88,9 +86,9 @@ def test_a_whole_model_is_shown(tmp_path: Path) -> None:
     CRFTagger(l1=0.01).fit([tokens] * 2, [["DT", "NN", "VB"]] * 2).save(path)
     done = inspect(path)
     assert done.returncode == 0
-    assert done.stderr == ""
+    assert done.stderr == b""
     for piece in ("tagger", "settings", "fit", "strongest features", "w=barks"):
-        assert piece in done.stdout
+        assert piece in done.stdout.decode()
     record = json.loads(inspect(path, "--json").stdout)
     assert record["family"] == "tagger"
     assert record["bytes"] == path.stat().st_size

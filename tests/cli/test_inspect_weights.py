@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from tag_runner import epigram
 
 from epigram import ClassFactoredLM, CRFTagger, KneserNeyLM, LogLinearLM, NBest, Reranker
 from epigram.compat.crfsuite_file import write_model
 from epigram.datasets import sample
+from in_process import epigram
 
 TEXT = [" ".join(sentence) for sentence in sample.plain("train", 60)]
 

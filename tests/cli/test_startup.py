@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from in_process import epigram
+
 HEAVY = ("numba", "scipy", "sklearn", "matplotlib", "pooch", "requests", "dask", "distributed")
 
 
@@ -61,9 +63,9 @@ def test_every_command_has_a_module_with_help() -> None:
     from epigram.cli import COMMANDS
 
     for name in COMMANDS:
-        done = run("-m", "epigram", name, "--help")
+        done = epigram(name, "--help")
         assert done.returncode == 0, done.stderr
-        assert "Usage" in done.stdout
+        assert b"Usage" in done.stdout
 
 
 def test_version() -> None:
@@ -74,10 +76,10 @@ def test_version() -> None:
 
 def test_unknown_command_and_option_are_bad_use() -> None:
     for words in (["nonsense"], ["data", "nonsense"], ["inspect", "--nonsense"]):
-        done = run("-m", "epigram", *words)
+        done = epigram(*words)
         assert done.returncode == 2
-        assert done.stdout == ""
-        assert "nonsense" in done.stderr
+        assert done.stdout == b""
+        assert b"nonsense" in done.stderr
 
 
 def test_public_names_resolve_and_unknown_ones_do_not() -> None:

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tag_runner import Done, epigram
+
+from in_process import Done, epigram
 
 TRAIN = "The DT B-NP\ncat NN I-NP\nsat VBD B-VP\n. . O\n\nA DT B-NP\ndog NN I-NP\nran VBD B-VP\n\n"
 

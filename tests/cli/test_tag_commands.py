@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tag_runner import epigram
 
 from epigram.datasets import sample
 from epigram.tagging import CRFTagger
 from epigram.tagging.formats import read_columns
 from epigram.tagging.metrics import evaluate
 from epigram.tagging.template import BUILT_IN, Template
+from in_process import epigram
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from tag_runner import epigram
 
 from epigram import CRFTagger
 from epigram.compat.crfsuite_file import write_model
+from in_process import epigram
 
 TEMPLATE = "U0:%x[0,0]\nU1:%x[-1,0]\nB\n"
 SENTENCES = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["the", "cat", "barks"]]

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tag_runner import epigram
 
 from epigram.datasets import sample
 from epigram.tagging.files import FileTagger
+from in_process import epigram
 
 # A training run that reports each pass on stdout, so that the test knows when to send its signal.
 PROGRAM = """

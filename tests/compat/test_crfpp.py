@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tag_runner import epigram
 
 from epigram import CRFTagger, load
 from epigram.errors import ModelFileError
+from in_process import epigram
 
 SENTENCES = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["the", "cat", "barks"]]
 LABELS = [["DT", "NN", "VB"]] * 3

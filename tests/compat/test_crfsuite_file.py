@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tag_runner import epigram
 
 from epigram import CRFTagger, MaxentClassifier, load
 from epigram.compat.cqdb import read_strings, write_strings
 from epigram.compat.crfsuite_file import read_model, write_model
 from epigram.errors import InputError, ModelFileError
 from epigram.storage import ModelFile
+from in_process import epigram
 from reference.cqdb import look_up
 
 X = [

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from epigram.storage import ModelFile
+from in_process import epigram
 
 TEXT = "\n".join(
     ["橋/はし を 渡る/わたる", "箸/はし を 使う/つかう", "箸/はし で 食べる/たべる", "端/はし を 歩く/あるく"]
@@ -22,9 +23,8 @@ COMMAND = [sys.executable, "-m", "epigram", "ime"]
 
 
 def ime(*arguments: object, stdin: str | bytes = "") -> subprocess.CompletedProcess[str]:
-    raw = stdin if isinstance(stdin, bytes) else stdin.encode()
-    done = subprocess.run([*COMMAND, *map(str, arguments)], input=raw, capture_output=True, timeout=300)
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+    done = epigram("ime", *arguments, stdin=stdin if isinstance(stdin, bytes) else stdin.encode())
+    return subprocess.CompletedProcess(arguments, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 @pytest.fixture(scope="module")
@@ -79,10 +79,7 @@ def test_lists_adaptation_and_scores(folder):
 
 
 def test_inspect_knows_the_family(folder):
-    done = subprocess.run(
-        [sys.executable, "-m", "epigram", "inspect", str(folder / "m.epigram"), "--json"],
-        capture_output=True, timeout=300,
-    )  # fmt: skip
+    done = epigram("inspect", folder / "m.epigram", "--json")
     assert json.loads(done.stdout)["family"] == "ime"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import pytest
 
@@ -10,18 +11,33 @@ from epigram import KanaKanjiConverter
 from epigram.ime.evaluate import evaluate
 from epigram.ime.lexicon import read_word_list
 from epigram.ime.text import analyse, read_sentences
+from epigram.text import stream_lines
 
 
 @pytest.fixture(scope="module")
-def converter(data) -> KanaKanjiConverter:
-    sentences = read_sentences(data / "ime" / "kftt" / "train.txt.gz")[:20_000]
+def first(data, tmp_path_factory):
+    """The first sentences of a file under ime/, without reading the rest."""
+    folder = tmp_path_factory.mktemp("first")
+
+    def sentences(name: str, n: int) -> list[list[str]]:
+        lines = itertools.islice(stream_lines(data / "ime" / name), n)
+        part = Path(folder, name.replace("/", "-").removesuffix(".gz"))
+        part.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        return read_sentences(part)
+
+    return sentences
+
+
+@pytest.fixture(scope="module")
+def converter(data, first) -> KanaKanjiConverter:
+    sentences = first("kftt/train.txt.gz", 20_000)
     words = itertools.islice(read_word_list(data / "ime" / "lexicon.tsv.gz"), 100_000)
     return KanaKanjiConverter.build([" ".join(tokens) for tokens in sentences], words)
 
 
-def test_adaptation_lowers_the_error_rate(converter, data):
-    text = read_sentences(data / "ime" / "tanaka" / "train.txt.gz")[:3000]
-    dev = read_sentences(data / "ime" / "tanaka" / "heldout.txt.gz")
+def test_adaptation_lowers_the_error_rate(converter, first):
+    text = first("tanaka/train.txt.gz", 3000)
+    dev = first("tanaka/heldout.txt.gz", 700)
     before = evaluate(converter, dev[500:700], k=20)
     assert before.oracle_cer < before.cer / 2
     rates = [
@@ -30,10 +46,10 @@ def test_adaptation_lowers_the_error_rate(converter, data):
     assert before.cer > rates[0] > rates[1]
 
 
-def test_best_is_the_first_of_the_list_on_real_sentences(converter, data):
+def test_best_is_the_first_of_the_list_on_real_sentences(converter, first):
     from epigram.ime.evaluate import split_sentence
 
-    for tokens in read_sentences(data / "ime" / "wac" / "heldout.txt.gz")[:60]:
+    for tokens in first("wac/heldout.txt.gz", 60):
         kana, _ = split_sentence(tokens)
         ways = converter.nbest(kana, 20)
         assert converter.best(kana).score == pytest.approx(ways[0].score, abs=1e-3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,14 +17,18 @@ import pytest
 from typer.testing import CliRunner
 
 from epigram import cli
+from epigram_papers import command
+from epigram_papers.__main__ import main
+from in_process import epigram
 
 HERE = Path(__file__).parent
+PAPERS = {"fake": "fake_paper", "broken": "broken_paper", "slow": "slow_paper"}
 PROGRAM = """
 import sys
 sys.path.insert(0, {here!r})
 from epigram_papers import command
 from epigram_papers.__main__ import main
-command.PAPERS = {{"fake": "fake_paper", "broken": "broken_paper", "slow": "slow_paper"}}
+command.PAPERS = {papers}
 if __name__ == "__main__":
     main()
 """
@@ -50,13 +55,18 @@ def run(runner):
 """
 
 
+def written(folder: Path) -> Path:
+    """The command with papers of our own, in a folder."""
+    (folder / "program.py").write_text(PROGRAM.format(here=str(HERE), papers=PAPERS))
+    (folder / "broken_paper.py").write_text(BROKEN)
+    (folder / "slow_paper.py").write_text(SLOW)
+    (folder / "data").mkdir()
+    return folder / "program.py"
+
+
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    (tmp_path / "program.py").write_text(PROGRAM.format(here=str(HERE)))
-    (tmp_path / "broken_paper.py").write_text(BROKEN)
-    (tmp_path / "slow_paper.py").write_text(SLOW)
-    (tmp_path / "data").mkdir()
-    return tmp_path / "program.py"
+    return written(tmp_path)
 
 
 def reproduce(program: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -70,27 +80,43 @@ def reproduce(program: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_it_writes_a_report_and_goes_on_from_it(program: Path) -> None:
-    out = program.parent / "epigram-report"
-    first = reproduce(program, "fake", "--quick", "--jobs", "2")
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """A folder in which the small paper was run once, and what the command said."""
+    program = written(tmp_path_factory.mktemp("first"))
+    return program.parent, reproduce(program, "fake", "--quick", "--jobs", "2")
+
+
+@pytest.fixture
+def finished(program: Path, first_run: tuple[Path, subprocess.CompletedProcess[str]]) -> Path:
+    """The program, with the results of that run beside it."""
+    shutil.copytree(first_run[0] / "epigram-report", program.parent / "epigram-report")
+    return program
+
+
+def test_it_writes_a_report_and_goes_on_from_it(
+    finished: Path, first_run: tuple[Path, subprocess.CompletedProcess[str]]
+) -> None:
+    out = finished.parent / "epigram-report"
+    home, first = first_run
     assert first.returncode == 0, first.stderr
     assert "✗ not reproduced" in first.stdout
     assert f"report: {Path('epigram-report') / 'index.html'}" in first.stdout
     raw = json.loads((out / "results.json").read_text("utf-8"))
     assert raw["quick"] is True
-    assert raw["records"]["fake/3"]["result"] == {"y": 9, "data": str((program.parent / "data").resolve())}
+    assert raw["records"]["fake/3"]["result"] == {"y": 9, "data": str((home / "data").resolve())}
     assert raw["machine"]["processor"]
     kept = {file.name: file.stat().st_mtime_ns for file in (out / "finished").iterdir()}
     assert len(kept) == 2
     (out / "report.md").unlink()
-    second = reproduce(program, "fake", "--quick")
+    second = reproduce(finished, "fake", "--quick")
     assert second.returncode == 0, second.stderr
     assert {file.name: file.stat().st_mtime_ns for file in (out / "finished").iterdir()} == kept
     assert (out / "report.md").is_file()
 
 
-def test_verdicts_come_as_json(program: Path) -> None:
-    done = reproduce(program, "fake", "--quick", "--json")
+def test_verdicts_come_as_json(finished: Path) -> None:
+    done = reproduce(finished, "fake", "--quick", "--json")
     assert done.returncode == 0, done.stderr
     record = json.loads(done.stdout)
     assert record["report"] == str(Path("epigram-report") / "index.html")
@@ -104,15 +130,13 @@ def test_verdicts_come_as_json(program: Path) -> None:
     }
 
 
-def test_results_of_other_code_are_pointed_out(program: Path) -> None:
-    reproduce(program, "fake")
-    experiment, *_ = (program.parent / "epigram-report" / "finished").iterdir()
+def test_results_of_other_code_are_pointed_out(finished: Path) -> None:
+    experiment, *_ = (finished.parent / "epigram-report" / "finished").iterdir()
     experiment.write_text(json.dumps({**json.loads(experiment.read_text()), "code": "old"}))
-    again = reproduce(program, "fake")
+    again = reproduce(finished, "fake", "--quick")
     assert "1 of 2 results were computed by an earlier state of the code" in again.stderr
-    assert "earlier state of the code" in (program.parent / "epigram-report" / "index.html").read_text(
-        "utf-8"
-    )
+    page = finished.parent / "epigram-report" / "index.html"
+    assert "earlier state of the code" in page.read_text("utf-8")
 
 
 def test_control_c_keeps_what_is_finished(program: Path) -> None:
@@ -158,11 +182,16 @@ def test_what_fails_in_one_paper_does_not_stop_the_others(program: Path) -> None
         ([], "Missing argument"),
     ],
 )
-def test_bad_use_is_said_in_one_line(program: Path, words: list[str], complaint: str) -> None:
-    done = reproduce(program, *words)
+def test_bad_use_is_said_in_one_line(
+    program: Path, words: list[str], complaint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(program.parent)
+    monkeypatch.setenv("EPIGRAM_DATA", str(program.parent / "data"))
+    monkeypatch.setattr(command, "PAPERS", PAPERS)
+    done = epigram(*words, program=main)
     assert done.returncode == 2
-    assert complaint in done.stderr
-    assert "Traceback" not in done.stderr
+    assert complaint in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
     assert not (program.parent / "epigram-report" / "finished").exists()
 
 

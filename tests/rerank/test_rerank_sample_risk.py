@@ -66,7 +66,7 @@ def test_every_move_saves_what_it_says() -> None:
 
 
 def test_features_are_ranked_by_what_they_save_alone() -> None:
-    records, space, pairs = problem(3, 30)
+    records, space, pairs = problem(3, 16)
     loss = SampleRisk(pairs)
     path = WeightPath.joined(list(MinimumSampleRisk(steps=1).walk(loss, WeightPath.empty())))
     saved = [

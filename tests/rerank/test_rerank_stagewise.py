@@ -24,8 +24,8 @@ from reference import rerank_lists as twin_lists
 from reference import rerank_stagewise as twin
 
 LEARNERS = [
-    BLasso(steps=80, eps=0.5),
-    BLasso(steps=100, eps=0.1),
+    BLasso(steps=50, eps=0.5),
+    BLasso(steps=60, eps=0.1),
     BLasso(steps=40, eps=0.5, theta=0.05),
     FBoosting(steps=40, eps=0.5),
     FSLR(steps=40, eps=0.3),
@@ -37,7 +37,7 @@ LEARNERS = [
 def problem(
     seed: int, named: bool = False, risk: float = 0.0
 ) -> tuple[twin.Pairs, FeatureSpace, ExponentialLoss]:
-    records = twin_lists.random_lists(seed, named=named)
+    records = twin_lists.random_lists(seed, n_lists=6 if risk else 12, named=named)
     lists = NBest.from_lists(records)
     space = FeatureSpace.collect(lists, ngrams=2, min_count=1)
     indexed = Pairs.of(lists, space, risk=risk)

@@ -104,12 +104,12 @@ def test_auto_needs_a_loss_with_curvature():
 
 
 def test_every_remainder_of_the_batch_size_trains_alike():
-    """Texts of 801 to 1,200 positions, 400 a batch: no length makes a step larger than the others."""
+    """Texts of 401 to 500 positions, 100 a batch: no length makes a step larger than the others."""
     words = [word for sentence in random_text(150) for word in sentence]
     vocabulary = Corpus.of([words]).vocabulary
     held_out = Positions.of(Corpus.of(random_text(100, seed=4), vocabulary))
-    solver, found = StochasticProximal(passes=3), []
-    for n in range(801, 1201):
+    solver, found = StochasticProximal(100, passes=3), []
+    for n in range(401, 501):
         cut = range(0, 9 * (n // 10), 9)  # nine words and an end each; the last sentence has what is left
         sentences = [words[k : k + 9] for k in cut]
         sentences[-1] = words[cut[-1] : cut[-1] + 9 + n % 10]
@@ -120,7 +120,7 @@ def test_every_remainder_of_the_batch_size_trains_alike():
         result = solver.solve(loss, price, first_weights(loss.tree, FIRST_STRENGTHS["tree-linf"]))
         found.append(Located(loss.tree, held_out).perplexity(loss, result.w))
     logs = np.log(found)
-    trend = np.polyval(np.polyfit(np.arange(400), logs, 2), np.arange(400))
+    trend = np.polyval(np.polyfit(np.arange(100), logs, 2), np.arange(100))
     assert np.abs(logs - trend).max() < 0.03
 
 

@@ -131,7 +131,7 @@ def nbest_lists(
     """Convert a text's readings to n-best lists (JSON lines), for epigram rerank."""
     from epigram.ime.nbest import convert_text
     from epigram.rerank import write_nbest
-    from epigram.storage.atomic import check_writable
+    from epigram.storage.file import check_writable
 
     check_writable(output)
     converter = _load(model)

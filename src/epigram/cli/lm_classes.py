@@ -36,7 +36,7 @@ def command(
     """Put words into classes by their neighbours; a text file of class, word and count."""
     from epigram.lm.corpus import Corpus
     from epigram.lm.factored.classes import word_counts
-    from epigram.storage.atomic import check_writable
+    from epigram.storage.file import check_writable
 
     check_writable(output)
     watch = console.Stopwatch()

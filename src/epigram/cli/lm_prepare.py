@@ -52,7 +52,7 @@ def command(
 ) -> None:
     """Prepare a text for training: lower case, symbols for numbers, rare words and proper nouns."""
     from epigram.lm.prepare import Preparation, Replaced
-    from epigram.storage.atomic import check_writable
+    from epigram.storage.file import check_writable
     from epigram.text import read_lines
 
     to_stdout = str(output) == "-"
@@ -104,7 +104,7 @@ def _report(how: Preparation, replaced: Replaced) -> dict[str, int]:
 
 def write_text(output: Path, content: bytes) -> None:
     """A text to a file, packed where its name ends in .gz, or to standard output."""
-    from epigram.storage.atomic import write_atomically
+    from epigram.storage.file import write_atomically
 
     if str(output) == "-":
         sys.stdout.buffer.write(content)

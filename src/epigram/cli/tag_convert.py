@@ -21,7 +21,7 @@ def convert(
 ) -> None:
     """Turn a CRFsuite model into one of ours, or one of ours into a CRFsuite model; nothing is trained again."""
     from epigram.storage import ModelFile
-    from epigram.storage.atomic import check_writable, write_atomically
+    from epigram.storage.file import check_writable, write_atomically
     from epigram.tagging.storage import FAMILY, chain_model
 
     check_writable(output)

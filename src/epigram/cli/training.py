@@ -21,7 +21,7 @@ import typer
 
 from epigram.cli import console
 from epigram.plots import check_plot
-from epigram.storage.atomic import check_writable
+from epigram.storage.file import check_writable
 
 EXIT_CODE = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -22,7 +22,7 @@ from epigram.compat.crfsuite_training import Instances, train
 from epigram.errors import InputError, ModelFileError
 from epigram.protocols import Floats
 from epigram.storage import ModelFile
-from epigram.storage.atomic import write_atomically
+from epigram.storage.file import write_atomically
 from epigram.tagging.corpus import Sequences
 from epigram.tagging.crf import CRFTagger
 from epigram.tagging.features import flatten

@@ -28,7 +28,7 @@ from typing import Any
 from epigram.errors import InputError
 from epigram.lm.corpus import Sentences, tokens_of
 from epigram.lm.vocabulary import UNKNOWN
-from epigram.storage.atomic import write_atomically
+from epigram.storage.file import write_atomically
 from epigram.text import read_text
 
 NUMBER = "#n"

@@ -14,7 +14,7 @@ import numpy as np
 
 from epigram.errors import InputError
 from epigram.protocols import Floats, Iteration
-from epigram.storage.atomic import write_atomically
+from epigram.storage.file import write_atomically
 
 
 @dataclass

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 import epigram
 from epigram.errors import InputError
-from epigram.storage.atomic import write_atomically
+from epigram.storage.file import write_atomically
 
 FORMAT = 1
 NAME = "manifest.json"

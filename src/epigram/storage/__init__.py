@@ -1,8 +1,7 @@
 """One model file format (``*.epigram``): safetensors with a JSON header, written atomically. No pickle."""
 
-from epigram.storage.atomic import write_atomically
 from epigram.storage.families import describe, load
-from epigram.storage.file import ModelFile, Section, pack_strings, unpack_strings
+from epigram.storage.file import ModelFile, Section, pack_strings, unpack_strings, write_atomically
 
 __all__ = [
     "ModelFile",

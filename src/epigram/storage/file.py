@@ -4,7 +4,8 @@ Header fields: ``family``, ``format`` (version of this layout), ``epigram`` (ver
 ``settings`` (how it was trained), ``fit`` (metrics of the fit), and what the family adds.
 
 A file is mapped, not read: its arrays are pages of the file, which processes share, and a change of an array stays in
-its process. Saving replaces a file and never writes into one, so a model in use keeps its pages.
+its process. Saving replaces a file and never writes into one (:func:`write_atomically`), so a model in use keeps its
+pages, and a crash leaves the old file or the new one.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from mmap import ACCESS_COPY, mmap
 from os import PathLike
+from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
@@ -24,9 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 import epigram
-from epigram.errors import ModelFileError
+from epigram.errors import InputError, ModelFileError
 from epigram.protocols import check_finite
-from epigram.storage.atomic import write_atomically
 
 FORMAT = 1
 _KEY = "epigram"
@@ -223,3 +224,57 @@ def unpack_strings(content: npt.NDArray[np.uint8], lengths: npt.NDArray[np.uint3
         return [raw[start:end].decode() for start, end in spans]
     except UnicodeDecodeError as error:
         raise ModelFileError(f"damaged model file (its strings are no UTF-8: {error})") from error
+
+
+def write_atomically(path: str | PathLike[str], content: bytes) -> None:
+    """Replace ``path`` by ``content``; a reader, or a crash, sees the old file or the new one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "a"
+    >>> write_atomically(target, b"new")
+    >>> target.read_bytes(), [p.name for p in target.parent.iterdir()]
+    (b'new', ['a'])
+    """
+    target = Path(os.path.realpath(path))  # a link is followed, not replaced
+    try:
+        if target.exists() and not target.is_file():  # a device or a pipe cannot be renamed over
+            target.write_bytes(content)
+            return
+        temporary = _claim(target)
+        try:
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def check_writable(path: str | PathLike[str]) -> None:
+    """Fail now, not after an hour of training, if ``path`` cannot be written."""
+    target = Path(os.path.realpath(path))
+    try:
+        if target.is_dir():
+            raise InputError("cannot write: is a folder; give a file name", path=path)
+        if target.is_file() or not target.exists():
+            _claim(target).unlink()
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _claim(target: Path) -> Path:
+    """A new, empty file beside ``target``, with the permissions a new file gets."""
+    temporary = target.with_name(f".epigram-{os.urandom(8).hex()}")
+    temporary.touch(exist_ok=False)
+    return temporary
+
+
+def _unwritable(path: str | PathLike[str], error: OSError) -> InputError:
+    if isinstance(error, FileNotFoundError):
+        return InputError("cannot write: the folder does not exist; make it first", path=path)
+    return InputError(f"cannot write: {error.strerror}", path=path)

@@ -21,7 +21,7 @@ from epigram.lm.corpus import Corpus
 from epigram.lm.factored.exchange import Bigrams, Exchange, PassCallback, first_classes
 from epigram.lm.vocabulary import BOUNDARY, END, START, UNKNOWN, UNSEEN, Vocabulary
 from epigram.protocols import Ints, Offsets
-from epigram.storage.atomic import write_atomically
+from epigram.storage.file import write_atomically
 from epigram.text import read_lines
 
 NONE = -1

@@ -24,7 +24,7 @@ from epigram.errors import InputError
 from epigram.lm.ngram.model import BackoffModel, find_grams
 from epigram.lm.vocabulary import BOUNDARY, END, START, UNKNOWN, Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.storage.atomic import write_atomically
+from epigram.storage.file import write_atomically
 from epigram.text import decode, read_bytes
 
 LOG10 = float(np.log(10.0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from unittest import mock
 
@@ -19,8 +20,8 @@ class Done:
     stderr: bytes
 
 
-def epigram(*words: object, stdin: bytes = b"") -> Done:
-    """``epigram WORDS`` with some bytes on standard input."""
+def epigram(*words: object, stdin: bytes = b"", program: Callable[[], None] = main) -> Done:
+    """``epigram WORDS``, or another program's, with some bytes on standard input."""
     out, err = io.BytesIO(), io.BytesIO()
     streams = {
         "stdin": io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"),
@@ -30,7 +31,7 @@ def epigram(*words: object, stdin: bytes = b"") -> Done:
     code = 0
     with mock.patch.multiple(sys, argv=["epigram", *map(str, words)], **streams):
         try:
-            main()
+            program()
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     return Done(code, out.getvalue(), err.getvalue())

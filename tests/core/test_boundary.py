@@ -149,11 +149,11 @@ def test_structures_refuse_whatever_does_not_fit_them(header: str, name: str) ->
             for message, wrong in spoiled(one, right[one.name]) if one.is_array else ():
                 with pytest.raises(TypeError, match=rf"{name}\.{one.name} {re.escape(message)}"):
                     made(**right | {one.name: wrong})
-            with pytest.raises(TypeError, match=f"{name} needs {one.name}"):
+            with pytest.raises(TypeError, match=rf"{name}\(\) missing .* '{one.name}'"):
                 made(**{field: value for field, value in right.items() if field != one.name})
-        with pytest.raises(TypeError, match=f"{name} has no field another"):
+        with pytest.raises(TypeError, match=rf"{name}\(\) .* 'another'"):
             made(**right, another=1)
-        with pytest.raises(TypeError, match=f"{name} has {len(arguments)} fields, not {len(arguments) + 1}"):
+        with pytest.raises(TypeError, match=rf"{name}\(\) takes"):
             made(*right.values(), 1)
 
 

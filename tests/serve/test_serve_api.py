@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,7 @@ from starlette.testclient import TestClient
 
 import epigram
 from epigram.datasets import sample
+from epigram.serve.gathering import Gathering
 from epigram.serve.studio import Studio
 
 MINE = {"X-Epigram-Session": "mine-0123456789abcdef"}
@@ -224,18 +229,48 @@ def test_bad_bodies_are_refused_in_a_sentence(
     assert client.get("/healthz").status_code == 200
 
 
-def test_one_bad_request_spoils_no_other(studio: Studio) -> None:
-    """Requests that are answered together fail alone."""
-    from epigram.serve.gathering import _answers
+def test_one_bad_request_spoils_no_other() -> None:
+    """Requests that arrive together are answered in one call, and fail alone."""
+    calls: list[list[str]] = []
 
-    def work(items: list[int]) -> list[int]:
-        if 0 in items:
-            raise epigram.InputError("zero")
-        return [10 * item for item in items]
+    def work(items: list[str]) -> list[str]:
+        calls.append(items)
+        if "bad" in items:
+            raise epigram.InputError("bad item")
+        return [item.upper() for item in items]
 
-    answers = _answers(work, [[1, 2], [0], [3]])
-    assert (answers[0], answers[2]) == ([10, 20], [30])
-    assert str(answers[1]) == "zero"
+    async def ask() -> list[Any]:
+        with ThreadPoolExecutor(1) as pool:
+            gathering = Gathering(pool, 10)
+            asked = [gathering.ask("key", work, items) for items in (["a", "b"], ["bad"], ["c"], [])]
+            return await asyncio.gather(*asked, return_exceptions=True)
+
+    answers = asyncio.run(ask())
+    assert (answers[0], answers[2], answers[3]) == (["A", "B"], ["C"], [])
+    assert str(answers[1]) == "bad item"
+    assert calls[0] == ["a", "b", "bad", "c"]
+
+
+def test_brief_work_needs_no_thread() -> None:
+    """Work that takes long, or whose time is not known yet, runs in a thread; brief work where the sockets are."""
+    threads: list[str] = []
+
+    def work(items: list[str]) -> list[str]:
+        threads.append(threading.current_thread().name)
+        began = time.thread_time()
+        while time.thread_time() < began + 1e-4 * sum(map(len, items)):
+            pass
+        return items
+
+    async def ask() -> None:
+        with ThreadPoolExecutor(1, thread_name_prefix="pool") as pool:
+            gathering = Gathering(pool, 10)
+            for item in ("aaaa", "aaaa", "a" * 100, "aaaa"):
+                assert await gathering.ask("key", work, [item]) == [item]
+            assert await gathering.alone(lambda: threading.current_thread().name) == "pool_0"
+
+    asyncio.run(ask())
+    assert [name.startswith("pool") for name in threads] == [True, False, True, False]
 
 
 def test_wrong_places_types_and_methods(client: TestClient) -> None:

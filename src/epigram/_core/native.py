@@ -139,13 +139,15 @@ def address(array: Any, dtype: np.dtype[Any], written: bool, least: int, what: s
     """Where the numbers of a checked array are."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"{what} must be an array of {dtype}, not {type(array).__name__}")
-    if array.dtype != dtype and not (dtype == np.uint8 and array.dtype == np.bool_):
-        raise TypeError(f"{what} must be {dtype}, not {array.dtype}")
-    if not array.flags.c_contiguous or (written and not array.flags.writeable):
+    kind = array.dtype
+    if kind is not dtype and kind != dtype and not (dtype == np.uint8 and kind == np.bool_):
+        raise TypeError(f"{what} must be {dtype}, not {kind}")
+    flags = array.flags
+    if not flags.c_contiguous or (written and not flags.writeable):
         raise TypeError(f"{what} must be contiguous{' and writeable' if written else ''}")
     if array.size < least:
         raise TypeError(f"{what} has {array.size} elements where {least} are needed")
-    if array.flags.writeable and array.size:  # five times as fast as array.ctypes
+    if flags.writeable and array.size:  # five times as fast as array.ctypes
         return ctypes.addressof(ctypes.c_char.from_buffer(array.data))
     return int(array.ctypes.data)
 
@@ -200,12 +202,23 @@ def _function(home: Family, result: str, name: str, arguments: str) -> Any:
     return space[name]
 
 
+class _Structure:
+    """What structures have in common."""
+
+    __slots__ = ("_arrays", "_c")
+    _c: Any
+
+    def address_as(self, wanted: type) -> int:
+        if type(self) is not wanted:
+            raise TypeError(f"expected {wanted.__name__}, not {type(self).__name__}")
+        return ctypes.addressof(self._c)
+
+
 def _structure(name: str, body: str) -> type:
     """A class whose instances are C structures with checked arrays, which they keep alive."""
     fields = list(_FIELD.findall(body))
     names = [field for *_, field, _ in fields]
     sizes = _sizes(names, [length for *_, length in fields])
-    lengths = {field: compile(length or "0", name, "eval") for *_, field, length in fields}
     layout = type(
         name,
         (ctypes.Structure,),
@@ -221,38 +234,23 @@ def _structure(name: str, body: str) -> type:
             f"{name} has {expected} bytes in C and {ctypes.sizeof(layout)} here; install epigram again"
         )
 
-    class Structure:
-        __slots__ = ("_arrays", "_c")
+    space: dict[str, Any] = {"_layout": layout, "_address": address, "_refuse_negative": refuse_negative}
+    checks, sets, arrays = [], [], []
+    for k, (const, kind, star, field, length) in enumerate(fields):
+        value = field
+        if star:
+            space[f"_dtype_{k}"] = DTYPES[kind]
+            value = f"_address({field}, _dtype_{k}, {not const}, {length or 0}, {f'{name}.{field}'!r})"
+            arrays.append(field)
+        elif kind[0] != "f":
+            checks.append(f"{field} = int({field})")
+        sets.append(value)
+    if sizes:
+        named = ", ".join(f"{size}={size}" for size in sizes)
+        test = " or ".join(f"{size} < 0" for size in sizes)
+        checks.append(f"if {test}: _refuse_negative({name!r}, {named})")
+    lines = [*checks, f"self._c = _layout({', '.join(sets)})", f"self._arrays = [{', '.join(arrays)}]"]
+    exec(f"def __init__(self, {', '.join(names)}):\n " + "\n ".join(lines), space)
 
-        def __init__(self, *values: Any, **named: Any) -> None:
-            if len(values) > len(names):
-                raise TypeError(f"{name} has {len(names)} fields, not {len(values)}")
-            given = dict(zip(names, values, strict=False)) | named
-            for field in names:
-                if field not in given:
-                    raise TypeError(f"{name} needs {field}")
-            scalars = {
-                field: int(given[field]) for _, kind, star, field, _ in fields if not star and kind[0] != "f"
-            }
-            if any(scalars[size] < 0 for size in sizes):
-                refuse_negative(name, **{size: scalars[size] for size in sizes})
-            self._c = layout()
-            self._arrays = []
-            for const, kind, star, field, _ in fields:
-                value = given.pop(field)
-                if star:
-                    least = eval(lengths[field], {}, scalars)
-                    setattr(self._c, field, address(value, DTYPES[kind], not const, least, f"{name}.{field}"))
-                    self._arrays.append(value)
-                else:
-                    setattr(self._c, field, value)
-            if given:
-                raise TypeError(f"{name} has no field {next(iter(given))}")
-
-        def address_as(self, wanted: type) -> int:
-            if type(self) is not wanted:
-                raise TypeError(f"expected {wanted.__name__}, not {name}")
-            return ctypes.addressof(self._c)
-
-    Structure.__name__ = Structure.__qualname__ = name
-    return Structure
+    space["__init__"].__qualname__ = name
+    return type(name, (_Structure,), {"__slots__": (), "__init__": space["__init__"]})

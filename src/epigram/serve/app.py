@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -60,25 +60,35 @@ def build(studio: Studio, door: Door) -> ASGIApp:
         await studio.trainer.close()
         studio.pool.shutdown(wait=False, cancel_futures=True)
 
-    routes = [Route(one.path, Answering(studio, one), methods=[one.method]) for one in OPERATIONS]
+    answering = [(one, Answering(studio, one)) for one in OPERATIONS]
+    plain = {(one.method, one.path): answer for one, answer in answering if "{" not in one.path}
+    routes = [Route(one.path, answer, methods=[one.method]) for one, answer in answering]
     routes += [
         Route("/v1/openapi.json", counted("/v1/openapi.json", openapi)),
         Route("/healthz", counted("/healthz", health)),
         Route("/metrics", counted("/metrics", metrics)),
         Route("/{path:path}", counted("page", Pages())),
     ]
-    return Guard(Strict(Router(routes, lifespan=lifespan, redirect_slashes=False)), door, studio.metrics)
+    router = Router(routes, lifespan=lifespan, redirect_slashes=False)
+    return Guard(Strict(plain, router), door, studio.metrics)
 
 
 class Strict:
-    """Lets what no route takes become an exception, which the guard turns into JSON."""
+    """Finds the route: operations without names in their path at once, the others in turn.
 
-    def __init__(self, router: Router) -> None:
-        self.router = router
+    What no route takes becomes an exception, which the guard turns into JSON.
+    """
+
+    def __init__(self, plain: Mapping[tuple[str, str], ASGIApp], router: Router) -> None:
+        self.plain, self.router = plain, router
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Route a request."""
         scope["app"] = self
+        found = self.plain.get((scope.get("method", ""), scope.get("path", "")))
+        if found is not None:
+            await found(scope, receive, send)
+            return
         try:
             await self.router(scope, receive, send)
         except HTTPException as error:
@@ -105,25 +115,26 @@ class Answering:
         """Answer a request."""
         operation, limits = self.operation, self.studio.limits
         scope["epigram.route"] = operation.path
-        request = Request(scope, receive)
+        headers = dict(scope["headers"])
         late = Refusal(408, f"the body took more than {limits.arrival:g} s to arrive")
         try:
             async with asyncio.timeout(limits.arrival) as clock:
-                body = await arguments(request, operation, limits)
+                body = await arguments(scope, headers, receive, operation, limits)
                 late = Refusal(503, f"this took more than {limits.answer:g} s; send less at once")
                 clock.reschedule(asyncio.get_running_loop().time() + limits.answer)
-                name = scope["path_params"].get("name")
-                call = Call(self.studio, body, request.headers.get("x-epigram-session"), name)
+                session = headers.get(b"x-epigram-session")
+                name = scope.get("path_params", {}).get("name")
+                call = Call(self.studio, body, None if session is None else session.decode("latin-1"), name)
                 answer = await operation.run(call)
         except TimeoutError:
             raise late from None
         if isinstance(answer, Raw):
-            content, headers = answer.content, [(b"content-type", answer.type.encode())]
-            headers.append((b"content-disposition", f'attachment; filename="{answer.file_name}"'.encode()))
+            content, described = answer.content, [(b"content-type", answer.type.encode())]
+            described.append((b"content-disposition", f'attachment; filename="{answer.file_name}"'.encode()))
         else:
-            content, headers = to_json(answer), [(b"content-type", b"application/json")]
-        headers.append((b"content-length", str(len(content)).encode()))
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
+            content, described = to_json(answer), [(b"content-type", b"application/json")]
+        described.append((b"content-length", str(len(content)).encode()))
+        await send({"type": "http.response.start", "status": 200, "headers": described})
         await send({"type": "http.response.body", "body": content})
 
 
@@ -135,17 +146,19 @@ def to_json(answer: Any) -> bytes:
     return _ENCODER.encode(answer).encode()
 
 
-async def arguments(request: Request, operation: Operation, limits: Limits) -> Any:
+async def arguments(
+    scope: Scope, headers: dict[bytes, bytes], receive: Receive, operation: Operation, limits: Limits
+) -> Any:
     """The checked body of a request, or its query."""
     kind = operation.body
     if operation.method == "GET":
-        return None if kind is None else read(kind, _numbers(dict(request.query_params)))
-    raw = await body_of(request, limits.upload if operation.upload else limits.body)
+        return None if kind is None else read(kind, _numbers(dict(Request(scope).query_params)))
+    raw = await body_of(headers, receive, limits.upload if operation.upload else limits.body)
     if operation.binary:
         return raw
     if kind is None:
         return None
-    if not request.headers.get("content-type", "").startswith("application/json"):
+    if not headers.get(b"content-type", b"").startswith(b"application/json"):
         raise Refusal(415, "send Content-Type: application/json")
     return read(kind, parse(raw))
 
@@ -158,18 +171,19 @@ def _numbers(query: dict[str, str]) -> dict[str, Any]:
     }
 
 
-async def body_of(request: Request, most: int) -> bytes:
+async def body_of(headers: dict[bytes, bytes], receive: Receive, most: int) -> bytes:
     """The body, if it is not too large."""
-    length = request.headers.get("content-length", "")
+    length = headers.get(b"content-length", b"")
     if length.isdigit() and int(length) > most:
         raise Refusal(413, f"a body of {int(length):,} bytes; at most {most:,} are taken")
-    parts, size = [], 0
-    try:
-        async for part in request.stream():
-            size += len(part)
-            if size > most:
-                raise Refusal(413, f"a body of more than {most:,} bytes; no more are taken")
-            parts.append(part)
-    except ClientDisconnect:
-        raise Refusal(408, "the client went away") from None
-    return b"".join(parts)
+    parts, size, more = [], 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Refusal(408, "the client went away")
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > most:
+            raise Refusal(413, f"a body of more than {most:,} bytes; no more are taken")
+        more = message.get("more_body", False)
+    return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -92,11 +92,8 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                own = {name for name, _ in message["headers"]}
-                message["headers"] = [
-                    *message["headers"],
-                    *(header for header in HEADERS if header[0] not in own),
-                ]
+                own = dict(message["headers"])
+                message["headers"] += [header for header in HEADERS if header[0] not in own]
             await send(message)
 
         self.metrics.in_flight += 1

@@ -105,8 +105,9 @@ def configure(studio: Studio, door: Door) -> uvicorn.Config:
     Prompt.patience = limits.arrival
     return uvicorn.Config(
         build(studio, door), http=Prompt, ws="none", lifespan="on", log_level="warning", access_log=False,
-        server_header=False, date_header=False, limit_concurrency=limits.connections, timeout_keep_alive=limits.idle,
-        timeout_graceful_shutdown=limits.shutdown, h11_max_incomplete_event_size=32 * 1024,
+        server_header=False, date_header=False, proxy_headers=False,
+        limit_concurrency=limits.connections, timeout_keep_alive=limits.idle, timeout_graceful_shutdown=limits.shutdown,
+        h11_max_incomplete_event_size=32 * 1024,
     )  # fmt: skip
 
 

@@ -48,8 +48,7 @@ class Studio:
 
     async def alone(self, work: Callable[[], Any]) -> Any:
         """The result of a call in a thread of the pool."""
-        key = object()
-        return (await self.gathering.ask(key, lambda _: [work()], [None]))[0]
+        return await self.gathering.alone(work)
 
 
 @dataclass(frozen=True)

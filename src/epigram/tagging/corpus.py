@@ -85,7 +85,12 @@ class Columns:
         ids: list[array[int]] = []
         n_tokens = 0
         for s, sentence in enumerate(sentences):
-            for row in sentence:
+            rows = sentence if isinstance(sentence, list | tuple) else list(sentence)
+            if len(numbering) == 1 and set(map(type, rows)) == {str}:  # the others' way, at once
+                ids[0].extend(map(numbering[0].__getitem__, rows))
+                n_tokens += len(rows)
+                rows = ()
+            for row in rows:
                 cells = (row,) if isinstance(row, str) else tuple(row)
                 if len(cells) != len(numbering):
                     if n_tokens:
@@ -333,6 +338,8 @@ class Sequences:
         >>> Sequences.of([0, 2, 3, 4], [0, 0, 0, 0, 0], []).shards(2)
         [array([0], dtype=int32), array([1, 2], dtype=int32)]
         """
+        if threads == 1:
+            return [np.arange(self.n_sentences, dtype=np.int32)]
         bounds = np.searchsorted(self.sentence_ptr, np.linspace(0, self.n_tokens, threads + 1)[1:-1])
         runs = np.split(np.arange(self.n_sentences, dtype=np.int32), bounds)
         return [run for run in runs if len(run)] or [np.empty(0, dtype=np.int32)]

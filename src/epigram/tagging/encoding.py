@@ -158,54 +158,74 @@ def _corpus(columns: Columns) -> Any:
     return core.Corpus(columns.n_sentences, columns.n_tokens, len(cells), columns.sentence_ptr, cells)
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the lines of a template are whatever the text: its views, and the arrays of ``TemplateLines``."""
+
+    views: tuple[tuple[int, tuple[CellFunction, ...]], ...]
+    fields: dict[str, Any]
+
+    @classmethod
+    def of(cls, template: Template, lines: tuple[Line, ...]) -> Plan:
+        """The plan of some lines, made once a template."""
+        key = tuple(line.number for line in lines)
+        if key not in template.plans:
+            template.plans[key] = cls._make(template, lines)
+        found: Plan = template.plans[key]
+        return found
+
+    @classmethod
+    def _make(cls, template: Template, lines: tuple[Line, ...]) -> Plan:
+        cells = [cell for line in lines for cell in line.cells]
+        marks = {(cell.column, cell.functions): template.marks(cell) for cell in reversed(cells)}
+        views = tuple(dict.fromkeys((cell.column, cell.functions) for cell in cells))
+        reach = template.reach + 1
+        stride = TOKENS_PER_WINDOW + 2 * reach
+        cell_offset = np.array([cell.offset for cell in cells], dtype=np.int64)
+        cell_view = np.array([views.index((cell.column, cell.functions)) for cell in cells], dtype=np.int64)
+        literal_hash, literal_power = hash_parts([text for line in lines for text in line.literals])
+        outside_hash, outside_power = hash_parts([outside_mark(k) for k in range(-reach, reach)])
+        fields = {
+            "n_lines": len(lines),
+            "n_cells": len(cells),
+            "n_views": len(views),
+            "reach": reach,
+            "stride": stride,
+            "line_ptr": np.cumsum([0, *(len(line.cells) for line in lines)], dtype=np.int64),
+            "cell_offset": cell_offset,
+            "cell_view": cell_view,
+            "cell_site": cell_view * stride + reach + cell_offset,
+            "view_column": np.array([column for column, _ in views], dtype=np.int64),
+            "view_marks": np.array([marks[view] for view in views], dtype=np.int64),
+            "literal_hash": literal_hash,
+            "literal_power": literal_power,
+            "outside_hash": outside_hash,
+            "outside_power": outside_power,
+        }
+        return cls(views, fields)
+
+
 def _compile(columns: Columns, template: Template, lines: tuple[Line, ...]) -> Any:
     """Apply the cell functions to the distinct strings, and lay lines and values out as C takes them."""
-    cells = [cell for line in lines for cell in line.cells]
-    views: dict[tuple[int, tuple[CellFunction, ...]], int] = {}
-    bases, marks = [], []
-    value_ptrs, hashes, powers = [], [], []
+    plan = Plan.of(template, lines)
+    bases, value_ptrs, hashes, powers = [], [], [], []
     n_rows = n_values = 0
-    for cell in cells:
-        view = (cell.column, cell.functions)
-        if view in views:
-            continue
-        views[view] = len(views)
+    for column, functions in plan.views:
         bases.append(n_rows)
-        marks.append(template.marks(cell))
-        value_ptr, hash_, power = _view(columns.columns[cell.column].strings, cell.functions)
+        value_ptr, hash_, power = _view(columns.columns[column].strings, functions)
         value_ptrs.append(value_ptr + n_values)
         hashes.append(hash_)
         powers.append(power)
         n_rows += len(value_ptr)
         n_values += len(hash_)
-    reach = template.reach + 1
-    stride = TOKENS_PER_WINDOW + 2 * reach
-    cell_offset = np.array([cell.offset for cell in cells], dtype=np.int64)
-    cell_view = np.array([views[cell.column, cell.functions] for cell in cells], dtype=np.int64)
-    literal_hash, literal_power = hash_parts([text for line in lines for text in line.literals])
-    outside_hash, outside_power = hash_parts([outside_mark(k) for k in range(-reach, reach)])
     return core.TemplateLines(
-        n_lines=len(lines),
-        n_cells=len(cells),
-        n_views=len(views),
         n_rows=n_rows,
         n_values=n_values,
-        reach=reach,
-        stride=stride,
-        line_ptr=np.cumsum([0, *(len(line.cells) for line in lines)], dtype=np.int64),
-        cell_offset=cell_offset,
-        cell_view=cell_view,
-        cell_site=cell_view * stride + reach + cell_offset,
-        view_column=np.array([column for column, _ in views], dtype=np.int64),
         view_base=np.array(bases, dtype=np.int64),
-        view_marks=np.array(marks, dtype=np.int64),
         value_ptr=np.concatenate([np.empty(0, dtype=np.int64), *value_ptrs]),
         value_hash=np.concatenate([np.empty(0, dtype=np.uint64), *hashes]),
         value_power=np.concatenate([np.empty(0, dtype=np.uint64), *powers]),
-        literal_hash=literal_hash,
-        literal_power=literal_power,
-        outside_hash=outside_hash,
-        outside_power=outside_power,
+        **plan.fields,
     )
 
 

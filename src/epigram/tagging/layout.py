@@ -232,9 +232,11 @@ class WeightLayout:
     def scratch(self, sequences: Sequences) -> Any:
         """Working memory of C for the longest sentence, and one matrix per step with edges."""
         n, L, width = int(sequences.lengths.max(initial=1)), self.n_labels, self.width
-        has_edges = np.diff(sequences.edge_ptr) > 0
-        per_sentence = np.diff(np.concatenate([[0], np.cumsum(has_edges)])[sequences.sentence_ptr])
-        k = 1 + int(per_sentence.max(initial=0))
+        k = 1
+        if len(sequences.edge_attributes):
+            has_edges = np.diff(sequences.edge_ptr) > 0
+            per_sentence = np.diff(np.concatenate([[0], np.cumsum(has_edges)])[sequences.sentence_ptr])
+            k += int(per_sentence.max(initial=0))
         return chain.Scratch(
             n,
             L,

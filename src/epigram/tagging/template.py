@@ -15,7 +15,7 @@ from functools import cached_property
 from importlib import resources
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from epigram.errors import InputError
 from epigram.text import read_text
@@ -38,7 +38,7 @@ def lower(cell: str) -> Values:
 
 def shape(cell: str) -> Values:
     """``IL-2`` gives ``AA-#``: capital letters A, other letters a, digits #, anything else itself."""
-    return ("".join(_shape(character) for character in cell),)
+    return (cell.translate(_SHAPES),)
 
 
 def normalise(cell: str) -> Values:
@@ -149,12 +149,22 @@ def apply_chain(functions: tuple[CellFunction, ...], cell: str) -> Values:
     return values
 
 
-def _shape(character: str) -> str:
-    if character.isdecimal():
-        return "#"
-    if character.isupper():
-        return "A"
-    return "a" if character.isalpha() else character
+class _Shapes(dict[int, str]):
+    """The shape of each character, worked out when it is first met."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        if character.isdecimal():
+            found = "#"
+        elif character.isupper():
+            found = "A"
+        else:
+            found = "a" if character.isalpha() else character
+        self[code] = found
+        return found
+
+
+_SHAPES = _Shapes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,8 +289,20 @@ class Template:
         """The largest distance of a cell from the token."""
         return max((abs(cell.offset) for line in self.nodes + self.edges for cell in line.cells), default=0)
 
+    @cached_property
+    def plans(self) -> dict[tuple[int, ...], Any]:
+        """What :mod:`epigram.tagging.encoding` works out about some lines, by their numbers."""
+        return {}
+
+    @cached_property
+    def n_columns(self) -> int:
+        """How many columns the lines look at."""
+        return 1 + max((cell.column for line in self.nodes + self.edges for cell in line.cells), default=-1)
+
     def check(self, n_columns: int, path: str | None = None) -> None:
         """Raise an InputError where a line names a column that the input has not."""
+        if n_columns >= self.n_columns:
+            return
         for line in self.nodes + self.edges:
             for cell in line.cells:
                 if cell.column >= n_columns:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 from running import Running
 from starlette.testclient import TestClient
 
+from epigram.serve.run import remove_leftovers
 from epigram.serve.studio import Studio
 
 
@@ -141,8 +144,10 @@ def test_a_client_that_goes_away_leaves_no_training(client: TestClient, studio: 
     assert "nobody asked" in status["message"]
 
 
-def test_a_server_that_is_killed_takes_its_training_along(files: dict[str, Path], cache: Path) -> None:
-    with Running("--port", "0", str(files["chunks"]), cache=cache) as running:
+def test_a_server_that_is_killed_takes_its_training_along(
+    files: dict[str, Path], cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Running("--port", "0", str(files["chunks"]), cache=cache, TMPDIR=str(tmp_path)) as running:
         with httpx.Client(base_url=running.url) as mine:
             long(mine)
             deadline = time.monotonic() + 20
@@ -156,6 +161,15 @@ def test_a_server_that_is_killed_takes_its_training_along(files: dict[str, Path]
         while _alive(child) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert not _alive(child)
+    left = [path.name for path in tmp_path.glob("epigram-studio-*")]
+    assert len(left) == 1
+    assert str(running.process.pid) in left[0]
+    mine, foreign = tmp_path / f"epigram-studio-{os.getpid()}-x", tmp_path / "epigram-studio-notes-x"
+    mine.mkdir()
+    foreign.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    remove_leftovers()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([mine.name, foreign.name])
 
 
 def _alive(pid: int) -> bool:

@@ -23,6 +23,7 @@ from epigram.serve.limits import Limits
 from epigram.serve.shelf import Shelf, read_entry
 from epigram.serve.studio import Studio
 
+PREFIX = "epigram-studio-"
 SWITCH = 0.0005  # seconds after which a thread lets another go on: answers wait for each other
 
 
@@ -75,8 +76,38 @@ def open_studio(
         shelf.put(
             read_entry(name, path, "sample" if notes is not None else "file", (notes or {}).get(wanted, ""))
         )
-    folder = Path(tempfile.mkdtemp(prefix="epigram-studio-"))
+    remove_leftovers()
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     return Studio(shelf, folder, limits or Limits(), uploads)
+
+
+def remove_leftovers() -> None:
+    """Remove the private folders of servers of this user that were killed and could not clean up."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+        number = folder.name.removeprefix(PREFIX).partition("-")[0]
+        try:
+            mine = folder.stat(follow_symlinks=False).st_uid == os.getuid()
+        except (OSError, AttributeError):  # gone already; or a system without users, where nothing is removed
+            continue
+        if (
+            mine
+            and number.isdecimal()
+            and folder.is_dir()
+            and not folder.is_symlink()
+            and not _alive(int(number))
+        ):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _alive(process: int) -> bool:
+    """Is there such a process? Signal 0 asks, and does nothing."""
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def close_studio(studio: Studio) -> None:

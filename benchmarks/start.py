@@ -2,7 +2,8 @@
 
     python benchmarks/start.py [--only import,training,stored,install]
 
-Every figure is of a fresh process: CPU seconds (user and system), the least of REPEATS, and peak memory. Training
+Every figure is of a fresh process: CPU seconds (user and system), the least of REPEATS, and peak memory; Python finds
+its modules compiled to bytecode, as after an installation. Training
 commands report the CPU seconds of the fit itself; what is left is the start. ``install`` makes a clean environment,
 installs this checkout in it and adds up the files. The stored models: a tagger of CoNLL-2000, a Kneser-Ney trigram
 model of the Penn Treebank (as an ARPA file for KenLM), a converter of all texts with readings. Exits 1 if a bar is
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -26,6 +28,7 @@ from epigram.datasets import fetch
 
 REPEATS = 5
 ROOT = Path(__file__).parents[1]
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 EPIGRAM = [sys.executable, "-m", "epigram"]
 KANA = "きょうはいいてんきです"
 SETS = ("aozora", "kftt", "mdn", "tanaka", "wac", "wikinews")
@@ -69,7 +72,7 @@ def fresh(command: list[str | Path], repeats: int = REPEATS) -> tuple[float, flo
     for _ in range(repeats):
         words = [sys.executable, "-S", "-c", WAITER, *map(str, command)]
         *written, figures = subprocess.run(
-            words, stdout=subprocess.PIPE, text=True, check=True
+            words, stdout=subprocess.PIPE, text=True, check=True, env=ENVIRONMENT
         ).stdout.splitlines()
         status, seconds, kilobytes = map(float, figures.split())
         if status:

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { LENGTHS = 33, MODELLED = 4, HALF = 1 << 15, QUICK = 4, SLOW = 7 };
+enum { LENGTHS = 33, MODELLED = 4, HALF = 1 << 15, QUICK = 4, SLOW = 7, FORESEEN = 2 };
 #define TOP (1u << 24)
 
 typedef struct {
@@ -127,7 +127,21 @@ static inline u32 take(Reader *r) {
     return byte;
 }
 
-static inline u32 read_bit(Reader *r, Bit *b) {
+static inline void refill(Reader *r) {
+    while (r->range < TOP) {
+        r->range <<= 8;
+        r->code = r->code << 8 | take(r);
+    }
+}
+
+/* learn(b, bit), where ones has all bits set for a 1 and none for a 0. */
+static inline u16 nearer(u32 p, u32 ones, int speed) {
+    u32 step = (p ^ (65535 & ~ones)) >> speed;
+    return (u16)(p + ((step ^ ones) - ones));
+}
+
+/* The next bit where it is mostly the same: the processor goes on with its guess. */
+static inline u32 read_foreseen(Reader *r, Bit *b) {
     u32 bound = (r->range >> 16) * of_zero(b), bit = r->code >= bound;
     if (bit) {
         r->code -= bound;
@@ -136,10 +150,18 @@ static inline u32 read_bit(Reader *r, Bit *b) {
         r->range = bound;
     }
     learn(b, bit);
-    while (r->range < TOP) {
-        r->range <<= 8;
-        r->code = r->code << 8 | take(r);
-    }
+    refill(r);
+    return bit;
+}
+
+/* The next bit where it may be either: chosen without branches. */
+static inline u32 read_bit(Reader *r, Bit *b) {
+    u32 bound = (r->range >> 16) * of_zero(b), bit = r->code >= bound, ones = 0u - bit;
+    r->code -= bound & ones;
+    r->range = bound + ((r->range - 2 * bound) & ones);
+    b->quick = nearer(b->quick, ones, QUICK);
+    b->slow = nearer(b->slow, ones, SLOW);
+    refill(r);
     return bit;
 }
 
@@ -148,12 +170,9 @@ static inline u32 read_plain(Reader *r, i64 n) {
     while (n--) {
         r->range >>= 1;
         u32 bit = r->code >= r->range;
-        if (bit) r->code -= r->range;
+        r->code -= r->range & (0u - bit);
         value = value << 1 | bit;
-        if (r->range < TOP) {
-            r->range <<= 8;
-            r->code = r->code << 8 | take(r);
-        }
+        refill(r);
     }
     return value;
 }
@@ -166,7 +185,8 @@ i64 packing_unpack(i64 size, const u8 *code, i64 n, u32 *values) {
     for (i64 k = 0, before = 0; k < n; k++) {
         Bit *tree = m.length[before];
         i64 at = 1;
-        for (i64 j = 5; j >= 0; j--) at = 2 * at + read_bit(&r, tree + at);
+        for (i64 j = 5; j > FORESEEN; j--) at = 2 * at + read_foreseen(&r, tree + at);
+        for (i64 j = FORESEEN; j >= 0; j--) at = 2 * at + read_bit(&r, tree + at);
         i64 length = at - 64;
         if (length >= LENGTHS || r.at > size + 8) return 0;
         i64 rest = length > 1 ? length - 1 : 0, led = rest < MODELLED ? rest : MODELLED;
@@ -180,4 +200,15 @@ i64 packing_unpack(i64 size, const u8 *code, i64 n, u32 *values) {
         before = length;
     }
     return r.at <= size + 8 && size <= r.at + 8;
+}
+
+void packing_sum_groups(i64 n_groups, const i64 *sizes, i64 n, const i64 *steps, i32 *out) {
+    i64 k = 0;
+    for (i64 group = 0; group < n_groups; group++) {
+        i64 total = 0, end = k + smaller_i(sizes[group], n - k);
+        for (; k < end; k++) {
+            total += steps[k];
+            out[k] = (i32)total;
+        }
+    }
 }

@@ -72,6 +72,8 @@ def build(wanted: str | None, inner: str | None = None) -> typer.Typer:
 def main() -> None:
     """Entry point of the ``epigram`` command."""
     wanted, inner = [*(word for word in _words() if not word.startswith("-")), None, None][:2]
+    if wanted in COMMANDS:  # numpy's BLAS starts threads that spin, and no command of ours has work for them
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     run_app(build(wanted, inner))
 
 

@@ -85,12 +85,12 @@ def summed(steps: np.ndarray, sizes: np.ndarray) -> Ints:
     >>> summed(np.array([3, 2, 1]), np.array([2, 1])).tolist()
     [3, 5, 1]
     """
-    if sizes.sum() != steps.size:
+    if sizes.sum() != steps.size or (sizes < 0).any():
         raise ModelFileError("damaged model file (its trees do not fit together)")
-    total = np.cumsum(steps)
-    starts = np.cumsum(sizes) - sizes
-    before = np.where(starts > 0, total[np.maximum(starts - 1, 0)], 0)
-    return np.asarray(total - np.repeat(before, sizes), dtype=np.int32)
+    out = np.empty(steps.size, dtype=np.int32)
+    steps, sizes = (np.ascontiguousarray(numbers, dtype=np.int64) for numbers in (steps, sizes))
+    family("packing").sum_groups(sizes.size, sizes, steps.size, steps, out)
+    return out
 
 
 def pack_weights(w: Floats, bits: int) -> dict[str, npt.NDArray[np.generic]]:

@@ -16,7 +16,6 @@ from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.constraints import allowed_ends, allowed_transitions, check_permitted
 from epigram.tagging.corpus import Labels
 from epigram.tagging.estimator import SentenceEstimator
-from epigram.tagging.explain import Explanation, explain
 from epigram.tagging.model import Allowed, NoLabelling
 from epigram.tagging.problem import (
     Listener,
@@ -32,6 +31,7 @@ from epigram.tagging.template import Template
 if TYPE_CHECKING:
     from epigram.scale.checkpoint import Checkpoint
     from epigram.scale.engine import Engine
+    from epigram.tagging.explain import Explanation
     from epigram.tagging.shards import TaggerShards
 
 
@@ -223,4 +223,6 @@ class CRFTagger(SentenceEstimator):
         >>> why.label, why.other, sorted({term.feature for term in why.terms if term.token == 0})
         ('X', 'Y', ['w=a'])
         """
+        from epigram.tagging.explain import explain
+
         return explain(self._check(), self._encode([sentence]), token)

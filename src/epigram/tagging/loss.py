@@ -7,7 +7,6 @@ the stochastic solvers (their section 3, and others), whose steps are taken in C
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -354,5 +353,7 @@ def run_each(run: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
     """Call ``run`` on every task, each in a thread of its own; C releases the interpreter's lock."""
     if len(tasks) == 1:
         return [run(tasks[0])]
+    from concurrent.futures import ThreadPoolExecutor  # not cheap to import
+
     with ThreadPoolExecutor(len(tasks)) as pool:
         return list(pool.map(run, tasks))

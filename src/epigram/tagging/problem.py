@@ -28,27 +28,25 @@ from epigram.protocols import (
     Solver,
     is_plain,
 )
-from epigram.solvers import FISTA, LBFGS, OWLQN, SGD, AdaGrad, ProjectedSGD
 from epigram.tagging.attributes import AttributeTable, renumbering
 from epigram.tagging.corpus import Labels, Sequences, encode_labels
 from epigram.tagging.encoding import encode_sentences
 from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss, put_dense_first
 from epigram.tagging.memory import Memory, Remembered
-from epigram.tagging.metrics import are_chunk_labels, evaluate_ids
 from epigram.tagging.model import ChainModel
 from epigram.tagging.template import Template
 
 Decoder = Callable[[ChainModel, Sequences], Ints]
 Listener = Callable[[dict[str, Any]], bool | None]
 Scorer = Callable[[Floats], float]
-SOLVERS: dict[str, Callable[[], Any]] = {
-    "sgd": SGD,
-    "adagrad": AdaGrad,
-    "projected": ProjectedSGD,
-    "owlqn": OWLQN,
-    "lbfgs": LBFGS,
-    "fista": FISTA,
+SOLVERS = {
+    "sgd": "SGD",
+    "adagrad": "AdaGrad",
+    "projected": "ProjectedSGD",
+    "owlqn": "OWLQN",
+    "lbfgs": "LBFGS",
+    "fista": "FISTA",
 }
 
 
@@ -103,6 +101,8 @@ class Samples:
 
     def scorer(self, layout: WeightLayout, X: Any, y: Labels, decode: Decoder | None = None) -> Scorer:
         """How good weights are on other sentences: F1 where labels are chunk labels, else accuracy."""
+        from epigram.tagging.metrics import are_chunk_labels, evaluate_ids
+
         decode = decode or ChainModel.decode
         sequences = encode_sentences(X, self.template, self.table, grow=False)
         if not sequences.n_tokens:
@@ -155,7 +155,7 @@ class Problem:
 
     Examples
     --------
-    >>> from epigram import CRFTagger
+    >>> from epigram import OWLQN, CRFTagger
     >>> X, y = [[["w=the"], ["w=dog"]], [["w=a"], ["w=cat"]]], [["DT", "NN"], ["DT", "NN"]]
     >>> problem = CRFTagger().problem(X, y)
     >>> result = OWLQN().solve(problem.loss, L1(0.1))
@@ -274,7 +274,9 @@ def solver_of(given: str | Solver | None, penalty: Penalty, random_state: int | 
         return given
     if given not in SOLVERS:
         raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, or an object, not {given!r}.")
-    solver: Solver = SOLVERS[given]()
+    from epigram import solvers
+
+    solver: Solver = getattr(solvers, SOLVERS[given])()
     if hasattr(solver, "random_state"):
         solver.random_state = random_state
     return solver

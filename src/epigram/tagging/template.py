@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import resources
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -271,7 +270,7 @@ class Template:
         21
         """
         if str(name) in BUILT_IN:
-            file = resources.files("epigram.tagging") / "templates" / f"{name}.txt"
+            file = Path(__file__).with_name("templates") / f"{name}.txt"
             return cls.parse(file.read_text(encoding="utf-8"), str(name))
         if not Path(name).exists():
             raise InputError(

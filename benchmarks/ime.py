@@ -19,8 +19,8 @@ from pathlib import Path
 from _data import DATA
 from epigram.ime.converter import KanaKanjiConverter
 from epigram.ime.evaluate import normalise, split_sentence
-from epigram.ime.lexicon import read_word_list
 from epigram.ime.text import read_sentences
+from epigram.ime.wordlist import read_word_list
 
 IME = DATA / "ime"
 REPEATS = 3

@@ -26,9 +26,9 @@ from epigram.ime.adapt import adapt_by_map, cross_entropy, crossed_lists
 from epigram.ime.build import build
 from epigram.ime.converter import KanaKanjiConverter
 from epigram.ime.evaluate import error_counts, split_sentence
-from epigram.ime.lexicon import read_word_list
 from epigram.ime.nbest import convert_text
 from epigram.ime.text import read_sentences
+from epigram.ime.wordlist import read_word_list
 from epigram.lm.corpus import Corpus
 from epigram.rerank import Reranker
 from epigram.rerank.learners import make_learner

@@ -9,8 +9,8 @@ import pytest
 
 from epigram import KanaKanjiConverter
 from epigram.ime.evaluate import evaluate
-from epigram.ime.lexicon import read_word_list
 from epigram.ime.text import analyse, read_sentences
+from epigram.ime.wordlist import read_word_list
 from epigram.text import stream_lines
 
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from epigram.errors import InputError
 from epigram.ime.kana import from_romaji, romaji_table, to_hiragana, to_katakana
-from epigram.ime.lexicon import LONGEST_READING, Lexicon, join_token, read_word_list, split_token
+from epigram.ime.lexicon import LONGEST_READING, Lexicon, join_token, split_token
 from epigram.ime.unknown import CLASSES, UnknownWords, class_of, classify
+from epigram.ime.wordlist import read_word_list
 from reference.ime import n_prefixes
 
 READINGS = st.text("かきくけこー", min_size=1, max_size=4)

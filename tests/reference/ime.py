@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from epigram.ime.classes import WordClasses
 from epigram.ime.decoder import Decoder
 from epigram.ime.kana import to_katakana
 from epigram.ime.trigram import Scorer
@@ -41,27 +42,50 @@ def all_ways(decoder: Decoder, reading: str, start: int = 0) -> Iterator[list[tu
                 yield [head, *rest]
 
 
-def score(model: BackoffModel, way: list[tuple[str, int, float]]) -> float:
-    """Natural log-probability of a segmentation; after an unknown word the context is empty."""
-    state, total = model.start(), 0.0
-    for _, word, logp in way:
+def score(
+    model: BackoffModel, way: list[tuple[str, int, float]], classes: WordClasses | None = None
+) -> float:
+    """Natural log-probability of a segmentation; after an unknown word the context is empty.
+
+    With classes, P(w | h) is that of the plain model plus what P(w) gains by the class before it, times the weight of
+    backing off from h to single words: Kneser-Ney is interpolated, so that holds for every h and w.
+    """
+    state, total, last = model.start(), 0.0, 0 if classes is None else int(classes.of_word[0])
+    for _, word, logp in [*way, ("", 0, 0.0)]:
         if word >= 0:
+            weight = np.exp(weight_to_root(model, state))
+            p_alone = float(np.exp(model.pair_logp[word]))
             state, here = model.step(state, word)
+            if classes is not None:
+                c = int(classes.of_word[word])
+                share = sum(np.exp(model.pair_logp[: len(classes.of_word)])[classes.of_word == c])
+                ratio = np.exp(classes.transitions[last, c]) / share if last and c else 1.0
+                here = np.log(np.exp(here) + weight * p_alone * (ratio - 1))
+                last = c
             total += here
         else:
-            while state:
-                total += float(model.node_bow[state])
-                state = int(model.node_parent[state])
-            total += logp
-    return total + model.step(state, 0)[1]
+            total += weight_to_root(model, state) + logp
+            state = last = 0
+    return total
 
 
-def best_texts(decoder: Decoder, model: BackoffModel, reading: str) -> list[tuple[str, float]]:
+def weight_to_root(model: BackoffModel, state: int) -> float:
+    """Log-weight of backing off from a context to single words."""
+    total = 0.0
+    while state:
+        total += float(model.node_bow[state])
+        state = int(model.node_parent[state])
+    return total
+
+
+def best_texts(
+    decoder: Decoder, model: BackoffModel, reading: str, classes: WordClasses | None = None
+) -> list[tuple[str, float]]:
     """Every distinct text with the score of its best segmentation, best first."""
     best: dict[str, float] = {}
     for way in all_ways(decoder, reading):
         text = "".join(surface for surface, _, _ in way)
-        best[text] = max(best.get(text, -np.inf), score(model, way))
+        best[text] = max(best.get(text, -np.inf), score(model, way, classes))
     return sorted(best.items(), key=lambda item: -item[1])
 
 

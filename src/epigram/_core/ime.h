@@ -17,10 +17,14 @@ typedef struct {
     const i32 *reading_word; /* [n_readings + 1] */
 } Trie;
 
-/* A word trigram model as in ngram.h, in single precision. */
+/* A word trigram model as in ngram.h, in single precision, over classes of words. The first n_classes nodes are contexts of
+ * which only the class is known; they store no words. Backing off ends there: word w after class c has
+ * class_logp[c, class of w] + pair_logp[w], where pair w is word w. Class 0 stands for any word. */
 typedef struct {
     i64 n_nodes;
     i64 n_pairs;
+    i64 n_words;
+    i64 n_classes;
     i32 start;
     const i64 *pair_ptr; /* [n_nodes + 1] */
     const i32 *pair_word; /* [n_pairs] */
@@ -28,6 +32,8 @@ typedef struct {
     const i32 *pair_next; /* [n_pairs] */
     const i32 *node_parent; /* [n_nodes] */
     const f32 *node_bow; /* [n_nodes] */
+    const u8 *word_class; /* [n_words] */
+    const f32 *class_logp; /* [n_classes * n_classes] */
 } Trigram;
 
 /* Words that may stand in a reading of n characters. Those of the lexicon that start at i are the ranges low .. high of the
@@ -43,6 +49,7 @@ typedef struct {
     const i64 *special_ptr; /* [n + 1] */
     const i32 *special_end; /* [n_special] */
     const f64 *special_logp; /* [n_special] */
+    const u8 *special_class; /* [n_special] */
 } Lattice;
 
 /* What a search from the end needs: the last word of each node and the node of the words before it; characters of each

@@ -4,8 +4,8 @@
  * too low) score of reaching that state. A state popped again with the same surface suffix, or more than k times, cannot
  * give a new one of the k best distinct surfaces and is dropped; nothing else is.
  *
- * States are those of the forward pass; state n_states + i is "at position i, backed off to the root", through which all
- * words pass that no context knows; the last one is the end of the sentence.
+ * States are those of the forward pass; state n_states + i * n_classes + c is "at position i, backed off to a class that a
+ * word of class c follows", through which all words pass that no context knows; the last one is the end of the sentence.
  */
 #include "ime_search.h"
 
@@ -132,38 +132,44 @@ static void ways_into_end(Agenda *a) {
         add_way(a, a->s.states[x].score, step(a->m, a->s.states[x].node, 0, &next), x, -1);
 }
 
-/* Into the root at a position: every state there backs off. */
-static void ways_into_root(Agenda *a, i32 position) {
+/* Into a class of words at a position: every state there backs off. */
+static void ways_into_root(Agenda *a, i32 position, i64 c) {
+    i64 n_classes = a->m->n_classes;
     for (i64 x = a->s.ptr[position]; x < a->s.ptr[position + 1]; x++) {
         f64 arc = 0.0;
-        for (i32 node = a->s.states[x].node; node != 0; node = a->m->node_parent[node]) arc += a->m->node_bow[node];
-        add_way(a, a->s.states[x].score, arc, x, -1);
+        i32 node = a->s.states[x].node;
+        for (; node >= n_classes; node = a->m->node_parent[node]) arc += a->m->node_bow[node];
+        add_way(a, a->s.states[x].score, arc + a->m->class_logp[node * n_classes + c], x, -1);
     }
 }
 
-/* Into the empty context: words that have no node of their own, and special edges, all from the root. */
-static void ways_into_empty(Agenda *a, i32 position) {
+/* A word of class c from the root at a position, if any state reaches it there. */
+static void way_from_root(Agenda *a, i32 position, i64 c, f64 logp, i32 word) {
+    i64 root = position * a->m->n_classes + c;
+    if (a->s.root_score[root] > -INFINITY) add_way(a, a->s.root_score[root], logp, a->n_states + root, word);
+}
+
+/* Into a class: words of it that have no node of their own, and special edges, all from the root. */
+static void ways_into_class(Agenda *a, i32 position, i32 c) {
     for (i64 j = a->in_ptr[position]; j < a->in_ptr[position + 1]; j++) {
         i32 e = a->in_edge[j], before = a->edge_start[e];
-        if (!(a->s.root_score[before] > -INFINITY)) continue;
         for (i32 word = a->l->low[e]; word < a->l->high[e]; word++)
-            if (a->m->pair_next[word] == 0)
-                add_way(a, a->s.root_score[before], a->m->pair_logp[word] + a->bonus[word], a->n_states + before, word);
+            if (a->m->pair_next[word] == c)
+                way_from_root(a, before, a->m->word_class[word], a->m->pair_logp[word] + a->bonus[word], word);
     }
     for (i64 j = a->special_in_ptr[position]; j < a->special_in_ptr[position + 1]; j++) {
         i32 e = a->special_in[j], before = a->special_start[e];
-        if (a->s.root_score[before] > -INFINITY)
-            add_way(a, a->s.root_score[before], a->l->special_logp[e], a->n_states + before, -2 - e);
+        if (a->l->special_class[e] == c) way_from_root(a, before, c, a->l->special_logp[e], -2 - e);
     }
 }
 
 /* Into a context: its last word, from the states that it can follow. */
 static void ways_into_context(Agenda *a, i32 node, i32 position) {
     i32 word = a->b->node_word[node], before = position - a->b->word_length[word], prefix = a->b->node_prefix[node];
-    u8 deep = a->m->node_parent[node] != 0;
+    u8 deep = a->m->node_parent[node] >= a->m->n_classes;
     for (i64 x = a->s.ptr[before]; x < a->s.ptr[before + 1]; x++) {
         i32 from = a->s.states[x].node, to;
-        if (deep && from != prefix && (from == 0 || a->m->node_parent[from] != prefix)) continue;
+        if (deep && from != prefix && (from < a->m->n_classes || a->m->node_parent[from] != prefix)) continue;
         f64 arc = step(a->m, from, word, &to);
         if (to == node) add_way(a, a->s.states[x].score, arc + a->bonus[word], x, word);
     }
@@ -177,9 +183,9 @@ static u8 find_ways(Agenda *a, i32 state) {
     if (state == a->n_all - 1)
         ways_into_end(a);
     else if (state >= a->n_states)
-        ways_into_root(a, mark->position);
-    else if (a->s.states[state].node == 0)
-        ways_into_empty(a, mark->position);
+        ways_into_root(a, mark->position, (state - a->n_states) % a->m->n_classes);
+    else if (a->s.states[state].node < a->m->n_classes)
+        ways_into_class(a, mark->position, a->s.states[state].node);
     else
         ways_into_context(a, a->s.states[state].node, mark->position);
     mark->n_ways = (i32)(a->n_ways - mark->first_way);
@@ -238,7 +244,7 @@ static void begin_marks(Agenda *a) {
         for (i64 j = a->in_ptr[i]; j < a->in_ptr[i + 1]; j++) here += a->l->high[a->in_edge[j]] - a->l->low[a->in_edge[j]];
         a->widest = larger_i(a->widest, here);
         for (i64 x = a->s.ptr[i]; x < a->s.ptr[i + 1]; x++) a->marks[x].position = (i32)i;
-        a->marks[a->n_states + i].position = (i32)i;
+        for (i64 c = 0; c < a->m->n_classes; c++) a->marks[a->n_states + i * a->m->n_classes + c].position = (i32)i;
     }
 }
 
@@ -248,7 +254,7 @@ static u8 begin(Agenda *a) {
     size_t n = (size_t)l->n, n_edges = (size_t)l->ptr[n], n_special = (size_t)l->special_ptr[n];
     if (!search_forward(a->m, l, a->bonus, NULL, &a->s)) return 0;
     a->n_states = a->s.ptr[n + 1];
-    a->n_all = a->n_states + l->n + 2;
+    a->n_all = a->n_states + (l->n + 1) * a->m->n_classes + 1;
     a->in_ptr = malloc((n + 2) * sizeof *a->in_ptr);
     a->special_in_ptr = malloc((n + 2) * sizeof *a->special_in_ptr);
     a->in_edge = malloc((n_edges + 1) * sizeof *a->in_edge);

@@ -37,6 +37,11 @@ typedef struct {
     i64 n_groups;
     i64 group_room;
     i32 *state_group; /* group of each state of this position, -1: none */
+    f64 *class_score; /* [n_classes], best score of this position after backing off to a class */
+    i32 *class_state; /* [n_classes], the state it comes from */
+    i32 *classes; /* [n_classes], those that a state backs off to */
+    i64 n_present;
+    i32 *root_state; /* [n_classes], where root_score comes from */
     i64 state_group_room;
     i32 *table; /* open addressing by node: state or group, -1 in holes */
     i64 table_room;
@@ -49,11 +54,15 @@ i64 sizeof_Trigram(void) { return sizeof(Trigram); }
 u8 ime_fits(const Trigram *m, i64 n_nodes, const i64 *node_pair) {
     i32 n_words = (i32)m->pair_ptr[1];
     u8 bad = m->start < 0 || m->start >= n_nodes || m->pair_ptr[0] != 0 || m->pair_ptr[n_nodes] != m->n_pairs;
+    bad |= m->n_classes < 1 || m->n_classes > n_nodes || m->n_words != n_words;
+    if (bad) return 0;
+    for (i64 w = 0; w < n_words; w++) bad |= m->word_class[w] >= m->n_classes;
     for (i64 x = 0; x < n_nodes; x++) {
         bad |= m->pair_ptr[x] > m->pair_ptr[x + 1];
         bad |= node_pair[x] < -1 || node_pair[x] >= m->n_pairs;
     }
     for (i64 x = 1; x < n_nodes; x++) bad |= m->node_parent[x] < 0 || m->node_parent[x] >= x;
+    for (i64 x = 1; x < m->n_classes; x++) bad |= m->pair_ptr[x] != n_words || m->pair_ptr[x + 1] != n_words;
     for (i64 pair = 0; pair < m->n_pairs; pair++) {
         bad |= m->pair_word[pair] < 0 || m->pair_word[pair] >= n_words;
         bad |= m->pair_next[pair] < 0 || m->pair_next[pair] >= n_nodes;
@@ -144,34 +153,37 @@ static inline i32 join_group(Search *s, i32 node, f64 score, i32 state) {
     return g;
 }
 
-/* Groups of the states from `begin` on; best and best_state get what is best after backing off to the root. */
-static u8 group_states(Search *s, i64 begin, f64 *best, i32 *best_state) {
-    i64 n = s->n_states - begin;
+/* A state that has backed off to a class. */
+static inline void join_class(Search *s, i32 c, f64 score, i32 state) {
+    if (s->class_state[c] < 0)
+        s->classes[s->n_present++] = c;
+    else if (!(score > s->class_score[c]))
+        return;
+    s->class_score[c] = score;
+    s->class_state[c] = state;
+}
+
+/* Groups of the states from `begin` on, and what is best after backing off to each class. */
+static u8 group_states(Search *s, i64 begin) {
+    i64 n = s->n_states - begin, n_classes = s->m->n_classes;
     if (!clear_table(s, n) || !reserve((void **)&s->groups, &s->group_room, n, sizeof *s->groups) ||
         !reserve((void **)&s->state_group, &s->state_group_room, n, sizeof *s->state_group))
         return 0;
-    s->n_groups = 0;
-    *best = -INFINITY;
-    *best_state = -1;
+    s->n_groups = s->n_present = 0;
+    memset(s->class_state, 0xff, (size_t)n_classes * sizeof *s->class_state);
     for (i64 k = begin; k < s->n_states; k++) {
         i32 node = s->states[k].node;
         f64 score = s->states[k].score;
-        if (node != 0 && s->m->node_parent[node] != 0) {
+        if (node >= n_classes && s->m->node_parent[node] >= n_classes) {
             score += s->m->node_bow[node];
             node = s->m->node_parent[node];
         }
-        s->state_group[k - begin] = node == 0 ? -1 : join_group(s, node, score, (i32)k);
-        if (node == 0 && score > *best) {
-            *best = score;
-            *best_state = (i32)k;
-        }
+        s->state_group[k - begin] = node < n_classes ? -1 : join_group(s, node, score, (i32)k);
+        if (node < n_classes) join_class(s, node, score, (i32)k);
     }
     for (i64 g = 0; g < s->n_groups; g++) {
-        f64 score = s->groups[g].score + s->m->node_bow[s->groups[g].node];
-        if (score > *best) {
-            *best = score;
-            *best_state = s->groups[g].state;
-        }
+        Group group = s->groups[g];
+        join_class(s, s->m->node_parent[group.node], group.score + s->m->node_bow[group.node], group.state);
     }
     return 1;
 }
@@ -182,14 +194,36 @@ static inline void push_hit(Search *s, i32 end, i32 node, f64 score, i32 source,
     s->arrived[end]++;
 }
 
-/* Every word that starts at i, from the root, and every special edge. */
-static void push_from_root(Search *s, i64 i, f64 best, i32 source) {
+/* The best score of a class after the classes that states of this position back off to; found once a position. */
+static inline f64 score_of_class(Search *s, f64 *root_score, i64 c) {
+    if (!isnan(root_score[c])) return root_score[c];
+    f64 best = -INFINITY;
+    for (i64 k = 0; k < s->n_present; k++) {
+        i32 before = s->classes[k];
+        f64 score = s->class_score[before] + s->m->class_logp[before * s->m->n_classes + c];
+        if (score > best) {
+            best = score;
+            s->root_state[c] = s->class_state[before];
+        }
+    }
+    return root_score[c] = best;
+}
+
+/* Every word that starts at i, from a class, and every special edge. */
+static void push_from_root(Search *s, i64 i, f64 *root_score) {
     const Lattice *l = s->l;
+    const Trigram *m = s->m;
     for (i64 e = l->ptr[i]; e < l->ptr[i + 1]; e++)
-        for (i32 word = l->low[e]; word < l->high[e]; word++)
-            push_hit(s, l->end[e], s->m->pair_next[word], best + s->m->pair_logp[word] + s->bonus[word], source, word);
-    for (i64 e = l->special_ptr[i]; e < l->special_ptr[i + 1]; e++)
-        push_hit(s, l->special_end[e], 0, best + l->special_logp[e], source, (i32)(-2 - e));
+        for (i32 word = l->low[e]; word < l->high[e]; word++) {
+            i64 c = m->word_class[word];
+            f64 score = score_of_class(s, root_score, c) + m->pair_logp[word] + s->bonus[word];
+            push_hit(s, l->end[e], m->pair_next[word], score, s->root_state[c], word);
+        }
+    for (i64 e = l->special_ptr[i]; e < l->special_ptr[i + 1]; e++) {
+        i32 c = l->special_class[e];
+        f64 score = score_of_class(s, root_score, c) + l->special_logp[e];
+        push_hit(s, l->special_end[e], c, score, s->root_state[c], (i32)(-2 - e));
+    }
 }
 
 static inline void push_pair(Search *s, i32 end, i64 pair, f64 score, i32 source) {
@@ -236,24 +270,24 @@ static u8 reserve_hits(Search *s, i64 n_words) {
     return reserve((void **)&s->hits, &s->hit_room, s->n_hits + n_words, sizeof *s->hits);
 }
 
-/* All words that follow the states of position i, from `begin` on: from the root, from groups, from the states that
+/* All words that follow the states of position i, from `begin` on: from classes, from groups, from the states that
  * have two words of context. */
-static u8 push_words(Search *s, i64 i, i64 begin, f64 best, i32 best_state) {
+static u8 push_words(Search *s, i64 i, i64 begin, f64 *root_score) {
     const Lattice *l = s->l;
     i64 n_words = l->special_ptr[i + 1] - l->special_ptr[i];
     for (i64 e = l->ptr[i]; e < l->ptr[i + 1]; e++) n_words += l->high[e] - l->low[e];
     if (!reserve_hits(s, n_words)) return 0;
-    push_from_root(s, i, best, best_state);
+    push_from_root(s, i, root_score);
     if (l->ptr[i] == l->ptr[i + 1]) return 1;
     for (i64 g = 0; g < s->n_groups; g++) {
         Group group = s->groups[g];
-        if (s->gain && group.score + s->gain[group.node] <= best) continue;
+        if (s->gain && group.score + s->gain[group.node] <= s->class_score[s->m->node_parent[group.node]]) continue;
         if (!reserve_hits(s, n_words)) return 0;
         push_from_node(s, i, group.node, group.score, group.state);
     }
     for (i64 k = begin; k < s->n_states; k++) {
         State state = s->states[k];
-        if (state.node == 0 || s->m->node_parent[state.node] == 0) continue;
+        if (state.node < s->m->n_classes || s->m->node_parent[state.node] < s->m->n_classes) continue;
         if (s->gain && state.score + s->gain[state.node] <= s->groups[s->state_group[k - begin]].score) continue;
         if (!reserve_hits(s, n_words)) return 0;
         push_from_node(s, i, state.node, state.score, (i32)k);
@@ -262,12 +296,14 @@ static u8 push_words(Search *s, i64 i, i64 begin, f64 best, i32 best_state) {
 }
 
 static u8 run(Search *s, States *out) {
-    i64 n = s->l->n;
+    i64 n = s->l->n, n_classes = s->m->n_classes;
     for (i64 i = 0; i <= n; i++) {
         i64 begin = out->ptr[i] = s->n_states;
-        i32 best_state;
-        if (!gather_states(s, i) || !group_states(s, begin, out->root_score + i, &best_state)) return 0;
-        if (i < n && s->n_states > begin && !push_words(s, i, begin, out->root_score[i], best_state)) return 0;
+        f64 *root_score = out->root_score + i * n_classes;
+        for (i64 c = 0; c < n_classes; c++) root_score[c] = NAN;
+        if (!gather_states(s, i)) return 0;
+        if (i == n || s->n_states == begin) continue;
+        if (!group_states(s, begin) || !push_words(s, i, begin, root_score)) return 0;
     }
     out->ptr[n + 1] = s->n_states;
     return 1;
@@ -275,18 +311,26 @@ static u8 run(Search *s, States *out) {
 
 u8 search_forward(const Trigram *m, const Lattice *l, const f32 *bonus, const f32 *gain, States *out) {
     Search s = {.m = m, .l = l, .bonus = bonus, .gain = gain};
-    size_t n = (size_t)l->n;
+    size_t n = (size_t)l->n, n_classes = (size_t)m->n_classes;
     out->ptr = malloc((n + 2) * sizeof *out->ptr);
-    out->root_score = malloc((n + 1) * sizeof *out->root_score);
+    out->root_score = malloc((n + 1) * n_classes * sizeof *out->root_score);
+    s.class_score = malloc(n_classes * sizeof *s.class_score);
+    s.class_state = malloc(n_classes * sizeof *s.class_state);
+    s.classes = malloc(n_classes * sizeof *s.classes);
+    s.root_state = malloc(n_classes * sizeof *s.root_state);
     s.head = malloc((n + 1) * sizeof *s.head);
     s.arrived = calloc(n + 1, sizeof *s.arrived);
-    u8 good = out->ptr && out->root_score && s.head && s.arrived;
+    u8 good = out->ptr && out->root_score && s.head && s.arrived && s.class_score && s.class_state && s.classes && s.root_state;
     good = good && reserve((void **)&s.states, &s.state_room, 4096, sizeof *s.states) && reserve_hits(&s, 4096);
     if (good) {
         memset(s.head, 0xff, (n + 1) * sizeof *s.head);
         good = run(&s, out);
     }
     out->states = s.states;
+    free(s.class_score);
+    free(s.class_state);
+    free(s.classes);
+    free(s.root_state);
     free(s.head);
     free(s.arrived);
     free(s.hits);
@@ -311,8 +355,10 @@ static f64 path_score(const Trigram *m, const Lattice *l, const f32 *bonus, i64 
             total += step(m, node, words[k], &node) + bonus[words[k]];
             continue;
         }
-        for (; node != 0; node = m->node_parent[node]) total += m->node_bow[node];
-        total += l->special_logp[-2 - words[k]];
+        for (; node >= m->n_classes; node = m->node_parent[node]) total += m->node_bow[node];
+        i32 c = l->special_class[-2 - words[k]];
+        total += m->class_logp[node * m->n_classes + c] + l->special_logp[-2 - words[k]];
+        node = c;
     }
     return total + step(m, node, 0, &node);
 }

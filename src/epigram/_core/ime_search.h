@@ -13,8 +13,8 @@ typedef struct {
     i32 word;
 } State;
 
-/* The states of position i stand at ptr[i] .. ptr[i + 1]; root_score[i] is the best score at i after backing off to the
- * empty context. */
+/* The states of position i stand at ptr[i] .. ptr[i + 1]; root_score[i * n_classes + c] is the best score at i after backing
+ * off to a class that a word of class c follows, NaN where no word of class c begins at i. */
 typedef struct {
     State *states;
     i64 *ptr;
@@ -25,6 +25,10 @@ typedef struct {
 static inline f64 step(const Trigram *m, i32 node, i32 word, i32 *next) {
     f64 logp = 0.0;
     for (;;) {
+        if (node < m->n_classes) {
+            *next = m->pair_next[word];
+            return logp + m->class_logp[node * m->n_classes + m->word_class[word]] + m->pair_logp[word];
+        }
         i64 pair = find_pair(node, word, m->pair_ptr, m->pair_word);
         if (pair >= 0) {
             *next = m->pair_next[pair];

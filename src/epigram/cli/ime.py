@@ -44,7 +44,11 @@ def build(
     ],
     output: Output,
     lexicon: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="More words: surface<TAB>reading a line.")
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="More words: surface, reading, and if known cost and part of speech, by tabs.",
+        ),
     ] = None,
     sudachi: Annotated[
         bool, typer.Option("--sudachi", help="More words: all of the installed SudachiDict.")
@@ -57,14 +61,15 @@ def build(
 ) -> None:
     """Build a converter from text with readings and word lists."""
     from epigram.cli.training import TrainingRun
-    from epigram.ime import KanaKanjiConverter, read_word_list
+    from epigram.ime import KanaKanjiConverter, WordList, read_word_list
 
     building = TrainingRun(output, json=json)
-    words = [token for path in lexicon or () for token in read_word_list(path)]
+    lists = [read_word_list(path) for path in lexicon or ()]
     if sudachi:
         from epigram.ime.text import dictionary_words
 
-        words += dictionary_words()
+        lists.append(dictionary_words())
+    words = WordList.joined(lists)
     sources: list[str | PathLike[str]] = [*texts]
     if raw:
         sources = [" ".join(tokens) for path in texts for tokens in _sentences(path, raw)]

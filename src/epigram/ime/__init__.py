@@ -2,6 +2,7 @@
 
 from epigram.ime.converter import KanaKanjiConverter, Segment
 from epigram.ime.decoder import Conversion, Word
-from epigram.ime.lexicon import Lexicon, read_word_list
+from epigram.ime.lexicon import Lexicon
+from epigram.ime.wordlist import WordList, read_word_list
 
-__all__ = ["Conversion", "KanaKanjiConverter", "Lexicon", "Segment", "Word", "read_word_list"]
+__all__ = ["Conversion", "KanaKanjiConverter", "Lexicon", "Segment", "Word", "WordList", "read_word_list"]

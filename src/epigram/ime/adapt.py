@@ -189,7 +189,10 @@ def adapt_by_map(
         logp = relative_frequencies(rest, stream) if part is None else part.score_stream(stream)
         weight = best_weight(background.score_stream(stream)[1:], logp[1:])
     mixed = map_mixture(background, text, weight) if domain is None else mixture(background, domain, weight)
-    return Adapted(Decoder(lexicon, Scorer.of(mixed), decoder.unknown), mixed, weight)
+    classes = decoder.scorer.classes
+    if lexicon is not decoder.lexicon:
+        classes = classes.widened(mixed.vocabulary_.ids(decoder.lexicon.vocabulary()), len(lexicon))
+    return Adapted(Decoder(lexicon, Scorer.of(mixed, classes), decoder.unknown), mixed, weight)
 
 
 def widened(decoder: Decoder, model: BackoffModel, text: Corpus) -> tuple[Lexicon, BackoffModel]:

@@ -2,7 +2,8 @@
 
 The model is P(w | u v) = (1 - BIGRAM) P3(w | u v) + BIGRAM P2(w | v), both modified Kneser-Ney: chosen on held-out
 text, it writes text of other domains better and of its own no worse. Words of the lists that the text never has
-get from Kneser-Ney the share of the discounts that every word has.
+get from Kneser-Ney the share of the discounts that every word has; where a list has costs and parts of speech, that
+share follows them (epigram.ime.prior), and backing off ends in classes of words (epigram.ime.classes).
 """
 
 from __future__ import annotations
@@ -12,13 +13,17 @@ from dataclasses import dataclass
 from os import PathLike
 
 import numpy as np
+import numpy.typing as npt
 
 from epigram.errors import InputError
+from epigram.ime.classes import WordClasses
 from epigram.ime.decoder import Decoder
 from epigram.ime.lexicon import Lexicon, plain_token
 from epigram.ime.mixture import BIGRAM, share_with_bigrams
+from epigram.ime.prior import prior_of_words, share_by_prior
 from epigram.ime.trigram import Scorer
 from epigram.ime.unknown import UnknownWords
+from epigram.ime.wordlist import WordList
 from epigram.lm.corpus import Corpus
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.ngram.model import BackoffModel
@@ -48,20 +53,43 @@ def build(
     ``prune`` drops trigrams seen at most so often; ``bigram`` is the share of the bigram model.
     """
     corpus = with_plain_tokens(texts if isinstance(texts, Corpus) else read_corpus(texts))
+    words = words if isinstance(words, WordList) else WordList.of(words)
     lexicon = Lexicon.of([*corpus.vocabulary.words[1:], *words])
-    corpus = corpus.with_vocabulary(lexicon.vocabulary())
+    vocabulary = lexicon.vocabulary()
+    corpus = corpus.with_vocabulary(vocabulary)
     model = KneserNeyLM(order=3, modified=modified, prune=prune).fit(corpus).backoff_
     share_with_bigrams(model, bigram)
     counts = np.bincount(corpus.ids, minlength=len(lexicon))
-    surfaces: dict[str, int] = {}
-    for word, count in enumerate(counts.tolist()):
-        surface = lexicon.surface(word)
-        surfaces[surface] = surfaces.get(surface, 0) + count
+    surfaces = lexicon.surfaces()
+    classes = None
+    if any(words.parts):
+        classes = _learn_classes(model, counts, surfaces, vocabulary, words)
+    of_surface: dict[str, int] = {}
+    for surface, count in zip(surfaces, counts.tolist(), strict=True):
+        of_surface[surface] = of_surface.get(surface, 0) + count
     unknown = UnknownWords.estimate(
-        {surface: count for surface, count in surfaces.items() if count}, surfaces
+        {surface: count for surface, count in of_surface.items() if count}, of_surface
     )
-    decoder = Decoder(lexicon, Scorer.of(model), unknown)
+    decoder = Decoder(lexicon, Scorer.of(model, classes), unknown)
     return Background(decoder, model, corpus.n_sentences, corpus.n_tokens)
+
+
+def _learn_classes(
+    model: BackoffModel,
+    counts: npt.NDArray[np.integer],
+    surfaces: list[str],
+    vocabulary: Vocabulary,
+    words: WordList,
+) -> WordClasses:
+    """Classes by the parts of speech of a list; what unseen words share is dealt out by class and cost."""
+    ids = vocabulary.ids([plain_token(token) for token in words.tokens])
+    costs, parts = np.full(len(vocabulary), np.nan), [""] * len(vocabulary)
+    costs[ids[::-1]] = words.costs[::-1]  # of several entries the first
+    for id, part in zip(ids[::-1].tolist(), reversed(words.parts), strict=True):
+        parts[id] = part
+    named = WordClasses.learn(model, surfaces, parts)
+    share_by_prior(model, prior_of_words(counts, costs, named.of_word))
+    return named
 
 
 def read_corpus(texts: Sequence[str | PathLike[str]]) -> Corpus:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from epigram._core.native import family
 from epigram.errors import InputError
+from epigram.ime.classes import ANY, Bytes
 from epigram.ime.kana import to_katakana
 from epigram.ime.lexicon import Lexicon, hash_surfaces, join_token
 from epigram.ime.trigram import Scorer, Singles
@@ -73,13 +74,14 @@ class Edges(NamedTuple):
     special_logp: Floats
     special_text: list[str] | None
     special_form: Ints
+    special_class: Bytes
 
     @property
     def core(self) -> Any:
         """What the search walks."""
         return core.Lattice(
             self.ptr.size - 1, int(self.ptr[-1]), self.special_end.size, self.ptr, self.end, self.low, self.high,
-            self.special_ptr, self.special_end, self.special_logp,
+            self.special_ptr, self.special_end, self.special_logp, self.special_class,
         )  # fmt: skip
 
     def without_crossing(self, cuts: Sequence[int]) -> Edges:
@@ -92,6 +94,7 @@ class Edges(NamedTuple):
             ptr, self.end[keep], self.low[keep], self.high[keep],
             special_ptr, self.special_end[special], self.special_logp[special],
             None if texts is None else [texts[k] for k in special.tolist()], self.special_form[special],
+            self.special_class[special],
         )  # fmt: skip
 
 
@@ -201,21 +204,22 @@ class Decoder:
                 logp, node = scorer.step(node, word.id)
                 total += logp + float(self.bonus[word.id])
                 continue
-            total += scorer.to_root(node) + self.special_score(reading[word.start : word.end], word.surface)
-            node = 0
+            logp, to = self.special_score(reading[word.start : word.end], word.surface)
+            total += scorer.special(node, to) + logp
+            node = to
         return total + scorer.step(node, BOUNDARY)[0]
 
-    def special_score(self, reading: str, surface: str) -> float:
-        """Return the log-probability of a word outside the lexicon, by the best way to get it."""
+    def special_score(self, reading: str, surface: str) -> tuple[float, int]:
+        """Return the log-probability of a word outside the lexicon by the best way to get it, and its class."""
         edges = self.edges(reading)
         whole = range(int(edges.special_ptr[0]), int(edges.special_ptr[1]))
         return max(
             (
-                float(edges.special_logp[e])
+                (float(edges.special_logp[e]), int(edges.special_class[e]))
                 for e in whole
                 if edges.special_end[e] == len(reading) and self.special_text(reading, 0, e, edges) == surface
             ),
-            default=-np.inf,
+            default=(-np.inf, ANY),
         )
 
     def edges(self, reading: str) -> Edges:
@@ -243,6 +247,7 @@ class Decoder:
             special_logp[:used],
             None,
             special_form[:used],
+            np.zeros(used, np.uint8),
         )
         return self._with_user_words(reading, edges) if self.user_words else edges
 
@@ -268,6 +273,7 @@ class Decoder:
             special_form=np.concatenate((edges.special_form, np.full(len(found), OF_THE_USER, np.int32)))[
                 order
             ],
+            special_class=np.concatenate((edges.special_class, np.full(len(found), ANY, np.uint8)))[order],
             special_text=[texts[k] for k in order.tolist()],
         )
 

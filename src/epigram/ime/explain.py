@@ -37,15 +37,15 @@ def explain(converter: KanaKanjiConverter, conversion: Conversion) -> list[WordS
         if word < 0:
             place = conversion.words[len(rows)]
             reading = conversion.reading[place.start : place.end]
-            logp = scorer.to_root(node) + decoder.special_score(reading, place.surface)
-            rows.append(WordScore(token, logp, 0, 0.0))
-            node = 0
+            logp, to = decoder.special_score(reading, place.surface)
+            rows.append(WordScore(token, scorer.special(node, to) + logp, 0, 0.0))
+            node = to
             continue
         at, order = node, 1
-        while at and not scorer.stores(at, word):
+        while at >= scorer.n_classes and not scorer.stores(at, word):
             at = int(parents[at])
-        if at:
-            order = 2 if parents[at] == 0 else 3
+        if at >= scorer.n_classes:
+            order = 2 if parents[at] < scorer.n_classes else 3
         logp, node = scorer.step(node, word)
         rows.append(WordScore(token, logp, order, float(decoder.bonus[word])))
     return rows

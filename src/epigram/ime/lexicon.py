@@ -8,6 +8,7 @@ the words of one reading in one search (``push_from_node`` of ``_core/ime_search
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from os import PathLike
@@ -20,7 +21,6 @@ from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.lm.vocabulary import Vocabulary
 from epigram.protocols import Ints, Offsets
-from epigram.text import read_lines
 
 core = family("ime")
 LONGEST_READING = 64
@@ -142,6 +142,11 @@ class Lexicon:
             for word in range(words[r], words[r + 1]):
                 yield join_token(self.surface(word), reading)
 
+    def surfaces(self) -> list[str]:
+        """The written forms of all words in the order of their ids, the boundary's (empty) first."""
+        ptr = self.surface_ptr.tolist()
+        return [self._raw[first:last].decode() for first, last in itertools.pairwise(ptr)]
+
     def vocabulary(self) -> Vocabulary:
         """The same words for a language model, with the same ids."""
         return Vocabulary(self.tokens())
@@ -204,32 +209,6 @@ def hash_surfaces(
     hashes, powers = np.empty(n, np.uint64), np.empty(n, np.uint64)
     core.surface_hashes(n, ptr, raw.size, raw, hashes, powers)
     return hashes, powers
-
-
-def read_word_list(path: str | PathLike[str]) -> list[str]:
-    """Tokens of a word list: ``surface<TAB>reading``, further columns are ignored, blank lines too.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "words.tsv"
-    >>> _ = file.write_text("京都\\tきょうと\\t12\\n")
-    >>> read_word_list(file)
-    ['京都/きょうと']
-    """
-    tokens = []
-    for number, line in enumerate(read_lines(path), 1):
-        if not line.strip():
-            continue
-        fields = line.split("\t")
-        if len(fields) < 2:
-            raise InputError(
-                f"expected surface<TAB>reading, found {line[:40]!r} without a tab", path=path, line=number
-            )
-        tokens.append(checked_token(fields[0], fields[1], path, number))
-    if not tokens:
-        raise InputError("holds no words; expected lines surface<TAB>reading", path=path)
-    return tokens
 
 
 def checked_token(surface: str, reading: str, path: str | PathLike[str] | None, line: int | None) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from epigram.errors import InputError, ModelFileError
+from epigram.ime.classes import WordClasses
 from epigram.ime.converter import KanaKanjiConverter
 from epigram.ime.corrections import read_lesson
 from epigram.ime.decoder import Decoder
@@ -36,6 +37,8 @@ def to_model_file(converter: KanaKanjiConverter) -> ModelFile:
         **{f"lm.{name}": array for name, array in scorer.tables._asdict().items()},
         "lm.node_pair": scorer.node_pair,
         "lm.gain": scorer.gain,
+        "lm.word_class": scorer.word_class,
+        "lm.class_logp": scorer.class_logp,
         "unknown.class_logp": unknown.class_logp,
         "unknown.hiragana": unknown.hiragana,
         "unknown.katakana": unknown.katakana,
@@ -44,6 +47,7 @@ def to_model_file(converter: KanaKanjiConverter) -> ModelFile:
         "settings": converter.settings,
         "fit": converter.fit_,
         "start": scorer.start,
+        "classes": scorer.class_names,
         "lessons": [json.dumps(asdict(lesson), ensure_ascii=False) for lesson in converter.journal.lessons],
     }
     unbounded = {"lm.pair_logp", "lm.node_bow", "lm.gain"}  # a word may be impossible; gains of older files
@@ -66,7 +70,15 @@ def from_model_file(file: ModelFile) -> KanaKanjiConverter:
     try:
         lexicon = Lexicon(*(tensors[name] for name in names))
         tables = Tables(*(tensors[f"lm.{name}"] for name in Tables._fields))
-        scorer = Scorer(tables, tensors["lm.node_pair"], tensors["lm.gain"], int(header["start"]))
+        classes = WordClasses.none(len(lexicon)) if "classes" not in header else None
+        scorer = Scorer(
+            tables, tensors["lm.node_pair"], tensors["lm.gain"], int(header["start"]),
+            *(
+                (tensors["lm.word_class"], tensors["lm.class_logp"], list(header["classes"]))
+                if classes is None
+                else (classes.of_word, classes.transitions.astype(np.float32), classes.names)
+            ),
+        )  # fmt: skip
         if not scorer.fits:
             raise InputError("the arrays of the language model do not fit together")
         unknown = UnknownWords(

@@ -6,9 +6,12 @@ from collections.abc import Iterable
 from os import PathLike
 from typing import Any
 
+import numpy as np
+
 from epigram.errors import InputError
 from epigram.ime.kana import is_hiragana, is_katakana, to_hiragana
 from epigram.ime.lexicon import LONGEST_READING, join_token, plain_token, split_token
+from epigram.ime.wordlist import WordList
 from epigram.text import read_lines
 
 USUAL = {"日本": "にほん", "私": "わたし", "言う": "いう"}
@@ -64,19 +67,20 @@ def sudachi() -> Any:
     return Dictionary()
 
 
-def dictionary_words() -> list[str]:
-    """Tokens of all words of the installed SudachiDict that have kana for a reading.
+def dictionary_words() -> WordList:
+    """All words of the installed SudachiDict that have kana for a reading, with their parts of speech.
 
     Latin, numeric and symbol entries are left out: their readings are not what people type.
     """
-    tokens: dict[str, None] = {}
+    tokens: dict[str, str] = {}
     for morpheme in sudachi().entries():
         surface = morpheme.surface()
         if surface and surface.split() == [surface] and len(surface) <= LONGEST_READING:
             token = _token(morpheme)
             if token and len(token) <= LONGEST_READING and (token != surface or is_hiragana(surface)):
-                tokens[token] = None
-    return list(tokens)
+                part = "-".join(piece for piece in morpheme.part_of_speech() if piece != "*")
+                tokens.setdefault(token, part)
+    return WordList(list(tokens), np.full(len(tokens), np.nan), list(tokens.values()))
 
 
 def _token(morpheme: Any) -> str | None:

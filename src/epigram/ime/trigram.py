@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from epigram._core.native import family
 from epigram.errors import InputError
+from epigram.ime.classes import WordClasses, shift_lower
 from epigram.protocols import Floats, Ints, Offsets
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 core = family("ime")
 Singles = npt.NDArray[np.float32]
+Bytes = npt.NDArray[np.uint8]
 ROUNDING = 1e-4
 NOTHING = np.float32(-1e30)
 """The gain of a node that has nothing to win; finite, so that files hold no infinities."""
@@ -56,11 +58,22 @@ class Scorer:
     node_pair: Offsets = field(repr=False)
     gain: Singles = field(repr=False)
     start: int
+    word_class: Bytes = field(repr=False)
+    class_logp: Singles = field(repr=False)
+    class_names: list[str] = field(repr=False)
 
     @cached_property
     def core(self) -> Any:
         """The tables as C takes them."""
-        return core.Trigram(self.node_pair.size, self.tables.pair_word.size, self.start, *self.tables)
+        return core.Trigram(
+            self.node_pair.size, self.tables.pair_word.size, self.word_class.size, self.n_classes, self.start,
+            *self.tables, self.word_class, self.class_logp,
+        )  # fmt: skip
+
+    @property
+    def n_classes(self) -> int:
+        """Classes of words, the one of any word counted; the first nodes stand for them."""
+        return len(self.class_names)
 
     @property
     def fits(self) -> bool:
@@ -70,6 +83,8 @@ class Scorer:
             tables.pair_ptr.size == n_nodes + 1 >= 2
             and tables.pair_logp.size == tables.pair_next.size == n_pairs
             and tables.node_parent.size == tables.node_bow.size == self.gain.size == n_nodes
+            and self.word_class.size == self.tables.pair_ptr[1]
+            and self.class_logp.shape == (self.n_classes, self.n_classes)
             and bool(core.fits(self.core, n_nodes, self.node_pair))
         )
 
@@ -79,34 +94,42 @@ class Scorer:
     @cached_property
     def node_word(self) -> Ints:
         """The last word of each node's context."""
-        return np.concatenate((np.full(1, -1, np.int32), self.tables.pair_word[self.node_pair[1:]]))
+        n = self.n_classes
+        return np.concatenate((np.full(n, -1, np.int32), self.tables.pair_word[self.node_pair[n:]]))
 
     @cached_property
     def node_prefix(self) -> Ints:
         """The node of the words before the last."""
-        owner = np.searchsorted(self.tables.pair_ptr, self.node_pair[1:], side="right") - 1
-        return np.concatenate((np.full(1, -1, np.int32), owner.astype(np.int32)))
+        n = self.n_classes
+        owner = np.searchsorted(self.tables.pair_ptr, self.node_pair[n:], side="right") - 1
+        return np.concatenate((np.full(n, -1, np.int32), owner.astype(np.int32)))
 
     @classmethod
-    def of(cls, model: BackoffModel) -> Scorer:
-        """From a back-off model of order 3 or less."""
+    def of(cls, model: BackoffModel, classes: WordClasses | None = None) -> Scorer:
+        """From a back-off model of order 3 or less; with classes, backing off ends in them."""
         if model.order > 3:
             raise InputError(f"the search takes models up to order 3, not {model.order}")
         n_words = len(model.vocabulary_)
         if (model.pair_next[n_words:] == 0).any():
             raise InputError("a word is stored after a context but has no context node of its own")
+        classes = classes or WordClasses.none(n_words)
+        ratio = classes.gains(model)
+        logp = _moved(model.pair_logp, model, ratio, classes, 1.0).astype(np.float32)
+        more, of_word = len(classes.names) - 1, classes.of_word.astype(np.int32)
+        last = of_word[model.pair_word[np.maximum(model.node_pair, 0)]]
         tables = Tables(
-            model.pair_ptr,
+            np.insert(model.pair_ptr, 1, np.full(more, n_words)),
             model.pair_word,
-            model.pair_logp.astype(np.float32),
-            model.pair_next,
-            model.node_parent,
-            model.node_bow.astype(np.float32),
+            logp,
+            _numbered(model.pair_next, of_word[model.pair_word], more),
+            np.concatenate((np.zeros(1 + more, np.int32), _numbered(model.node_parent, last, more)[1:])),
+            np.insert(model.node_bow, 0, np.zeros(more)).astype(np.float32),
         )
-        n_nodes = model.node_pair.size
-        gain = np.full(n_nodes, NOTHING, np.float32)
-        scorer = cls(tables, model.node_pair, gain, model.start())
-        core.gains(scorer.core, n_nodes, model.node_depth, gain)
+        depth = np.insert(model.node_depth, 0, np.zeros(more, np.int32))
+        gain = np.full(depth.size, NOTHING, np.float32)
+        node_pair = np.insert(model.node_pair, 0, np.full(more, -1))
+        scorer = cls(tables, node_pair, gain, model.start() + more, classes.of_word, ratio, classes.names)
+        core.gains(scorer.core, depth.size, depth, gain)
         np.maximum(gain + np.float32(ROUNDING), NOTHING, out=gain)
         return scorer
 
@@ -121,15 +144,25 @@ class Scorer:
         """The model again, in double precision, over the words of a lexicon."""
         from epigram.lm.ngram.model import BackoffModel
 
-        tables = self.tables
-        return BackoffModel(
+        tables, more = self.tables, self.n_classes - 1
+        model = BackoffModel(
             vocabulary,
-            self.node_pair,
-            tables.pair_ptr,
+            self.node_pair[more:],
+            np.delete(tables.pair_ptr, np.arange(1, 1 + more)),
             tables.pair_word,
             tables.pair_logp.astype(np.float64),
-            tables.node_bow.astype(np.float64),
+            tables.node_bow[more:].astype(np.float64),
         )
+        model.pair_logp[:] = _moved(model.pair_logp, model, self.class_logp, self.classes, -1.0)
+        return model
+
+    @property
+    def classes(self) -> WordClasses:
+        """The classes that backing off ends in."""
+        p = np.exp(self.tables.pair_logp[: self.n_words].astype(np.float64))
+        share = np.bincount(self.word_class, p, minlength=self.n_classes)
+        with np.errstate(divide="ignore"):
+            return WordClasses(self.word_class, self.class_logp + np.log(share), self.class_names)
 
     @property
     def n_words(self) -> int:
@@ -158,16 +191,38 @@ class Scorer:
         at = first + np.searchsorted(self.tables.pair_word[first:last], word)
         return bool(at < last and self.tables.pair_word[at] == word)
 
-    def to_root(self, node: int) -> float:
-        """Log-weight of backing off from a node to the empty context."""
+    def to_root(self, node: int) -> tuple[float, int]:
+        """Log-weight of backing off from a node to a class, and that class."""
         total = 0.0
-        while node:
+        while node >= self.n_classes:
             total += float(self.tables.node_bow[node])
             node = int(self.tables.node_parent[node])
-        return total
+        return total, node
+
+    def special(self, node: int, to: int) -> float:
+        """Log-weight of a word outside the model, of class ``to``, after a node; its own probability comes on top."""
+        total, before = self.to_root(node)
+        return total + float(self.class_logp[before, to])
 
     def _check(self, node: int, word: int) -> None:
         if not (0 <= node < self.node_pair.size and 0 <= word < self.n_words):
             raise ValueError(
                 f"no node {node} or no word {word} in this model; take both from the model itself."
             )
+
+
+def _numbered(nodes: Ints, classes: Ints, more: int) -> Ints:
+    """Nodes of a model once ``more`` nodes of classes stand behind the root; the root becomes that of the class."""
+    return np.where(nodes == 0, classes, nodes + more).astype(np.int32)
+
+
+def _moved(logp: Floats, model: BackoffModel, ratio: Singles, classes: WordClasses, sign: float) -> Floats:
+    """Log-probabilities of stored n-grams with what classes add to the lower orders, or (-1) without it."""
+    if len(classes.names) == 1:
+        return logp
+    before = model.pair_logp.copy()
+    root = np.exp(before[: len(model.vocabulary_)])
+    shift_lower(model, sign * root, np.expm1(ratio.astype(np.float64)), classes.of_word)
+    after = model.pair_logp.copy()
+    model.pair_logp[:] = before
+    return after

@@ -23,10 +23,10 @@ from epigram.ime.adapt import SMOOTHINGS, adapt_by_map, cross_entropy, widened
 from epigram.ime.build import Background, build
 from epigram.ime.converter import KanaKanjiConverter
 from epigram.ime.decoder import Decoder
-from epigram.ime.lexicon import read_word_list
 from epigram.ime.nbest import convert_text
 from epigram.ime.text import read_sentences
 from epigram.ime.trigram import Scorer
+from epigram.ime.wordlist import read_word_list
 from epigram.lm.corpus import Corpus
 from epigram.lm.ngram.model import BackoffModel
 from epigram.protocols import Floats
@@ -136,7 +136,7 @@ def mozc(*, data: str, domain: str, test: int) -> dict[str, Any]:
 def _background(data: str, n_sentences: int, n_words: int) -> Background:
     """The first so many sentences and (most frequent) words; 0 is all."""
     path = _file(data, "kftt/train.txt.gz")
-    words = read_word_list(_file(data, "lexicon.tsv.gz"))[: n_words or None]
+    words = list(read_word_list(_file(data, "lexicon.tsv.gz")))[: n_words or None]
     if not n_sentences:
         return build([path], words, bigram=0.0)
     lines = islice(read_lines(path), n_sentences)

@@ -7,6 +7,8 @@ like it, of its class and about its cost: how many of those that the text has on
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -38,11 +40,11 @@ def prior_of_words(counts: npt.NDArray[np.integer], costs: Floats, of_word: Byte
     overall = (once.sum() + 1) / (once.sum() + never.sum() + 1)
     of_class = _rate(once.sum(axis=1), never.sum(axis=1), overall)
     of_cell = _rate(once, never, of_class[:, None])
-    share: Floats = of_cell.ravel()[place]
-    return share / share.sum()
+    share = of_cell.ravel()[place]
+    return np.asarray(share / share.sum())
 
 
-def _rate(once: Floats, never: Floats, larger: Floats | float) -> Floats:
+def _rate(once: Any, never: Any, larger: Floats | float) -> Floats:
     out: Floats = (once + LEAN * larger) / (once + never + LEAN)
     return out
 

@@ -162,7 +162,8 @@ class Scorer:
         p = np.exp(self.tables.pair_logp[: self.n_words].astype(np.float64))
         share = np.bincount(self.word_class, p, minlength=self.n_classes)
         with np.errstate(divide="ignore"):
-            return WordClasses(self.word_class, self.class_logp + np.log(share), self.class_names)
+            transitions = self.class_logp.astype(np.float64) + np.log(share)
+        return WordClasses(self.word_class, transitions, self.class_names)
 
     @property
     def n_words(self) -> int:

@@ -27,7 +27,7 @@ NEED_AN_ELEMENT = {
     *("decoding_k_best", "factored_choose_at_root", "factored_sweep", "loglinear_spread"),
     *("ime_best", "ime_fits", "ime_grow_trie", "ime_step"),
     *("ngram_distribution", "ngram_link", "ngram_relative_entropy_scores", "ngram_step"),
-    *("rerank_find_gram", "rerank_line_search"),
+    *("rerank_find_gram", "rerank_line_search", "segment_k_best"),
 }
 
 

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from epigram.tagging.template import CellFunction, apply_chain
+from epigram.tagging.cell_functions import CellFunction, apply_chain
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 #include "chain_inline.h"
 #include "chain_step.h"
 #include "tree_chain.h"
+#include "segment_inline.h"
 
 i64 sizeof_Chains(void) { return sizeof(Chains); }
 i64 sizeof_Layout(void) { return sizeof(Layout); }
@@ -56,6 +57,7 @@ f64 scored_loss(const Chains *a, const Layout *l, i64 s, const i32 *labels, f64 
                 const Scratch *x, f64 *edges) {
     i64 first = a->sentence_ptr[s], n = a->sentence_ptr[s + 1] - first, width = l->width;
     if (n == 0) return 0.0;
+    if (a->n_types) return segment_loss(a, l, s, labels, weight, edge_w, x, edges);
     f64 loss = 0.0;
     for (i64 t = 0; t < n; t++) loss -= x->scores[t * width + labels[first + t]];
     i64 n_matrices = exp_observed(a, l, s, edge_w, x);

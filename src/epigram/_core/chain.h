@@ -30,6 +30,15 @@ typedef struct {
     const i64 *edge_ptr; /* [n_tokens + 1] */
     const i32 *edge_attributes; /* [n_edge_occurrences] */
     const i32 *parents; /* [n_parents] */
+    i64 n_types; /* 0 without segments, of which segment_inline.h tells */
+    i64 longest;
+    i64 n_segmented;
+    i64 n_units;
+    const i32 *n_words; /* [n_segmented] */
+    const i32 *unit_begin; /* [n_units] */
+    const i32 *unit_length; /* [n_units] */
+    const i32 *begin_label; /* [n_types] */
+    const i32 *inside_label; /* [n_types] */
 } Chains;
 
 /* Where weights live. First the dense rows, up to dense_end: one weight per (padded) label. Then the sparse rows, up
@@ -67,6 +76,8 @@ typedef struct {
     f64 *pair_sums; /* [n_matrices * n_labels * width] */
     i32 *which; /* [n_tokens] */
     i32 *order; /* [2 * n_tokens] */
+    i64 n_room;
+    f64 *room; /* [n_room] */
 } Scratch;
 
 /* The token whose label the transition into token t comes from; below `first`, where the sentence starts, if none. */

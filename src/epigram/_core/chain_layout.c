@@ -5,6 +5,7 @@ void chain_layout_mark_pairs(i64 n_tokens, const i64 *attribute_ptr, i64 n, cons
                              i64 n_attributes, i64 n_words, i64 *seen) {
     (void)n, (void)n_attributes;
     for (i64 t = 0; t < n_tokens; t++) {
+        if (labels[t] < 0) continue; /* a segment that is none of the answer's */
         i64 word = labels[t] >> 6, bit = (i64)((u64)1 << (labels[t] & 63));
         for (i64 k = attribute_ptr[t]; k < attribute_ptr[t + 1]; k++) seen[attributes[k] * n_words + word] |= bit;
     }

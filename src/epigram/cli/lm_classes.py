@@ -9,6 +9,7 @@ import typer
 
 from epigram.cli import console
 from epigram.cli.training import EXIT_CODE, GracefulStop
+from epigram.errors import InputError
 
 if TYPE_CHECKING:
     from epigram.lm.corpus import Corpus
@@ -25,7 +26,12 @@ def command(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="Where the classes go, a word a line.")
     ],
-    k: Annotated[int, typer.Option("-k", min=2, help="How many classes, that of </s> included.")] = 200,
+    k: Annotated[
+        str,
+        typer.Option(
+            "-k", metavar="K|K,K", help="How many classes, that of </s> included; for taggers several sizes."
+        ),
+    ] = "200",
     min_count: Annotated[int, typer.Option(min=1, help="Occurrences a word needs; others are <unk>.")] = 1,
     max_words: Annotated[int | None, typer.Option(min=1, help="Most words of the vocabulary.")] = None,
     max_passes: Annotated[int, typer.Option(min=1, help="Stop in any case.")] = 20,
@@ -35,17 +41,23 @@ def command(
 ) -> None:
     """Put words into classes by their neighbours; a text file of class, word and count."""
     from epigram.lm.corpus import Corpus
-    from epigram.lm.factored.classes import word_counts
+    from epigram.lm.factored.classes import word_counts, write_sizes
     from epigram.storage.file import check_writable
 
+    numbers = _sizes(k)
     check_writable(output)
     watch = console.Stopwatch()
     corpus = Corpus.read(text, min_count=min_count, max_words=max_words)
-    classes, passes, interrupted = _learn(corpus, k, threads, max_passes, seed)
+    learnt = []
+    for size in numbers:
+        classes, passes, interrupted = _learn(corpus, size, threads, max_passes, seed)
+        learnt.append(classes)
+        if interrupted:
+            break
     counts = word_counts(corpus)
-    classes.write(output, counts)
+    write_sizes(output, learnt, counts)
     record = {
-        "classes": classes.n_classes,
+        "classes": classes.n_classes if len(numbers) == 1 else [one.n_classes for one in learnt],
         "words": len(corpus.vocabulary),
         "tokens": corpus.n_tokens,
         "passes": len(passes),
@@ -64,6 +76,13 @@ def command(
         console.facts(str(output), record)
     if interrupted:
         raise typer.Exit(EXIT_CODE)
+
+
+def _sizes(text: str) -> list[int]:
+    """``200`` or ``100,500``."""
+    if not all(part.isdecimal() and int(part) >= 2 for part in text.split(",")):
+        raise InputError(f"-k is a number of classes, 2 at least, or several such as 100,500, not {text!r}")
+    return [int(part) for part in text.split(",")]
 
 
 def _learn(

@@ -32,8 +32,30 @@ def train(
         str | None,
         typer.Option(
             metavar="NAME|FILE",
-            help="chunking, ner, pos or a CRF++ template; by default what fits the columns.",
+            help="chunking, ner, pos, richer with a + behind, or a CRF++ template; by default what fits the columns.",
             rich_help_panel=FILES,
+        ),
+    ] = None,
+    classes: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Word classes as lm classes writes them, looked up for words of column 0.",
+            rich_help_panel=FILES,
+        ),
+    ] = None,
+    gazetteer: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Phrases, a line each, or type<TAB>phrase; the longest are marked in the text.",
+            rich_help_panel=FILES,
+        ),
+    ] = None,
+    vectors: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A word and its numbers a line, as word2vec writes.", rich_help_panel=FILES
         ),
     ] = None,
     format: Annotated[
@@ -65,9 +87,9 @@ def train(
         ),
     ] = None,
     model: Annotated[
-        Literal["crf", "maxent", "history"],
+        Literal["crf", "segment", "maxent", "history"],
         typer.Option(
-            help="A CRF, each token alone, or each token after the tags on its left.",
+            help="A CRF, one with features of whole segments, each token alone, or each after the tags on its left.",
             rich_help_panel=LEARNING,
         ),
     ] = "crf",
@@ -76,8 +98,12 @@ def train(
         typer.Option(help="By default what fits the penalty.", rich_help_panel=LEARNING),
     ] = None,
     l1: Annotated[
-        float | None,
-        typer.Option(metavar="C", min=0.0, help="C * sum |w| (1 without --l2).", rich_help_panel=LEARNING),
+        str | None,
+        typer.Option(
+            metavar="auto|C",
+            help="C * sum |w| (1 without --l2); auto: what suits --dev, or a tenth of the sentences.",
+            rich_help_panel=LEARNING,
+        ),
     ] = None,
     l2: Annotated[
         float | None,
@@ -185,21 +211,28 @@ def train(
         raise InputError(f"--separator is one ASCII character, not {separator!r}")
     if cluster is not None and solver is None and not l2:
         solver = "owlqn"  # SGD stays on one machine
-    chosen, l1, l2 = solver_of(solver, l1, l2, {
+    strength = _strength(l1, solver, l2, radius)
+    chosen, number, l2 = solver_of(solver, None if strength == "auto" else strength, l2, {
         "method": method, "schedule": schedule, "eta0": eta0, "decay": decay, "batch_size": batch_size,
         "passes": _passes(passes), "tolerance": tolerance, "seed": seed, "radius": radius, "threads": threads,
     })  # fmt: skip
     settings: dict[str, Any] = {
-        "l1": l1, "l2": l2, "solver": chosen, "pairs": pairs, "min_count": min_count,
+        "l1": "auto" if strength == "auto" else number, "l2": l2, "solver": chosen, "pairs": pairs, "min_count": min_count,
         "class_weight": weights_of(class_weight), "patience": patience, "threads": threads, "random_state": seed,
     }  # fmt: skip
-    if constrain is not None:
+    if model == "segment":
+        if constrain not in (None, "iob2") or settings.pop("pairs") != "seen":
+            raise InputError("--model segment reads labels as iob2, and has weights for seen pairs")
+    elif constrain is not None:
         if model != "crf":
             raise InputError(f"--constrain needs --model crf; {model} has no transitions")
         settings["constrain"] = constrain
+    lists = {"classes": classes, "gazetteer": gazetteer, "vectors": vectors}
     spec = ColumnSpec(format, separator, tuple(comments or ()))
     if (sharding := Sharding(shards, n_shards, cluster, resume)).asked_for:
-        if model == "history" or solver in ("adagrad", "projected"):
+        if strength == "auto":
+            raise InputError("--l1 auto needs all sentences in memory; give a number with --shards and --cluster")
+        if model in ("history", "segment") or solver in ("adagrad", "projected"):
             raise InputError(
                 "--shards and --cluster take --model crf or maxent, and --solver sgd, owlqn or lbfgs"
             )
@@ -210,7 +243,7 @@ def train(
             sharding,
             settings,
             lambda head: spec.completed(head, str(train), label_column, _numbers(columns)),
-            lambda observations, labels: _template(template, model, observations, labels),
+            lambda observations, labels: _template(template, model, observations, labels).with_lists(**lists),
             spec,
             _record,
         )
@@ -219,7 +252,7 @@ def train(
     spec = spec.completed(corpus, str(train), label_column, _numbers(columns))
     observations, labels = spec.split(corpus)
     held_out = None if dev is None else spec.split(spec.parse(read_bytes(dev), str(dev)))
-    chosen_template = _template(template, model, observations, labels)
+    chosen_template = _template(template, model, observations, labels).with_lists(**lists)
     chosen_template.check(observations.n_columns, str(train))
     estimator = _estimator(model, chosen_template, settings)
     _fit(run, estimator, observations, labels, held_out)
@@ -230,6 +263,21 @@ def train(
         save=lambda: estimator.save(output),
         draw=lambda target: plot_training(estimator.history_, target),
     )
+
+
+def _strength(text: str | None, solver: str | None, l2: float | None, radius: float | None) -> float | str | None:
+    """``--l1``: a number, or ``auto`` where nothing else is penalised."""
+    if text is None or text == "auto":
+        if text and (l2 or radius is not None or solver not in (None, "sgd", "owlqn", "adagrad")):
+            raise InputError("--l1 auto is for l1 alone, with --solver sgd, adagrad or owlqn")
+        return text
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0.0 <= number < float("inf"):
+        raise InputError(f"--l1 is auto or a number of at least 0, not {text!r}")
+    return number
 
 
 def solver_of(
@@ -357,6 +405,7 @@ def _template(name: str | None, model: str, observations: Columns, labels: Colum
     if name is None:
         chunked = are_chunk_labels(labels.strings)
         name = "chunking" if observations.n_columns > 1 else "ner" if chunked else "pos"
+        name += "+" if model == "segment" else ""
         console.stderr().print(f"[dim]template {name}; see epigram tag template {name}[/dim]")
     template = Template.load(name)
     if model != "maxent":
@@ -366,9 +415,11 @@ def _template(name: str | None, model: str, observations: Columns, labels: Colum
 
 
 def _estimator(model: str, template: Template, settings: dict[str, Any]) -> SentenceEstimator:
-    from epigram.tagging import CRFTagger, MaxentTagger
+    from epigram.tagging import CRFTagger, MaxentTagger, SegmentTagger
 
-    return (MaxentTagger if model == "history" else CRFTagger)(template, **settings)
+    kind: Any = {"history": MaxentTagger, "segment": SegmentTagger}.get(model, CRFTagger)
+    estimator: SentenceEstimator = kind(template, **settings)
+    return estimator
 
 
 def _fit(
@@ -406,6 +457,8 @@ def _record(estimator: Any) -> dict[str, Any]:
         "sentences": fit["sentences"],
         "tokens": fit["tokens"],
     }
+    if "path" in fit:
+        record["l1"] = fit["l1"]
     scored = [entry for entry in history if "dev_score" in entry]
     if scored:
         best = max(scored, key=lambda entry: entry["dev_score"])

@@ -12,7 +12,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -189,17 +189,19 @@ def encode_labels(y: Labels, sequences: Sequences) -> tuple[npt.NDArray[Any], In
         )
     if isinstance(y, Column):
         flat, ids = np.array(y.strings, dtype=object), y.ids
-        if len(ids) != sequences.n_tokens:
-            raise InputError(f"{len(ids)} labels for {sequences.n_tokens} tokens")
+        n_words = int(sequences.word_lengths.sum())
+        if len(ids) != n_words:
+            raise InputError(f"{len(ids)} labels for {n_words} tokens")
     else:
         sentences = [list(sentence) for sentence in y]
         lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
+        wanted = sequences.word_lengths
         if len(lengths) != sequences.n_sentences:
             raise InputError(f"{len(lengths)} lists of labels for {sequences.n_sentences} sentences")
-        wrong = np.flatnonzero(lengths != sequences.lengths)
+        wrong = np.flatnonzero(lengths != wanted)
         if len(wrong):
             s = int(wrong[0])
-            raise InputError(f"sentence {s} has {sequences.lengths[s]} tokens, but {lengths[s]} labels")
+            raise InputError(f"sentence {s} has {wanted[s]} tokens, but {lengths[s]} labels")
         index: dict[str, int] = {}
         ids = np.array(
             [index.setdefault(str(label), len(index)) for sentence in sentences for label in sentence],
@@ -233,6 +235,18 @@ def _factorise(raw: bytes, starts: Offsets, ends: Offsets) -> Column:
     return Column(ids, strings)
 
 
+class SegmentRows(NamedTuple):
+    """Rows beside those of tokens, for segments of several tokens: see ``_core/segment_inline.h``.
+
+    In each sentence the first ``n_words[s]`` rows are its tokens; row ``r`` of the others is the segment of
+    ``length[r]`` tokens that begins at token ``begin[r]`` of the sentence.
+    """
+
+    n_words: Ints
+    begin: Ints
+    length: Ints
+
+
 @dataclass(frozen=True, slots=True)
 class Sequences:
     """Encoded sentences as offset arrays.
@@ -255,6 +269,8 @@ class Sequences:
     parents
         Empty for chains. For trees, which token of its sentence each token hangs on, counted from 0; -1 for a root.
         Transitions are then those from parents.
+    segments
+        Which rows are segments; None where all are tokens.
 
     Examples
     --------
@@ -272,6 +288,7 @@ class Sequences:
     edge_ptr: Offsets
     edge_attributes: Ints
     parents: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    segments: SegmentRows | None = None
 
     @classmethod
     def of(
@@ -310,6 +327,26 @@ class Sequences:
         return np.diff(self.sentence_ptr)
 
     @property
+    def word_lengths(self) -> Offsets:
+        """Tokens of each sentence, where some rows are segments too."""
+        return self.lengths if self.segments is None else self.segments.n_words.astype(np.int64)
+
+    @property
+    def word_ptr(self) -> Offsets:
+        """Where each sentence begins among all tokens, those rows left out that are segments."""
+        if self.segments is None:
+            return self.sentence_ptr
+        return np.concatenate([[0], np.cumsum(self.word_lengths)]).astype(np.int64)
+
+    @property
+    def word_rows(self) -> Offsets:
+        """The rows that are tokens."""
+        if self.segments is None:
+            return np.arange(self.n_tokens)
+        inside = np.arange(self.n_tokens) - np.repeat(self.sentence_ptr[:-1], self.lengths)
+        return np.flatnonzero(inside < np.repeat(self.segments.n_words, self.lengths))
+
+    @property
     def unit_values(self) -> bool:
         """True where every value is one."""
         return len(self.values) != len(self.attributes) or bool(np.all(self.values == 1.0))
@@ -328,6 +365,11 @@ class Sequences:
             edge_ptr=edge_ptr,
             edge_attributes=self.edge_attributes[edges],
             parents=self.parents[tokens] if len(self.parents) else self.parents,
+            segments=None
+            if self.segments is None
+            else SegmentRows(
+                self.segments.n_words[sentences], self.segments.begin[tokens], self.segments.length[tokens]
+            ),
         )
 
     def shards(self, threads: int) -> list[Ints]:
@@ -405,6 +447,7 @@ class Sequences:
             edge_ptr=_kept_ptr(self.edge_ptr, edges),
             edge_attributes=edges[edges >= 0],
             parents=self.parents,
+            segments=self.segments,
         )
 
 

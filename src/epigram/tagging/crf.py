@@ -42,7 +42,8 @@ class CRFTagger(SentenceEstimator):
     ----------
     template : a CRF++ template (text, file name, or one of ``"chunking"``, ``"ner"``, ``"pos"``) for sentences
         given as rows of columns; None for sentences given as features (a dict or a list of strings a token).
-    l1, l2 : strengths of ``l1 * sum |w|`` and ``l2 * sum w^2``; the objective is a sum over sentences.
+    l1, l2 : strengths of ``l1 * sum |w|`` and ``l2 * sum w^2``; the objective is a sum over sentences. ``l1="auto"``
+        chooses it on ``dev``, or on a tenth of the sentences (:mod:`epigram.tagging.strength`).
     penalty : an object in place of l1 and l2, such as ``L1(1.0)``, ``ElasticNet(1.0, 0.5)`` or ``L1Ball(500.0)``.
     solver : an object such as ``SGD(passes=10)``, or one of ``"sgd"``, ``"adagrad"``, ``"projected"``, ``"owlqn"``,
         ``"lbfgs"``, ``"fista"``; by default what fits the penalty: SGD with cumulative penalty for l1, OWL-QN or
@@ -76,7 +77,7 @@ class CRFTagger(SentenceEstimator):
         self,
         template: str | PathLike[str] | Template | None = None,
         *,
-        l1: float = 1.0,
+        l1: float | str = 1.0,
         l2: float = 0.0,
         penalty: Penalty | None = None,
         solver: str | Solver | None = None,
@@ -200,7 +201,7 @@ class CRFTagger(SentenceEstimator):
             _, _, whole = self.model_.marginals(one)
             found = []
             for first, labels in wanted:
-                fixed: list[Iterable[str] | None] = [None] * int(one.n_tokens)
+                fixed: list[Iterable[str] | None] = [None] * int(one.word_lengths.sum())
                 if first < 0 or first + len(labels) > len(fixed):
                     raise InputError(f"span {first, labels!r} of sentence {s} leaves its {len(fixed)} tokens")
                 fixed[first : first + len(labels)] = [[label] for label in labels]

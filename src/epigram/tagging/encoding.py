@@ -17,9 +17,10 @@ from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.protocols import Ints, Offsets
 from epigram.tagging.attributes import AttributeTable, Fingerprints, hash_parts, utf8
+from epigram.tagging.cell_functions import CellFunction, apply_chain
 from epigram.tagging.corpus import Columns, Sequences
 from epigram.tagging.features import encode_features
-from epigram.tagging.template import CellFunction, Line, Template, apply_chain, outside_mark
+from epigram.tagging.template import Line, Template, outside_mark
 from epigram.tagging.trees import Trees, hang
 
 core = family("encoding")
@@ -80,6 +81,7 @@ def encode(
     array([0, 1, 1])
     """
     template.check(columns.n_columns, columns.path)
+    template, columns = template.placed(columns)
     attribute_ptr, attributes = _encode_lines(columns, template, template.nodes, False, table, grow)
     edge_ptr, edge_attributes = _encode_lines(columns, template, template.edges, not first_too, table, grow)
     return Sequences(columns.sentence_ptr, attribute_ptr, attributes, np.ones(1), edge_ptr, edge_attributes)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from epigram.estimator import Estimator, check_fitted
 from epigram.protocols import Ints, Penalty, Solver
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.corpus import Labels, Sequences, encode_labels
+from epigram.tagging.corpus import Column, Columns, Labels, Sequences, encode_labels
 from epigram.tagging.encoding import encode_sentences
 from epigram.tagging.model import ChainModel
 from epigram.tagging.problem import (
@@ -38,7 +38,7 @@ class ChainEstimator(Estimator):
     A kind of tagger says how it reads samples and, where it has one, what solver is usual; all else is here.
     """
 
-    l1: float
+    l1: float | str
     l2: float
     penalty: Penalty | None
     solver: str | Solver | None
@@ -86,14 +86,39 @@ class ChainEstimator(Estimator):
         dev: tuple[Any, Labels] | None,
         callback: Listener | None,
     ) -> Self:
-        problem, penalty = self.problem(X, y, sample_weight), penalty_of(self.penalty, self.l1, self.l2)
+        l1, path = self.l1, None
+        if isinstance(l1, str):
+            X, y, l1, path = self._chosen(X, y, dev)
+        problem, penalty = self.problem(X, y, sample_weight), penalty_of(self.penalty, l1, self.l2)
         given = self._usual_solver(penalty) if self.solver is None else self.solver
         solver = solver_of(given, penalty, self.random_state)
         scorer = None if dev is None else problem.scorer(*dev, self._decode)
         trained = problem.train(solver, penalty, scorer, self.patience, callback)
-        self._keep(problem.samples, problem.model(trained.result.w, trained.squares), trained.report())
+        report = trained.report() if path is None else {**trained.report(), "l1": l1, "path": path}
+        self._keep(problem.samples, problem.model(trained.result.w, trained.squares), report)
         self.history_, self._state = trained.history, trained
         return self
+
+    def _chosen(
+        self, X: Any, y: Any, dev: tuple[Any, Labels] | None
+    ) -> tuple[Any, Any, float, list[dict[str, float]]]:
+        """The sentences, read once where they are a stream, with the strength that suits them and how it was found."""
+        from epigram.tagging.strength import choose_l1
+
+        if self.l1 != "auto" or self.l2 or self.penalty is not None or not isinstance(self, SentenceEstimator):
+            raise ValueError(
+                f"l1 is a number, or 'auto' for sentences and without l2 and penalty, not {self.l1!r}."
+            )
+        if not isinstance(X, Columns):
+            X = [list(sentence) for sentence in X]
+        if not isinstance(y, Column):
+            y = [list(sentence) for sentence in y]
+        return X, y, *choose_l1(self, X, y, dev)
+
+    @property
+    def _strength(self) -> float:
+        """The number that ``l1`` is, or that ``"auto"`` has chosen."""
+        return float(self.fit_["l1"] if isinstance(self.l1, str) else self.l1)
 
     def partial_fit(
         self,
@@ -110,10 +135,13 @@ class ChainEstimator(Estimator):
         """
         from epigram.tagging.online import Online, rule_of
 
-        rule = rule_of(penalty_of(self.penalty, self.l1, self.l2))
+        if isinstance(self.l1, str) and "l1" not in getattr(self, "fit_", {}):
+            raise ValueError("l1='auto' is chosen by fit; call it before partial_fit, or give a number.")
+        rule = rule_of(penalty_of(self.penalty, self._strength, self.l2))
         online = Online.of(self, rule)
         samples = self._samples(X, y, online.table, online.index, classes, sample_weight)
-        self._keep(samples, online.learn(samples, rule), online.report())
+        chosen = {"l1": self._strength} if isinstance(self.l1, str) else {}
+        self._keep(samples, online.learn(samples, rule), {**online.report(), **chosen})
         self.history_, self._state = [], online
         return self
 
@@ -164,8 +192,11 @@ class ChainEstimator(Estimator):
 
         known = self.get_params(deep=False)
         settings = {name: setting(value) for name, value in header["settings"].items() if name in known}
-        if model.template is not None and settings.get("template") not in (*BUILT_IN, model.template.text):
-            settings["template"] = model.template
+        template = model.template
+        if template is not None and (
+            template.lexicons or settings.get("template") not in (*BUILT_IN, template.text)
+        ):
+            settings["template"] = template
         self.set_params(**settings)
         self.model_ = model
         self.classes_ = np.array(model.labels, dtype=object)
@@ -222,7 +253,7 @@ class SentenceEstimator(ChainEstimator):
         predicted = np.array(self.model_.labels, dtype=object)[self._decode(self.model_, sequences)]
         weights = checked_weights(sample_weight, sequences.n_sentences)
         right = predicted == classes[ids]
-        per_token = np.ones(len(right)) if weights is None else np.repeat(weights, sequences.lengths)
+        per_token = np.ones(len(right)) if weights is None else np.repeat(weights, sequences.word_lengths)
         return float(right @ per_token / per_token.sum()) if per_token.any() else 0.0
 
     def _encode(self, X: Any) -> Sequences:
@@ -231,7 +262,7 @@ class SentenceEstimator(ChainEstimator):
     def _named(self, ids: Ints, sequences: Sequences) -> list[list[str]]:
         """Label names, sentence by sentence."""
         flat = [self.model_.labels[j] for j in ids.tolist()]
-        return [flat[a:b] for a, b in itertools.pairwise(sequences.sentence_ptr.tolist())]
+        return [flat[a:b] for a, b in itertools.pairwise(sequences.word_ptr.tolist())]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

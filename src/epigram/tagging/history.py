@@ -46,7 +46,7 @@ class MaxentTagger(SentenceEstimator):
         self,
         template: str | PathLike[str] | Template | None = None,
         *,
-        l1: float = 1.0,
+        l1: float | str = 1.0,
         l2: float = 0.0,
         penalty: Penalty | None = None,
         solver: str | Solver | None = None,

@@ -7,6 +7,7 @@ the others only the weights of the labels they were seen with. With ``pairs="all
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from epigram._core.native import family
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.tagging.corpus import Sequences
+from epigram.tagging.corpus import SegmentRows, Sequences
 
 chain, core = family("chain"), family("chain_layout")
 MOST_LABELS = 65_535  # the label of a weight has 16 bits in kernels
@@ -74,6 +75,7 @@ class WeightLayout:
     has_transitions : False for models of single tokens.
     allowed : n_labels x width, 0 where a transition is forbidden.
     edge_row_ptr, edge_pair : the label pairs (i * width + j) with weights of each attribute of a transition.
+    types : of the segments of a semi-Markov model; None for a chain.
     """
 
     n_labels: int
@@ -87,6 +89,7 @@ class WeightLayout:
     allowed: Floats = field(repr=False)
     edge_row_ptr: Offsets = field(repr=False)
     edge_pair: Ints = field(repr=False)
+    types: SegmentTypes | None = None
 
     @property
     def n_weights(self) -> int:
@@ -227,10 +230,15 @@ class WeightLayout:
             sequences.edge_ptr,
             sequences.edge_attributes,
             sequences.parents,
+            *_segment_fields(sequences.segments, self.types),
         )
 
     def scratch(self, sequences: Sequences) -> Any:
         """Working memory of C for the longest sentence, and one matrix per step with edges."""
+        room = 0
+        if self.types is not None and sequences.segments is not None:
+            n_words, types = int(sequences.segments.n_words.max(initial=0)), self.types
+            room = family("segment").room(n_words, self.width, types.longest, len(types.begin))
         n, L, width = int(sequences.lengths.max(initial=1)), self.n_labels, self.width
         k = 1
         if len(sequences.edge_attributes):
@@ -251,7 +259,40 @@ class WeightLayout:
             pair_sums=aligned(k * L * width),
             which=np.zeros(n, dtype=np.int32),
             order=np.zeros(2 * n, dtype=np.int32),
+            n_room=room,
+            room=aligned(room),
         )
+
+
+def _segment_fields(rows: SegmentRows | None, types: SegmentTypes | None) -> tuple[Any, ...]:
+    """What C is told of segments: nothing where there are none."""
+    if rows is None or types is None:
+        none = np.empty(0, dtype=np.int32)
+        return 0, 0, 0, 0, none, none, none, none, none
+    counts = len(types.begin), types.longest, len(rows.n_words), len(rows.begin)
+    return *counts, rows.n_words, rows.begin, rows.length, types.begin, types.inside
+
+
+class SegmentTypes(NamedTuple):
+    """The types of segments by their labels in IOB2: ``B-x``, and ``I-x`` or -1; and the most tokens of one."""
+
+    longest: int
+    begin: Ints
+    inside: Ints
+
+    @classmethod
+    def of(cls, labels: Sequence[str], longest: int) -> SegmentTypes:
+        """Those of some labels, in their order.
+
+        Examples
+        --------
+        >>> SegmentTypes.of(["B-NP", "B-X", "I-NP", "O"], 3)
+        SegmentTypes(longest=3, begin=array([0, 1], dtype=int32), inside=array([ 2, -1], dtype=int32))
+        """
+        number = {label: k for k, label in enumerate(labels)}
+        begin = [k for k, label in enumerate(labels) if label.startswith("B-")]
+        inside = [number.get("I-" + labels[k][2:], -1) for k in begin]
+        return cls(longest, np.array(begin, dtype=np.int32), np.array(inside, dtype=np.int32))
 
 
 class DistinctRows(NamedTuple):
@@ -306,6 +347,8 @@ class SeenPairs:
         )
         before = sequences.tokens_before()
         after = np.flatnonzero(before >= 0)
+        if sequences.segments is not None:  # no steps into rows of segments
+            after = np.intersect1d(after, sequences.word_rows)
         transitions = np.zeros((n_labels, n_labels), dtype=bool)
         transitions[labels[before[after]], labels[after]] = True
         keys = np.empty(len(sequences.edge_attributes), dtype=np.int64)

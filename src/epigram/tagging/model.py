@@ -6,7 +6,7 @@ Immutable; every call has its own working memory and the kernels release the GIL
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,17 +17,14 @@ from epigram.errors import InputError
 from epigram.protocols import Floats, Ints
 from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.corpus import Sequences
-from epigram.tagging.encoding import encode_sentences
-from epigram.tagging.layout import ChainWeights, SeenPairs, WeightLayout, lay_out, padded
+from epigram.tagging.layout import ChainWeights, SeenPairs, SegmentTypes, WeightLayout, lay_out, padded
 from epigram.tagging.loss import run_each
+from epigram.tagging.segment_decoding import NoLabelling, best_segments, segment_lists, segment_marginals
+from epigram.tagging.segment_features import encode_known
 from epigram.tagging.template import Template
 
 core = family("decoding")
 Allowed = Sequence[Sequence[Iterable[str] | None] | None]
-
-
-class NoLabelling(InputError):
-    """No labelling of a sentence is permitted: what the caller allows and what the model allows exclude each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +68,9 @@ class ChainModel:
         new_ids[kept] = np.arange(len(kept), dtype=np.int32)
         small = AttributeTable(table.fingerprints[kept], table.names(kept.tolist()))
         weights, remembered = weights.renumber(new_ids), remembered and remembered.renumber(new_ids)
+        longest = 0 if layout.types is None else layout.types.longest
         return cls.of_weights(
-            labels, template, small, weights, layout.has_transitions, allowed, ends, remembered
+            labels, template, small, weights, layout.has_transitions, allowed, ends, remembered, longest
         )
 
     @classmethod
@@ -86,14 +84,17 @@ class ChainModel:
         allowed: npt.NDArray[np.bool_] | None = None,
         ends: npt.NDArray[np.bool_] | None = None,
         squares: ChainWeights | None = None,
+        longest: int = 0,
     ) -> ChainModel:
         """A model of these weights, whose ids must be those of ``labels`` and ``table``.
 
-        ``squares`` has the same ids as ``weights``. Every attribute of the table may occur in text, as a feature of
+        ``squares`` has the same ids as ``weights``; ``longest`` is the most tokens of a segment, 0 for a chain. Every attribute of the table may occur in text, as a feature of
         a token or of a transition, whatever weights it has.
         """
         seen = SeenPairs.of_weights(len(labels), len(table), weights)
         layout = lay_out(seen, "seen", has_transitions, allowed).total()
+        if longest:
+            layout = replace(layout, types=SegmentTypes.of(labels, longest))
         learnt = None if squares is None else layout.pack(squares)
         return cls(tuple(labels), template, table, layout, layout.pack(weights), ends, learnt)
 
@@ -104,11 +105,14 @@ class ChainModel:
 
     def encode(self, X: Any) -> Sequences:
         """Sentences as :class:`Sequences`: columns where the model has a template, features where not."""
-        return encode_sentences(X, self.template, self.table, grow=False)
+        types = self.layout.types
+        return encode_known(X, self.template, self.table, 0 if types is None else types.longest)
 
     def decode(self, sequences: Sequences, allowed: Allowed | None = None, threads: int = 1) -> Ints:
         """Best label id of every token."""
         mask = self.mask(sequences, allowed)
+        if self.layout.types is not None:
+            return best_segments(self, sequences, mask)
         chains, layout = self.layout.chains(sequences), self.layout.struct()
         out = np.empty(sequences.n_tokens, dtype=np.int32)
 
@@ -135,6 +139,12 @@ class ChainModel:
         self, sequences: Sequences, allowed: Allowed | None = None, with_edges: bool = False
     ) -> tuple[Floats, Floats, Floats]:
         """p(label) of every token (n x L), p(label pair) into every token (n x L x L), log Z per sentence."""
+        if self.layout.types is not None:
+            if with_edges:
+                raise ValueError("probabilities of label pairs are for chains without segments.")
+            self.decode(sequences, allowed)
+            nodes, log_z = segment_marginals(self, sequences, self.mask(sequences, allowed))
+            return nodes, np.zeros((0, 0, 0)), log_z
         n, L = sequences.n_tokens, len(self.labels)
         if self.constrained:
             self.decode(sequences, allowed)  # says so if a sentence has no permitted labelling
@@ -168,6 +178,13 @@ class ChainModel:
         """For each sentence the k best labellings with their probabilities, best first."""
         if k < 1:
             raise ValueError(f"k must be at least 1, not {k!r}.")
+        if self.layout.types is not None:
+            _, _, log_z = self.marginals(sequences, allowed)
+            lists = segment_lists(self, sequences, k, self.mask(sequences, allowed))
+            return [
+                [(labels, float(np.exp(value - z))) for labels, value in found]
+                for found, z in zip(lists, log_z, strict=True)
+            ]
         L = len(self.labels)
         n = int(sequences.lengths.max(initial=1))
         x = self.layout.scratch(sequences)
@@ -209,10 +226,10 @@ class ChainModel:
             return np.empty(0, dtype=np.uint8)
         mask = np.ones((sequences.n_tokens, padded(len(self.labels))), dtype=np.uint8)
         if self.ends is not None:
-            full = np.flatnonzero(sequences.lengths)
-            L = len(self.labels)
-            mask[sequences.sentence_ptr[full], :L] &= self.ends[0].astype(np.uint8)
-            mask[sequences.sentence_ptr[full + 1] - 1, :L] &= self.ends[1].astype(np.uint8)
+            full = np.flatnonzero(sequences.word_lengths)
+            L, first = len(self.labels), sequences.sentence_ptr[full]
+            mask[first, :L] &= self.ends[0].astype(np.uint8)
+            mask[first + sequences.word_lengths[full] - 1, :L] &= self.ends[1].astype(np.uint8)
         if allowed is None:
             return mask.ravel()
         if len(allowed) != sequences.n_sentences:
@@ -221,7 +238,8 @@ class ChainModel:
             )
         index = {label: k for k, label in enumerate(self.labels)}
         for s, tokens in enumerate(allowed):
-            first, last = sequences.sentence_ptr[s : s + 2]
+            first = sequences.sentence_ptr[s]
+            last = first + sequences.word_lengths[s]
             if tokens is None:
                 continue
             if len(tokens) != last - first:

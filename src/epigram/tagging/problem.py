@@ -31,10 +31,11 @@ from epigram.protocols import (
 from epigram.tagging.attributes import AttributeTable, renumbering
 from epigram.tagging.corpus import Labels, Sequences, encode_labels
 from epigram.tagging.encoding import encode_sentences
-from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
+from epigram.tagging.layout import SeenPairs, SegmentTypes, WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss, put_dense_first
 from epigram.tagging.memory import Memory, Remembered
 from epigram.tagging.model import ChainModel
+from epigram.tagging.segment_features import encode_known
 from epigram.tagging.template import Template
 
 Decoder = Callable[[ChainModel, Sequences], Ints]
@@ -71,6 +72,7 @@ class Samples:
     weights : one per sentence; None for ones.
     template, ends : what the model keeps: its template, and which labels may stand first and last.
     counts : what the report of a fit tells of them.
+    longest : the most tokens of a segment; 0 for chains, which have none.
     """
 
     sequences: Sequences
@@ -82,6 +84,7 @@ class Samples:
     template: Template | None = None
     ends: npt.NDArray[np.bool_] | None = None
     counts: dict[str, int] = field(default_factory=dict)
+    longest: int = 0
 
     def by_frequency(self, min_count: int) -> Samples:
         """Number attributes by falling frequency, drop those met less than ``min_count`` times."""
@@ -104,7 +107,7 @@ class Samples:
         from epigram.tagging.metrics import are_chunk_labels, evaluate_ids
 
         decode = decode or ChainModel.decode
-        sequences = encode_sentences(X, self.template, self.table, grow=False)
+        sequences = encode_known(X, self.template, self.table, self.longest)
         if not sequences.n_tokens:
             raise InputError("the held-out set has no tokens")
         names, ids = encode_labels(y, sequences)
@@ -116,7 +119,7 @@ class Samples:
         def score(w: Floats) -> float:
             padded_w = layout.spread(w)
             model = ChainModel(tuple(known), None, self.table, layout, padded_w, self.ends)
-            report = evaluate_ids(gold, decode(model, sequences), everyone, sequences.sentence_ptr)
+            report = evaluate_ids(gold, decode(model, sequences), everyone, sequences.word_ptr)
             return report.overall.f1 if chunked else report.accuracy
 
         return score
@@ -175,6 +178,8 @@ class Problem:
             raise InputError("no tokens to train on")
         seen = SeenPairs.of(sequences, labels, len(samples.classes), len(samples.table))
         layout = lay_out(seen, *samples.shape)
+        if samples.longest:
+            layout = replace(layout, types=SegmentTypes.of(samples.classes.tolist(), samples.longest))
         put_dense_first(sequences, layout)
         return cls(samples, seen, ChainLoss(sequences, labels, layout, samples.weights, threads))
 

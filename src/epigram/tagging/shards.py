@@ -349,6 +349,8 @@ def fit_shards(
     ends = allowed_ends(tagger.constrain, shards.classes)
     counts = np.array(header["label_counts"], dtype=np.int64)
     terms = Terms(allowed, ends, weights_of_labels(tagger.class_weight, counts, classes))
+    if isinstance(tagger.l1, str):
+        raise ValueError("l1='auto' needs all sentences in memory; give a number to train on shards.")
     penalty = penalty_of(tagger.penalty, tagger.l1, tagger.l2)
     solver = solver_of(tagger.solver, penalty, tagger.random_state)
     seen = shards.seen()

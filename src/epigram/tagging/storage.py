@@ -18,12 +18,14 @@ from epigram.protocols import Penalty
 from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
 from epigram.tagging.attributes import AttributeTable, fingerprints
 from epigram.tagging.layout import ChainWeights
+from epigram.tagging.lexicon import Lexicon
 from epigram.tagging.model import ChainModel
 from epigram.tagging.template import BUILT_IN, Template
 
 FAMILY = "tagger"
 KINDS = {
     "tree": ("epigram.parsing.tagger", "TreeTagger"),
+    "segment": ("epigram.tagging.segment", "SegmentTagger"),
     "crf": ("epigram.tagging.crf", "CRFTagger"),
     "maxent": ("epigram.tagging.maxent", "MaxentClassifier"),
     "history": ("epigram.tagging.history", "MaxentTagger"),
@@ -54,6 +56,8 @@ def model_tensors(model: ChainModel) -> dict[str, Any]:
         "edge_pairs": np.stack([weights.before, weights.after], axis=1).astype(np.uint16),
         "edge_weights": weights.edge_values.astype(np.float32),
     }
+    for k, lexicon in enumerate(_lexicons(model)):
+        tensors[f"lexicon_{k}"] = np.frombuffer(lexicon.to_bytes(), dtype=np.uint8)
     if model.squares is not None:
         learnt = model.layout.weights(model.w, model.squares)
         tensors |= {
@@ -112,18 +116,36 @@ def chain_model(file: ModelFile) -> ChainModel:
         for part in (weights, *(() if squares is None else (squares,))):
             _check_ids(part, L, len(names), chained)
         template = header["template"]
+        lexicons = {
+            name: Lexicon.from_bytes(name, t[f"lexicon_{k}"].tobytes())
+            for k, name in enumerate(header.get("lexicons", []))
+        }
         return ChainModel.of_weights(
             labels,
-            None if template is None else Template.parse(template),
+            None if template is None else Template.parse(template, lexicons=lexicons),
             AttributeTable(fingerprints(names), names),
             weights,
             chained,
             allowed,
             ends,
             squares,
+            _longest(header),
         )
     except (KeyError, IndexError, ValueError, TypeError) as error:
         raise ModelFileError(f"damaged tagger model ({error!r})") from error
+
+
+def _longest(header: dict[str, Any]) -> int:
+    """The most tokens of a segment; 0 for chains."""
+    longest = header.get("longest", 0)
+    if not isinstance(longest, int) or not 0 <= longest < 1 << 20:
+        raise ValueError(f"segments of {longest!r} tokens")
+    return longest
+
+
+def _lexicons(model: ChainModel) -> list[Lexicon]:
+    """The word lists that the model's template asks: a model file has them in it."""
+    return [] if model.template is None else list(model.template.lexicons.values())
 
 
 def _small(squares: Any) -> Any:
@@ -169,6 +191,10 @@ def to_model_file(estimator: Any) -> ModelFile:
         "fit": getattr(estimator, "fit_", {}),
         "history": getattr(estimator, "history_", []),
     }
+    if model.layout.types is not None:
+        header["longest"] = model.layout.types.longest
+    if lexicons := _lexicons(model):
+        header["lexicons"] = [lexicon.name for lexicon in lexicons]
     if estimator.columns_ is not None:
         header["columns"] = estimator.columns_.as_dict()
     return ModelFile(FAMILY, {**header, **estimator._extra_header()}, model_tensors(model))

@@ -2,168 +2,34 @@ r"""Feature templates in the syntax of CRF++, with functions on cells.
 
 ``U00:%x[-1,0]/%x[0,0]`` is an attribute of a token made of the cells one line up and here in column 0; ``B``
 asks for weights on pairs of labels; ``B01:%x[0,0]`` makes a pair of labels look at the observation. Beyond
-CRF++: functions (``%x[0,0|lower|suffix:3]``; here, each from one string to none, one or many), and the directive
+CRF++: functions (``%x[0,0|lower|suffix:3]``, :mod:`epigram.tagging.cell_functions`), of which ``class:FILE``,
+``in:FILE`` and ``vector:FILE`` ask a word list (:mod:`epigram.tagging.lexicon`), and the directive
 ``# outside: drop``, which drops an attribute with a cell outside the sentence instead of writing ``_B-1``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from epigram.errors import InputError
+from epigram.tagging.cell_functions import CellFunction, FindList, apply_chain
+from epigram.tagging.lexicon import Lexicon, mapped_phrases, match_spans
 from epigram.text import read_text
 
 if TYPE_CHECKING:
-    from epigram.tagging.corpus import Columns
+    from epigram.tagging.corpus import Column, Columns
 
-BUILT_IN = ("chunking", "ner", "pos")
+BUILT_IN = ("chunking", "ner", "pos", "chunking+", "ner+", "pos+")
 DIRECTIVE = re.compile(r"#\s*outside:\s*(\w+)\s*")
 CELL_HEAD = re.compile(r"%x\[\s*([+-]?\d+)\s*,\s*(\d+)\s*([|\]])")
-
-
-Values: TypeAlias = tuple[str, ...]
-
-
-def lower(cell: str) -> Values:
-    """``IL-2`` gives ``il-2``."""
-    return (cell.lower(),)
-
-
-def shape(cell: str) -> Values:
-    """``IL-2`` gives ``AA-#``: capital letters A, other letters a, digits #, anything else itself."""
-    return (cell.translate(_SHAPES),)
-
-
-def normalise(cell: str) -> Values:
-    """``IL-2`` gives ``il-#``: lower case, digits become #."""
-    return ("".join("#" if character.isdecimal() else character for character in cell.lower()),)
-
-
-def boundary(cell: str) -> Values:
-    """Nothing inside the sentence; outside, the mark of the place (``_B-1``), dropped or not elsewhere."""
-    return ()
-
-
-def prefix(cell: str, length: int) -> Values:
-    """The first ``length`` characters; nothing where the cell is shorter."""
-    return (cell[:length],) if len(cell) >= length else ()
-
-
-def suffix(cell: str, length: int) -> Values:
-    """The last ``length`` characters; nothing where the cell is shorter."""
-    return (cell[-length:],) if len(cell) >= length else ()
-
-
-def substrings(cell: str, limit: int) -> Values:
-    """All distinct substrings shorter than ``limit``, by their start and then by their length."""
-    n = len(cell)
-    spans = (cell[i:j] for i in range(n) for j in range(i + 1, min(n, i + limit - 1) + 1))
-    return tuple(dict.fromkeys(spans))
-
-
-def match(cell: str, pattern: re.Pattern[str]) -> Values:
-    """``1`` where the regular expression is found in the cell, else ``0``."""
-    return ("1" if pattern.search(cell) else "0",)
-
-
-PLAIN: dict[str, Callable[[str], Values]] = {
-    "lower": lower,
-    "shape": shape,
-    "normalise": normalise,
-    "boundary": boundary,
-}
-WITH_LENGTH: dict[str, tuple[Callable[[str, int], Values], int]] = {
-    "prefix": (prefix, 1),
-    "suffix": (suffix, 1),
-    "substrings": (substrings, 2),
-}
-NAMES = (*PLAIN, *(f"{name}:N" for name in WITH_LENGTH), "match:REGEX")
-
-
-@dataclass(frozen=True, slots=True)
-class CellFunction:
-    """One function with its argument, as written in a template.
-
-    Examples
-    --------
-    >>> CellFunction.parse("suffix:2")("running")
-    ('ng',)
-    >>> CellFunction.parse("match:^[0-9]+$")("1984")
-    ('1',)
-    """
-
-    text: str
-    apply: Callable[[str], Values] = field(compare=False, repr=False)
-
-    @classmethod
-    def parse(cls, text: str) -> CellFunction:
-        """Read ``name`` or ``name:argument``; a ValueError says what is wrong with it."""
-        name, colon, argument = text.partition(":")
-        if name in PLAIN and not colon:
-            return cls(text, PLAIN[name])
-        if name in WITH_LENGTH:
-            function, least = WITH_LENGTH[name]
-            if not argument.isdecimal() or int(argument) < least:
-                raise ValueError(
-                    f"{name} needs a whole number of at least {least}, as in {name}:3, not {text!r}"
-                )
-            length = int(argument)
-            return cls(text, lambda cell: function(cell, length))
-        if name == "match" and argument:
-            try:
-                pattern = re.compile(argument)
-            except re.error as error:
-                raise ValueError(f"bad regular expression {argument!r}: {error}") from None
-            return cls(text, lambda cell: match(cell, pattern))
-        raise ValueError(f"unknown function {text!r}; there are {', '.join(NAMES)}")
-
-    def __call__(self, cell: str) -> Values:
-        """The values of the function at a cell."""
-        return self.apply(cell)
-
-    def __reduce__(self) -> tuple[Callable[[str], CellFunction], tuple[str]]:
-        return CellFunction.parse, (self.text,)
-
-
-def apply_chain(functions: tuple[CellFunction, ...], cell: str) -> Values:
-    """The functions from left to right; each is applied to every value of the one before.
-
-    Examples
-    --------
-    >>> apply_chain((CellFunction.parse("lower"), CellFunction.parse("prefix:1")), "IL-2")
-    ('i',)
-    """
-    values: Values = (cell,)
-    for function in functions:
-        if len(values) == 1:
-            values = function.apply(values[0])
-            continue
-        values = tuple(dict.fromkeys(out for value in values for out in function(value)))
-    return values
-
-
-class _Shapes(dict[int, str]):
-    """The shape of each character, worked out when it is first met."""
-
-    def __missing__(self, code: int) -> str:
-        character = chr(code)
-        if character.isdecimal():
-            found = "#"
-        elif character.isupper():
-            found = "A"
-        else:
-            found = "a" if character.isalpha() else character
-        self[code] = found
-        return found
-
-
-_SHAPES = _Shapes()
+PLACES = ("all", "first", "last", "before", "after")
+SEGMENT_HEAD = re.compile(rf"%x\[\s*(?:({'|'.join(PLACES)})\s*,\s*(\d+)\s*([|\]])|length\s*\])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +45,12 @@ class Cell:
         """True where the cell has a value outside the sentence only."""
         return any(function.text == "boundary" for function in self.functions)
 
+    @property
+    def spans(self) -> int | None:
+        """Which function is a gazetteer, whose phrases may span tokens; None for none."""
+        asked = (k for k, one in enumerate(self.functions) if one.lexicon and one.lexicon.matches_spans)
+        return next(asked, None)
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -187,6 +59,24 @@ class Line:
     number: int
     literals: tuple[str, ...]
     cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentCell:
+    """``%x[place,column|functions]`` of an ``S`` line; the place ``length`` has neither column nor functions."""
+
+    place: str
+    column: int = 0
+    functions: tuple[CellFunction, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentLine:
+    """One ``S`` line, an attribute of whole segments: ``literals[0] cells[0] literals[1] ... literals[-1]``."""
+
+    number: int
+    literals: tuple[str, ...]
+    cells: tuple[SegmentCell, ...]
 
 
 @dataclass(frozen=True)
@@ -205,6 +95,8 @@ class Template:
         True where a line is a plain ``B``: a weight for each pair of labels.
     drops_outside
         True under ``# outside: drop``.
+    segments
+        ``S`` lines: attributes of segments, for :class:`~epigram.tagging.segment.SegmentTagger`.
 
     Examples
     --------
@@ -222,12 +114,21 @@ class Template:
     edges: tuple[Line, ...]
     transitions: bool
     drops_outside: bool
+    segments: tuple[SegmentLine, ...] = ()
 
     @classmethod
-    def parse(cls, text: str, path: str | None = None) -> Template:
-        """Read a template; an InputError names the line that is wrong."""
+    def parse(
+        cls, text: str, path: str | None = None, lexicons: Mapping[str, Lexicon] | None = None
+    ) -> Template:
+        """Read a template; an InputError names the line that is wrong.
+
+        The word lists it asks are ``lexicons``; None reads their files, which lie beside ``path`` or in the current
+        folder.
+        """
+        find = _finder(path, lexicons)
         nodes: list[Line] = []
         edges: list[Line] = []
+        segments: list[SegmentLine] = []
         transitions = drops_outside = False
         for number, line in enumerate(text.splitlines(), start=1):
             line = line.strip()
@@ -240,14 +141,19 @@ class Template:
                 drops_outside = directive[1] == "drop"
             if not line or line.startswith("#"):
                 continue
-            if line[0] not in "UB":
+            if line[0] not in "UBS":
                 raise InputError(
-                    f"a template line starts with U, B or #, not {line[0]!r}",
+                    f"a template line starts with U, B, S or #, not {line[0]!r}",
                     path=path or "template",
                     line=number,
                 )
             try:
-                parsed = _parse_line(line, number)
+                if line[0] == "S":
+                    segments.append(_parse_segment_line(line, number, find))
+                    continue
+                parsed = _parse_line(line, number, find)
+            except InputError:
+                raise
             except ValueError as error:
                 raise InputError(str(error), path=path or "template", line=number) from None
             if line[0] == "U":
@@ -258,11 +164,11 @@ class Template:
                 transitions = True
         if not nodes:
             raise InputError("a template needs at least one U line", path=path or "template")
-        return cls(text, path, tuple(nodes), tuple(edges), transitions, drops_outside)
+        return cls(text, path, tuple(nodes), tuple(edges), transitions, drops_outside, tuple(segments))
 
     @classmethod
     def load(cls, name: str | PathLike[str]) -> Template:
-        """A built-in template by its name (``chunking``, ``ner``, ``pos``), else a template file.
+        """A built-in template by its name (``chunking``, ``ner``, ``pos``, or richer ``chunking+``, ...), else a file.
 
         Examples
         --------
@@ -270,13 +176,70 @@ class Template:
         21
         """
         if str(name) in BUILT_IN:
-            file = Path(__file__).with_name("templates") / f"{name}.txt"
+            file = Path(__file__).with_name("templates") / f"{str(name).replace('+', '_plus')}.txt"
             return cls.parse(file.read_text(encoding="utf-8"), str(name))
         if not Path(name).exists():
             raise InputError(
                 f"no such template; built-in ones are {', '.join(BUILT_IN)}, else name a file", path=name
             )
         return cls.parse(read_text(name), str(name))
+
+    def with_lists(
+        self,
+        classes: str | PathLike[str] | None = None,
+        gazetteer: str | PathLike[str] | None = None,
+        vectors: str | PathLike[str] | None = None,
+    ) -> Template:
+        """The same with lines that look word lists up for the words of column 0.
+
+        Classes: those of the five words around, of both pairs with a neighbour and of all three together; phrases:
+        those of three; vectors: those of three.
+        """
+        lines = []
+        for k, (kind, file, shapes) in enumerate((
+            ("class", classes, ((-2,), (-1,), (0,), (1,), (2,), (-1, 0), (0, 1), (-1, 0, 1))),
+            ("in", gazetteer, ((-1,), (0,), (1,), (-1, 0), (0, 1))),
+            ("vector", vectors, ((-1,), (0,), (1,))),
+        )):  # fmt: skip
+            if file is not None:
+                for n, offsets in enumerate(shapes):
+                    name = f"{kind}:{file}" + ("#1" if kind == "class" and len(offsets) > 1 else "")
+                    lines.append(f"UL{k}{n}:" + "/".join(f"%x[{at},0|{name}]" for at in offsets))
+        if not lines:
+            return self
+        path = None if self.path in BUILT_IN else self.path
+        return Template.parse("\n".join([self.text.rstrip("\n"), *lines, ""]), path)
+
+    @cached_property
+    def lexicons(self) -> dict[str, Lexicon]:
+        """The word lists that it asks, by what it calls them."""
+        lines: tuple[Line | SegmentLine, ...] = (*self.nodes, *self.edges, *self.segments)
+        functions = [one for line in lines for cell in line.cells for one in cell.functions]
+        asked = [one.lexicon for one in functions if one.lexicon is not None]
+        return {lexicon.name: lexicon for lexicon in asked}
+
+    def placed(self, columns: Columns) -> tuple[Template, Columns]:
+        """The same where each gazetteer's phrases are found in the text already, as columns of their own."""
+        if not self._matches_spans:
+            return self, columns
+        found: dict[tuple[int, tuple[CellFunction, ...]], int] = {}
+        added = []
+
+        def place(cell: Cell) -> Cell:
+            k = cell.spans
+            if k is None:
+                return cell
+            key = (cell.column, cell.functions[: k + 1])
+            if key not in found:
+                found[key] = columns.n_columns + len(found)
+                added.append(_matched(columns, cell.column, cell.functions[:k], cell.functions[k]))
+            return replace(cell, column=found[key], functions=(_IF_ANY, *cell.functions[k + 1 :]))
+
+        def lines(given: tuple[Line, ...]) -> tuple[Line, ...]:
+            return tuple(replace(line, cells=tuple(map(place, line.cells))) for line in given)
+
+        nodes, edges = lines(self.nodes), lines(self.edges)
+        return replace(self, nodes=nodes, edges=edges), replace(columns, columns=[*columns.columns, *added])
 
     @property
     def has_transitions(self) -> bool:
@@ -296,13 +259,18 @@ class Template:
     @cached_property
     def n_columns(self) -> int:
         """How many columns the lines look at."""
-        return 1 + max((cell.column for line in self.nodes + self.edges for cell in line.cells), default=-1)
+        lines = (*self.nodes, *self.edges, *self.segments)
+        return 1 + max((cell.column for line in lines for cell in line.cells), default=-1)
+
+    @cached_property
+    def _matches_spans(self) -> bool:
+        return any(lexicon.matches_spans for lexicon in self.lexicons.values())
 
     def check(self, n_columns: int, path: str | None = None) -> None:
         """Raise an InputError where a line names a column that the input has not."""
         if n_columns >= self.n_columns:
             return
-        for line in self.nodes + self.edges:
+        for line in (*self.nodes, *self.edges, *self.segments):
             for cell in line.cells:
                 if cell.column >= n_columns:
                     raise InputError(
@@ -319,7 +287,8 @@ class Template:
     def expand(self, columns: Columns, token: int, lines: tuple[Line, ...]) -> Iterator[str]:
         """The attributes of one token as strings, in the order of encoding: for people, not for speed."""
         begin, end = columns.sentence_of(token)
-        for line in lines:
+        placed, columns = replace(self, nodes=lines, edges=()).placed(columns)
+        for line in placed.nodes:
             yield from self.spell(columns, line, token, begin, end)
 
     def spell(self, columns: Columns, line: Line, token: int, begin: int, end: int) -> list[str]:
@@ -341,7 +310,41 @@ def outside_mark(distance: int) -> str:
     return f"_B{distance:+d}"
 
 
-def _parse_line(line: str, number: int) -> Line:
+def _matched(
+    columns: Columns, column: int, before: tuple[CellFunction, ...], gazetteer: CellFunction
+) -> Column:
+    """What a gazetteer finds in a column, after some functions."""
+    from epigram.tagging.corpus import Column
+
+    assert gazetteer.lexicon is not None
+    given = columns.columns[column]
+    lexicon = mapped_phrases(gazetteer.lexicon, lambda word: apply_chain(before, word))
+    values = (apply_chain(before, string) for string in given.strings)
+    forms = [one[0] if len(one) == 1 else None for one in values]
+    return Column(*match_spans(lexicon, columns.sentence_ptr, given.ids, forms))
+
+
+_IF_ANY = CellFunction("if any", lambda cell: (cell,) if cell else ())
+
+
+def _finder(path: str | None, lexicons: Mapping[str, Lexicon] | None) -> FindList:
+    """Where a template has its word lists from: those given, or files, each read once."""
+    folder = None if path is None or path in BUILT_IN else Path(path).parent
+    read: dict[str, Lexicon] = {}
+
+    def find(name: str) -> Lexicon:
+        if lexicons is not None:
+            if name not in lexicons:
+                raise ValueError(f"the word list {name!r} is not there")
+            return lexicons[name]
+        if name not in read:
+            read[name] = Lexicon.read(name, folder)
+        return read[name]
+
+    return find
+
+
+def _parse_line(line: str, number: int, find: FindList) -> Line:
     """Split a line into literals and cells; ValueError where a cell is malformed."""
     literals: list[str] = []
     cells: list[Cell] = []
@@ -358,11 +361,32 @@ def _parse_line(line: str, number: int) -> Line:
         at = head.end()
         functions: tuple[CellFunction, ...] = ()
         if head[3] == "|":
-            functions, at = _parse_functions(line, at)
+            functions, at = _parse_functions(line, at, find)
         cells.append(Cell(int(head[1]), int(head[2]), functions))
 
 
-def _parse_functions(line: str, at: int) -> tuple[tuple[CellFunction, ...], int]:
+def _parse_segment_line(line: str, number: int, find: FindList) -> SegmentLine:
+    """Split an ``S`` line into literals and cells; ValueError where a cell is malformed."""
+    literals: list[str] = []
+    cells: list[SegmentCell] = []
+    at = 0
+    while (start := line.find("%x", at)) >= 0:
+        literals.append(line[at:start])
+        head = SEGMENT_HEAD.match(line, start)
+        if head is None:
+            raise ValueError(
+                f"expected %x[PLACE,COLUMN] or %x[length] at {line[start:]!r}; places are {', '.join(PLACES)}"
+            )
+        at, functions = head.end(), ()
+        if head[3] == "|":
+            functions, at = _parse_functions(line, at, find)  # type: ignore[assignment]
+        if any(one.lexicon and one.lexicon.matches_spans for one in functions):
+            raise ValueError("in:FILE is for U lines; a segment's text is looked up by class:FILE")
+        cells.append(SegmentCell(head[1], int(head[2]), functions) if head[1] else SegmentCell("length"))
+    return SegmentLine(number, (*literals, line[at:]), tuple(cells))
+
+
+def _parse_functions(line: str, at: int, find: FindList) -> tuple[tuple[CellFunction, ...], int]:
     """Functions up to the closing bracket; ``match`` is the last one, its pattern may hold bars."""
     functions: list[CellFunction] = []
     while True:
@@ -372,7 +396,7 @@ def _parse_functions(line: str, at: int) -> tuple[tuple[CellFunction, ...], int]
         stop = re.compile(r"[|\]]").search(line, at)
         if stop is None:
             raise ValueError(f"no closing bracket after {line[at:]!r}")
-        functions.append(CellFunction.parse(line[at : stop.start()].strip()))
+        functions.append(CellFunction.parse(line[at : stop.start()].strip(), find))
         at = stop.end()
         if stop[0] == "]":
             return tuple(functions), at

@@ -1,7 +1,8 @@
 """Word classes: learnt from a text by the exchange algorithm, or read from a file, in the ids of a vocabulary.
 
 A class file has one word a line, ``class<TAB>word<TAB>count``, sorted by class and falling count; files of Brown
-clusters (``paths``) read as well. Class 0 holds the boundary ``</s>`` alone, whatever a file says about it.
+clusters (``paths``) read as well. Class 0 holds the boundary ``</s>`` alone, whatever a file says about it. A file of
+classes of several sizes, for taggers, has a name for each size, with a space between (:func:`write_sizes`).
 
 Words without a class (the vocabulary has them, the classes or the training text do not) join the class of ``<unk>``.
 Where ``<unk>`` has none either: in :meth:`WordClasses.learn` the class with the fewest tokens, because the number of
@@ -11,6 +12,7 @@ last.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 
@@ -115,6 +117,13 @@ class WordClasses:
             if not line.strip():
                 continue
             name, word, count = _fields(line, path, number)
+            if " " in name:
+                raise InputError(
+                    f"the class of {word!r} has {name.count(' ') + 1} sizes; a language model takes one, as epigram lm "
+                    "classes -k K writes it",
+                    path=path,
+                    line=number,
+                )
             if word in found:
                 raise InputError(
                     f"the word {word!r} has a class already, on line {lines[word]}; leave one of the two",
@@ -146,20 +155,7 @@ class WordClasses:
 
     def write(self, path: str | PathLike[str], counts: Offsets | None = None) -> None:
         """To a file that :meth:`read` understands; without ``counts`` (of each word id) it has two columns."""
-        rank = np.zeros(len(self.vocabulary)) if counts is None else -counts
-        lines = []
-        for k in np.lexsort((rank, self.class_of)).tolist():
-            word = self.vocabulary.words[k]
-            if not word or any(mark in word for mark in "\t\n\r"):
-                raise InputError(
-                    f"the word {word!r} cannot stand in a class file, whose columns end at tabs; leave it out of the "
-                    "vocabulary.",
-                    path=path,
-                )
-            lines.append(
-                f"{self.class_of[k]}\t{word}" + ("" if counts is None else f"\t{int(counts[k])}") + "\n"
-            )
-        write_atomically(path, "".join(lines).encode())
+        write_sizes(path, [self], counts)
 
     def for_vocabulary(self, vocabulary: Vocabulary) -> WordClasses:
         """The same classes in the ids of another vocabulary, in the same order.
@@ -184,6 +180,29 @@ class WordClasses:
     def words(self, k: int) -> list[str]:
         """The words of class ``k``, in the order of the vocabulary."""
         return [self.vocabulary.words[i] for i in np.flatnonzero(self.class_of == k).tolist()]
+
+
+def write_sizes(
+    path: str | PathLike[str], sizes: Sequence[WordClasses], counts: Offsets | None = None
+) -> None:
+    """Classes of the same words, of one size or several, as lines of ``class class ...<TAB>word<TAB>count``.
+
+    They are sorted by the first size and falling count.
+    """
+    vocabulary, first = sizes[0].vocabulary, sizes[0].class_of
+    rank = np.zeros(len(vocabulary)) if counts is None else -counts
+    lines = []
+    for k in np.lexsort((rank, first)).tolist():
+        word = vocabulary.words[k]
+        if not word or any(mark in word for mark in "\t\n\r"):
+            raise InputError(
+                f"the word {word!r} cannot stand in a class file, whose columns end at tabs; leave it out of the "
+                "vocabulary.",
+                path=path,
+            )
+        names = " ".join(str(one.class_of[k]) for one in sizes)
+        lines.append(f"{names}\t{word}" + ("" if counts is None else f"\t{int(counts[k])}") + "\n")
+    write_atomically(path, "".join(lines).encode())
 
 
 def word_counts(corpus: Corpus) -> Offsets:

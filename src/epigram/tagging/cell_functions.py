@@ -1,0 +1,158 @@
+"""Functions on the cells of a template: each makes none, one or many strings of one string."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from epigram.tagging.lexicon import KINDS, Lexicon
+
+Values: TypeAlias = tuple[str, ...]
+
+
+def lower(cell: str) -> Values:
+    """``IL-2`` gives ``il-2``."""
+    return (cell.lower(),)
+
+
+def shape(cell: str) -> Values:
+    """``IL-2`` gives ``AA-#``: capital letters A, other letters a, digits #, anything else itself."""
+    return (cell.translate(_SHAPES),)
+
+
+def normalise(cell: str) -> Values:
+    """``IL-2`` gives ``il-#``: lower case, digits become #."""
+    return ("".join("#" if character.isdecimal() else character for character in cell.lower()),)
+
+
+def boundary(cell: str) -> Values:
+    """Nothing inside the sentence; outside, the mark of the place (``_B-1``), dropped or not elsewhere."""
+    return ()
+
+
+def prefix(cell: str, length: int) -> Values:
+    """The first ``length`` characters; nothing where the cell is shorter."""
+    return (cell[:length],) if len(cell) >= length else ()
+
+
+def suffix(cell: str, length: int) -> Values:
+    """The last ``length`` characters; nothing where the cell is shorter."""
+    return (cell[-length:],) if len(cell) >= length else ()
+
+
+def substrings(cell: str, limit: int) -> Values:
+    """All distinct substrings shorter than ``limit``, by their start and then by their length."""
+    n = len(cell)
+    spans = (cell[i:j] for i in range(n) for j in range(i + 1, min(n, i + limit - 1) + 1))
+    return tuple(dict.fromkeys(spans))
+
+
+def match(cell: str, pattern: re.Pattern[str]) -> Values:
+    """``1`` where the regular expression is found in the cell, else ``0``."""
+    return ("1" if pattern.search(cell) else "0",)
+
+
+PLAIN: dict[str, Callable[[str], Values]] = {
+    "lower": lower,
+    "shape": shape,
+    "normalise": normalise,
+    "boundary": boundary,
+}
+WITH_LENGTH: dict[str, tuple[Callable[[str, int], Values], int]] = {
+    "prefix": (prefix, 1),
+    "suffix": (suffix, 1),
+    "substrings": (substrings, 2),
+}
+NAMES = (*PLAIN, *(f"{name}:N" for name in WITH_LENGTH), *(f"{name}:FILE" for name in KINDS), "match:REGEX")
+FindList: TypeAlias = Callable[[str], Lexicon]
+
+
+@dataclass(frozen=True, slots=True)
+class CellFunction:
+    """One function with its argument, as written in a template.
+
+    Examples
+    --------
+    >>> CellFunction.parse("suffix:2")("running")
+    ('ng',)
+    >>> CellFunction.parse("match:^[0-9]+$")("1984")
+    ('1',)
+    """
+
+    text: str
+    apply: Callable[[str], Values] = field(compare=False, repr=False)
+
+    @classmethod
+    def parse(cls, text: str, find: FindList = Lexicon.read) -> CellFunction:
+        """Read ``name`` or ``name:argument``; a ValueError says what is wrong with it. ``find`` gives word lists."""
+        name, colon, argument = text.partition(":")
+        if name in KINDS and colon:
+            return cls(text, find(text))
+        if name in PLAIN and not colon:
+            return cls(text, PLAIN[name])
+        if name in WITH_LENGTH:
+            function, least = WITH_LENGTH[name]
+            if not argument.isdecimal() or int(argument) < least:
+                raise ValueError(
+                    f"{name} needs a whole number of at least {least}, as in {name}:3, not {text!r}"
+                )
+            length = int(argument)
+            return cls(text, lambda cell: function(cell, length))
+        if name == "match" and argument:
+            try:
+                pattern = re.compile(argument)
+            except re.error as error:
+                raise ValueError(f"bad regular expression {argument!r}: {error}") from None
+            return cls(text, lambda cell: match(cell, pattern))
+        raise ValueError(f"unknown function {text!r}; there are {', '.join(NAMES)}")
+
+    def __call__(self, cell: str) -> Values:
+        """The values of the function at a cell."""
+        return self.apply(cell)
+
+    @property
+    def lexicon(self) -> Lexicon | None:
+        """The word list that it asks, if it does."""
+        return self.apply if isinstance(self.apply, Lexicon) else None
+
+    def __reduce__(self) -> tuple[Callable[..., CellFunction], tuple[Any, ...]]:
+        if self.lexicon is None:
+            return CellFunction.parse, (self.text,)
+        return CellFunction, (self.text, self.lexicon)
+
+
+def apply_chain(functions: tuple[CellFunction, ...], cell: str) -> Values:
+    """The functions from left to right; each is applied to every value of the one before.
+
+    Examples
+    --------
+    >>> apply_chain((CellFunction.parse("lower"), CellFunction.parse("prefix:1")), "IL-2")
+    ('i',)
+    """
+    values: Values = (cell,)
+    for function in functions:
+        if len(values) == 1:
+            values = function.apply(values[0])
+            continue
+        values = tuple(dict.fromkeys(out for value in values for out in function(value)))
+    return values
+
+
+class _Shapes(dict[int, str]):
+    """The shape of each character, worked out when it is first met."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        if character.isdecimal():
+            found = "#"
+        elif character.isupper():
+            found = "A"
+        else:
+            found = "a" if character.isalpha() else character
+        self[code] = found
+        return found
+
+
+_SHAPES = _Shapes()

@@ -1,0 +1,82 @@
+"""``l1="auto"``: the strength of the l1 penalty that suits held-out sentences best, found along one path.
+
+Strengths fall by a factor from strong to weak; each training begins with the weights of the one before, so it takes few
+passes of SGD. The path ends where weaker penalties no longer raise the score (chunk F1, or accuracy), and the best
+strength is then used for a training of its own on all sentences.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epigram.errors import InputError
+from epigram.penalties import L1
+from epigram.protocols import Floats
+from epigram.solvers import SGD
+from epigram.tagging.corpus import Column, Columns, Labels
+
+if TYPE_CHECKING:
+    from epigram.tagging.estimator import ChainEstimator
+
+STRONGEST, FACTOR, MOST_STEPS = 4.0, 2.0, 9
+PASSES = (12, 6)  # from nothing, and from the weights of a stronger penalty
+WORSE = 2  # steps without a better score that end the path
+HELD_OUT, FEWEST = 0.1, 10  # share of the sentences, and how many there must be to hold some out
+
+
+def choose_l1(
+    estimator: ChainEstimator, X: Any, y: Labels, dev: tuple[Any, Labels] | None
+) -> tuple[float, list[dict[str, float]]]:
+    """The best strength on ``dev``, or on the last tenth of the sentences; and the path with its scores.
+
+    Examples
+    --------
+    >>> from epigram import CRFTagger
+    >>> X, y = [[["w=a"], ["w=b"]]] * 20, [["X", "Y"]] * 20
+    >>> tagger = CRFTagger(l1="auto").fit(X, y)
+    >>> tagger.fit_["l1"], tagger.predict(X[:1])
+    (4.0, [['X', 'Y']])
+    """
+    if dev is None:
+        (X, y), dev = hold_out(X, y)
+    problem = estimator.problem(X, y)
+    score = problem.scorer(*dev, estimator._decode)
+    path: list[dict[str, float]] = []
+    w: Floats | None = None
+    best, since, l1 = -np.inf, 0, STRONGEST
+    for step in range(MOST_STEPS):
+        solver = SGD(passes=PASSES[step > 0], random_state=estimator.random_state)
+        w = solver.solve(problem.loss, L1(l1), w).w
+        path.append({"l1": l1, "score": score(w), "active": float(np.count_nonzero(w))})
+        since = 0 if path[-1]["score"] > best else since + 1
+        best = max(best, path[-1]["score"])
+        if since == WORSE:
+            break
+        l1 /= FACTOR
+    return max(path, key=lambda entry: entry["score"])["l1"], path
+
+
+def hold_out(X: Any, y: Labels) -> tuple[tuple[Any, Labels], tuple[Any, Labels]]:
+    """Sentences to learn from, and the last tenth."""
+    sentences = X if isinstance(X, Columns) else list(X)
+    n = sentences.n_sentences if isinstance(sentences, Columns) else len(sentences)
+    if n < FEWEST:
+        raise InputError(f"l1='auto' needs held-out sentences, and {n} are too few to part with; give dev or l1")
+    first = n - max(1, int(n * HELD_OUT))
+    if isinstance(sentences, Columns):
+        labels = y if isinstance(y, Column) else _column(y)
+        whole = Columns(sentences.sentence_ptr, [*sentences.columns, labels])
+        return whole.take(np.arange(first)).split(-1), whole.take(np.arange(first, n)).split(-1)
+    if isinstance(y, Column):
+        lengths = np.cumsum([0, *(len(sentence) for sentence in sentences)])
+        flat = [y.strings[k] for k in y.ids.tolist()]
+        y = [flat[a:b] for a, b in zip(lengths[:-1].tolist(), lengths[1:].tolist(), strict=True)]
+    answers = list(y)
+    return (sentences[:first], answers[:first]), (sentences[first:], answers[first:])
+
+
+def _column(y: Any) -> Column:
+    """Lists of labels as the column of a corpus."""
+    return Columns.from_rows(y).columns[0]

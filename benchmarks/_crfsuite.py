@@ -90,6 +90,14 @@ def genia_pos(part: str) -> Part:
     return Part(*Columns.from_rows(sentences).split(-1))
 
 
+def ud_ewt(part: str) -> Part:
+    """Penn parts of speech of web text: ``train``, ``dev`` or ``test``."""
+    corpus = read_columns(
+        fetch("ud-ewt", f"en_ewt-ud-{part}.conllu{'.gz' * (part == 'train')}"), format="conllu"
+    )
+    return Part(Columns(corpus.sentence_ptr, [corpus.columns[1]]), corpus.columns[4])
+
+
 @dataclass
 class Rival:
     """What one CRFsuite run gave."""
@@ -172,10 +180,10 @@ def tag(path: Path, sentences: Iterable[list[list[str]]]) -> list[list[str]]:
     return [tagger.tag(pycrfsuite.ItemSequence(features)) for features in sentences]
 
 
-def fit_and_score(train: Part, test: Part, template: str, algorithm: str, **params: Any) -> Rival:
+def fit_and_score(train: Part, test: Part, template: str | Template, algorithm: str, **params: Any) -> Rival:
     """CRFsuite on a template's features, scored on the test part."""
     table = AttributeTable()
-    parsed = Template.load(template)
+    parsed = Template.load(template) if isinstance(template, str) else template
     sequences = encode(train.columns, parsed, table, grow=True)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.crfsuite"

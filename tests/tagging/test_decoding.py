@@ -7,7 +7,8 @@ import pytest
 
 from epigram.errors import InputError
 from epigram.tagging.attributes import AttributeTable, fingerprints
-from epigram.tagging.model import ChainModel, NoLabelling
+from epigram.tagging.model import ChainModel
+from epigram.tagging.segment_decoding import NoLabelling
 from reference.chain import chain_of, sentences_of
 from reference.chain_corpus import CASES, N_ATTRIBUTES, Case, corpus
 

@@ -79,7 +79,8 @@ def test_decoding_equals_brute_force(seed: int) -> None:
                 p = sum(np.exp(v - z) for labels, v in scores.items() if labels[t] == label)
                 assert nodes[at + t, j] == pytest.approx(p, abs=1e-9)
         at += len(words)
-    assert lists[-1] == [] and at == len(nodes)
+    assert lists[-1] == []
+    assert at == len(nodes)
 
 
 def test_without_features_of_segments_it_is_the_chain() -> None:
@@ -132,7 +133,8 @@ def test_every_solver_learns_and_the_file_keeps_it(settings: dict[str, Any]) -> 
     assert tagger.fit_["objective"] < chain.fit_["objective"]
     assert tagger.score(X, y) > chain.score(X, y)
     again = SegmentTagger.from_bytes(tagger.to_bytes())
-    assert again.predict(X) == tagger.predict(X) and again.longest is None
+    assert again.predict(X) == tagger.predict(X)
+    assert again.longest is None
     assert again.predict_nbest(X[:3], 2)[0][0][1] == pytest.approx(
         tagger.predict_nbest(X[:3], 2)[0][0][1], rel=1e-4
     )

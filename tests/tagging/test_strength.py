@@ -29,8 +29,10 @@ def test_the_best_of_the_path_is_used_on_all_sentences() -> None:
     path = tagger.fit_["path"]
     assert tagger.fit_["l1"] == max(path, key=lambda entry: entry["score"])["l1"]
     assert [entry["l1"] for entry in path] == [4.0 / 2**k for k in range(len(path))]
-    assert len(path) >= 3 and max(entry["score"] for entry in path[-2:]) <= max(e["score"] for e in path)
-    assert tagger.to_bytes() != b"" and tagger.model_.weights.n_nonzero < 60
+    assert len(path) >= 3
+    assert max(entry["score"] for entry in path[-2:]) <= max(e["score"] for e in path)
+    assert tagger.to_bytes() != b""
+    assert tagger.model_.weights.n_nonzero < 60
     again = CRFTagger(l1=tagger.fit_["l1"]).fit(X, y)
     assert again.model_.w.tolist() == tagger.model_.w.tolist()
 
@@ -42,7 +44,8 @@ def test_held_out_sentences_may_be_given_and_input_may_be_a_stream() -> None:
     template = "U0:%x[0,0]\nB\n"
     cut = CRFTagger(template, l1="auto").fit(columns, y)
     rows = CRFTagger(template, l1="auto").fit([[(token[0],) for token in s] for s in X], y)
-    assert given.fit_["l1"] > 0 and cut.fit_["path"] == rows.fit_["path"]
+    assert given.fit_["l1"] > 0
+    assert cut.fit_["path"] == rows.fit_["path"]
 
 
 def test_learning_on_keeps_the_strength(tmp_path: Path) -> None:
@@ -50,7 +53,8 @@ def test_learning_on_keeps_the_strength(tmp_path: Path) -> None:
     tagger = CRFTagger(l1="auto").fit(X, y)
     tagger.save(tmp_path / "m")
     again = CRFTagger.load(tmp_path / "m")
-    assert again.l1 == "auto" and again.partial_fit(X, y).partial_fit(X, y).fit_["l1"] == tagger.fit_["l1"]
+    assert again.l1 == "auto"
+    assert again.partial_fit(X, y).partial_fit(X, y).fit_["l1"] == tagger.fit_["l1"]
 
 
 def test_refuses() -> None:

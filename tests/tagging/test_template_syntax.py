@@ -75,7 +75,7 @@ def test_patterns_may_hold_brackets_and_bars(pattern: str, word: str, value: str
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("U0:%x[0,0]\nX0:%x[0,0]", "mine.txt:2: a template line starts with U, B or #, not 'X'"),
+        ("U0:%x[0,0]\nX0:%x[0,0]", "mine.txt:2: a template line starts with U, B, S or #, not 'X'"),
         ("U0:%x[0]", r"mine.txt:1: expected %x\[ROW,COLUMN\]"),
         ("U0:%x[0,-1]", r"mine.txt:1: expected %x\[ROW,COLUMN\]"),
         ("\nU0:%x[0,0|upper]", "mine.txt:2: unknown function 'upper'"),

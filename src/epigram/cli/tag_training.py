@@ -212,12 +212,13 @@ def train(
     if cluster is not None and solver is None and not l2:
         solver = "owlqn"  # SGD stays on one machine
     strength = _strength(l1, solver, l2, radius)
-    chosen, number, l2 = solver_of(solver, None if strength == "auto" else strength, l2, {
+    chosen, number, l2 = solver_of(solver, None if isinstance(strength, str) else strength, l2, {
         "method": method, "schedule": schedule, "eta0": eta0, "decay": decay, "batch_size": batch_size,
         "passes": _passes(passes), "tolerance": tolerance, "seed": seed, "radius": radius, "threads": threads,
     })  # fmt: skip
     settings: dict[str, Any] = {
-        "l1": "auto" if strength == "auto" else number, "l2": l2, "solver": chosen, "pairs": pairs, "min_count": min_count,
+        "l1": "auto" if strength == "auto" else number, "l2": l2, "solver": chosen, "pairs": pairs,
+        "min_count": min_count,
         "class_weight": weights_of(class_weight), "patience": patience, "threads": threads, "random_state": seed,
     }  # fmt: skip
     if model == "segment":
@@ -231,7 +232,9 @@ def train(
     spec = ColumnSpec(format, separator, tuple(comments or ()))
     if (sharding := Sharding(shards, n_shards, cluster, resume)).asked_for:
         if strength == "auto":
-            raise InputError("--l1 auto needs all sentences in memory; give a number with --shards and --cluster")
+            raise InputError(
+                "--l1 auto needs all sentences in memory; give a number with --shards and --cluster"
+            )
         if model in ("history", "segment") or solver in ("adagrad", "projected"):
             raise InputError(
                 "--shards and --cluster take --model crf or maxent, and --solver sgd, owlqn or lbfgs"
@@ -265,7 +268,9 @@ def train(
     )
 
 
-def _strength(text: str | None, solver: str | None, l2: float | None, radius: float | None) -> float | str | None:
+def _strength(
+    text: str | None, solver: str | None, l2: float | None, radius: float | None
+) -> float | str | None:
     """``--l1``: a number, or ``auto`` where nothing else is penalised."""
     if text is None or text == "auto":
         if text and (l2 or radius is not None or solver not in (None, "sgd", "owlqn", "adagrad")):

@@ -353,7 +353,8 @@ class Sequences:
 
     def take(self, sentences: npt.ArrayLike) -> Sequences:
         """The named sentences, in the order given; a sentence may be named twice."""
-        sentence_ptr, tokens = gather(self.sentence_ptr, np.asarray(sentences, dtype=np.int64))
+        chosen = np.asarray(sentences, dtype=np.int64)
+        sentence_ptr, tokens = gather(self.sentence_ptr, chosen)
         attribute_ptr, occurrences = gather(self.attribute_ptr, tokens)
         edge_ptr, edges = gather(self.edge_ptr, tokens)
         whole = len(self.values) == len(self.attributes)
@@ -368,7 +369,7 @@ class Sequences:
             segments=None
             if self.segments is None
             else SegmentRows(
-                self.segments.n_words[sentences], self.segments.begin[tokens], self.segments.length[tokens]
+                self.segments.n_words[chosen], self.segments.begin[tokens], self.segments.length[tokens]
             ),
         )
 

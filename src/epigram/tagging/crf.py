@@ -16,7 +16,7 @@ from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.constraints import allowed_ends, allowed_transitions, check_permitted
 from epigram.tagging.corpus import Labels
 from epigram.tagging.estimator import SentenceEstimator
-from epigram.tagging.model import Allowed, NoLabelling
+from epigram.tagging.model import Allowed
 from epigram.tagging.problem import (
     Listener,
     Samples,
@@ -26,6 +26,7 @@ from epigram.tagging.problem import (
     product,
     sentence_weights,
 )
+from epigram.tagging.segment_decoding import NoLabelling
 from epigram.tagging.template import Template
 
 if TYPE_CHECKING:

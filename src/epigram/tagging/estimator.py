@@ -105,7 +105,12 @@ class ChainEstimator(Estimator):
         """The sentences, read once where they are a stream, with the strength that suits them and how it was found."""
         from epigram.tagging.strength import choose_l1
 
-        if self.l1 != "auto" or self.l2 or self.penalty is not None or not isinstance(self, SentenceEstimator):
+        if (
+            self.l1 != "auto"
+            or self.l2
+            or self.penalty is not None
+            or not isinstance(self, SentenceEstimator)
+        ):
             raise ValueError(
                 f"l1 is a number, or 'auto' for sentences and without l2 and penalty, not {self.l1!r}."
             )

@@ -14,7 +14,8 @@ import numpy as np
 from epigram.errors import InputError
 from epigram.protocols import Ints
 from epigram.tagging.corpus import Sequences
-from epigram.tagging.model import ChainModel, NoLabelling
+from epigram.tagging.model import ChainModel
+from epigram.tagging.segment_decoding import NoLabelling
 
 
 @dataclass(frozen=True, slots=True)

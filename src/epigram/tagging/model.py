@@ -88,8 +88,8 @@ class ChainModel:
     ) -> ChainModel:
         """A model of these weights, whose ids must be those of ``labels`` and ``table``.
 
-        ``squares`` has the same ids as ``weights``; ``longest`` is the most tokens of a segment, 0 for a chain. Every attribute of the table may occur in text, as a feature of
-        a token or of a transition, whatever weights it has.
+        ``squares`` has the same ids as ``weights``; ``longest`` is the most tokens of a segment, 0 for a chain. Every
+        attribute of the table may occur in text, as a feature of a token or of a transition, whatever weights it has.
         """
         seen = SeenPairs.of_weights(len(labels), len(table), weights)
         layout = lay_out(seen, "seen", has_transitions, allowed).total()

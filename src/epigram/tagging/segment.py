@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -100,7 +101,9 @@ class SegmentTagger(CRFTagger):
         sequences, rows = with_units(read.sequences, encoder, table, longest)
         everyone = np.full(sequences.n_tokens, -1, dtype=np.int32)
         everyone[rows.begin < 0] = labels
-        right = np.isin(rows.begin * (longest + 1) + rows.length, answers.begin * (longest + 1) + answers.length)
+        right = np.isin(
+            rows.begin * (longest + 1) + rows.length, answers.begin * (longest + 1) + answers.length
+        )
         everyone[right & (rows.begin >= 0)] = labels[rows.begin[right & (rows.begin >= 0)]]
         return replace(read, sequences=sequences, labels=everyone, longest=longest)
 
@@ -110,7 +113,7 @@ class SegmentTagger(CRFTagger):
         nodes, _, _ = self.model_.marginals(sequences, allowed)
         flat = [dict(zip(names, row, strict=True)) for row in nodes.tolist()]
         ptr = sequences.word_ptr.tolist()
-        return [flat[a:b] for a, b in zip(ptr[:-1], ptr[1:], strict=True)]
+        return [flat[a:b] for a, b in itertools.pairwise(ptr)]
 
     def marginals(self, X: Any, allowed: Allowed | None = None) -> list[tuple[Floats, Floats]]:
         """Not of segments: probabilities of label pairs are those of a chain."""

@@ -39,7 +39,11 @@ def segment_lists(
 ) -> list[list[tuple[Ints, float]]]:
     """For each sentence the k best labellings with their scores, best first; none for a sentence without tokens."""
     L, longest = len(model.labels), int(sequences.word_lengths.max(initial=0))
-    chains, layout, scratch = model.layout.chains(sequences), model.layout.struct(), model.layout.scratch(sequences)
+    chains, layout, scratch = (
+        model.layout.chains(sequences),
+        model.layout.struct(),
+        model.layout.scratch(sequences),
+    )
     n_lists = (longest + 1) * L * k
     scores, origins = np.empty((2, n_lists)), np.zeros((2, n_lists), dtype=np.int64)
     labels, values = np.empty((k, longest), dtype=np.int32), np.empty(k)

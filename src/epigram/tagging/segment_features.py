@@ -1,8 +1,8 @@
 """Features of whole segments, from the ``S`` lines of a template: text, length, ends, and what stands beside them.
 
-``S00:%x[all,0|lower]`` is the text of the segment in column 0, ``%x[first,0]`` and ``%x[last,0]`` its first and last token,
-``%x[before,0]`` and ``%x[after,0]`` the tokens beside it, ``%x[length]`` its number of tokens. Functions are those of
-cells; where one gives several values the first counts, where none the line gives nothing.
+``S00:%x[all,0|lower]`` is the text of the segment in column 0, ``%x[first,0]`` and ``%x[last,0]`` its first and last
+token, ``%x[before,0]`` and ``%x[after,0]`` the tokens beside it, ``%x[length]`` its number of tokens. Functions are
+those of cells; where one gives several values the first counts, where none the line gives nothing.
 
 Only attributes of segments of the answers get weights. Those of all other segments are looked up: fingerprints of all
 segments of one length are computed at once (that of a concatenation follows from those of its parts).
@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from epigram._core.native import family
 from epigram.protocols import Ints, Offsets
@@ -22,7 +23,7 @@ from epigram.tagging.attributes import AttributeTable, Fingerprints, Strings, ha
 from epigram.tagging.cell_functions import CellFunction, apply_chain
 from epigram.tagging.corpus import Columns, SegmentRows, Sequences
 from epigram.tagging.encoding import encode_sentences
-from epigram.tagging.template import SegmentLine, SegmentCell, Template
+from epigram.tagging.template import SegmentCell, SegmentLine, Template
 
 OUTSIDE = {"before": "_B-1", "after": "_B+1"}
 core = family("encoding")
@@ -40,7 +41,11 @@ class _Parts(NamedTuple):
 
     hashes: Fingerprints
     powers: Fingerprints
-    there: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    there: npt.NDArray[np.bool_]
+
+    def at(self, tokens: Offsets) -> _Parts:
+        """Those of some tokens."""
+        return _Parts(self.hashes[tokens], self.powers[tokens], self.there[tokens])
 
 
 class SegmentEncoder:
@@ -54,7 +59,7 @@ class SegmentEncoder:
         self._parts: dict[tuple[int, tuple[CellFunction, ...]], _Parts] = {}
         self._texts: dict[tuple[int, tuple[CellFunction, ...]], tuple[int, _Parts]] = {}
 
-    def keys(self, begin: Offsets, length: int) -> tuple[Fingerprints, np.ndarray[tuple[int, int], np.dtype[np.bool_]]]:
+    def keys(self, begin: Offsets, length: int) -> tuple[Fingerprints, npt.NDArray[np.bool_]]:
         """Fingerprints of all lines at segments of one length (n x lines), and which of them are there."""
         out = np.empty((len(begin), len(self.lines)), dtype=np.uint64)
         there = np.ones((len(begin), len(self.lines)), dtype=bool)
@@ -105,10 +110,12 @@ class SegmentEncoder:
             h, p = hash_parts([str(length)])
             return _Parts(np.repeat(h, n), np.repeat(p, n), np.ones(n, dtype=bool))
         if cell.place == "all":
-            return _Parts(*(part[begin] for part in self._text(cell, length)))
-        token = {"first": begin, "last": begin + length - 1, "before": begin - 1, "after": begin + length}[cell.place]
+            return self._text(cell, length).at(begin)
+        token = {"first": begin, "last": begin + length - 1, "before": begin - 1, "after": begin + length}[
+            cell.place
+        ]
         inside = (token >= self.first[begin]) & (token < self.end[begin])
-        found = _Parts(*(part[np.clip(token, 0, len(self.first) - 1)] for part in self._tokens(cell)))
+        found = self._tokens(cell).at(np.clip(token, 0, len(self.first) - 1))
         if self.drops_outside or inside.all():
             return found._replace(there=found.there & inside)
         h, p = hash_parts([OUTSIDE[cell.place]])
@@ -135,7 +142,7 @@ class SegmentEncoder:
             done, text = 1, token
         space, space_power = (part[0] for part in hash_parts([" "]))
         for d in range(done, length):  # one token more: text, space, token
-            next_one = _Parts(*(np.roll(part, -d) for part in token))
+            next_one = token.at(np.roll(np.arange(len(self.first)), -d))
             text = _Parts(
                 (text.hashes * space_power + space) * next_one.powers + next_one.hashes,
                 text.powers * space_power * next_one.powers,
@@ -200,7 +207,11 @@ def encode_known(X: Any, template: Template | None, table: AttributeTable, longe
 
 
 def _joined(
-    sequences: Sequences, begins: list[Offsets], lengths: list[Offsets], counts: list[Offsets], ids: list[Ints]
+    sequences: Sequences,
+    begins: list[Offsets],
+    lengths: list[Offsets],
+    counts: list[Offsets],
+    ids: list[Ints],
 ) -> tuple[Sequences, Segments]:
     """Rows of tokens and of segments in one, sentence by sentence."""
     none = np.empty(0, dtype=np.int64)
@@ -212,20 +223,27 @@ def _joined(
     )
     is_segment = np.arange(n + len(begin)) >= n
     order = np.lexsort((np.arange(n + len(begin)), is_segment, sentence))
-    starts = np.concatenate([sequences.attribute_ptr[:-1], len(sequences.attributes) + np.cumsum(count) - count])
+    starts = np.concatenate(
+        [sequences.attribute_ptr[:-1], len(sequences.attributes) + np.cumsum(count) - count]
+    )
     sizes = np.concatenate([np.diff(sequences.attribute_ptr), count])[order]
     new_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     where = np.arange(new_ptr[-1]) + np.repeat(starts[order] - new_ptr[:-1], sizes)
     every = np.concatenate([sequences.attributes, attributes]).astype(np.int32)
     whole = len(sequences.values) == len(sequences.attributes)
-    values = np.concatenate([sequences.values, np.ones(len(attributes))])[where] if whole else sequences.values
+    values = (
+        np.concatenate([sequences.values, np.ones(len(attributes))])[where] if whole else sequences.values
+    )
     rows = Segments(
-        np.concatenate([np.full(n, -1), begin])[order], np.concatenate([np.zeros(n, dtype=np.int64), length])[order]
+        np.concatenate([np.full(n, -1), begin])[order],
+        np.concatenate([np.zeros(n, dtype=np.int64), length])[order],
     )
     in_sentence = np.where(rows.begin < 0, 0, rows.begin - ptr[sentence[order]])
     return replace(
         sequences,
-        sentence_ptr=np.concatenate([[0], np.cumsum(np.bincount(sentence, minlength=len(ptr) - 1))]).astype(np.int64),
+        sentence_ptr=np.concatenate([[0], np.cumsum(np.bincount(sentence, minlength=len(ptr) - 1))]).astype(
+            np.int64
+        ),
         attribute_ptr=new_ptr,
         attributes=every[where],
         values=values,

@@ -407,7 +407,7 @@ def finish_shard(step: Step, _: Any) -> Record:
         own, len(classes), *(map_array(common / f"{name}.npy") for name in ("bits", "transitions", "edges"))
     )
     layout = lay_out(seen, step.job.pairs, step.job.parsed().has_transitions)
-    arrays = {name: map_array(folder / f"{name}.npy") for name in ARRAYS}
+    arrays: dict[str, Any] = {name: map_array(folder / f"{name}.npy") for name in ARRAYS}
     arrays["attributes"], arrays["values"] = np.array(arrays["attributes"]), np.ones(1)
     put_dense_first(Sequences(**arrays), layout)
     np.save(folder / "attributes.npy", arrays["attributes"])

@@ -73,7 +73,8 @@ class Recipe:
     def open(self) -> tuple[Sequences, Ints, Ints, Floats | None]:
         """Sentences and labels of the shard, the ids of its attributes in the corpus, and weights of sentences."""
         a = map_arrays(shard_path(Path(self.folder), self.k), self.arrays)
-        sequences = Sequences(*(a[name] for name in ARRAYS))
+        parts: list[Any] = [a[name] for name in ARRAYS]
+        sequences = Sequences(*parts)
         try:
             names = np.array(self.classes, dtype=object)
             check_permitted(sequences, a["labels"], names, self.terms.allowed, self.terms.ends)

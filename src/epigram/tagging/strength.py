@@ -63,7 +63,9 @@ def hold_out(X: Any, y: Labels) -> tuple[tuple[Any, Labels], tuple[Any, Labels]]
     sentences = X if isinstance(X, Columns) else list(X)
     n = sentences.n_sentences if isinstance(sentences, Columns) else len(sentences)
     if n < FEWEST:
-        raise InputError(f"l1='auto' needs held-out sentences, and {n} are too few to part with; give dev or l1")
+        raise InputError(
+            f"l1='auto' needs held-out sentences, and {n} are too few to part with; give dev or l1"
+        )
     first = n - max(1, int(n * HELD_OUT))
     if isinstance(sentences, Columns):
         labels = y if isinstance(y, Column) else _column(y)

@@ -213,8 +213,7 @@ class Template:
     @cached_property
     def lexicons(self) -> dict[str, Lexicon]:
         """The word lists that it asks, by what it calls them."""
-        lines: tuple[Line | SegmentLine, ...] = (*self.nodes, *self.edges, *self.segments)
-        functions = [one for line in lines for cell in line.cells for one in cell.functions]
+        functions = [one for line in self.lines for cell in line.cells for one in cell.functions]
         asked = [one.lexicon for one in functions if one.lexicon is not None]
         return {lexicon.name: lexicon for lexicon in asked}
 
@@ -259,8 +258,12 @@ class Template:
     @cached_property
     def n_columns(self) -> int:
         """How many columns the lines look at."""
-        lines = (*self.nodes, *self.edges, *self.segments)
-        return 1 + max((cell.column for line in lines for cell in line.cells), default=-1)
+        return 1 + max((cell.column for line in self.lines for cell in line.cells), default=-1)
+
+    @property
+    def lines(self) -> tuple[Line | SegmentLine, ...]:
+        """Those of tokens, transitions and segments."""
+        return (*self.nodes, *self.edges, *self.segments)
 
     @cached_property
     def _matches_spans(self) -> bool:
@@ -270,7 +273,7 @@ class Template:
         """Raise an InputError where a line names a column that the input has not."""
         if n_columns >= self.n_columns:
             return
-        for line in (*self.nodes, *self.edges, *self.segments):
+        for line in self.lines:
             for cell in line.cells:
                 if cell.column >= n_columns:
                     raise InputError(
@@ -377,9 +380,10 @@ def _parse_segment_line(line: str, number: int, find: FindList) -> SegmentLine:
             raise ValueError(
                 f"expected %x[PLACE,COLUMN] or %x[length] at {line[start:]!r}; places are {', '.join(PLACES)}"
             )
-        at, functions = head.end(), ()
+        at = head.end()
+        functions: tuple[CellFunction, ...] = ()
         if head[3] == "|":
-            functions, at = _parse_functions(line, at, find)  # type: ignore[assignment]
+            functions, at = _parse_functions(line, at, find)
         if any(one.lexicon and one.lexicon.matches_spans for one in functions):
             raise ValueError("in:FILE is for U lines; a segment's text is looked up by class:FILE")
         cells.append(SegmentCell(head[1], int(head[2]), functions) if head[1] else SegmentCell("length"))

@@ -1,0 +1,80 @@
+"""Unlabelled English text, a tokenised sentence a line, for the word classes of the taggers' benchmarks.
+
+Newswire (AP, Reuters, AG), Wikipedia and Brown; no sentence of a labelled test set. Digits become ``#``.
+
+    python benchmarks/unlabelled_text.py news.txt --lines 170000
+    epigram lm classes news.txt -o news.classes -k 60,400 --min-count 5 --max-passes 6
+    python benchmarks/tagging_quality.py --richer --classes news.classes
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import html
+import random
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from epigram.datasets import fetch
+from epigram.text import stream_lines
+
+ABBREVIATIONS = "Mr|Mrs|Ms|Dr|Inc|Corp|Co|Ltd|Jr|Sr|St|Gov|Sen|Rep|Gen|Jan|Feb|Aug|Sept|Oct|Nov|Dec"
+TOKEN = re.compile(
+    r"\$|[+-]?\d+(?:[.,:/-]\d+)*(?:[a-z]{1,2}\b)?|(?:[^\W\d_]\.){2,}"
+    rf"|(?:{ABBREVIATIONS})\.(?!\w)|\w+(?:[-&.]\w+)*|\.{{2,}}|--+|``|''|[^\w\s]"
+)
+CLITIC = re.compile(r"(?i)\b(\w+?)(n't|'(?:s|re|ve|ll|d|m))\b")
+IS_CLITIC = re.compile(r"(?i)n't|'(?:s|re|ve|ll|d|m)")
+END = re.compile(r'(?<=[.!?])["\')]*\s+(?=["\'`(]*[A-Z])')
+LENGTHS = range(3, 151)
+
+
+def paragraphs() -> Iterator[str]:
+    """All texts."""
+    for line in stream_lines(fetch("ap-news", "ap.txt.gz")):
+        if line.strip() and not line.startswith("<"):
+            yield line.replace(" _ ", " -- ")
+    for name, file in (
+        ("reuters21578", "reuters21578.body.txt.gz"),
+        ("reuters-c50", "c50train.txt.gz"),
+        ("reuters-c50", "c50test.txt.gz"),
+    ):
+        yield from (line for line in stream_lines(fetch(name, file)) if not line.startswith("###"))
+    with Path(fetch("ag-news", "test.csv")).open(encoding="utf-8") as items:
+        yield from (html.unescape(row[2].replace("\\", " ")) for row in csv.reader(items))
+    for line in stream_lines(fetch("wikitext-2", "wiki.train.shuffled-articles.tokens.gz")):
+        if not line.startswith(" ="):
+            joined = line.replace(" @-@ ", "-").replace(" @,@ ", ",").replace(" @.@ ", ".")
+            yield joined.replace("<unk>", "UNK")
+    for line in stream_lines(fetch("brown", "brown.tagged.txt.gz")):
+        if not line.startswith("###"):
+            yield " ".join(token.rsplit("/", 1)[0] for token in line.split())
+
+
+def sentences(paragraph: str) -> Iterator[str]:
+    """Its sentences of a sane length, tokens separated by spaces."""
+    for sentence in END.split(paragraph):
+        tokens: list[str] = []
+        for piece in CLITIC.sub(r"\1 \2", sentence).split():
+            tokens += [piece] if IS_CLITIC.fullmatch(piece) else TOKEN.findall(piece)
+        if len(tokens) in LENGTHS:
+            yield re.sub(r"[0-9]", "#", " ".join(tokens))
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    options.add_argument("output", type=Path)
+    options.add_argument("--lines", type=int, help="a random choice of so many sentences")
+    chosen = options.parse_args()
+    lines = [sentence for paragraph in paragraphs() for sentence in sentences(paragraph)]
+    if chosen.lines is not None:
+        lines = random.Random(0).sample(lines, chosen.lines)
+    chosen.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_context_tree import corpora
 
-from epigram.lm.corpus import Corpus
+from epigram.lm.corpus import Corpus, Vocabulary
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.contexts import Contexts
 from epigram.lm.factored.loss import Factor, FactorExamples, FactorLoss
@@ -16,7 +16,6 @@ from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.penalty import PENALTIES, Strength, build_penalty
 from epigram.lm.loglinear.tree import ContextTree, Positions
-from epigram.lm.vocabulary import Vocabulary
 from epigram.solvers.proximal import FISTA, StochasticProximal
 from reference import choice as twin
 

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.lm.corpus import Corpus
+from epigram.lm.corpus import Corpus, Vocabulary
 from epigram.lm.factored.classes import WordClasses, word_counts
 from epigram.lm.factored.exchange import Bigrams, Exchange, first_classes
-from epigram.lm.vocabulary import Vocabulary
 from reference.word_classes import log_likelihood, worth_of_moves
 
 SENTENCES = st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=8), min_size=1, max_size=8)

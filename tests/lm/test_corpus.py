@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.lm.corpus import Corpus, factorise_bytes
-from epigram.lm.vocabulary import Vocabulary
+from epigram.lm.corpus import Corpus, Vocabulary, factorise_bytes
 
 LINES = st.lists(st.text(st.sampled_from("ab日 \t\r é"), max_size=12), max_size=12)
 

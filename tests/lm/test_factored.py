@@ -13,13 +13,12 @@ from test_context_tree import corpora
 
 from epigram import FISTA, ClassFactoredLM, StochasticProximal
 from epigram.errors import InputError, ModelFileError
-from epigram.lm.corpus import Corpus
+from epigram.lm.corpus import UNSEEN, Corpus, Vocabulary
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.penalty import PENALTIES, Strength
 from epigram.lm.mixed.mixture import InterpolatedLM, interpolate, merge
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
-from epigram.lm.vocabulary import UNSEEN, Vocabulary
 from epigram.storage import ModelFile, describe, load
 from reference import choice as twin
 

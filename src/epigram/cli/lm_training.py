@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from epigram.cli.cluster import Cluster, NShards, Shards
-from epigram.cli.training import TrainingRun
+from epigram.cli.training import Sharding, TrainingRun
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
+    from epigram.lm.corpus import Vocabulary
     from epigram.lm.factored.model import ClassFactoredLM
     from epigram.lm.loglinear.model import LogLinearLM
     from epigram.lm.loglinear.penalty import Strength
-    from epigram.lm.vocabulary import Vocabulary
     from epigram.protocols import Iteration, Solver
     from epigram.tuning import Trial
 
@@ -128,8 +128,8 @@ def command(
 ) -> None:
     """Train a language model."""
     run = TrainingRun(output, plot, json)
-    sharded = shards is not None or cluster is not None
-    if sharded and (model != "loglinear" or classes is not None):
+    sharding = Sharding(shards, n_shards, cluster)
+    if sharding.asked_for and (model != "loglinear" or classes is not None):
         raise InputError("--shards and --cluster are for log-linear models without --classes.")
     limits: dict[str, Any] = {
         "min_count": min_count,
@@ -171,10 +171,10 @@ def command(
             calibrate=calibrate,
             max_weights=max_weights,
         )
-        if sharded:
-            from epigram.cli.lm_sharded import train_on_shards
+        if sharding.asked_for:
+            from epigram.cli.sharded import language_model_on_shards
 
-            train_on_shards(run, estimator, text, valid, bits, shards, n_shards, cluster, record_of)
+            language_model_on_shards(run, estimator, text, valid, bits, sharding, record_of)
             return
     else:
         from epigram.lm.factored.model import ClassFactoredLM
@@ -199,7 +199,7 @@ def command(
 
 def _vocabulary_of(path: Path | None) -> Vocabulary | None:
     """The given list of words, if any."""
-    from epigram.lm.vocabulary import Vocabulary
+    from epigram.lm.corpus import Vocabulary
 
     return None if path is None else Vocabulary.read(path)
 
@@ -278,14 +278,14 @@ def _train(
     keep_text: bool,
 ) -> None:
     """Fit a log-linear or class-factored model, save it, report."""
-    from epigram.lm.plots import plot_training
+    from epigram.plots import plot_trials
 
     history = _fit(run, model, text, valid)
     cost = {"cpu_seconds": run.cost["cpu_seconds"]}
     run.finish(
         {"perplexity_valid": getattr(model, "valid_perplexity_", None), **record_of(model)},
         save=lambda: model.save(run.output, bits, keep_text, cost),
-        draw=lambda plot: plot_training(model.trials_, history, plot),
+        draw=lambda plot: plot_trials(model.trials_, history, plot),
     )
 
 

@@ -303,7 +303,7 @@ def _path_rows(model: Reranker, every: int | None) -> list[dict[str, Any]]:
 
 
 def _draw(models: dict[str, Reranker], target: Path) -> None:
-    from epigram.rerank.plots import plot_paths
+    from epigram.plots import plot_paths
 
     plot_paths(models, target)
 

@@ -198,10 +198,9 @@ def train(
     ] = False,
 ) -> None:
     """Learn a tagger from a file. Ctrl-C keeps the best model so far."""
-    from epigram.cli.tag_sharded import Sharding, carry_out
-    from epigram.cli.training import TrainingRun
+    from epigram.cli.training import Sharding, TrainingRun
+    from epigram.plots import plot_training
     from epigram.tagging.formats import ColumnSpec
-    from epigram.tagging.plots import plot_training
     from epigram.text import read_bytes
 
     run = TrainingRun(output, plot, json)
@@ -239,7 +238,9 @@ def train(
             raise InputError(
                 "--shards and --cluster take --model crf or maxent, and --solver sgd, owlqn or lbfgs"
             )
-        carry_out(
+        from epigram.cli.sharded import tagger_on_shards
+
+        tagger_on_shards(
             run,
             train,
             dev,

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,6 +21,7 @@ from typing import Any, Self
 import typer
 
 from epigram.cli import console
+from epigram.errors import InputError
 from epigram.plots import check_plot
 from epigram.storage.file import check_writable
 
@@ -28,6 +30,27 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 SHOW_CURSOR = "\x1b[?25h"
 Show = Callable[..., bool]
 """``show(completed, status, description=None)`` moves the progress bar; True where the user asked to stop."""
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """What the options say: where the shards are, how many, on which cluster, and whether to go on."""
+
+    folder: Path | None
+    n_shards: int | None
+    cluster: str | None
+    resume: bool = False
+
+    @property
+    def asked_for(self) -> bool:
+        """Whether training goes by shards."""
+        if self.folder is None and self.cluster is None and (self.n_shards is not None or self.resume):
+            raise InputError("--n-shards and --resume are for training with --shards or --cluster")
+        return self.folder is not None or self.cluster is not None
+
+    def folder_for(self, output: Path) -> Path:
+        """Where the shards are: beside the model where nothing is said."""
+        return self.folder or output.with_name(f"{output.name}.shards")
 
 
 class TrainingRun:

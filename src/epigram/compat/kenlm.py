@@ -14,8 +14,8 @@ import numpy as np
 
 from epigram.errors import InputError
 from epigram.lm import LanguageModel, read_arpa
+from epigram.lm.corpus import BOUNDARY, START, UNKNOWN, UNSEEN
 from epigram.lm.ngram.model import as_backoff
-from epigram.lm.vocabulary import BOUNDARY, START, UNKNOWN, UNSEEN
 from epigram.storage import load
 
 __all__ = ["Config", "FullScoreReturn", "LanguageModel", "LoadMethod", "Model", "State"]

@@ -24,10 +24,9 @@ from epigram.ime.prior import prior_of_words, share_by_prior
 from epigram.ime.trigram import Scorer
 from epigram.ime.unknown import UnknownWords
 from epigram.ime.wordlist import WordList
-from epigram.lm.corpus import Corpus
+from epigram.lm.corpus import UNSEEN, Corpus, Vocabulary
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.ngram.model import BackoffModel
-from epigram.lm.vocabulary import UNSEEN, Vocabulary
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.ime.unknown import class_of
+from epigram.lm.corpus import BOUNDARY
 from epigram.lm.ngram.model import BackoffModel
-from epigram.lm.vocabulary import BOUNDARY
 from epigram.protocols import Floats
 
 Bytes = npt.NDArray[np.uint8]

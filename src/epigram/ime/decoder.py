@@ -23,7 +23,7 @@ from epigram.ime.kana import to_katakana
 from epigram.ime.lexicon import Lexicon, hash_surfaces, join_token
 from epigram.ime.trigram import Scorer, Singles
 from epigram.ime.unknown import LONGEST, UnknownWords, classify
-from epigram.lm.vocabulary import BOUNDARY
+from epigram.lm.corpus import BOUNDARY
 from epigram.protocols import Floats, Ints, Offsets
 
 core = family("ime")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from epigram.ime.converter import KanaKanjiConverter
 from epigram.ime.decoder import Conversion
-from epigram.lm.vocabulary import BOUNDARY
+from epigram.lm.corpus import BOUNDARY
 
 
 class WordScore(NamedTuple):

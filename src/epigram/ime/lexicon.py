@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from epigram._core.native import family
 from epigram.errors import InputError
-from epigram.lm.vocabulary import Vocabulary
+from epigram.lm.corpus import Vocabulary
 from epigram.protocols import Ints, Offsets
 
 core = family("ime")

@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from epigram.lm.corpus import Corpus
+from epigram.lm.corpus import BOUNDARY, Corpus, Vocabulary
 from epigram.lm.mixed.mixture import mixture_weights
-from epigram.lm.ngram.counts import count_ngrams
+from epigram.lm.ngram.kneser_ney import count_ngrams
 from epigram.lm.ngram.model import BackoffModel
-from epigram.lm.vocabulary import BOUNDARY, Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
 
 SMALLEST = 1e-12

@@ -56,7 +56,7 @@ def share_by_prior(model: BackoffModel, prior: Floats) -> None:
     --------
     >>> from epigram.lm.ngram.kneser_ney import KneserNeyLM
     >>> from epigram.lm.corpus import Corpus
-    >>> from epigram.lm.vocabulary import Vocabulary
+    >>> from epigram.lm.corpus import Vocabulary
     >>> model = KneserNeyLM(order=2).fit(Corpus.of(["a b a"], Vocabulary(["a", "b", "c", "d"]))).backoff_
     >>> share_by_prior(model, np.array([0.0, 0.0, 0.0, 0.9, 0.1]))
     >>> p = model.distribution("a")

@@ -20,8 +20,8 @@ from epigram.ime.classes import WordClasses, shift_lower
 from epigram.protocols import Floats, Ints, Offsets
 
 if TYPE_CHECKING:
+    from epigram.lm.corpus import Vocabulary
     from epigram.lm.ngram.model import BackoffModel
-    from epigram.lm.vocabulary import Vocabulary
 
 core = family("ime")
 Singles = npt.NDArray[np.float32]

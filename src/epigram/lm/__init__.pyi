@@ -1,5 +1,6 @@
 from epigram.lm.base import LanguageModel as LanguageModel
 from epigram.lm.corpus import Corpus as Corpus
+from epigram.lm.corpus import Vocabulary as Vocabulary
 from epigram.lm.factored.classes import WordClasses as WordClasses
 from epigram.lm.factored.model import ClassFactoredLM as ClassFactoredLM
 from epigram.lm.loglinear.model import LogLinearLM as LogLinearLM
@@ -11,4 +12,3 @@ from epigram.lm.ngram.arpa import write_arpa as write_arpa
 from epigram.lm.ngram.kneser_ney import KneserNeyLM as KneserNeyLM
 from epigram.lm.ngram.model import BackoffModel as BackoffModel
 from epigram.lm.ngram.prune import prune as prune
-from epigram.lm.vocabulary import Vocabulary as Vocabulary

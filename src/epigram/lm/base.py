@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.lm.corpus import Corpus, Sentences, tokens_of
-from epigram.lm.vocabulary import BOUNDARY, UNSEEN, Vocabulary
+from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Sentences, Vocabulary, tokens_of
 from epigram.protocols import Floats, Ints
 
 if TYPE_CHECKING:

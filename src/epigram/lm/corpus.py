@@ -1,8 +1,14 @@
-"""Tokenised text: ids of words and where each sentence starts. One sentence a line, ASCII blanks, gzip too.
+"""Tokenised text: words and their ids, and where each sentence starts. One sentence a line, ASCII blanks, gzip too.
+
+Id 0 is the sentence boundary: as a target it is ``</s>``, as a context ``<s>``. One id serves both because
+``<s>`` is never predicted and nothing ever follows ``</s>``; so targets and context words are the same
+range ``0 .. len(vocabulary) - 1``. ``<unk>`` is an ordinary word. Other words follow by falling count
+(ties by first occurrence), so that frequent words lie together in memory. A word outside the vocabulary
+has the id -1 (:data:`UNSEEN`).
 
 A blank line is no sentence. Each sentence starts fresh: ``<s>`` is its first context, ``</s>`` its last
 target. Perplexities count every word of the vocabulary and one ``</s>`` a sentence; a word outside the
-vocabulary is skipped as a target and cuts the context (:data:`~epigram.lm.vocabulary.UNSEEN`, -1). In
+vocabulary is skipped as a target and cuts the context (-1). In
 training text, words that a limit (minimum count, size, given list) leaves out are read as ``<unk>``.
 
 A sentence may be wrapped in its own ``<s>`` and ``</s>``; inside a sentence these two are refused.
@@ -11,24 +17,107 @@ A sentence may be wrapped in its own ``<s>`` and ``</s>``; inside a sentence the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from os import PathLike, fspath
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from epigram._core.native import family
-from epigram.errors import InputError
-from epigram.lm.vocabulary import BOUNDARY, END, START, UNKNOWN, UNSEEN, Vocabulary
+from epigram.errors import InputError, ModelFileError
 from epigram.protocols import Ints, Offsets
-from epigram.text import decode, read_bytes
+from epigram.storage.file import pack_strings, unpack_strings
+from epigram.storage.packing import pack_integers, unpack_integers
+from epigram.text import decode, read_bytes, read_lines
+
+END = "</s>"
+START = "<s>"
+UNKNOWN = "<unk>"
+BOUNDARY = 0
+UNSEEN = -1
 
 Sentences: TypeAlias = Iterable[str | Sequence[str]]
 """Sentences as strings (split at blanks) or as sequences of tokens."""
 
 _TOKEN = re.compile("[^ \t\n\v\f\r\0]+")
 Factorised: TypeAlias = tuple[list[str], Ints, Offsets]
+
+
+class Vocabulary:
+    """The list of words a model can predict; ``words[0]`` is ``</s>``.
+
+    Examples
+    --------
+    >>> vocabulary = Vocabulary(["a", "rose", "is"])
+    >>> len(vocabulary), vocabulary.id("rose"), vocabulary.id("tulip"), vocabulary.words[0]
+    (4, 2, -1, '</s>')
+    >>> "tulip" in vocabulary, vocabulary.ids(["a", "tulip"]).tolist()
+    (False, [1, -1])
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        kept = dict.fromkeys(words)
+        for reserved in (START, END):
+            kept.pop(reserved, None)
+        self.words: list[str] = [END, *kept]
+        self._ids = dict(zip(self.words, range(len(self.words)), strict=True))
+        self._ids[START] = BOUNDARY
+
+    @classmethod
+    def from_counts(
+        cls, words: Sequence[str], counts: Offsets, min_count: int = 1, size: int | None = None
+    ) -> Vocabulary:
+        """Words seen at least ``min_count`` times, at most ``size`` of them (the most frequent).
+
+        Where a limit drops a word, ``<unk>`` joins the vocabulary to stand for it in the training text; it
+        is not counted in ``size``.
+        """
+        if min_count < 1:
+            raise InputError(f"min_count must be at least 1, not {min_count}.")
+        if size is not None and size < 1:
+            raise InputError(f"the vocabulary needs room for at least 1 word, not {size}.")
+        kept = np.argsort(-counts, kind="stable")
+        kept = kept[counts[kept] >= min_count][:size]
+        chosen = [words[k] for k in kept.tolist()]
+        if len(chosen) < len(words):
+            chosen.append(UNKNOWN)
+        return cls(chosen)
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> Vocabulary:
+        """One word a line; what follows the first blank on a line (a count, say) is ignored."""
+        fields = (line.split(maxsplit=1) for line in read_lines(path))
+        vocabulary = cls(parts[0] for parts in fields if parts)
+        if len(vocabulary) == 1:
+            raise InputError("an empty vocabulary; expected one word a line", path=path)
+        return vocabulary
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._ids and word != START
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self.words == other.words
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self)} words)"
+
+    def id(self, word: str) -> int:
+        """Id of a word, -1 outside the vocabulary; ``<s>`` and ``</s>`` are both 0."""
+        return self._ids.get(word, UNSEEN)
+
+    def ids(self, words: Iterable[str]) -> Ints:
+        """Ids of many words."""
+        return np.fromiter(map(self._ids.get, words, repeat(UNSEEN)), dtype=np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,3 +381,29 @@ def unwrap(words: list[str], ids: Ints, ptr: Offsets, path: str | PathLike[str] 
         )
     kept = np.concatenate(([0], np.cumsum(~drop)))[ptr]
     return words, ids[~drop], np.unique(kept).astype(np.int64)
+
+
+def pack_words(vocabulary: Vocabulary) -> dict[str, Any]:
+    """The words of a vocabulary in the order of their ids."""
+    content, lengths = pack_strings(vocabulary.words)
+    return {"words.bytes": content, "words.lengths": lengths}
+
+
+def unpack_words(tensors: Mapping[str, Any]) -> Vocabulary:
+    """What :func:`pack_words` made."""
+    return Vocabulary(unpack_strings(tensors["words.bytes"], tensors["words.lengths"]))
+
+
+def pack_text(corpus: Corpus) -> dict[str, Any]:
+    """The ids of a text, boundaries included; one more than the id, as -1 is a word outside the vocabulary."""
+    return {"text": pack_integers(corpus.stream() + 1)}
+
+
+def unpack_text(tensors: Mapping[str, Any], vocabulary: Vocabulary) -> Corpus | None:
+    """What :func:`pack_text` made; None in a file without text."""
+    if "text" not in tensors:
+        return None
+    stream = (unpack_integers(tensors["text"]) - 1).astype(np.int32)
+    if stream.size == 0 or stream[0] != BOUNDARY or stream[-1] != BOUNDARY or stream.max() >= len(vocabulary):
+        raise ModelFileError("damaged model file (its text does not fit its vocabulary)")
+    return Corpus.of_stream(stream, vocabulary)

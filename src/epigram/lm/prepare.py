@@ -26,8 +26,7 @@ from os import PathLike
 from typing import Any
 
 from epigram.errors import InputError
-from epigram.lm.corpus import Sentences, tokens_of
-from epigram.lm.vocabulary import UNKNOWN
+from epigram.lm.corpus import UNKNOWN, Sentences, tokens_of
 from epigram.storage.file import write_atomically
 from epigram.text import read_text
 

@@ -8,8 +8,7 @@ from os import PathLike
 import numpy as np
 
 from epigram.lm.base import LanguageModel
-from epigram.lm.corpus import Corpus, Sentences
-from epigram.lm.vocabulary import BOUNDARY, UNSEEN
+from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Sentences
 from epigram.protocols import Floats, Ints, Offsets
 
 

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.lm.corpus import factorise_bytes, unwrap
-from epigram.lm.vocabulary import END, START, UNKNOWN, UNSEEN, Vocabulary
+from epigram.lm.corpus import END, START, UNKNOWN, UNSEEN, Vocabulary, factorise_bytes, unwrap
 from epigram.protocols import Ints, Offsets
 from epigram.scale.engine import Engine, Here
 from epigram.scale.folder import Manifest, begin, map_array, record_of, write_arrays

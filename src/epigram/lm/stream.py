@@ -7,8 +7,7 @@ from itertools import islice
 from os import PathLike
 from typing import Protocol
 
-from epigram.lm.corpus import Corpus, Sentences
-from epigram.lm.vocabulary import Vocabulary
+from epigram.lm.corpus import Corpus, Sentences, Vocabulary
 from epigram.text import stream_lines
 
 Batch = Corpus | list[str | Sequence[str]]

@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.lm.corpus import Corpus
-from epigram.lm.vocabulary import Vocabulary
+from epigram.lm.corpus import Corpus, Vocabulary
 
 TOKEN = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
 

@@ -19,9 +19,8 @@ from os import PathLike
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.lm.corpus import Corpus
+from epigram.lm.corpus import BOUNDARY, END, START, UNKNOWN, UNSEEN, Corpus, Vocabulary
 from epigram.lm.factored.exchange import Bigrams, Exchange, PassCallback, first_classes
-from epigram.lm.vocabulary import BOUNDARY, END, START, UNKNOWN, UNSEEN, Vocabulary
 from epigram.protocols import Ints, Offsets
 from epigram.storage.file import write_atomically
 from epigram.text import read_lines

@@ -25,8 +25,7 @@ from typing import TypeAlias
 import numpy as np
 
 from epigram._core.native import family
-from epigram.lm.corpus import Corpus
-from epigram.lm.vocabulary import BOUNDARY, UNSEEN
+from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus
 from epigram.protocols import Ints, Offsets
 
 core = family("exchange")

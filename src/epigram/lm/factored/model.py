@@ -18,7 +18,7 @@ import numpy as np
 from epigram.errors import InputError
 from epigram.estimator import Estimator
 from epigram.lm.base import Context, LanguageModel
-from epigram.lm.corpus import Corpus
+from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Vocabulary
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.contexts import Contexts
 from epigram.lm.factored.loss import Factor
@@ -29,7 +29,6 @@ from epigram.lm.loglinear.model import Auto, Text
 from epigram.lm.loglinear.penalty import Given, Strength, named
 from epigram.lm.loglinear.problem import solver_of
 from epigram.lm.loglinear.tree import Positions
-from epigram.lm.vocabulary import BOUNDARY, UNSEEN, Vocabulary
 from epigram.protocols import Callback, Floats, Ints, Solver
 from epigram.tuning import Trial, TrialCallback
 

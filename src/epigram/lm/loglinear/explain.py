@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from epigram.errors import InputError
+from epigram.lm.corpus import BOUNDARY, START, UNSEEN, Vocabulary
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.vocabulary import BOUNDARY, START, UNSEEN, Vocabulary
 from epigram.protocols import Floats
 
 

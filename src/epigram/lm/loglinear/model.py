@@ -20,7 +20,7 @@ import numpy as np
 
 from epigram.errors import InputError
 from epigram.estimator import Estimator
-from epigram.lm.corpus import Corpus, Sentences
+from epigram.lm.corpus import Corpus, Sentences, Vocabulary
 from epigram.lm.loglinear.explain import Explanation, explain
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.online import Online, Recipe
@@ -31,7 +31,6 @@ from epigram.lm.loglinear.sparsify import MaskedPenalty, largest, weight_importa
 from epigram.lm.loglinear.to_backoff import to_backoff
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.lm.ngram.model import BackoffModel, FittedBackoff
-from epigram.lm.vocabulary import Vocabulary
 from epigram.protocols import Callback, Floats, Result, Solver
 from epigram.tuning import Trial, TrialCallback
 

@@ -217,3 +217,11 @@ def with_solver(settings: dict[str, Any]) -> dict[str, Any]:
     if "solver_settings" not in settings:
         return settings
     return {**settings, "solver": SOLVERS[settings["solver"]](**settings["solver_settings"])}
+
+
+def settings_of(model: Any) -> dict[str, Any]:
+    """Constructor arguments that a JSON header can hold."""
+    plain = (bool, int, float, str, type(None))
+    params: dict[str, Any] = model.get_params(deep=False) if hasattr(model, "get_params") else {}
+    own = solver_to_settings(params.get("solver"))
+    return {**{name: value for name, value in params.items() if isinstance(value, plain)}, **own}

@@ -15,13 +15,13 @@ import numpy as np
 
 from epigram._core.native import family
 from epigram.errors import ModelFileError
+from epigram.lm.corpus import BOUNDARY, START, Vocabulary, pack_text, pack_words, unpack_text, unpack_words
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.model import LogLinearLM
 from epigram.lm.loglinear.penalty import Strength, named
-from epigram.lm.loglinear.problem import with_solver
+from epigram.lm.loglinear.problem import settings_of, with_solver
 from epigram.lm.loglinear.tree import ContextTree
-from epigram.lm.storage import FAMILY, pack_text, pack_words, settings_of, unpack_text, unpack_words
-from epigram.lm.vocabulary import BOUNDARY, START, Vocabulary
+from epigram.lm.storage import FAMILY
 from epigram.protocols import Ints
 from epigram.storage import ModelFile, Section
 from epigram.storage.packing import (

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from epigram._core.native import family
+from epigram.lm.corpus import Vocabulary
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.ngram.model import BackoffModel
-from epigram.lm.vocabulary import Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
 
 

@@ -17,10 +17,9 @@ import numpy as np
 from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.lm.base import Context, LanguageModel, State
-from epigram.lm.corpus import Corpus, Sentences
+from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Sentences
 from epigram.lm.mixed.blend import Blend, blend
 from epigram.lm.mixed.mixture import mixture_weights
-from epigram.lm.vocabulary import BOUNDARY, UNSEEN
 from epigram.protocols import Floats, Ints
 
 if TYPE_CHECKING:

@@ -20,11 +20,10 @@ import numpy as np
 
 from epigram.errors import InputError
 from epigram.lm.base import Context, LanguageModel, State
-from epigram.lm.corpus import Corpus, Sentences
+from epigram.lm.corpus import UNSEEN, Corpus, Sentences, Vocabulary
 from epigram.lm.mixed.blend import Blend, blend
 from epigram.lm.ngram.model import BackoffModel, as_backoff
 from epigram.lm.ngram.prune import renormalised
-from epigram.lm.vocabulary import UNSEEN, Vocabulary
 from epigram.protocols import Floats, Ints
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ import numpy as np
 
 from epigram._core.native import family
 from epigram.errors import InputError
+from epigram.lm.corpus import BOUNDARY, END, START, UNKNOWN, Vocabulary
 from epigram.lm.ngram.model import BackoffModel, find_grams
-from epigram.lm.vocabulary import BOUNDARY, END, START, UNKNOWN, Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.storage.file import write_atomically
 from epigram.text import decode, read_bytes

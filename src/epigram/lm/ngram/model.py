@@ -33,7 +33,7 @@ import numpy as np
 from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.lm.base import Context, LanguageModel
-from epigram.lm.vocabulary import BOUNDARY, UNSEEN, Vocabulary
+from epigram.lm.corpus import BOUNDARY, UNSEEN, Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
 
 if TYPE_CHECKING:
@@ -279,8 +279,8 @@ class FittedBackoff(LanguageModel):
         self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False
     ) -> ModelFile:
         """The fitted model as header and arrays; it is read as a :class:`BackoffModel`."""
+        from epigram.lm.loglinear.problem import settings_of
         from epigram.lm.ngram.storage import to_model_file
-        from epigram.lm.storage import settings_of
 
         return to_model_file(self._fitted(), settings_of(self), bits, fit or {})
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from epigram.lm.corpus import BOUNDARY, START, pack_words, unpack_words
 from epigram.lm.ngram.model import BackoffModel
-from epigram.lm.storage import FAMILY, pack_words, unpack_words
-from epigram.lm.vocabulary import BOUNDARY, START
+from epigram.lm.storage import FAMILY
 from epigram.protocols import Floats
 from epigram.storage import ModelFile, Section
 from epigram.storage.packing import (

@@ -1,9 +1,9 @@
-"""``epigram tag train --shards`` and ``--cluster``: from a folder of shards, on this machine or on many."""
+"""``train --shards`` and ``--cluster``: a model fitted on a folder of shards, on this machine or on many."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,9 @@ from epigram.cli.cluster import engine_of, record_of, say_if_small, status_of
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from epigram.cli.training import TrainingRun
+    from epigram.cli.training import Sharding, TrainingRun
+    from epigram.lm.loglinear.model import LogLinearLM
+    from epigram.protocols import Iteration
     from epigram.scale.engine import Engine
     from epigram.tagging.formats import ColumnSpec
     from epigram.tagging.shards import TaggerShards
@@ -22,24 +22,7 @@ if TYPE_CHECKING:
 HEAD = 1 << 20  # bytes of the text that say what its columns are
 
 
-@dataclass(frozen=True)
-class Sharding:
-    """What the options say: where the shards are, how many, on which cluster, and whether to go on."""
-
-    folder: Path | None
-    n_shards: int | None
-    cluster: str | None
-    resume: bool
-
-    @property
-    def asked_for(self) -> bool:
-        """Whether training goes by shards."""
-        if self.folder is None and self.cluster is None and (self.n_shards is not None or self.resume):
-            raise InputError("--n-shards and --resume are for training with --shards or --cluster")
-        return self.folder is not None or self.cluster is not None
-
-
-def carry_out(
+def tagger_on_shards(
     run: TrainingRun,
     train: Path,
     dev: Path | None,
@@ -51,15 +34,15 @@ def carry_out(
     record_of_fit: Callable[[Any], dict[str, Any]],
 ) -> None:
     """Write the shards, unless they are there, train on them, save, report."""
+    from epigram.plots import plot_training
     from epigram.scale.checkpoint import Checkpoint
     from epigram.scale.folder import NAME
     from epigram.tagging import CRFTagger
-    from epigram.tagging.plots import plot_training
     from epigram.text import read_bytes
 
     if sharding.resume and hasattr(settings["solver"], "passes"):
         raise InputError("--resume is for --solver owlqn and lbfgs; SGD starts afresh")
-    folder = sharding.folder or run.output.with_name(f"{run.output.name}.shards")
+    folder = sharding.folder_for(run.output)
     with engine_of(sharding.cluster, settings["threads"]) as engine:
         with run.progress("shards") as show:
             shards, spec = _shards(
@@ -120,8 +103,7 @@ def _shards(
     from epigram.tagging.sharding import is_current, write_shards
     from epigram.tagging.shards import TaggerShards
 
-    if str(train) == "-":
-        raise InputError("--shards takes a file, not standard input: it is read more than once")
+    _check_file(train)
     ends = LINE if spec.format in ("text", "slash") else BLANK_LINE
     head = cut([train], ends, HEAD)
     if not head:
@@ -135,11 +117,69 @@ def _shards(
         if is_current(found.manifest, [train], template, spec, *asked):
             return found, spec
 
+    write_shards(
+        [train], folder, template, spec,
+        n_shards=asked[0], min_count=asked[1], pairs=asked[2], engine=engine, told=_told(show, engine),
+    )  # fmt: skip
+    return TaggerShards.open(folder), spec
+
+
+def language_model_on_shards(
+    run: TrainingRun,
+    model: LogLinearLM,
+    text: Path,
+    valid: Path | None,
+    bits: int,
+    sharding: Sharding,
+    report: Callable[[Any], dict[str, Any]],
+) -> None:
+    """Write the text as a folder of ids, fit a model on its shards, save it, report."""
+    from epigram.lm.loglinear.sharded import check_sharded, fit_stream
+    from epigram.lm.sharding import write_stream
+    from epigram.plots import plot_trials
+
+    check_sharded(model)
+    _check_file(text)
+    folder = sharding.folder_for(run.output)
+    history: list[tuple[int, float | None]] = []
+    limits: dict[str, Any] = {
+        "min_count": model.min_count,
+        "max_words": model.max_words,
+        "vocabulary": model.vocabulary,
+    }
+    with engine_of(sharding.cluster, model.threads) as engine:
+        with run.progress("words") as show:
+            manifest = write_stream([text], folder, engine=engine, told=_told(show, engine), **limits)
+        say_if_small(sharding.cluster, manifest.header["tokens"])
+        with run.progress("training", model.max_iterations or 500) as show:
+
+            def on_iteration(now: Iteration) -> bool:
+                history.append((now.number, now.optimality))
+                status = f"objective {now.objective:,.0f}, {now.nonzero:,} weights, gap {now.optimality:.1e}"
+                return show(now.number, status + status_of(engine))
+
+            fit_stream(model, manifest, engine, sharding.n_shards, on_iteration)
+        work = record_of(engine)
+    if valid is not None:
+        model.valid_perplexity_ = model.perplexity(valid)
+    cost = {"cpu_seconds": run.cost["cpu_seconds"]}
+    run.finish(
+        {"perplexity_valid": getattr(model, "valid_perplexity_", None), **report(model), **work},
+        save=lambda: model.save(run.output, bits, False, cost),
+        draw=lambda plot: plot_trials(model.trials_, history, plot),
+    )
+
+
+def _check_file(text: Path) -> None:
+    if str(text) == "-":
+        raise InputError("--shards takes a file, not standard input: it is read more than once")
+
+
+def _told(show: Any, engine: Engine) -> Callable[[str, int, int], None]:
+    """How writing of shards tells how far it is; it ends where somebody asks for that."""
+
     def told(what: str, done: int, total: int) -> None:
         if show(done, f"of {total}{status_of(engine)}", what):
             raise KeyboardInterrupt
 
-    write_shards(
-        [train], folder, template, spec, n_shards=asked[0], min_count=asked[1], pairs=asked[2], engine=engine, told=told
-    )  # fmt: skip
-    return TaggerShards.open(folder), spec
+    return told

@@ -1,0 +1,285 @@
+#include "arcs.h"
+
+#include "fingerprint.h"
+
+i64 sizeof_ArcTemplates(void) { return sizeof(ArcTemplates); }
+i64 sizeof_ArcWords(void) { return sizeof(ArcWords); }
+i64 sizeof_ArcMemory(void) { return sizeof(ArcMemory); }
+
+enum { HEAD, CHILD, BETWEEN, WAY, SIDE };
+enum { N_WAYS = 13, FROM_ROOT = 12, MOST_VALUES = 64 };
+
+/* The odd number by which cell k of a template is told from its others. */
+static inline u64 factor(const ArcTemplates *t, i64 owner, i64 k) { return mix(t->seeds[owner] + (u64)k) | 1; }
+
+static inline u64 way_atom(i64 way) { return mix(0x5851F42D4C957F2Dull + (u64)way); }
+
+/* Side and distance of an arc: 1, 2, 3, 4, 5 to 9, 10 and more words to the right (0 to 5) or left (6 to 11). */
+static inline i64 way_of(i64 h, i64 c) {
+    if (h == 0) return FROM_ROOT;
+    i64 far = h < c ? c - h : h - c, bin = far < 5 ? far - 1 : far < 10 ? 4 : 5;
+    return h < c ? bin : 6 + bin;
+}
+
+static inline i64 side_of(i64 way) { return way == FROM_ROOT ? 2 : way >= 6; }
+
+static u64 atom_at(const ArcWords *a, i64 first, i64 n, i64 column, i64 e, i64 offset) {
+    if (e == 0) return a->outside[column * 3 + (offset != 0)];
+    if (e + offset < 1) return a->outside[column * 3 + 1];
+    if (e + offset > n) return a->outside[column * 3 + 2];
+    return a->atoms[column * a->n_tokens + first + e + offset - 1];
+}
+
+/* The parts of every template that depend on the way alone. */
+static void project_ways(const ArcTemplates *t, const ArcMemory *m) {
+    i64 T = t->n_templates;
+    for (i64 way = 0; way < N_WAYS; way++) {
+        for (i64 i = 0; i < T; i++) {
+            u64 sum = t->seeds[i];
+            for (i64 k = t->cell_ptr[i]; k < t->cell_ptr[i + 1]; k++) {
+                u64 by = factor(t, i, k - t->cell_ptr[i]);
+                if (t->places[k] == WAY) sum += by * way_atom(way);
+                if (t->places[k] == SIDE) sum += by * way_atom(N_WAYS + side_of(way));
+            }
+            m->ways[way * T + i] = sum;
+        }
+    }
+}
+
+/* The distinct values of a column in a sentence, as bits of its words and as parts of the template's keys. */
+static void project_between(const ArcTemplates *t, const ArcWords *a, i64 first, i64 n, i64 j, const ArcMemory *m) {
+    i64 i = t->n_templates - t->n_between + j, k = t->cell_ptr[i];
+    while (t->places[k] != BETWEEN) k++;
+    u64 by = factor(t, i, k - t->cell_ptr[i]), *values = m->values + j * MOST_VALUES;
+    i64 found = 0;
+    m->bits[j] = 0;
+    for (i64 e = 1; e <= n; e++) {
+        u64 value = by * atom_at(a, first, n, t->columns[k], e, t->offsets[k]);
+        i64 v = 0;
+        while (v < found && values[v] != value) v++;
+        if (v == found && found < MOST_VALUES) values[found++] = value;
+        m->bits[e * t->n_between + j] = v < MOST_VALUES ? 1ull << v : 0;
+    }
+}
+
+/* The parts of every template that depend on the head or on the child alone; returns the number of words. */
+static i64 project(const ArcTemplates *t, const ArcWords *a, i64 s, const ArcMemory *m) {
+    i64 T = t->n_templates, first = a->sentence_ptr[s], n = a->sentence_ptr[s + 1] - first;
+    memset(m->heads, 0, (size_t)((n + 1) * T) * sizeof *m->heads);
+    memset(m->children, 0, (size_t)((n + 1) * T) * sizeof *m->children);
+    for (i64 i = 0; i < T; i++) {
+        for (i64 k = t->cell_ptr[i]; k < t->cell_ptr[i + 1]; k++) {
+            if (t->places[k] > CHILD) continue;
+            u64 by = factor(t, i, k - t->cell_ptr[i]), *to = t->places[k] == HEAD ? m->heads : m->children;
+            for (i64 e = 0; e <= n; e++) to[e * T + i] += by * atom_at(a, first, n, t->columns[k], e, t->offsets[k]);
+        }
+    }
+    for (i64 j = 0; j < t->n_between; j++) project_between(t, a, first, n, j, m);
+    return n;
+}
+
+/* For head h, the values that are between it and each child. */
+static void look_between(i64 n, i64 n_between, i64 h, const ArcMemory *m) {
+    for (i64 j = 0; j < n_between; j++) {
+        u64 met = 0;
+        for (i64 c = h + 1; c <= n; c++) {
+            m->between[c * n_between + j] = met;
+            met |= m->bits[c * n_between + j];
+        }
+        met = 0;
+        for (i64 c = h - 1; c >= 1; c--) {
+            m->between[c * n_between + j] = met;
+            met |= m->bits[c * n_between + j];
+        }
+    }
+}
+
+/* The keys of an arc to m->keys, after project and look_between; returns their number. */
+static inline i64 keys_of_arc(const ArcTemplates *t, const ArcMemory *m, i64 h, i64 c) {
+    i64 T = t->n_templates, plain = T - t->n_between, found = plain, way = way_of(h, c);
+    const u64 *restrict head = m->heads + h * T, *restrict child = m->children + c * T;
+    const u64 *restrict ways = m->ways + way * T;
+    u64 *restrict keys = m->keys;
+    for (i64 i = 0; i < plain; i++) keys[i] = mix(head[i] + child[i] + ways[i]);
+    for (i64 j = 0; j < t->n_between; j++) {
+        u64 base = head[plain + j] + child[plain + j] + ways[plain + j], left = m->between[c * t->n_between + j];
+        for (; left; left &= left - 1) keys[found++] = mix(base + m->values[j * MOST_VALUES + __builtin_ctzll(left)]);
+    }
+    return found;
+}
+
+i64 arcs_gold_keys(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 n_tokens, const i32 *heads, i64 first,
+                   i64 room, u64 *keys, i64 *done) {
+    (void)n_tokens;
+    project_ways(t, m);
+    i64 most = t->n_templates + MOST_VALUES * t->n_between, s = first, used = 0;
+    for (; s < a->n_sentences; s++) {
+        i64 at = a->sentence_ptr[s];
+        if (used + (a->sentence_ptr[s + 1] - at) * most > room) break;
+        i64 n = project(t, a, s, m);
+        for (i64 c = 1; c <= n; c++) {
+            i64 h = heads[at + c - 1];
+            look_between(n, t->n_between, h, m);
+            i64 found = keys_of_arc(t, m, h, c);
+            memcpy(keys + used, m->keys, (size_t)found * sizeof *keys);
+            used += found;
+        }
+    }
+    done[0] = used;
+    return s;
+}
+
+i64 arcs_count_keys(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, i64 n_counters, u8 *counters,
+                    i64 least, i64 room, u64 *keys) {
+    project_ways(t, m);
+    i64 n = project(t, a, s, m), used = 0;
+    u64 mask = (u64)n_counters - 1;
+    for (i64 h = 0; h <= n; h++) {
+        look_between(n, t->n_between, h, m);
+        for (i64 c = 1; c <= n; c++) {
+            if (c == h) continue;
+            i64 found = keys_of_arc(t, m, h, c);
+            for (i64 k = 0; k < found; k++) __builtin_prefetch(counters + (m->keys[k] >> 20 & mask), 1);
+            for (i64 k = 0; k < found; k++) {
+                u8 *counter = counters + (m->keys[k] >> 20 & mask);
+                if (*counter == 255) continue;
+                if (++*counter == least && used < room) keys[used++] = m->keys[k];
+            }
+        }
+    }
+    return used;
+}
+
+static inline i64 find_id(i64 n_slots, const u64 *slots, u64 key) {
+    u64 mask = (u64)n_slots - 1, slot = key & mask;
+    while (slots[2 * slot] != 0 && slots[2 * slot] != key) slot = (slot + 1) & mask;
+    return slots[2 * slot] == key ? (i64)slots[2 * slot + 1] : -1;
+}
+
+i64 arcs_encode(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, i64 n_slots, const u64 *slots, i64 n_arcs,
+                i64 *ptr, i64 room, i32 *ids) {
+    (void)n_arcs;
+    project_ways(t, m);
+    i64 n = project(t, a, s, m), used = 0, start = ptr[0];
+    u64 mask = (u64)n_slots - 1;
+    for (i64 h = 0; h <= n; h++) {
+        look_between(n, t->n_between, h, m);
+        for (i64 c = 1; c <= n; c++) {
+            i64 found = c == h ? 0 : keys_of_arc(t, m, h, c);
+            if (used + found > room) return -1;
+            for (i64 k = 0; k < found; k++) __builtin_prefetch(slots + 2 * (m->keys[k] & mask));
+            for (i64 k = 0; k < found; k++) {
+                i64 id = find_id(n_slots, slots, m->keys[k]);
+                ids[used] = (i32)id;
+                used += id >= 0;
+            }
+            ptr[h * n + c] = start + used;
+        }
+    }
+    return used;
+}
+
+/* Which template and which word between made key k of an arc. */
+static void origin_of(const ArcTemplates *t, const ArcMemory *m, i64 h, i64 c, i64 k, i32 *owner, i32 *middle) {
+    i64 plain = t->n_templates - t->n_between, at = plain;
+    *owner = (i32)k, *middle = 0;
+    for (i64 j = 0; j < t->n_between && k >= plain; j++) {
+        for (u64 left = m->between[c * t->n_between + j]; left; left &= left - 1, at++) {
+            if (at != k) continue;
+            *owner = (i32)(plain + j);
+            i64 low = h < c ? h : c, e = low + 1;
+            while (m->bits[e * t->n_between + j] != (left & -left)) e++;
+            *middle = (i32)e;
+            return;
+        }
+    }
+}
+
+void arcs_locate(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, i64 n_slots, const u64 *slots,
+                 i64 n_features, i32 *places, i32 *sentences) {
+    (void)n_features;
+    project_ways(t, m);
+    i64 n = project(t, a, s, m);
+    for (i64 h = 0; h <= n; h++) {
+        look_between(n, t->n_between, h, m);
+        for (i64 c = 1; c <= n; c++) {
+            if (c == h) continue;
+            i64 found = keys_of_arc(t, m, h, c);
+            for (i64 k = 0; k < found; k++) {
+                i64 id = find_id(n_slots, slots, m->keys[k]);
+                if (id < 0 || places[4 * id] >= 0) continue;
+                places[4 * id] = (i32)h;
+                places[4 * id + 1] = (i32)c;
+                origin_of(t, m, h, c, k, places + 4 * id + 2, places + 4 * id + 3);
+                sentences[id] = (i32)s;
+            }
+        }
+    }
+}
+
+void arcs_fill(i64 n, const u64 *keys, const f32 *weights, i64 n_slots, u64 *slots) {
+    u64 mask = (u64)n_slots - 1;
+    for (i64 i = 0; i < n; i++) {
+        u32 bits;
+        memcpy(&bits, weights + i, sizeof bits);
+        if (!bits) continue;
+        u64 slot = keys[i] & mask;
+        while (slots[slot]) slot = (slot + 1) & mask;
+        slots[slot] = keys[i] >> 32 | (u64)bits << 32;
+    }
+}
+
+static inline f32 weight_of(u64 mask, const u64 *slots, u64 key) {
+    u64 slot = key & mask;
+    while (slots[slot] && (slots[slot] & 0xFFFFFFFF) != key >> 32) slot = (slot + 1) & mask;
+    u32 bits = (u32)(slots[slot] >> 32);
+    f32 weight;
+    memcpy(&weight, &bits, sizeof weight);
+    return weight;
+}
+
+void arcs_scores(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, i64 n_slots, const u64 *slots, i64 n_arcs,
+                 f64 *scores) {
+    (void)n_arcs;
+    project_ways(t, m);
+    i64 n = project(t, a, s, m);
+    u64 mask = (u64)n_slots - 1;
+    for (i64 h = 0; h <= n; h++) {
+        look_between(n, t->n_between, h, m);
+        for (i64 c = 1; c <= n; c++) {
+            i64 found = c == h ? 0 : keys_of_arc(t, m, h, c);
+            f64 sum = 0.0;
+            for (i64 k = 0; k < found; k++) sum += weight_of(mask, slots, m->keys[k]);
+            scores[h * n + c - 1] = sum;
+        }
+    }
+}
+
+i64 arcs_keys(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, i64 h, i64 c, i64 room, u64 *keys,
+              i32 *owners, i32 *middles) {
+    project_ways(t, m);
+    i64 n = project(t, a, s, m);
+    look_between(n, t->n_between, h, m);
+    i64 found = smaller_i(keys_of_arc(t, m, h, c), room);
+    for (i64 k = 0; k < found; k++) {
+        keys[k] = m->keys[k];
+        origin_of(t, m, h, c, k, owners + k, middles + k);
+    }
+    return found;
+}
+
+void arcs_keys_of(const ArcTemplates *t, i64 n, const i32 *owners, const i64 *ptr, i64 n_atoms, const u64 *atoms,
+                  u64 *keys) {
+    (void)n_atoms;
+    for (i64 f = 0; f < n; f++) {
+        i64 i = owners[f];
+        u64 sum = t->seeds[i];
+        for (i64 k = t->cell_ptr[i]; k < t->cell_ptr[i + 1]; k++) {
+            u64 atom = atoms[ptr[f] + k - t->cell_ptr[i]];
+            if (t->places[k] == WAY) atom = way_atom((i64)atom);
+            if (t->places[k] == SIDE) atom = way_atom(N_WAYS + side_of((i64)atom));
+            sum += factor(t, i, k - t->cell_ptr[i]) * atom;
+        }
+        keys[f] = mix(sum);
+    }
+}

@@ -1,0 +1,86 @@
+/* Features of arcs from templates, as 64-bit keys: no string per arc.
+ *
+ * A template is a sum of cells. A cell of word e is atom(e + offset, column) times an odd number of its own, so that the
+ * part of the head and that of the child are added up once a word, not once an arc; the key of a feature is the mixed sum of
+ * the head's part, the child's, and that of the way between them. Templates with a cell for the words between come last
+ * and have one feature for each distinct value between head and child, of at most 64 a sentence.
+ * Words are counted from 1 and 0 is the root; the arc from h to c of a sentence of n words is number h * n + c - 1.
+ */
+#ifndef EPIGRAM_ARCS_H
+#define EPIGRAM_ARCS_H
+#include "core.h"
+
+/* places: 0 head, 1 child, 2 between, 3 side and distance, 4 side. */
+typedef struct {
+    i64 n_templates;
+    i64 n_between;
+    i64 n_cells;
+    const i64 *cell_ptr; /* [n_templates + 1] */
+    const i32 *places; /* [n_cells] */
+    const i32 *offsets; /* [n_cells] */
+    const i32 *columns; /* [n_cells] */
+    const u64 *seeds; /* [n_templates] */
+} ArcTemplates;
+
+/* Atoms are hashes of cells, column by column; `outside` those of the root, before the first and after the last word. */
+typedef struct {
+    i64 n_sentences;
+    i64 n_tokens;
+    i64 n_columns;
+    const i64 *sentence_ptr; /* [n_sentences + 1] */
+    const u64 *atoms; /* [n_columns * n_tokens] */
+    const u64 *outside; /* [n_columns * 3] */
+} ArcWords;
+
+/* Working memory for sentences of up to `room` words. */
+typedef struct {
+    i64 room;
+    i64 n_templates;
+    i64 n_between;
+    u64 *heads; /* [room * n_templates + n_templates] */
+    u64 *children; /* [room * n_templates + n_templates] */
+    u64 *ways; /* [13 * n_templates] */
+    u64 *values; /* [64 * n_between] */
+    u64 *bits; /* [room * n_between + n_between] */
+    u64 *between; /* [room * n_between + n_between] */
+    u64 *keys; /* [n_templates + 64 * n_between] */
+} ArcMemory;
+
+/* Keys of the arcs of trees, of whole sentences from `first` on as long as there is room; done[0] is their number. Returns
+ * the first sentence that is left. */
+i64 arcs_gold_keys(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 n_tokens,
+                   const i32 heads[n_tokens], i64 first, i64 room, u64 keys[room], i64 done[1]);
+
+/* Count the keys of all arcs of sentence s in a table of small counters; those that reach `least` just now go to `keys`.
+ * Returns their number. */
+i64 arcs_count_keys(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, i64 n_counters,
+                    u8 counters[n_counters], i64 least, i64 room, u64 keys[room]);
+
+/* Ids of the known features of all arcs of sentence s; ptr[a + 1] is where those of arc a end, ptr[0] where they begin.
+ * Returns the number of ids, or -1 where there is no room. */
+i64 arcs_encode(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, i64 n_slots,
+                const u64 slots[2 * n_slots], i64 n_arcs, i64 ptr[n_arcs + 1], i64 room, i32 ids[room]);
+
+/* Where each feature is met first among all arcs of sentence s, for those that are still nowhere (places[4 * id] < 0):
+ * head, child, template, word between (or 0). */
+void arcs_locate(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, i64 n_slots,
+                 const u64 slots[2 * n_slots], i64 n_features, i32 places[4 * n_features], i32 sentences[n_features]);
+
+/* Scores of all arcs of sentence s, 0 where head and child are the same. A slot is 0, or the upper half of a key and, above
+ * it, a 32-bit weight. */
+void arcs_scores(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, i64 n_slots,
+                 const u64 slots[n_slots], i64 n_arcs, f64 scores[n_arcs]);
+
+/* Fill the slots that arcs_scores reads. */
+void arcs_fill(i64 n, const u64 keys[n], const f32 weights[n], i64 n_slots, u64 slots[n_slots]);
+
+/* Keys of the arc from h to c of sentence s, the template of each and the word between (or 0); returns their number. */
+i64 arcs_keys(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, i64 h, i64 c, i64 room,
+              u64 keys[room], i32 owners[room], i32 middles[room]);
+
+/* Keys of features given by their cells: the atoms of feature k are atoms[ptr[k]] to atoms[ptr[k + 1]], that of a way its
+ * number from 0 to 12. */
+void arcs_keys_of(const ArcTemplates *templates, i64 n, const i32 owners[n], const i64 ptr[n + 1], i64 n_atoms,
+                  const u64 atoms[n_atoms], u64 keys[n]);
+
+#endif

@@ -1,0 +1,120 @@
+"""The loss of dependency trees: minus the log-likelihood of each tree among all projective trees with one root.
+
+Value and gradient in one call, by inside-outside over Eisner's spans; passes of SGD with cumulative penalty in C
+(``_core/arc_loss.h``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from epigram._core.native import family
+from epigram.protocols import Floats, Ints, Offsets
+from epigram.tagging.loss import run_each
+
+core, spans = family("arc_loss"), family("eisner")
+
+
+@dataclass(frozen=True)
+class ArcFeatures:
+    """The feature ids of all arcs of sentences: those of arc a are ``features[arc_ptr[a]]`` to ``[arc_ptr[a + 1]]``."""
+
+    sentence_ptr: Offsets
+    first_arc: Offsets
+    arc_ptr: Offsets = field(repr=False)
+    features: Ints = field(repr=False)
+
+    @property
+    def n_sentences(self) -> int:
+        """Number of sentences."""
+        return len(self.sentence_ptr) - 1
+
+    @property
+    def longest(self) -> int:
+        """Words of the longest sentence."""
+        return int(np.diff(self.sentence_ptr).max(initial=1))
+
+
+def span_memory(room: int) -> Any:
+    """Working memory of C for sentences of so many words."""
+    squares = np.zeros((13, room * room))
+    return spans.Spans(room, *squares, np.zeros(3 * room * room, dtype=np.int32))
+
+
+class ArcLoss:
+    """Sum over sentences of weight * -log p(tree | sentence), as a function of the weights of arc features.
+
+    Parameters
+    ----------
+    arcs : encoded sentences.
+    heads : of every word, from 1; 0 is the root. The trees must be projective.
+    n_weights : number of features.
+    weights : one per sentence; ones by default.
+    threads : sentences are shared out among so many threads. Same count, same bits.
+    """
+
+    def __init__(
+        self, arcs: ArcFeatures, heads: Ints, n_weights: int, weights: Floats | None = None, threads: int = 1
+    ) -> None:
+        self.n_weights, self.n_samples = n_weights, arcs.n_sentences
+        self.arcs, self.threads = arcs, threads
+        given = np.ones(arcs.n_sentences) if weights is None else np.asarray(weights, dtype=np.float64)
+        self._corpus = core.ArcCorpus(
+            arcs.n_sentences,
+            int(arcs.sentence_ptr[-1]),
+            len(arcs.arc_ptr) - 1,
+            len(arcs.features),
+            arcs.sentence_ptr,
+            arcs.first_arc,
+            arcs.arc_ptr,
+            arcs.features,
+            np.ascontiguousarray(heads, dtype=np.int32),
+            given,
+        )
+        work = np.cumsum(np.diff(arcs.first_arc))
+        bounds = np.searchsorted(work, np.linspace(0, work[-1] if len(work) else 0, threads + 1)[1:-1])
+        self._shards = np.split(np.arange(arcs.n_sentences, dtype=np.int32), bounds)
+        self._memory = [self._scratch() for _ in self._shards]
+
+    def _scratch(self) -> tuple[Any, Any]:
+        n = self.arcs.longest
+        return span_memory(n), core.ArcScratch(n * (n + 1), np.zeros(n * (n + 1)), np.zeros(n * (n + 1)))
+
+    def value_and_gradient(self, w: Floats, out: Floats) -> float:
+        """Sum of sample losses at ``w``; gradient to ``out``."""
+        parts = [np.zeros(self.n_weights) for _ in self._shards]
+
+        def run(k: int) -> float:
+            met: float = core.gradient(
+                self._corpus, len(self._shards[k]), self._shards[k], self.n_weights, w, *self._memory[k], parts[k]
+            )
+            return met
+
+        losses: list[float] = run_each(run, range(len(parts)))
+        out[:] = sum(parts[1:], parts[0])
+        return sum(losses)
+
+    def sgd_pass(
+        self,
+        method: str,
+        order: Ints,
+        rates: Floats,
+        penalties: Floats,
+        batch_size: int,
+        w: Floats,
+        q: Floats,
+    ) -> float:
+        """One pass of SGD over the sentences in ``order``; see :class:`epigram.protocols.StochasticLoss`."""
+        if method != "cumulative" or batch_size != 1:
+            raise ValueError(
+                f"parsers take SGD with method='cumulative' and batch_size=1, not {method!r} and {batch_size}."
+            )
+        both = np.stack([w, q], axis=1)
+        met: float = core.cumulative(
+            self._corpus, len(order), order, rates, penalties, self.n_weights, both, *self._memory[0]
+        )
+        w[:], q[:] = both[:, 0], both[:, 1]
+        return met

@@ -16,6 +16,7 @@ from epigram.lm import interpolate as interpolate
 from epigram.lm import prune as prune
 from epigram.lm import read_arpa as read_arpa
 from epigram.lm import write_arpa as write_arpa
+from epigram.parsing import DependencyParser as DependencyParser
 from epigram.parsing import TreeTagger as TreeTagger
 from epigram.penalties import L1 as L1
 from epigram.penalties import L2 as L2

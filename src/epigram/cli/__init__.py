@@ -21,6 +21,7 @@ from epigram.errors import DivergenceError, EpigramError
 COMMANDS = {
     "lm": ("epigram.cli.lm", "Train, evaluate, query, explain, mix and export language models."),
     "tag": ("epigram.cli.tag", "Train, evaluate and run taggers: CRF, maxent, history-based."),
+    "parse": ("epigram.cli.parse", "Train, evaluate and run dependency parsers, and labels on trees."),
     "rerank": ("epigram.cli.rerank", "Train, evaluate and run rerankers of n-best lists."),
     "ime": ("epigram.cli.ime", "Build, adapt, evaluate and use an input method: kana to text."),
     "serve": ("epigram.cli.serve", "The studio: models in a browser and over HTTP."),

@@ -1,7 +1,7 @@
 """From words to the features of arcs: which ones a parser has weights for, and their ids on every arc.
 
-Features of the trees' own arcs that are met at least ``min_count`` times, and others that are met often enough on any arc:
-what never happens in a tree is worth knowing too.
+Features of the trees' own arcs that are met at least ``min_count`` times, and others that are met often enough on any
+arc: what never happens in a tree is worth knowing too.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def encode_arcs(words: Words, template: ArcTemplate, table: AttributeTable) -> A
     most = len(template.lines) + 64 * template.n_between
     usual = len(template.lines) + 8 * template.n_between
     largest = int((lengths * (lengths + 1)).max(initial=0)) * most
-    ids = np.empty(int(first_arc[-1]) * usual + largest, dtype=np.int32)  # pages that are not used are not there
+    ids = np.empty(
+        int(first_arc[-1]) * usual + largest, dtype=np.int32
+    )  # pages that are not used are not there
     used = 0
     for s, n in enumerate(lengths.tolist()):
         own = ptr[first_arc[s] : first_arc[s] + n * (n + 1) + 1]

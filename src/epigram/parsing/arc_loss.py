@@ -89,7 +89,13 @@ class ArcLoss:
 
         def run(k: int) -> float:
             met: float = core.gradient(
-                self._corpus, len(self._shards[k]), self._shards[k], self.n_weights, w, *self._memory[k], parts[k]
+                self._corpus,
+                len(self._shards[k]),
+                self._shards[k],
+                self.n_weights,
+                w,
+                *self._memory[k],
+                parts[k],
             )
             return met
 

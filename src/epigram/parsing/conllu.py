@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from os import PathLike
 
 import numpy as np
@@ -126,6 +127,13 @@ class Treebank:
     def observed(self, names: Sequence[str] = OBSERVED) -> Columns:
         """Some columns, as observations."""
         return Columns(self.sentence_ptr, [self.column(name) for name in names], self.columns.path)
+
+    def relations(self, universal: bool = False) -> list[list[str]]:
+        """The relation of every word, a list a sentence; ``universal`` leaves subtypes (after the colon) out."""
+        column = self.column("deprel")
+        names = [name.partition(":")[0] if universal else name for name in column.strings]
+        flat = [names[k] for k in column.ids.tolist()]
+        return [flat[a:b] for a, b in pairwise(self.sentence_ptr.tolist())]
 
     def trees(self, names: Sequence[str] = OBSERVED) -> Trees:
         """The trees, with columns that a :class:`~epigram.parsing.TreeTagger` may look at: see ``surroundings``."""

@@ -48,7 +48,7 @@ def projectivised(heads: Ints, sentence_ptr: Offsets) -> tuple[Ints, int, int]:
         crossing = crossing_arcs(own)
         n_sentences += bool(crossing)
         while crossing:
-            child = min(crossing, key=lambda c: (abs(own[c - 1] - c), c))  # noqa: B023
+            child = min(crossing, key=lambda c: (abs(own[c - 1] - c), c))
             own[child - 1] = own[own[child - 1] - 1]
             crossing = crossing_arcs(own)
         out[a:b] = own

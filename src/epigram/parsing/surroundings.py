@@ -1,8 +1,8 @@
 """What a word sees of the tree around it, as columns that templates can name.
 
-Of K observed columns: 0 to K-1 the word's own; K to 2K-1 its head's; 2K to 3K-1 those of its head's head; then, of the
-last observed column (usually the finest tags), the first child, the last child, and the nearest sibling on the left;
-then on which side the head is and how far away, and how many children there are on the left and on the right.
+Of K observed columns: 0 to K-1 the word's own; K to 2K-1 its head's; 2K to 3K-1 those of its head's head; then, of
+the last observed column (usually the finest tags), the first child, the last child, and the nearest sibling on the
+left; then on which side the head is and how far away, and how many children there are on the left and on the right.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def surroundings(observed: Columns, parents: Ints) -> Trees:
 def _moved(column: Column, of: Offsets) -> Column:
     """The cells of other words; -1 is above a root, -2 and below are nothing."""
     k = len(column.strings)
-    ids = np.where(of >= 0, column.ids[of], np.where(of == -1, k, k + 1))
+    ids = np.where(of >= 0, column.ids[np.maximum(of, 0)], np.where(of == -1, k, k + 1))
     return Column(ids.astype(np.int32), [*column.strings, ROOT, NOTHING])
 
 

@@ -1,8 +1,9 @@
 """TreeTagger: labels the nodes of given trees by a tree CRF. Tsuruoka et al. 2009, section 2.
 
 The linear chain's model with the parent in place of the token before: weights on (attribute, label) and on (label of
-the parent, label), the latter with attributes of their own where a template has ``B`` lines with cells. Sums and maxima
-over all labellings are exact, up and down the tree (``_core/tree_chain.h``). On a path it is :class:`CRFTagger`.
+the parent, label), the latter with attributes of their own where a template has ``B`` lines with cells. Sums and
+maxima over all labellings are exact, up and down the tree (``_core/tree_chain.h``). On a path it is
+:class:`CRFTagger`.
 """
 
 from __future__ import annotations

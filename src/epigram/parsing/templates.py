@@ -1,9 +1,9 @@
 """Templates of arcs: which cells of the head, of the child and around them make a feature.
 
-A line is a feature, its cells separated by spaces. ``h[0,1]`` is column 1 of the head, ``c[-1,1]`` of the word before the
-child; ``b[1]`` is column 1 of each word between, one feature for each distinct value; ``way`` is the side of the child and
-its distance (1, 2, 3, 4, 5 to 9, 10 and more words), ``side`` the side alone. A line that begins with ``+`` stands for two,
-with ``way`` and without. ``#`` begins a comment.
+A line is a feature, its cells separated by spaces. ``h[0,1]`` is column 1 of the head, ``c[-1,1]`` of the word before
+the child; ``b[1]`` is column 1 of each word between, one feature for each distinct value; ``way`` is the side of the
+child and its distance (1, 2, 3, 4, 5 to 9, 10 and more words), ``side`` the side alone. A line that begins with ``+``
+stands for two, with ``way`` and without. ``#`` begins a comment.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from epigram._core.native import family
 from epigram.errors import InputError
+from epigram.protocols import Ints, Offsets
 from epigram.tagging.attributes import fingerprints
 
 core = family("arcs")
@@ -64,6 +66,12 @@ c[-1,0] c[0,0] h[0,1] side
 c[0,0] c[+1,0] h[0,1] side
 c[-1,2] c[0,2] c[+1,2] way
 h[-1,2] h[0,2] h[+1,2] way
++h[0,1] h[+1,1] c[-1,1] c[0,1]
++h[-1,1] h[0,1] c[0,1] c[+1,1]
+c[0,0] c[+1,2] h[0,2] side
+c[-1,2] c[0,0] h[0,2] side
+h[0,0] h[+1,2] c[0,2] side
+h[-1,2] h[0,0] c[0,2] side
 c[-2,2] c[-1,2] c[0,2] h[0,2] side
 c[0,2] c[+1,2] c[+2,2] h[0,2] side
 way
@@ -118,7 +126,9 @@ class ArcTemplate:
             raise InputError("the template of arcs has no lines")
         for cells in lines:
             if sum(cell.place == "b" for cell in cells) > 1:
-                raise InputError(f"template line {' '.join(map(str, cells))}: one cell between is all there can be")
+                raise InputError(
+                    f"template line {' '.join(map(str, cells))}: one cell between is all there can be"
+                )
         lines.sort(key=lambda cells: any(cell.place == "b" for cell in cells))
         return cls(text, tuple(dict.fromkeys(lines)))
 
@@ -145,6 +155,13 @@ class ArcTemplate:
         return core.ArcTemplates(
             len(self.lines), self.n_between, len(cells), ptr, places, offsets, columns, seeds
         )
+
+    def way_cells(self, owners: Ints, ptr: Offsets) -> npt.NDArray[np.bool_]:
+        """Which cells of features are ways or sides; feature k has line ``owners[k]`` and cells from ``ptr[k]`` on."""
+        kinds = np.array([cell.place in ("way", "side") for line in self.lines for cell in line])
+        starts = np.cumsum([0, *map(len, self.lines)])
+        within = np.arange(int(ptr[-1])) - np.repeat(ptr[:-1], np.diff(ptr))
+        return kinds[np.repeat(starts[owners], np.diff(ptr)) + within]
 
     def memory(self, room: int) -> Any:
         """Working memory of C for sentences of so many words."""

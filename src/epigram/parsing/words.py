@@ -63,7 +63,7 @@ class Words:
         if not 1 <= at <= last - first:
             return OUTSIDE[1 if at < 1 else 2]
         own = self.columns.columns[column]
-        return own.strings[own.ids[first + at - 1]]
+        return own.strings[int(own.ids[first + at - 1])]
 
 
 def sentences_of(X: Any) -> Columns:
@@ -71,7 +71,9 @@ def sentences_of(X: Any) -> Columns:
     return X if isinstance(X, Columns) else Columns.from_rows(X)
 
 
-def heads_of(heads: Iterable[Sequence[int]] | npt.NDArray[np.int32], columns: Columns) -> npt.NDArray[np.int32]:
+def heads_of(
+    heads: Iterable[Sequence[int]] | npt.NDArray[np.int32], columns: Columns
+) -> npt.NDArray[np.int32]:
     """Heads of all words as one array; a list a sentence, or the array itself."""
     if isinstance(heads, np.ndarray):
         flat = heads.astype(np.int32)

@@ -21,6 +21,7 @@ FAMILIES = {
     "tagger": "epigram.tagging.storage",
     "reranker": "epigram.rerank.storage",
     "lm": "epigram.lm.storage",
+    "parser": "epigram.parsing.storage",
 }
 
 

@@ -187,7 +187,7 @@ def to_model_file(estimator: Any) -> ModelFile:
         "labels": list(model.labels),
         "template": None if model.template is None else model.template.text,
         "has_transitions": bool(model.layout.has_transitions),
-        "settings": _plain(estimator.get_params(deep=False)),
+        "settings": plain(estimator.get_params(deep=False)),
         "fit": getattr(estimator, "fit_", {}),
         "history": getattr(estimator, "history_", []),
     }
@@ -293,7 +293,7 @@ def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]
     return ("attribute", "before", "label", "weight"), rows()
 
 
-def _plain(settings: dict[str, Any]) -> dict[str, Any]:
+def plain(settings: dict[str, Any]) -> dict[str, Any]:
     """Settings as JSON can hold them; :func:`setting` reads them back."""
     return {name: _written(value) for name, value in settings.items()}
 
@@ -309,7 +309,7 @@ def _written(value: Any) -> Any:
     if hasattr(value, "solve") or isinstance(value, Penalty):
         known = signature(type(value)).parameters
         own = {name: getattr(value, name) for name in known if hasattr(value, name)}
-        return {"name": type(value).__name__, **_plain(own)}
+        return {"name": type(value).__name__, **plain(own)}
     if isinstance(value, Mapping):
         return {"items": [[_written(key), _written(item)] for key, item in value.items()]}
     if isinstance(value, Iterable):

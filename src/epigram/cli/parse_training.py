@@ -1,0 +1,166 @@
+"""``epigram parse train``: its options, the fit with progress, and its report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from epigram.errors import InputError
+
+if TYPE_CHECKING:
+    from epigram.parsing.conllu import Treebank
+
+LEARNING, STOPPING = "Learning", "Rates and stopping"
+
+
+def train(
+    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="CoNLL-U with heads; - is stdin.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where the model goes.")],
+    dev: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Held-out CoNLL-U that chooses the pass.")
+    ] = None,
+    model: Annotated[
+        Literal["parser", "labels"],
+        typer.Option(
+            help="The trees and their relations, or a column on given trees.", rich_help_panel=LEARNING
+        ),
+    ] = "parser",
+    column: Annotated[
+        str,
+        typer.Option(help="With --model labels: the column to be predicted.", rich_help_panel=LEARNING),
+    ] = "deprel",
+    observed: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME,NAME",
+            help="With --model labels: the columns that are looked at.",
+            rich_help_panel=LEARNING,
+        ),
+    ] = "form,upos,xpos",
+    template: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Features of arcs, or of labels.", rich_help_panel=LEARNING),
+    ] = None,
+    solver: Annotated[
+        Literal["sgd", "owlqn", "lbfgs"] | None,
+        typer.Option(help="By default what fits the penalty.", rich_help_panel=LEARNING),
+    ] = None,
+    l1: Annotated[
+        float | None,
+        typer.Option(
+            metavar="C", min=0.0, help="C * sum |w| (without --l2: 0.5; labels 1).", rich_help_panel=LEARNING
+        ),
+    ] = None,
+    l2: Annotated[
+        float | None,
+        typer.Option(metavar="C", min=0.0, help="C * sum w^2 (1 for lbfgs).", rich_help_panel=LEARNING),
+    ] = None,
+    label_l1: Annotated[
+        float | None,
+        typer.Option(metavar="C", min=0.0, help="That of a parser's relations.", rich_help_panel=LEARNING),
+    ] = None,
+    min_count: Annotated[
+        int | None,
+        typer.Option(min=1, help="Occurrences a feature needs (2; labels 1).", rich_help_panel=LEARNING),
+    ] = None,
+    passes: Annotated[
+        int | None,
+        typer.Option(min=1, help="Passes of SGD, most iterations of others.", rich_help_panel=STOPPING),
+    ] = None,
+    eta0: Annotated[float, typer.Option(help="First rate of SGD.", rich_help_panel=STOPPING)] = 0.1,
+    patience: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Stop after so many passes without a better --dev score.", rich_help_panel=STOPPING
+        ),
+    ] = None,
+    threads: Annotated[int, typer.Option(min=1, help="Threads.")] = 1,
+    seed: Annotated[int, typer.Option(help="Same seed, same bits.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+) -> None:
+    """Learn a parser, or labels on given trees, from a treebank. Ctrl-C keeps the best model so far."""
+    from epigram.cli.tag_training import solver_of
+    from epigram.cli.training import TrainingRun
+    from epigram.parsing.conllu import read_treebank
+    from epigram.text import read_text
+
+    run = TrainingRun(output, None, json)
+    if patience is not None and dev is None:
+        raise InputError("--patience needs --dev, held-out trees whose score says when to stop")
+    if not 0.0 < eta0 < float("inf"):
+        raise InputError(f"--eta0 is a number above 0, not {eta0!r}")
+    if l1 is None and not l2 and solver != "lbfgs":
+        l1 = 0.5 if model == "parser" else 1.0
+    sgd = solver == "sgd" or (solver is None and not l2)
+    chosen, l1, l2 = solver_of(solver, l1, l2, {
+        "method": "cumulative", "schedule": "exponential", "eta0": str(eta0), "decay": None, "batch_size": 1,
+        "passes": passes or (8 if sgd else None), "tolerance": 1e-4, "seed": seed, "radius": None, "threads": threads,
+    })  # fmt: skip
+    settings: dict[str, Any] = {
+        "l1": l1, "l2": l2, "solver": chosen, "patience": patience, "threads": threads, "random_state": seed,
+        "template": None if template is None else read_text(template),
+    }  # fmt: skip
+    if min_count is not None:
+        settings["min_count"] = min_count
+    banks = [read_treebank(path) for path in (train, dev) if path is not None]
+    for bank in banks:
+        bank.check_heads(single_root=model == "parser")
+    if model == "parser":
+        record = _fit_parser(run, banks, {**settings, "label_l1": label_l1}, passes)
+    else:
+        if label_l1 is not None:
+            raise InputError("--label-l1 is for --model parser; here it is --l1")
+        record = _fit_labels(
+            run, banks, settings, column, [name.strip() for name in observed.split(",")], str(train)
+        )
+    run.finish(record[1], save=lambda: record[0].save(output))
+
+
+def _fit_parser(
+    run: Any, banks: list[Treebank], settings: dict[str, Any], passes: int | None
+) -> tuple[Any, dict[str, Any]]:
+    from epigram.parsing import DependencyParser
+
+    parser = DependencyParser(**settings)
+    with run.progress("arcs", total=passes, step="pass") as show:
+        parser.fit(banks[0], dev=banks[1] if len(banks) > 1 else None, callback=_shown(show))
+    return parser, parser.fit_
+
+
+def _fit_labels(
+    run: Any, banks: list[Treebank], settings: dict[str, Any], column: str, observed: list[str], path: str
+) -> tuple[Any, dict[str, Any]]:
+    from epigram.parsing import TreeTagger
+    from epigram.parsing.conllu import FIELDS
+    from epigram.parsing.surroundings import usual_template
+    from epigram.tagging.formats import ColumnSpec
+
+    if column in observed:
+        raise InputError(f"--observed: {column} is what is to be predicted; name other columns")
+    for name in (column, *observed):
+        banks[0].column(name)
+    if settings["template"] is None:
+        settings["template"] = usual_template(len(observed))
+    tagger = TreeTagger(**settings)
+    trees = [(bank.trees(observed), bank.column(column)) for bank in banks]
+    with run.progress("labels", step="pass") as show:
+        tagger.fit(*trees[0], dev=trees[1] if len(trees) > 1 else None, callback=_shown(show))
+    numbers = tuple(FIELDS.index(name) for name in observed)
+    tagger.columns_ = ColumnSpec(
+        "conllu", label_column=FIELDS.index(column), observed=numbers, n_columns=len(FIELDS)
+    )
+    return tagger, {"column": column, "train": path, **tagger.fit_}
+
+
+def _shown(show: Any) -> Any:
+    """The callback that moves the progress bar."""
+
+    def callback(entry: dict[str, Any]) -> bool:
+        score = f", dev {entry['dev_score']:.4f}" if "dev_score" in entry else ""
+        status = f"objective {entry['objective']:,.0f}, {entry['nonzero']:,} active{score}"
+        asked: bool = show(entry["iteration"], status, entry.get("stage"))
+        return asked
+
+    return callback

@@ -1,0 +1,382 @@
+"""DependencyParser: projective dependency trees by a log-linear model of arcs, and relations by a tree CRF.
+
+p(tree, relations | sentence) = p(tree) p(relations | tree). The first is a model of arcs normalised over all
+projective trees with one root (McDonald, Crammer and Pereira 2005 has the features, Eisner 1996 the algorithm); the
+second is a :class:`~epigram.parsing.TreeTagger`, which sees the tree and ties each relation to that of the head. Both
+are compact by l1 and trained by the solvers of everything else. Training trees that are not projective are made so
+for the arcs (:mod:`epigram.parsing.projective`), counted, and left as they are for the relations.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from os import PathLike
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from epigram.errors import InputError
+from epigram.estimator import Estimator, check_fitted
+from epigram.parsing.arc_features import encode_arcs, learn_features, locate
+from epigram.parsing.arc_loss import ArcFeatures, ArcLoss
+from epigram.parsing.arc_model import Allowed, ArcModel
+from epigram.parsing.conllu import Treebank
+from epigram.parsing.explain import HeadExplanation, explain_head
+from epigram.parsing.projective import projectivised
+from epigram.parsing.surroundings import surroundings, usual_template
+from epigram.parsing.tagger import TreeTagger
+from epigram.parsing.templates import USUAL, ArcTemplate
+from epigram.parsing.words import Words, heads_of, sentences_of
+from epigram.protocols import Floats, Ints, Penalty, Solver
+from epigram.solvers import SGD
+from epigram.tagging.attributes import AttributeTable
+from epigram.tagging.corpus import Columns
+from epigram.tagging.problem import Listener, Scorer, Watch, checked_weights, penalty_of, solver_of
+from epigram.tagging.trees import depths_of
+
+Arc = tuple[int, str]
+DECODINGS = ("best", "mbr")
+PASSES, RATE = 8, 0.1
+
+
+class DependencyParser(Estimator):
+    """Parses sentences into labelled projective dependency trees, with scikit-learn's interface.
+
+    A sentence is a list of rows (word, coarse tag, fine tag); a tree a list of pairs (head, relation), where heads
+    count words from 1 and 0 is the root. :class:`~epigram.parsing.Treebank` stands for both.
+
+    Parameters
+    ----------
+    template : features of arcs (:mod:`epigram.parsing.templates`); None for the usual ones.
+    label_template : features of relations, a CRF++ template over the columns of
+        :mod:`epigram.parsing.surroundings`; None for the usual ones.
+    l1, l2, penalty, solver : of the arcs, as for :class:`~epigram.tagging.CRFTagger`; by default SGD with cumulative
+        penalty.
+    label_l1 : strength of the penalty of relations; that of the arcs if None.
+    min_count : features of the trees' arcs that are met less often are left out.
+    often : features met so often on any arc get a weight too; None for none.
+    decoding : ``"best"``, the best tree, or ``"mbr"``, the one with most arcs to be expected right.
+    patience : with a held-out set, stop after so many iterations without a better score.
+    threads : for OWL-QN, L-BFGS and parsing.
+    random_state : seed of the default solver.
+
+    Attributes
+    ----------
+    arcs_ : the trained :class:`~epigram.parsing.arc_model.ArcModel`.
+    labels_ : the trained :class:`~epigram.parsing.TreeTagger` of relations.
+    classes_ : the relations, sorted.
+    history_ : one dict an iteration: stage (arcs or labels), objective, nonzero, seconds, dev_score.
+    fit_ : what the fit ended with, and what it was trained on.
+
+    Examples
+    --------
+    >>> X = [[("the", "DET", "DT"), ("dog", "NOUN", "NN"), ("barks", "VERB", "VBZ")]] * 3
+    >>> y = [[(2, "det"), (3, "nsubj"), (0, "root")]] * 3
+    >>> parser = DependencyParser(l1=0.01, min_count=1).fit(X, y)
+    >>> parser.predict([[("a", "DET", "DT"), ("cat", "NOUN", "NN"), ("barks", "VERB", "VBZ")]])
+    [[(2, 'det'), (3, 'nsubj'), (0, 'root')]]
+    """
+
+    arcs_: ArcModel
+    labels_: TreeTagger
+
+    def __init__(
+        self,
+        template: str | ArcTemplate | None = None,
+        *,
+        label_template: str | None = None,
+        l1: float = 0.5,
+        l2: float = 0.0,
+        penalty: Penalty | None = None,
+        solver: str | Solver | None = None,
+        label_l1: float | None = None,
+        min_count: int = 2,
+        often: int | None = 50,
+        decoding: str = "best",
+        patience: int | None = None,
+        threads: int = 1,
+        random_state: int | None = 0,
+    ) -> None:
+        self.template = template
+        self.label_template = label_template
+        self.l1 = l1
+        self.l2 = l2
+        self.penalty = penalty
+        self.solver = solver
+        self.label_l1 = label_l1
+        self.min_count = min_count
+        self.often = often
+        self.decoding = decoding
+        self.patience = patience
+        self.threads = threads
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: npt.ArrayLike | None = None,
+        dev: Any = None,
+        callback: Listener | None = None,
+    ) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X : sentences, or a :class:`~epigram.parsing.Treebank`, which has y.
+        y : for each sentence a list of (head, relation).
+        sample_weight : one weight per sentence.
+        dev : held-out sentences and trees, as (X, y) or a treebank; the weights with the best score on them are kept.
+        callback : called with each entry of the history; returning True stops the training.
+        """
+        gold = self._gold(X, y)
+        weights = checked_weights(sample_weight, gold.columns.n_sentences)
+        held_out = None if dev is None else self._gold(*(dev if isinstance(dev, tuple) else (dev, None)))
+        arcs = self._fit_arcs(gold, weights, held_out, callback)
+        labels = self._fit_labels(gold, weights, held_out, callback)
+        self.classes_ = self.labels_.classes_
+        self.n_features_ = arcs["features"] + labels["features"]
+        self.fit_ = {
+            **arcs,
+            "features": self.n_features_,
+            "label_weights": labels["active_features"],
+            "active_features": arcs["arc_weights"] + labels["active_features"],
+        }
+        return self
+
+    def _fit_arcs(
+        self, gold: Gold, weights: Floats | None, held_out: Gold | None, callback: Listener | None
+    ) -> dict[str, Any]:
+        template = _arc_template(self.template)
+        heads, n_lifted, n_arcs = projectivised(gold.heads, gold.columns.sentence_ptr)
+        words = Words.of(gold.columns, template.n_columns)
+        if not gold.columns.n_tokens:
+            raise InputError("no words to train on")
+        table = learn_features(words, heads, template, self.min_count, self.often)
+        loss = ArcLoss(encode_arcs(words, template, table), heads, len(table), weights, self.threads)
+        penalty = penalty_of(self.penalty, self.l1, self.l2)
+        scorer = None if held_out is None else _arc_scorer(held_out, template, table)
+        watch = Watch(scorer, self.patience, _staged("arcs", callback))
+        result = self._solver(self.solver, penalty).solve(loss, penalty, None, watch)
+        if watch.best_w is not None:
+            result = replace(result, w=watch.best_w)
+        kept = np.flatnonzero(result.w)
+        new_ids = np.full(len(table), -1, dtype=np.int32)
+        new_ids[kept] = np.arange(len(kept), dtype=np.int32)
+        n_features = len(table)
+        table.renumber(new_ids)
+        self.arcs_ = ArcModel.of_places(template, words, *locate(words, template, table), result.w[kept])
+        self.history_ = [{"stage": "arcs", **entry} for entry in watch.history]
+        return {
+            "iterations": result.iterations,
+            "stopped": result.reason,
+            "objective": result.objective,
+            "features": n_features,
+            "arc_weights": len(kept),
+            "sentences": gold.columns.n_sentences,
+            "words": gold.columns.n_tokens,
+            "sentences_made_projective": n_lifted,
+            "arcs_lifted": n_arcs,
+        }
+
+    def _fit_labels(
+        self, gold: Gold, weights: Floats | None, held_out: Gold | None, callback: Listener | None
+    ) -> dict[str, Any]:
+        label_l1 = self.l1 if self.label_l1 is None else self.label_l1
+        self.labels_ = TreeTagger(
+            self.label_template or usual_template(gold.columns.n_columns),
+            l1=label_l1,
+            solver=self._solver(None, penalty_of(None, label_l1, 0.0)),
+            patience=self.patience,
+            threads=self.threads,
+            random_state=self.random_state,
+        )
+        dev = None if held_out is None else (held_out.trees(), held_out.relations)
+        self.labels_.fit(gold.trees(), gold.relations, weights, dev, _staged("labels", callback))
+        self.history_ = self.history_ + [{"stage": "labels", **entry} for entry in self.labels_.history_]
+        return self.labels_.fit_
+
+    def _solver(self, given: str | Solver | None, penalty: Penalty) -> Solver:
+        """The solver given, or the usual one: SGD in few passes for l1."""
+        usual = solver_of(None, penalty, self.random_state)
+        if given is None and isinstance(usual, SGD):
+            return SGD(passes=PASSES, eta0=RATE, random_state=self.random_state)
+        return solver_of(given, penalty, self.random_state)
+
+    def predict(self, X: Any, allowed: Allowed | None = None) -> list[list[Arc]]:
+        """The tree of each sentence, as pairs (head, relation).
+
+        ``allowed`` may give, for each sentence, for each word, the heads to choose from (None: all).
+        """
+        columns = _sentences(X)
+        heads = self.predict_heads(columns, allowed)
+        relations = self.predict_relations(columns, heads)
+        pairs = list(zip(heads.tolist(), relations, strict=True))
+        return [pairs[a:b] for a, b in itertools.pairwise(columns.sentence_ptr.tolist())]
+
+    def predict_heads(self, X: Any, allowed: Allowed | None = None) -> Ints:
+        """Head of every word, all sentences end to end."""
+        if self.decoding not in DECODINGS:
+            raise ValueError(f"decoding must be one of {', '.join(DECODINGS)}, not {self.decoding!r}.")
+        model = self._check()
+        return model.decode(model.encode(_sentences(X)), self.decoding, allowed, self.threads)
+
+    def predict_relations(self, X: Any, heads: npt.ArrayLike) -> list[str]:
+        """Relation of every word of trees that are given, all sentences end to end."""
+        self._check()
+        columns, given = _sentences(X), np.asarray(heads, dtype=np.int32)
+        if not columns.n_tokens:
+            return []
+        trees = surroundings(columns, np.maximum(given - 1, -1).astype(np.int32))
+        model = self.labels_.model_
+        ids = model.decode(model.encode(trees), None, self.threads)
+        return [model.labels[k] for k in ids.tolist()]
+
+    def predict_marginals(self, X: Any, allowed: Allowed | None = None) -> list[Floats]:
+        """Of each sentence of n words p(head) as (n + 1, n): row 0 is the root, and columns sum to 1."""
+        model = self._check()
+        return [p for p, _ in model.marginals(model.encode(_sentences(X)), allowed, self.threads)]
+
+    def predict_nbest(
+        self, X: Any, k: int = 5, allowed: Allowed | None = None
+    ) -> list[list[tuple[list[Arc], float]]]:
+        """The k best trees of each sentence, with p(tree) and the best relations of each."""
+        model, columns = self._check(), _sentences(X)
+        found = model.n_best(model.encode(columns), k, allowed)
+        rows = [s for s, own in enumerate(found) for _ in own]
+        if not rows:
+            return [[] for _ in found]
+        heads = np.concatenate([heads for own in found for heads, _ in own])
+        relations = iter(self.predict_relations(columns.take(rows), heads))
+        return [
+            [([(head, next(relations)) for head in heads.tolist()], p) for heads, p in own] for own in found
+        ]
+
+    def score(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> float:
+        """Share of words with the right head and relation (LAS), subtypes of relations left aside."""
+        gold = self._gold(X, y)
+        weights = checked_weights(sample_weight, gold.columns.n_sentences)
+        heads = self.predict_heads(gold.columns)
+        relations = self.predict_relations(gold.columns, heads)
+        names = itertools.chain.from_iterable(gold.relations)
+        same = [a.partition(":")[0] == b.partition(":")[0] for a, b in zip(names, relations, strict=True)]
+        lengths = np.diff(gold.columns.sentence_ptr)
+        per_word = np.repeat(np.ones(len(lengths)) if weights is None else weights, lengths)
+        right = np.array(same, dtype=bool) & (heads == gold.heads)
+        return float(right @ per_word / per_word.sum()) if per_word.any() else 0.0
+
+    def explain(self, sentence: Any, word: int) -> HeadExplanation:
+        """Why a word (from 1) has its head and not the runner-up: the weights of both, which sum to the difference."""
+        model = self._check()
+        return explain_head(model, model.encode(_sentences([sentence])), word)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model file."""
+        from epigram.parsing.storage import to_model_file
+
+        self._check()
+        to_model_file(self).save(path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a model file."""
+        from epigram.parsing.storage import FAMILY, from_model_file
+        from epigram.storage import ModelFile
+        from epigram.storage.families import blaming
+
+        file = ModelFile.load(path, FAMILY)
+        with blaming(path):
+            parser: Self = from_model_file(file)
+        return parser
+
+    def _check(self) -> ArcModel:
+        check_fitted(self, "arcs_")
+        return self.arcs_
+
+    def _gold(self, X: Any, y: Any) -> Gold:
+        """Sentences with their trees, checked."""
+        if isinstance(X, Treebank):
+            X.check_heads()
+            return Gold(X.observed(), X.heads, X.relations())
+        if y is None:
+            raise InputError(
+                "requires y to be passed, but the target y is None: give (head, relation) of every word"
+            )
+        columns, trees = _sentences(X), [list(tree) for tree in y]
+        heads = heads_of([[head for head, _ in tree] for tree in trees], columns)
+        gold = Gold(columns, heads, [[str(name) for _, name in tree] for tree in trees])
+        _check_trees(gold)
+        return gold
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = True
+        return tags
+
+
+class Gold(NamedTuple):
+    """Sentences with heads and relations."""
+
+    columns: Columns
+    heads: Ints
+    relations: list[list[str]]
+
+    def trees(self) -> Any:
+        """The trees as the model of relations sees them."""
+        return surroundings(self.columns, np.maximum(self.heads - 1, -1).astype(np.int32))
+
+
+def _sentences(X: Any) -> Columns:
+    return X.observed() if isinstance(X, Treebank) else sentences_of(X)
+
+
+def _arc_template(given: str | ArcTemplate | None) -> ArcTemplate:
+    return given if isinstance(given, ArcTemplate) else ArcTemplate.parse(given or USUAL)
+
+
+def _check_trees(gold: Gold) -> None:
+    """Refuse what is no tree with one root."""
+    ptr = gold.columns.sentence_ptr
+    sentence = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+    lengths = np.diff(ptr)[sentence]
+    wrong = np.flatnonzero((gold.heads < 0) | (gold.heads > lengths))
+    if len(wrong):
+        t = int(wrong[0])
+        raise InputError(f"sentence {sentence[t]}: heads are 0 to {lengths[t]}, not {gold.heads[t]}")
+    cyclic = np.flatnonzero(depths_of(np.maximum(gold.heads - 1, -1).astype(np.int32), ptr) < 0)
+    if len(cyclic):
+        raise InputError(f"sentence {sentence[cyclic[0]]}: the heads go round in a cycle: no tree")
+    roots = np.bincount(sentence[gold.heads == 0], minlength=len(ptr) - 1)
+    several = np.flatnonzero(roots > 1)
+    if len(several):
+        raise InputError(f"sentence {several[0]}: {roots[several[0]]} roots; one word has the head 0")
+
+
+def _staged(stage: str, callback: Listener | None) -> Listener | None:
+    """The callback with the stage in its entries."""
+    return None if callback is None else lambda entry: callback({"stage": stage, **entry})
+
+
+def _arc_scorer(gold: Gold, template: ArcTemplate, table: AttributeTable) -> Scorer:
+    """UAS of weights on other sentences."""
+    from epigram._core.native import family
+    from epigram.parsing.arc_loss import span_memory
+
+    arcs: ArcFeatures = encode_arcs(Words.of(gold.columns, template.n_columns), template, table)
+    trees, spans = family("eisner"), span_memory(arcs.longest)
+
+    def score(w: Floats) -> float:
+        right = 0
+        for s, (a, b) in enumerate(itertools.pairwise(arcs.sentence_ptr.tolist())):
+            ptr = arcs.arc_ptr[arcs.first_arc[s] : arcs.first_arc[s + 1] + 1]
+            sums = np.concatenate([[0.0], np.cumsum(w[arcs.features[ptr[0] : ptr[-1]]])])[ptr - ptr[0]]
+            heads = np.zeros(b - a, dtype=np.int32)
+            if b > a:
+                trees.best(b - a, np.diff(sums), spans, heads)
+            right += int(np.count_nonzero(heads == gold.heads[a:b]))
+        return right / max(1, len(gold.heads))
+
+    return score

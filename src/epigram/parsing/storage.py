@@ -1,0 +1,133 @@
+"""Parsers are written to model files and read from them: family ``parser``.
+
+The arcs' features are stored by the strings of their cells, their keys are computed again; the relations' model is
+that of a tagger, its arrays with ``label_`` before their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from epigram.errors import ModelFileError
+from epigram.parsing.arc_model import ArcModel
+from epigram.parsing.tagger import TreeTagger
+from epigram.parsing.templates import WAYS, ArcTemplate
+from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
+from epigram.tagging import storage as taggers
+
+FAMILY = "parser"
+PREFIX = "label_"
+
+
+def to_model_file(parser: Any) -> ModelFile:
+    """A fitted parser as a model file."""
+    arcs: ArcModel = parser.arcs_
+    labels = taggers.to_model_file(parser.labels_)
+    content, lengths = pack_strings(arcs.strings)
+    order = np.argsort(arcs.owners, kind="stable")
+    within = [arcs.cells[arcs.ptr[k] : arcs.ptr[k + 1]] for k in order.tolist()]
+    cells = np.concatenate([np.empty(0, dtype=np.int32), *within])
+    tensors: dict[str, Any] = {
+        "strings": content,
+        "string_lengths": lengths.astype(np.uint16),
+        "line_counts": np.bincount(arcs.owners, minlength=len(arcs.template.lines)).astype(np.int32),
+        "cells": cells.astype(np.uint16 if len(arcs.strings) < 1 << 16 else np.int32),
+        "weights": arcs.weights[order],
+        **{PREFIX + name: tensor for name, tensor in labels.tensors.items() if "squares" not in name},
+    }
+    header = {
+        "template": arcs.template.text,
+        "labels": labels.header["labels"],
+        "label_header": {name: value for name, value in labels.header.items() if name != "history"},
+        "settings": taggers.plain(parser.get_params(deep=False)),
+        "fit": parser.fit_,
+        "history": parser.history_,
+    }
+    return ModelFile(FAMILY, header, {name: tensor for name, tensor in tensors.items() if tensor.size})
+
+
+def _arcs(file: ModelFile) -> ArcModel:
+    """The arcs of a file; numbers that point outside are refused, because C follows them."""
+    t = file.tensors
+    template = ArcTemplate.parse(file.header["template"])
+    strings = unpack_strings(
+        t.get("strings", np.empty(0, np.uint8)), t.get("string_lengths", np.empty(0, np.uint32))
+    )
+    counts = t["line_counts"].astype(np.int64)
+    if len(counts) != len(template.lines) or (counts < 0).any():
+        raise ValueError(f"{len(counts)} counts for {len(template.lines)} lines")
+    owners = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    sizes = np.array([len(line) for line in template.lines], dtype=np.int64)[owners]
+    ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    cells = t.get("cells", np.empty(0, np.uint16)).astype(np.int32)
+    weights = t.get("weights", np.empty(0, np.float32)).astype(np.float32)
+    if len(cells) != ptr[-1] or len(weights) != len(owners):
+        raise ValueError("features and weights of different lengths")
+    limit = np.where(template.way_cells(owners, ptr), len(WAYS), len(strings))
+    if len(cells) and (cells.min() < 0 or (cells >= limit).any()):
+        raise ValueError("a cell that is none of the strings")
+    return ArcModel(template, owners, ptr, cells, tuple(strings), weights)
+
+
+def _labels(file: ModelFile) -> TreeTagger:
+    header = {**file.header["label_header"], "history": []}
+    tensors = {
+        name.removeprefix(PREFIX): tensor for name, tensor in file.tensors.items() if name.startswith(PREFIX)
+    }
+    tagger = taggers.from_model_file(ModelFile(taggers.FAMILY, header, tensors))
+    if not isinstance(tagger, TreeTagger):
+        raise ModelFileError("damaged parser model: its relations are not of a tree tagger")
+    return tagger
+
+
+def from_model_file(file: ModelFile) -> Any:
+    """The parser a file holds."""
+    from epigram.parsing.parser import DependencyParser
+
+    parser = DependencyParser()
+    try:
+        known = parser.get_params(deep=False)
+        settings = file.header["settings"]
+        parser.set_params(
+            **{name: taggers.setting(value) for name, value in settings.items() if name in known}
+        )
+        parser.arcs_, parser.labels_ = _arcs(file), _labels(file)
+        parser.history_, parser.fit_ = file.header["history"], file.header["fit"]
+        parser.n_features_ = file.header["fit"].get("features", 0)
+        parser.classes_ = parser.labels_.classes_
+    except ModelFileError:
+        raise
+    except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
+        raise ModelFileError(f"damaged parser model ({error!r})") from error
+    return parser
+
+
+def describe(file: ModelFile) -> list[Section]:
+    """Size, and the strongest features of arcs and relations."""
+    parser = from_model_file(file)
+    arcs: ArcModel = parser.arcs_
+    top = np.argsort(-np.abs(arcs.weights), kind="stable")[:20].tolist()
+    strongest = zip(arcs.names(top), arcs.weights[top].tolist(), strict=True)
+    size = (len(parser.classes_), len(arcs), parser.fit_.get("label_weights"), parser.fit_.get("features"))
+    return [
+        Section("size", ("relations", "arc weights", "relation weights", "possible weights"), [size]),
+        Section("strongest features of arcs", ("feature", "weight"), list(strongest)),
+        *taggers.describe(taggers.to_model_file(parser.labels_))[1:],
+    ]
+
+
+def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
+    """Every weight: of arcs first (no labels), then of relations as a tagger has them."""
+    parser = from_model_file(file)
+    columns, rest = taggers.weights(taggers.to_model_file(parser.labels_))
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        arcs: ArcModel = parser.arcs_
+        for name, weight in zip(arcs.names(range(len(arcs))), arcs.weights.tolist(), strict=True):
+            yield name, "", "", weight
+        yield from rest
+
+    return columns, rows()

@@ -1,0 +1,225 @@
+"""The parser as an estimator: it learns a small grammar, and predicts, explains, saves and refuses as it says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from epigram import OWLQN, Columns, CRFTagger, DependencyParser, InputError, load
+from epigram.parsing.conllu import parse_treebank
+from epigram.parsing.pictures import svg_picture, terminal_picture
+from epigram.solvers import LBFGS, SGD
+from reference import eisner as slow
+
+TAGS = {"the": ("DET", "DT"), "a": ("DET", "DT"), "dog": ("NOUN", "NN"), "cat": ("NOUN", "NN"),
+        "sees": ("VERB", "VBZ"), "hears": ("VERB", "VBZ"), "old": ("ADJ", "JJ"), ".": ("PUNCT", ".")}  # fmt: skip
+
+
+def grammar(n, seed=0):
+    """Sentences such as "the old dog sees a cat ." with their trees."""
+    rng = np.random.default_rng(seed)
+    X, y = [], []
+    for _ in range(n):
+        words: list[str] = []
+        tree: list[list[object]] = []
+
+        def phrase(relation, words=words, tree=tree):
+            own = [
+                str(rng.choice(["the", "a"])),
+                *["old"] * int(rng.integers(0, 2)),
+                str(rng.choice(["dog", "cat"])),
+            ]
+            noun = len(words) + len(own)
+            for word in own[:-1]:
+                tree.append([noun, "det" if word != "old" else "amod"])
+            tree.append([relation, noun])
+            words.extend(own)
+
+        phrase("nsubj")
+        verb = len(words) + 1
+        words.append(str(rng.choice(["sees", "hears"])))
+        tree.append([0, "root"])
+        phrase("obj")
+        words.append(".")
+        tree.append([verb, "punct"])
+        y.append([(verb, str(a)) if isinstance(a, str) else (int(str(a)), str(b)) for a, b in tree])
+        X.append([(word, *TAGS[word]) for word in words])
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def parser():
+    return DependencyParser(l1=0.05, min_count=1, often=5).fit(*grammar(60))
+
+
+def test_learns_a_grammar_and_reports(parser):
+    X, y = grammar(20, seed=1)
+    assert parser.predict(X) == y
+    assert parser.score(X, y) == 1.0
+    assert parser.score(X, y, sample_weight=np.arange(20)) == 1.0
+    assert {entry["stage"] for entry in parser.history_} == {"arcs", "labels"}
+    assert parser.fit_["active_features"] == parser.fit_["arc_weights"] + parser.fit_["label_weights"]
+    assert 0 < parser.fit_["active_features"] < parser.n_features_
+
+
+def test_marginals_and_nbest_are_those_of_all_trees(parser):
+    sentence = grammar(1, seed=2)[0][0][:5]
+    words = parser.arcs_.encode(Columns.from_rows([sentence]))
+    scores = np.array(
+        [
+            [0.0 if h == c else sum(parser.arcs_.terms(words, 0, h, c).values()) for c in range(1, 6)]
+            for h in range(6)
+        ]
+    )
+    every = slow.all_trees(5)
+    values = [slow.score(scores, heads) for heads in every]
+    z, marginals = slow.marginals(values, every, 5)
+    np.testing.assert_allclose(parser.predict_marginals([sentence])[0], marginals, atol=1e-6)
+    best = parser.predict_nbest([sentence], k=4)[0]
+    ranked = sorted(zip(values, every, strict=True), reverse=True)[:4]
+    assert [tuple(head for head, _ in tree) for tree, _ in best] == [heads for _, heads in ranked]
+    np.testing.assert_allclose([p for _, p in best], np.exp([value - z for value, _ in ranked]), rtol=1e-5)
+
+
+def test_explanations_sum_to_the_lead(parser):
+    sentence = grammar(1, seed=3)[0][0]
+    why = parser.explain(sentence, 1)
+    model = parser.arcs_
+    words = model.encode(Columns.from_rows([sentence]))
+
+    def total(heads):
+        return sum(sum(model.terms(words, 0, h, c).values()) for c, h in enumerate(heads, 1))
+
+    assert why.lead == pytest.approx(total(why.heads) - total(why.other_heads), abs=1e-5)
+    assert why.lead > 0
+    assert why.other not in (why.head, None)
+    assert parser.explain(sentence[:1], 1).other is None
+    with pytest.raises(InputError, match="words 1 to"):
+        parser.explain(sentence, 99)
+
+
+def test_allowed_heads_are_kept_to(parser):
+    X, _ = grammar(2, seed=4)
+    free = [[None] * len(X[0]), [[3], *[None] * (len(X[1]) - 1)]]
+    trees = parser.predict(X, allowed=free)
+    assert trees[0] == parser.predict(X)[0]
+    assert trees[1][0][0] == 3
+    with pytest.raises(InputError, match="no projective tree"):
+        parser.predict(X[:1], allowed=[[[0], [0], *[None] * (len(X[0]) - 2)]])
+    with pytest.raises(InputError, match="heads are 0 to"):
+        parser.predict(X[:1], allowed=[[[99], *[None] * (len(X[0]) - 1)]])
+
+
+def test_mbr_and_threads_give_trees(parser):
+    X, y = grammar(5, seed=5)
+    try:
+        parser.set_params(decoding="mbr", threads=2)
+        assert parser.predict(X) == y
+        with pytest.raises(ValueError, match="decoding must be"):
+            parser.set_params(decoding="worst").predict(X)
+    finally:
+        parser.set_params(decoding="best", threads=1)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"solver": OWLQN(max_iterations=30), "l1": 0.05},
+        {"solver": LBFGS(max_iterations=30), "l1": 0.0, "l2": 0.01, "label_l1": 0.05},
+        {"solver": SGD(passes=4, eta0=0.1), "l1": 0.05, "threads": 2},
+    ],
+)
+def test_solvers_that_fit(settings):
+    X, y = grammar(25)
+    parser = DependencyParser(
+        "+h[0,2] c[0,2]\n+h[0,2] c[-1,2] c[0,2]\nb[1] h[0,1] side", min_count=1, often=1, **settings
+    )
+    assert parser.fit(X, y, dev=(X, y)).score(X, y) > 0.95
+    assert parser.history_[-1]["dev_score"] > 0.95
+
+
+def test_same_seed_same_bits_and_the_file_is_the_model(parser, tmp_path):
+    again = DependencyParser(l1=0.05, min_count=1, often=5).fit(*grammar(60))
+    assert again.arcs_.weights.tobytes() == parser.arcs_.weights.tobytes()
+    parser.save(tmp_path / "p.epigram")
+    loaded = load(tmp_path / "p.epigram")
+    X, _ = grammar(5, seed=6)
+    assert isinstance(loaded, DependencyParser)
+    assert loaded.predict(X) == parser.predict(X)
+    assert loaded.get_params()["l1"] == 0.05
+    names = loaded.arcs_.names(range(len(loaded.arcs_)))
+    assert sorted(names) == sorted(parser.arcs_.names(range(len(parser.arcs_))))
+    with pytest.raises(InputError, match="family"):
+        DependencyParser.load(_tagger_file(tmp_path))
+
+
+def _tagger_file(folder):
+    CRFTagger(l1=0.1).fit([[["a"]]], [["x"]]).save(folder / "tagger.epigram")
+    return folder / "tagger.epigram"
+
+
+@pytest.mark.parametrize(
+    ("tree", "words"),
+    [
+        ([(2, "a"), (1, "b"), (0, "root")], "cycle"),
+        ([(0, "root"), (0, "root"), (1, "c")], "2 roots"),
+        ([(9, "a"), (0, "root"), (1, "c")], "heads are 0 to 3"),
+        ([(2, "a"), (0, "root")], "as long as"),
+    ],
+)
+def test_bad_trees_are_refused_in_one_sentence(tree, words):
+    X = [[("the", "DET", "DT"), ("dog", "NOUN", "NN"), ("barks", "VERB", "VBZ")]]
+    with pytest.raises(InputError, match=words):
+        DependencyParser().fit(X, [tree])
+
+
+def test_bad_templates_and_columns_are_refused(parser):
+    X, y = grammar(2)
+    for text, words in (
+        ("h[0,0] x", "no cell"),
+        ("# nothing", "no lines"),
+        ("b[0] b[1]", "one cell between"),
+    ):
+        with pytest.raises(InputError, match=words):
+            DependencyParser(text).fit(X, y)
+    with pytest.raises(InputError, match="looks at 3 columns"):
+        parser.predict([[("the",), ("dog",)]])
+    with pytest.raises(InputError, match="y is None"):
+        DependencyParser().fit(X)
+
+
+def test_single_words_empty_input_and_long_sentences(parser):
+    assert parser.predict([]) == []
+    assert parser.predict([[("go", "VERB", "VB")]])[0][0][0] == 0
+    long = grammar(1)[0][0] * 40
+    heads = [head for head, _ in parser.predict([long])[0]]
+    assert len(heads) == len(long)
+    assert heads.count(0) == 1
+
+
+def test_crossing_trees_are_counted():
+    X = [[("a", "X", "x"), ("b", "Y", "y"), ("c", "Z", "z"), ("d", "W", "w")]]
+    parser = DependencyParser(min_count=1).fit(X, [[(3, "p"), (4, "q"), (0, "root"), (3, "r")]])
+    assert parser.fit_["sentences_made_projective"] == 1
+    assert parser.fit_["arcs_lifted"] == 1
+
+
+def test_pictures_show_every_arc():
+    words, heads, relations = ["the", "old", "dog", "<b>"], [3, 3, 0, 3], ["det", "amod", "root", "obj"]
+    drawn = terminal_picture(words, heads, relations).splitlines()
+    assert [line.split()[-1] for line in drawn] == relations
+    assert len({line.index(word) for line, word in zip(drawn, words, strict=True)}) == 1
+    svg = svg_picture(words, heads, relations)
+    assert svg.count('<path d="M') == 1 + 4
+    assert "&lt;b&gt;" in svg
+
+
+def test_treebanks_keep_everything_else():
+    raw = (
+        b"# sent_id = 1\n1-2\tdon't\t_\t_\t_\t_\t_\t_\t_\t_\n1\tdo\tdo\tAUX\tVB\t_\t2\taux\t_\t_\n"
+        b"2\tn't\tnot\tPART\tRB\t_\t0\troot\t_\tx=y\n2.1\tgo\tgo\tVERB\tVB\t_\t_\t_\t_\t_\n\n"
+    )
+    bank = parse_treebank(raw, "x.conllu")
+    assert "".join(bank.written()).encode() == raw
+    other = "".join(bank.written(np.array([0, 1]), {"deprel": ["root", "advmod"]})).encode()
+    assert other == raw.replace(b"2\taux", b"0\troot").replace(b"0\troot\t_\tx=y", b"1\tadvmod\t_\tx=y")

@@ -48,6 +48,13 @@ Weakest = Annotated[
 Steps = Annotated[
     int | None, typer.Option(help="Length of the path: steps, passes or penalties.  [as long as it helps]")
 ]
+Lm = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="MODEL",
+        help="A language model (*.epigram or ARPA) whose score is a feature; may be given more than once.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 
 
@@ -96,6 +103,14 @@ def train(
     resume: Annotated[
         Path | None, typer.Option(metavar="MODEL", help="Go on from this model's path, with its settings.")
     ] = None,
+    lm: Lm = None,
+    least_lead: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBER|dev",
+            help="Leave the first candidate unless another leads it by more; dev chooses on held-out lists.",
+        ),
+    ] = "0",
     references: References = None,
     dev_references: References = None,
     json: Json = False,
@@ -103,7 +118,8 @@ def train(
 ) -> None:
     """Learn a reranker. Settings that are not given are chosen on held-out lists; the whole path of models is kept."""
     from epigram.cli.training import TrainingRun
-    from epigram.rerank import Reranker, read_nbest
+    from epigram.rerank import Reranker, read_nbest, with_language_models
+    from epigram.rerank.language_models import check_models
     from epigram.rerank.learners import make_learner
 
     training = TrainingRun(output, plot, json)
@@ -114,10 +130,13 @@ def train(
     model = Reranker.load(resume) if resume else Reranker(
         chosen, ngrams, min_count, _words(headwords),
         headword_tags.split(",") if headword_tags else None, chars, _measure(measure), risk,
-        patience, held_out,
+        patience, held_out, _lead(least_lead),
     )  # fmt: skip
-    lists = read_nbest(nbest, references)
-    dev_lists = read_nbest(dev, dev_references) if dev else None
+    scorers = _language_models(lm)
+    if resume:
+        check_models(model.space_.names, len(scorers))
+    lists = with_language_models(read_nbest(nbest, references), scorers)
+    dev_lists = with_language_models(read_nbest(dev, dev_references), scorers) if dev else None
     with training.progress("training", total=steps, step="step") as show:
 
         def tell(now: Progress) -> bool:
@@ -142,16 +161,25 @@ def evaluate(
     against: Annotated[
         Path | None, typer.Option(metavar="MODEL2", help="Test whether the two models differ.")
     ] = None,
+    lm: Lm = None,
     references: References = None,
     json: Json = False,
 ) -> None:
-    """Error rates of a model, of the base score alone and of the oracle."""
-    from epigram.rerank import Reranker, compare, error_rate, read_nbest, sentence_accuracy
+    """Error rates of a model, of the base score alone and of the oracle; BLEU, NDCG and MRR."""
+    from epigram.rerank import (
+        Reranker,
+        bleu,
+        compare,
+        error_rate,
+        mean_reciprocal_rank,
+        ndcg,
+        sentence_accuracy,
+    )
     from epigram.rerank.metrics import base_choice, errors_of
 
     reranker = Reranker.load(model)
     other = None if against is None else Reranker.load(against)
-    lists = read_nbest(nbest, references)
+    lists = _lists(nbest, references, lm, [reranker] if other is None else [reranker, other])
     choice, base = reranker.predict(lists), base_choice(lists)
     record: dict[str, Any] = {"lists": len(lists), "candidates": lists.n_candidates}
     for measure in ("cer", "wer"):
@@ -160,6 +188,12 @@ def evaluate(
         record[f"{measure}_oracle"] = error_rate(lists, lists.oracle(measure) - lists.list_ptr[:-1], measure)
     record["sentence_accuracy"] = sentence_accuracy(lists, choice)
     record["sentence_accuracy_base"] = sentence_accuracy(lists, base)
+    if None not in lists.references:
+        record |= {"bleu": bleu(lists, choice), "bleu_base": bleu(lists, base)}
+    for name, scores in (("", reranker.scores(lists)), ("_base", lists.scores)):
+        record[f"ndcg{name}"] = ndcg(lists, scores, measure=reranker.measure)
+        record[f"ndcg_10{name}"] = ndcg(lists, scores, 10, reranker.measure)
+        record[f"mrr{name}"] = mean_reciprocal_rank(lists, scores, reranker.measure)
     if other is not None:
         theirs = other.predict(lists)
         result = compare(
@@ -175,6 +209,7 @@ def evaluate(
 def run(
     model: Model,
     nbest: Lists,
+    lm: Lm = None,
     cluster: Cluster = None,
     json: Annotated[
         bool, typer.Option("--json", help="JSON lines: id, text, index, ranking and scores.")
@@ -182,15 +217,15 @@ def run(
 ) -> None:
     """The best candidate of each list, one a line."""
     if cluster is not None:
-        _run_on(cluster, model, nbest, json)
+        _run_on(cluster, model, nbest, json, lm)
         return
     import json as text_json
     import sys
 
-    from epigram.rerank import Reranker, read_nbest
+    from epigram.rerank import Reranker
 
     reranker = Reranker.load(model)
-    lists = read_nbest(nbest)
+    lists = _lists(nbest, None, lm, [reranker])
     best = reranker.predict(lists)
     if not json:
         texts = (lists.texts[c] for c in (lists.list_ptr[:-1] + best).tolist())
@@ -209,7 +244,7 @@ def run(
         sys.stdout.write(text_json.dumps(record, ensure_ascii=False) + "\n")
 
 
-def _run_on(cluster: str, model: Path, nbest: Path, json: bool) -> None:
+def _run_on(cluster: str, model: Path, nbest: Path, json: bool, lm: list[Path] | None) -> None:
     """Choose from the lists of a file on a cluster."""
     from epigram.cli.cluster import run_in_pieces
     from epigram.scale.pieces import BLANK_LINE, LINE
@@ -218,6 +253,7 @@ def _run_on(cluster: str, model: Path, nbest: Path, json: bool) -> None:
     if nbest.is_file() and first not in (b"{", b"#"):
         raise InputError("--cluster takes lists as JSON lines or blocks, which can be cut", path=nbest)
     words = ["rerank", "run", str(model.resolve()), "-", *(["--json"] if json else [])]
+    words += [word for path in lm or () for word in ("--lm", str(path.resolve()))]
     run_in_pieces(words, nbest, cluster, LINE if first == b"{" else BLANK_LINE)
 
 
@@ -230,14 +266,15 @@ def explain(
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Terms shown per list.")] = 10,
     limit: Annotated[int, typer.Option(min=1, help="Lists shown.")] = 20,
+    lm: Lm = None,
     json: Json = False,
 ) -> None:
     """Which weights lifted the winner over the base model's choice."""
-    from epigram.rerank import Reranker, read_nbest
+    from epigram.rerank import Reranker
     from epigram.rerank.metrics import base_choice
 
     reranker = Reranker.load(model)
-    lists = read_nbest(nbest)
+    lists = _lists(nbest, None, lm, [reranker])
     if id is not None:
         if id not in lists.ids:
             raise InputError(f"no list has the id {id!r}", path=nbest)
@@ -321,6 +358,7 @@ def _fit_record(model: Reranker, dev: NBest | None) -> dict[str, Any]:
         "l1_norm": float(curves.l1_norms[step]),
         "nonzero": int(curves.nonzeros[step]),
         "base_weight": model.base_weight_,
+        "least_lead": model.least_lead_,
         "features": model.space_.n_weights,
         f"{model.measure}_dev": _rate(float(curves.dev_errors[step]), model.dev_length_),
     }
@@ -337,6 +375,31 @@ def _cer(model: Reranker, lists: NBest) -> float:
 
 def _rate(errors: float, length: float | None) -> float | None:
     return 100.0 * errors / length if length else None
+
+
+def _lists(path: Path, references: Path | None, lm: list[Path] | None, models: list[Reranker]) -> NBest:
+    """Lists with the features of the language models that the rerankers learnt with."""
+    from epigram.rerank import read_nbest, with_language_models
+    from epigram.rerank.language_models import check_models
+
+    for model in models:
+        check_models(model.space_.names, len(lm or ()))
+    return with_language_models(read_nbest(path, references), _language_models(lm))
+
+
+def _language_models(paths: list[Path] | None) -> list[Any]:
+    """The language models of these files."""
+    from epigram.cli.lm_scoring import open_model
+
+    return [open_model(path) for path in paths or ()]
+
+
+def _lead(text: str) -> float | str:
+    """The number, or ``dev``."""
+    try:
+        return "dev" if text == "dev" else float(text)
+    except ValueError:
+        raise InputError(f"--least-lead is a number or dev, not {text!r}") from None
 
 
 def _measure(name: str) -> str:

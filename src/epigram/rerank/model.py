@@ -20,7 +20,7 @@ from epigram.estimator import Estimator, check_fitted
 from epigram.protocols import Floats, Learner, Offsets
 from epigram.rerank.explain import Explanation, explain
 from epigram.rerank.features import FeatureSpace
-from epigram.rerank.metrics import error_rate
+from epigram.rerank.metrics import base_choice, error_rate, errors_of
 from epigram.rerank.nbest import MEASURES, NBest
 from epigram.rerank.problem import RerankProblem
 from epigram.rerank.walk import Curves, Trial, best_step, long_enough, tune
@@ -68,12 +68,15 @@ class Reranker(Estimator):
         end, another one until it is half as long again as its best step.
     held_out : share of the lists (the last ones) that ``fit`` sets apart for its choices where it is given no
         ``dev`` lists and there is something to choose; 0, or fewer than 10 lists: none, usual values are taken.
+    least_lead : leave the base score's choice unless another candidate leads it by more than this; ``"dev"``
+        takes the lead with which the development lists have the fewest errors.
 
     Attributes
     ----------
     learner_, trials_, n_held_out_ : the learner with the values chosen, all that was tried, lists set apart.
     space_, path_, curves_ : features, steps taken, and loss, L1 norm, non-zeros, dev errors along them.
     step_, weights_, base_weight_ : the chosen step, its weights, and lambda_0.
+    least_lead_ : the lead that a candidate needs.
 
     Examples
     --------
@@ -94,6 +97,7 @@ class Reranker(Estimator):
     learner_: Learner
     trials_: list[Trial]
     n_held_out_: int
+    least_lead_: float = 0.0
 
     def __init__(
         self,
@@ -107,6 +111,7 @@ class Reranker(Estimator):
         risk: float = 0.0,
         patience: int | None = None,
         held_out: float = 0.1,
+        least_lead: float | str = 0.0,
     ) -> None:
         self.learner = learner
         self.ngrams = ngrams
@@ -118,6 +123,7 @@ class Reranker(Estimator):
         self.risk = risk
         self.patience = patience
         self.held_out = held_out
+        self.least_lead = least_lead
 
     def fit(
         self,
@@ -188,11 +194,42 @@ class Reranker(Estimator):
         self.space_, self.base_weight_ = space, walk.base_weight
         self.path_, self.curves_, self.learner_ = walk.path, walk.curves, walk.learner
         self.go_to(walk.step)
+        if isinstance(self.least_lead, str):
+            self.least_lead_ = 0.0 if dev is None else self._choose_lead(dev)
+        else:
+            self.least_lead_ = float(self.least_lead)
         return self
+
+    def _choose_lead(self, dev: NBest) -> float:
+        """The lead with which held-out lists have the fewest errors; the smallest of equals.
+
+        Between the leads of two lists nothing changes: the middle is taken.
+        """
+        _, _, lead = self._winners(dev, scores := self.scores(dev))
+        gained = errors_of(dev, base_choice(dev), self.measure) - errors_of(
+            dev, dev.choose(scores), self.measure
+        )
+        order = np.argsort(lead, kind="stable")
+        order = order[lead[order] > 0]
+        leads = np.concatenate([[0.0], lead[order]])
+        errors = np.concatenate(
+            [[0.0], np.cumsum(gained[order])]
+        )  # of leaving the first so many as they were
+        last = np.append(leads[1:] > leads[:-1], True)  # equals stay together
+        at = int(np.flatnonzero(last)[np.argmin(errors[last])])
+        if at == 0:
+            return 0.0
+        return float(leads[at] if at + 1 == len(leads) else (leads[at] + leads[at + 1]) / 2)
+
+    def _winners(self, nbest: NBest, scores: Floats) -> tuple[Offsets, Offsets, Floats]:
+        """The candidate with the highest score, the base score's choice, and the lead of the one over the other."""
+        best, base = nbest.choose(scores), base_choice(nbest)
+        starts = nbest.list_ptr[:-1]
+        return best, base, scores[starts + best] - scores[starts + base]
 
     def _n_to_hold_out(self, n_lists: int, learner: Learner) -> int:
         """Lists to set apart for choices: none where all is given or there are too few."""
-        if not learner.open_settings or n_lists < FEWEST_LISTS:
+        if not (learner.open_settings or self.least_lead == "dev") or n_lists < FEWEST_LISTS:
             return 0
         return min(round(self.held_out * n_lists), n_lists - 1)
 
@@ -210,6 +247,10 @@ class Reranker(Estimator):
             raise ValueError(
                 f"held_out must be a share of the lists, 0 <= held_out < 1, not {self.held_out!r}."
             )
+        if self.least_lead != "dev" and not (
+            isinstance(self.least_lead, int | float) and np.isfinite(self.least_lead) and self.least_lead >= 0
+        ):
+            raise ValueError(f"least_lead must be a finite number >= 0 or 'dev', not {self.least_lead!r}.")
         if not isinstance(learner, Learner):
             raise TypeError(f"learner must be one like BLasso(), not {learner!r}.")
 
@@ -234,12 +275,15 @@ class Reranker(Estimator):
     def predict(self, lists: Any) -> Offsets:
         """Return the index of the best candidate within each list."""
         nbest = as_nbest(lists, "input")
-        return nbest.choose(self.scores(nbest))
+        best, base, lead = self._winners(nbest, self.scores(nbest))
+        return np.where(lead > self.least_lead_, best, base)
 
     def rank(self, lists: Any) -> list[Offsets]:
-        """Return the indices of the candidates of each list, best first; equals keep their order."""
+        """Return the indices of the candidates of each list, what ``predict`` takes first; equals keep their order."""
         nbest = as_nbest(lists, "input")
-        order = np.lexsort((-self.scores(nbest), nbest.list_of))
+        left = np.ones(nbest.n_candidates, bool)
+        left[nbest.list_ptr[:-1] + self.predict(nbest)] = False
+        order = np.lexsort((-self.scores(nbest), left, nbest.list_of))
         starts = nbest.list_ptr[:-1]
         return [
             part - start for part, start in zip(np.split(order, nbest.list_ptr[1:-1]), starts, strict=True)

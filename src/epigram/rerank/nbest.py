@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
@@ -174,6 +174,35 @@ class NBest:
         out = np.empty(len(self), np.int64)
         family("rerank").best_of_lists(len(self), self.list_ptr, self.n_candidates, scores, out)
         return out
+
+    def with_features(self, features: Mapping[str, Floats]) -> NBest:
+        """The same lists with more named features: a value for every candidate of all lists.
+
+        Examples
+        --------
+        >>> lists = NBest.from_lists([{"candidates": [{"text": x, "score": 0} for x in "ab"]}])
+        >>> lists.with_features({"length": np.array([3.0, 4.0])}).named_values.tolist()
+        [3.0, 4.0]
+        """
+        for name, values in features.items():
+            if name in self.names:
+                raise InputError(f"the lists have a feature {name!r} already")
+            if len(values) != self.n_candidates or not np.isfinite(values).all():
+                raise InputError(
+                    f"feature {name!r} needs a finite number for each of {self.n_candidates} candidates"
+                )
+        owner = np.repeat(np.arange(self.n_candidates), np.diff(self.named_ptr))
+        n, first = self.n_candidates, len(self.names)
+        owners = np.concatenate([owner, *[np.arange(n)] * len(features)])
+        order = np.argsort(owners, kind="stable")
+        numbers = [np.full(n, first + k, np.int32) for k in range(len(features))]
+        return replace(
+            self,
+            names=[*self.names, *features],
+            named_ptr=offsets(np.diff(self.named_ptr) + len(features)),
+            named=np.concatenate([self.named, *numbers])[order].astype(np.int32),
+            named_values=np.concatenate([self.named_values, *features.values()])[order],
+        )
 
     def take(self, lists: Sequence[int]) -> NBest:
         """Some of the lists, in the order given (a list may be taken twice).

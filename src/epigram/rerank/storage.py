@@ -60,6 +60,7 @@ def to_model_file(model: Reranker) -> ModelFile:
             "risk": model.risk,
             "patience": model.patience,
             "held_out": model.held_out,
+            "least_lead": model.least_lead,
             "headwords": model.headwords is not None,
             "headword_tags": model.headword_tags is not None,
         },
@@ -72,6 +73,7 @@ def to_model_file(model: Reranker) -> ModelFile:
             "nonzero": int(model.curves_.nonzeros[model.step_]),
             "dev_length": model.dev_length_,
             "held_out": model.n_held_out_,
+            "least_lead": model.least_lead_,
             "chosen": asdict(model.learner_),  # type: ignore[call-overload]
             "trials": [asdict(trial) for trial in model.trials_],
         },
@@ -101,6 +103,7 @@ def _read(file: ModelFile) -> Reranker:
         "risk",
         "patience",
         "held_out",
+        "least_lead",
         "headwords",
         "headword_tags",
     )
@@ -117,6 +120,7 @@ def _read(file: ModelFile) -> Reranker:
         settings["risk"],
         settings["patience"],
         settings.get("held_out", 0.0),
+        settings.get("least_lead", 0.0),
     )
     word_grams: Ints = tensors["word_grams"]
     model.space_ = restore(
@@ -136,6 +140,7 @@ def _read(file: ModelFile) -> Reranker:
     model.learner_ = kind(**fit.get("chosen", options))
     model.trials_ = [Trial(**trial) for trial in fit.get("trials", [])]
     model.n_held_out_ = int(fit.get("held_out", 0))
+    model.least_lead_ = float(fit.get("least_lead", 0.0))
     model.curves_ = _curves(model.space_, model.path_, losses[0], tensors["curves.dev_errors"])
     model.go_to(int(fit["step"]))
     return model

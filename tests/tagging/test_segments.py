@@ -152,6 +152,21 @@ def test_partly_known_answers() -> None:
         tagger.predict([["a", "b"]], allowed=[[["O"], ["I-y"]]])
 
 
+def test_explanations_sum_to_the_lead() -> None:
+    X, y = sentences(30, 5)
+    tagger = SegmentTagger(TEMPLATE, l1=0.1).fit(X, y)
+    slow = SlowSegments(tagger.model_, tagger.model_.layout.types.longest)
+    features = set()
+    for words in X[:4]:
+        for t in range(len(words)):
+            why = tagger.explain(words, t)
+            features |= {term.feature for term in why.terms}
+            rivals = [score for labels, score in slow.labellings(words).items() if labels[t] != why.label]
+            best = max(slow.labellings(words).values())
+            assert why.lead == pytest.approx(best - max(rivals), abs=1e-9)
+    assert any(feature.startswith("S") for feature in features)
+
+
 def test_refuses() -> None:
     X, y = sentences(10, 1)
     with pytest.raises(InputError, match="longest is 1, but a segment of the answers has"):
@@ -160,5 +175,7 @@ def test_refuses() -> None:
         SegmentTagger(CHAIN + "B1:%x[0,0]\n").fit(X, y)
     with pytest.raises(InputError, match="places are all, first"):
         SegmentTagger(CHAIN + "S:%x[0,0]\n").fit(X, y)
+    with pytest.raises(InputError, match="train it anew"):
+        SegmentTagger(TEMPLATE).fit(X, y).partial_fit(X, y)
     with pytest.raises(InputError, match="forbidden by"):
         SegmentTagger(CHAIN).fit([["a", "b"]], [["O", "I-x"]])

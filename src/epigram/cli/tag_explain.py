@@ -35,9 +35,9 @@ def explain(
         raise InputError(
             f"there is no sentence {sentence}; the input has {sequences.n_sentences}, counted from 0"
         )
-    first = int(sequences.sentence_ptr[sentence])
+    first = int(sequences.word_ptr[sentence])
     one = sequences.take([sentence])
-    tokens = range(one.n_tokens) if token is None else [token]
+    tokens = range(int(one.word_lengths[0])) if token is None else [token]
     found = [explain_token(chain, one, t) for t in tokens]
     if json:
         console.print_json(
@@ -71,7 +71,7 @@ def _read(model: Path, source: Path) -> tuple[Any, Any, list[str]]:
     from epigram.tagging.storage import FAMILY, chain_model
 
     file = ModelFile.load(model, FAMILY)
-    if file.header.get("kind") != "crf":
+    if file.header.get("kind") not in ("crf", "segment"):
         raise InputError("only a CRF explains its labels; train with --model crf", path=model)
     if file.header.get("template") is None:
         from epigram.tagging.items import read_items

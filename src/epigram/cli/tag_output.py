@@ -41,7 +41,7 @@ def add_nbest(
     """Two columns per labelling, its labels and its probability; ``-`` where a sentence has fewer than k."""
     added: list[list[str]] = [[] for _ in range(2 * k)]
     per_sentence: list[Any] = []
-    for length, found in zip(sequences.lengths.tolist(), tagger.model.n_best(sequences, k), strict=True):
+    for length, found in zip(sequences.word_lengths.tolist(), tagger.model.n_best(sequences, k), strict=True):
         best = [(tagger.names(ids), p) for ids, p in found]
         per_sentence.append([{"labels": names, "probability": p} for names, p in best])
         for r in range(k):
@@ -53,7 +53,7 @@ def add_nbest(
 
 def json_lines(observations: Columns, sequences: Sequences, records: dict[str, list[Any]]) -> Iterator[str]:
     """One object a sentence: its first column as ``tokens``, and what was predicted."""
-    bounds = sequences.sentence_ptr.tolist()
+    bounds = sequences.word_ptr.tolist()
     words = observations.columns[0]
     for s, (a, b) in enumerate(itertools.pairwise(bounds)):
         line: dict[str, Any] = {"tokens": [words.strings[k] for k in words.ids[a:b].tolist()]}

@@ -16,6 +16,7 @@ from epigram.protocols import Ints
 from epigram.tagging.corpus import Sequences
 from epigram.tagging.model import ChainModel
 from epigram.tagging.segment_decoding import NoLabelling
+from epigram.tagging.segment_features import segments_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Explanation:
 
 def explain(model: ChainModel, sentence: Sequences, token: int) -> Explanation:
     """Compare the best labelling of one sentence with the best that has another label at ``token``."""
-    n = sentence.n_tokens
+    n = int(sentence.word_lengths.sum())
     if not 0 <= token < n:
         raise InputError(f"token {token} does not exist; the sentence has tokens 0 to {n - 1}")
     best = model.decode(sentence)
@@ -82,6 +83,10 @@ def _terms(model: ChainModel, sentence: Sequences, best: Ints, rival: Ints) -> l
     feature = dict(zip(wanted.tolist(), model.table.names(wanted.tolist()), strict=True))
     before = sentence.tokens_before().tolist()
     for path, sign in ((best.tolist(), 1.0), (rival.tolist(), -1.0)):
+        for row, t, label in _units(model, sentence, path):
+            for k in range(int(sentence.attribute_ptr[row]), int(sentence.attribute_ptr[row + 1])):
+                a = int(sentence.attributes[k])
+                lifts[t, feature[a], model.labels[label]] += sign * state.get((a, label), 0.0)
         for t, label in enumerate(path):
             for k in range(int(sentence.attribute_ptr[t]), int(sentence.attribute_ptr[t + 1])):
                 a = int(sentence.attributes[k])
@@ -97,3 +102,16 @@ def _terms(model: ChainModel, sentence: Sequences, best: Ints, rival: Ints) -> l
                 lifts[t, feature[a], pair] += sign * edge.get((a, from_label, label), 0.0)
     terms = [Term(*place, lift) for place, lift in lifts.items() if lift != 0.0]
     return sorted(terms, key=lambda term: -abs(term.lift))
+
+
+def _units(model: ChainModel, sentence: Sequences, path: list[int]) -> list[tuple[int, int, int]]:
+    """The rows of the segments that a labelling has, each with its first token and that token's label."""
+    rows, n = sentence.segments, len(path)
+    if rows is None:
+        return []
+    found = segments_of(np.array(path, dtype=np.int32), model.labels, np.array([0, n]))
+    mine = dict(zip(found.begin.tolist(), found.length.tolist(), strict=True))
+    places = zip(rows.begin[n:].tolist(), rows.length[n:].tolist(), strict=True)
+    return [
+        (n + k, begin, path[begin]) for k, (begin, length) in enumerate(places) if mine.get(begin) == length
+    ]

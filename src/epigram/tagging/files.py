@@ -99,8 +99,7 @@ class FileTagger:
         """How many columns the template looks at."""
         template = self.model.template
         assert template is not None
-        cells = [cell for line in template.nodes + template.edges for cell in line.cells]
-        return 1 + max((cell.column for cell in cells), default=0)
+        return max(template.n_columns, 1)
 
     def encode(self, columns: Columns) -> Sequences:
         """Observations of a file as the model takes them; the column of labels may be there or not."""

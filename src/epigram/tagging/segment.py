@@ -17,7 +17,6 @@ from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.corpus import Columns, Labels
 from epigram.tagging.crf import CRFTagger
 from epigram.tagging.estimator import load_template
-from epigram.tagging.explain import Explanation
 from epigram.tagging.model import Allowed
 from epigram.tagging.problem import Samples
 from epigram.tagging.segment_features import SegmentEncoder, intern_answers, segments_of, with_units
@@ -119,10 +118,6 @@ class SegmentTagger(CRFTagger):
         """Not of segments: probabilities of label pairs are those of a chain."""
         raise ValueError("probabilities of label pairs are for CRFTagger; use predict_marginals.")
 
-    def explain(self, sentence: Any, token: int) -> Explanation:
-        """Not of segments yet."""
-        raise ValueError("explain is for CRFTagger; epigram inspect --weights shows the weights of segments.")
-
     def partial_fit(
         self,
         X: Any,
@@ -131,4 +126,4 @@ class SegmentTagger(CRFTagger):
         sample_weight: npt.ArrayLike | None = None,
     ) -> Self:
         """Not for segments: which of them have features depends on all answers."""
-        raise ValueError("a SegmentTagger learns from all sentences at once; use fit.")
+        raise InputError("a model of segments learns from all sentences at once; train it anew")

@@ -87,6 +87,7 @@ def convert(
     nbest: Annotated[int, typer.Option(min=1, help="So many candidates, with their scores.")] = 1,
     explain: Annotated[bool, typer.Option("--explain", help="Show words and their probabilities.")] = False,
     romaji: Annotated[bool, typer.Option("--romaji", help="Read Latin letters as romaji.")] = False,
+    before: Annotated[str, typer.Option(metavar="TEXT", help="Text that stands before the readings.")] = "",
     user: User = None,
     source: Annotated[
         Path | None, typer.Option("--input", metavar="FILE", help="Readings, one a line.")
@@ -106,9 +107,11 @@ def convert(
         words = ["ime", "convert", str(model.resolve()), "--nbest", str(nbest)]
         words += [*(["--explain"] if explain else []), *(["--romaji"] if romaji else [])]
         words += [] if user is None else ["--user", str(user.resolve())]
+        words += ["--before", before] if before else []
         run_in_pieces(words, source, cluster, LINE)
         return
     converter = _load(model, user)
+    converter = converter.following(before) if before else converter
     readings = kana or (_stdin() if source is None else read_lines(source))
     for number, line in enumerate(readings, 1):
         reading = from_romaji(line) if romaji else line
@@ -225,6 +228,46 @@ def type_(model: Model, user: User = None) -> None:
     run(Editor(converter), lambda: converter.journal.save(journal))
 
 
+@app.command()
+def words(
+    user: Annotated[Path, typer.Option(metavar="FILE", help="Words and corrections of a user (JSON lines).")],
+    dictionaries: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="DICTIONARY...", help="Dictionaries of Mozc, Google, MS-IME, ATOK or SKK to take."
+        ),
+    ] = None,
+    remove: Annotated[
+        list[str] | None, typer.Option(metavar="SURFACE/READING", help="A word to forget; may be repeated.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Take words of other input methods' dictionaries, forget some, or list them: surface and reading a line."""
+    from epigram.ime import KanaKanjiConverter
+    from epigram.ime.corrections import Journal
+    from epigram.ime.dictionaries import read_dictionary
+    from epigram.ime.lexicon import split_token
+
+    converter = KanaKanjiConverter.build(["。"])
+    converter.journal = Journal.load(converter.decoder, user)
+    taken = [entry for path in dictionaries or () for entry in read_dictionary(path)]
+    gone = [split_token(token)[::-1] for token in remove or ()]
+    if taken:
+        converter.add_words(taken)
+    if gone:
+        converter.remove_words(gone)
+    if taken or gone:
+        converter.journal.save(user)
+    kept = converter.user_dictionary
+    if json:
+        console.print_json({"taken": len(taken), "removed": len(gone), "words": kept})
+    elif taken or gone:
+        print(f"{len(taken):,} words taken, {len(gone):,} removed, {len(kept):,} in {user}")
+    else:
+        for entry in kept:
+            print(f"{entry.surface}\t{entry.reading}")
+
+
 def _load(model: Path, user: Path | None = None) -> KanaKanjiConverter:
     """The converter, with a user's corrections."""
     from epigram.ime import KanaKanjiConverter
@@ -232,7 +275,9 @@ def _load(model: Path, user: Path | None = None) -> KanaKanjiConverter:
 
     converter = KanaKanjiConverter.load(model)
     if user is not None:
-        converter.journal = Journal.load(converter.decoder, user, converter.journal.lessons)
+        journal = Journal.load(converter.decoder, user, converter.journal.lessons)
+        journal.set_words([*converter.journal.words, *journal.words])
+        converter.journal = journal
     return converter
 
 

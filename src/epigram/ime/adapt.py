@@ -139,8 +139,9 @@ def adapt(
         fit |= {f"reranker_{name}": getattr(reranker.learner_, name) for name in learner.ladders}
         fit["settings_tried"] = len(reranker.trials_)
     return KanaKanjiConverter(
-        decoder, reranker, {**converter.settings, "method": method}, fit, converter.journal.lessons
-    )
+        decoder, reranker, {**converter.settings, "method": method}, fit, converter.journal.lessons,
+        converter.journal.words,
+    )  # fmt: skip
 
 
 def _learner(name: str | None, settings: dict[str, float | None]) -> Any:
@@ -192,7 +193,9 @@ def adapt_by_map(
     classes = decoder.scorer.classes
     if lexicon is not decoder.lexicon:
         classes = classes.widened(mixed.vocabulary_.ids(decoder.lexicon.vocabulary()), len(lexicon))
-    return Adapted(Decoder(lexicon, Scorer.of(mixed, classes), decoder.unknown), mixed, weight)
+    return Adapted(
+        Decoder(lexicon, Scorer.of(mixed, classes), decoder.unknown, decoder.numbers), mixed, weight
+    )
 
 
 def widened(decoder: Decoder, model: BackoffModel, text: Corpus) -> tuple[Lexicon, BackoffModel]:

@@ -20,6 +20,7 @@ from epigram.ime.classes import WordClasses
 from epigram.ime.decoder import Decoder
 from epigram.ime.lexicon import Lexicon, plain_token
 from epigram.ime.mixture import BIGRAM, share_with_bigrams
+from epigram.ime.numbers import NumberForms
 from epigram.ime.prior import prior_of_words, share_by_prior
 from epigram.ime.trigram import Scorer
 from epigram.ime.unknown import UnknownWords
@@ -69,7 +70,13 @@ def build(
     unknown = UnknownWords.estimate(
         {surface: count for surface, count in of_surface.items() if count}, of_surface
     )
-    decoder = Decoder(lexicon, Scorer.of(model, classes), unknown)
+    of_word = (classes or WordClasses.none(len(lexicon))).of_word
+    seen = np.flatnonzero(counts[1:]) + 1
+    readings = lexicon.readings()
+    numbers = NumberForms.learn(
+        (surfaces[word], readings[word], int(counts[word]), int(of_word[word])) for word in seen.tolist()
+    )
+    decoder = Decoder(lexicon, Scorer.of(model, classes), unknown, numbers)
     return Background(decoder, model, corpus.n_sentences, corpus.n_tokens)
 
 

@@ -14,10 +14,12 @@ import numpy as np
 from epigram.errors import InputError
 from epigram.ime.corrections import FIRST_LOGP, MARGIN, Journal, Lesson, difference, new_word, spell_as
 from epigram.ime.decoder import Conversion, Decoder, Word
+from epigram.ime.dictionaries import Entry
 from epigram.ime.kana import from_romaji, to_katakana
 from epigram.ime.lexicon import split_token
 
 if TYPE_CHECKING:
+    from epigram.ime.predict import Prediction
     from epigram.lm.ngram.model import BackoffModel
     from epigram.rerank import Reranker
 
@@ -60,12 +62,13 @@ class KanaKanjiConverter:
         settings: dict[str, object] | None = None,
         fit: dict[str, object] | None = None,
         lessons: Sequence[Lesson] = (),
+        words: Iterable[Entry] = (),
     ) -> None:
         self.decoder = decoder
         self.reranker = reranker
         self.settings = settings or {}
         self.fit_ = fit or {}
-        self.journal = Journal(decoder, lessons)
+        self.journal = Journal(decoder, lessons, words)
 
     @classmethod
     def build(
@@ -88,21 +91,27 @@ class KanaKanjiConverter:
         """The language model in double precision, for adaptation and other tools (ARPA); made when first used."""
         return self.decoder.scorer.backoff(self.decoder.lexicon.vocabulary())
 
-    def convert(self, kana: str, *, romaji: bool = False) -> str:
-        """The best text for a reading.
+    def convert(self, kana: str, *, before: str = "", romaji: bool = False) -> str:
+        """The best text for a reading, after the text ``before``.
 
         Anything that is no kana stays as it is; with ``romaji``, Latin letters are read as romaji first.
         """
-        return self.best(from_romaji(kana) if romaji else kana).text
+        return self.best(from_romaji(kana) if romaji else kana, before).text
 
-    def best(self, kana: str) -> Conversion:
+    def best(self, kana: str, before: str = "") -> Conversion:
         """The best conversion with its words."""
+        if before:
+            return self.following(before).best(kana)
         if not kana:
             return Conversion("", (), 0.0)
         return self.decoder.best(kana) if self.reranker is None else self.nbest(kana, 1)[0]
 
-    def nbest(self, kana: str, k: int = N_BEST, *, romaji: bool = False) -> list[Conversion]:
-        """The ``k`` best distinct texts, best first; a reranker sees at least 20."""
+    def nbest(
+        self, kana: str, k: int = N_BEST, *, before: str = "", romaji: bool = False
+    ) -> list[Conversion]:
+        """The ``k`` best distinct texts after the text ``before``, best first; a reranker sees at least 20."""
+        if before:
+            return self.following(before).nbest(kana, k, romaji=romaji)
         kana = from_romaji(kana) if romaji else kana
         if not kana:
             return [Conversion("", (), 0.0)]
@@ -117,9 +126,12 @@ class KanaKanjiConverter:
 
     def copy(self) -> KanaKanjiConverter:
         """The same model with corrections of its own, which begin with those of this one."""
-        decoder = Decoder(self.decoder.lexicon, self.decoder.scorer, self.decoder.unknown)
+        old = self.decoder
+        decoder = Decoder(old.lexicon, old.scorer, old.unknown, old.numbers)
         lessons = deepcopy(self.journal.lessons)
-        return KanaKanjiConverter(decoder, self.reranker, self.settings, self.fit_, lessons)
+        return KanaKanjiConverter(
+            decoder, self.reranker, self.settings, self.fit_, lessons, self.journal.words
+        )
 
     def after(self, words: Sequence[str]) -> KanaKanjiConverter:
         """The same converter for text that follows these ``surface/reading`` tokens; corrections are shared.
@@ -138,10 +150,28 @@ class KanaKanjiConverter:
         other.decoder = self.decoder.after(known)
         return other
 
-    def segments(self, kana: str, k: int = 9, fixed: Sequence[int] = ()) -> list[Segment]:
+    def following(self, before: str) -> KanaKanjiConverter:
+        """The same converter for what is typed after a text, of which the last words are its context.
+
+        Corrections are shared.
+
+        Examples
+        --------
+        >>> converter = KanaKanjiConverter.build(["石/いし の 橋/はし", "箸/はし", "箸/はし"])
+        >>> converter.convert("はし"), converter.convert("はし", before="石の")
+        ('箸', '橋')
+        """
+        other = copy(self)
+        other.decoder = self.decoder.following(before)
+        return other
+
+    def segments(
+        self, kana: str, k: int = 9, fixed: Sequence[int] = (), *, before: str = ""
+    ) -> list[Segment]:
         """The best conversion piece by piece, each with up to ``k`` ways to write it in its place.
 
-        A piece is a word; ``fixed`` gives the lengths of the first pieces where they are to be others.
+        A piece is a word; ``fixed`` gives the lengths of the first pieces where they are to be others. ``before`` is
+        the text that stands before the reading.
 
         Examples
         --------
@@ -151,6 +181,8 @@ class KanaKanjiConverter:
         >>> [piece.surface for piece in converter.segments("はしを", fixed=[3])]
         ['橋を']
         """
+        if before:
+            return self.following(before).segments(kana, k, fixed)
         ends = list(accumulate(fixed))
         if any(length < 1 for length in fixed) or (ends and ends[-1] > len(kana)):
             raise InputError(f"pieces of {list(fixed)} characters do not fit a reading of {len(kana)}")
@@ -190,8 +222,32 @@ class KanaKanjiConverter:
         texts += [way.surface for way in self.decoder.user_words.get(reading, ())]
         return _with_kana(texts, reading, k)
 
-    def learn(self, kana: str, chosen: str) -> None:
-        """Take a correction: from now on ``kana`` is written ``chosen``, and its words are preferred elsewhere."""
+    def predict(self, prefix: str, before: str = "", k: int = 9) -> list[Prediction]:
+        """Texts that a reading being typed may become, after the text ``before``: corrections first, then words.
+
+        Examples
+        --------
+        >>> converter = KanaKanjiConverter.build(["京都/きょうと へ", "京都/きょうと だ", "今日/きょう は"])
+        >>> [prediction.text for prediction in converter.predict("きょ")]
+        ['京都', '今日']
+        >>> converter.predict("ぎょうと")[0].reading
+        'きょうと'
+        """
+        from epigram.ime.predict import predict
+
+        return predict(self.following(before) if before else self, prefix, k)
+
+    def learn(self, kana: str, chosen: str, *, before: str = "") -> None:
+        """Take a correction: from now on ``kana`` is written ``chosen``, and its words are preferred elsewhere.
+
+        ``before`` is the text that stood before it.
+        """
+        if before:
+            self.following(before)._learn(kana, chosen, before)
+        else:
+            self._learn(kana, chosen, "")
+
+    def _learn(self, kana: str, chosen: str, before: str) -> None:
         if not kana or not chosen:
             raise InputError("a correction needs a reading and a text")
         if len(kana) > LONGEST_LESSON:
@@ -200,7 +256,7 @@ class KanaKanjiConverter:
             )
         if self.best(kana).text == chosen:
             return
-        lesson = Lesson(kana, chosen)
+        lesson = Lesson(kana, chosen, before=before)
         words = spell_as(self.decoder, kana, chosen)
         if words is None:
             lesson.words.append((*new_word(self.best(kana), chosen), FIRST_LOGP))
@@ -240,6 +296,36 @@ class KanaKanjiConverter:
             gap = self.decoder.score(kana, winner.words) - self.decoder.score(kana, whole)
             logp += max(gap, 0.0) + MARGIN
         return False
+
+    @property
+    def user_dictionary(self) -> list[Entry]:
+        """The words that were taken from dictionaries."""
+        return list(self.journal.words)
+
+    def add_words(self, words: Iterable[tuple[str, str]]) -> None:
+        """Prefer these words, given as reading and surface; they are kept with the corrections.
+
+        Examples
+        --------
+        >>> converter = KanaKanjiConverter.build(["この 橋/はし を 渡る/わたる"])
+        >>> converter.add_words([("はし", "端"), ("えぴ", "Epi")])
+        >>> converter.convert("はし"), converter.convert("えぴをわたる"), len(converter.user_dictionary)
+        ('端', 'Epiを渡る', 2)
+        >>> converter.remove_words([("はし", "端")])
+        >>> converter.convert("はし")
+        '橋'
+        """
+        self.journal.set_words([*self.journal.words, *(Entry(*word) for word in words)])
+
+    def remove_words(self, words: Iterable[tuple[str, str]]) -> None:
+        """Forget words that :meth:`add_words` has taken."""
+        gone = {Entry(*word) for word in words}
+        for word in gone:
+            if word not in self.journal.words:
+                raise InputError(
+                    f"{word.surface!r} read {word.reading!r} is no word of the user's dictionary"
+                )
+        self.journal.set_words([word for word in self.journal.words if word not in gone])
 
     def undo(self) -> None:
         """Forget the last correction."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -20,31 +20,58 @@ import numpy as np
 
 from epigram.errors import InputError
 from epigram.ime.decoder import Conversion, Decoder, UserWord, Word
+from epigram.ime.dictionaries import Entry
 from epigram.ime.lexicon import join_token, split_token
+from epigram.ime.trigram import Singles
+from epigram.protocols import Ints
 from epigram.storage import write_atomically
 
 MARGIN = 1.0
 FIRST_LOGP = -12.0
+AHEAD = 2.0
 
 
 @dataclass
 class Lesson:
-    """One correction: what was typed and chosen, bonuses by token, new words of the user."""
+    """One correction: what was typed and chosen, bonuses by token, new words of the user, the text before it."""
 
     reading: str
     chosen: str
     bonuses: dict[str, float] = field(default_factory=dict)
     words: list[tuple[str, str, float]] = field(default_factory=list)
+    before: str = ""
 
 
 class Journal:
     """All corrections in their order, applied to a decoder."""
 
-    def __init__(self, decoder: Decoder, lessons: Sequence[Lesson] = ()) -> None:
+    def __init__(self, decoder: Decoder, lessons: Sequence[Lesson] = (), words: Iterable[Entry] = ()) -> None:
         self.decoder = decoder
-        self.lessons: list[Lesson] = []
-        for lesson in lessons:
-            self.append(lesson)
+        self.lessons: list[Lesson] = list(lessons)
+        self.words: dict[Entry, None] = {}
+        self._preferred: tuple[Ints, Singles] = (np.zeros(0, np.int32), np.zeros(0, np.float32))
+        self._fresh: list[UserWord] = []
+        self.set_words(words)
+
+    def set_words(self, words: Iterable[Entry]) -> None:
+        """Take these words of the user's dictionaries, and no others.
+
+        A word that the lexicon lacks becomes a word of the user; one that it has gets a bonus, so that it is as
+        probable as a frequent word.
+        """
+        self.words = dict.fromkeys(words)
+        entries = list(self.words)
+        ids = self.decoder.lexicon.find_all(entries)
+        wanted = np.array([preferred_logp(self.decoder, entry.reading) for entry in entries], np.float32)
+        known = ids >= 0
+        bonus = np.maximum(wanted[known] - self.decoder.scorer.tables.pair_logp[ids[known]], 0)
+        self._preferred = ids[known], bonus
+        self._fresh = [
+            UserWord(*entry, float(logp))
+            for entry, logp, old in zip(entries, wanted, known.tolist(), strict=True)
+            if not old
+        ]
+        self.refresh()
 
     def append(self, lesson: Lesson) -> None:
         """Apply a lesson."""
@@ -70,19 +97,24 @@ class Journal:
             for token, bonus in lesson.bonuses.items():
                 total[token] = total.get(token, 0.0) + bonus
         decoder.bonus[:] = 0
+        decoder.bonus[self._preferred[0]] = self._preferred[1]
         for token, bonus in total.items():
             surface, reading = split_token(token)
             if (reading, surface) in logps:
                 logps[reading, surface] += bonus
             elif (word := decoder.lexicon.find(surface, reading)) >= 0:
-                decoder.bonus[word] = np.float32(bonus)
+                decoder.bonus[word] += np.float32(bonus)
         decoder.user_words.clear()
+        for own in self._fresh:
+            if (own.reading, own.surface) not in logps:
+                decoder.user_words.setdefault(own.reading, []).append(own)
         for (reading, surface), logp in logps.items():
             decoder.user_words.setdefault(reading, []).append(UserWord(reading, surface, logp))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write as JSON lines, whole or not at all."""
-        lines = [json.dumps(asdict(lesson), ensure_ascii=False) + "\n" for lesson in self.lessons]
+        lines = [json.dumps({"word": entry}, ensure_ascii=False) + "\n" for entry in self.words]
+        lines += [json.dumps(asdict(lesson), ensure_ascii=False) + "\n" for lesson in self.lessons]
         write_atomically(path, "".join(lines).encode())
 
     @classmethod
@@ -92,8 +124,28 @@ class Journal:
 
         if not Path(path).exists():
             return cls(decoder, known)
-        lessons = [read_lesson(line, path, number) for number, line in enumerate(read_lines(path), 1) if line]
-        return cls(decoder, lessons)
+        lessons, words = [], []
+        for number, line in enumerate(read_lines(path), 1):
+            if line.startswith('{"word"'):
+                words.append(_read_word(line, path, number))
+            elif line:
+                lessons.append(read_lesson(line, path, number))
+        return cls(decoder, lessons, words)
+
+
+def preferred_logp(decoder: Decoder, reading: str) -> float:
+    """The log-probability of a word of the user's dictionaries: a frequent word's, and ahead of its homophones."""
+    others = decoder.lexicon.words_of(reading)
+    first = float(decoder.scorer.tables.pair_logp[others.start : others.stop].max()) if others else -np.inf
+    return max(-5.0 if len(reading) > 2 else -7.0, first + AHEAD)
+
+
+def _read_word(line: str, path: str | PathLike[str], number: int) -> Entry:
+    try:
+        reading, surface = json.loads(line)["word"]
+        return Entry(str(reading), str(surface))
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"not a word of a dictionary ({error})", path=path, line=number) from None
 
 
 def read_lesson(line: str, path: str | PathLike[str] | None = None, number: int | None = None) -> Lesson:
@@ -102,7 +154,8 @@ def read_lesson(line: str, path: str | PathLike[str] | None = None, number: int 
         record: dict[str, Any] = json.loads(line)
         words = [(str(reading), str(surface), float(logp)) for reading, surface, logp in record["words"]]
         bonuses = {str(token): float(bonus) for token, bonus in record["bonuses"].items()}
-        return Lesson(str(record["reading"]), str(record["chosen"]), bonuses, words)
+        before = str(record.get("before", ""))
+        return Lesson(str(record["reading"]), str(record["chosen"]), bonuses, words, before)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
             f"not a line of a journal of corrections ({error})", path=path, line=number

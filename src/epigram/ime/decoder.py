@@ -19,8 +19,10 @@ import numpy.typing as npt
 from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.ime.classes import ANY, Bytes
+from epigram.ime.context import read_before
 from epigram.ime.kana import to_katakana
 from epigram.ime.lexicon import Lexicon, hash_surfaces, join_token
+from epigram.ime.numbers import NumberForms, OwnEdge
 from epigram.ime.trigram import Scorer, Singles
 from epigram.ime.unknown import LONGEST, UnknownWords, classify
 from epigram.lm.corpus import BOUNDARY
@@ -28,8 +30,10 @@ from epigram.protocols import Floats, Ints, Offsets
 
 core = family("ime")
 TOLERANCE = 1e-6
-AS_TYPED, AS_KATAKANA, OF_THE_USER = 0, 1, 2
+AS_TYPED, AS_KATAKANA, WITH_ITS_OWN_TEXT = 0, 1, 2
 """How a special edge writes its reading (``Edges.special_form``); ``_core/ime_lattice.c`` knows the first two."""
+RECENT = 2.0
+"""Bonus of a word that the text before the caret has; chosen on neighbouring sentences of articles."""
 LONGEST_INPUT = 2000
 """Characters of one conversion; longer input is refused, so that memory stays bounded."""
 
@@ -97,6 +101,25 @@ class Edges(NamedTuple):
             self.special_class[special],
         )  # fmt: skip
 
+    def with_own(self, found: Sequence[OwnEdge]) -> Edges:
+        """The same with special edges that have a text of their own: numbers, words of the user."""
+        starts = np.repeat(np.arange(self.ptr.size - 1), np.diff(self.special_ptr))
+        texts = [""] * starts.size + [edge.text for edge in found]
+        all_starts = np.concatenate((starts, [edge.start for edge in found]))
+        order = np.argsort(all_starts, kind="stable")
+
+        def joined(old: Any, new: list[Any]) -> Any:
+            return np.concatenate((old, np.array(new, old.dtype)))[order]
+
+        return self._replace(
+            special_ptr=np.searchsorted(all_starts[order], np.arange(self.ptr.size)),
+            special_end=joined(self.special_end, [edge.end for edge in found]),
+            special_logp=joined(self.special_logp, [edge.logp for edge in found]),
+            special_form=joined(self.special_form, [WITH_ITS_OWN_TEXT] * len(found)),
+            special_class=joined(self.special_class, [edge.word_class for edge in found]),
+            special_text=[texts[k] for k in order.tolist()],
+        )
+
 
 def _kept(ptr: Offsets, ends: Ints, piece: Offsets) -> tuple[Offsets, Offsets]:
     """Offsets and numbers of the edges that begin and end in one piece."""
@@ -124,14 +147,19 @@ class Decoder:
     ['箸を使う', '橋を使う']
     """
 
-    def __init__(self, lexicon: Lexicon, scorer: Scorer, unknown: UnknownWords) -> None:
+    def __init__(
+        self, lexicon: Lexicon, scorer: Scorer, unknown: UnknownWords, numbers: NumberForms | None = None
+    ) -> None:
         if scorer.n_words != len(lexicon):
             raise InputError(f"a model of {scorer.n_words} words does not fit a lexicon of {len(lexicon)}")
         self.lexicon = lexicon
         self.scorer = scorer
         self.unknown = unknown
+        self.numbers = numbers or NumberForms()
         self.bonus: Singles = np.zeros(len(lexicon), np.float32)
+        self.recent: frozenset[int] = frozenset()
         self.user_words: dict[str, list[UserWord]] = {}
+        self._user_longest = (0, 0)
         self._char_logp = unknown.char_logp
 
     @cached_property
@@ -154,6 +182,22 @@ class Decoder:
         other.scorer = self.scorer.starting_at(node)
         return other
 
+    def following(self, before: str) -> Decoder:
+        """The same decoder for what is typed after a text; corrections are shared."""
+        found = read_before(self.lexicon, self.scorer, before)
+        other = copy(self)
+        other.scorer, other.recent = self.scorer.starting_at(found.node), found.recent
+        return other
+
+    @property
+    def _bonus(self) -> Singles:
+        """Bonuses of the user's corrections and of words that were just written."""
+        if not self.recent:
+            return self.bonus
+        out = self.bonus.copy()
+        out[list(self.recent)] += np.float32(RECENT)
+        return out
+
     def best(self, reading: str, cuts: Sequence[int] = ()) -> Conversion:
         """The most probable conversion; no word crosses one of the places ``cuts``."""
         edges = self.edges(reading)
@@ -162,7 +206,7 @@ class Decoder:
         out, scores = np.empty(len(reading), np.int32), np.empty(2)
         gain = self.scorer.gain
         count = core.best(
-            self.scorer.core, edges.core, gain.size, gain, self.bonus.size, self.bonus, out.size, out, scores
+            self.scorer.core, edges.core, gain.size, gain, self.bonus.size, self._bonus, out.size, out, scores
         )
         if count < 0:
             raise MemoryError(f"no room to convert {len(reading)} characters")
@@ -185,7 +229,7 @@ class Decoder:
             hashes = self._special_hashes(reading, edges)
         out_ptr, out_words, out_score = np.empty(k + 1, np.int64), np.empty(k * n, np.int32), np.empty(k)
         found = core.k_best(
-            self.scorer.core, edges.core, self._backwards, self.bonus.size, self.bonus, n_special, *hashes,
+            self.scorer.core, edges.core, self._backwards, self.bonus.size, self._bonus, n_special, *hashes,
             k, n, out_ptr, out_words, out_score,
         )  # fmt: skip
         if found < 0:
@@ -202,12 +246,16 @@ class Decoder:
         for word in words:
             if word.id >= 0:
                 logp, node = scorer.step(node, word.id)
-                total += logp + float(self.bonus[word.id])
+                total += logp + self.bonus_of(word.id)
                 continue
             logp, to = self.special_score(reading[word.start : word.end], word.surface)
             total += scorer.special(node, to) + logp
             node = to
         return total + scorer.step(node, BOUNDARY)[0]
+
+    def bonus_of(self, word: int) -> float:
+        """What corrections, and the text before, add to the log-probability of a word."""
+        return float(self.bonus[word]) + (RECENT if word in self.recent else 0.0)
 
     def special_score(self, reading: str, surface: str) -> tuple[float, int]:
         """Return the log-probability of a word outside the lexicon by the best way to get it, and its class."""
@@ -249,38 +297,25 @@ class Decoder:
             special_form[:used],
             np.zeros(used, np.uint8),
         )
-        return self._with_user_words(reading, edges) if self.user_words else edges
+        own = self.numbers.edges(reading) + (self._user_edges(reading) if self.user_words else [])
+        return edges.with_own(own) if own else edges
 
-    def _with_user_words(self, reading: str, edges: Edges) -> Edges:
-        """Add the user's words as special edges of their own text."""
+    def _user_edges(self, reading: str) -> list[OwnEdge]:
+        """Return the user's words that stand in a reading."""
         found = []
-        longest = max(map(len, self.user_words))
+        if len(self.user_words) != self._user_longest[0]:
+            self._user_longest = len(self.user_words), max(map(len, self.user_words))
+        longest = self._user_longest[1]
         for start in range(len(reading)):
             for end in range(start + 1, min(len(reading), start + longest) + 1):
-                found += [(start, end, word) for word in self.user_words.get(reading[start:end], ())]
-        if not found:
-            return edges
-        starts = np.repeat(np.arange(len(reading)), np.diff(edges.special_ptr))
-        texts = [""] * starts.size + [word.surface for _, _, word in found]
-        all_starts = np.concatenate((starts, [start for start, _, _ in found]))
-        order = np.argsort(all_starts, kind="stable")
-        return edges._replace(
-            special_ptr=np.searchsorted(all_starts[order], np.arange(len(reading) + 1)),
-            special_end=np.concatenate((edges.special_end, [end for _, end, _ in found]))[order].astype(
-                np.int32
-            ),
-            special_logp=np.concatenate((edges.special_logp, [word.logp for _, _, word in found]))[order],
-            special_form=np.concatenate((edges.special_form, np.full(len(found), OF_THE_USER, np.int32)))[
-                order
-            ],
-            special_class=np.concatenate((edges.special_class, np.full(len(found), ANY, np.uint8)))[order],
-            special_text=[texts[k] for k in order.tolist()],
-        )
+                for word in self.user_words.get(reading[start:end], ()):
+                    found.append(OwnEdge(start, end, word.surface, word.logp, ANY))
+        return found
 
     def special_text(self, reading: str, start: int, special: int, edges: Edges) -> str:
         """Return what a special edge that begins at ``start`` writes."""
         form = edges.special_form[special]
-        if form == OF_THE_USER and edges.special_text is not None:
+        if form == WITH_ITS_OWN_TEXT and edges.special_text is not None:
             return edges.special_text[special]
         piece = reading[start : edges.special_end[special]]
         return to_katakana(piece) if form == AS_KATAKANA else piece
@@ -296,7 +331,7 @@ class Decoder:
             hashes, powers,
         )  # fmt: skip
         if edges.special_text is not None:
-            own = np.flatnonzero(edges.special_form == OF_THE_USER)
+            own = np.flatnonzero(edges.special_form == WITH_ITS_OWN_TEXT)
             texts = [edges.special_text[k].encode("utf-8", "surrogatepass") for k in own.tolist()]
             ptr = np.concatenate(
                 (np.zeros(1, np.int64), np.cumsum([len(text) for text in texts], dtype=np.int64))

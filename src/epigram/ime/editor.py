@@ -1,11 +1,14 @@
 """The line editor of the input method: takes keys, and tells what to show and which text was finished.
 
 Typing builds a reading (romaji turns into kana on the way). Space converts; then left and right choose a segment,
-up, down and space a candidate, enter commits and teaches the converter what was changed, escape goes back to kana.
+up, down and space a candidate, shift with left or right makes a segment shorter or longer, enter commits and teaches
+the converter what was changed, escape goes back to kana. Tab offers predictions of what is being typed. What was
+committed is the text before the next reading.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from epigram.errors import InputError
@@ -13,6 +16,9 @@ from epigram.ime.converter import KanaKanjiConverter, Segment
 from epigram.ime.kana import from_romaji
 
 LEFT, RIGHT, UP, DOWN = "left", "right", "up", "down"
+LONGER, SHORTER, TAB = "longer", "shorter", "tab"
+KEPT = 200
+"""Characters of what was typed before that are kept as context."""
 ENTER, SPACE, BACKSPACE, ESCAPE, UNDO, QUIT = "enter", "space", "backspace", "escape", "undo", "quit"
 
 
@@ -36,6 +42,8 @@ class Editor:
     chosen: list[int] = field(default_factory=list)
     at: int = 0
     message: str = ""
+    before: str = ""
+    predicted: bool = False
 
     @property
     def reading(self) -> str:
@@ -69,16 +77,28 @@ class Editor:
             self._choose(key)
         elif key == SPACE:
             self._convert()
+        elif key == TAB:
+            self._predict()
         elif len(key) == 1:
             self.typed += key
         return None
 
-    def _convert(self) -> None:
+    def _predict(self) -> None:
+        """Offer how what was typed may go on, as one segment."""
+        reading = self.reading
+        ways = [way.text for way in self.converter.predict(reading, self.before)]
+        if not ways:
+            self.message = "no prediction"
+            return
+        self.segments, self.chosen, self.at = [Segment(reading, ways[0], ways)], [0], 0
+        self.predicted = True
+
+    def _convert(self, fixed: Sequence[int] = ()) -> None:
         reading = from_romaji(self.typed)
         if not reading:
             return
         try:
-            self.segments = self.converter.segments(reading)
+            self.segments = self.converter.segments(reading, fixed=fixed, before=self.before)
         except InputError as error:
             self.message = str(error)
             return
@@ -90,20 +110,42 @@ class Editor:
         n = len(self.segments[self.at].alternatives)
         if key in (LEFT, RIGHT):
             self.at = (self.at + (1 if key == RIGHT else -1)) % len(self.segments)
-        elif key in (DOWN, SPACE, UP):
+        elif key in (LONGER, SHORTER) and not self.predicted:
+            self._resize(1 if key == LONGER else -1)
+        elif key in (DOWN, SPACE, TAB, UP):
             self.chosen[self.at] = (self.chosen[self.at] + (-1 if key == UP else 1)) % n
+
+    def _resize(self, more: int) -> None:
+        """Give the segment in hand one character more or less; those before it stay as they are."""
+        lengths = [len(segment.reading) for segment in self.segments[: self.at + 1]]
+        lengths[-1] += more
+        if lengths[-1] < 1 or sum(lengths) > len(self.reading):
+            return
+        at, kept = (
+            self.at,
+            [
+                segment.alternatives[choice]
+                for segment, choice in zip(self.segments[: self.at], self.chosen, strict=False)
+            ],
+        )
+        self._convert(lengths)
+        self.at = at
+        for place, text in enumerate(kept):
+            ways = self.segments[place].alternatives
+            self.chosen[place] = ways.index(text) if text in ways else 0
 
     def _commit(self) -> str | None:
         text = self.text if self.segments else from_romaji(self.typed)
         if not text:
             return None
-        if any(self.chosen):
+        if any(self.chosen) and not self.predicted:
             try:
-                self.converter.learn(from_romaji(self.typed), text)
+                self.converter.learn(from_romaji(self.typed), text, before=self.before)
                 self.message = "learnt"
             except InputError as error:
                 self.message = str(error)
         self._clear()
+        self.before = (self.before + text)[-KEPT:]
         return text
 
     def _undo(self) -> None:
@@ -115,6 +157,7 @@ class Editor:
 
     def _back_to_kana(self) -> None:
         self.segments, self.chosen, self.at = [], [], 0
+        self.predicted = False
 
     def _clear(self) -> None:
         self._back_to_kana()

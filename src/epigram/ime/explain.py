@@ -47,5 +47,5 @@ def explain(converter: KanaKanjiConverter, conversion: Conversion) -> list[WordS
         if at >= scorer.n_classes:
             order = 2 if parents[at] < scorer.n_classes else 3
         logp, node = scorer.step(node, word)
-        rows.append(WordScore(token, logp, order, float(decoder.bonus[word])))
+        rows.append(WordScore(token, logp, order, decoder.bonus_of(word)))
     return rows

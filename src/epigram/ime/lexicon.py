@@ -9,7 +9,7 @@ the words of one reading in one search (``push_from_node`` of ``_core/ime_search
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -147,6 +147,12 @@ class Lexicon:
         ptr = self.surface_ptr.tolist()
         return [self._raw[first:last].decode() for first, last in itertools.pairwise(ptr)]
 
+    def readings(self) -> list[str]:
+        """The readings of all words in the order of their ids, the boundary's (empty) first."""
+        text, ptr = self.reading_chars.tobytes().decode("utf-32-le"), self.reading_ptr.tolist()
+        sizes = np.diff(self.reading_word).tolist()
+        return ["", *(text[ptr[r] : ptr[r + 1]] for r, size in enumerate(sizes) for _ in range(size))]
+
     def vocabulary(self) -> Vocabulary:
         """The same words for a language model, with the same ids."""
         return Vocabulary(self.tokens())
@@ -165,6 +171,26 @@ class Lexicon:
     def find(self, surface: str, reading: str) -> int:
         """Id of a word, or -1."""
         return next((word for word in self.words_of(reading) if self.surface(word) == surface), -1)
+
+    def find_all(self, pairs: Sequence[tuple[str, str]]) -> Ints:
+        """Ids of words given as (reading, surface), -1 for those it lacks: quick for many.
+
+        Examples
+        --------
+        >>> Lexicon.of(["橋/はし", "箸/はし"]).find_all([("はし", "箸"), ("はし", "端")]).tolist()
+        [2, -1]
+        """
+        raw = [surface.encode("utf-8", "surrogatepass") for _, surface in pairs]
+        lengths = np.array([len(piece) for piece in raw], np.uint32)
+        hashes, _ = hash_surfaces(np.frombuffer(b"".join(raw), np.uint8), _offsets(lengths))
+        order, sorted_hashes = self.by_surface
+        low, high = (np.searchsorted(sorted_hashes, hashes, side).tolist() for side in ("left", "right"))
+        out = np.full(len(pairs), -1, np.int32)
+        for k, (reading, surface) in enumerate(pairs):
+            for word in order[low[k] : high[k]].tolist() if low[k] < high[k] else ():
+                if self.reading(word) == reading and self.surface(word) == surface:
+                    out[k] = word
+        return out
 
     @cached_property
     def word_length(self) -> Ints:
@@ -192,6 +218,12 @@ class Lexicon:
     def hashes(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
         """Hash of each surface, and the hash base to the power of its length."""
         return hash_surfaces(self.surface_raw, self.surface_ptr)
+
+    @cached_property
+    def by_surface(self) -> tuple[Offsets, npt.NDArray[np.uint64]]:
+        """Words by the hash of their surfaces, and those hashes."""
+        order = np.argsort(self.hashes[0], kind="stable")
+        return order, self.hashes[0][order]
 
     def edges(self, chars: Ints) -> tuple[Offsets, Ints, Ints, Ints]:
         """Words that start at each position: offsets by position, then where they end and their range of ids."""

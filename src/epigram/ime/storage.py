@@ -13,7 +13,9 @@ from epigram.ime.classes import WordClasses
 from epigram.ime.converter import KanaKanjiConverter
 from epigram.ime.corrections import read_lesson
 from epigram.ime.decoder import Decoder
+from epigram.ime.dictionaries import Entry
 from epigram.ime.lexicon import Lexicon
+from epigram.ime.numbers import NumberForms
 from epigram.ime.trigram import Scorer, Tables
 from epigram.ime.unknown import CLASSES, UnknownWords
 from epigram.lm.ngram.storage import ngram_rows
@@ -47,7 +49,9 @@ def to_model_file(converter: KanaKanjiConverter) -> ModelFile:
         "settings": converter.settings,
         "fit": converter.fit_,
         "start": scorer.start,
+        "numbers": asdict(converter.decoder.numbers),
         "classes": scorer.class_names,
+        "user_words": [list(entry) for entry in converter.journal.words],
         "lessons": [json.dumps(asdict(lesson), ensure_ascii=False) for lesson in converter.journal.lessons],
     }
     unbounded = {"lm.pair_logp", "lm.node_bow", "lm.gain"}  # a word may be impossible; gains of older files
@@ -84,8 +88,12 @@ def from_model_file(file: ModelFile) -> KanaKanjiConverter:
         unknown = UnknownWords(
             *(tensors[f"unknown.{name}"] for name in ("class_logp", "hiragana", "katakana"))
         )
-        decoder = Decoder(lexicon, scorer, unknown)
+        numbers = NumberForms(**header["numbers"]) if "numbers" in header else None
+        if numbers is not None and not all(0 <= c < scorer.n_classes for c in numbers.classes.values()):
+            raise InputError("numbers are of a class of words that the model lacks")
+        decoder = Decoder(lexicon, scorer, unknown, numbers)
         lessons = [read_lesson(line) for line in header["lessons"]]
+        words = [Entry(str(reading), str(surface)) for reading, surface in header.get("user_words", ())]
     except (ValueError, TypeError, IndexError) as error:
         raise ModelFileError(f"damaged converter model ({error})") from error
     reranker = None
@@ -94,7 +102,7 @@ def from_model_file(file: ModelFile) -> KanaKanjiConverter:
 
         inner = {name[len(_RERANK) :]: array for name, array in tensors.items() if name.startswith(_RERANK)}
         reranker = unpack(ModelFile("reranker", header["rerank"], inner))
-    return KanaKanjiConverter(decoder, reranker, header.get("settings"), header.get("fit"), lessons)
+    return KanaKanjiConverter(decoder, reranker, header.get("settings"), header.get("fit"), lessons, words)
 
 
 def describe(file: ModelFile) -> list[Section]:

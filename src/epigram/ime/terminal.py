@@ -8,13 +8,30 @@ import sys
 from collections.abc import Callable, Iterator
 
 from epigram.errors import InputError
-from epigram.ime.editor import BACKSPACE, DOWN, ENTER, ESCAPE, LEFT, QUIT, RIGHT, SPACE, UNDO, UP, Editor
+from epigram.ime.editor import (
+    BACKSPACE,
+    DOWN,
+    ENTER,
+    ESCAPE,
+    LEFT,
+    LONGER,
+    QUIT,
+    RIGHT,
+    SHORTER,
+    SPACE,
+    TAB,
+    UNDO,
+    UP,
+    Editor,
+)
 
 _CONTROL = {
     "\r": ENTER, "\n": ENTER, " ": SPACE, "　": SPACE, "\x7f": BACKSPACE, "\x08": BACKSPACE,
-    "\x03": QUIT, "\x04": QUIT, "\x1a": UNDO, "\x1b": ESCAPE,
+    "\t": TAB, "\x03": QUIT, "\x04": QUIT, "\x1a": UNDO, "\x1b": ESCAPE,
 }  # fmt: skip
 _ARROWS = {"A": UP, "B": DOWN, "C": RIGHT, "D": LEFT}
+_SHIFTED = {"\x1b[1;2C": LONGER, "\x1b[1;2D": SHORTER}
+_UNFINISHED = {"\x1bO"} | {key[:n] for key in _SHIFTED for n in range(1, 6)}
 ESCAPE_WAIT = 0.05
 
 
@@ -35,11 +52,15 @@ def keys(read: Callable[[float | None], bytes]) -> Iterator[str]:
             return
         waiting += decoder.decode(chunk)
         while waiting:
-            while waiting in ("\x1b", "\x1b[", "\x1bO"):
+            while waiting in _UNFINISHED:
                 more = read(ESCAPE_WAIT)
                 if not more:
                     break
                 waiting += decoder.decode(more)
+            if waiting[:6] in _SHIFTED:
+                yield _SHIFTED[waiting[:6]]
+                waiting = waiting[6:]
+                continue
             if waiting[0] == "\x1b" and len(waiting) >= 3 and waiting[1] in "[O":
                 if waiting[2] in _ARROWS:
                     yield _ARROWS[waiting[2]]
@@ -90,7 +111,8 @@ def run(editor: Editor, learnt: Callable[[], None]) -> None:
     try:
         tty.setraw(source)
         show(
-            "space converts, arrows choose, enter commits, Ctrl-Z forgets the last correction, Ctrl-D ends\r\n"
+            "space converts, tab predicts, arrows choose (with shift: resize), enter commits, Ctrl-Z forgets the last "
+            "correction, Ctrl-D ends\r\n"
         )
         show(draw(editor))
         for key in keys(read):

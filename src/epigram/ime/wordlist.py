@@ -14,6 +14,8 @@ from os import PathLike
 import numpy as np
 
 from epigram.errors import InputError
+from epigram.ime.dictionaries import has_kanji
+from epigram.ime.kana import is_hiragana
 from epigram.ime.lexicon import checked_token
 from epigram.protocols import Floats
 from epigram.text import read_lines
@@ -77,6 +79,11 @@ def read_word_list(path: str | PathLike[str]) -> WordList:
             raise InputError(
                 f"expected surface<TAB>reading, found {line[:40]!r} without a tab", path=path, line=number
             )
+        if fields[0] != fields[1] and has_kanji(fields[1]) and is_hiragana(fields[0]):
+            raise InputError(
+                f"the reading {fields[1][:20]!r} (second column) has kanji in it; are the columns swapped? A "
+                "dictionary of another input method is taken by: epigram ime words", path=path, line=number,
+            )  # fmt: skip
         tokens.append(checked_token(fields[0], fields[1], path, number))
         with_part = len(fields) > 3 and _is_cost(fields[2]) and not _is_cost(fields[3])
         costs.append(float(fields[2]) if with_part and fields[2] != "-" else np.nan)

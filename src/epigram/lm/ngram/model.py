@@ -108,8 +108,12 @@ class BackoffModel(LanguageModel):
         )
         if np.isnan(pair_logp).any():
             core.fill_missing(self.core)
-        self._root_p: Floats = np.exp(pair_logp[: len(vocabulary)])
+        self.root_changed()
         self._start = int(self.pair_next[BOUNDARY])
+
+    def root_changed(self) -> None:
+        """Take note of new probabilities of single words."""
+        self._root_p: Floats = np.exp(self.pair_logp[: len(self.vocabulary_)])
 
     @cached_property
     def core(self) -> Any:

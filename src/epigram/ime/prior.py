@@ -56,14 +56,9 @@ def share_by_prior(model: BackoffModel, prior: Floats) -> None:
     --------
     >>> from epigram.lm.ngram.kneser_ney import KneserNeyLM
     >>> from epigram.lm.corpus import Corpus
-<<<<<<< HEAD
-    >>> from epigram.lm.corpus import Vocabulary
-    >>> model = KneserNeyLM(order=2).fit(Corpus.of(["a b a"], Vocabulary(["a", "b", "c", "d"]))).backoff_
-=======
     >>> from epigram.lm.vocabulary import Vocabulary
     >>> text = Corpus.of(["a b a"], Vocabulary(["a", "b", "c", "d"]))
     >>> model = KneserNeyLM(order=2).fit(text).backoff_
->>>>>>> 1010441 (The input method knows the text before the caret, reads numbers by rule, predicts, and takes users' dictionaries)
     >>> share_by_prior(model, np.array([0.0, 0.0, 0.0, 0.9, 0.1]))
     >>> p = model.distribution("a")
     >>> round(float(p[3] / p[4]), 6), round(float(p.sum()), 9)

@@ -17,7 +17,7 @@ MODULES = sorted(
     for path in home.rglob("*.py")
     if ">>>" in path.read_text("utf-8")
 )
-NEEDS = {"epigram.compat.nltk": "nltk"}
+NEEDS = {"epigram.compat.nltk": "nltk", "epigram.compat.spacy": "spacy"}
 
 
 @pytest.mark.parametrize("name", MODULES)

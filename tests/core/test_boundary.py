@@ -24,6 +24,7 @@ STRUCTURES = [(header, name) for header in HEADERS for name in family(header).st
 # Whoever calls these has at least one element: the root of a tree, the empty context of a model, a slot of a hash
 # table, or the one that an argument names.
 NEED_AN_ELEMENT = {
+    *("arcs_count_keys", "arcs_encode", "arcs_keys", "arcs_locate", "arcs_scores"),
     *("decoding_k_best", "factored_choose_at_root", "factored_sweep", "loglinear_spread"),
     *("ime_best", "ime_fits", "ime_grow_trie", "ime_step"),
     *("ngram_distribution", "ngram_link", "ngram_relative_entropy_scores", "ngram_step"),

@@ -27,6 +27,7 @@ static void share_out(i64 n, const f64 *restrict a, const f64 *restrict b, f64 t
 }
 
 f64 eisner_inside(i64 n, const f64 *scores, Spans *x) {
+    if (!n) return 0.0;
     for (i64 s = 0; s < n; s++) x->R[s * n + s] = x->RT[s * n + s] = x->L[s * n + s] = x->LT[s * n + s] = 0.0;
     for (i64 length = 1; length < n; length++) {
         for (i64 s = 0; s + length < n; s++) {
@@ -72,6 +73,7 @@ static void outside(i64 n, Spans *x) {
 }
 
 f64 eisner_marginals(i64 n, const f64 *scores, Spans *x, f64 *out) {
+    if (!n) return 0.0;
     f64 log_z = eisner_inside(n, scores, x);
     size_t size = (size_t)(n * n) * sizeof(f64);
     memset(x->gR, 0, size), memset(x->gRT, 0, size), memset(x->gL, 0, size), memset(x->gLT, 0, size);
@@ -115,6 +117,7 @@ static void trace(i64 n, const Spans *x, i64 s, i64 t, int left, i32 *heads) {
 }
 
 f64 eisner_best(i64 n, const f64 *scores, Spans *x, i32 *heads) {
+    if (!n) return 0.0;
     i32 *base = x->splits, *right = base + n * n, *left = right + n * n;
     for (i64 s = 0; s < n; s++) x->R[s * n + s] = x->RT[s * n + s] = x->L[s * n + s] = x->LT[s * n + s] = 0.0;
     for (i64 length = 1; length < n; length++) {

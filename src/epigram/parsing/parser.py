@@ -38,7 +38,7 @@ from epigram.tagging.trees import depths_of
 
 Arc = tuple[int, str]
 DECODINGS = ("best", "mbr")
-PASSES, RATE = 8, 0.1
+PASSES, RATE = 9, 0.1
 
 
 class DependencyParser(Estimator):
@@ -57,7 +57,7 @@ class DependencyParser(Estimator):
     label_l1 : strength of the penalty of relations; that of the arcs if None.
     min_count : features of the trees' arcs that are met less often are left out.
     often : features met so often on any arc get a weight too; None for none.
-    decoding : ``"best"``, the best tree, or ``"mbr"``, the one with most arcs to be expected right.
+    decoding : ``"mbr"``, the tree with most arcs to be expected right, or ``"best"``, the best tree.
     patience : with a held-out set, stop after so many iterations without a better score.
     threads : for OWL-QN, L-BFGS and parsing.
     random_state : seed of the default solver.
@@ -87,14 +87,14 @@ class DependencyParser(Estimator):
         template: str | ArcTemplate | None = None,
         *,
         label_template: str | None = None,
-        l1: float = 0.5,
+        l1: float = 1.0,
         l2: float = 0.0,
         penalty: Penalty | None = None,
         solver: str | Solver | None = None,
         label_l1: float | None = None,
         min_count: int = 2,
-        often: int | None = 50,
-        decoding: str = "best",
+        often: int | None = 40,
+        decoding: str = "mbr",
         patience: int | None = None,
         threads: int = 1,
         random_state: int | None = 0,

@@ -73,7 +73,22 @@ def test_training_by_shards_and_on_a_cluster(home: Path, cluster: Path) -> None:
 def test_running_on_a_cluster_gives_the_same_bytes(home: Path, cluster: Path) -> None:
     epigram("tag", "train", home / "train.txt", "-o", home / "tagger", "--passes", 3)
     epigram("lm", "train", home / "train.words", "-o", home / "lm", "--model", "kneser-ney")
+    lists = [
+        {
+            "reference": "a b",
+            "candidates": [{"text": f"a {x}", "score": -1.0}, {"text": "a b", "score": -1.5}],
+        }
+        for x in "cdefcdefcd"
+    ]
+    (home / "lists.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lists), "utf-8")
+    epigram("rerank", "train", home / "lists.jsonl", "-o", home / "reranker", "--dev", home / "lists.jsonl")
+    (home / "ime.txt").write_text("京都/きょうと の/の 寺/てら\n今日/きょう の/の 本/ほん\n" * 4, "utf-8")
+    epigram("ime", "build", home / "ime.txt", "-o", home / "converter")
+    (home / "kana.txt").write_text("きょうとのほん\n\nきょうのてら\n" * 5, "utf-8")
     commands: list[tuple[object, ...]] = [
+        ("rerank", "run", home / "reranker", home / "lists.jsonl"),
+        ("rerank", "run", home / "reranker", home / "lists.jsonl", "--json"),
+        ("ime", "convert", home / "converter", "--input", home / "kana.txt", "--nbest", 2),
         ("tag", "run", home / "tagger", home / "test.txt"),
         ("tag", "run", home / "tagger", home / "test.txt", "--json", "--marginals"),
         ("lm", "score", home / "lm", home / "test.words"),

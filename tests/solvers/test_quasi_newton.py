@@ -189,3 +189,20 @@ def test_pairs_without_curvature_are_left_out() -> None:
 def test_bad_settings_are_named(settings: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="must be at least 1 and tolerance positive, not"):
         OWLQN(**settings).solve(loss_of(None), L1(1.0))  # type: ignore[arg-type]
+
+
+def test_settles_where_ten_iterations_gain_less_than_the_share() -> None:
+    loss = Logistic(60, 40)
+    loss.X *= np.logspace(-2, 1, 40)
+    met: list[float] = []
+
+    def keep(now: Iteration) -> bool:
+        met.append(now.objective)
+        return False
+
+    exact = OWLQN(tolerance=1e-9).solve(loss, L1(0.1), callback=keep)
+    share = 0.02
+    gains = [met[k - 10] - met[k] < share * met[k] for k in range(10, len(met))]
+    found = OWLQN(tolerance=1e-9, settled=share).solve(loss, L1(0.1))
+    assert found.reason == "settled"
+    assert found.iterations == 11 + gains.index(True) < exact.iterations

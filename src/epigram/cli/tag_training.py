@@ -300,6 +300,7 @@ def solver_of(
         l2 = 1.0 if name == "lbfgs" and not l1 else 0.0
     if l1 is None:
         l1 = 0.0 if l2 and name != "owlqn" else 1.0
+    usual = name is None
     name = name or ("sgd" if not l2 else "owlqn" if l1 else "lbfgs")
     if name in ("sgd", "adagrad") and l2:
         raise InputError(
@@ -313,9 +314,13 @@ def solver_of(
         return _stochastic(name, options), l1, l2
     if not options["tolerance"] > 0.0:
         raise InputError(f"--tolerance is above 0, not {options['tolerance']!r}")
+    from epigram.tagging.problem import SETTLED
+
     kind = OWLQN if name == "owlqn" else LBFGS
     limit, threads = options["passes"] or 2000, options["threads"]
-    return kind(tolerance=options["tolerance"], max_iterations=limit, threads=threads), l1, l2
+    settled = SETTLED if usual and name == "owlqn" else 0.0
+    solver = kind(tolerance=options["tolerance"], max_iterations=limit, threads=threads, settled=settled)
+    return solver, l1, l2
 
 
 def _stochastic(name: str, options: dict[str, Any]) -> Any:

@@ -35,6 +35,7 @@ ARMIJO = 1e-4
 core = family("solvers")
 MAX_HALVINGS = 30
 T = TypeVar("T")
+LOOKS_BACK = 10  # iterations that ``settled`` is about
 MAX_STALLED = 5  # iterations that lower the objective by no more than its rounding
 
 
@@ -122,6 +123,7 @@ class LBFGS(Estimator):
     tolerance : stop when the gradient's l2 norm is this fraction of that at w = 0.
     max_iterations : give up (reason ``limit``) after so many.
     threads : of the solver's own vectors; the loss has its own. Same count, same bits.
+    settled : stop, too, when ten iterations together lower the objective by less than this share; 0 for never.
 
     Examples
     --------
@@ -140,12 +142,18 @@ class LBFGS(Estimator):
     _instead = "L2, OWLQN for an l1 part, or FISTA"
 
     def __init__(
-        self, memory: int = 10, tolerance: float = 1e-4, max_iterations: int = 2000, threads: int = 1
+        self,
+        memory: int = 10,
+        tolerance: float = 1e-4,
+        max_iterations: int = 2000,
+        threads: int = 1,
+        settled: float = 0.0,
     ) -> None:
         self.memory = memory
         self.tolerance = tolerance
         self.max_iterations = max_iterations
         self.threads = threads
+        self.settled = settled
 
     def _check(self, penalty: object) -> tuple[float, float]:
         """The l1 and l2 strengths, or a misfit."""
@@ -185,6 +193,7 @@ class LBFGS(Estimator):
         scale = self._scale(loss, l1, l2, w, g)
         reason, number, stalled = "limit", 0, 0
         norm = core.pseudo_gradient(w.size, w, g, l1, pseudo)
+        met: list[float] = []
         while number < self.max_iterations:
             if norm / scale <= self.tolerance or stalled == MAX_STALLED:
                 reason = "converged"
@@ -208,6 +217,10 @@ class LBFGS(Estimator):
                 Iteration(number, objective, nonzero, seconds, w, norm / scale, norm)
             ):
                 reason = "callback"
+                break
+            met.append(objective)
+            if number > LOOKS_BACK and met[-1 - LOOKS_BACK] - objective < self.settled * abs(objective):
+                reason = "settled"
                 break
         return Result(w, objective, number, reason, norm / scale)
 

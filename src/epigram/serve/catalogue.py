@@ -66,7 +66,7 @@ def _table(kept: dict[str, tuple[Entry, WeightTable]], entry: Entry) -> WeightTa
     """The table of an entry; a few are kept."""
     owner, table = kept.get(entry.name, (None, None))
     if owner is not entry or table is None:
-        table = WeightTable(entry)
+        table = WeightTable(entry.path)
         kept.pop(entry.name, None)
         kept[entry.name] = (entry, table)
         while len(kept) > MOST_TABLES:

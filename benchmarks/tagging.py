@@ -85,7 +85,7 @@ def seconds_to_target(train: Part, test: Part) -> tuple[float, int, float]:
 def per_iteration(train: Part, threads: int, iterations: int, clock: Callable[[], float]) -> float:
     """Seconds an OWL-QN iteration, between the first and the last."""
     ticks: list[float] = []
-    solver = OWLQN(max_iterations=iterations, tolerance=1e-12)
+    solver = OWLQN(max_iterations=iterations, tolerance=1e-12, threads=threads)
     tagger = CRFTagger("chunking", l1=1.0, solver=solver, threads=threads)
     tagger.fit(train.columns, train.labels, callback=lambda entry: ticks.append(clock()))
     return (ticks[-1] - ticks[0]) / (len(ticks) - 1)

@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from epigram import FISTA, L1, L2, LBFGS, OWLQN, ElasticNet
 from epigram.protocols import Iteration
 from epigram.solvers.quasi_newton import _History
+from epigram.solvers.vectors import FEW
 from epigram.tagging.loss import ChainLoss
 from reference.chain_corpus import CASES, Case, corpus
 
@@ -28,6 +29,17 @@ class Logistic:
         margins = self.y * (self.X @ w)
         out[:] = -(self.X.T @ (self.y / (1.0 + np.exp(margins))))
         return float(np.logaddexp(0.0, -margins).sum())
+
+
+class Squares:
+    """1/2 sum scale (w - at)^2: the lasso has its solution in closed form."""
+
+    def __init__(self, scale: np.ndarray, at: np.ndarray) -> None:
+        self.scale, self.at, self.n_weights, self.n_samples = scale, at, at.size, 1
+
+    def value_and_gradient(self, w: np.ndarray, out: np.ndarray) -> float:
+        out[:] = self.scale * (w - self.at)
+        return 0.5 * float(out @ (w - self.at))
 
 
 def loss_of(case: Case | None) -> Logistic | ChainLoss:
@@ -153,15 +165,15 @@ def test_threads_of_a_loss_are_not_those_of_the_solver() -> None:
 
 
 def test_direction_is_minus_the_bfgs_inverse_hessian_times_g() -> None:
-    """The recursion on inner products against BFGS updates of a full matrix."""
+    """The recursion on inner products against BFGS updates of a full matrix; small integers are exact as float32."""
     rng = np.random.default_rng(0)
     d, memory = 6, 3
-    A = rng.normal(size=(d, d))
+    A = rng.integers(-3, 4, size=(d, d))
     A = A @ A.T + np.eye(d)
     history = _History(memory, d)
     pairs = []
     for _ in range(5):
-        s = rng.normal(size=d)
+        s = rng.integers(-9, 10, size=d).astype(float)
         history.push(s, 0 * s, A @ s, 0 * s)
         history.direction(s)
         pairs.append((s, A @ s))
@@ -173,6 +185,29 @@ def test_direction_is_minus_the_bfgs_inverse_hessian_times_g() -> None:
         H = V.T @ H @ V + rho * np.outer(s, s)
     g = rng.normal(size=d)
     np.testing.assert_allclose(history.direction(g), -H @ g, rtol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [2.0**-400, 2.0**-60, 2.0**300])
+def test_the_direction_does_not_depend_on_the_size_of_pairs(scale: float) -> None:
+    """Near the minimum moves are far smaller than float32 can say; only their shape counts."""
+    rng = np.random.default_rng(1)
+    pairs = [(s, 2.0 * s + rng.normal(size=5) / 9) for s in rng.normal(size=(4, 5))]
+    large, small, zero = _History(3, 5), _History(3, 5), np.zeros(5)
+    for s, y in pairs:
+        large.push(s, zero, y, zero)
+        small.push(scale * s, zero, scale * y, zero)
+        assert np.array_equal(large.direction(s), small.direction(s))
+
+
+def test_vectors_in_threads_are_those_in_one() -> None:
+    rng = np.random.default_rng(2)
+    loss = Squares(rng.uniform(0.5, 2.0, 2 * FEW), rng.normal(size=2 * FEW))
+    alone, shared, again = (OWLQN(tolerance=1e-7, threads=k).solve(loss, L1(0.3)) for k in (1, 3, 3))
+    exact = np.sign(loss.at) * np.maximum(np.abs(loss.at) - 0.3 / loss.scale, 0.0)
+    assert np.array_equal(shared.w, again.w)
+    for result in (alone, shared):
+        np.testing.assert_allclose(result.w, exact, atol=1e-5)
+    assert shared.objective == pytest.approx(alone.objective, rel=1e-12)
 
 
 def test_pairs_without_curvature_are_left_out() -> None:

@@ -115,3 +115,18 @@ i64 chain_layout_distinct_rows(i64 n_sentences, const i64 *sentence_ptr, i64 n_t
     rows_ptr[n_sentences] = found;
     return found;
 }
+
+void chain_layout_spread(i64 n, const i32 *places, const f64 *x, i64 n_weights, f64 *out) {
+    (void)n_weights;
+    for (i64 k = 0; k < n; k++) out[places[k]] = x[k];
+}
+
+void chain_layout_gather(i64 n, const i32 *places, i64 n_weights, const f64 *w, f64 *out) {
+    (void)n_weights;
+    for (i64 k = 0; k < n; k++) out[k] = w[places[k]];
+}
+
+void chain_layout_add_gathered(i64 n, const i32 *places, i64 n_weights, const f64 *w, f64 *out) {
+    (void)n_weights;
+    for (i64 k = 0; k < n; k++) out[k] += w[places[k]];
+}

@@ -20,3 +20,7 @@ i64 chain_layout_distinct_rows(i64 n_sentences, const i64 sentence_ptr[n_sentenc
                                const i64 attribute_ptr[n_tokens + 1], i64 n, const i32 attributes[n], i64 n_attributes,
                                const i32 row_of[n_attributes], i32 count[n_attributes], i32 number[n_attributes],
                                i64 rows_ptr[n_sentences + 1], i32 n_shared[n_sentences], i32 rows[n], i32 local[n]);
+/* out[places] = x; out = w[places]; out += w[places] */
+void chain_layout_spread(i64 n, const i32 places[n], const f64 x[n], i64 n_weights, f64 out[n_weights]);
+void chain_layout_gather(i64 n, const i32 places[n], i64 n_weights, const f64 w[n_weights], f64 out[n]);
+void chain_layout_add_gathered(i64 n, const i32 places[n], i64 n_weights, const f64 w[n_weights], f64 out[n]);

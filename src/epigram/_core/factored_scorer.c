@@ -159,13 +159,21 @@ static inline void step_down(const Weights *m, const Paths *paths, i64 b, i64 t,
     } else {
         paths->below[b * paths->n_symbols + paths->n_below[b]++] = ~step->start;
         __builtin_prefetch((const Pair *)m->pairs + ~step->start);
+        __builtin_prefetch((const Pair *)m->pairs + ~step->start + 4);
     }
+}
+
+/* Call for the step by a symbol from where position and tree k stand. */
+static inline void fetch_step(const Weights *m, const Paths *paths, i64 k, i32 symbol) {
+    __builtin_prefetch((const Move *)m->steps + place_of(paths->at[k], symbol, m->n_bits));
 }
 
 /* Walk n positions down all trees, each one step in turn, so that their waits for memory overlap. Row b of ends and
  * lengths is that of position b. */
 static void walk(const Weights *m, i64 n, const i32 *history, const i32 *ends, const i32 *lengths, const Paths *paths) {
     u8 open = 1;
+    for (i64 k = 0; k < n * m->n_trees; k++)
+        if (lengths[k] > 0) fetch_step(m, paths, k, history[ends[k] - 1]);
     for (i64 d = 0; open; d++) {
         open = 0;
         for (i64 b = 0; b < n; b++) {
@@ -175,7 +183,7 @@ static void walk(const Weights *m, i64 n, const i32 *history, const i32 *ends, c
                 const i32 *symbol = history + ends[k] - 1 - d;
                 step_down(m, paths, b, t, symbol[0]);
                 if (paths->at[k] < 0 || d + 1 >= lengths[k]) continue;
-                __builtin_prefetch((const Move *)m->steps + place_of(paths->at[k], symbol[-1], m->n_bits));
+                fetch_step(m, paths, k, symbol[-1]);
                 open = 1;
             }
         }
@@ -215,11 +223,11 @@ static f64 total_of(i64 n, const f64 *x) {
     return rest + (((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7])));
 }
 
-/* Call for the beginnings of the rows of n positions. */
-static void fetch_rows(const Weights *m, i64 n, const Paths *paths) {
-    for (i64 k = 0; k < n * m->n_trees; k++) {
-        __builtin_prefetch(m->rows + paths->row[k]);
-        __builtin_prefetch(m->rows + paths->row[k] + 8);
+/* Call for the rows of position b. */
+static void fetch_rows(const Weights *m, i64 b, i64 width, const Paths *paths) {
+    for (i64 t = 0; t < m->n_trees; t++) {
+        const f64 *row = m->rows + paths->row[b * m->n_trees + t];
+        for (i64 u = 0; u < width; u += 8) __builtin_prefetch(row + u);
     }
 }
 
@@ -232,9 +240,9 @@ void factored_scorer_score(const Weights *m, i64 n, const i32 *root_of, const i3
         i64 size = smaller_i(BLOCK, n - first);
         for (i64 b = 0; b < size; b++) begin(m, &paths, b, root_of[first + b]);
         walk(m, size, history, ends + first * n_trees, lengths + first * n_trees, &paths);
-        fetch_rows(m, size, &paths);
         for (i64 b = 0; b < size; b++) {
             i64 i = first + b, width = m->n_choices[root_of[i]];
+            if (b + 1 < size) fetch_rows(m, b + 1, m->n_choices[root_of[i + 1]], &paths);
             candidates(m, &paths, b, width, x);
             out[i] = log(x[target[i]] / total_of(width, x));
         }

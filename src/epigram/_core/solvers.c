@@ -1,5 +1,7 @@
 #include "solvers.h"
 
+#include "lanes.h"
+
 /* step = 1 / (scale d); out = y - step * gradient */
 void solvers_forward_step(i64 n, const f64 *y, const f64 *gradient, const f64 *d, f64 scale, f64 *step, f64 *out) {
     for (i64 i = 0; i < n; i++) {
@@ -68,41 +70,86 @@ void solvers_step_in_orthant(i64 n, const f64 *w, const f64 *pseudo, const f64 *
     sums[1] = slope;
 }
 
-/* s = w' - w, y = g' - g; sums: s . y and y . y */
-void solvers_differences(i64 n, const f64 *w_next, const f64 *w, const f64 *g_next, const f64 *g, f64 *s, f64 *y, f64 *sums) {
+/* With s = w' - w and y = g' - g, sums: s . y and y . y */
+void solvers_curvature(i64 n, const f64 *w_next, const f64 *w, const f64 *g_next, const f64 *g, f64 *sums) {
     f64 sy = 0.0, yy = 0.0;
     for (i64 i = 0; i < n; i++) {
-        s[i] = w_next[i] - w[i];
-        y[i] = g_next[i] - g[i];
-        sy += s[i] * y[i];
-        yy += y[i] * y[i];
+        f64 y = g_next[i] - g[i];
+        sy += (w_next[i] - w[i]) * y;
+        yy += y * y;
     }
     sums[0] = sy;
     sums[1] = yy;
 }
 
-enum { LANES = 8 }; /* sums side by side, so that the compiler may use vectors without changing their order */
-
-/* out[k] = rows[k] . x over the columns first .. last */
-void solvers_row_products(i64 n_rows, i64 n, const f64 *rows, i64 first, i64 last, const f64 *x, f64 *out) {
-    for (i64 k = 0; k < n_rows; k++) {
-        const f64 *row = rows + k * n;
-        f64 sums[LANES] = {0.0}, total = 0.0;
-        i64 i = first;
-        for (; i + LANES <= last; i += LANES)
-            for (i64 j = 0; j < LANES; j++) sums[j] += row[i + j] * x[i + j];
-        for (; i < last; i++) total += row[i] * x[i];
-        for (i64 j = 0; j < LANES; j++) total += sums[j];
-        out[k] = total;
+/* s = scale (w' - w), y = scale (g' - g) */
+void solvers_keep_pair(i64 n, const f64 *w_next, const f64 *w, const f64 *g_next, const f64 *g, f64 scale, f32 *s, f32 *y) {
+    for (i64 i = 0; i < n; i++) {
+        s[i] = (f32)(scale * (w_next[i] - w[i]));
+        y[i] = (f32)(scale * (g_next[i] - g[i]));
     }
 }
 
-/* d -= sum of c[k] rows[k] over the columns first .. last */
-void solvers_subtract_rows(i64 n_rows, i64 n, const f64 *rows, const f64 *c, i64 first, i64 last, f64 *d) {
-    enum { BLOCK = 2048 }; /* as much of d as stays in the nearest cache */
-    for (i64 start = first; start < last; start += BLOCK) {
-        i64 end = smaller_i(start + BLOCK, last);
-        for (i64 k = 0; k < n_rows; k++)
-            for (i64 i = start; i < end; i++) d[i] -= c[k] * rows[k * n + i];
+enum { COLUMNS = 512 }; /* as much of a few vectors as stays in the nearest cache */
+
+typedef f32 narrow __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
+
+BLOCK_FUNCTION lanes widened(const f32 *x) { return __builtin_convertvector(*(const narrow *)x, lanes); }
+
+static inline f64 total(lanes x) {
+    f64 out = 0.0;
+    for (int j = 0; j < LANES; j++) out += x[j];
+    return out;
+}
+
+/* out += row . s, row . y, row . g; several sums side by side */
+static inline void add_products(i64 n, const f32 *row, const f64 *s, const f64 *y, const f64 *g, f64 *out) {
+    enum { STEP = 2 * LANES };
+    lanes of_s[2] = {{0.0}}, of_y[2] = {{0.0}}, of_g[2] = {{0.0}};
+    i64 i = 0;
+    for (; i + STEP <= n; i += STEP) {
+        EVERY(v, 2) {
+            i64 at = i + v * LANES;
+            lanes x = widened(row + at);
+            of_s[v] += x * *(const lanes *)(s + at);
+            of_y[v] += x * *(const lanes *)(y + at);
+            of_g[v] += x * *(const lanes *)(g + at);
+        }
+    }
+    out[0] += total(of_s[0] + of_s[1]);
+    out[1] += total(of_y[0] + of_y[1]);
+    out[2] += total(of_g[0] + of_g[1]);
+    for (; i < n; i++) {
+        out[0] += row[i] * s[i];
+        out[1] += row[i] * y[i];
+        out[2] += row[i] * g[i];
+    }
+}
+
+/* out[k] = rows[k] . s, rows[k] . y, rows[k] . g over the columns first .. last: every row is read once. */
+void solvers_row_products(i64 n_rows, i64 n, const f32 *rows, i64 first, i64 last, const f32 *s, const f32 *y, const f64 *g,
+                          f64 *out) {
+    f64 wide_s[COLUMNS], wide_y[COLUMNS];
+    for (i64 k = 0; k < 3 * n_rows; k++) out[k] = 0.0;
+    for (i64 at = first; at < last; at += COLUMNS) {
+        i64 size = smaller_i(COLUMNS, last - at);
+        for (i64 i = 0; i < size; i++) {
+            wide_s[i] = s[at + i];
+            wide_y[i] = y[at + i];
+        }
+        for (i64 k = 0; k < n_rows; k++) add_products(size, rows + k * n + at, wide_s, wide_y, g + at, out + 3 * k);
+    }
+}
+
+/* d = -weight g - sum of c[k] rows[k] over the columns first .. last, for an even number of rows */
+void solvers_combine_rows(i64 n_rows, i64 n, const f32 *rows, const f64 *c, f64 weight, i64 first, i64 last, const f64 *g,
+                          f64 *d) {
+    for (i64 start = first; start < last; start += COLUMNS) {
+        i64 end = smaller_i(start + COLUMNS, last);
+        for (i64 i = start; i < end; i++) d[i] = -weight * g[i];
+        for (i64 k = 0; k + 1 < n_rows; k += 2) {
+            const f32 *s = rows + k * n, *y = s + n;
+            for (i64 i = start; i < end; i++) d[i] -= c[k] * s[i] + c[k + 1] * y[i];
+        }
     }
 }

@@ -2,17 +2,14 @@
 
 Both minimise loss(w) + l2 sum w^2 + l1 sum |w|; L-BFGS is OWL-QN with l1 = 0. The direction uses the
 "vector-free" form of the two-loop recursion: the recursion runs on inner products, so the history is read
-twice an iteration instead of 4 m times. Stops when the pseudo-gradient has shrunk to ``tolerance`` times
+twice an iteration instead of 4 m times, in float32. Stops when the pseudo-gradient has shrunk to ``tolerance`` times
 what it was at w = 0.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
-from typing import TypeVar
 
 import numpy as np
 
@@ -30,88 +27,74 @@ from epigram.protocols import (
     is_plain,
     require,
 )
+from epigram.solvers.vectors import Parts
 
 ARMIJO = 1e-4
 core = family("solvers")
 MAX_HALVINGS = 30
-T = TypeVar("T")
 LOOKS_BACK = 10  # iterations that ``settled`` is about
 MAX_STALLED = 5  # iterations that lower the objective by no more than its rounding
 
 
 class _History:
-    """The last ``memory`` pairs s = w' - w, y = g' - g, and the direction -H g they imply."""
+    """The last ``memory`` pairs s = w' - w, y = g' - g, and the direction -H g they imply.
 
-    def __init__(self, memory: int, n_weights: int, threads: int = 1) -> None:
+    Pairs are kept as float32, which is exact enough for a direction: what is found is decided by the search along
+    it. Both vectors of a pair may be scaled by the same number, as H does not change with it; they are scaled such
+    that s . y is about 1, which keeps them far from where float32 ends.
+    """
+
+    def __init__(self, memory: int, n_weights: int, parts: Parts | None = None) -> None:
         self.memory = memory
-        bounds = np.linspace(0, n_weights, threads + 1).astype(int).tolist()
-        self.parts = [slice(a, b) for a, b in pairwise(bounds)]  # a thread each
-        self.pairs = np.empty((2 * memory, n_weights))
+        self.parts = parts or Parts(n_weights)
+        self.pairs = np.empty((2 * memory, n_weights), dtype=np.float32)
         self.products = np.zeros((2 * memory, 2 * memory))
-        self.slots: list[int] = []  # oldest first; slot k holds s in row k and y in row memory + k
-        self._new = 0  # the slot whose inner products are not known yet
+        self.slots: list[int] = []  # oldest first; slot k holds s in row 2 k and y in row 2 k + 1
+        self._d = np.empty(n_weights)
 
     def push(self, w_next: Floats, w: Floats, g_next: Floats, g: Floats) -> None:
-        """Remember a pair of positive curvature; others are left out. ``g`` is overwritten."""
-        s, y, sums = np.empty_like(w), g, np.empty(2)
-        core.differences(w.size, w_next, w, g_next, g, s, y, sums)
-        sy, yy = sums
-        if sy <= 1e-12 * yy:
+        """Remember a pair of positive curvature; others are left out."""
+
+        def vectors(part: slice) -> tuple[int, Floats, Floats, Floats, Floats]:
+            return part.stop - part.start, w_next[part], w[part], g_next[part], g[part]
+
+        sy, yy = self.parts.sums(2, lambda part, out: core.curvature(*vectors(part), out)).tolist()
+        if not sy > 1e-12 * yy:
             return
         slot = self.slots.pop(0) if len(self.slots) == self.memory else len(self.slots)
         self.slots.append(slot)
-        self.pairs[slot], self.pairs[self.memory + slot] = s, y
-        self._new = slot
+        scale = 2.0 ** -(math.frexp(sy)[1] // 2)
+        s, y = self.pairs[2 * slot : 2 * slot + 2]
+        self.parts.each(lambda part: core.keep_pair(*vectors(part), scale, s[part], y[part]))
 
     def direction(self, g: Floats) -> Floats:
-        """-H g by the two-loop recursion (Nocedal 1980) on coefficients over the rows of ``pairs`` and g."""
+        """-H g by the two-loop recursion (Nocedal 1980) on coefficients over the rows of ``pairs`` and g.
+
+        The next call overwrites what this one returns.
+        """
         if not self.slots:
             return -g / max(1.0, float(np.linalg.norm(g)))
-        m, products = self.memory, self.products
-        n, new = len(self.slots), self._new
-        news = (self.pairs[new], self.pairs[m + new], g)
-
-        def multiply(part: slice) -> Floats:
-            out = np.zeros((2 * m, 3))
-            for first in (0, m):
-                rows = self.pairs[first : first + n]
-                for k, vector in enumerate(news):
-                    products = np.empty(n)
-                    core.row_products(n, rows.shape[1], rows, part.start, part.stop, vector, products)
-                    out[first : first + n, k] = products
-            return out
-
-        fresh = np.sum(self._in_threads(multiply), axis=0)
-        products[:, new] = products[new] = fresh[:, 0]
-        products[:, m + new] = products[m + new] = fresh[:, 1]
-        g_products = fresh[:, 2]
-        c = np.zeros(2 * m)  # the running vector is g * g_weight + c @ pairs
-        a = np.zeros(m)
-        for k in reversed(self.slots):
-            a[k] = (c @ products[k] + g_products[k]) / products[k, m + k]
-            c[m + k] -= a[k]
-        last = self.slots[-1]
-        g_weight = products[last, m + last] / products[m + last, m + last]
+        n, last = 2 * len(self.slots), 2 * self.slots[-1]
+        rows, products, news = self.pairs[:n], self.products[:n, :n], (*self.pairs[last : last + 2], g)
+        size = n, g.size, rows
+        fresh = self.parts.sums(
+            3 * n, lambda part, out: core.row_products(*size, part.start, part.stop, *news, out)
+        )
+        of_s, of_y, of_g = fresh.reshape(n, 3).T
+        products[:, last] = products[last] = of_s
+        products[:, last + 1] = products[last + 1] = of_y
+        c = np.zeros(n)  # the running vector is g * g_weight + c @ pairs
+        a = np.zeros(n)
+        for k in (2 * slot for slot in reversed(self.slots)):
+            a[k] = (c @ products[k] + of_g[k]) / products[k, k + 1]
+            c[k + 1] -= a[k]
+        g_weight = products[last, last + 1] / products[last + 1, last + 1]
         c *= g_weight
-        for k in self.slots:
-            b = (c @ products[m + k] + g_weight * g_products[m + k]) / products[k, m + k]
+        for k in (2 * slot for slot in self.slots):
+            b = (c @ products[k + 1] + g_weight * of_g[k + 1]) / products[k, k + 1]
             c[k] += a[k] - b
-        d: Floats = -g_weight * g
-
-        def combine(part: slice) -> None:
-            for first in (0, m):
-                rows = self.pairs[first : first + n]
-                core.subtract_rows(n, rows.shape[1], rows, c[first : first + n], part.start, part.stop, d)
-
-        self._in_threads(combine)
-        return d
-
-    def _in_threads(self, work: Callable[[slice], T]) -> list[T]:
-        """Results of the work on each part; C lets go of the interpreter meanwhile."""
-        if len(self.parts) == 1:
-            return [work(self.parts[0])]
-        with ThreadPoolExecutor(len(self.parts)) as pool:
-            return list(pool.map(work, self.parts))
+        self.parts.each(lambda part: core.combine_rows(*size, c, g_weight, part.start, part.stop, g, self._d))
+        return self._d
 
 
 class LBFGS(Estimator):
@@ -177,28 +160,35 @@ class LBFGS(Estimator):
                 "memory, max_iterations and threads must be at least 1 and tolerance positive, "
                 f"not {self.memory!r}, {self.max_iterations!r}, {self.threads!r} and {self.tolerance!r}."
             )
-        return self._minimise(loss, l1, l2, start, callback)
+        with Parts(loss.n_weights, self.threads) as parts:
+            return self._minimise(loss, l1, l2, start, callback, parts)
 
     def _minimise(
-        self, loss: BatchLoss, l1: float, l2: float, start: Floats | None, callback: Callback | None
+        self,
+        loss: BatchLoss,
+        l1: float,
+        l2: float,
+        start: Floats | None,
+        callback: Callback | None,
+        parts: Parts,
     ) -> Result:
         began = time.perf_counter()
         w = np.zeros(loss.n_weights) if start is None else np.array(start, dtype=np.float64)
         g = np.empty_like(w)
         g_next = np.empty_like(w)
-        history = _History(self.memory, w.size, self.threads)
+        history = _History(self.memory, w.size, parts)
         value = _smooth(loss, l2, w, g)
         objective = value + l1 * float(np.abs(w).sum())
         pseudo = np.empty_like(w)
         scale = self._scale(loss, l1, l2, w, g)
         reason, number, stalled = "limit", 0, 0
-        norm = core.pseudo_gradient(w.size, w, g, l1, pseudo)
+        norm = _pseudo_gradient(w, g, l1, pseudo, parts)
         met: list[float] = []
         while number < self.max_iterations:
             if norm / scale <= self.tolerance or stalled == MAX_STALLED:
                 reason = "converged"
                 break
-            step = _search(loss, l1, l2, w, objective, pseudo, history.direction(pseudo), g_next)
+            step = _search(loss, l1, l2, w, objective, pseudo, history.direction(pseudo), g_next, parts)
             if step is None:
                 if not history.slots:
                     reason = "converged"  # not even steepest descent lowers the objective any more
@@ -211,7 +201,7 @@ class LBFGS(Estimator):
             history.push(w_next, w, g_next, g)
             w, (g, g_next) = w_next, (g_next, g)
             number += 1
-            norm = core.pseudo_gradient(w.size, w, g, l1, pseudo)
+            norm = _pseudo_gradient(w, g, l1, pseudo, parts)
             seconds, nonzero = time.perf_counter() - began, int(np.count_nonzero(w))
             if callback is not None and callback(
                 Iteration(number, objective, nonzero, seconds, w, norm / scale, norm)
@@ -253,6 +243,12 @@ class OWLQN(LBFGS):
         return float(getattr(penalty, "l1", 0.0)), float(getattr(penalty, "l2", 0.0))
 
 
+def _pseudo_gradient(w: Floats, g: Floats, l1: float, out: Floats, parts: Parts) -> float:
+    """The subgradient of least norm to ``out``, and its norm."""
+    norms = parts.each(lambda p: float(core.pseudo_gradient(p.stop - p.start, w[p], g[p], l1, out[p])))
+    return math.hypot(*norms)
+
+
 def _smooth(loss: BatchLoss, l2: float, w: Floats, out: Floats) -> float:
     """Loss plus l2 sum w^2, gradient to ``out``."""
     value = loss.value_and_gradient(w, out)
@@ -271,13 +267,18 @@ def _search(
     pseudo: Floats,
     d: Floats,
     g_next: Floats,
+    parts: Parts,
 ) -> tuple[Floats, float] | None:
     """Backtrack along d, projected on the orthant of w (Andrew & Gao, section 3.2); None if nothing helps."""
     step = 1.0
-    w_next, sums = np.empty_like(w), np.empty(2)
+    w_next = np.empty_like(w)
+
+    def walk(part: slice, out: Floats) -> None:
+        at = w[part], pseudo[part], d[part]
+        core.step_in_orthant(part.stop - part.start, *at, step, l1, w_next[part], out)
+
     for _ in range(MAX_HALVINGS):
-        core.step_in_orthant(w.size, w, pseudo, d, step, l1, w_next, sums)
-        size, slope = sums.tolist()
+        size, slope = parts.sums(2, walk).tolist()
         reached = _smooth(loss, l2, w_next, g_next) + l1 * size
         if reached <= objective + ARMIJO * slope:
             return w_next, reached

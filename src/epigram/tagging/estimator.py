@@ -76,7 +76,7 @@ class ChainEstimator(Estimator):
 
     def _usual_solver(self, penalty: Penalty) -> Solver:
         """What ``solver=None`` stands for."""
-        return solver_of(None, penalty, self.random_state)
+        return solver_of(None, penalty, self.random_state, self.threads)
 
     def _fit(
         self,
@@ -91,7 +91,7 @@ class ChainEstimator(Estimator):
             X, y, l1, path = self._chosen(X, y, dev)
         problem, penalty = self.problem(X, y, sample_weight), penalty_of(self.penalty, l1, self.l2)
         given = self._usual_solver(penalty) if self.solver is None else self.solver
-        solver = solver_of(given, penalty, self.random_state)
+        solver = solver_of(given, penalty, self.random_state, self.threads)
         scorer = None if dev is None else problem.scorer(*dev, self._decode)
         trained = problem.train(solver, penalty, scorer, self.patience, callback)
         report = trained.report() if path is None else {**trained.report(), "l1": l1, "path": path}

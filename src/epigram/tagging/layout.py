@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from epigram._core.native import family
 from epigram.protocols import Floats, Ints, Offsets
+from epigram.solvers.vectors import Parts
 from epigram.tagging.corpus import SegmentRows, Sequences
 
 chain, core = family("chain"), family("chain_layout")
@@ -112,15 +113,33 @@ class WeightLayout:
         square: npt.NDArray[np.bool_] = self.allowed.reshape(self.n_labels, -1)[:, : self.n_labels] > 0
         return square
 
-    def spread(self, features: Floats) -> Floats:
-        """The weights of the model at their places; zeros between."""
-        w = aligned(self.n_weights)
-        w[self._places] = features
+    def spread(self, features: Floats, parts: Parts | None = None, out: Floats | None = None) -> Floats:
+        """The weights of the model at their places; zeros between, or what ``out`` has there."""
+        w, places = aligned(self.n_weights) if out is None else out, self._places
+        features = np.ascontiguousarray(features, dtype=np.float64)
+        if features.shape != places.shape:
+            raise ValueError(f"expected {len(places)} weights, not an array of shape {features.shape}.")
+
+        def put(part: slice) -> None:
+            core.spread(part.stop - part.start, places[part], features[part], w.size, w)
+
+        (parts or Parts(len(places))).each(put)
         return w
 
     def gather(self, w: Floats) -> Floats:
         """The weights of the model; the inverse of :meth:`spread`."""
         return w[self._places]
+
+    def gather_sum(self, vectors: Sequence[Floats], out: Floats, parts: Parts) -> None:
+        """The sum of several vectors of weights as :meth:`gather` gives it."""
+
+        def add(part: slice) -> None:
+            n, places = part.stop - part.start, self._places[part]
+            core.gather(n, places, vectors[0].size, vectors[0], out[part])
+            for vector in vectors[1:]:
+                core.add_gathered(n, places, vector.size, vector, out[part])
+
+        parts.each(add)
 
     def weights(self, w: Floats, values: Floats | None = None) -> ChainWeights:
         """The weights that are not zero, by what they belong to; ``values`` are read there in place of ``w``."""

@@ -15,6 +15,7 @@ import numpy as np
 from epigram._core.native import family
 from epigram.penalties.ball import project_l1
 from epigram.protocols import Floats, Ints
+from epigram.solvers.vectors import Parts
 from epigram.tagging.corpus import Sequences
 from epigram.tagging.layout import DistinctRows, WeightLayout, aligned
 
@@ -71,13 +72,24 @@ class ChainLoss:
         self._steps: tuple[int, Any, Any] | None = None
         self._margin: tuple[Any, ...] | None = None
         self._dual: tuple[int, Any] | None = None
+        self._room: list[Floats] | None = None
 
     def value_and_gradient(self, w: Floats, out: Floats) -> float:
         """Sum of sample losses at ``w``; gradient to ``out``."""
-        padded_w = self.layout.spread(w)
-        parts = [aligned(padded_w.size) for _ in self._shards]
+        with Parts(self.n_weights, len(self._shards)) as parts:
+            if self._room is None:  # kept, because pages that are new are dear
+                self._room = [aligned(self.layout.n_weights) for _ in (None, *self._shards)]
+            padded_w, *sums = self._room
+            self.layout.spread(w, parts, padded_w)
+            value = self._add_up(padded_w, sums)
+            self.layout.gather_sum(sums, out, parts)
+        return value
+
+    def _add_up(self, padded_w: Floats, sums: list[Floats]) -> float:
+        """The loss; the gradient of each thread's sentences to its vector of ``sums``."""
 
         def run(k: int) -> float:
+            sums[k].fill(0.0)
             met: float = core.batch_gradient(
                 self._chains,
                 self._layout,
@@ -90,14 +102,11 @@ class ChainLoss:
                 padded_w.size,
                 padded_w,
                 self._scratches[k],
-                parts[k],
+                sums[k],
             )
             return met
 
         losses: list[float] = run_each(run, range(len(self._shards)))
-        out[:] = self.layout.gather(parts[0])
-        for part in parts[1:]:
-            out += self.layout.gather(part)
         return sum(losses)
 
     def sgd_pass(
@@ -216,7 +225,7 @@ class ChainLoss:
 
     def summed_gradients(self, w: Floats) -> tuple[Floats, Floats]:
         """Of each weight, the sums over sentences of its gradient at ``w`` and of the square of that."""
-        self._dual = None  # the passes are over
+        self._dual = self._room = None  # the passes are over
         n = self.layout.n_weights
         everyone = self._plan(np.arange(self.n_samples, dtype=np.int32))
         vectors = self.layout.spread(w), *(aligned(n) for _ in range(3))

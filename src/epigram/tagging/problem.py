@@ -264,7 +264,9 @@ def penalty_of(given: Penalty | None, l1: float, l2: float) -> Penalty:
     return L2(l2) if l2 else L1(l1)
 
 
-def solver_of(given: str | Solver | None, penalty: Penalty, random_state: int | None) -> Solver:
+def solver_of(
+    given: str | Solver | None, penalty: Penalty, random_state: int | None, threads: int = 1
+) -> Solver:
     """The solver given, or of that name, or the usual one of a penalty.
 
     Examples
@@ -288,6 +290,8 @@ def solver_of(given: str | Solver | None, penalty: Penalty, random_state: int | 
         solver.random_state = random_state
     if usual and given == "owlqn":
         solver = solvers.OWLQN(settled=SETTLED)
+    if hasattr(solver, "threads"):
+        solver.threads = threads
     return solver
 
 

@@ -35,6 +35,7 @@ from epigram.tuning import Trial, TrialCallback
 if TYPE_CHECKING:
     from epigram.storage import ModelFile
 
+AT_ONCE = 1 << 14  # positions that are scored together: their contexts stay in the cache
 MOST_ITERATIONS = 300
 WARM = 0.02
 """Share of the tolerance of a fit for going on: steps from weights that are nearly right are small from the start."""
@@ -332,6 +333,11 @@ class ClassFactoredLM(LanguageModel, Estimator):
         return out
 
     def _log_probabilities(self, words: Positions) -> Floats:
+        parts = [self._of_both(words.part(k, k + AT_ONCE)) for k in range(0, words.target.size, AT_ONCE)]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def _of_both(self, words: Positions) -> Floats:
+        """Log-probabilities of the class and of the word in it, added."""
         return self.class_model_.log_probabilities(self._class.choices(words)) + (
             self.word_model_.log_probabilities(self._word.choices(words))
         )

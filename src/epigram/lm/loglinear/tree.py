@@ -17,7 +17,7 @@ follows the shorter context elsewhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +77,12 @@ class Positions:
             n_targets=n,
             n_symbols=n,
         )
+
+    def part(self, first: int, last: int) -> Positions:
+        """The positions ``first .. last``, after the same history."""
+        at = slice(first, last)
+        root = None if self.root is None else self.root[at]
+        return replace(self, end=self.end[at], length=self.length[at], target=self.target[at], root=root)
 
     def core(self, n_roots: int, order: int) -> Any:
         """The arrays as C takes them, with contexts of at most ``order - 1`` symbols; ``order`` 0 is unbounded."""

@@ -55,8 +55,7 @@ def share_by_prior(model: BackoffModel, prior: Floats) -> None:
     Examples
     --------
     >>> from epigram.lm.ngram.kneser_ney import KneserNeyLM
-    >>> from epigram.lm.corpus import Corpus
-    >>> from epigram.lm.vocabulary import Vocabulary
+    >>> from epigram.lm.corpus import Corpus, Vocabulary
     >>> text = Corpus.of(["a b a"], Vocabulary(["a", "b", "c", "d"]))
     >>> model = KneserNeyLM(order=2).fit(text).backoff_
     >>> share_by_prior(model, np.array([0.0, 0.0, 0.0, 0.9, 0.1]))

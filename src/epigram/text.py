@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import json
 import sys
 import zlib
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from epigram.errors import InputError
 
@@ -62,6 +64,30 @@ def read_lines(path: str | PathLike[str]) -> Iterator[str]:
         lines.pop()
     for line in lines:
         yield line.removesuffix("\r")
+
+
+def parse_json(text: str, path: str | PathLike[str] | None = None, line: int | None = None) -> Any:
+    """A JSON value; whatever is wrong with it, and half a character in it, is one sentence.
+
+    Examples
+    --------
+    >>> parse_json('{"a": [1, 2]}')
+    {'a': [1, 2]}
+    """
+    try:
+        value = json.loads(text)
+        if "\\ud" in text.lower():
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except json.JSONDecodeError as error:
+        what = f"{error.msg} at column {error.colno}"
+    except UnicodeEncodeError:
+        what = "half a character, a lone surrogate"
+    except RecursionError:
+        what = "nested too deeply"
+    except ValueError:
+        what = "a number of thousands of digits"
+    raise InputError(f"broken JSON ({what})", path=path, line=line)
 
 
 def stream_lines(path: str | PathLike[str]) -> Iterator[str]:

@@ -202,13 +202,15 @@ i64 packing_unpack(i64 size, const u8 *code, i64 n, u32 *values) {
     return r.at <= size + 8 && size <= r.at + 8;
 }
 
-void packing_sum_groups(i64 n_groups, const i64 *sizes, i64 n, const i64 *steps, i32 *out) {
+u8 packing_sum_groups(i64 n_groups, const i64 *sizes, i64 n, const i64 *steps, i32 *out) {
     i64 k = 0;
     for (i64 group = 0; group < n_groups; group++) {
         i64 total = 0, end = k + smaller_i(sizes[group], n - k);
         for (; k < end; k++) {
             total += steps[k];
+            if (total < 0 || total > INT32_MAX) return 0;
             out[k] = (i32)total;
         }
     }
+    return 1;
 }

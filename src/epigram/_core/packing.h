@@ -7,7 +7,7 @@
 
 /* Bytes written (a code of n numbers takes at most 8 n + 64), or -1 where room is short. */
 i64 packing_pack(i64 n, const u32 values[n], i64 room, u8 out[room]);
-/* Running sums of the steps, begun anew in every group of so many; the sizes add up to n. */
-void packing_sum_groups(i64 n_groups, const i64 sizes[n_groups], i64 n, const i64 steps[n], i32 out[n]);
+/* Running sums of the steps, begun anew in every group of so many; the sizes add up to n. 0 where one is no i32. */
+u8 packing_sum_groups(i64 n_groups, const i64 sizes[n_groups], i64 n, const i64 steps[n], i32 out[n]);
 /* Whether the code is as long as such a code is: it ends within 8 bytes of where reading ended. */
 i64 packing_unpack(i64 size, const u8 code[size], i64 n, u32 values[n]);

@@ -40,13 +40,14 @@ def command(
         "family": file.family,
         "epigram": file.header.get("epigram"),
         "bytes": model.stat().st_size,
+        "checksum": "right" if file.checked else "none; written by an earlier version or another program",
         "settings": file.header.get("settings", {}),
         "fit": file.header.get("fit", {}),
     }
     if json:
         console.print_json({**record, **{section.title: section.records() for section in sections}})
         return
-    console.facts(str(model), {"family": file.family, "bytes": record["bytes"], "epigram": record["epigram"]})
+    console.facts(str(model), {name: record[name] for name in ("family", "bytes", "epigram", "checksum")})
     console.facts("settings", record["settings"])
     console.facts("fit", record["fit"])
     for section in sections:

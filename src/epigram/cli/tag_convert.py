@@ -21,13 +21,15 @@ def convert(
 ) -> None:
     """Turn a CRFsuite model into one of ours, or one of ours into a CRFsuite model; nothing is trained again."""
     from epigram.storage import ModelFile
+    from epigram.storage.families import blaming
     from epigram.storage.file import check_writable, write_atomically
     from epigram.tagging.storage import FAMILY, chain_model
 
     check_writable(output)
     to = to or ("crfsuite" if output.suffix == ".crfsuite" else "epigram")
     file = ModelFile.load(model, FAMILY)
-    chain = chain_model(file)
+    with blaming(model):
+        chain = chain_model(file)
     if to == "crfsuite":
         from epigram.compat.crfsuite_file import write_model
 

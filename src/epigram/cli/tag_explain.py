@@ -68,6 +68,7 @@ def _record(why: Explanation, word: str) -> dict[str, Any]:
 def _read(model: Path, source: Path) -> tuple[Any, Any, list[str]]:
     """The chain model, the encoded input, and a name for each token."""
     from epigram.storage import ModelFile
+    from epigram.storage.families import blaming
     from epigram.tagging.storage import FAMILY, chain_model
 
     file = ModelFile.load(model, FAMILY)
@@ -76,7 +77,9 @@ def _read(model: Path, source: Path) -> tuple[Any, Any, list[str]]:
     if file.header.get("template") is None:
         from epigram.tagging.items import read_items
 
-        chain, items = chain_model(file), read_items(source)
+        with blaming(model):
+            chain = chain_model(file)
+        items = read_items(source)
         names = [max(token, key=len, default="") for sentence in items.features for token in sentence]
         return chain, chain.encode(items.features), names
     from epigram.tagging.files import FileTagger

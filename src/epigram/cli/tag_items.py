@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from epigram.cli import console
-from epigram.storage import ModelFile
+from epigram.storage import ModelFile, load
 from epigram.tagging.items import read_items
-from epigram.tagging.storage import FAMILY, from_model_file
+from epigram.tagging.storage import FAMILY
 
 
 def is_meant(model: Path) -> bool:
@@ -20,7 +20,7 @@ def is_meant(model: Path) -> bool:
 
 
 def _tagger(model: Path, threads: int) -> Any:
-    tagger = from_model_file(ModelFile.load(model, FAMILY))
+    tagger = load(model, FAMILY)
     return tagger.set_params(threads=threads)
 
 

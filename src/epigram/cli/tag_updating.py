@@ -29,13 +29,13 @@ def update(
 ) -> None:
     """Learn from more sentences, in files such as it was trained on. Ctrl-C keeps what is learnt so far."""
     from epigram.cli.training import TrainingRun
-    from epigram.storage import ModelFile
+    from epigram.storage import load
     from epigram.tagging.formats import ColumnSpec
-    from epigram.tagging.storage import FAMILY, from_model_file
+    from epigram.tagging.storage import FAMILY
     from epigram.text import read_bytes
 
     run = TrainingRun(output or model, json=json)
-    estimator = from_model_file(ModelFile.load(model, FAMILY))
+    estimator = load(model, FAMILY)
     spec = estimator.columns_ or ColumnSpec()
     corpus = spec.parse(read_bytes(train), str(train))
     held_out = None if dev is None else spec.parse(read_bytes(dev), str(dev))

@@ -353,10 +353,10 @@ class KanaKanjiConverter:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> KanaKanjiConverter:
         """Read a model file."""
-        from epigram.ime.storage import from_model_file
-        from epigram.storage import ModelFile
+        from epigram.storage import load
 
-        return from_model_file(ModelFile.load(path, family="ime"))
+        converter: KanaKanjiConverter = load(path, "ime")
+        return converter
 
 
 def _with_kana(texts: Sequence[str], reading: str, k: int) -> list[str]:

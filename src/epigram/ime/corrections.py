@@ -25,6 +25,7 @@ from epigram.ime.lexicon import join_token, split_token
 from epigram.ime.trigram import Singles
 from epigram.protocols import Ints
 from epigram.storage import write_atomically
+from epigram.text import parse_json
 
 MARGIN = 1.0
 FIRST_LOGP = -12.0
@@ -151,9 +152,11 @@ def _read_word(line: str, path: str | PathLike[str], number: int) -> Entry:
 def read_lesson(line: str, path: str | PathLike[str] | None = None, number: int | None = None) -> Lesson:
     """One line of a journal."""
     try:
-        record: dict[str, Any] = json.loads(line)
+        record: dict[str, Any] = parse_json(line)
         words = [(str(reading), str(surface), float(logp)) for reading, surface, logp in record["words"]]
         bonuses = {str(token): float(bonus) for token, bonus in record["bonuses"].items()}
+        if not np.isfinite([*bonuses.values(), *(logp for *_, logp in words)]).all():
+            raise ValueError("a number that is not finite")
         before = str(record.get("before", ""))
         return Lesson(str(record["reading"]), str(record["chosen"]), bonuses, words, before)
     except (ValueError, KeyError, TypeError, AttributeError) as error:

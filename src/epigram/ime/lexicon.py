@@ -91,6 +91,8 @@ class Lexicon:
         if not fits:
             raise InputError("the arrays of a lexicon do not fit together; is the file damaged?")
         self._raw = surface_raw.tobytes()
+        if not self._is_text():
+            raise InputError("a lexicon holds bytes that are no text; is the file damaged?")
 
     @classmethod
     def of(cls, tokens: Iterable[str]) -> Lexicon:
@@ -113,6 +115,17 @@ class Lexicon:
             np.array([len(reading) for reading in distinct], np.uint32),
             np.diff(np.array([*firsts, len(pairs)])).astype(np.uint32),
         )
+
+    def _is_text(self) -> bool:
+        """Whether every surface is UTF-8, none begins inside a character, and readings hold characters only."""
+        starts = self.surface_ptr[:-1][np.diff(self.surface_ptr) > 0]
+        begun = (self.surface_raw[starts] & 0xC0) != 0x80
+        halves = (self.reading_chars >= 0xD800) & (self.reading_chars < 0xE000)
+        try:
+            self._raw.decode()
+        except UnicodeDecodeError:
+            return False
+        return bool(begun.all()) and not halves.any()
 
     def __len__(self) -> int:
         return int(self.surface_ptr.size) - 1

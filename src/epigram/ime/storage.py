@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from epigram.errors import InputError, ModelFileError
 from epigram.ime.classes import WordClasses
 from epigram.ime.converter import KanaKanjiConverter
 from epigram.ime.corrections import read_lesson
 from epigram.ime.decoder import Decoder
 from epigram.ime.dictionaries import Entry
-from epigram.ime.lexicon import Lexicon
+from epigram.ime.kana import KANA_ROWS
+from epigram.ime.lexicon import LONGEST_READING, Lexicon
 from epigram.ime.numbers import NumberForms
 from epigram.ime.trigram import Scorer, Tables
 from epigram.ime.unknown import CLASSES, UnknownWords
-from epigram.lm.ngram.storage import ngram_rows
+from epigram.lm.ngram.storage import LARGEST_LOG, ngram_rows
 from epigram.protocols import check_finite
 from epigram.storage import ModelFile, Section
+from epigram.storage.schema import Array, Contents, Maybe, Schema, damaged
 
 _RERANK = "rerank."
 
@@ -67,40 +69,77 @@ def to_model_file(converter: KanaKanjiConverter) -> ModelFile:
     return ModelFile("ime", header, tensors, unbounded)
 
 
+SCHEMA = Schema(
+    {
+        "settings": (dict, None),
+        "fit": (dict, None),
+        "start": int,
+        "classes": Maybe([str]),
+        "numbers": Maybe(dict),
+        "user_words": Maybe([[str]]),
+        "lessons": [str],
+        "rerank": Maybe(dict),
+    },
+    {
+        "surface.bytes": Array(np.uint8, ("surface_bytes",)),
+        "surface.lengths": Array(np.int64, ("words",), total="surface_bytes"),
+        "reading.chars": Array(np.int32, ("chars",), below=sys.maxunicode + 1),
+        "reading.lengths": Array(np.int64, ("readings",), below=LONGEST_READING + 1, total="chars"),
+        "reading.sizes": Array(np.int64, ("readings",)),
+        "lm.pair_ptr": Array(np.int64, ("nodes+1",), offsets="pairs"),
+        "lm.pair_word": Array(np.int32, ("pairs",), below="words"),
+        "lm.pair_logp": Array(np.float32, ("pairs",), infinite="-"),
+        "lm.pair_next": Array(np.int32, ("pairs",), below="nodes"),
+        "lm.node_parent": Array(np.int32, ("nodes",), least=-1, below="nodes"),
+        "lm.node_bow": Array(np.float32, ("nodes",), infinite="-"),
+        "lm.node_pair": Array(np.int64, ("nodes",), least=-1, below="pairs"),
+        "lm.gain": Array(np.float32, ("nodes",), infinite="-"),
+        "lm.word_class": Array(np.uint8, ("words",), optional=True),
+        "lm.class_logp": Array(np.float32, ("classes", "classes"), optional=True),
+        "unknown.class_logp": Array(np.float64, (len(CLASSES),), infinite="-"),
+        "unknown.hiragana": Array(
+            np.float64, (KANA_ROWS + 1, KANA_ROWS + 1), below=LARGEST_LOG, infinite="-"
+        ),
+        "unknown.katakana": Array(
+            np.float64, (KANA_ROWS + 1, KANA_ROWS + 1), below=LARGEST_LOG, infinite="-"
+        ),
+    },
+)
+
+
+def _classes(tensors: Contents, header: dict[str, Any]) -> tuple[Any, Any, list[str]]:
+    """Classes of the words, their transitions and their names; files of earlier versions have none."""
+    if "classes" in header:
+        return tensors["lm.word_class"], tensors["lm.class_logp"], header["classes"]
+    none = WordClasses.none(tensors.sizes["words"])
+    return none.of_word, none.transitions.astype(np.float32), none.names
+
+
 def from_model_file(file: ModelFile) -> KanaKanjiConverter:
     """The converter."""
-    tensors, header = file.tensors, file.header
+    tensors, header = SCHEMA.read(file), file.header
     names = ("surface.bytes", "surface.lengths", "reading.chars", "reading.lengths", "reading.sizes")
-    try:
-        lexicon = Lexicon(*(tensors[name] for name in names))
-        tables = Tables(*(tensors[f"lm.{name}"] for name in Tables._fields))
-        classes = WordClasses.none(len(lexicon)) if "classes" not in header else None
-        scorer = Scorer(
-            tables, tensors["lm.node_pair"], tensors["lm.gain"], int(header["start"]),
-            *(
-                (tensors["lm.word_class"], tensors["lm.class_logp"], list(header["classes"]))
-                if classes is None
-                else (classes.of_word, classes.transitions.astype(np.float32), classes.names)
-            ),
-        )  # fmt: skip
-        if not scorer.fits:
-            raise InputError("the arrays of the language model do not fit together")
-        unknown = UnknownWords(
-            *(tensors[f"unknown.{name}"] for name in ("class_logp", "hiragana", "katakana"))
-        )
-        numbers = NumberForms(**header["numbers"]) if "numbers" in header else None
-        if numbers is not None and not all(0 <= c < scorer.n_classes for c in numbers.classes.values()):
-            raise InputError("numbers are of a class of words that the model lacks")
-        decoder = Decoder(lexicon, scorer, unknown, numbers)
-        lessons = [read_lesson(line) for line in header["lessons"]]
-        words = [Entry(str(reading), str(surface)) for reading, surface in header.get("user_words", ())]
-    except (ValueError, TypeError, IndexError) as error:
-        raise ModelFileError(f"damaged converter model ({error})") from error
+    lexicon = Lexicon(*(tensors[name] for name in names))
+    tables = Tables(*(tensors[f"lm.{name}"] for name in Tables._fields))
+    scorer = Scorer(
+        tables, tensors["lm.node_pair"], tensors["lm.gain"], header["start"], *_classes(tensors, header)
+    )
+    if not 0 <= scorer.start < scorer.node_pair.size or not scorer.fits:
+        damaged("the arrays of the language model do not fit together")
+    unknown = UnknownWords(*(tensors[f"unknown.{name}"] for name in ("class_logp", "hiragana", "katakana")))
+    numbers = NumberForms(**header["numbers"]) if "numbers" in header else None
+    if numbers is not None and not all(0 <= c < scorer.n_classes for c in numbers.classes.values()):
+        damaged("numbers are of a class of words that the model lacks")
+    decoder = Decoder(lexicon, scorer, unknown, numbers)
+    lessons = [read_lesson(line) for line in header["lessons"]]
+    words = [Entry(*entry) for entry in header.get("user_words", ())]
     reranker = None
     if "rerank" in header:
         from epigram.rerank.storage import from_model_file as unpack
 
-        inner = {name[len(_RERANK) :]: array for name, array in tensors.items() if name.startswith(_RERANK)}
+        inner = {
+            name[len(_RERANK) :]: array for name, array in file.tensors.items() if name.startswith(_RERANK)
+        }
         reranker = unpack(ModelFile("reranker", header["rerank"], inner))
     return KanaKanjiConverter(decoder, reranker, header.get("settings"), header.get("fit"), lessons, words)
 

@@ -26,10 +26,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from epigram._core.native import family
-from epigram.errors import InputError, ModelFileError
+from epigram.errors import InputError
 from epigram.protocols import Ints, Offsets
 from epigram.storage.file import pack_strings, unpack_strings
-from epigram.storage.packing import pack_integers, unpack_integers
+from epigram.storage.packing import pack_integers
+from epigram.storage.schema import PACKED, Array, Schema, damaged, strings
 from epigram.text import decode, read_bytes, read_lines
 
 END = "</s>"
@@ -41,6 +42,9 @@ UNSEEN = -1
 Sentences: TypeAlias = Iterable[str | Sequence[str]]
 """Sentences as strings (split at blanks) or as sequences of tokens."""
 
+_WORDS = strings("words", "words")
+_TEXT = {"text": Array(PACKED, ("text",), below="ids", optional=True)}
+"""The arrays of :func:`pack_words` and :func:`pack_text`; ``ids`` is one more than there are words."""
 _TOKEN = re.compile("[^ \t\n\v\f\r\0]+")
 Factorised: TypeAlias = tuple[list[str], Ints, Offsets]
 
@@ -391,7 +395,12 @@ def pack_words(vocabulary: Vocabulary) -> dict[str, Any]:
 
 def unpack_words(tensors: Mapping[str, Any]) -> Vocabulary:
     """What :func:`pack_words` made."""
-    return Vocabulary(unpack_strings(tensors["words.bytes"], tensors["words.lengths"]))
+    content = Schema({}, _WORDS).read_arrays(tensors)
+    words = unpack_strings(content["words.bytes"], content["words.lengths"])
+    vocabulary = Vocabulary(words)
+    if vocabulary.words != words:
+        damaged("its vocabulary does not begin with </s>, or has a word twice")
+    return vocabulary
 
 
 def pack_text(corpus: Corpus) -> dict[str, Any]:
@@ -401,9 +410,10 @@ def pack_text(corpus: Corpus) -> dict[str, Any]:
 
 def unpack_text(tensors: Mapping[str, Any], vocabulary: Vocabulary) -> Corpus | None:
     """What :func:`pack_text` made; None in a file without text."""
-    if "text" not in tensors:
+    content = Schema({}, _TEXT).read_arrays(tensors, ids=len(vocabulary) + 1)
+    if "text" not in content:
         return None
-    stream = (unpack_integers(tensors["text"]) - 1).astype(np.int32)
-    if stream.size == 0 or stream[0] != BOUNDARY or stream[-1] != BOUNDARY or stream.max() >= len(vocabulary):
-        raise ModelFileError("damaged model file (its text does not fit its vocabulary)")
+    stream = (content["text"] - 1).astype(np.int32)
+    if stream.size == 0 or stream[0] != BOUNDARY or stream[-1] != BOUNDARY:
+        damaged("its text does not begin and end with the boundary of a sentence")
     return Corpus.of_stream(stream, vocabulary)

@@ -28,7 +28,7 @@ from typing import Any
 from epigram.errors import InputError
 from epigram.lm.corpus import UNKNOWN, Sentences, tokens_of
 from epigram.storage.file import write_atomically
-from epigram.text import read_text
+from epigram.text import parse_json, read_text
 
 NUMBER = "#n"
 NAME = "<name>"
@@ -140,10 +140,13 @@ class Preparation:
         """What ``write`` wrote."""
         wrong = InputError("not a file of `epigram lm prepare --save`", path=path)
         try:
-            record: dict[str, Any] = json.loads(read_text(path))
+            record: dict[str, Any] = parse_json(read_text(path), path)
             if record.pop("epigram") != "preparation":
                 raise wrong
-            return cls(**{**record, "proper_nouns": frozenset(record["proper_nouns"])})
+            how = cls(**{**record, "proper_nouns": frozenset(record["proper_nouns"])})
+            if not all(type(count) is int for count in (how.min_count, *how.counts.values())):
+                raise wrong
+            return how
         except (ValueError, KeyError, TypeError, AttributeError):
             raise wrong from None
 

@@ -16,6 +16,7 @@ from typing import Any
 from epigram.errors import ModelFileError
 from epigram.lm.base import LanguageModel
 from epigram.storage import ModelFile, Section
+from epigram.storage.schema import Maybe, Schema
 
 FAMILY = "lm"
 READERS = {
@@ -25,6 +26,8 @@ READERS = {
     "mixture": "epigram.lm.mixed.storage",
     "cached": "epigram.lm.mixed.storage",
 }
+HEADER = {"settings": {"model": str, "bits": Maybe(int)}, "fit": Maybe(dict)}
+"""What the header of every kind of language model holds."""
 
 
 def from_model_file(file: ModelFile) -> LanguageModel:
@@ -46,6 +49,7 @@ def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]
 
 
 def _reader(file: ModelFile) -> ModuleType:
+    Schema(HEADER).check_header(file.header)
     kind = file.header["settings"]["model"]
     if kind not in READERS:
         raise ModelFileError(f"unknown kind of language model {kind!r}; upgrade epigram to read it")

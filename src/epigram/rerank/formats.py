@@ -32,7 +32,7 @@ from epigram.rerank.other_formats import (
     read_letor,
     read_nemo,
 )
-from epigram.text import read_lines
+from epigram.text import parse_json, read_lines
 
 
 def read_nbest(
@@ -159,11 +159,7 @@ def _read_json(lines: list[str], builder: Builder) -> None:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise builder.fail(f"broken JSON ({error.msg} at column {error.colno})", number) from None
-        builder.add_record(record, number)
+        builder.add_record(parse_json(line, builder.path, number), number)
 
 
 class _Surfaces(dict[str, str]):

@@ -315,10 +315,10 @@ class Reranker(Estimator):
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Reranker:
         """Read a model file."""
-        from epigram.rerank.storage import from_model_file
-        from epigram.storage import ModelFile
+        from epigram.storage import load
 
-        return from_model_file(ModelFile.load(path, family="reranker"))
+        model: Reranker = load(path, "reranker")
+        return model
 
 
 class _Told:

@@ -14,13 +14,12 @@ LETOR, SVMlight
 
 from __future__ import annotations
 
-import json
 import re
 from os import PathLike
 from pathlib import Path
 
 from epigram.rerank.nbest import Builder
-from epigram.text import read_lines
+from epigram.text import parse_json, read_lines
 
 _LETOR = re.compile(r"^\s*-?\d+(\.\d+)?\s+qid:\S+(\s|$)")
 _NUMBER = re.compile(r"-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|-?inf")
@@ -82,10 +81,7 @@ def read_letor(lines: list[str], builder: Builder) -> None:
 
 def read_hyporadise(text: str, builder: Builder) -> None:
     """Hypotheses of each utterance, best first."""
-    try:
-        records = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise builder.fail(f"broken JSON ({error.msg} at column {error.colno})", error.lineno) from None
+    records = parse_json(text, builder.path)
     for k, record in enumerate(records if isinstance(records, list) else [records], 1):
         found = record.get("input") if isinstance(record, dict) else None
         if not isinstance(found, list) or not found or not all(isinstance(one, str) for one in found):

@@ -5,13 +5,13 @@ L1 norms and counts of non-zero weights follow from the path and are not stored.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from epigram.errors import ModelFileError
 from epigram.protocols import Ints
 from epigram.rerank.features import FeatureSpace, grams_of, restore
 from epigram.rerank.learners import LEARNERS
@@ -19,8 +19,10 @@ from epigram.rerank.model import Reranker
 from epigram.rerank.walk import Curves, Tracker, Trial
 from epigram.solvers.stagewise import BLasso, WeightPath
 from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
+from epigram.storage.schema import Array, Maybe, Schema, damaged, strings
 
 UNBOUNDED = ("path.alphas", "curves.dev_errors")  # alpha before the first step, errors without dev lists
+LONGEST_GRAM = 64
 _STRINGS = ("vocabulary", "names", "headwords", "headword_tags")
 
 
@@ -81,19 +83,53 @@ def to_model_file(model: Reranker) -> ModelFile:
     return ModelFile("reranker", header, tensors, UNBOUNDED)
 
 
+SCHEMA = Schema(
+    {
+        "settings": {
+            "learner": str,
+            "ngrams": int,
+            "min_count": int,
+            "chars": int,
+            "measure": str,
+            "risk": float,
+            "patience": (int, None),
+            "held_out": Maybe(float),
+            "headwords": bool,
+            "headword_tags": bool,
+        },
+        "fit": {
+            "step": int,
+            "base_weight": float,
+            "dev_length": (float, None),
+            "held_out": Maybe(int),
+            "chosen": Maybe(dict),
+            "trials": Maybe([dict]),
+        },
+    },
+    {
+        **{name: array for kind in _STRINGS for name, array in strings(kind, kind).items()},
+        "word_grams": Array(np.int32, ("word_grams", "word_order"), least=-1, below="vocabulary"),
+        "head_grams": Array(np.int32, ("head_grams", "head_order"), least=-1, below="vocabulary"),
+        "char_grams": Array(np.int32, ("char_grams", "char_order"), least=-1, below=sys.maxunicode + 1),
+        "path.ptr": Array(np.int64, ("path",), offsets="moves"),
+        "path.features": Array(np.int32, ("moves",), below="word_grams+head_grams+char_grams+names"),
+        "path.deltas": Array(np.float64, ("moves",)),
+        "path.alphas": Array(np.float64, ("steps",), infinite="any"),
+        "curves.losses": Array(np.float64, ("path",)),
+        "curves.dev_errors": Array(np.float64, ("path",), infinite="any"),
+    },
+)
+
+
 def from_model_file(file: ModelFile) -> Reranker:
     """The fitted reranker."""
-    try:
-        return _read(file)
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise ModelFileError(f"damaged reranker model ({type(error).__name__}: {error})") from error
-
-
-def _read(file: ModelFile) -> Reranker:
-    settings, fit, tensors = dict(file.header["settings"]), file.header["fit"], file.tensors
-    strings = {
-        name: unpack_strings(tensors[f"{name}.bytes"], tensors[f"{name}.lengths"]) for name in _STRINGS
-    }
+    tensors = SCHEMA.read(file)
+    if tensors["path.alphas"].size + 1 != tensors["path.ptr"].size:
+        damaged("its path has another number of steps than of models")
+    if any(tensors.sizes[f"{kind}_order"] > LONGEST_GRAM for kind in ("word", "head", "char")):
+        damaged(f"n-grams of more than {LONGEST_GRAM} tokens")
+    settings, fit = dict(file.header["settings"]), file.header["fit"]
+    texts = {name: unpack_strings(tensors[f"{name}.bytes"], tensors[f"{name}.lengths"]) for name in _STRINGS}
     own = (
         "learner",
         "ngrams",
@@ -113,8 +149,8 @@ def _read(file: ModelFile) -> Reranker:
         kind(**options),
         settings["ngrams"],
         settings["min_count"],
-        strings["headwords"] if settings["headwords"] else None,
-        strings["headword_tags"] if settings["headword_tags"] else None,
+        texts["headwords"] if settings["headwords"] else None,
+        texts["headword_tags"] if settings["headword_tags"] else None,
         settings["chars"],
         settings["measure"],
         settings["risk"],
@@ -124,7 +160,7 @@ def _read(file: ModelFile) -> Reranker:
     )
     word_grams: Ints = tensors["word_grams"]
     model.space_ = restore(
-        strings["vocabulary"], word_grams, tensors["head_grams"], tensors["char_grams"], strings["names"],
+        texts["vocabulary"], word_grams, tensors["head_grams"], tensors["char_grams"], texts["names"],
         model.headwords, model.headword_tags,
     )  # fmt: skip
     losses = tensors["curves.losses"]
@@ -142,7 +178,7 @@ def _read(file: ModelFile) -> Reranker:
     model.n_held_out_ = int(fit.get("held_out", 0))
     model.least_lead_ = float(fit.get("least_lead", 0.0))
     model.curves_ = _curves(model.space_, model.path_, losses[0], tensors["curves.dev_errors"])
-    model.go_to(int(fit["step"]))
+    model.go_to(fit["step"])
     return model
 
 

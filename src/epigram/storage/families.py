@@ -13,7 +13,7 @@ from os import PathLike
 from types import ModuleType
 from typing import Any
 
-from epigram.errors import ModelFileError
+from epigram.errors import EpigramError, ModelFileError
 from epigram.storage.file import ModelFile, Section
 
 FAMILIES = {
@@ -25,9 +25,17 @@ FAMILIES = {
 }
 
 
-def load(path: str | PathLike[str]) -> Any:
-    """The fitted estimator of any model file."""
-    file = ModelFile.load(path)
+def load(path: str | PathLike[str], family: str | None = None) -> Any:
+    """The fitted estimator of any model file; ``family`` demands one."""
+    return _estimator(ModelFile.load(path, family), path)
+
+
+def loads(content: bytes, family: str | None = None, path: str | PathLike[str] | None = None) -> Any:
+    """The same from a file's content."""
+    return _estimator(ModelFile.from_bytes(content, family, path), path)
+
+
+def _estimator(file: ModelFile, path: str | PathLike[str] | None) -> Any:
     reader = _reader(file, path)
     with blaming(path):
         return reader.from_model_file(file)
@@ -50,20 +58,32 @@ def weights(path: str | PathLike[str]) -> tuple[tuple[str, ...], Iterator[tuple[
     return columns, rows
 
 
-def _reader(file: ModelFile, path: str | PathLike[str]) -> ModuleType:
+def _reader(file: ModelFile, path: str | PathLike[str] | None) -> ModuleType:
     if file.family not in FAMILIES:
         raise ModelFileError(f"unknown family {file.family!r}; upgrade epigram to read it", path=path)
     return import_module(FAMILIES[file.family])
 
 
 @contextmanager
-def blaming(path: str | PathLike[str]) -> Iterator[None]:
-    """Errors of a family's reader name the file: what it lacks, or what the reader said of it."""
+def blaming(path: str | PathLike[str] | None) -> Iterator[None]:
+    """Whatever goes wrong while a file becomes a model is one sentence that names the file."""
     try:
         yield
     except KeyError as missing:
-        raise ModelFileError(f"damaged model file: it has no {missing}", path=path) from missing
+        raise ModelFileError(f"damaged: it has no {missing}", path=path) from missing
     except ModelFileError as error:
         if error.path is not None:
             raise
         raise ModelFileError(str(error), path=path) from error
+    except EpigramError as error:
+        raise ModelFileError(f"damaged: {error}", path=path) from error
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        MemoryError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise ModelFileError(f"damaged: {type(error).__name__}: {error}", path=path) from error

@@ -1,7 +1,8 @@
 """The model file: a safetensors file whose metadata carries one JSON header.
 
 Header fields: ``family``, ``format`` (version of this layout), ``epigram`` (version that wrote it),
-``settings`` (how it was trained), ``fit`` (metrics of the fit), and what the family adds.
+``settings`` (how it was trained), ``fit`` (metrics of the fit), and what the family adds. The first is ``crc32``, the
+checksum of the whole file with zeros in its place; files of earlier versions have none.
 
 A file is mapped, not read: its arrays are pages of the file, which processes share, and a change of an array stays in
 its process. Saving replaces a file and never writes into one (:func:`write_atomically`), so a model in use keeps its
@@ -13,6 +14,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import zlib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -37,6 +39,8 @@ FOREIGN = {
     b"vers": ("epigram.compat.crfpp", "read_model"),
 }
 """First bytes of other programs' model files, and what makes a :class:`ModelFile` of their content."""
+_SUM = rb'"{\"crc32\": \"'
+"""What stands before the checksum, as the metadata spell a header that begins with it."""
 LONGEST_HEADER = 100_000_000
 """Bytes of JSON that are read; the limit of safetensors."""
 _DTYPES = {
@@ -78,12 +82,15 @@ class ModelFile:
     header: dict[str, Any]
     tensors: dict[str, npt.NDArray[Any]] = field(repr=False)
     unbounded: Collection[str] = ()
+    checked: bool = False
+    """Whether it was read from a file with a checksum, which was right."""
 
     def to_bytes(self) -> bytes:
         """The file's content."""
         from safetensors.numpy import save
 
         header = {
+            "crc32": "0" * 8,
             **self.header,
             "family": self.family,
             "format": FORMAT,
@@ -94,7 +101,7 @@ class ModelFile:
             if array.dtype.kind == "f" and name not in self.unbounded:
                 check_finite(f"numbers of {name!r}", array)
         text = json.dumps(header, ensure_ascii=False, default=lambda value: value.tolist())
-        return bytes(save(tensors, {_KEY: text}))
+        return sealed(save(tensors, {_KEY: text}))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write atomically."""
@@ -133,14 +140,39 @@ class ModelFile:
         try:
             tensors = _arrays(content, places)
         except (ValueError, TypeError, KeyError, OverflowError) as error:
-            raise ModelFileError(f"truncated or damaged model file ({error})", path=path) from error
-        return cls(header["family"], header, tensors, unbounded=tensors)  # what was read may be written again
+            raise ModelFileError(f"damaged: {error}", path=path) from error
+        checksum = header.pop("crc32", None)
+        _check_sum(content, checksum, path)
+        # What was read may be written again.
+        return cls(header["family"], header, tensors, unbounded=tensors, checked=checksum is not None)
 
 
 def _demand(family: str | None, found: str, path: str | PathLike[str] | None) -> None:
     """Refuse a model of another family than the one wanted, if one is."""
     if family is not None and found != family:
         raise ModelFileError(f"a model of family {found!r}, not {family!r}", path=path)
+
+
+def sealed(content: bytes) -> bytes:
+    """The content of a file with its checksum in place."""
+    at = content.index(_SUM) + len(_SUM)
+    return b"%b%08x%b" % (content[:at], _sum_of(content), content[at + 8 :])
+
+
+def _sum_of(content: bytes | bytearray | mmap) -> int:
+    length = 8 + int.from_bytes(content[:8], "little")
+    start = bytes(content[:length])
+    at = start.find(_SUM) + len(_SUM)
+    found = zlib.crc32(start[:at] + b"0" * 8 + start[at + 8 :])
+    with memoryview(content) as view, view[length:] as arrays:
+        return zlib.crc32(arrays, found)
+
+
+def _check_sum(content: bytearray | mmap, expected: Any, path: str | PathLike[str] | None) -> None:
+    """Compare the file's checksum, where it has one, with its bytes."""
+    if expected is not None and expected != (found := f"{_sum_of(content):08x}"):
+        said = f"damaged: its checksum is {found}, not {str(expected)[:20]}"
+        raise ModelFileError(f"{said}; copy or train it again", path=path)
 
 
 def _mapped(path: str | PathLike[str]) -> bytearray | mmap:
@@ -192,9 +224,16 @@ def _read_header(
             raise ValueError
         places = json.loads(content[8 : 8 + length])
         metadata = places.pop("__metadata__")
-        header = json.loads(metadata[_KEY if _KEY in metadata else _OLD_KEY])
+        text = metadata[_KEY if _KEY in metadata else _OLD_KEY]
+        header = json.loads(text)
         if not isinstance(header["family"], str) or not isinstance(header["format"], int):
             raise TypeError
+        if "\\ud" in text.lower():
+            json.dumps(header, ensure_ascii=False).encode()  # half a character is no text
+    except UnicodeEncodeError:
+        raise ModelFileError(
+            "damaged: its header holds half a character (a lone surrogate)", path=path
+        ) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ModelFileError("not an epigram model file", path=path) from None
     if _OLD_KEY in header:
@@ -219,11 +258,13 @@ def unpack_strings(content: npt.NDArray[np.uint8], lengths: npt.NDArray[np.uint3
     """The list of strings that :func:`pack_strings` packed."""
     raw = content.tobytes()
     ends = np.cumsum(lengths, dtype=np.int64)
+    if ends.size and (ends[-1] != len(raw) or lengths.max() > len(raw)):
+        raise ModelFileError("damaged: its strings end too early or too late")
     spans = zip((ends - lengths).tolist(), ends.tolist(), strict=True)
     try:
         return [raw[start:end].decode() for start, end in spans]
     except UnicodeDecodeError as error:
-        raise ModelFileError(f"damaged model file (its strings are no UTF-8: {error})") from error
+        raise ModelFileError(f"damaged: its strings are no UTF-8 ({error})") from error
 
 
 def write_atomically(path: str | PathLike[str], content: bytes) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import lzma
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,29 +39,34 @@ def pack_integers(values: npt.NDArray[np.integer]) -> Bytes:
     return np.concatenate((np.frombuffer(start, np.uint8), room[:size]))
 
 
+def packed_size(content: Bytes) -> int:
+    """How many numbers packed bytes say that they hold."""
+    return int.from_bytes(content[:8].tobytes(), "little") & (_CODED - 1)
+
+
 def unpack_integers(content: Bytes) -> npt.NDArray[np.int64]:
     """What :func:`pack_integers` packed."""
-    n = int.from_bytes(content[:8].tobytes(), "little")
-    if content.size < 8 or n < _CODED:
-        return _unpack_planes(content[8:].tobytes(), n)
-    n -= _CODED
+    n = packed_size(content)
     code = np.ascontiguousarray(content[8:])
     if n > _MOST * (code.size + 64):
-        raise ModelFileError("damaged model file (more numbers than its bytes can hold)")
+        raise ModelFileError("damaged: more numbers than its bytes can hold")
+    if content.size < 8 or content[7] < 128:
+        return _unpack_planes(code.tobytes(), n)
     out = np.empty(n, np.uint32)
     if not family("packing").unpack(code.size, code, n, out):
-        raise ModelFileError("damaged model file (its numbers end too early or too late)")
+        raise ModelFileError("damaged: its numbers end too early or too late")
     return out.astype(np.int64)
 
 
 def _unpack_planes(raw: bytes, n: int) -> npt.NDArray[np.int64]:
     """Integers as files of earlier versions have them: bytes of one significance end to end, then xz."""
     try:
-        planes = lzma.decompress(raw, format=lzma.FORMAT_RAW, filters=_FILTERS)
+        xz = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=_FILTERS)
+        planes = xz.decompress(raw, 4 * n + 1)  # one byte more than there may be: a bomb is not unpacked
         bytes_of = np.frombuffer(planes, dtype=np.uint8).reshape(4, n).T
         return bytes_of.copy().view("<u4").ravel().astype(np.int64)
     except (lzma.LZMAError, ValueError, EOFError) as error:
-        raise ModelFileError(f"damaged model file ({error})") from error
+        raise ModelFileError(f"damaged: {error}") from error
 
 
 def differences(values: Ints, groups: np.ndarray) -> np.ndarray:
@@ -85,11 +91,12 @@ def summed(steps: np.ndarray, sizes: np.ndarray) -> Ints:
     >>> summed(np.array([3, 2, 1]), np.array([2, 1])).tolist()
     [3, 5, 1]
     """
-    if sizes.sum() != steps.size or (sizes < 0).any():
-        raise ModelFileError("damaged model file (its trees do not fit together)")
+    if sizes.sum() != steps.size or (sizes < 0).any() or (sizes > steps.size).any():
+        raise ModelFileError("damaged: its trees do not fit together")
     out = np.empty(steps.size, dtype=np.int32)
     steps, sizes = (np.ascontiguousarray(numbers, dtype=np.int64) for numbers in (steps, sizes))
-    family("packing").sum_groups(sizes.size, sizes, steps.size, steps, out)
+    if not family("packing").sum_groups(sizes.size, sizes, steps.size, steps, out):
+        raise ModelFileError("damaged: a number of its trees is too large")
     return out
 
 
@@ -111,14 +118,15 @@ def pack_weights(w: Floats, bits: int) -> dict[str, npt.NDArray[np.generic]]:
     return {"codes": pack_integers(codes), "codebook": book.astype(np.float32)}
 
 
-def unpack_weights(tensors: Mapping[str, npt.NDArray[np.generic]]) -> Floats:
-    """What :func:`pack_weights` packed."""
+def unpack_weights(tensors: Mapping[str, npt.NDArray[Any]]) -> Floats:
+    """What :func:`pack_weights` packed; codes may be unpacked already, as :mod:`epigram.storage.schema` does it."""
     if "weights" in tensors:
         return tensors["weights"].astype(np.float64)
-    book = tensors["codebook"].astype(np.float64)
-    codes = unpack_integers(tensors["codes"])  # type: ignore[arg-type]
+    book, codes = tensors["codebook"].astype(np.float64), tensors["codes"]
+    if codes.dtype == np.uint8:
+        codes = unpack_integers(codes)
     if codes.size and codes.max() >= book.size:
-        raise ModelFileError("damaged model file (a code outside the codebook)")
+        raise ModelFileError("damaged: a code outside the codebook")
     return np.asarray(book[codes])
 
 

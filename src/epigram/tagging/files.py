@@ -14,6 +14,7 @@ import numpy as np
 from epigram.errors import InputError, ModelFileError
 from epigram.protocols import Ints
 from epigram.storage import ModelFile
+from epigram.storage.families import blaming
 from epigram.tagging.beam import decode_history
 from epigram.tagging.corpus import Column, Columns, Sequences
 from epigram.tagging.formats import ColumnSpec, parse_columns
@@ -55,11 +56,9 @@ class FileTagger:
             )
         if kind == "tree":
             raise ModelFileError("this model labels the nodes of trees; use epigram parse", path=path)
-        try:
+        with blaming(path):
             model = chain_model(file)
-        except ModelFileError as error:
-            raise ModelFileError(str(error), path=path) from error
-        return cls(str(kind), model, ColumnSpec.of_header(file.header), int(file.header.get("beam", 5)))
+            return cls(str(kind), model, ColumnSpec.of_header(file.header), file.header.get("beam", 5))
 
     def read(self, path: str | PathLike[str], format: str | None = None) -> Columns:
         """A file to be tagged; ``-`` is standard input."""

@@ -15,7 +15,9 @@ import numpy as np
 
 from epigram.errors import ModelFileError
 from epigram.protocols import Penalty
-from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
+from epigram.storage import ModelFile, Section, load, pack_strings, unpack_strings
+from epigram.storage.families import loads
+from epigram.storage.schema import Array, Maybe, Schema, damaged
 from epigram.tagging.attributes import AttributeTable, fingerprints
 from epigram.tagging.layout import ChainWeights
 from epigram.tagging.lexicon import Lexicon
@@ -68,78 +70,117 @@ def model_tensors(model: ChainModel) -> dict[str, Any]:
     return {name: tensor for name, tensor in tensors.items() if tensor.size}
 
 
+SCHEMA = Schema(
+    {
+        "kind": str,
+        "labels": [str],
+        "template": (str, None),
+        "has_transitions": bool,
+        "settings": dict,
+        "fit": dict,
+        "history": list,
+        "columns": Maybe(
+            {
+                "format": Maybe(str),
+                "separator": Maybe((str, None)),
+                "comments": Maybe([str]),
+                "label_column": Maybe(int),
+                "observed": Maybe(([int], None)),
+                "n_columns": Maybe((int, None)),
+            }
+        ),
+        "beam": Maybe(int),
+        "longest": Maybe(int),
+        "lexicons": Maybe([str]),
+        "classes": Maybe(list),
+        "class_kind": Maybe(str),
+        "n_features_in": Maybe((int, None)),
+    },
+    {
+        "names": Array(np.uint8, ("name_bytes",)),
+        "name_lengths": Array(np.int64, ("names",), total="name_bytes"),
+        "state_counts": Array(np.int64, ("names",), total="states"),
+        "state_labels": Array(np.int32, ("states",), below="labels"),
+        "state_weights": Array(np.float64, ("states",)),
+        "state_squares": Array(np.float64, ("states",), optional=True),
+        "transition_pairs": Array(np.int64, ("transitions", 2), below="labels"),
+        "transition_weights": Array(np.float64, ("transitions",)),
+        "transition_squares": Array(np.float64, ("transitions",), optional=True),
+        "forbidden": Array(np.int64, ("forbidden", 2), below="labels"),
+        "forbidden_ends": Array(np.uint8, (2, "labels"), optional=True),
+        "edge_attributes": Array(np.int32, ("edges",), below="names"),
+        "edge_pairs": Array(np.int32, ("edges", 2), below="labels"),
+        "edge_weights": Array(np.float64, ("edges",)),
+        "edge_squares": Array(np.float64, ("edges",), optional=True),
+    },
+)
+MOST_LABEL_PAIRS, PAIRS_PER_BYTE = 1 << 22, 16
+"""A model has a matrix of pairs of labels: so many, and so many more for each byte of its arrays."""
+
+
 def chain_model(file: ModelFile) -> ChainModel:
     """The chain model of a file."""
-    header, t = file.header, file.tensors
-    try:
-        labels = list(header["labels"])
-        L = len(labels)
-
-        def get(name: str, kind: Any, shape: tuple[int, ...] = (0,)) -> Any:
-            return t[name].astype(kind) if name in t else np.empty(shape, dtype=kind)
-
-        def square(name: str, kind: Any = np.float64) -> Any:
-            out = np.zeros((L, L))
-            pairs = get("transition_pairs", np.int64, (0, 2))
-            out[pairs[:, 0], pairs[:, 1]] = get(name, kind)
-            return out
-
-        names = unpack_strings(get("names", np.uint8), get("name_lengths", np.uint32))
-        counts = get("state_counts", np.int64)
-        edge_pairs = get("edge_pairs", np.int32, (0, 2))
-        weights = ChainWeights(
-            np.repeat(np.arange(len(counts), dtype=np.int32), counts),
-            get("state_labels", np.int32),
-            get("state_weights", np.float64),
-            square("transition_weights"),
-            get("edge_attributes", np.int32),
-            edge_pairs[:, 0].copy(),
-            edge_pairs[:, 1].copy(),
-            get("edge_weights", np.float64),
+    SCHEMA.check_header(file.header)
+    labels = file.header["labels"]
+    L, n_bytes = len(labels), sum(array.nbytes for array in file.tensors.values())
+    if not 0 < len(set(labels)) == L:
+        damaged(f"{L} labels, {len(set(labels))} of them distinct")
+    if MOST_LABEL_PAIRS + PAIRS_PER_BYTE * n_bytes < L * L:
+        damaged(f"{L:,} labels, too many for its {n_bytes:,} bytes of weights")
+    t = SCHEMA.read(file, labels=L)
+    chained = file.header["has_transitions"]
+    if t["edge_weights"].size and not chained:
+        damaged("weights of transitions in a model without transitions")
+    names = unpack_strings(t["names"], t["name_lengths"])
+    weights = ChainWeights(
+        np.repeat(np.arange(len(names), dtype=np.int32), t["state_counts"]),
+        t["state_labels"],
+        t["state_weights"],
+        _square(L, t["transition_pairs"], t["transition_weights"]),
+        t["edge_attributes"],
+        t["edge_pairs"][:, 0].copy(),
+        t["edge_pairs"][:, 1].copy(),
+        t["edge_weights"],
+    )
+    squares = None
+    if "state_squares" in t or "transition_squares" in t:
+        squares = weights._replace(
+            values=t.get("state_squares", np.zeros(weights.values.size)) ** 2,
+            transitions=_square(L, t["transition_pairs"], t.get("transition_squares", 0.0)) ** 2,
+            edge_values=t.get("edge_squares", np.zeros(weights.edge_values.size)) ** 2,
         )
-        squares = None
-        if "state_squares" in t or "transition_squares" in t:
-            squares = weights._replace(
-                values=get("state_squares", np.float64) ** 2,
-                transitions=square("transition_squares") ** 2,
-                edge_values=get("edge_squares", np.float64) ** 2,
-            )
-        allowed = np.ones((L, L), dtype=bool)
-        forbidden = get("forbidden", np.int64, (0, 2))
-        allowed[forbidden[:, 0], forbidden[:, 1]] = False
-        ends = get("forbidden_ends", np.uint8, (2, L)) == 0 if "forbidden_ends" in t else None
-        if L < 1 or len(counts) not in (0, len(names)):
-            raise ValueError("states and names of different lengths")
-        if ends is not None and ends.shape != (2, L):
-            raise ValueError("constraints of another number of labels")
-        chained = bool(header["has_transitions"])
-        for part in (weights, *(() if squares is None else (squares,))):
-            _check_ids(part, L, len(names), chained)
-        template = header["template"]
-        lexicons = {
-            name: Lexicon.from_bytes(name, t[f"lexicon_{k}"].tobytes())
-            for k, name in enumerate(header.get("lexicons", []))
-        }
-        return ChainModel.of_weights(
-            labels,
-            None if template is None else Template.parse(template, lexicons=lexicons),
-            AttributeTable(fingerprints(names), names),
-            weights,
-            chained,
-            allowed,
-            ends,
-            squares,
-            _longest(header),
-        )
-    except (KeyError, IndexError, ValueError, TypeError) as error:
-        raise ModelFileError(f"damaged tagger model ({error!r})") from error
+    allowed = np.ones((L, L), dtype=bool)
+    allowed[t["forbidden"][:, 0], t["forbidden"][:, 1]] = False
+    template = file.header["template"]
+    lexicons = {
+        name: Lexicon.from_bytes(name, file.tensors[f"lexicon_{k}"].tobytes())
+        for k, name in enumerate(file.header.get("lexicons", []))
+    }
+    return ChainModel.of_weights(
+        labels,
+        None if template is None else Template.parse(template, lexicons=lexicons),
+        AttributeTable(fingerprints(names), names),
+        weights,
+        chained,
+        allowed,
+        t["forbidden_ends"] == 0 if "forbidden_ends" in t else None,
+        squares,
+        _longest(file.header),
+    )
+
+
+def _square(n_labels: int, pairs: Any, values: Any) -> Any:
+    """The matrix that has these values at these pairs of labels."""
+    out = np.zeros((n_labels, n_labels))
+    out[pairs[:, 0], pairs[:, 1]] = values
+    return out
 
 
 def _longest(header: dict[str, Any]) -> int:
     """The most tokens of a segment; 0 for chains."""
-    longest = header.get("longest", 0)
-    if not isinstance(longest, int) or not 0 <= longest < 1 << 20:
-        raise ValueError(f"segments of {longest!r} tokens")
+    longest: int = header.get("longest", 0)
+    if not 0 <= longest < 1 << 20:
+        damaged(f"segments of {longest} tokens")
     return longest
 
 
@@ -151,24 +192,6 @@ def _lexicons(model: ChainModel) -> list[Lexicon]:
 def _small(squares: Any) -> Any:
     """Their roots as 16-bit numbers: rates need no more."""
     return np.minimum(np.sqrt(squares), np.finfo(np.float16).max).astype(np.float16)
-
-
-def _check_ids(weights: ChainWeights, n_labels: int, n_names: int, has_transitions: bool) -> None:
-    """Kernels trust ids, so a file must not name labels or attributes it does not have."""
-    states = weights.attributes, weights.labels, weights.values
-    edges = weights.edge_attributes, weights.before, weights.after, weights.edge_values
-    if len({len(part) for part in states}) > 1:
-        raise ValueError("states of different lengths")
-    if len({len(part) for part in edges}) > 1 or (len(edges[0]) and not has_transitions):
-        raise ValueError("edges of different lengths")
-    for ids, limit in (
-        (weights.labels, n_labels),
-        (weights.edge_attributes, n_names),
-        (weights.before, n_labels),
-        (weights.after, n_labels),
-    ):
-        if len(ids) and (ids.min() < 0 or ids.max() >= limit):
-            raise ValueError(f"id {int(ids.max())}, of {limit}")
 
 
 def kind_of(estimator: object) -> str:
@@ -209,17 +232,13 @@ def from_model_file(file: ModelFile) -> Any:
         raise ModelFileError(f"unknown kind of tagger {kind!r}; upgrade epigram to read it")
     home, name = KINDS[kind]
     estimator = getattr(import_module(home), name)()
-    try:
-        estimator._restore(chain_model(file), file.header)
-    except KeyError as missing:
-        raise ModelFileError(f"damaged tagger model: it has no {missing}") from missing
+    estimator._restore(chain_model(file), file.header)
     return estimator
 
 
 def load_as(kind: type[T], path: str | PathLike[str] | None = None, content: bytes | None = None) -> T:
     """The estimator of a file or its content, which must be of this class."""
-    file = ModelFile.load(path, FAMILY) if path is not None else ModelFile.from_bytes(content or b"", FAMILY)
-    estimator = from_model_file(file)
+    estimator = load(path, FAMILY) if path is not None else loads(content or b"", FAMILY)
     if not isinstance(estimator, kind):
         raise ModelFileError(f"holds a {type(estimator).__name__}, not a {kind.__name__}", path=path)
     return estimator
@@ -328,13 +347,14 @@ def setting(written: Any) -> Any:
     from epigram import penalties, solvers
 
     name = written.get("name", "")
-    home = next((home for home in (solvers, penalties) if name in dir(home)), None)
+    home = next((home for home in (solvers, penalties) if name in home.__all__), None)
     own = {
         key: np.array(value) if isinstance(value, list) else value
         for key, value in written.items()
         if key != "name"
     }
     try:
-        return None if home is None else getattr(home, name)(**own)
+        made = None if home is None else getattr(home, name)(**own)
     except TypeError:
         return None
+    return made if hasattr(made, "solve") or isinstance(made, Penalty) else None

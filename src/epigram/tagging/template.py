@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 BUILT_IN = ("chunking", "ner", "pos", "chunking+", "ner+", "pos+")
 DIRECTIVE = re.compile(r"#\s*outside:\s*(\w+)\s*")
 CELL_HEAD = re.compile(r"%x\[\s*([+-]?\d+)\s*,\s*(\d+)\s*([|\]])")
+FARTHEST = 1000
+"""Lines between a token and a cell that its template looks at."""
 PLACES = ("all", "first", "last", "before", "after")
 SEGMENT_HEAD = re.compile(rf"%x\[\s*(?:({'|'.join(PLACES)})\s*,\s*(\d+)\s*([|\]])|length\s*\])")
 
@@ -365,6 +367,8 @@ def _parse_line(line: str, number: int, find: FindList) -> Line:
         functions: tuple[CellFunction, ...] = ()
         if head[3] == "|":
             functions, at = _parse_functions(line, at, find)
+        if max(len(head[1]), len(head[2])) > 5 or abs(int(head[1])) > FARTHEST:
+            raise ValueError(f"a cell may be {FARTHEST:,} places away, not more: {head[0]!r}")
         cells.append(Cell(int(head[1]), int(head[2]), functions))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,21 +10,22 @@ from typing import Any
 import numpy as np
 
 from epigram._core.native import family
-from epigram.errors import ModelFileError
 from epigram.lm.factored.contexts import Contexts
 from epigram.lm.factored.loss import FactorExamples, FactorLoss
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.storage.packing import (
-    Bytes,
-    differences,
-    pack_integers,
-    pack_weights,
-    summed,
-    unpack_integers,
-    unpack_weights,
-)
+from epigram.storage.packing import differences, pack_integers, pack_weights, packed_size, unpack_weights
+from epigram.storage.schema import PACKED, Array, Schema, damaged
+from epigram.storage.schema import weights as weights_schema
 
 core = family("factored_scorer")
+ARRAYS = {
+    "choices": Array(PACKED, ("roots",), below=2.0**31),
+    "parents": Array(PACKED, ("below",), steps=True, parents="top"),
+    "symbols": Array(PACKED, ("below",), per_parent="parents", below=2.0**31),
+    "pairs": Array(PACKED, ("top+below",), total="kept"),
+    "targets": Array(PACKED, ("kept",), per_count="pairs", below=2.0**31),
+    **weights_schema("kept"),
+}
 
 
 @dataclass(frozen=True)
@@ -187,17 +188,22 @@ class FactorScorer:
         out, above = np.zeros(self.parent.size, np.int32), self.parent
         while (above >= 0).any():
             out += above >= 0
-            above = np.where(above >= 0, self.parent[above], -1)
+            above = self._above(above)
         return out
 
     @property
     def root_of(self) -> Ints:
         """The root above each context; tree t has the roots ``t * n_roots ..``."""
         out, above = np.arange(self.parent.size, dtype=np.int32), self.parent
-        while (above >= 0).any():
+        for _ in range(1 + max(map(len, self.contexts.trees))):
+            if not (above >= 0).any():
+                return out
             out = np.where(above >= 0, above, out)
-            above = np.where(above >= 0, self.parent[above], -1)
-        return out
+            above = self._above(above)
+        damaged("a tree is deeper than its contexts are long")
+
+    def _above(self, nodes: Ints) -> Ints:
+        return np.where(nodes >= 0, self.parent[nodes], -1)
 
     @property
     def tree_of(self) -> Ints:
@@ -219,29 +225,23 @@ class FactorScorer:
         }
 
     @classmethod
-    def from_tensors(cls, contexts: Contexts, tensors: dict[str, Bytes]) -> FactorScorer:
-        """What :meth:`tensors` made."""
-        n_choices = unpack_integers(tensors["choices"]).astype(np.int32)
-        top = n_choices.size * len(contexts.trees)
-        parent = np.cumsum(unpack_integers(tensors["parents"]))
-        sizes = unpack_integers(tensors["pairs"])
-        if sizes.size != top + parent.size or (parent >= top + np.arange(parent.size)).any():
-            raise ModelFileError("damaged model file (its trees do not fit together)")
-        children = np.bincount(parent) if parent.size else np.empty(0, np.int64)
-        symbol = summed(unpack_integers(tensors["symbols"]), children[children > 0])
-        choice = summed(unpack_integers(tensors["targets"]), sizes[sizes > 0])
-        w = unpack_weights(tensors)
+    def from_tensors(cls, contexts: Contexts, tensors: Mapping[str, Any], prefix: str = "") -> FactorScorer:
+        """What :meth:`tensors` made; in a file the arrays stand under a prefix."""
+        packed = f"{prefix}choices"
+        top = packed_size(tensors[packed]) * len(contexts.trees) if packed in tensors else 0
+        found = Schema({}, ARRAYS).read_arrays(tensors, prefix, top=top)
+        n_choices, parent, sizes = found["choices"].astype(np.int32), found["parents"], found["pairs"]
         roots = np.full(top, -1, np.int32)
         model = cls(
             contexts,
             n_choices,
             np.concatenate((roots, parent)).astype(np.int32),
-            np.concatenate((roots, symbol)).astype(np.int32),
+            np.concatenate((roots, found["symbols"])).astype(np.int32),
             np.concatenate(([0], np.cumsum(sizes))),
-            choice,
-            w,
+            found["targets"].astype(np.int32),
+            unpack_weights(found),
         )
         n_candidates = n_choices[model.root_of % n_choices.size] if top else n_choices
-        if w.size != choice.size or (choice < 0).any() or (choice >= np.repeat(n_candidates, sizes)).any():
-            raise ModelFileError("damaged model file (its weights do not fit its trees)")
+        if (model.choice >= np.repeat(n_candidates, sizes)).any():
+            damaged("a weight of a class or word that there is not")
         return model

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from epigram.errors import ModelFileError
 from epigram.lm.corpus import pack_text, pack_words, unpack_text, unpack_words
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.contexts import Contexts
@@ -19,9 +18,16 @@ from epigram.lm.loglinear.penalty import Strength, named
 from epigram.lm.loglinear.problem import settings_of, with_solver
 from epigram.lm.storage import FAMILY
 from epigram.storage import ModelFile, Section
-from epigram.storage.packing import pack_integers, unpack_integers
+from epigram.storage.packing import pack_integers
+from epigram.storage.schema import PACKED, Array, Schema, damaged
 
 PARTS = ("class", "word")
+LONGEST_CONTEXT = 1000
+"""Words back that a file's contexts may look."""
+SCHEMA = Schema(
+    {"settings": {"class_contexts": str, "word_contexts": str, "classes": int}},
+    {"class_of": Array(PACKED, ("words",), below="words")},
+)
 
 
 def to_model_file(model: ClassFactoredLM, bits: int, fit: dict[str, Any], text: bool) -> ModelFile:
@@ -50,20 +56,21 @@ def to_model_file(model: ClassFactoredLM, bits: int, fit: dict[str, Any], text: 
 
 def from_model_file(file: ModelFile) -> ClassFactoredLM:
     """The fitted model of a file."""
-    settings, vocabulary = file.header["settings"], unpack_words(file.tensors)
-    class_of = unpack_integers(file.tensors["class_of"]).astype(np.int32)
-    if class_of.size != len(vocabulary):
-        raise ModelFileError("damaged model file (classes and vocabulary do not fit together)")
-    models, strengths = [], []
+    vocabulary = unpack_words(file.tensors)
+    found = SCHEMA.read(file, words=len(vocabulary))
+    settings, class_of = file.header["settings"], found["class_of"].astype(np.int32)
+    models: list[FactorScorer] = []
+    strengths = []
     for part in PARTS:
-        prefix = f"{part}."
-        own = {name.removeprefix(prefix): t for name, t in file.tensors.items() if name.startswith(prefix)}
-        models.append(FactorScorer.from_tensors(Contexts.parse(settings[f"{part}_contexts"]), own))
+        contexts = Contexts.parse(settings[f"{part}_contexts"])
+        if contexts.n_words > LONGEST_CONTEXT:
+            damaged(f"contexts of {contexts.n_words:,} words")
+        models.append(FactorScorer.from_tensors(contexts, file.tensors, f"{part}."))
         strengths.append(Strength(**{"depth_weights": "groups", **_chosen(settings, part)}))
     classes = WordClasses(vocabulary, class_of)
-    for name, found in zip(PARTS, models, strict=True):
-        if not np.array_equal(found.n_choices, Factor(name, classes, found.contexts).n_choices):
-            raise ModelFileError("damaged model file (classes and weights do not fit together)")
+    for name, own in zip(PARTS, models, strict=True):
+        if not np.array_equal(own.n_choices, Factor(name, classes, own.contexts).n_choices):
+            damaged("classes and weights do not fit together")
     known = ClassFactoredLM().get_params()
     given = {name: value for name, value in with_solver(settings).items() if name in known}
     model = ClassFactoredLM(**{**given, "class_strength": strengths[0], "word_strength": strengths[1]})

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from epigram._core.native import family
-from epigram.errors import ModelFileError
-from epigram.lm.corpus import BOUNDARY, START, Vocabulary, pack_text, pack_words, unpack_text, unpack_words
+from epigram.lm.corpus import BOUNDARY, START, pack_text, pack_words, unpack_text, unpack_words
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.model import LogLinearLM
 from epigram.lm.loglinear.penalty import Strength, named
@@ -24,14 +23,9 @@ from epigram.lm.loglinear.tree import ContextTree
 from epigram.lm.storage import FAMILY
 from epigram.protocols import Ints
 from epigram.storage import ModelFile, Section
-from epigram.storage.packing import (
-    differences,
-    pack_integers,
-    pack_weights,
-    summed,
-    unpack_integers,
-    unpack_weights,
-)
+from epigram.storage.packing import differences, pack_integers, pack_weights, unpack_weights
+from epigram.storage.schema import PACKED, Array, Contents, Maybe, Schema, damaged
+from epigram.storage.schema import weights as weights_schema
 
 
 def to_model_file(model: LogLinearLM, bits: int, fit: dict[str, Any], text: bool) -> ModelFile:
@@ -65,29 +59,46 @@ def to_model_file(model: LogLinearLM, bits: int, fit: dict[str, Any], text: bool
     return ModelFile(FAMILY, header, tensors)
 
 
+MOST_STEPS, STEPS_PER_PAIR = 1 << 26, 500
+"""From pairs to the roots, all together: so many, and so many more for each pair."""
+SCHEMA = Schema(
+    {
+        "settings": {
+            "order": int,
+            "strength": float,
+            "depth_weight": float,
+            "ridge": float,
+            "depth_weights": Maybe(str),
+        },
+        "fit": Maybe({"scales": Maybe([float])}),
+    },
+    {
+        "root": Array(np.float64, ("words",)),
+        "parents": Array(PACKED, ("contexts",), steps=True, parents=1),
+        "symbols": Array(PACKED, ("contexts",), per_parent="parents", below="words"),
+        "pairs": Array(PACKED, ("contexts",), total="kept"),
+        "targets": Array(PACKED, ("kept",), per_count="pairs", below="words"),
+        "edges": Array(PACKED, ("edges",), below="words"),
+        "steps": Array(PACKED, ("contexts",), least=1, total="edges+contexts", optional=True),
+        **weights_schema("kept"),
+    },
+)
+
+
 def from_model_file(file: ModelFile) -> LogLinearLM:
     """The fitted model of a file."""
     vocabulary = unpack_words(file.tensors)
-    tensors, settings = file.tensors, file.header["settings"]
-    parent = np.cumsum(unpack_integers(tensors["parents"]))
-    n_pairs = unpack_integers(tensors["pairs"])
-    children = np.bincount(parent, minlength=parent.size + 1)
-    symbol = summed(unpack_integers(tensors["symbols"]), children[children > 0])
-    word = summed(unpack_integers(tensors["targets"]), n_pairs[n_pairs > 0])
-    w = np.concatenate((tensors["root"].astype(np.float64), unpack_weights(tensors)))
-    fits = (parent < np.arange(1, parent.size + 1)).all() and symbol.size == n_pairs.size == parent.size
-    if not fits or word.size + len(vocabulary) != w.size:
-        raise ModelFileError("damaged model file (its tree does not fit together)")
-    steps = unpack_integers(tensors["steps"]) if "steps" in tensors else np.ones(parent.size, np.int64)
-    tree = _tree(file, vocabulary, parent, symbol, steps, n_pairs, word)
+    found, settings = SCHEMA.read(file, words=len(vocabulary)), file.header["settings"]
+    w = np.concatenate((found["root"], unpack_weights(found)))
+    tree = _tree(found, len(vocabulary), settings["order"])
     if not family("loglinear").link_pairs(
         tree.n_contexts, tree.n_pairs, tree.parent, tree.pair_ptr, tree.word, tree.pair_parent
     ):
-        raise ModelFileError("damaged model file (a word of its tree is none of the vocabulary)")
+        damaged("a word of its tree stands twice or out of order")
     known = LogLinearLM().get_params()
     given = with_solver(settings)
     model = LogLinearLM(**{name: value for name, value in given.items() if name in known})
-    corpus = unpack_text(tensors, vocabulary)
+    corpus = unpack_text(file.tensors, vocabulary)
     model.restore(vocabulary, SuffixLoss(tree), w, _strength(file), file.header.get("fit", {}), corpus)
     return model
 
@@ -158,29 +169,27 @@ def _strength(file: ModelFile) -> Strength:
     )
 
 
-def _tree(
-    file: ModelFile,
-    vocabulary: Vocabulary,
-    parent: np.ndarray,
-    symbol: Ints,
-    steps: np.ndarray,
-    n_pairs: np.ndarray,
-    word: Ints,
-) -> ContextTree:
+def _tree(found: Contents, n_words: int, order: int) -> ContextTree:
     """A tree of kept pairs; every word has a pair at the root."""
-    n, n_words = parent.size + 1, len(vocabulary)
+    parent, symbol, n_pairs, word = (found[name] for name in ("parents", "symbols", "pairs", "targets"))
+    n, collapsed, starts = parent.size + 1, "steps" in found, _level_starts(parent)
+    limit = MOST_STEPS + STEPS_PER_PAIR * word.size
+    if len(starts) ** 2 // 2 > limit:
+        damaged(f"its tree has {len(starts):,} levels, too many for its {word.size:,} pairs")
+    steps = found["steps"] if collapsed else np.ones(parent.size, np.int64)
     depth = np.zeros(n, np.int32)
     level = np.zeros(n, np.int32)
-    for c in _level_starts(parent):
+    for c in starts:
         depth[c.start : c.stop] = depth[parent[c.start - 1 : c.stop - 1]] + steps[c.start - 1 : c.stop - 1]
         level[c.start : c.stop] = level[parent[c.start - 1 : c.stop - 1]] + 1
-    extra = unpack_integers(file.tensors["edges"]) if "edges" in file.tensors else np.empty(0, np.int64)
+    if int(level[1:] @ (1 + n_pairs)) > limit:
+        damaged("its tree is too deep for its pairs")
     # history holds each node's own symbols, oldest first: the extra ones, then the first (newest).
     ends = np.cumsum(steps)
     history = np.empty(int(ends[-1]) if n > 1 else 0, np.int32)
     newest = np.zeros(history.size, bool)
     newest[ends - 1] = True
-    history[newest], history[~newest] = symbol, extra
+    history[newest], history[~newest] = symbol, found["edges"]
     above = depth[np.concatenate(([0], parent))]
     return ContextTree(
         history=history,
@@ -191,12 +200,12 @@ def _tree(
         example=(np.concatenate(([0], ends)) + above).astype(np.int32),
         terminal=np.zeros(n, np.int32),
         pair_ptr=np.concatenate(([0, n_words], n_words + np.cumsum(n_pairs))).astype(np.int64),
-        word=np.concatenate((np.arange(n_words, dtype=np.int32), word)),
+        word=np.concatenate((np.arange(n_words), word)).astype(np.int32),
         count=np.zeros(n_words + word.size, np.int32),
         pair_parent=np.full(n_words + word.size, -1, np.int32),
         n_unseen=np.zeros(1, np.int32),
-        order=int(file.header["settings"]["order"]),
-        collapsed="steps" in file.tensors,
+        order=order,
+        collapsed=collapsed,
         n_targets=n_words,
     )
 

@@ -28,13 +28,13 @@ def parts_of(file: ModelFile) -> list[ModelFile]:
     """The files that were put together."""
     headers = file.header["parts"]
     if not isinstance(headers, list) or not headers or len(headers) > len(file.tensors):
-        raise ModelFileError("damaged model file (the parts of a mixture are missing)")
+        raise ModelFileError("damaged: the parts of a mixture are missing")
     return [_part(file, k, header) for k, header in enumerate(headers)]
 
 
 def _part(file: ModelFile, k: int, header: Any) -> ModelFile:
     if not isinstance(header, dict) or not isinstance(header.get("settings"), dict):
-        raise ModelFileError(f"damaged model file (part {k} of a mixture has no settings)")
+        raise ModelFileError(f"damaged: part {k} of a mixture has no settings")
     prefix = f"{k}."
     own = {
         name.removeprefix(prefix): array for name, array in file.tensors.items() if name.startswith(prefix)
@@ -51,7 +51,7 @@ def from_model_file(file: ModelFile) -> LanguageModel:
             return InterpolatedLM(models, [float(weight) for weight in settings["weights"]])
         return CachedLM(models[0], int(settings["size"]), float(settings["weight"]))
     except (TypeError, ValueError) as wrong:
-        raise ModelFileError(f"damaged model file ({wrong})") from wrong
+        raise ModelFileError(f"damaged: {wrong}") from wrong
 
 
 def describe(file: ModelFile) -> list[Section]:

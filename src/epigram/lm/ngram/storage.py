@@ -9,17 +9,15 @@ import numpy as np
 
 from epigram.lm.corpus import BOUNDARY, START, pack_words, unpack_words
 from epigram.lm.ngram.model import BackoffModel
-from epigram.lm.storage import FAMILY
+from epigram.lm.storage import FAMILY, HEADER
 from epigram.protocols import Floats
 from epigram.storage import ModelFile, Section
-from epigram.storage.packing import (
-    differences,
-    pack_integers,
-    pack_weights,
-    summed,
-    unpack_integers,
-    unpack_weights,
-)
+from epigram.storage.packing import differences, pack_integers, pack_weights, unpack_weights
+from epigram.storage.schema import PACKED, Array, Schema
+from epigram.storage.schema import weights as weights_schema
+
+LARGEST_LOG = 1e-3
+"""Of a probability, rounding included."""
 
 
 def to_model_file(model: BackoffModel, settings: dict[str, Any], bits: int, fit: dict[str, Any]) -> ModelFile:
@@ -38,19 +36,29 @@ def to_model_file(model: BackoffModel, settings: dict[str, Any], bits: int, fit:
     return ModelFile(FAMILY, header, tensors, possibly_zero)
 
 
+ARRAYS = {
+    "node_pair": Array(PACKED, ("contexts",), steps=True, below="ngrams"),
+    "pairs": Array(PACKED, ("nodes",), total="ngrams"),
+    "targets": Array(PACKED, ("ngrams",), per_count="pairs", below="words"),
+    **weights_schema("ngrams", "logp.", below=LARGEST_LOG, infinite="-"),
+    **weights_schema("nodes", "bow.", infinite="-"),
+}
+
+
 def from_model_file(file: ModelFile) -> BackoffModel:
     """The model of a file."""
+    vocabulary = unpack_words(file.tensors)
+    found = Schema(HEADER, ARRAYS).read(file, words=len(vocabulary))
 
     def numbers(prefix: str) -> Floats:
-        names = [name for name in file.tensors if name.startswith(prefix)]
-        return unpack_weights({name.removeprefix(prefix): file.tensors[name] for name in names})
+        names = [name for name in found if name.startswith(prefix)]
+        return unpack_weights({name.removeprefix(prefix): found[name] for name in names})
 
-    sizes = unpack_integers(file.tensors["pairs"])
     return BackoffModel(
-        unpack_words(file.tensors),
-        np.concatenate(([-1], np.cumsum(unpack_integers(file.tensors["node_pair"])))),
-        np.concatenate(([0], np.cumsum(sizes))),
-        summed(unpack_integers(file.tensors["targets"]), sizes[sizes > 0]),
+        vocabulary,
+        np.concatenate(([-1], found["node_pair"])),
+        np.concatenate(([0], np.cumsum(found["pairs"]))),
+        found["targets"].astype(np.int32),
         numbers("logp."),
         numbers("bow."),
     )

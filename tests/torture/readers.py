@@ -1,0 +1,234 @@
+"""Every format that is read from a file: an example of it, how it is damaged, and a reader that uses all of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mutations
+import numpy as np
+
+from epigram.datasets.sample import columns, plain, tagged
+from epigram.errors import EpigramError
+from epigram.ime.sample import BACKGROUND, WORDS
+from epigram.storage import describe, load
+from epigram.storage.families import weights
+
+TEMPLATE = (
+    "U0:%x[0,0|lower]\nU1:%x[-1,0]/%x[0,1]\nU2:%x[0,0|match:^[A-Z]+-?$]\nU3:%x[1,0|suffix:2]\nB0:%x[0,1]\nB\n"
+)
+LISTS = [
+    {"id": "1", "reference": "the dog sees", "candidates": [
+        {"tokens": ["the", "dock", "sees"], "score": -1.0, "features": {"lm": 2.5}},
+        {"tokens": ["the", "dog", "sees"], "score": -1.1, "features": {"lm": 2.0}}]},
+    {"id": "2", "reference": "a cat", "candidates": [
+        {"text": "a cat", "score": -3.5, "errors": 0}, {"text": "a hat", "score": -3.0, "errors": 1}]},
+]  # fmt: skip
+
+
+class Format(NamedTuple):
+    """The healthy content, what damages it, and what reads it."""
+
+    content: bytes
+    damage: Callable[..., bytes]
+    read: Callable[[Path], object]
+
+
+def formats() -> dict[str, Format]:
+    """All of them, by name; models are trained on a few sentences."""
+    texts = {name: Format(content, mutations.mutate_text, read) for name, (content, read) in _texts().items()}
+    models = {
+        name: Format(content, mutations.mutate_model, read_model) for name, content in _models().items()
+    }
+    return {**texts, **models, **_foreign()}
+
+
+def read_model(path: Path) -> None:
+    """Open a model file in all ways there are, and use the model."""
+    file, _ = describe(path)
+    for _ in zip(range(200), weights(path)[1], strict=False):
+        pass
+    model = load(path)
+    {"tagger": _use_tagger, "lm": _use_language_model, "reranker": _use_reranker, "ime": _use_converter}[
+        file.family
+    ](model)
+
+
+def _use_tagger(tagger: Any) -> None:
+    if type(tagger).__name__ == "MaxentClassifier":
+        tagger.predict_proba([{"a": 1.0}, {}])
+        return
+    sentences: list[Any] = [[["The", "DT"], ["dog", "NN"], ["Sees-", "VBZ"]], [["x", "NN"]]]
+    if tagger.model_.template is None:
+        sentences = [[["U0:the", "b"], ["c"]], [[]]]
+    tagger.predict(sentences)
+    if hasattr(tagger, "predict_marginals"):
+        tagger.predict_marginals(sentences)
+
+
+def _use_language_model(model: Any) -> None:
+    model.word_scores("the dog sees the zebra")
+    model.next_words("the", 3)
+    model.perplexity(["the cat", "a"])
+
+
+def _use_reranker(model: Any) -> None:
+    from epigram.rerank import NBest
+
+    model.predict(NBest.from_lists(LISTS))
+
+
+def _use_converter(converter: Any) -> None:
+    converter.convert("はしをわたる")
+    converter.nbest("きょうはあめだ", 5)
+
+
+def _texts() -> dict[str, tuple[bytes, Callable[[Path], object]]]:
+    from epigram.lm.vocabulary import Vocabulary
+
+    from epigram.ime.build import build
+    from epigram.ime.corrections import Journal
+    from epigram.ime.wordlist import read_word_list
+    from epigram.lm.corpus import Corpus
+    from epigram.lm.factored.classes import WordClasses
+    from epigram.lm.ngram.arpa import read_arpa, write_arpa
+    from epigram.lm.ngram.kneser_ney import KneserNeyLM
+    from epigram.lm.prepare import Preparation
+    from epigram.rerank import read_nbest
+    from epigram.solvers import SGD
+    from epigram.tagging.formats import read_columns
+    from epigram.tagging.items import read_items
+
+    text = [" ".join(words) for words in plain("train", 12)]
+    table, decoder = columns("train", 4).encode(), build(BACKGROUND[:6]).decoder
+    arpa = _written(lambda path: write_arpa(KneserNeyLM(order=3).fit(text).backoff_, path))
+    conllu = (
+        "# text\n"
+        + "\n".join(
+            f"{k}\t{w}\t_\t{p}\t{p}\t_\t0\t_\t_\t_" for k, (w, p, _) in enumerate(tagged("train", 1)[0], 1)
+        )
+        + "\n\n"
+    )
+    journal = [
+        {"reading": "はし", "chosen": "橋", "bonuses": {"橋/はし": 0.5}, "words": [["はし", "端", -9.5]]}
+    ] * 3
+    classes = "".join(f"c{k % 3}\t{w}\t5\n" for k, w in enumerate(dict.fromkeys(text[0].split())))
+    lists = "\n".join(json.dumps(one, ensure_ascii=False) for one in LISTS)
+    words = "".join(f"{w.split('/')[0]}\t{w.split('/')[1]}\t3\n" for w in WORDS).encode()
+
+    def templated(path: Path) -> None:
+        from epigram.tagging import CRFTagger
+        from epigram.tagging.template import Template
+
+        CRFTagger(Template.load(path), solver=SGD(passes=1)).fit(
+            [[["The", "DT"], ["a" * 40 + "!", "N"]]], [["A", "B"]]
+        )
+
+    def corpus(path: Path) -> None:
+        KneserNeyLM(order=2).fit(Corpus.read(path))
+
+    return {
+        "columns": (table, lambda path: read_columns(path)),
+        "tabs": (table.replace(b" ", b"\t"), lambda path: read_columns(path, separator="\t")),
+        "conllu": (conllu.encode(), _read_spec("conllu")),
+        "slash": (b"The/DT dog/NN\nsees/VBZ\n", _read_spec("slash")),
+        "plain": ("\n".join(text).encode(), _read_spec("text")),
+        "items": (b"B-NP\tw=The\tp=DT:0.5\nI-NP\tw=a\\:b:2\n\nO\tw=x\n", read_items),
+        "template": (TEMPLATE.encode(), templated),
+        "vocabulary": ("\n".join(text[0].split()).encode(), Vocabulary.read),
+        "lm text": ("\n".join(text).encode(), corpus),
+        "word list": (words, read_word_list),
+        "arpa": (arpa, read_arpa),
+        "lists json": (lists.encode(), read_nbest),
+        "lists moses": (b"0 ||| a b ||| lm= -1.5 2 tm= 1 ||| -3\n0 ||| a c ||| lm= -1 1 tm= 0 ||| -4\n", read_nbest),
+        "lists srilm": (b"-12.5 -3.25 2 a b\n-13 -3 2 a c\n", read_nbest),
+        "lists blocks": ("#\t橋/はし を\n-1.5\t橋/はし を\n-2\t箸/はし を\n\n".encode(), read_nbest),
+        "lists letor": (b"2 qid:1 1:0.5 2:3 # a\n0 qid:1 1:0.25 2:-1 # b\n", read_nbest),
+        "classes": (classes.encode(), WordClasses.read),
+        "journal": ("\n".join(map(json.dumps, journal)).encode(), lambda path: Journal.load(decoder, path)),
+        "preparation": (_written(lambda path: Preparation.learn(text).write(path)), Preparation.read),
+    }  # fmt: skip
+
+
+def _read_spec(format: str) -> Callable[[Path], object]:
+    from epigram.tagging.formats import ColumnSpec
+
+    return lambda path: ColumnSpec(format).parse(path.read_bytes(), str(path))
+
+
+def _written(save: Callable[[Path], object]) -> bytes:
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        save(Path(folder) / "x")
+        return (Path(folder) / "x").read_bytes()
+
+
+def _models() -> dict[str, bytes]:
+    from epigram.ime.build import build
+    from epigram.ime.converter import KanaKanjiConverter
+    from epigram.lm import ClassFactoredLM, KneserNeyLM, LogLinearLM
+    from epigram.rerank import NBest, Reranker
+    from epigram.solvers import SGD, BLasso
+    from epigram.tagging import CRFTagger, MaxentClassifier, MaxentTagger
+
+    sentences = tagged("train", 20)
+    X, y = [[token[:2] for token in s] for s in sentences], [[token[2] for token in s] for s in sentences]
+    text = [" ".join(words) for words in plain("train", 25)]
+    reranker = Reranker(BLasso(steps=30), ngrams=2, min_count=1).fit(NBest.from_lists(LISTS * 3))
+    converter = KanaKanjiConverter(build(BACKGROUND, WORDS).decoder)
+    solver = SGD(passes=3)
+    made = {
+        "crf": CRFTagger(TEMPLATE, l1=0.5, solver=solver).fit(X, y),
+        "crf of features": CRFTagger(l1=0.1, solver=solver).fit([[[f"U0:{w}"] for w, _ in s] for s in X], y),
+        "maxent": MaxentClassifier(l1=0.01).fit(
+            [{"a": 1.0, "b": 2.0}, {"b": 1.0}, {"c": 1.0}], ["x", "y", "x"]
+        ),
+        "history": MaxentTagger(TEMPLATE.replace("B0:%x[0,1]\n", "").replace("B\n", ""), l1=0.1).fit(X, y),
+        "backoff": KneserNeyLM(order=3).fit(text),
+        "loglinear": LogLinearLM(order=3, strength=0.3).fit(text),
+        "loglinear, deep": LogLinearLM(order=0, strength=0.3).fit(text[:10] * 2),
+        "factored": ClassFactoredLM(classes=4, max_iterations=20, order=2).fit(text),
+        "reranker": reranker,
+        "converter": converter,
+        "converter with reranker": KanaKanjiConverter(converter.decoder, reranker),
+    }
+    contents = {name: _written(model.save) for name, model in made.items()}
+    contents["backoff, 4 bits"] = _written(lambda path: made["backoff"].save(path, 4))
+    return contents
+
+
+def _foreign() -> dict[str, Format]:
+    from epigram.compat.crfsuite_file import write_model
+    from epigram.tagging import CRFTagger
+
+    tagger = CRFTagger(l1=0.01).fit([[["a", "b"], ["c"]], [["d"]]], [["X", "Y"], ["X"]])
+    crfpp = (
+        b"version: 100\ncost-factor: 1\nmaxid: 8\nxsize: 1\n\nX\nY\n\nU0:%x[0,0]\nB\n\n0 B\n4 U0:a\n6 U0:b\n\n"
+        + b"0.5\n" * 8
+    )
+    return {
+        "crfsuite model": Format(write_model(tagger.model_), mutations.mutate_bytes, read_model),
+        "crf++ model": Format(crfpp, mutations.mutate_text, read_model),
+    }
+
+
+def outcome(read: Callable[[Path], object], path: Path) -> str:
+    """``read``, ``refused``, or what is wrong: another exception, or memory that ran out."""
+    try:
+        with np.errstate(all="ignore"):
+            read(path)
+    except EpigramError as error:
+        if "\n" in str(error):
+            return f"more than a line: {error}"
+        return "memory" if isinstance(error.__cause__, MemoryError) else "refused"
+    except MemoryError:
+        return "memory"
+    except Exception as error:
+        import traceback
+
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{type(error).__name__}: {str(error)[:200]} ({Path(last.filename).name}:{last.lineno})"
+    return "read"

@@ -1,0 +1,133 @@
+"""Damage every kind of file and read it in processes of their own, for a stated time; say what broke.
+
+    python tests/torture/torture.py --seconds 600 --seed 1
+
+A process that dies, hangs, takes too much memory or shows a traceback is a failure; the damaged file is made smaller
+while it still fails and kept under ``cases``, where the tests read it for ever.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import readers
+
+HERE = Path(__file__).parent
+CASES = HERE / "cases"
+PER_CHILD = 2000
+
+
+def run_child(
+    seed: str, first: int, last: int, names: list[str], until: float
+) -> tuple[int, Counter[str], dict[int, str]]:
+    """Cases in one process: where it stopped, what came out, and what was wrong in which case."""
+    command = [sys.executable, str(HERE / "child.py"), seed, str(first), str(last), *names]
+    counts: Counter[str] = Counter()
+    wrong: dict[int, str] = {}
+    begun = None
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace") as child:
+        assert child.stdout is not None
+        for line in child.stdout:
+            mark, number, rest = line.rstrip("\n").split(" ", 2)
+            if mark == ">":
+                begun = int(number), rest
+                continue
+            name, _, what = rest.partition("\t")
+            begun = None
+            counts[f"{name}\t{what if mark == '=' else 'FAILED'}"] += 1
+            if mark == "!":
+                wrong[int(number)] = f"{name}: {what}"
+            if time.monotonic() > until:
+                child.kill()
+                return int(number) + 1, counts, wrong
+        code = child.wait()
+    if begun is not None:
+        number, name = begun
+        counts[f"{name}\tFAILED"] += 1
+        wrong[number] = f"{name}: the process ended with {code} ({'over 5 s' if code == -27 else 'a fault'})"
+        return number + 1, counts, wrong
+    if code:
+        raise SystemExit(f"the process that reads the files ended with {code}")
+    return last, counts, wrong
+
+
+def keep(seed: str, case: int, names: list[str]) -> Path:
+    """The damaged file of a case, made smaller while it still fails, in the folder of cases."""
+    known = readers.formats()
+    chosen = [name for name in known if not names or name in names]
+    name = chosen[case % len(chosen)]
+    content = known[name].damage(known[name].content, Random(f"{seed} {case}"))
+    if name in readers.TEXTS:
+        content = smaller(name, content)
+    CASES.mkdir(exist_ok=True)
+    path = CASES / f"{name.replace(' ', '-').replace(',', '')}.{hashlib.sha256(content).hexdigest()[:8]}"
+    path.write_bytes(content)
+    return path
+
+
+def smaller(name: str, content: bytes) -> bytes:
+    """Leave out lines, halves first, while reading still fails."""
+    lines, size = content.split(b"\n"), content.count(b"\n") + 1
+    while size > 1:
+        size = (size + 1) // 2
+        k = 0
+        while k < len(lines) and len(lines) > 1:
+            rest = lines[:k] + lines[k + size :]
+            if rest and fails(name, b"\n".join(rest)):
+                lines = rest
+            else:
+                k += size
+    return b"\n".join(lines)
+
+
+def fails(name: str, content: bytes) -> bool:
+    """Whether a file breaks its reader."""
+    command = [sys.executable, str(HERE / "child.py"), "--file", name]
+    done = subprocess.run(command, input=content, capture_output=True, check=False)
+    return done.returncode != 0 or b"!" in done.stdout
+
+
+def main() -> None:
+    """Run and report; exit code 1 where something broke."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--cases", type=int, default=10**9, help="at most so many files")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first")
+    parser.add_argument("--format", action="append", default=[], help="only this one; may be repeated")
+    parser.add_argument("--keep", action="store_true", help="keep the files that broke something")
+    given = parser.parse_args()
+    begun, at, counts = time.monotonic(), given.first, Counter[str]()
+    wrong: dict[int, str] = {}
+    while at < given.first + given.cases and time.monotonic() < begun + given.seconds:
+        last = min(at + PER_CHILD, given.first + given.cases)
+        at, found, failures = run_child(given.seed, at, last, given.format, begun + given.seconds)
+        counts += found
+        wrong |= failures
+        for case, what in failures.items():
+            print(f"case {case}: {what}", flush=True)
+            if given.keep and case >= 0:
+                print(f"  kept as {keep(given.seed, case, given.format)}", flush=True)
+        print(
+            f"{at - given.first:,} files, {time.monotonic() - begun:,.0f} s, {len(wrong)} failures",
+            file=sys.stderr,
+            flush=True,
+        )
+    for name in sorted(counts):
+        print(f"{counts[name]:9,} {name}")
+    seconds = time.monotonic() - begun
+    print(f"{sum(counts.values()):9,} files in {seconds:,.0f} s, seed {given.seed}: {len(wrong)} failures")
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import zlib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
@@ -141,7 +142,7 @@ class ModelFile:
             tensors = _arrays(content, places)
         except (ValueError, TypeError, KeyError, OverflowError) as error:
             raise ModelFileError(f"damaged: {error}", path=path) from error
-        checksum = header.pop("crc32", None)
+        checksum = header.pop("crc32", _looks_like_sum(header))
         _check_sum(content, checksum, path)
         # What was read may be written again.
         return cls(header["family"], header, tensors, unbounded=tensors, checked=checksum is not None)
@@ -166,6 +167,12 @@ def _sum_of(content: bytes | bytearray | mmap) -> int:
     found = zlib.crc32(start[:at] + b"0" * 8 + start[at + 8 :])
     with memoryview(content) as view, view[length:] as arrays:
         return zlib.crc32(arrays, found)
+
+
+def _looks_like_sum(header: dict[str, Any]) -> str | None:
+    """The first field where it can only be a checksum whose name is damaged."""
+    first = next(iter(header.values()), None)
+    return first if isinstance(first, str) and re.fullmatch("[0-9a-f]{8}", first) else None
 
 
 def _check_sum(content: bytearray | mmap, expected: Any, path: str | PathLike[str] | None) -> None:

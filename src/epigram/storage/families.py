@@ -13,7 +13,7 @@ from os import PathLike
 from types import ModuleType
 from typing import Any
 
-from epigram.errors import EpigramError, ModelFileError
+from epigram.errors import InputError, ModelFileError
 from epigram.storage.file import ModelFile, Section
 
 FAMILIES = {
@@ -75,7 +75,7 @@ def blaming(path: str | PathLike[str] | None) -> Iterator[None]:
         if error.path is not None:
             raise
         raise ModelFileError(str(error), path=path) from error
-    except EpigramError as error:
+    except InputError as error:
         raise ModelFileError(f"damaged: {error}", path=path) from error
     except (
         ArithmeticError,

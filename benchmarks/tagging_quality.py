@@ -6,7 +6,7 @@ speech, ``pos`` template) with CRFsuite trained in the same run, on the same fea
 chosen on held-out sentences of the training data (``--choose`` does it again); the test part is used once.
 ``--richer`` is about the richer templates, with word classes where ``--classes`` names a file of them
 (``benchmarks/unlabelled_text.py`` says how it is made), and about features of segments: CoNLL-2000, parts of speech of
-UD-EWT, JNLPBA; CRFsuite has the same features of tokens.
+UD-EWT and GENIA, JNLPBA; CRFsuite has the same features of tokens.
 """
 
 from __future__ import annotations
@@ -159,10 +159,12 @@ def richer(claims: Claims, classes: Path | None, with_rival: bool) -> None:
             94.15 if classes is None else 94.4,
         ),
         ("UD-EWT XPOS", ud_ewt, "pos+", CRFTagger, 0.5, 94.9),
+        ("GENIA", genia_pos, "pos+", CRFTagger, 0.5, 98.6),
+        ("JNLPBA", jnlpba, "ner+", CRFTagger, 1.5, 72.0),
         ("JNLPBA, segments", jnlpba, "ner+", SegmentTagger, 1.5, 72.0),
     ):
         train, test = task("train"), task("test")
-        asked = Template.load(template).with_lists(classes=None if "JNLPBA" in name else classes)
+        asked = Template.load(template).with_lists(classes=None if task in (jnlpba, genia_pos) else classes)
         constrain = {"constrain": "iob2"} if kind is CRFTagger and template != "pos+" else {}
         tagger = kind(asked, l1=l1, **constrain).fit(train.columns, train.labels)
         ours, rival = score(tagger, test), ""

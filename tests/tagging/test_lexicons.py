@@ -170,3 +170,34 @@ def test_refuses(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "bad").write_text("alone\n")
     with pytest.raises(InputError, match=message):
         Template.parse(text, str(tmp_path / "t"))
+
+
+MASKED = "U0:%x[0,0|frequent:2]\nU1:%x[0,0|lower|rare:3|suffix:1]\nB\n"
+
+
+def test_masks_are_learnt_from_the_training_sentences(tmp_path: Path) -> None:
+    X, y = [["a", "a", "A"], ["b", "bc"]], [["X", "X", "X"], ["Y", "Y"]]
+    tagger = CRFTagger(MASKED, l1=0.001).fit(X, y)
+    template = tagger.model_.template
+    assert template is not None
+    columns = Columns.from_rows([["a", "A", "b", "bc", "zc"]])
+    found = [list(template.expand(columns, t, template.nodes)) for t in range(5)]
+    assert found == [["U0:a"], [], ["U1:b"], ["U1:c"], ["U1:c"]]
+    again = CRFTagger.from_bytes(tagger.to_bytes())
+    assert again.predict([["a", "zc", "b"]]) == tagger.predict([["a", "zc", "b"]]) == [["X", "Y", "Y"]]
+    assert pickle.loads(pickle.dumps(tagger)).predict(X) == y
+    for one in (tagger, again):  # what was rare at first stays so
+        one.partial_fit([["b"]] * 5, [["Y"]] * 5)
+        assert one.model_.template is not None
+        assert list(one.model_.template.expand(columns, 2, one.model_.template.nodes)) == ["U1:b"]
+    tagger.fit([["b"], ["b"]], [["Y"], ["Y"]])
+    assert tagger.model_.template is not None
+    assert "U0:b" in list(tagger.model_.template.expand(columns, 2, tagger.model_.template.nodes))
+
+
+def test_masks_are_refused_before_they_are_learnt() -> None:
+    template = Template.parse(MASKED)
+    with pytest.raises(ValueError, match="fit the tagger first"):
+        list(template.expand(Columns.from_rows([["a"]]), 0, template.nodes))
+    with pytest.raises(InputError, match="rare needs a whole number of at least 1"):
+        Template.parse("U:%x[0,0|rare:0]")

@@ -65,8 +65,41 @@ WITH_LENGTH: dict[str, tuple[Callable[[str, int], Values], int]] = {
     "suffix": (suffix, 1),
     "substrings": (substrings, 2),
 }
-NAMES = (*PLAIN, *(f"{name}:N" for name in WITH_LENGTH), *(f"{name}:FILE" for name in KINDS), "match:REGEX")
+MASKS = ("frequent", "rare")
+NAMES = (
+    *PLAIN,
+    *(f"{name}:N" for name in WITH_LENGTH),
+    *(f"{name}:FILE" for name in KINDS),
+    *(f"{name}:N" for name in MASKS),
+    "match:REGEX",
+)
 FindList: TypeAlias = Callable[[str], Lexicon]
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """``frequent:N``, the cell if training met it N times or more, or ``rare:N``, the cell if not.
+
+    ``words`` are the frequent ones, each with itself as its value; None before training, which learns them.
+
+    Examples
+    --------
+    >>> mask = Mask("rare", 2, Lexicon("", {"the": ("the",)}))
+    >>> mask("the"), mask("zebra")
+    ((), ('zebra',))
+    """
+
+    kind: str
+    least: int
+    words: Lexicon | None = field(default=None, repr=False)
+
+    def __call__(self, cell: str) -> Values:
+        """The cell, or nothing."""
+        if self.words is None:
+            raise ValueError(
+                f"{self.kind}:{self.least} is learnt from training sentences; fit the tagger first."
+            )
+        return (cell,) if (cell in self.words.table) == (self.kind == "frequent") else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +123,10 @@ class CellFunction:
         name, colon, argument = text.partition(":")
         if name in KINDS and colon:
             return cls(text, find(text))
+        if name in MASKS:
+            if not argument.isdecimal() or int(argument) < 1:
+                raise ValueError(f"{name} needs a whole number of at least 1, as in {name}:3, not {text!r}")
+            return cls(text, Mask(name, int(argument)))
         if name in PLAIN and not colon:
             return cls(text, PLAIN[name])
         if name in WITH_LENGTH:
@@ -115,12 +152,14 @@ class CellFunction:
     @property
     def lexicon(self) -> Lexicon | None:
         """The word list that it asks, if it does."""
+        if isinstance(self.apply, Mask):
+            return self.apply.words
         return self.apply if isinstance(self.apply, Lexicon) else None
 
     def __reduce__(self) -> tuple[Callable[..., CellFunction], tuple[Any, ...]]:
-        if self.lexicon is None:
-            return CellFunction.parse, (self.text,)
-        return CellFunction, (self.text, self.lexicon)
+        if isinstance(self.apply, Lexicon | Mask):
+            return CellFunction, (self.text, self.apply)
+        return CellFunction.parse, (self.text,)
 
 
 def apply_chain(functions: tuple[CellFunction, ...], cell: str) -> Values:

@@ -12,7 +12,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ import numpy.typing as npt
 from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints, Offsets
+from epigram.tagging.segment_rows import SegmentRows
 
 core = family("columns")
 
@@ -233,18 +234,6 @@ def _factorise(raw: bytes, starts: Offsets, ends: Offsets) -> Column:
         for begin, length in zip(begins[:found].tolist(), lengths[:found].tolist(), strict=True)
     ]
     return Column(ids, strings)
-
-
-class SegmentRows(NamedTuple):
-    """Rows beside those of tokens, for segments of several tokens: see ``_core/segment_inline.h``.
-
-    In each sentence the first ``n_words[s]`` rows are its tokens; row ``r`` of the others is the segment of
-    ``length[r]`` tokens that begins at token ``begin[r]`` of the sentence.
-    """
-
-    n_words: Ints
-    begin: Ints
-    length: Ints
 
 
 @dataclass(frozen=True, slots=True)

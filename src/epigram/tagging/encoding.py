@@ -20,7 +20,8 @@ from epigram.tagging.attributes import AttributeTable, Fingerprints, hash_parts,
 from epigram.tagging.cell_functions import CellFunction, apply_chain
 from epigram.tagging.corpus import Columns, Sequences
 from epigram.tagging.features import encode_features
-from epigram.tagging.template import Line, Template, outside_mark
+from epigram.tagging.template import Template, outside_mark
+from epigram.tagging.template_lines import Line
 from epigram.tagging.trees import Trees, hang
 
 core = family("encoding")

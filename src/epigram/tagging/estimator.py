@@ -50,6 +50,7 @@ class ChainEstimator(Estimator):
     columns_: ColumnSpec | None = None
     """How the file was read that it was trained from, where it was; a model file remembers it."""
     _state: Trained | Online | None = None
+    _goes_on = False  # while it learns from more samples
 
     def problem(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Problem:
         """What ``fit`` minimises, for those who would rather do that themselves: see :class:`Problem`."""
@@ -144,7 +145,11 @@ class ChainEstimator(Estimator):
             raise ValueError("l1='auto' is chosen by fit; call it before partial_fit, or give a number.")
         rule = rule_of(penalty_of(self.penalty, self._strength, self.l2))
         online = Online.of(self, rule)
-        samples = self._samples(X, y, online.table, online.index, classes, sample_weight)
+        self._goes_on = hasattr(self, "model_")
+        try:
+            samples = self._samples(X, y, online.table, online.index, classes, sample_weight)
+        finally:
+            self._goes_on = False
         chosen = {"l1": self._strength} if isinstance(self.l1, str) else {}
         self._keep(samples, online.learn(samples, rule), {**online.report(), **chosen})
         self.history_, self._state = [], online
@@ -242,6 +247,8 @@ class SentenceEstimator(ChainEstimator):
     ) -> Samples:
         """Sentences and their labels, with no weights yet and of no particular shape."""
         template = load_template(self.template)
+        if template is not None and template.has_masks:
+            X, template = self._learn_masks(X, template)
         sequences = encode_sentences(X, template, table, grow=True)
         found, ids = encode_labels(y, sequences)
         for name in (*found.tolist(), *(() if classes is None else map(str, classes))):
@@ -250,6 +257,13 @@ class SentenceEstimator(ChainEstimator):
         counts = {"sentences": sequences.n_sentences, "tokens": sequences.n_tokens}
         everyone = np.array(list(index), dtype=object)
         return Samples(sequences, labels, table, everyone, template=template, counts=counts)
+
+    def _learn_masks(self, X: Any, template: Template) -> tuple[Any, Template]:
+        """The sentences, and the template that knows which words are frequent: here, or where learning began."""
+        if self._goes_on and self._check().template is not None:
+            return X, self.model_.template or template
+        columns = X if isinstance(X, Columns) else Columns.from_rows(X)
+        return columns, template.learnt(columns)
 
     def score(self, X: Any, y: Labels, sample_weight: npt.ArrayLike | None = None) -> float:
         """Share of the tokens that get the right label; ``sample_weight`` is one weight per sentence."""

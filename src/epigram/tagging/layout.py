@@ -7,7 +7,6 @@ the others only the weights of the labels they were seen with. With ``pairs="all
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -18,7 +17,8 @@ import numpy.typing as npt
 from epigram._core.native import family
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.solvers.vectors import Parts
-from epigram.tagging.corpus import SegmentRows, Sequences
+from epigram.tagging.corpus import Sequences
+from epigram.tagging.segment_rows import SegmentTypes, segment_fields
 
 chain, core = family("chain"), family("chain_layout")
 MOST_LABELS = 65_535  # the label of a weight has 16 bits in kernels
@@ -249,7 +249,7 @@ class WeightLayout:
             sequences.edge_ptr,
             sequences.edge_attributes,
             sequences.parents,
-            *_segment_fields(sequences.segments, self.types),
+            *segment_fields(sequences.segments, self.types),
         )
 
     def scratch(self, sequences: Sequences) -> Any:
@@ -281,37 +281,6 @@ class WeightLayout:
             n_room=room,
             room=aligned(room),
         )
-
-
-def _segment_fields(rows: SegmentRows | None, types: SegmentTypes | None) -> tuple[Any, ...]:
-    """What C is told of segments: nothing where there are none."""
-    if rows is None or types is None:
-        none = np.empty(0, dtype=np.int32)
-        return 0, 0, 0, 0, none, none, none, none, none
-    counts = len(types.begin), types.longest, len(rows.n_words), len(rows.begin)
-    return *counts, rows.n_words, rows.begin, rows.length, types.begin, types.inside
-
-
-class SegmentTypes(NamedTuple):
-    """The types of segments by their labels in IOB2: ``B-x``, and ``I-x`` or -1; and the most tokens of one."""
-
-    longest: int
-    begin: Ints
-    inside: Ints
-
-    @classmethod
-    def of(cls, labels: Sequence[str], longest: int) -> SegmentTypes:
-        """Those of some labels, in their order.
-
-        Examples
-        --------
-        >>> SegmentTypes.of(["B-NP", "B-X", "I-NP", "O"], 3)
-        SegmentTypes(longest=3, begin=array([0, 1], dtype=int32), inside=array([ 2, -1], dtype=int32))
-        """
-        number = {label: k for k, label in enumerate(labels)}
-        begin = [k for k, label in enumerate(labels) if label.startswith("B-")]
-        inside = [number.get("I-" + labels[k][2:], -1) for k in begin]
-        return cls(longest, np.array(begin, dtype=np.int32), np.array(inside, dtype=np.int32))
 
 
 class DistinctRows(NamedTuple):

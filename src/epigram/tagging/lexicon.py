@@ -83,7 +83,11 @@ class Lexicon:
 
     def to_bytes(self) -> bytes:
         """All of it, packed, as a model file keeps it."""
-        lines = (f"{key}\t{' '.join(values)}\n" for key, values in self.table.items())
+        lines = (
+            f"{key}\t{' '.join(values)}\n"
+            for key, values in self.table.items()
+            if not set(key) & {"\t", "\n"}
+        )
         return zlib.compress("".join(lines).encode(), 9)
 
     @classmethod

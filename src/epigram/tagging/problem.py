@@ -31,11 +31,12 @@ from epigram.protocols import (
 from epigram.tagging.attributes import AttributeTable, renumbering
 from epigram.tagging.corpus import Labels, Sequences, encode_labels
 from epigram.tagging.encoding import encode_sentences
-from epigram.tagging.layout import SeenPairs, SegmentTypes, WeightLayout, lay_out
+from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss, put_dense_first
 from epigram.tagging.memory import Memory, Remembered
 from epigram.tagging.model import ChainModel
 from epigram.tagging.segment_features import encode_known
+from epigram.tagging.segment_rows import SegmentTypes
 from epigram.tagging.template import Template
 
 Decoder = Callable[[ChainModel, Sequences], Ints]

@@ -89,6 +89,7 @@ class SegmentTagger(CRFTagger):
             raise ValueError("SegmentTagger needs a template, whose B lines have no cells.")
         columns = X if isinstance(X, Columns) else Columns.from_rows(X)
         read = super()._samples(columns, y, table, index, classes, sample_weight)
+        template = read.template or template
         labels, names = read.labels, [str(name) for name in read.classes.tolist()]
         answers = segments_of(labels, names, read.sequences.sentence_ptr)
         found = int(answers.length.max(initial=1))

@@ -21,9 +21,11 @@ from epigram._core.native import family
 from epigram.protocols import Ints, Offsets
 from epigram.tagging.attributes import AttributeTable, Fingerprints, Strings, hash_parts
 from epigram.tagging.cell_functions import CellFunction, apply_chain
-from epigram.tagging.corpus import Columns, SegmentRows, Sequences
+from epigram.tagging.corpus import Columns, Sequences
 from epigram.tagging.encoding import encode_sentences
-from epigram.tagging.template import SegmentCell, SegmentLine, Template
+from epigram.tagging.segment_rows import SegmentRows
+from epigram.tagging.template import Template
+from epigram.tagging.template_lines import SegmentCell, SegmentLine
 
 OUTSIDE = {"before": "_B-1", "after": "_B+1"}
 core = family("encoding")

@@ -96,6 +96,10 @@ def write_shards(
     """
     engine = engine or Here()
     home = begin(folder)
+    if template.has_masks:
+        raise InputError(
+            "frequent:N and rare:N are learnt from all sentences in memory; leave them out for shards"
+        )
     job = Job(str(home.resolve()), reading, (template.text, template.path), pairs)
     ends = LINE if reading.format in ("text", "slash") else BLANK_LINE
     parts = [Step(job, k, piece) for k, piece in enumerate(cut(paths, ends, partition_bytes))]

@@ -10,16 +10,27 @@ CRF++: functions (``%x[0,0|lower|suffix:3]``, :mod:`epigram.tagging.cell_functio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from epigram.errors import InputError
-from epigram.tagging.cell_functions import CellFunction, FindList, apply_chain
+from epigram.tagging.cell_functions import CellFunction, FindList, Mask, apply_chain
 from epigram.tagging.lexicon import Lexicon, mapped_phrases, match_spans
+from epigram.tagging.template_lines import (
+    Cell,
+    Line,
+    SegmentCell,
+    SegmentLine,
+    parse_line,
+    parse_segment_line,
+)
 from epigram.text import read_text
 
 if TYPE_CHECKING:
@@ -27,58 +38,6 @@ if TYPE_CHECKING:
 
 BUILT_IN = ("chunking", "ner", "pos", "chunking+", "ner+", "pos+")
 DIRECTIVE = re.compile(r"#\s*outside:\s*(\w+)\s*")
-CELL_HEAD = re.compile(r"%x\[\s*([+-]?\d+)\s*,\s*(\d+)\s*([|\]])")
-FARTHEST = 1000
-"""Lines between a token and a cell that its template looks at."""
-PLACES = ("all", "first", "last", "before", "after")
-SEGMENT_HEAD = re.compile(rf"%x\[\s*(?:({'|'.join(PLACES)})\s*,\s*(\d+)\s*([|\]])|length\s*\])")
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One cell that a line looks at: ``%x[offset,column|functions]``."""
-
-    offset: int
-    column: int
-    functions: tuple[CellFunction, ...] = ()
-
-    @property
-    def boundary(self) -> bool:
-        """True where the cell has a value outside the sentence only."""
-        return any(function.text == "boundary" for function in self.functions)
-
-    @property
-    def spans(self) -> int | None:
-        """Which function is a gazetteer, whose phrases may span tokens; None for none."""
-        asked = (k for k, one in enumerate(self.functions) if one.lexicon and one.lexicon.matches_spans)
-        return next(asked, None)
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a template: ``literals[0] cells[0] literals[1] ... literals[-1]``."""
-
-    number: int
-    literals: tuple[str, ...]
-    cells: tuple[Cell, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SegmentCell:
-    """``%x[place,column|functions]`` of an ``S`` line; the place ``length`` has neither column nor functions."""
-
-    place: str
-    column: int = 0
-    functions: tuple[CellFunction, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SegmentLine:
-    """One ``S`` line, an attribute of whole segments: ``literals[0] cells[0] literals[1] ... literals[-1]``."""
-
-    number: int
-    literals: tuple[str, ...]
-    cells: tuple[SegmentCell, ...]
 
 
 @dataclass(frozen=True)
@@ -151,9 +110,9 @@ class Template:
                 )
             try:
                 if line[0] == "S":
-                    segments.append(_parse_segment_line(line, number, find))
+                    segments.append(parse_segment_line(line, number, find))
                     continue
-                parsed = _parse_line(line, number, find)
+                parsed = parse_line(line, number, find)
             except InputError:
                 raise
             except ValueError as error:
@@ -166,7 +125,8 @@ class Template:
                 transitions = True
         if not nodes:
             raise InputError("a template needs at least one U line", path=path or "template")
-        return cls(text, path, tuple(nodes), tuple(edges), transitions, drops_outside, tuple(segments))
+        parsed_all = cls(text, path, tuple(nodes), tuple(edges), transitions, drops_outside, tuple(segments))
+        return parsed_all if lexicons is None else parsed_all._masked(lambda name, _: lexicons.get(name))
 
     @classmethod
     def load(cls, name: str | PathLike[str]) -> Template:
@@ -241,6 +201,37 @@ class Template:
 
         nodes, edges = lines(self.nodes), lines(self.edges)
         return replace(self, nodes=nodes, edges=edges), replace(columns, columns=[*columns.columns, *added])
+
+    def learnt(self, columns: Columns) -> Template:
+        """The same, whose functions ``frequent:N`` and ``rare:N`` know which strings of these sentences are so."""
+        return self._masked(lambda name, cell: _frequent(name, cell, columns))
+
+    @cached_property
+    def has_masks(self) -> bool:
+        """Whether some functions have to be learnt from training sentences."""
+        return any(_mask_of(one) for line in self.lines for cell in line.cells for one in cell.functions)
+
+    def _masked(self, words: Callable[[str, Cell | SegmentCell], Lexicon | None]) -> Template:
+        """The same with masks of these words."""
+        if not self.has_masks:
+            return self
+
+        def cell_with(cell: Any) -> Any:
+            functions = []
+            for k, one in enumerate(cell.functions):
+                mask = _mask_of(one)
+                if mask is not None:
+                    name = "|".join((str(cell.column), *(each.text for each in cell.functions[: k + 1])))
+                    before = replace(cell, functions=tuple(functions))
+                    one = CellFunction(one.text, replace(mask, words=words(name, before)))
+                functions.append(one)
+            return replace(cell, functions=tuple(functions))
+
+        def lines_with(lines: Any) -> Any:
+            return tuple(replace(line, cells=tuple(map(cell_with, line.cells))) for line in lines)
+
+        parts = {part: lines_with(getattr(self, part)) for part in ("nodes", "edges", "segments")}
+        return replace(self, **parts)
 
     @property
     def has_transitions(self) -> bool:
@@ -332,6 +323,21 @@ def _matched(
 _IF_ANY = CellFunction("if any", lambda cell: (cell,) if cell else ())
 
 
+def _mask_of(function: CellFunction) -> Mask | None:
+    return function.apply if isinstance(function.apply, Mask) else None
+
+
+def _frequent(name: str, cell: Cell | SegmentCell, columns: Columns) -> Lexicon:
+    """The values of a cell, by its functions so far, that sentences have as often as the mask of this name asks."""
+    column, counts = columns.columns[cell.column], Counter[str]()
+    occurrences = np.bincount(column.ids, minlength=len(column.strings)).tolist()
+    for string, n in zip(column.strings, occurrences, strict=True):
+        for value in apply_chain(cell.functions, string) if n else ():
+            counts[value] += n
+    least = int(name.rpartition(":")[2])
+    return Lexicon(name, {value: (value,) for value, n in counts.items() if n >= least})
+
+
 def _finder(path: str | None, lexicons: Mapping[str, Lexicon] | None) -> FindList:
     """Where a template has its word lists from: those given, or files, each read once."""
     folder = None if path is None or path in BUILT_IN else Path(path).parent
@@ -347,82 +353,3 @@ def _finder(path: str | None, lexicons: Mapping[str, Lexicon] | None) -> FindLis
         return read[name]
 
     return find
-
-
-def _parse_line(line: str, number: int, find: FindList) -> Line:
-    """Split a line into literals and cells; ValueError where a cell is malformed."""
-    literals: list[str] = []
-    cells: list[Cell] = []
-    at = 0
-    while True:
-        start = line.find("%x", at)
-        if start < 0:
-            literals.append(line[at:])
-            return Line(number, tuple(literals), tuple(cells))
-        literals.append(line[at:start])
-        head = CELL_HEAD.match(line, start)
-        if head is None:
-            raise ValueError(f"expected %x[ROW,COLUMN] or %x[ROW,COLUMN|FUNCTION] at {line[start:]!r}")
-        at = head.end()
-        functions: tuple[CellFunction, ...] = ()
-        if head[3] == "|":
-            functions, at = _parse_functions(line, at, find)
-        if max(len(head[1]), len(head[2])) > 5 or abs(int(head[1])) > FARTHEST:
-            raise ValueError(f"a cell may be {FARTHEST:,} places away, not more: {head[0]!r}")
-        cells.append(Cell(int(head[1]), int(head[2]), functions))
-
-
-def _parse_segment_line(line: str, number: int, find: FindList) -> SegmentLine:
-    """Split an ``S`` line into literals and cells; ValueError where a cell is malformed."""
-    literals: list[str] = []
-    cells: list[SegmentCell] = []
-    at = 0
-    while (start := line.find("%x", at)) >= 0:
-        literals.append(line[at:start])
-        head = SEGMENT_HEAD.match(line, start)
-        if head is None:
-            raise ValueError(
-                f"expected %x[PLACE,COLUMN] or %x[length] at {line[start:]!r}; places are {', '.join(PLACES)}"
-            )
-        at = head.end()
-        functions: tuple[CellFunction, ...] = ()
-        if head[3] == "|":
-            functions, at = _parse_functions(line, at, find)
-        if any(one.lexicon and one.lexicon.matches_spans for one in functions):
-            raise ValueError("in:FILE is for U lines; a segment's text is looked up by class:FILE")
-        cells.append(SegmentCell(head[1], int(head[2]), functions) if head[1] else SegmentCell("length"))
-    return SegmentLine(number, (*literals, line[at:]), tuple(cells))
-
-
-def _parse_functions(line: str, at: int, find: FindList) -> tuple[tuple[CellFunction, ...], int]:
-    """Functions up to the closing bracket; ``match`` is the last one, its pattern may hold bars."""
-    functions: list[CellFunction] = []
-    while True:
-        if line.startswith("match:", at):
-            end = _pattern_end(line, at)
-            return (*functions, CellFunction.parse(line[at:end])), end + 1
-        stop = re.compile(r"[|\]]").search(line, at)
-        if stop is None:
-            raise ValueError(f"no closing bracket after {line[at:]!r}")
-        functions.append(CellFunction.parse(line[at : stop.start()].strip(), find))
-        at = stop.end()
-        if stop[0] == "]":
-            return tuple(functions), at
-
-
-def _pattern_end(line: str, at: int) -> int:
-    """The first ``]`` that is neither escaped nor the end of a character class of the regular expression."""
-    in_class = False
-    while at < len(line):
-        if line[at] == "\\":
-            at += 1
-        elif in_class:
-            in_class = line[at] != "]"
-        elif line[at] == "[":
-            in_class = True
-            # a closing bracket that comes first in a class stands for itself
-            at += 2 if line.startswith("[^]", at) else line.startswith("[]", at)
-        elif line[at] == "]":
-            return at
-        at += 1
-    raise ValueError("no closing bracket after the regular expression")

@@ -7,6 +7,7 @@ the others only the weights of the labels they were seen with. With ``pairs="all
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple

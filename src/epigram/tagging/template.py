@@ -217,7 +217,7 @@ class Template:
             return self
 
         def cell_with(cell: Any) -> Any:
-            functions = []
+            functions: list[CellFunction] = []
             for k, one in enumerate(cell.functions):
                 mask = _mask_of(one)
                 if mask is not None:

@@ -11,7 +11,9 @@ from epigram.cli import console
 
 
 def convert(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A tagger: *.epigram or *.crfsuite.")],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A tagger: *.epigram, *.crfsuite, CRF++ text, Wapiti.")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the result goes.")],
     to: Annotated[
         Literal["epigram", "crfsuite"] | None,
@@ -19,7 +21,7 @@ def convert(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
-    """Turn a CRFsuite model into one of ours, or one of ours into a CRFsuite model; nothing is trained again."""
+    """Turn a CRFsuite, CRF++ or Wapiti model into one of ours, or one into CRFsuite's; nothing is trained again."""
     from epigram.storage import ModelFile
     from epigram.storage.families import blaming
     from epigram.storage.file import check_writable, write_atomically

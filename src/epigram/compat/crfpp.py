@@ -56,13 +56,25 @@ def _model(labels: list[str], text: str, lines: list[str], w: np.ndarray) -> Cha
             continue
         (states if n == L and name[0] == "U" else edges).append((len(names), first))
         names.append(name)
+    weights = dense_weights(L, w, transitions, states, edges)
+    return ChainModel.of_weights(labels, template, AttributeTable(fingerprints(names), names), weights)
+
+
+def dense_weights(
+    L: int,
+    w: np.ndarray,
+    transitions: np.ndarray,
+    states: list[tuple[int, int]],
+    edges: list[tuple[int, int]],
+) -> ChainWeights:
+    """Those that are not zero; ``states`` and ``edges`` are (attribute, where its L or L * L weights begin)."""
     state_ids, state_at = _pairs(states)
     edge_ids, edge_at = _pairs(edges)
     by_label = w[state_at[:, None] + np.arange(L)]
     by_pair = w[edge_at[:, None] + np.arange(L * L)].reshape(-1, L, L)
     rows, columns = np.nonzero(by_label)
     owners, before, after = np.nonzero(by_pair)
-    weights = ChainWeights(
+    return ChainWeights(
         state_ids[rows].astype(np.int32),
         columns.astype(np.int32),
         by_label[rows, columns],
@@ -72,7 +84,6 @@ def _model(labels: list[str], text: str, lines: list[str], w: np.ndarray) -> Cha
         after.astype(np.int32),
         by_pair[owners, before, after],
     )
-    return ChainModel.of_weights(labels, template, AttributeTable(fingerprints(names), names), weights)
 
 
 def _pairs(found: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:

@@ -110,15 +110,31 @@ def test_allowed_heads_are_kept_to(parser):
         parser.predict(X[:1], allowed=[[[99], *[None] * (len(X[0]) - 1)]])
 
 
+def test_learns_on_without_forgetting(tmp_path):
+    X, y = grammar(40)
+    parser = DependencyParser(l1=0.05, min_count=1, often=5).fit(X, y)
+    parser.save(tmp_path / "p.epigram")
+    new = [[("run", "VERB", "VB"), ("fast", "ADV", "RB"), ("!", "PUNCT", "!")]] * 8
+    trees = [[(0, "root"), (1, "advmod"), (1, "punct")]] * 8
+    for learner in (parser, load(tmp_path / "p.epigram")):
+        assert learner.partial_fit(new, trees) is learner
+        assert learner.predict(new) == trees
+        assert learner.score(X, y) > 0.95
+        assert learner.fit_["sentences"] == 48
+        assert learner.fit_["arc_weights"] == len(learner.arcs_) == np.count_nonzero(learner.arcs_.weights)
+        assert any("=run" in name for name in learner.arcs_.names(range(len(learner.arcs_))))
+    assert DependencyParser(l1=0.05, min_count=1).partial_fit(X, y).score(X, y) == 1.0
+
+
 def test_mbr_and_threads_give_trees(parser):
     X, y = grammar(5, seed=5)
     try:
-        parser.set_params(decoding="mbr", threads=2)
+        parser.set_params(decoding="best", threads=2)
         assert parser.predict(X) == y
         with pytest.raises(ValueError, match="decoding must be"):
             parser.set_params(decoding="worst").predict(X)
     finally:
-        parser.set_params(decoding="best", threads=1)
+        parser.set_params(decoding="mbr", threads=1)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from epigram.parsing.arc_loss import ArcFeatures
 from epigram.parsing.templates import ArcTemplate
 from epigram.parsing.words import Words
 from epigram.protocols import Ints, Offsets
-from epigram.tagging.attributes import AttributeTable, Strings, renumbering
+from epigram.tagging.attributes import AttributeTable, Fingerprints, Strings, renumbering
 
 core = family("arcs")
 COUNTERS = 1 << 26
@@ -21,10 +21,18 @@ BLOCK = 1 << 20
 
 
 def learn_features(
-    words: Words, heads: Ints, template: ArcTemplate, min_count: int, often: int | None
+    words: Words,
+    heads: Ints,
+    template: ArcTemplate,
+    min_count: int,
+    often: int | None,
+    known: Fingerprints | None = None,
 ) -> AttributeTable:
-    """The table of the features of trees, and of those met ``often`` on any arc (None: no others)."""
-    table, memory = AttributeTable(), template.memory(int(words.lengths.max(initial=1)))
+    """The table of the features of trees, and of those met ``often`` on any arc (None: no others).
+
+    Features that are ``known`` already come first and stay.
+    """
+    table, memory = AttributeTable(known), template.memory(int(words.lengths.max(initial=1)))
     most = len(template.lines) + 64 * template.n_between
     keys = np.empty(max(BLOCK, most * int(words.lengths.max(initial=1))), dtype=np.uint64)
     done, s = np.zeros(1, dtype=np.int64), 0
@@ -32,7 +40,8 @@ def learn_features(
     while s < words.columns.n_sentences:
         s = core.gold_keys(template.struct, words.struct, memory, len(heads), heads, s, len(keys), keys, done)
         table.intern_more(keys[: done[0]])
-    table.renumber(renumbering(table.counts, min_count))
+    if min_count > 1:
+        table.renumber(renumbering(table.counts, min_count))
     if often is None:
         return table
     counters = np.zeros(COUNTERS, dtype=np.uint8)

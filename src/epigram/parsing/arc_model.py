@@ -85,6 +85,22 @@ class ArcModel:
             weights.astype(np.float32),
         )
 
+    def followed_by(self, other: ArcModel) -> ArcModel:
+        """The features of both, those without weight left out; the other has the same template and other features."""
+        index = {string: k for k, string in enumerate(self.strings)}
+        moved = np.array([index.setdefault(s, len(index)) for s in other.strings], dtype=np.int32)
+        is_way = self.template.way_cells(other.owners, other.ptr)
+        theirs = other.cells.copy()
+        theirs[~is_way] = moved[other.cells[~is_way]]
+        owners = np.concatenate([self.owners, other.owners])
+        lengths = np.concatenate([np.diff(self.ptr), np.diff(other.ptr)])
+        weights = np.concatenate([self.weights, other.weights])
+        cells, kept = np.concatenate([self.cells, theirs]), weights != 0.0
+        ptr = np.concatenate([[0], np.cumsum(lengths[kept])]).astype(np.int64)
+        return ArcModel(
+            self.template, owners[kept], ptr, cells[np.repeat(kept, lengths)], tuple(index), weights[kept]
+        )
+
     def __len__(self) -> int:
         return len(self.owners)
 

@@ -29,6 +29,7 @@ from epigram.parsing.surroundings import surroundings, usual_template
 from epigram.parsing.tagger import TreeTagger
 from epigram.parsing.templates import USUAL, ArcTemplate
 from epigram.parsing.words import Words, heads_of, sentences_of
+from epigram.penalties import L1
 from epigram.protocols import Floats, Ints, Penalty, Solver
 from epigram.solvers import SGD
 from epigram.tagging.attributes import AttributeTable
@@ -39,6 +40,7 @@ from epigram.tagging.trees import depths_of
 Arc = tuple[int, str]
 DECODINGS = ("best", "mbr")
 PASSES, RATE = 9, 0.1
+UPDATES = 3  # passes of partial_fit
 
 
 class DependencyParser(Estimator):
@@ -197,6 +199,39 @@ class DependencyParser(Estimator):
         self.labels_.fit(gold.trees(), gold.relations, weights, dev, _staged("labels", callback))
         self.history_ = self.history_ + [{"stage": "labels", **entry} for entry in self.labels_.history_]
         return self.labels_.fit_
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Learn from more sentences, after ``fit``, ``load`` or other calls; new words and relations are welcome.
+
+        A few passes over the new sentences from the weights there are, at the rate that training ends with and with the
+        penalty that a sentence has among all so far. Old sentences are not met again.
+        """
+        if not hasattr(self, "arcs_"):
+            return self.fit(X, y, sample_weight)
+        gold, old = self._gold(X, y), self.arcs_
+        weights = checked_weights(sample_weight, gold.columns.n_sentences)
+        heads, n_lifted, n_arcs = projectivised(gold.heads, gold.columns.sentence_ptr)
+        words = old.encode(gold.columns)
+        table = learn_features(words, heads, old.template, 1, None, old.keys)
+        loss = ArcLoss(encode_arcs(words, old.template, table), heads, len(table), weights, self.threads)
+        start = np.concatenate([old.weights.astype(np.float64), np.zeros(len(table) - len(old))])
+        seen = self.fit_["sentences"]
+        share = loss.n_samples / (seen + loss.n_samples)
+        solver = SGD(passes=UPDATES, eta0=RATE / PASSES, decay=1.0, random_state=self.random_state)
+        w = solver.solve(loss, L1(share * self.l1), start).w
+        places, sentences = locate(words, old.template, table)
+        new = slice(len(old), None)
+        added = ArcModel.of_places(old.template, words, places[new], sentences[new], w[new])
+        self.arcs_ = replace(old, weights=w[: len(old)].astype(np.float32)).followed_by(added)
+        self.labels_.partial_fit(gold.trees(), gold.relations, sample_weight=weights)
+        self.classes_, self.history_ = self.labels_.classes_, []
+        counts = {"sentences": loss.n_samples, "words": gold.columns.n_tokens,
+                  "sentences_made_projective": n_lifted, "arcs_lifted": n_arcs}  # fmt: skip
+        self.fit_ = {**self.fit_, **{name: self.fit_[name] + n for name, n in counts.items()}}
+        label_weights = self.labels_.model_.weights.n_nonzero
+        self.fit_ |= {"arc_weights": len(self.arcs_), "label_weights": label_weights}
+        self.fit_["active_features"] = len(self.arcs_) + label_weights
+        return self
 
     def _solver(self, given: str | Solver | None, penalty: Penalty) -> Solver:
         """The solver given, or the usual one: SGD in few passes for l1."""

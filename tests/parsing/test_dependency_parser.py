@@ -194,7 +194,7 @@ def test_bad_templates_and_columns_are_refused(parser):
     for text, words in (
         ("h[0,0] x", "no cell"),
         ("# nothing", "no lines"),
-        ("b[0] b[1]", "one cell between"),
+        ("b[0] l[1]", "one cell of"),
     ):
         with pytest.raises(InputError, match=words):
             DependencyParser(text).fit(X, y)

@@ -122,7 +122,13 @@ def spelt_features(words, s, h, c, template):
     side = "root" if h == 0 else "right" if h < c else "left"
     found = set()
     for line in template.lines:
-        middles = range(min(h, c) + 1, max(h, c)) if any(cell.place == "b" for cell in line) else [0]
+        n = int(words.lengths[s])
+        zones = {
+            "b": range(min(h, c) + 1, max(h, c)),
+            "l": range(1, min(h, c)),
+            "r": range(max(h, c) + 1, n + 1),
+        }
+        middles = next((zones[cell.place] for cell in line if cell.place in zones), [0])
         for middle in middles:
             parts = []
             for cell in line:
@@ -131,7 +137,7 @@ def spelt_features(words, s, h, c, template):
                 elif cell.place == "side":
                     parts.append(side)
                 else:
-                    word = {"h": h, "c": c, "b": middle}[cell.place]
+                    word = {"h": h, "c": c}.get(cell.place, middle)
                     parts.append(words.cell(s, cell.column, word, cell.offset))
             found.add((line, tuple(parts)))
     return found
@@ -141,7 +147,9 @@ def test_features_of_arcs_are_those_spelt_out():
     rng = np.random.default_rng(2)
     rows = [[(f"w{a}", f"c{a % 3}", f"t{b}") for a, b in rng.integers(0, 4, (n, 2))] for n in (1, 4, 13)]
     words = Words.of(Columns.from_rows(rows), 3)
-    template = ArcTemplate.parse("+h[0,0] c[0,2]\nh[-1,1] c[+1,2] side\nh[0,1] b[2] c[0,1] way\nb[1] side")
+    template = ArcTemplate.parse(
+        "+h[0,0] c[0,2]\nh[-1,1] c[+1,2] side\nh[0,1] b[2] c[0,1] way\nb[1] side\nl[1] h[0,1]\nr[2] c[0,1] side"
+    )
     heads = np.array([0, *([0] + [1] * 3), *([0] + [1] * 12)], dtype=np.int32)
     table = learn_features(words, heads, template, 1, 1)
     arcs = encode_arcs(words, template, table)

@@ -6,7 +6,7 @@ i64 sizeof_ArcTemplates(void) { return sizeof(ArcTemplates); }
 i64 sizeof_ArcWords(void) { return sizeof(ArcWords); }
 i64 sizeof_ArcMemory(void) { return sizeof(ArcMemory); }
 
-enum { HEAD, CHILD, BETWEEN, WAY, SIDE };
+enum { HEAD, CHILD, BETWEEN, WAY, SIDE, LEFT_OF, RIGHT_OF };
 enum { N_WAYS = 13, FROM_ROOT = 12, MOST_VALUES = 64 };
 
 /* The odd number by which cell k of a template is told from its others. */
@@ -46,10 +46,19 @@ static void project_ways(const ArcTemplates *t, const ArcMemory *m) {
     }
 }
 
+/* Whether a cell is one of many words: its zone. */
+static inline int is_zone(i32 place) { return place == BETWEEN || place == LEFT_OF || place == RIGHT_OF; }
+
+/* The cell of the j-th template with a zone that is the zone. */
+static inline i64 zone_cell(const ArcTemplates *t, i64 j) {
+    i64 k = t->cell_ptr[t->n_templates - t->n_between + j];
+    while (!is_zone(t->places[k])) k++;
+    return k;
+}
+
 /* The distinct values of a column in a sentence, as bits of its words and as parts of the template's keys. */
 static void project_between(const ArcTemplates *t, const ArcWords *a, i64 first, i64 n, i64 j, const ArcMemory *m) {
-    i64 i = t->n_templates - t->n_between + j, k = t->cell_ptr[i];
-    while (t->places[k] != BETWEEN) k++;
+    i64 i = t->n_templates - t->n_between + j, k = zone_cell(t, j);
     u64 by = factor(t, i, k - t->cell_ptr[i]), *values = m->values + j * MOST_VALUES;
     i64 found = 0;
     m->bits[j] = 0;
@@ -79,22 +88,41 @@ static i64 project(const ArcTemplates *t, const ArcWords *a, i64 s, const ArcMem
 }
 
 /* For head h, the values that are between it and each child. */
-static void look_between(i64 n, i64 n_between, i64 h, const ArcMemory *m) {
-    for (i64 j = 0; j < n_between; j++) {
-        u64 met = 0;
-        for (i64 c = h + 1; c <= n; c++) {
-            m->between[c * n_between + j] = met;
-            met |= m->bits[c * n_between + j];
-        }
-        met = 0;
-        for (i64 c = h - 1; c >= 1; c--) {
-            m->between[c * n_between + j] = met;
-            met |= m->bits[c * n_between + j];
-        }
+static void look_inside(i64 n, i64 n_between, i64 h, i64 j, const ArcMemory *m) {
+    u64 met = 0;
+    for (i64 c = h + 1; c <= n; c++) {
+        m->between[c * n_between + j] = met;
+        met |= m->bits[c * n_between + j];
+    }
+    met = 0;
+    for (i64 c = h - 1; c >= 1; c--) {
+        m->between[c * n_between + j] = met;
+        met |= m->bits[c * n_between + j];
     }
 }
 
-/* The keys of an arc to m->keys, after project and look_between; returns their number. */
+/* For head h, the values on one side of it and of each child. */
+static void look_outside(i64 n, i64 n_between, i64 h, i64 j, int left, const ArcMemory *m) {
+    u64 met = 0, at_head = 0;
+    for (i64 k = 1; k <= n; k++) {
+        i64 c = left ? k : n + 1 - k;
+        if (c == h) at_head = met;
+        int beyond = left ? c > h : c < h; /* then the head is nearer to the end */
+        m->between[c * n_between + j] = beyond ? at_head : met;
+        met |= m->bits[c * n_between + j];
+    }
+}
+
+/* For head h, the values in the zone of each template, by child. */
+static void look_around(const ArcTemplates *t, i64 n, i64 h, const ArcMemory *m) {
+    for (i64 j = 0; j < t->n_between; j++) {
+        i32 place = t->places[zone_cell(t, j)];
+        if (place == BETWEEN) look_inside(n, t->n_between, h, j, m);
+        else look_outside(n, t->n_between, h, j, place == LEFT_OF, m);
+    }
+}
+
+/* The keys of an arc to m->keys, after project and look_around; returns their number. */
 static inline i64 keys_of_arc(const ArcTemplates *t, const ArcMemory *m, i64 h, i64 c) {
     i64 T = t->n_templates, plain = T - t->n_between, found = plain, way = way_of(h, c);
     const u64 *restrict head = m->heads + h * T, *restrict child = m->children + c * T;
@@ -119,7 +147,7 @@ i64 arcs_gold_keys(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 n
         i64 n = project(t, a, s, m);
         for (i64 c = 1; c <= n; c++) {
             i64 h = heads[at + c - 1];
-            look_between(n, t->n_between, h, m);
+            look_around(t, n, h, m);
             i64 found = keys_of_arc(t, m, h, c);
             memcpy(keys + used, m->keys, (size_t)found * sizeof *keys);
             used += found;
@@ -135,7 +163,7 @@ i64 arcs_count_keys(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 
     i64 n = project(t, a, s, m), used = 0;
     u64 mask = (u64)n_counters - 1;
     for (i64 h = 0; h <= n; h++) {
-        look_between(n, t->n_between, h, m);
+        look_around(t, n, h, m);
         for (i64 c = 1; c <= n; c++) {
             if (c == h) continue;
             i64 found = keys_of_arc(t, m, h, c);
@@ -163,7 +191,7 @@ i64 arcs_encode(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, i
     i64 n = project(t, a, s, m), used = 0, start = ptr[0];
     u64 mask = (u64)n_slots - 1;
     for (i64 h = 0; h <= n; h++) {
-        look_between(n, t->n_between, h, m);
+        look_around(t, n, h, m);
         for (i64 c = 1; c <= n; c++) {
             i64 found = c == h ? 0 : keys_of_arc(t, m, h, c);
             if (used + found > room) return -1;
@@ -179,7 +207,7 @@ i64 arcs_encode(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, i
     return used;
 }
 
-/* Which template and which word between made key k of an arc. */
+/* Which template and which word of its zone made key k of an arc. */
 static void origin_of(const ArcTemplates *t, const ArcMemory *m, i64 h, i64 c, i64 k, i32 *owner, i32 *middle) {
     i64 plain = t->n_templates - t->n_between, at = plain;
     *owner = (i32)k, *middle = 0;
@@ -187,7 +215,8 @@ static void origin_of(const ArcTemplates *t, const ArcMemory *m, i64 h, i64 c, i
         for (u64 left = m->between[c * t->n_between + j]; left; left &= left - 1, at++) {
             if (at != k) continue;
             *owner = (i32)(plain + j);
-            i64 low = h < c ? h : c, e = low + 1;
+            i32 place = t->places[zone_cell(t, j)];
+            i64 e = place == LEFT_OF ? 1 : 1 + (place == BETWEEN ? smaller_i(h, c) : larger_i(h, c));
             while (m->bits[e * t->n_between + j] != (left & -left)) e++;
             *middle = (i32)e;
             return;
@@ -201,7 +230,7 @@ void arcs_locate(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, 
     project_ways(t, m);
     i64 n = project(t, a, s, m);
     for (i64 h = 0; h <= n; h++) {
-        look_between(n, t->n_between, h, m);
+        look_around(t, n, h, m);
         for (i64 c = 1; c <= n; c++) {
             if (c == h) continue;
             i64 found = keys_of_arc(t, m, h, c);
@@ -245,7 +274,7 @@ void arcs_scores(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, 
     i64 n = project(t, a, s, m);
     u64 mask = (u64)n_slots - 1;
     for (i64 h = 0; h <= n; h++) {
-        look_between(n, t->n_between, h, m);
+        look_around(t, n, h, m);
         for (i64 c = 1; c <= n; c++) {
             i64 found = c == h ? 0 : keys_of_arc(t, m, h, c);
             f64 sum = 0.0;
@@ -259,7 +288,7 @@ i64 arcs_keys(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, i64
               i32 *owners, i32 *middles) {
     project_ways(t, m);
     i64 n = project(t, a, s, m);
-    look_between(n, t->n_between, h, m);
+    look_around(t, n, h, m);
     i64 found = smaller_i(keys_of_arc(t, m, h, c), room);
     for (i64 k = 0; k < found; k++) {
         keys[k] = m->keys[k];

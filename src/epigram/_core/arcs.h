@@ -2,15 +2,15 @@
  *
  * A template is a sum of cells. A cell of word e is atom(e + offset, column) times an odd number of its own, so that the
  * part of the head and that of the child are added up once a word, not once an arc; the key of a feature is the mixed sum of
- * the head's part, the child's, and that of the way between them. Templates with a cell for the words between come last
- * and have one feature for each distinct value between head and child, of at most 64 a sentence.
+ * the head's part, the child's, and that of the way between them. Templates with a cell for the words between head and
+ * child, or left or right of both, come last and have one feature for each distinct value there, of at most 64 a sentence.
  * Words are counted from 1 and 0 is the root; the arc from h to c of a sentence of n words is number h * n + c - 1.
  */
 #ifndef EPIGRAM_ARCS_H
 #define EPIGRAM_ARCS_H
 #include "core.h"
 
-/* places: 0 head, 1 child, 2 between, 3 side and distance, 4 side. */
+/* places: 0 head, 1 child, 2 between, 3 side and distance, 4 side, 5 left of both, 6 right of both. */
 typedef struct {
     i64 n_templates;
     i64 n_between;

@@ -49,7 +49,7 @@ def train(
     ] = None,
     l1: Annotated[
         float | None,
-        typer.Option(metavar="C", min=0.0, help="C * sum |w| (1 without --l2).", rich_help_panel=LEARNING),
+        typer.Option(metavar="C", min=0.0, help="C * sum |w| (without --l2: 1.2, labels 1).", rich_help_panel=LEARNING),
     ] = None,
     l2: Annotated[
         float | None,
@@ -89,10 +89,12 @@ def train(
         raise InputError("--patience needs --dev, held-out trees whose score says when to stop")
     if not 0.0 < eta0 < float("inf"):
         raise InputError(f"--eta0 is a number above 0, not {eta0!r}")
+    if l1 is None and not l2 and solver != "lbfgs" and model == "parser":
+        l1 = 1.2
     sgd = solver == "sgd" or (solver is None and not l2)
     chosen, l1, l2 = solver_of(solver, l1, l2, {
         "method": "cumulative", "schedule": "exponential", "eta0": str(eta0), "decay": None, "batch_size": 1,
-        "passes": passes or (9 if sgd else None), "tolerance": 1e-4, "seed": seed, "radius": None, "threads": threads,
+        "passes": passes or (8 if sgd else None), "tolerance": 1e-4, "seed": seed, "radius": None, "threads": threads,
     })  # fmt: skip
     settings: dict[str, Any] = {
         "l1": l1, "l2": l2, "solver": chosen, "patience": patience, "threads": threads, "random_state": seed,

@@ -246,7 +246,7 @@ def spelt(cell: Cell, value: int, strings: Sequence[str]) -> str:
 
 
 def _string(words: Words, s: int, cell: Cell, head: int, child: int, middle: int) -> str:
-    word = {"h": head, "c": child, "b": middle}[cell.place]
+    word = {"h": head, "c": child}.get(cell.place, middle)
     return words.cell(s, cell.column, word, cell.offset)
 
 

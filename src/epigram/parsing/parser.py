@@ -39,7 +39,7 @@ from epigram.tagging.trees import depths_of
 
 Arc = tuple[int, str]
 DECODINGS = ("best", "mbr")
-PASSES, RATE = 9, 0.1
+PASSES, RATE = 8, 0.1
 UPDATES = 3  # passes of partial_fit
 
 
@@ -89,7 +89,7 @@ class DependencyParser(Estimator):
         template: str | ArcTemplate | None = None,
         *,
         label_template: str | None = None,
-        l1: float = 1.0,
+        l1: float = 1.2,
         l2: float = 0.0,
         penalty: Penalty | None = None,
         solver: str | Solver | None = None,

@@ -1,9 +1,10 @@
 """Templates of arcs: which cells of the head, of the child and around them make a feature.
 
 A line is a feature, its cells separated by spaces. ``h[0,1]`` is column 1 of the head, ``c[-1,1]`` of the word before
-the child; ``b[1]`` is column 1 of each word between, one feature for each distinct value; ``way`` is the side of the
-child and its distance (1, 2, 3, 4, 5 to 9, 10 and more words), ``side`` the side alone. A line that begins with ``+``
-stands for two, with ``way`` and without. ``#`` begins a comment.
+the child; ``b[1]`` is column 1 of each word between, one feature for each distinct value, ``l[1]`` and ``r[1]`` the
+same of the words left and right of both; ``way`` is the side of the child and its distance (1, 2, 3, 4, 5 to 9, 10
+and more words), ``side`` the side alone. A line that begins with ``+`` stands for two, with ``way`` and without.
+``#`` begins a comment.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from epigram.protocols import Ints, Offsets
 from epigram.tagging.attributes import fingerprints
 
 core = family("arcs")
-PLACES = {"h": 0, "c": 1, "b": 2, "way": 3, "side": 4}
+PLACES = {"h": 0, "c": 1, "b": 2, "way": 3, "side": 4, "l": 5, "r": 6}
+ZONES = ("b", "l", "r")
 WAYS = (*(f"right {far}" for far in ("1", "2", "3", "4", "5-9", "10+")),
         *(f"left {far}" for far in ("1", "2", "3", "4", "5-9", "10+")), "root")  # fmt: skip
 SIDES = ("right", "left", "root")
 _WORD = re.compile(r"([hc])\[([+-]?\d+),(\d+)\]$")
-_BETWEEN = re.compile(r"b\[(\d+)\]$")
+_ZONE = re.compile(r"([blr])\[(\d+)\]$")
 
 USUAL = """
 # McDonald, Crammer and Pereira 2005: words and tags of head and child, with and without side and distance.
@@ -72,6 +74,15 @@ c[0,0] c[+1,2] h[0,2] side
 c[-1,2] c[0,0] h[0,2] side
 h[0,0] h[+1,2] c[0,2] side
 h[-1,2] h[0,0] c[0,2] side
+# What stands before the child, such as its preposition.
+h[0,0] c[-1,0] side
+h[0,0] c[-2,0] side
+h[0,0] c[-1,0] c[0,2] side
+h[0,0] c[-2,0] c[0,2] side
+h[0,2] c[-2,0] c[0,2] side
+h[0,2] c[-2,0] c[-1,2] c[0,2] side
+h[0,2] c[-3,0] c[0,2] side
+h[0,2] h[+1,0] c[0,2] side
 c[-2,2] c[-1,2] c[0,2] h[0,2] side
 c[0,2] c[+1,2] c[+2,2] h[0,2] side
 way
@@ -80,11 +91,15 @@ h[0,2] b[2] c[0,2] side
 h[0,1] b[1] c[0,1] way
 h[0,0] b[1] c[0,1] side
 h[0,1] b[1] c[0,0] side
+h[0,1] b[0] c[0,1] side
+# The words left and right of both.
+h[0,1] l[1] c[0,2] side
+h[0,1] r[1] c[0,2] side
 """
 
 
 class Cell(NamedTuple):
-    """A place (``h``, ``c``, ``b``, ``way``, ``side``), an offset from it, and a column."""
+    """A place (``h``, ``c``, ``b``, ``l``, ``r``, ``way``, ``side``), an offset from it, and a column."""
 
     place: str
     offset: int = 0
@@ -93,12 +108,13 @@ class Cell(NamedTuple):
     def __str__(self) -> str:
         if self.place in ("way", "side"):
             return self.place
-        return f"b[{self.column}]" if self.place == "b" else f"{self.place}[{self.offset:+d},{self.column}]"
+        inside = str(self.column) if self.place in ZONES else f"{self.offset:+d},{self.column}"
+        return f"{self.place}[{inside}]"
 
 
 @dataclass(frozen=True)
 class ArcTemplate:
-    """Lines of cells, those with a cell between last.
+    """Lines of cells, those with a cell of many words (``b``, ``l``, ``r``) last.
 
     Examples
     --------
@@ -125,17 +141,17 @@ class ArcTemplate:
         if not lines:
             raise InputError("the template of arcs has no lines")
         for cells in lines:
-            if sum(cell.place == "b" for cell in cells) > 1:
+            if sum(cell.place in ZONES for cell in cells) > 1:
                 raise InputError(
-                    f"template line {' '.join(map(str, cells))}: one cell between is all there can be"
+                    f"template line {' '.join(map(str, cells))}: one cell of b, l and r is all there can be"
                 )
-        lines.sort(key=lambda cells: any(cell.place == "b" for cell in cells))
+        lines.sort(key=lambda cells: any(cell.place in ZONES for cell in cells))
         return cls(text, tuple(dict.fromkeys(lines)))
 
     @property
     def n_between(self) -> int:
-        """How many lines have a cell between."""
-        return sum(any(cell.place == "b" for cell in cells) for cells in self.lines)
+        """How many lines have a cell of many words."""
+        return sum(any(cell.place in ZONES for cell in cells) for cells in self.lines)
 
     @property
     def n_columns(self) -> int:
@@ -175,8 +191,8 @@ def _cell(word: str, number: int) -> Cell:
         return Cell(word)
     if found := _WORD.match(word):
         return Cell(found[1], int(found[2]), int(found[3]))
-    if found := _BETWEEN.match(word):
-        return Cell("b", 0, int(found[1]))
+    if found := _ZONE.match(word):
+        return Cell(found[1], 0, int(found[2]))
     raise InputError(
-        f"template line {number}: {word!r} is no cell; cells are h[0,1], c[-1,0], b[1], way and side"
+        f"template line {number}: {word!r} is no cell; cells are h[0,1], c[-1,0], b[1], l[1], r[1], way and side"
     )

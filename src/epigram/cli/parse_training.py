@@ -49,7 +49,9 @@ def train(
     ] = None,
     l1: Annotated[
         float | None,
-        typer.Option(metavar="C", min=0.0, help="C * sum |w| (without --l2: 1.2, labels 1).", rich_help_panel=LEARNING),
+        typer.Option(
+            metavar="C", min=0.0, help="C * sum |w| (without --l2: 1.2, labels 1).", rich_help_panel=LEARNING
+        ),
     ] = None,
     l2: Annotated[
         float | None,

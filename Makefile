@@ -46,8 +46,10 @@ sanitize: $(VENV)/.test
 	LD_PRELOAD="$$(cc -print-file-name=libasan.so) $$(cc -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
 		$(BIN)/pytest $(XDIST) $(TESTS); status=$$?; $(PYTHON) hatch_build.py; exit $$status
 
-# The same tests on examples that no run had before, many more of them.
+# Damaged files of every format, in processes of their own, for so many seconds; then the tests on new examples.
+SECONDS_OF_TORTURE ?= 600
 torture: $(VENV)/.test
+	$(BIN)/python tests/torture/torture.py --seconds $(SECONDS_OF_TORTURE) --seed "$$(date +%s)" --keep
 	EPIGRAM_HYPOTHESIS=torture $(BIN)/pytest $(XDIST)
 
 # Other people's programs to compare with: their tests are skipped where they cannot be installed.

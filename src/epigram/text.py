@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import os
+import re
 import sys
 import zlib
 from collections.abc import Iterator
@@ -13,6 +16,8 @@ from typing import Any
 
 from epigram.errors import InputError
 
+MAX_BYTES = "EPIGRAM_MAX_BYTES"
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -33,10 +38,27 @@ def read_bytes(path: str | PathLike[str]) -> bytes:
         raise InputError(f"cannot read: {error.strerror}", path=path) from error
     if raw[:2] != GZIP_MAGIC:
         return raw
+    limit = most_bytes(len(raw))
     try:
-        return gzip.decompress(raw)
+        with gzip.GzipFile(fileobj=io.BytesIO(raw)) as packed:
+            content = packed.read(limit + 1)
+        if len(content) > limit:
+            raise _bomb(path, limit)
+        return content
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"broken gzip data: {error}", path=path) from error
+
+
+def most_bytes(packed: int) -> int:
+    """How many bytes compressed ones may become: ``EPIGRAM_MAX_BYTES``, else 64 MB and a hundred times their number."""
+    given = os.environ.get(MAX_BYTES, "")
+    return int(given) if given.isdecimal() else (64 << 20) + 100 * packed
+
+
+def _bomb(path: str | PathLike[str], limit: int) -> InputError:
+    return InputError(
+        f"unpacks to more than {limit:,} bytes; if that is meant, allow it: epigram --max-bytes N", path=path
+    )
 
 
 def read_text(path: str | PathLike[str]) -> str:
@@ -64,6 +86,17 @@ def read_lines(path: str | PathLike[str]) -> Iterator[str]:
         lines.pop()
     for line in lines:
         yield line.removesuffix("\r")
+
+
+def shown(text: str) -> str:
+    """Text for a terminal: control characters, which could make it do things, are spelled out.
+
+    Examples
+    --------
+    >>> shown("a\x1b[31mb")
+    'a\\\\x1b[31mb'
+    """
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def parse_json(text: str, path: str | PathLike[str] | None = None, line: int | None = None) -> Any:
@@ -99,8 +132,13 @@ def stream_lines(path: str | PathLike[str]) -> Iterator[str]:
             if str(path) == "-"
             else Path(path).open("rb") as raw
         ):
-            source = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == GZIP_MAGIC else raw
-            for number, line in enumerate(source, 1):
+            is_packed = raw.peek(2)[:2] == GZIP_MAGIC
+            source = gzip.GzipFile(fileobj=raw) if is_packed else raw
+            limit = most_bytes(0) if is_packed else -2  # of a line: the text itself may be of any length
+            while line := source.readline(limit + 1):
+                number += 1
+                if is_packed and len(line) > limit:
+                    raise _bomb(path, limit)
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
                 yield text.removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:

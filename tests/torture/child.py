@@ -56,6 +56,27 @@ def main(seed: str, first: int, last: int, names: list[str]) -> None:
             say(f"{'=' if found in ('read', 'refused') else '!'} {case} {name}\t{found}")
 
 
+def one_file(name: str, content: bytes) -> None:
+    """A file of one format, from standard input."""
+    known = {slug(one): format for one, format in readers.formats().items()}
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "x"
+        path.write_bytes(content)
+        limit_memory(len(content))
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        found = readers.outcome(known[slug(name)].read, path)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        say(f"{'=' if found in ('read', 'refused') else '!'} {found}")
+
+
+def slug(name: str) -> str:
+    """A format's name as files are called."""
+    return name.replace(" ", "-").replace(",", "")
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    if sys.argv[1] == "--file":
+        one_file(sys.argv[2], sys.stdin.buffer.read())
+        sys.exit()
     main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])

@@ -18,6 +18,8 @@ from pathlib import Path
 from random import Random
 
 import readers
+from child import slug
+from mutations import mutate_text
 
 HERE = Path(__file__).parent
 CASES = HERE / "cases"
@@ -64,10 +66,10 @@ def keep(seed: str, case: int, names: list[str]) -> Path:
     chosen = [name for name in known if not names or name in names]
     name = chosen[case % len(chosen)]
     content = known[name].damage(known[name].content, Random(f"{seed} {case}"))
-    if name in readers.TEXTS:
+    if known[name].damage is mutate_text:
         content = smaller(name, content)
     CASES.mkdir(exist_ok=True)
-    path = CASES / f"{name.replace(' ', '-').replace(',', '')}.{hashlib.sha256(content).hexdigest()[:8]}"
+    path = CASES / f"{slug(name)}.{hashlib.sha256(content).hexdigest()[:8]}"
     path.write_bytes(content)
     return path
 

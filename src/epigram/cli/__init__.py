@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from copy import copy
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -50,8 +51,17 @@ def build(wanted: str | None, inner: str | None = None) -> typer.Typer:
         version: Annotated[
             bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
         ] = False,
+        max_bytes: Annotated[
+            int | None,
+            typer.Option(
+                metavar="N",
+                min=1,
+                help="Most bytes of an unpacked gzip file (64 MB + 100 times its size).",
+            ),
+        ] = None,
     ) -> None:
-        pass
+        if max_bytes is not None:
+            os.environ["EPIGRAM_MAX_BYTES"] = str(max_bytes)
 
     for name, (home, summary) in COMMANDS.items():
         if name != wanted:
@@ -72,6 +82,7 @@ def build(wanted: str | None, inner: str | None = None) -> typer.Typer:
 
 def main() -> None:
     """Entry point of the ``epigram`` command."""
+    _open_streams()
     wanted, inner = [*(word for word in _words() if not word.startswith("-")), None, None][:2]
     if wanted in COMMANDS:  # numpy's BLAS starts threads that spin, and no command of ours has work for them
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -81,19 +92,45 @@ def main() -> None:
 def run_app(app: Callable[[], object]) -> None:
     """Run a command; what is wrong becomes one line on standard error and an exit code."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except EpigramError as error:
-        print(f"epigram: {error}", file=sys.stderr)
+        from epigram.text import shown
+
+        print(f"epigram: {shown(str(error))}", file=sys.stderr)
         sys.exit(1 if isinstance(error, DivergenceError) else 2)
+    except OSError as error:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - what is left to write has nowhere to go
+        print(f"epigram: cannot write: {error.strerror}", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         print("epigram: interrupted", file=sys.stderr)
         sys.exit(130)
 
 
+def _open_streams() -> None:
+    """Text is UTF-8 whatever the locale says; a stream that is closed is as one that leads nowhere."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if not isinstance(stream, TextIOWrapper | None):
+            continue
+        if stream is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+        elif "PYTHONIOENCODING" in os.environ:
+            stream.reconfigure(errors="surrogateescape" if mode == "r" else "backslashreplace")
+        else:
+            stream.reconfigure(encoding="utf-8", errors="surrogateescape" if name == "stdin" else "replace")
+    if sys.getfilesystemencoding() != "utf-8":
+        sys.argv = [os.fsencode(word).decode("utf-8", "surrogateescape") for word in sys.argv]
+
+
 def _words() -> list[str]:
     """The words of the command line; while a shell asks for completions, those typed so far."""
     typed = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS")
-    return typed.split()[1:] if typed and "_EPIGRAM_COMPLETE" in os.environ else sys.argv[1:]
+    words = typed.split()[1:] if typed and "_EPIGRAM_COMPLETE" in os.environ else sys.argv[1:]
+    return words[2:] if words[:1] == ["--max-bytes"] else words
 
 
 def _only(group: typer.Typer, name: str | None) -> typer.Typer:

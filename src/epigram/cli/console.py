@@ -105,6 +105,8 @@ class Stopwatch:
 def _for_people(value: Any) -> str:
     from rich.markup import escape
 
+    from epigram.text import shown
+
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "-"}[value]
     if isinstance(value, int):
@@ -115,7 +117,7 @@ def _for_people(value: Any) -> str:
         return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.1f}"
     if isinstance(value, dict):
         return ", ".join(f"{name.replace('_', ' ')} {_for_people(item)}" for name, item in value.items())
-    return escape(str(value))
+    return escape(shown(str(value)))
 
 
 def _finite(value: Any) -> Any:

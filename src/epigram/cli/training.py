@@ -14,11 +14,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import typer
+import typer.core
 
 from epigram.cli import console
 from epigram.errors import InputError
@@ -69,6 +71,7 @@ class TrainingRun:
         for target in (output, plot):
             if target is not None:
                 check_writable(target)
+                refuse_inputs(target)
         if plot is not None:
             check_plot(plot)
         self._watch = console.Stopwatch()
@@ -115,6 +118,20 @@ class TrainingRun:
         console.print_json(record) if self.json else console.facts(str(self.output), record)
         if self.interrupted:
             raise typer.Exit(EXIT_CODE)
+
+
+def refuse_inputs(target: Path) -> None:
+    """Refuse to write over a file that the present command reads; a model may take the place of its older self."""
+    home = sys.modules[typer.core.TyperCommand.__mro__[1].__module__]  # click's, or typer's own copy of it
+    find: Callable[..., Any] = import_module(home.__name__.replace(".core", ".globals")).get_current_context
+    context = find(silent=True)
+    for name, value in (context.params if context is not None and target.exists() else {}).items():
+        for path in value if isinstance(value, list | tuple) else (value,):
+            if name in ("output", "plot", "model") or not isinstance(path, str | Path):
+                continue
+            if os.path.exists(path) and os.path.samefile(path, target):
+                said = f"is an input of this command ({name}) and would be written over"
+                raise InputError(f"{said}; choose another name", path=target)
 
 
 class GracefulStop:

@@ -9,8 +9,10 @@ entry of a journal, so that it can be undone; the journal is what is stored.
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -52,6 +54,7 @@ class Journal:
         self.words: dict[Entry, None] = {}
         self._preferred: tuple[Ints, Singles] = (np.zeros(0, np.int32), np.zeros(0, np.float32))
         self._fresh: list[UserWord] = []
+        self._stored: Counter[str] = Counter()  # lines that the file has of ours
         self.set_words(words)
 
     def set_words(self, words: Iterable[Entry]) -> None:
@@ -113,10 +116,31 @@ class Journal:
             decoder.user_words.setdefault(reading, []).append(UserWord(reading, surface, logp))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write as JSON lines, whole or not at all."""
+        """Add what is new to a file of JSON lines, and take out what was undone; what others added there stays.
+
+        Lines that are only added are appended; two processes that write take turns.
+        """
+        mine = self._lines()
+        added, undone = Counter(mine) - self._stored, self._stored - Counter(mine)
+        with locked_folder(Path(path)):
+            if Path(path).is_file() and not undone:
+                with Path(path).open("ab") as file:
+                    file.write("".join(added.elements()).encode())
+                    file.flush()
+                    os.fsync(file.fileno())
+            else:
+                there = (
+                    Path(path).read_text("utf-8").splitlines(keepends=True) if Path(path).is_file() else []
+                )
+                for line in undone.elements():
+                    if line in there:
+                        del there[len(there) - 1 - there[::-1].index(line)]
+                write_atomically(path, "".join([*there, *added.elements()]).encode())
+        self._stored = Counter(mine)
+
+    def _lines(self) -> list[str]:
         lines = [json.dumps({"word": entry}, ensure_ascii=False) + "\n" for entry in self.words]
-        lines += [json.dumps(asdict(lesson), ensure_ascii=False) + "\n" for lesson in self.lessons]
-        write_atomically(path, "".join(lines).encode())
+        return lines + [json.dumps(asdict(lesson), ensure_ascii=False) + "\n" for lesson in self.lessons]
 
     @classmethod
     def load(cls, decoder: Decoder, path: str | PathLike[str], known: Sequence[Lesson] = ()) -> Journal:
@@ -131,7 +155,25 @@ class Journal:
                 words.append(_read_word(line, path, number))
             elif line:
                 lessons.append(read_lesson(line, path, number))
-        return cls(decoder, lessons, words)
+        journal = cls(decoder, lessons, words)
+        journal._stored = Counter(journal._lines())
+        return journal
+
+
+@contextmanager
+def locked_folder(path: Path) -> Iterator[None]:
+    """Hold the lock of the folder that a file is in: one process at a time; nothing is left behind."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    folder = os.open(path.resolve().parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def preferred_logp(decoder: Decoder, reading: str) -> float:

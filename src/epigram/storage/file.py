@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import platform
 import re
 import zlib
 from collections.abc import Collection, Iterable
@@ -22,7 +23,7 @@ from importlib import import_module
 from mmap import ACCESS_COPY, mmap
 from os import PathLike
 from pathlib import Path
-from stat import S_ISREG
+from stat import S_IMODE, S_ISREG
 from typing import Any
 
 import numpy as np
@@ -298,6 +299,7 @@ def write_atomically(path: str | PathLike[str], content: bytes) -> None:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, target)
+            _sync_folder(target.parent)
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
@@ -317,10 +319,41 @@ def check_writable(path: str | PathLike[str]) -> None:
 
 
 def _claim(target: Path) -> Path:
-    """A new, empty file beside ``target``, with the permissions a new file gets."""
-    temporary = target.with_name(f".epigram-{os.urandom(8).hex()}")
-    temporary.touch(exist_ok=False)
+    """A new, empty file beside ``target`` with its permissions, or with those that a new file gets.
+
+    Its name tells whose it is: files that killed processes of this machine left here are removed.
+    """
+    host = f"{zlib.crc32(platform.node().encode()):08x}"
+    for left in target.parent.glob(f".epigram-{host}-*"):
+        owner = left.name.split("-")[2]
+        if owner.isdecimal() and not _is_alive(int(owner)):
+            left.unlink(missing_ok=True)
+    temporary = target.with_name(f".epigram-{host}-{os.getpid()}-{os.urandom(8).hex()}")
+    temporary.touch(mode=0o600 if target.exists() else 0o666, exist_ok=False)
+    if target.exists():
+        temporary.chmod(S_IMODE(target.stat().st_mode))
     return temporary
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new name last through a crash of the machine; Windows has no such thing."""
+    if os.name == "nt":
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def _unwritable(path: str | PathLike[str], error: OSError) -> InputError:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, TypeAlias
 
+from epigram.errors import InputError
 from epigram.tagging.lexicon import KINDS, Lexicon
+from epigram.tagging.linear_regex import LinearRegex
 
 Values: TypeAlias = tuple[str, ...]
+MOST_VALUES = 20_000
+"""That functions may make of one cell."""
 
 
 def lower(cell: str) -> Values:
@@ -45,13 +50,22 @@ def suffix(cell: str, length: int) -> Values:
 def substrings(cell: str, limit: int) -> Values:
     """All distinct substrings shorter than ``limit``, by their start and then by their length."""
     n = len(cell)
+    if n * min(n, limit - 1) > MOST_VALUES:
+        raise _too_many(f"substrings:{limit}", cell)
     spans = (cell[i:j] for i in range(n) for j in range(i + 1, min(n, i + limit - 1) + 1))
     return tuple(dict.fromkeys(spans))
 
 
-def match(cell: str, pattern: re.Pattern[str]) -> Values:
+def match(cell: str, pattern: LinearRegex) -> Values:
     """``1`` where the regular expression is found in the cell, else ``0``."""
-    return ("1" if pattern.search(cell) else "0",)
+    return ("1" if pattern.found_in(cell) else "0",)
+
+
+def _too_many(what: str, cell: str) -> InputError:
+    return InputError(
+        f"{what} makes more than {MOST_VALUES:,} values of the cell {cell[:20]!r} of {len(cell):,} characters; "
+        "use a smaller number"
+    )
 
 
 PLAIN: dict[str, Callable[[str], Values]] = {
@@ -131,7 +145,7 @@ class CellFunction:
             return cls(text, PLAIN[name])
         if name in WITH_LENGTH:
             function, least = WITH_LENGTH[name]
-            if not argument.isdecimal() or int(argument) < least:
+            if not argument.isdecimal() or len(argument) > 9 or int(argument) < least:
                 raise ValueError(
                     f"{name} needs a whole number of at least {least}, as in {name}:3, not {text!r}"
                 )
@@ -139,7 +153,7 @@ class CellFunction:
             return cls(text, lambda cell: function(cell, length))
         if name == "match" and argument:
             try:
-                pattern = re.compile(argument)
+                pattern = LinearRegex(argument)
             except re.error as error:
                 raise ValueError(f"bad regular expression {argument!r}: {error}") from None
             return cls(text, lambda cell: match(cell, pattern))
@@ -175,7 +189,10 @@ def apply_chain(functions: tuple[CellFunction, ...], cell: str) -> Values:
         if len(values) == 1:
             values = function.apply(values[0])
             continue
-        values = tuple(dict.fromkeys(out for value in values for out in function(value)))
+        made = list(islice((out for value in values for out in function(value)), MOST_VALUES + 1))
+        if len(made) > MOST_VALUES:
+            raise _too_many("|".join(one.text for one in functions), cell)
+        values = tuple(dict.fromkeys(made))
     return values
 
 

@@ -256,7 +256,7 @@ def _fields(line: str, path: str | PathLike[str], number: int) -> tuple[str, str
         count = int(columns[2])
     except ValueError:
         count = -1
-    if count < 0:
+    if not 0 <= count < 1 << 53:
         raise InputError(
             f"the count {columns[2]!r} of {columns[1]!r} is not a whole number; correct it or leave the column out",
             path=path,

@@ -131,15 +131,17 @@ class _Reader:
         names = [mark[1].decode().rstrip(":") for mark in marks]
         if "data" not in names:
             self.fail("no \\data\\ section; is this an ARPA file?")
-        if names[-1] != "end":
+        if "end" not in names:
             self.fail("no \\end\\ mark; the file is truncated")
-        first = names.index("data")
+        first, last = names.index("data"), names.index("end")
+        if last < len(names) - 1 or last < first:
+            self.fail("a section after the \\end\\ mark", self.line_at(marks[max(last, first)].end() + 1))
         counts: dict[int, int] = {}
         line = self.line_at(marks[first].end())
         header = self.content[marks[first].end() : marks[first + 1].start()].decode()
         for k, text in enumerate(header.split("\n")):
             found = _COUNT.match(text.strip())
-            if found:
+            if found and max(map(len, found.groups())) < 16:
                 counts[int(found[1])] = int(found[2])
             elif text.strip():
                 self.fail(f"expected 'ngram N=COUNT', found {text.strip()!r}", line + k)
@@ -153,6 +155,9 @@ class _Reader:
             if n in spans or n not in counts:
                 self.fail(f"a second or unannounced section of {n}-grams", self.line_at(mark.start()))
             spans[n] = (mark.end() + 1, following.start())
+        for n, count in counts.items():
+            if 4 * count > len(self.content):
+                self.fail(f"the header counts {count:,} {n}-grams, for which the file is too short", line)
         missing = sorted(set(counts) - set(spans))
         if missing:
             self.fail(f"the header counts {missing[0]}-grams but there is no \\{missing[0]}-grams: section")
@@ -172,7 +177,8 @@ class _Reader:
         canonical = _canonical([name.decode() for name in names])
         vocabulary = Vocabulary(canonical)
         if len(set(canonical)) < len(canonical):
-            twice = next(k for k, name in enumerate(canonical) if name in canonical[:k])
+            first = {name: k for k, name in reversed(list(enumerate(canonical)))}
+            twice = next(k for k, name in enumerate(canonical) if first[name] < k)
             self.fail(f"the 1-gram {canonical[twice]!r} is listed twice", first_line + rows[twice][0])
         numbers = np.full((2, count), np.nan)
         for row, (k, fields) in enumerate(rows):

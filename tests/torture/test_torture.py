@@ -1,0 +1,29 @@
+"""Damaged files of every format: a few hundred with a fixed seed, and those that once broke something."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+CASES = sorted((HERE / "cases").glob("*.*"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory and time are those of Linux")
+def test_a_few_hundred_damaged_files() -> None:
+    command = [sys.executable, str(HERE / "torture.py"), "--seconds", "300", "--cases", "400", "--seed", "0"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "400 files" in done.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory and time are those of Linux")
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.name)
+def test_what_broke_once_is_read_or_refused(path: Path) -> None:
+    command = [sys.executable, str(HERE / "child.py"), "--file", path.name.split(".")[0]]
+    done = subprocess.run(command, input=path.read_bytes(), capture_output=True, check=False)
+    assert done.returncode == 0
+    assert b"!" not in done.stdout

@@ -86,12 +86,11 @@ def _use_converter(converter: Any) -> None:
 
 
 def _texts() -> dict[str, tuple[bytes, Callable[[Path], object]]]:
-    from epigram.lm.vocabulary import Vocabulary
 
     from epigram.ime.build import build
     from epigram.ime.corrections import Journal
     from epigram.ime.wordlist import read_word_list
-    from epigram.lm.corpus import Corpus
+    from epigram.lm.corpus import Corpus, Vocabulary
     from epigram.lm.factored.classes import WordClasses
     from epigram.lm.ngram.arpa import read_arpa, write_arpa
     from epigram.lm.ngram.kneser_ney import KneserNeyLM

@@ -32,6 +32,7 @@ from epigram.serve.studio import Call, Operation
 
 TOKENS = 25
 SECONDS = 8.0
+TURNS = 4
 
 
 def sentences(n: int) -> list[list[str]]:
@@ -203,9 +204,9 @@ def measure(claims: Claims, port: int, pid: int, given: argparse.Namespace) -> N
     for warm in (tag, other, convert):
         in_clients(port, warm, 4, 0.5)
     ours, theirs = [], []
-    for _ in range(2):  # in turns
-        ours.append(in_clients(port, tag, 32, given.seconds / 2))
-        theirs.append(in_clients(port, other, 32, given.seconds / 2))
+    for _ in range(TURNS):
+        ours.append(in_clients(port, tag, 32, given.seconds / TURNS))
+        theirs.append(in_clients(port, other, 32, given.seconds / TURNS))
     best, rivals = (max(one, key=lambda each: each["rate"]) for one in (ours, theirs))
     claims.add(
         "tagging, 32 connections, requests/s", f"{best['rate']:,.0f}", f"{rivals['rate']:,.0f}",

@@ -14,18 +14,23 @@ LINES = {
 
 
 def levels(heads: Sequence[int]) -> dict[int, int]:
-    """How far out the arc of each child is drawn, from 1: outside every arc that it covers; the root has none.
+    """How far out the arc of each child is drawn, from 1: outside every arc that it covers, and beside those it meets.
+
+    The root has none.
 
     Examples
     --------
     >>> levels([2, 3, 0, 3])
-    {1: 1, 2: 1, 4: 1}
+    {1: 1, 2: 2, 4: 1}
     """
     spans = {c: (min(h, c), max(h, c)) for c, h in enumerate(heads, 1) if h}
     found: dict[int, int] = {}
     for c, (a, b) in sorted(spans.items(), key=lambda item: (item[1][1] - item[1][0], item[0])):
-        below = [found[d] for d, (x, y) in spans.items() if d in found and x < b and a < y]
-        found[c] = 1 + max(below, default=0)
+        drawn = [(found[d], x, y) for d, (x, y) in spans.items() if d in found]
+        level = 1 + max((own for own, x, y in drawn if x < b and a < y), default=0)
+        while level in {own for own, x, y in drawn if y == a or x == b}:
+            level += 1
+        found[c] = level
     return dict(sorted(found.items()))
 
 
@@ -35,9 +40,9 @@ def terminal_picture(words: Sequence[str], heads: Sequence[int], relations: Sequ
     Examples
     --------
     >>> print(terminal_picture(["the", "dog", "barks"], [2, 3, 0], ["det", "nsubj", "root"]))
-      ┌─▶ the    det
-    ┌─┴─▶ dog    nsubj
-    └───▶ barks  root
+      ┌──▶ the    det
+    ┌─┴──▶ dog    nsubj
+    └───── barks  root
     """
     level = levels(heads)
     deepest = max(level.values(), default=0)
@@ -56,7 +61,7 @@ def terminal_picture(words: Sequence[str], heads: Sequence[int], relations: Sequ
     lines = []
     for cells, word, head, relation in zip(grid, words, heads, relations, strict=True):
         drawn = "".join(LINES[cell] for cell in cells)
-        arrow = "▶" if head or deepest == 0 or any(cells) else " "
+        arrow = "▶" if head else "─" if any(cells) else " "
         lines.append(f"{drawn}{arrow} {word:{longest}}  {relation}".rstrip())
     return "\n".join(lines)
 

@@ -76,7 +76,7 @@ SCHEMA = Schema(
         "labels": [str],
         "template": (str, None),
         "has_transitions": bool,
-        "settings": dict,
+        "settings": {"threads": Maybe(int), "min_count": Maybe((int, None)), "patience": Maybe((int, None))},
         "fit": dict,
         "history": list,
         "columns": Maybe(

@@ -21,7 +21,7 @@ core = family("factored_scorer")
 ARRAYS = {
     "choices": Array(PACKED, ("roots",), below=2.0**31),
     "parents": Array(PACKED, ("below",), steps=True, parents="top"),
-    "symbols": Array(PACKED, ("below",), per_parent="parents", below=2.0**31),
+    "symbols": Array(PACKED, ("below",), per_parent="parents", below="symbols"),
     "pairs": Array(PACKED, ("top+below",), total="kept"),
     "targets": Array(PACKED, ("kept",), per_count="pairs", below=2.0**31),
     **weights_schema("kept"),
@@ -225,11 +225,13 @@ class FactorScorer:
         }
 
     @classmethod
-    def from_tensors(cls, contexts: Contexts, tensors: Mapping[str, Any], prefix: str = "") -> FactorScorer:
-        """What :meth:`tensors` made; in a file the arrays stand under a prefix."""
+    def from_tensors(
+        cls, contexts: Contexts, tensors: Mapping[str, Any], prefix: str = "", n_symbols: int = 1 << 31
+    ) -> FactorScorer:
+        """What :meth:`tensors` made; in a file the arrays stand under a prefix, and symbols are below ``n_symbols``."""
         packed = f"{prefix}choices"
         top = packed_size(tensors[packed]) * len(contexts.trees) if packed in tensors else 0
-        found = Schema({}, ARRAYS).read_arrays(tensors, prefix, top=top)
+        found = Schema({}, ARRAYS).read_arrays(tensors, prefix, top=top, symbols=n_symbols)
         n_choices, parent, sizes = found["choices"].astype(np.int32), found["parents"], found["pairs"]
         roots = np.full(top, -1, np.int32)
         model = cls(

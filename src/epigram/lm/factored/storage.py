@@ -61,11 +61,12 @@ def from_model_file(file: ModelFile) -> ClassFactoredLM:
     settings, class_of = file.header["settings"], found["class_of"].astype(np.int32)
     models: list[FactorScorer] = []
     strengths = []
+    n_symbols = int(class_of.max()) + 1 + len(vocabulary)
     for part in PARTS:
         contexts = Contexts.parse(settings[f"{part}_contexts"])
         if contexts.n_words > LONGEST_CONTEXT:
             damaged(f"contexts of {contexts.n_words:,} words")
-        models.append(FactorScorer.from_tensors(contexts, file.tensors, f"{part}."))
+        models.append(FactorScorer.from_tensors(contexts, file.tensors, f"{part}.", n_symbols))
         strengths.append(Strength(**{"depth_weights": "groups", **_chosen(settings, part)}))
     classes = WordClasses(vocabulary, class_of)
     for name, own in zip(PARTS, models, strict=True):

@@ -32,6 +32,7 @@ from epigram.text import parse_json
 MARGIN = 1.0
 FIRST_LOGP = -12.0
 AHEAD = 2.0
+NONE = (np.zeros(0, np.int32), np.zeros(0, np.float32))
 
 
 @dataclass
@@ -52,7 +53,7 @@ class Journal:
         self.decoder = decoder
         self.lessons: list[Lesson] = list(lessons)
         self.words: dict[Entry, None] = {}
-        self._preferred: tuple[Ints, Singles] = (np.zeros(0, np.int32), np.zeros(0, np.float32))
+        self._preferred: tuple[Ints, Singles] = NONE
         self._fresh: list[UserWord] = []
         self._stored: Counter[str] = Counter()  # lines that the file has of ours
         self.set_words(words)
@@ -64,9 +65,13 @@ class Journal:
         probable as a frequent word.
         """
         self.words = dict.fromkeys(words)
+        if not self.words:
+            self._preferred, self._fresh = NONE, []
+            self.refresh()
+            return
         entries = list(self.words)
         ids = self.decoder.lexicon.find_all(entries)
-        wanted = np.array([preferred_logp(self.decoder, entry.reading) for entry in entries], np.float32)
+        wanted = preferred_logp(self.decoder, [entry.reading for entry in entries])
         known = ids >= 0
         bonus = np.maximum(wanted[known] - self.decoder.scorer.tables.pair_logp[ids[known]], 0)
         self._preferred = ids[known], bonus
@@ -176,11 +181,14 @@ def locked_folder(path: Path) -> Iterator[None]:
         os.close(folder)
 
 
-def preferred_logp(decoder: Decoder, reading: str) -> float:
-    """The log-probability of a word of the user's dictionaries: a frequent word's, and ahead of its homophones."""
-    others = decoder.lexicon.words_of(reading)
-    first = float(decoder.scorer.tables.pair_logp[others.start : others.stop].max()) if others else -np.inf
-    return max(-5.0 if len(reading) > 2 else -7.0, first + AHEAD)
+def preferred_logp(decoder: Decoder, readings: Sequence[str]) -> Singles:
+    """Log-probabilities of words of the user's dictionaries: a frequent word's, and ahead of their homophones."""
+    out = np.array([-5.0 if len(reading) > 2 else -7.0 for reading in readings], np.float32)
+    logp = decoder.scorer.tables.pair_logp
+    for k, others in enumerate(decoder.lexicon.ranges_of(readings)):
+        if others:
+            out[k] = max(out[k], logp[others.start : others.stop].max() + AHEAD)
+    return out
 
 
 def _read_word(line: str, path: str | PathLike[str], number: int) -> Entry:

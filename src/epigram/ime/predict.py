@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 LAST_WORDS = 2
 """So many words of the conversion, from the end, may be unfinished."""
+USERS = -5.0
+"""Log-probability of a word of the user's dictionaries that is typed in full."""
 MISTAKE = -4.0
 """What one wrong kana costs."""
 
@@ -44,7 +46,7 @@ def predict(converter: KanaKanjiConverter, prefix: str, k: int) -> list[Predicti
     for prediction in _of_the_user(converter, prefix):
         found.setdefault(prediction.text, prediction)
     own = list(found.values())[:k]
-    rest = list(_by_words(converter, prefix, k))
+    rest = [*_by_words(converter, prefix, k), *_of_dictionaries(converter, prefix)]
     if not rest:
         for other in _near(prefix):
             if len(_range(converter.decoder.lexicon, other)):
@@ -55,13 +57,17 @@ def predict(converter: KanaKanjiConverter, prefix: str, k: int) -> list[Predicti
 
 
 def _of_the_user(converter: KanaKanjiConverter, prefix: str) -> Iterator[Prediction]:
-    """Corrections, the last first, and words of dictionaries whose readings begin so."""
+    """Corrections whose readings begin so, the last first."""
     for lesson in reversed(converter.journal.lessons):
         if lesson.reading.startswith(prefix):
             yield Prediction(lesson.reading, lesson.chosen, 0.0)
+
+
+def _of_dictionaries(converter: KanaKanjiConverter, prefix: str) -> Iterator[Prediction]:
+    """Words of the user's dictionaries whose readings begin so; less probable the more is still to be typed."""
     for entry in converter.journal.words:
         if entry.reading.startswith(prefix):
-            yield Prediction(entry.reading, entry.surface, 0.0)
+            yield Prediction(entry.reading, entry.surface, USERS - (len(entry.reading) - len(prefix)))
 
 
 def _by_words(converter: KanaKanjiConverter, prefix: str, k: int) -> Iterator[Prediction]:

@@ -120,7 +120,7 @@ def change_array(tensors: dict[str, Any], name: str, rng: Random) -> None:
     kind = rng.randrange(10)
     if kind < 4:
         tensors[name] = change_numbers(array, rng)
-    elif kind < 7 and array.dtype == np.uint8 and array.size > 8 and array[7] >= 128:
+    elif kind < 7 and array.dtype == np.uint8 and array.ndim == 1 and array.size > 8 and array[7] >= 128:
         try:
             numbers = unpack_integers(array)
         except EpigramError:

@@ -51,14 +51,22 @@ def read_model(path: Path) -> None:
     for _ in zip(range(200), weights(path)[1], strict=False):
         pass
     model = load(path)
-    {"tagger": _use_tagger, "lm": _use_language_model, "reranker": _use_reranker, "ime": _use_converter}[
-        file.family
-    ](model)
+    use = {
+        "tagger": _use_tagger,
+        "parser": _use_parser,
+        "lm": _use_language_model,
+        "reranker": _use_reranker,
+        "ime": _use_converter,
+    }
+    use[file.family](model)
 
 
 def _use_tagger(tagger: Any) -> None:
     if type(tagger).__name__ == "MaxentClassifier":
         tagger.predict_proba([{"a": 1.0}, {}])
+        return
+    if type(tagger).__name__ == "TreeTagger":
+        tagger.predict([([1, -1], [["w=dogs"], ["w=sleep"]]), ([-1], [[]])])
         return
     sentences: list[Any] = [[["The", "DT"], ["dog", "NN"], ["Sees-", "VBZ"]], [["x", "NN"]]]
     if tagger.model_.template is None:
@@ -66,6 +74,10 @@ def _use_tagger(tagger: Any) -> None:
     tagger.predict(sentences)
     if hasattr(tagger, "predict_marginals"):
         tagger.predict_marginals(sentences)
+
+
+def _use_parser(parser: Any) -> None:
+    parser.predict([[("a", "DET", "DT"), ("cat", "NOUN", "NN"), ("barks", "VERB", "VBZ")], [("x", "X", "X")]])
 
 
 def _use_language_model(model: Any) -> None:
@@ -168,10 +180,11 @@ def _written(save: Callable[[Path], object]) -> bytes:
 def _models() -> dict[str, bytes]:
     from epigram.ime.build import build
     from epigram.ime.converter import KanaKanjiConverter
-    from epigram.lm import ClassFactoredLM, KneserNeyLM, LogLinearLM
+    from epigram.lm import CachedLM, ClassFactoredLM, InterpolatedLM, KneserNeyLM, LogLinearLM
+    from epigram.parsing import DependencyParser, TreeTagger
     from epigram.rerank import NBest, Reranker
     from epigram.solvers import SGD, BLasso
-    from epigram.tagging import CRFTagger, MaxentClassifier, MaxentTagger
+    from epigram.tagging import CRFTagger, MaxentClassifier, MaxentTagger, SegmentTagger
 
     sentences = tagged("train", 20)
     X, y = [[token[:2] for token in s] for s in sentences], [[token[2] for token in s] for s in sentences]
@@ -179,7 +192,7 @@ def _models() -> dict[str, bytes]:
     reranker = Reranker(BLasso(steps=30), ngrams=2, min_count=1).fit(NBest.from_lists(LISTS * 3))
     converter = KanaKanjiConverter(build(BACKGROUND, WORDS).decoder)
     solver = SGD(passes=3)
-    made = {
+    made: dict[str, Any] = {
         "crf": CRFTagger(TEMPLATE, l1=0.5, solver=solver).fit(X, y),
         "crf of features": CRFTagger(l1=0.1, solver=solver).fit([[[f"U0:{w}"] for w, _ in s] for s in X], y),
         "maxent": MaxentClassifier(l1=0.01).fit(
@@ -194,6 +207,15 @@ def _models() -> dict[str, bytes]:
         "converter": converter,
         "converter with reranker": KanaKanjiConverter(converter.decoder, reranker),
     }
+    made["mixture"] = InterpolatedLM([made["loglinear"], made["backoff"]], [0.5, 0.5])
+    made["cached"] = CachedLM(made["mixture"], 20, 0.1)
+    words = [("the", "DET", "DT"), ("dog", "NOUN", "NN"), ("barks", "VERB", "VBZ")]
+    heads = [(2, "det"), (3, "nsubj"), (0, "root")]
+    made["parser"] = DependencyParser(l1=0.01, min_count=1).fit([words] * 3, [heads] * 3)
+    nodes = [([1, -1, 1], [["w=dogs"], ["w=chase"], ["w=cats"]]), ([1, -1], [["w=cats"], ["w=sleep"]])]
+    made["tree"] = TreeTagger(l1=0.01).fit(nodes, [["subject", "root", "object"], ["subject", "root"]])
+    segments = "U0:%x[0,0]\nB\nS0:%x[all,0]\nS1:%x[length]\n"
+    made["segments"] = SegmentTagger(segments, l1=0.01).fit(X, y)
     contents = {name: _written(model.save) for name, model in made.items()}
     contents["backoff, 4 bits"] = _written(lambda path: made["backoff"].save(path, 4))
     return contents

@@ -16,10 +16,28 @@ from epigram.parsing.arc_model import ArcModel
 from epigram.parsing.tagger import TreeTagger
 from epigram.parsing.templates import WAYS, ArcTemplate
 from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
+from epigram.storage.schema import Array, Schema, damaged
 from epigram.tagging import storage as taggers
 
 FAMILY = "parser"
 PREFIX = "label_"
+SCHEMA = Schema(
+    {
+        "template": str,
+        "label_header": dict,
+        "settings": {"decoding": str, "threads": int},
+        "fit": dict,
+        "history": list,
+    },
+    {
+        "strings": Array(np.uint8, ("bytes",)),
+        "string_lengths": Array(np.int64, ("strings",), total="bytes"),
+        "line_counts": Array(np.int64, ("lines",), total="features"),
+        "cells": Array(np.int32, ("cells",)),
+        "weights": Array(np.float32, ("features",)),
+    },
+)
+"""What a parser adds to the tagger of its relations."""
 
 
 def to_model_file(parser: Any) -> ModelFile:
@@ -51,24 +69,17 @@ def to_model_file(parser: Any) -> ModelFile:
 
 def _arcs(file: ModelFile) -> ArcModel:
     """The arcs of a file; numbers that point outside are refused, because C follows them."""
-    t = file.tensors
     template = ArcTemplate.parse(file.header["template"])
-    strings = unpack_strings(
-        t.get("strings", np.empty(0, np.uint8)), t.get("string_lengths", np.empty(0, np.uint32))
-    )
-    counts = t["line_counts"].astype(np.int64)
-    if len(counts) != len(template.lines) or (counts < 0).any():
-        raise ValueError(f"{len(counts)} counts for {len(template.lines)} lines")
-    owners = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    t = SCHEMA.read(file, lines=len(template.lines))
+    strings, cells, weights = unpack_strings(t["strings"], t["string_lengths"]), t["cells"], t["weights"]
+    owners = np.repeat(np.arange(len(template.lines), dtype=np.int32), t["line_counts"])
     sizes = np.array([len(line) for line in template.lines], dtype=np.int64)[owners]
     ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    cells = t.get("cells", np.empty(0, np.uint16)).astype(np.int32)
-    weights = t.get("weights", np.empty(0, np.float32)).astype(np.float32)
-    if len(cells) != ptr[-1] or len(weights) != len(owners):
-        raise ValueError("features and weights of different lengths")
+    if len(cells) != ptr[-1]:
+        damaged(f"{len(cells):,} cells where {ptr[-1]:,} belong")
     limit = np.where(template.way_cells(owners, ptr), len(WAYS), len(strings))
-    if len(cells) and (cells.min() < 0 or (cells >= limit).any()):
-        raise ValueError("a cell that is none of the strings")
+    if (cells >= limit).any():
+        damaged("a cell that is none of the strings")
     return ArcModel(template, owners, ptr, cells, tuple(strings), weights)
 
 
@@ -85,12 +96,15 @@ def _labels(file: ModelFile) -> TreeTagger:
 
 def from_model_file(file: ModelFile) -> Any:
     """The parser a file holds."""
-    from epigram.parsing.parser import DependencyParser
+    from epigram.parsing.parser import DECODINGS, DependencyParser
 
     parser = DependencyParser()
     try:
-        known = parser.get_params(deep=False)
+        SCHEMA.check_header(file.header)
         settings = file.header["settings"]
+        if settings["decoding"] not in DECODINGS or settings["threads"] < 1:
+            damaged("it does not say how trees are chosen, or by how many threads")
+        known = parser.get_params(deep=False)
         parser.set_params(
             **{name: taggers.setting(value) for name, value in settings.items() if name in known}
         )

@@ -181,6 +181,8 @@ def _longest(header: dict[str, Any]) -> int:
     longest: int = header.get("longest", 0)
     if not 0 <= longest < 1 << 20:
         damaged(f"segments of {longest} tokens")
+    if (longest > 0) != (header["kind"] == "segment") or (longest and header["template"] is None):
+        damaged("segments in a model that has none")
     return longest
 
 

@@ -25,6 +25,8 @@ from epigram.protocols import Floats, Ints
 if TYPE_CHECKING:
     from epigram.storage import ModelFile
 
+LARGEST = 100_000_000
+
 
 class CachedLM(LanguageModel):
     """A model that remembers the last words of the text and expects them again.
@@ -45,8 +47,8 @@ class CachedLM(LanguageModel):
     """
 
     def __init__(self, model: LanguageModel, size: int = 500, weight: float = 0.1) -> None:
-        if size < 1:
-            raise InputError(f"a cache remembers 1 word or more, not {size}.")
+        if not 1 <= size <= LARGEST:
+            raise InputError(f"a cache remembers 1 to {LARGEST:,} words, not {size:,}.")
         if not 0 <= weight < 1:
             raise InputError(f"the weight of a cache is at least 0 and below 1, not {weight:g}.")
         self.model, self.size, self.weight = model, size, weight

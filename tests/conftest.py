@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ from hypothesis import settings
 settings.register_profile("epigram", deadline=None, derandomize=True)
 settings.register_profile("torture", deadline=None, max_examples=2000, print_blob=True)
 settings.load_profile(os.environ.get("EPIGRAM_HYPOTHESIS", "epigram"))
+
+# A shell that runs the tests in the background lets them ignore Ctrl-C, and so would the commands that they interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def data_folder() -> Path:

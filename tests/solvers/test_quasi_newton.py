@@ -11,8 +11,8 @@ from scipy.optimize import minimize
 from epigram import FISTA, L1, L2, LBFGS, OWLQN, ElasticNet
 from epigram.protocols import Iteration
 from epigram.solvers.quasi_newton import _History
-from epigram.solvers.vectors import FEW
 from epigram.tagging.loss import ChainLoss
+from epigram.vectors import FEW
 from reference.chain_corpus import CASES, Case, corpus
 
 

@@ -27,7 +27,7 @@ from epigram.protocols import (
     is_plain,
     require,
 )
-from epigram.solvers.vectors import Parts
+from epigram.vectors import Parts
 
 ARMIJO = 1e-4
 core = family("solvers")

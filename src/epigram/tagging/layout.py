@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from epigram._core.native import family
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.solvers.vectors import Parts
 from epigram.tagging.corpus import Sequences
 from epigram.tagging.segment_rows import SegmentTypes, segment_fields
+from epigram.vectors import Parts
 
 chain, core = family("chain"), family("chain_layout")
 MOST_LABELS = 65_535  # the label of a weight has 16 bits in kernels

@@ -15,9 +15,9 @@ import numpy as np
 from epigram._core.native import family
 from epigram.penalties.ball import project_l1
 from epigram.protocols import Floats, Ints
-from epigram.solvers.vectors import Parts
 from epigram.tagging.corpus import Sequences
 from epigram.tagging.layout import DistinctRows, WeightLayout, aligned
+from epigram.vectors import Parts
 
 core, rows = family("chain"), family("chain_layout")
 sgd, cumulative = family("chain_sgd"), family("chain_cumulative")

@@ -32,7 +32,7 @@ checks: $(VENV)/.test
 suite: $(VENV)/.test
 	$(BIN)/pytest $(XDIST)
 
-# The tests that take minutes: every experiment of the papers on subsets.
+# The tests that take minutes, before a release: every experiment of the papers on subsets.
 slow: $(VENV)/.test
 	$(BIN)/pytest $(XDIST) -m slow
 
@@ -77,10 +77,11 @@ results: $(VENV)/.bench
 	cp $(RESULTS)/report.md docs/results.md
 
 # Wheel and source archive; the wheel is installed into an environment of its own and asked for its version.
-package: $(VENV)/.test
-	$(PIP) build
-	rm -rf build/dist build/clean
-	$(BIN)/python -m build --outdir build/dist .
+package:
+	rm -rf build/dist build/clean build/tools
+	$(PYTHON) -m venv build/tools
+	build/tools/bin/python -m pip install --quiet --disable-pip-version-check build
+	build/tools/bin/python -m build --outdir build/dist .
 	$(PYTHON) -m venv build/clean
 	build/clean/bin/python -m pip install --quiet --disable-pip-version-check build/dist/*.whl
 	build/clean/bin/epigram --version

@@ -52,15 +52,24 @@ def compile_core(sanitize: bool = False) -> None:
     levels = LEVELS if platform.machine() in ("x86_64", "AMD64") else ("plain",)
     for old in CORE.glob("epigram.*"):
         old.unlink()
+    running = []
     for level in levels:
         march = [] if level == "plain" else ["-march=" + (level.replace("-", "_") if zig else level)]
         target = CORE / f"epigram.{level}.{ending}"
         extra = SANITIZE if sanitize else ["-s"] if sys.platform == "linux" else []
         sources = [str(source) for source in sorted(CORE.glob("*.c"))]
-        subprocess.run(
-            [*command, *FLAGS, *WARNINGS, *march, *extra, "-o", str(target), *sources, "-lm"], check=True
-        )
+        arguments = [*command, *FLAGS, *WARNINGS, *march, *extra, "-o", str(target), *sources, "-lm"]
+        running.append(subprocess.Popen(arguments))
+    if any([process.wait() for process in running]):  # noqa: C419 (all of them end before the first is an error)
+        raise SystemExit("the inner loops could not be compiled; see above")
     (CORE / "epigram.headers").write_text(headers_digest(CORE), "utf-8")
+
+
+def is_compiled() -> bool:
+    """Whether the libraries of an earlier installation are newer than everything they are made of."""
+    made = CORE / "epigram.headers"
+    sources = [Path(__file__), *CORE.glob("*.[ch]")]
+    return made.is_file() and all(source.stat().st_mtime < made.stat().st_mtime for source in sources)
 
 
 def headers_digest(folder: Path) -> str:
@@ -81,7 +90,8 @@ class CoreHook(BuildHookInterface):  # type: ignore[misc]
         """Compile, and name the wheel after the platform, not after a version of Python."""
         from packaging.tags import sys_tags
 
-        compile_core()
+        if version != "editable" or not is_compiled():
+            compile_core()
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{next(iter(sys_tags())).platform}"
 

@@ -115,6 +115,7 @@ AP = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("modified", [True, False])
 def test_ptb_figures(data, modified):
     train = Corpus.read(data / "ptb" / "ptb.train.txt.gz")

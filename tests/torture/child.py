@@ -10,6 +10,7 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -56,17 +57,20 @@ def main(seed: str, first: int, last: int, names: list[str]) -> None:
             say(f"{'=' if found in ('read', 'refused') else '!'} {case} {name}\t{found}")
 
 
-def one_file(name: str, content: bytes) -> None:
-    """A file of one format, from standard input."""
+def each(files: Iterable[tuple[str, bytes]]) -> None:
+    """Files, each with the name of its format."""
     known = {slug(one): format for one, format in readers.formats().items()}
     with TemporaryDirectory() as folder:
         path = Path(folder) / "x"
-        path.write_bytes(content)
-        limit_memory(len(content))
-        signal.setitimer(signal.ITIMER_PROF, SECONDS)
-        found = readers.outcome(known[slug(name)].read, path)
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        say(f"{'=' if found in ('read', 'refused') else '!'} {found}")
+        for name, content in files:
+            say(f"> {name}")
+            path.write_bytes(content)
+            limit_memory(len(content))
+            signal.setitimer(signal.ITIMER_PROF, SECONDS)
+            found = readers.outcome(known[slug(name)].read, path)
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            say(f"{'=' if found in ('read', 'refused') else '!'} {found}")
 
 
 def slug(name: str) -> str:
@@ -77,6 +81,9 @@ def slug(name: str) -> str:
 if __name__ == "__main__":
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     if sys.argv[1] == "--file":
-        one_file(sys.argv[2], sys.stdin.buffer.read())
+        each([(sys.argv[2], sys.stdin.buffer.read())])
+        sys.exit()
+    if sys.argv[1] == "--kept":
+        each((path.name.split(".")[0], path.read_bytes()) for path in map(Path, sys.argv[2:]))
         sys.exit()
     main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])

@@ -46,8 +46,9 @@ class Sharding:
     @property
     def asked_for(self) -> bool:
         """Whether training goes by shards."""
-        if self.folder is None and self.cluster is None and (self.n_shards is not None or self.resume):
-            raise InputError("--n-shards and --resume are for training with --shards or --cluster")
+        for option, given in (("--n-shards", self.n_shards is not None), ("--resume", self.resume)):
+            if given and self.folder is None and self.cluster is None:
+                raise InputError(f"{option} is for training with --shards or --cluster")
         return self.folder is not None or self.cluster is not None
 
     def folder_for(self, output: Path) -> Path:

@@ -87,9 +87,11 @@ class CoreHook(BuildHookInterface):  # type: ignore[misc]
         return [] if compiler() else ["ziglang"]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile, and name the wheel after the platform, not after a version of Python."""
+        """Compile, and name the wheel after the platform, not a version of Python; an archive has sources only."""
         from packaging.tags import sys_tags
 
+        if self.target_name == "sdist":
+            return
         if version != "editable" or not is_compiled():
             compile_core()
         build_data["pure_python"] = False

@@ -271,6 +271,7 @@ def made_up(quick: bool = False) -> dict[str, dict[str, Any]]:
             "cumulative": row(1.66, 26_000, 15.0, score),
             "exponential": row(1.63, 22_000, 15.0, score - 0.05),
             "auto": row(1.631, 22_100, 16.0, score - 0.05),
+            **({"longer": row(1.61, 21_000, 30.0, score, passes=60)} if "longer" in one.costs else {}),
             **{
                 name: row(1.62, 21_000, 20.0, score) | {"radius": 900.0, "tried": [[1.0, 1.63], [2.0, 1.62]]}
                 for name in ("adagrad", "adagrad-auto", "projected", "projected-steps", "fista")
@@ -351,6 +352,26 @@ def test_one_bad_number_turns_a_verdict_and_is_named(
     after = claim(found)
     assert after.verdict == verdict
     assert f"It does not hold on {claims.TITLES[task]}." in after.why
+
+
+def test_where_thirty_passes_are_too_few_the_reason_is_told() -> None:
+    found = made_up()
+    found["ud-ewt"]["exponential"]["objective"] = 1.70
+    told = claims.fraction_of_time(found).why
+    assert (
+        "It does not hold on UD-EWT. The paper's passes are too few there; with twice as many, UD-EWT: "
+        in told
+    )
+    assert told.endswith(
+        "objective 1.006 times OWL-QN's, +0.00 points, 0.38 of its passes, 0.50 of its CPU seconds."
+    )
+    found["jnlpba"]["auto"]["score"] -= 1.0
+    found["ud-ewt"]["auto"] |= {"objective": 1.8, "decay": 0.8}
+    told = claims.needs_no_tuning(found).why
+    assert (
+        "On JNLPBA the objective is reached, but not the score: a better fit need not score higher." in told
+    )
+    assert "On UD-EWT a slower decay than the automatic 0.800 gets nearer the minimum." in told
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,10 @@ COMPACT = (
 NEAR_OBJECTIVE = 1.03  # times OWL-QN's; the paper's worst is 1.622 / 1.583
 NEAR_SCORE = 0.2  # points; the paper's worst is 71.63 against 71.76
 FRACTION = 0.5  # of OWL-QN's passes and time; the paper's worst is 1,774 of 5,623 seconds
+AGAINST_BATCH = (
+    "objective {objective:.3f} times OWL-QN's, {gain:+.2f} points, {passes:.2f} of its passes, {seconds:.2f} of its "
+    "CPU seconds"
+)
 AUTO_OBJECTIVE = 1.005
 SAME_CURVE = 0.01
 PAPER_SCORE, PAPER_SIZE = 0.3, 1.25
@@ -158,25 +162,36 @@ def _told(objective: float | None) -> str:
 
 def fraction_of_time(found: Found) -> Claim:
     """Tables 1 to 3: an objective and a score like OWL-QN's in a fraction of its passes and time."""
-    holds, said, better = {}, {}, []
+    holds, said, better, longer = {}, {}, [], {}
     for task, results in found.items():
-        sgd, batch = results["exponential"], results["owl-qn"]
-        objective = sgd["objective"] / batch["objective"]
-        passes, seconds = sgd["passes"] / batch["passes"], sgd["seconds"] / batch["seconds"]
-        gain = sgd["score"] - batch["score"]
-        holds[task] = objective <= NEAR_OBJECTIVE and gain >= -NEAR_SCORE and max(passes, seconds) <= FRACTION
-        better.append(objective <= 1.0 and gain >= 0.0)
-        said[task] = (
-            f"objective {objective:.3f} times OWL-QN's, {gain:+.2f} points, {passes:.2f} of its passes, "
-            f"{seconds:.2f} of its CPU seconds"
-        )
+        batch = results["owl-qn"]
+        sgd = _against(results["exponential"], batch)
+        holds[task] = _as_good_in_less(**sgd)
+        better.append(sgd["objective"] <= 1.0 and sgd["gain"] >= 0.0)
+        said[task] = AGAINST_BATCH.format(**sgd)
+        if "longer" in results and not holds[task]:
+            longer[task] = AGAINST_BATCH.format(**_against(results["longer"], batch))
+    why = _why(said, holds)
+    if longer:
+        told = "; ".join(f"{TITLES[task]}: {sentence}" for task, sentence in longer.items())
+        why += f" The paper's passes are too few there; with twice as many, {told}."
     return Claim(
         "SGD with cumulative penalty and exponential decay reaches OWL-QN's objective and score in a fraction of its "
         f"passes and time (Tables 1 to 3; held to mean an objective within {NEAR_OBJECTIVE - 1:.0%}, a score within "
         f"{NEAR_SCORE:g} points, at most {FRACTION:g} of both).",
         _verdict(holds, all(better)),
-        _why(said, holds),
+        why,
     )
+
+
+def _against(sgd: Mapping[str, Any], batch: Mapping[str, Any]) -> dict[str, float]:
+    """Objective, passes and CPU seconds as parts of OWL-QN's, and what the score gains."""
+    parts = {name: sgd[name] / batch[name] for name in ("objective", "passes", "seconds")}
+    return {**parts, "gain": sgd["score"] - batch["score"]}
+
+
+def _as_good_in_less(objective: float, passes: float, seconds: float, gain: float) -> bool:
+    return objective <= NEAR_OBJECTIVE and gain >= -NEAR_SCORE and max(passes, seconds) <= FRACTION
 
 
 def decay_wins(found: Found) -> Claim:
@@ -287,7 +302,7 @@ def as_in_the_paper(found: Found) -> Claim:
 
 def needs_no_tuning(found: Found) -> Claim:
     """Section 5 wishes for it: our automatic rates against the grid."""
-    holds, said, better = {}, {}, []
+    holds, said, better, reasons = {}, {}, [], []
     for task, results in found.items():
         auto, grid = results["auto"], results["exponential"]
         ratio, gain = auto["objective"] / grid["objective"], auto["score"] - grid["score"]
@@ -297,9 +312,19 @@ def needs_no_tuning(found: Found) -> Claim:
             f"objective {ratio:.4f} times the grid's, {gain:+.2f} points (eta_0 {auto['eta0']:.3f}, the grid's "
             f"{grid['eta0']:g} with alpha {grid['decay']:g})"
         )
+        if ratio > AUTO_OBJECTIVE:
+            reasons.append(
+                f"On {TITLES[task]} a slower decay than the automatic {auto['decay']:.3f} gets nearer the minimum."
+                if auto["decay"] < grid["decay"]
+                else f"On {TITLES[task]} a faster decay than the automatic {auto['decay']:.3f} settles further."
+            )
+        elif not holds[task]:
+            reasons.append(
+                f"On {TITLES[task]} the objective is reached, but not the score: a better fit need not score higher."
+            )
     return Claim(
         "Of epigram: its automatic settings are as good as the paper's grid, which the paper wishes for in section 5 "
         f"(held to mean an objective within {AUTO_OBJECTIVE - 1:.1%} and a score within {NEAR_SCORE:g} points).",
         _verdict(holds, all(better)),
-        _why(said, holds),
+        " ".join([_why(said, holds), *reasons]),
     )

@@ -12,7 +12,7 @@ again, and one that was made anew is told all messages since the first: it ends 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -47,13 +47,17 @@ class PartLoss(Protocol):
 
 
 class Part:
-    """A shard's loss, the penalty of its own weights, and its part of the solver's vectors."""
+    """A shard's loss, the penalty of its own weights, and its part of the solver's vectors.
 
-    def __init__(self, loss: PartLoss, penalty: ProximalPenalty) -> None:
+    ``zeros`` makes the vectors: in memory, or in a file (:class:`epigram.scale.memory.Room`).
+    """
+
+    def __init__(
+        self, loss: PartLoss, penalty: ProximalPenalty, zeros: Callable[[int], Floats] = np.zeros
+    ) -> None:
         self.loss, self.penalty = loss, penalty
-        n = loss.n_weights
-        self.x, self.y, self.new, self.gradient, self.point = np.zeros((5, n))
-        self.d = np.empty(0)
+        vectors = (zeros(loss.n_weights) for _ in range(6))
+        self.x, self.y, self.new, self.gradient, self.point, self.d = vectors
         self.tried = False
         self.heard, self.answer = 0, None
 
@@ -78,7 +82,7 @@ class Part:
         self.y[:n] = shared
         value = self.loss.value_and_gradient(self.y, self.gradient)
         if turned:
-            self.d = self.loss.curvature(self.gradient)
+            self.d[:] = self.loss.curvature(self.gradient)
         return value, self.gradient[:n].copy()
 
     def attempt(self, scale: float, shared: Floats) -> tuple[float, ...]:

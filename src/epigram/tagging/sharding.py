@@ -15,7 +15,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -325,14 +325,12 @@ def write_shard(step: Step, _: Any) -> None:
     cut_out = [_cut_out(step.job.part(k), first, last, new_ids, classes) for k, first, last in run]
     whole = joined([sequences for sequences, _ in cut_out])
     labels = np.concatenate([labels for _, labels in cut_out])
-    own = np.unique(np.concatenate([np.unique(whole.attributes), np.unique(whole.edge_attributes)]))
-    local = Sequences(
-        whole.sentence_ptr,
-        whole.attribute_ptr,
-        np.searchsorted(own, whole.attributes).astype(np.int32),
-        whole.values,
-        whole.edge_ptr,
-        np.searchsorted(own, whole.edge_attributes).astype(np.int32),
+    number = np.full(len(new_ids), -1, dtype=np.int32)
+    number[whole.attributes] = number[whole.edge_attributes] = 0
+    own = np.flatnonzero(number == 0)
+    number[own] = np.arange(len(own))
+    local = replace(
+        whole, attributes=number[whole.attributes], edge_attributes=number[whole.edge_attributes]
     )
     seen = SeenPairs.of(local, labels, len(classes), len(own))
     write_arrays(shard_path(Path(step.job.folder), step.k), {

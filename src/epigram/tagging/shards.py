@@ -20,6 +20,7 @@ from epigram.scale.checkpoint import Checkpoint
 from epigram.scale.engine import Engine, Here
 from epigram.scale.folder import Manifest, Record, map_arrays, shard_path
 from epigram.scale.loss import ShardedLoss
+from epigram.scale.memory import Room, available
 from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.constraints import allowed_ends, allowed_transitions, check_permitted
 from epigram.tagging.corpus import Labels, Sequences
@@ -54,6 +55,7 @@ class Terms:
 
 
 NO_TERMS = Terms()
+SHARD_BYTES, SOLVER_BYTES = 64, 256  # that a feature takes in an open shard, and in the vectors of a solver
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +71,19 @@ class Recipe:
     has_transitions: bool
     bare: bool
     terms: Terms
+    stays: bool = True
 
-    def open(self) -> tuple[Sequences, Ints, Ints, Floats | None]:
+    def open(self, checked: bool = False) -> tuple[Sequences, Ints, Ints, Floats | None]:
         """Sentences and labels of the shard, the ids of its attributes in the corpus, and weights of sentences."""
-        a = map_arrays(shard_path(Path(self.folder), self.k), self.arrays)
+        a = map_arrays(shard_path(Path(self.folder), self.k), self.arrays, checked)
         parts: list[Any] = [a[name] for name in ARRAYS]
         sequences = Sequences(*parts)
-        try:
-            names = np.array(self.classes, dtype=object)
-            check_permitted(sequences, a["labels"], names, self.terms.allowed, self.terms.ends)
-        except InputError as error:
-            raise InputError(f"shard {self.k}, {error}") from None
+        if not checked:
+            try:
+                names = np.array(self.classes, dtype=object)
+                check_permitted(sequences, a["labels"], names, self.terms.allowed, self.terms.ends)
+            except InputError as error:
+                raise InputError(f"shard {self.k}, {error}") from None
         weights = None
         if self.terms.label_weights is not None:
             weights = sentence_weights(self.terms.label_weights[a["labels"]], sequences)
@@ -87,26 +91,37 @@ class Recipe:
 
 
 class ChainShard:
-    """The loss of one shard on the weights of its own features; it travels as its recipe."""
+    """The loss of one shard on the weights of its own features; it travels as its recipe.
+
+    Where memory does not hold all shards (``recipe.stays`` is False), it is opened for each question.
+    """
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
-        sequences, labels, own, weights = recipe.open()
-        pairs = map_arrays(Path(recipe.folder) / "common", recipe.common)
-        seen = own_pairs(own, len(recipe.classes), pairs["bits"], pairs["transitions"], pairs["edges"])
-        layout = lay_out(seen, recipe.pairs, recipe.has_transitions, recipe.terms.allowed, recipe.bare)
-        self._loss = ChainLoss(sequences, labels, layout, weights)
+        self._loss: ChainLoss | None = None
+        self._checked = False
+        if recipe.stays:
+            self._loss = self._opened()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ChainShard, (self.recipe,)
 
     def value_and_gradient(self, w: Floats, out: Floats) -> float:
         """As of :class:`~epigram.tagging.loss.ChainLoss`."""
-        return self._loss.value_and_gradient(w, out)
+        return (self._loss or self._opened()).value_and_gradient(w, out)
 
     def summed_gradients(self, w: Floats) -> tuple[Floats, Floats]:
         """As of :class:`~epigram.tagging.loss.ChainLoss`."""
-        return self._loss.summed_gradients(w)
+        return (self._loss or self._opened()).summed_gradients(w)
+
+    def _opened(self) -> ChainLoss:
+        recipe = self.recipe
+        sequences, labels, own, weights = recipe.open(self._checked)
+        pairs = map_arrays(Path(recipe.folder) / "common", recipe.common, self._checked)
+        self._checked = True
+        seen = own_pairs(own, len(recipe.classes), pairs["bits"], pairs["transitions"], pairs["edges"])
+        layout = lay_out(seen, recipe.pairs, recipe.has_transitions, recipe.terms.allowed, recipe.bare)
+        return ChainLoss(sequences, labels, layout, weights)
 
 
 class StoredNames:
@@ -170,8 +185,8 @@ class TaggerShards:
         pairs = self.manifest.header["pairs"]
         return lay_out(seen, pairs, self.template.has_transitions, allowed, self.template.transitions)
 
-    def recipes(self, terms: Terms) -> list[Recipe]:
-        """How to open each shard."""
+    def recipes(self, terms: Terms, staying: int | None = None) -> list[Recipe]:
+        """How to open each shard; with ``staying``, all but so many are opened for each question."""
         common = {name: self.manifest.common[name] for name in ("bits", "transitions", "edges")}
         return [
             Recipe(
@@ -184,6 +199,7 @@ class TaggerShards:
                 self.template.has_transitions,
                 self.template.transitions,
                 terms,
+                staying is None or k < staying,
             )
             for k, record in enumerate(self.manifest.shards)
         ]
@@ -203,8 +219,14 @@ class TaggerShards:
         terms: Terms = NO_TERMS,
     ) -> ShardedLoss:
         """The loss for batch solvers, its shards wherever the engine has them."""
-        shards = engine.make(ChainShard, self.recipes(terms))
-        places = list(self.places(layout, seen))
+        free = available() - SOLVER_BYTES * layout.n_features
+        places, taken, staying = [], 0, 0
+        for mine in self.places(layout, seen):
+            taken += SHARD_BYTES * mine.size
+            staying += taken < free // 2
+            places.append(mine if taken < free // 2 else Room(self.manifest.folder).keep(mine))
+        recipes = self.recipes(terms, staying if isinstance(engine, Here) else None)
+        shards = engine.make(ChainShard, recipes)
         return ShardedLoss(engine, shards, places, layout.n_features, self.manifest.header["sentences"])
 
 

@@ -27,10 +27,12 @@ from epigram.lm.sharding import read_vocabulary
 from epigram.protocols import Callback, Floats, Ints, Offsets, ProximalPenalty
 from epigram.scale.engine import Engine, Here
 from epigram.scale.folder import Manifest, Record, map_arrays
+from epigram.scale.memory import Room, available
 from epigram.scale.parts import Part, Talk, hear_all, minimise
 
-BLOCK = 1 << 24  # positions of the stream looked at in one go
-SHARD_TOKENS = 1 << 21
+BLOCK = 1 << 22  # positions of the stream looked at in one go
+SHARD_TOKENS = 1 << 20
+BYTES = 60  # that a token takes for each order: subtrees with their part of the solver's vectors
 Share = tuple[int, int, tuple[int, int] | None]
 SEPARABLE = ("elastic", "l1", "l2")
 
@@ -51,6 +53,7 @@ class Recipe:
     penalty: str
     strength: Strength
     nonnegative: bool
+    room: str | None = None
 
     def positions(self) -> Positions:
         """The positions of the text whose context ends so."""
@@ -107,20 +110,34 @@ def widen(tree: ContextTree, node: int, words: Ints) -> ContextTree:
 
 
 class TreeShard(Part):
-    """The subtree of a recipe with its part of the solver's vectors; it travels as its recipe."""
+    """The subtree of a recipe with its part of the solver's vectors; it travels as its recipe.
+
+    Where the recipe names a folder for them (``room``), all its arrays live in files there.
+    """
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
+        room = None if recipe.room is None else Room(recipe.room)
         tree = widen(ContextTree.grow(recipe.positions(), recipe.order), 0, recipe.root_words)
         if recipe.followers is not None:
             tree = widen(tree, 1, recipe.followers)
+        if room is not None:
+            tree = moved(tree, room)
         self.tree, self.suffix = tree, SuffixLoss(tree)
         self.suffix.n_shared = len(recipe.root_words) + (  # type: ignore[attr-defined]
             0 if recipe.followers is None else len(recipe.followers)
         )
         n = self.suffix.n_shared  # type: ignore[attr-defined]
         penalty = build_penalty(recipe.penalty, tree, recipe.strength, recipe.nonnegative)
-        super().__init__(self.suffix, without_first(penalty, n))  # type: ignore[arg-type]
+        rest = without_first(penalty, n)
+        tree.__dict__.pop("pair_depth", None)  # the penalty has what it needs of it
+        if room is None:
+            super().__init__(self.suffix, rest)  # type: ignore[arg-type]
+            return
+        for thing, names in ((self.suffix, "ezr"), (rest, ("weights", "ridge_weights"))):
+            for name in names:
+                setattr(thing, name, room.keep(getattr(thing, name)))
+        super().__init__(self.suffix, rest, room.zeros)  # type: ignore[arg-type]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TreeShard, (self.recipe,)
@@ -149,6 +166,15 @@ class TreeShard(Part):
             pairs.append(counts[mine].astype(np.int32))
         below = slice(int(tree.pair_ptr[1]), None)
         return parents, symbols, pairs, tree.word[below][kept[below]], w[below][kept[below]]
+
+
+def moved(tree: ContextTree, room: Room) -> ContextTree:
+    """The tree with all that grows with the text in files."""
+    names = "parent symbol depth example terminal pair_ptr word count pair_parent".split()
+    tree = replace(tree, **{name: room.keep(getattr(tree, name)) for name in names})
+    for name in ("multiplicity", "child_ptr"):
+        tree.__dict__[name] = room.keep(getattr(tree, name))
+    return tree
 
 
 def kept_of(shard: TreeShard, messages: list[Any]) -> Any:
@@ -182,8 +208,9 @@ class Split:
         penalty: str,
         strength: Strength,
         nonnegative: bool,
+        room: str | None = None,
     ) -> Split:
-        """Shards of about the same number of positions."""
+        """Shards of about the same number of positions; ``room`` is a folder for arrays that memory cannot hold."""
         counts, stream = manifest.shared("counts", "stream")
         n_words = counts.size
         root_words = np.flatnonzero(counts).astype(np.int32)
@@ -214,6 +241,7 @@ class Split:
                     penalty,
                     strength,
                     nonnegative,
+                    room,
                 )
             )
             own = np.empty(0, np.int64) if mine is None else first[low] + np.arange(len(mine))
@@ -318,7 +346,9 @@ def fit_stream(
     tokens = int(manifest.header["tokens"])
     wanted = n_shards or max(1, -(-tokens // SHARD_TOKENS))
     name = named(model.penalty)[0]
-    split = Split.of(manifest, wanted, model.order, name, strength, model.nonnegative)
+    tight = isinstance(engine, Here) and BYTES * model.order * tokens > available() // 2
+    room = str(manifest.folder.resolve()) if tight else None
+    split = Split.of(manifest, wanted, model.order, name, strength, model.nonnegative, room)
     shared = split.shared
     start = first_weights(shared, strength, model.nonnegative)
     start[int(shared.pair_ptr[1]) :] = 0.0
@@ -418,28 +448,28 @@ def _contexts(tree: ContextTree) -> list[Ints]:
 def _spelling(tree: ContextTree, contexts: list[Ints], w: Floats) -> Positions:
     """Positions whose tree has these contexts, their pairs, and all that the contexts are spelled with."""
     n_targets = tree.n_targets
-    none = np.zeros(n_targets, np.int64)
+    none = np.zeros(n_targets, np.int32)
     ends: list[npt.NDArray[Any]] = [none]
     lengths: list[npt.NDArray[Any]] = [none]
-    targets: list[npt.NDArray[Any]] = [np.arange(n_targets)]
+    targets: list[npt.NDArray[Any]] = [np.arange(n_targets, dtype=np.int32)]
     history: list[Ints] = []
     at = 0
     for level, symbols in enumerate(contexts, 1):
         first, last = tree.level_ptr[level : level + 2].tolist()
-        starts = at + level * np.arange(len(symbols))
+        starts = (at + level * np.arange(len(symbols))).astype(np.int32)
         sizes = np.diff(tree.pair_ptr[first : last + 1])
         pairs = slice(int(tree.pair_ptr[first]), int(tree.pair_ptr[last]))
         ends.append(np.repeat(starts + level, sizes))
-        lengths.append(np.full(pairs.stop - pairs.start, level))
+        lengths.append(np.full(pairs.stop - pairs.start, level, np.int32))
         targets.append(tree.word[pairs])
         for k in range(1, level):  # the k + 1st word of the context after its first k
             ends.append(starts + k)
-            lengths.append(np.full(len(symbols), k))
+            lengths.append(np.full(len(symbols), k, np.int32))
             targets.append(symbols[:, k])
         history.append(symbols.ravel())
         at += symbols.size
     text = np.concatenate([np.empty(0, np.int32), *history]).astype(np.int32)
     if not text.size:
         text = np.zeros(1, np.int32)
-    end, length, target = (np.concatenate(some).astype(np.int32) for some in (ends, lengths, targets))
+    end, length, target = (np.concatenate(some) for some in (ends, lengths, targets))
     return Positions(text, end, length, target, n_targets, n_targets)

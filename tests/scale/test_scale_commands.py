@@ -114,6 +114,47 @@ def test_language_model_by_shards(home: Path) -> None:
     assert perplexity[0] == pytest.approx(perplexity[1], rel=1e-2)
 
 
+def test_counts_by_shards_make_the_same_files(home: Path) -> None:
+    commands = [
+        ("lm", "train", home / "train.words", "--model", "modified-kneser-ney", "--min-count", 2),
+        ("lm", "classes", home / "train.words", "-k", "10,20"),
+    ]
+    for number, words in enumerate(commands):
+        one, many = home / f"one-{number}", home / f"many-{number}"
+        records = []
+        for output, more in ((one, ()), (many, ("--shards", home / f"counted-{number}", "--n-shards", 3))):
+            done = in_process.epigram(*words, "-o", output, "--json", *more)
+            assert done.returncode == 0, done.stderr
+            records.append(json.loads(done.stdout))
+        assert one.read_bytes() == many.read_bytes()
+        for record in records:
+            del record["seconds"], record["cpu_seconds"]
+        assert records[0] == records[1]
+
+
+def test_damage_and_another_version_end_the_command_within_a_minute(
+    home: Path, cluster: Path, tmp_path: Path
+) -> None:
+    words = ("tag", "train", home / "short.txt", "-o", tmp_path / "m", "--solver", "owlqn", "--passes", 3)
+    words += ("--shards", tmp_path / "s", "--n-shards", 2)
+    epigram(*words)
+    file = tmp_path / "s" / "shards" / "00001" / "attributes.npy"
+    content = file.read_bytes()
+    for damage, message in (
+        (lambda: file.write_bytes(content[:-1] + bytes([content[-1] ^ 1])), b"attributes.npy: damaged"),
+        (file.unlink, b"attributes.npy: a file of the shards cannot be read"),
+    ):
+        damage()
+        done = epigram(*words, "--cluster", cluster, code=2, timeout=60)
+        assert message in done.stderr.replace(b"\n", b" ")
+        assert b"Traceback" not in done.stderr
+    file.write_bytes(content)
+    (tmp_path / "old").mkdir()
+    with Processes(tmp_path / "old", 1, preload="import epigram\nepigram.__version__ = '0.0.1'\n") as old:
+        done = epigram(*words, "--cluster", old.file, code=2, timeout=60)
+    assert b"a worker has epigram 0.0.1" in done.stderr
+
+
 def test_a_killed_driver_is_resumed(home: Path, tmp_path: Path) -> None:
     code = (
         "import epigram.scale.checkpoint as c;"

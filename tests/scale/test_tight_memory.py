@@ -1,4 +1,4 @@
-"""Where memory does not hold all shards: they are opened for each question, vectors live in files, and no bit changes."""
+"""Where memory does not hold all shards: opened for each question, vectors in files, and no bit changes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_tagger_of_shards_that_do_not_stay_has_the_same_bits(
         monkeypatch.setattr(shards, "available", lambda free=free: free)
         original = shards.ChainShard._opened
         monkeypatch.setattr(
-            shards.ChainShard, "_opened", lambda self, f=original: (opened.append(free), f(self))[1]
+            shards.ChainShard, "_opened", lambda self, f=original, n=free: (opened.append(n), f(self))[1]
         )
         tagger = CRFTagger(TEMPLATE, l1=0.2, solver=OWLQN(max_iterations=10)).fit_shards(tmp_path / "s")
         found.append(tagger.model_.w)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from epigram.cli import console
-from epigram.cli.training import EXIT_CODE, GracefulStop
+from epigram.cli.cluster import Cluster, NShards, Shards
+from epigram.cli.training import EXIT_CODE, GracefulStop, Sharding
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
-    from epigram.lm.corpus import Corpus
+    from epigram.lm.corpus import Vocabulary
     from epigram.lm.factored.classes import WordClasses
-    from epigram.lm.factored.exchange import ExchangePass
+    from epigram.lm.factored.exchange import Bigrams, ExchangePass
     from epigram.protocols import Offsets
 
 SHOWN_CLASSES = 20
@@ -35,31 +36,39 @@ def command(
     min_count: Annotated[int, typer.Option(min=1, help="Occurrences a word needs; others are <unk>.")] = 1,
     max_words: Annotated[int | None, typer.Option(min=1, help="Most words of the vocabulary.")] = None,
     max_passes: Annotated[int, typer.Option(min=1, help="Stop in any case.")] = 20,
+    shards: Shards = None,
+    n_shards: NShards = None,
+    cluster: Cluster = None,
     threads: Annotated[int, typer.Option(min=1, help="Threads; they do not change the result.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Start elsewhere.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Put words into classes by their neighbours; a text file of class, word and count."""
-    from epigram.lm.corpus import Corpus
-    from epigram.lm.factored.classes import word_counts, write_sizes
+    from epigram.lm.factored.classes import write_sizes
     from epigram.storage.file import check_writable
 
     numbers = _sizes(k)
     check_writable(output)
     watch = console.Stopwatch()
-    corpus = Corpus.read(text, min_count=min_count, max_words=max_words)
+    sharding = Sharding(shards, n_shards, cluster)
+    if sharding.asked_for:
+        from epigram.cli.sharded import bigrams_on_shards
+
+        vocabulary, bigrams = bigrams_on_shards(text, sharding, output, threads, min_count, max_words)
+    else:
+        vocabulary, bigrams = _read(text, min_count, max_words)
+    counts = bigrams.word_count
     learnt = []
     for size in numbers:
-        classes, passes, interrupted = _learn(corpus, size, threads, max_passes, seed)
+        classes, passes, interrupted = _learn(vocabulary, bigrams, size, threads, max_passes, seed)
         learnt.append(classes)
         if interrupted:
             break
-    counts = word_counts(corpus)
     write_sizes(output, learnt, counts)
     record = {
         "classes": classes.n_classes if len(numbers) == 1 else [one.n_classes for one in learnt],
-        "words": len(corpus.vocabulary),
-        "tokens": corpus.n_tokens,
+        "words": len(vocabulary),
+        "tokens": int(counts[1:].sum()),
         "passes": len(passes),
         "log_likelihood": passes[-1].log_likelihood if passes else None,
         "perplexity_class_bigram": passes[-1].perplexity if passes else None,
@@ -78,6 +87,15 @@ def command(
         raise typer.Exit(EXIT_CODE)
 
 
+def _read(text: Path, min_count: int, max_words: int | None) -> tuple[Vocabulary, Bigrams]:
+    """The words of a text, and how often they stand beside each other."""
+    from epigram.lm.corpus import Corpus
+    from epigram.lm.factored.exchange import Bigrams
+
+    corpus = Corpus.read(text, min_count=min_count, max_words=max_words)
+    return corpus.vocabulary, Bigrams.of(corpus)
+
+
 def _sizes(text: str) -> list[int]:
     """``200`` or ``100,500``."""
     if not all(part.isdecimal() and int(part) >= 2 for part in text.split(",")):
@@ -86,7 +104,7 @@ def _sizes(text: str) -> list[int]:
 
 
 def _learn(
-    corpus: Corpus, k: int, threads: int, max_passes: int, seed: int
+    vocabulary: Vocabulary, bigrams: Bigrams, k: int, threads: int, max_passes: int, seed: int
 ) -> tuple[WordClasses, list[ExchangePass], bool]:
     """Learn with a progress bar; a first Ctrl-C ends it with the classes so far."""
     from epigram.lm.factored.classes import WordClasses
@@ -101,8 +119,8 @@ def _learn(
             bar.update(task, completed=now.number, status=status)
             return stop.asked
 
-        classes = WordClasses.learn(
-            corpus, k, threads=threads, max_passes=max_passes, seed=seed, callback=on_pass
+        classes = WordClasses.of_bigrams(
+            vocabulary, bigrams, k, threads=threads, max_passes=max_passes, seed=seed, callback=on_pass
         )
         bar.update(task, total=len(passes))
     return classes, passes, stop.asked

@@ -129,8 +129,8 @@ def command(
     """Train a language model."""
     run = TrainingRun(output, plot, json)
     sharding = Sharding(shards, n_shards, cluster)
-    if sharding.asked_for and (model != "loglinear" or classes is not None):
-        raise InputError("--shards and --cluster are for log-linear models without --classes.")
+    if sharding.asked_for and classes is not None:
+        raise InputError("--shards and --cluster are for models without --classes.")
     limits: dict[str, Any] = {
         "min_count": min_count,
         "max_words": max_words,
@@ -140,7 +140,7 @@ def command(
         if classes is not None:
             raise InputError(f"--classes is for log-linear models; leave out --model {model} or --classes.")
         settings = {"order": order, "modified": model == "modified-kneser-ney", "prune": prune, **limits}
-        _kneser_ney(run, text, valid, bits, **settings)
+        _kneser_ney(run, text, valid, bits, sharding, threads, **settings)
         return
     stochastic = {"passes": passes, "batch_size": batch_size, "lipschitz": lipschitz, "mu": mu}
     numbers = {
@@ -355,11 +355,25 @@ def _written(strength: Strength) -> str:
     )
 
 
-def _kneser_ney(run: TrainingRun, text: Path, valid: Path | None, bits: int, **settings: Any) -> None:
+def _kneser_ney(
+    run: TrainingRun,
+    text: Path,
+    valid: Path | None,
+    bits: int,
+    sharding: Sharding,
+    threads: int,
+    **settings: Any,
+) -> None:
     """Count, smooth, save and report."""
     from epigram.lm.ngram.kneser_ney import KneserNeyLM
 
-    model = KneserNeyLM(**settings).fit(text)
+    model, work = KneserNeyLM(**settings), {}
+    if sharding.asked_for:
+        from epigram.cli.sharded import counted_on_shards
+
+        work = counted_on_shards(run, model, text, sharding, threads)
+    else:
+        model.fit(text)
     n, perplexity = model.backoff_.n_ngrams, None if valid is None else model.perplexity(valid)
     record = {
         "perplexity_valid": perplexity,
@@ -370,5 +384,6 @@ def _kneser_ney(run: TrainingRun, text: Path, valid: Path | None, bits: int, **s
         "iterations": 0,
         "objective": None,
         "words": len(model.vocabulary_),
+        **work,
     }
     run.finish(record, save=lambda: model.save(run.output, bits, fit={"perplexity_valid": perplexity}))

@@ -12,9 +12,13 @@ from epigram.errors import InputError
 
 if TYPE_CHECKING:
     from epigram.cli.training import Sharding, TrainingRun
+    from epigram.lm.corpus import Vocabulary
+    from epigram.lm.factored.exchange import Bigrams
     from epigram.lm.loglinear.model import LogLinearLM
+    from epigram.lm.ngram.kneser_ney import KneserNeyLM
     from epigram.protocols import Iteration
-    from epigram.scale.engine import Engine
+    from epigram.scale.engine import Engine, Told
+    from epigram.scale.folder import Manifest
     from epigram.tagging.formats import ColumnSpec
     from epigram.tagging.shards import TaggerShards
     from epigram.tagging.template import Template
@@ -135,21 +139,13 @@ def language_model_on_shards(
 ) -> None:
     """Write the text as a folder of ids, fit a model on its shards, save it, report."""
     from epigram.lm.loglinear.sharded import check_sharded, fit_stream
-    from epigram.lm.sharding import write_stream
     from epigram.plots import plot_trials
 
     check_sharded(model)
-    _check_file(text)
-    folder = sharding.folder_for(run.output)
     history: list[tuple[int, float | None]] = []
-    limits: dict[str, Any] = {
-        "min_count": model.min_count,
-        "max_words": model.max_words,
-        "vocabulary": model.vocabulary,
-    }
     with engine_of(sharding.cluster, model.threads) as engine:
         with run.progress("words") as show:
-            manifest = write_stream([text], folder, engine=engine, told=_told(show, engine), **limits)
+            manifest = _words(model, text, sharding.folder_for(run.output), engine, _told(show, engine))
         say_if_small(sharding.cluster, manifest.header["tokens"])
         with run.progress("training", model.max_iterations or 500) as show:
 
@@ -170,12 +166,61 @@ def language_model_on_shards(
     )
 
 
+def counted_on_shards(
+    run: TrainingRun, model: KneserNeyLM, text: Path, sharding: Sharding, threads: int
+) -> dict[str, Any]:
+    """Fit a Kneser-Ney model on a text in shards; returns what the report says of the work."""
+    from epigram.lm.ngram.sharded import fit_stream
+
+    with engine_of(sharding.cluster, threads) as engine:
+        with run.progress("words") as show:
+            told = _told(show, engine)
+            manifest = _words(model, text, sharding.folder_for(run.output), engine, told)
+            say_if_small(sharding.cluster, manifest.header["tokens"])
+            fit_stream(model, manifest, engine, sharding.n_shards, told)
+        return record_of(engine)
+
+
+def bigrams_on_shards(
+    text: Path, sharding: Sharding, output: Path, threads: int, min_count: int, max_words: int | None
+) -> tuple[Vocabulary, Bigrams]:
+    """The words of a text, and how often they stand beside each other, counted in shards."""
+    from epigram.lm.factored.exchange import Bigrams
+    from epigram.lm.ngram.sharded import count_stream
+    from epigram.lm.sharding import read_vocabulary, write_stream
+
+    _check_file(text)
+    with engine_of(sharding.cluster, threads) as engine:
+        manifest = write_stream(
+            [text], sharding.folder_for(output), min_count=min_count, max_words=max_words, engine=engine
+        )
+        say_if_small(sharding.cluster, manifest.header["tokens"])
+        _, pairs = count_stream(manifest, 2, engine, sharding.n_shards)
+    vocabulary = read_vocabulary(manifest)
+    return vocabulary, Bigrams.of_pairs(pairs.prefix, pairs.word, pairs.count, len(vocabulary))
+
+
+def _words(
+    model: LogLinearLM | KneserNeyLM, text: Path, folder: Path, engine: Engine, told: Told
+) -> Manifest:
+    """The text as a folder of ids, within the limits that the model sets to its vocabulary."""
+    from epigram.lm.sharding import write_stream
+
+    _check_file(text)
+    limits: dict[str, Any] = {
+        "min_count": model.min_count,
+        "max_words": model.max_words,
+        "vocabulary": model.vocabulary,
+    }
+    return write_stream([text], folder, engine=engine, told=told, **limits)
+
+
 def _check_file(text: Path) -> None:
     if str(text) == "-":
         raise InputError("--shards takes a file, not standard input: it is read more than once")
 
 
-def _told(show: Any, engine: Engine) -> Callable[[str, int, int], None]:
+def _told(show: Any, engine: Engine) -> Told:
     """How writing of shards tells how far it is; it ends where somebody asks for that."""
 
     def told(what: str, done: int, total: int) -> None:

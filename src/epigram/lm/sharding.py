@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -20,14 +20,13 @@ import numpy as np
 from epigram.errors import InputError
 from epigram.lm.corpus import END, START, UNKNOWN, UNSEEN, Vocabulary, factorise_bytes, unwrap
 from epigram.protocols import Ints, Offsets
-from epigram.scale.engine import Engine, Here
+from epigram.scale.engine import Engine, Here, Told, in_turn, untold
 from epigram.scale.folder import Manifest, begin, map_array, record_of, write_arrays
 from epigram.scale.pieces import LINE, PARTITION_BYTES, Piece, cut
 from epigram.storage.file import pack_strings, unpack_strings
 from epigram.text import decode
 
 KIND = "lm"
-Told = Callable[[str, int, int], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ def write_stream(
     vocabulary: Vocabulary | None = None,
     engine: Engine | None = None,
     partition_bytes: int = PARTITION_BYTES,
-    told: Told = lambda what, done, total: None,
+    told: Told = untold,
 ) -> Manifest:
     """Write a text, one sentence a line, as a folder of ids; settings as of :meth:`Corpus.read <epigram.Corpus.read>`.
 
@@ -74,11 +73,7 @@ def write_stream(
     home = begin(folder)
     pieces = cut(paths, LINE, partition_bytes)
     parts = [Part(piece, str(home.resolve() / "parts" / f"{k:05d}")) for k, piece in enumerate(pieces)]
-    told("counting words", 0, len(parts))
-    for first in range(0, len(parts), some := max(engine.workers, 1) * 4):
-        now = parts[first : first + some]
-        engine.ask(count_part, engine.make(_itself, now), [None] * len(now))
-        told("counting words", first + len(now), len(parts))
+    in_turn(engine, count_part, parts, "counting words", told)
     vocabulary = _vocabulary(parts, vocabulary, min_count, max_words)
     counts = _write_ids(home, parts, vocabulary)
     content, lengths = pack_strings(vocabulary.words)
@@ -93,10 +88,6 @@ def write_stream(
 def read_vocabulary(manifest: Manifest) -> Vocabulary:
     """The words of a folder."""
     return Vocabulary(unpack_strings(*manifest.shared("words", "lengths")))
-
-
-def _itself(part: Part) -> Part:
-    return part
 
 
 def _vocabulary(

@@ -16,12 +16,11 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import epigram
 from epigram.errors import EpigramError, InputError
-from epigram.scale.engine import Tally
+from epigram.scale.engine import Closing, Tally
 
 BY_ITSELF = 1 << 20  # bytes from which a piece goes straight to its worker, not through the scheduler
 DEADLINE, LONELY = 1800.0, 60.0
@@ -45,7 +44,7 @@ class Thing:
         self.future: Any = None
 
 
-class DaskEngine:
+class DaskEngine(Closing):
     """Work on the workers of a Dask client; see :class:`epigram.scale.engine.Engine`.
 
     Parameters
@@ -105,17 +104,6 @@ class DaskEngine:
             thing.future = None
         self._things.clear()
         self._opened.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _round(self, function: Any, things: Sequence[Thing], pieces: Sequence[Any], end: float) -> list[Any]:
         """Ask once."""

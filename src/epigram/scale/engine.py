@@ -12,6 +12,13 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+Told = Callable[[str, int, int], Any]
+"""Hears what is being done, how much of it is done, and how much there is."""
+
+
+def untold(what: str, done: int, total: int) -> None:
+    """Nobody hears."""
+
 
 @dataclass(slots=True)
 class Tally:
@@ -54,8 +61,26 @@ class Engine(Protocol):
         ...
 
 
+class Closing:
+    """What is closed at the end of a ``with``."""
+
+    def close(self) -> None:
+        """Let go of everything."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
 @dataclass
-class Here:
+class Here(Closing):
     """The engine of one machine: threads of this process, on things that map their arrays from files.
 
     Examples
@@ -85,22 +110,33 @@ class Here:
         """Threads."""
         return self.threads
 
-    def close(self) -> None:
-        """Nothing to let go of."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def _map(self, work: Callable[[int], Any], n: int) -> list[Any]:
         if self.threads == 1 or n < 2:
             return [work(k) for k in range(n)]
         with ThreadPoolExecutor(min(self.threads, n)) as pool:
             return list(pool.map(work, range(n)))
+
+
+def in_turn(
+    engine: Engine, function: Callable[[Any, Any], Any], recipes: Sequence[Any], what: str, told: Told
+) -> list[Any]:
+    """``function(recipe, None)`` of each; progress is told between rounds of as many as there are workers.
+
+    Examples
+    --------
+    >>> in_turn(Here(), lambda number, _: number + 1, [1, 2], "counting", print)
+    counting 0 2
+    counting 2 2
+    [2, 3]
+    """
+    answers: list[Any] = []
+    told(what, 0, len(recipes))
+    while len(answers) < len(recipes):
+        some = recipes[len(answers) : len(answers) + max(engine.workers, 1) * 4]
+        answers += engine.ask(function, engine.make(_itself, some), [None] * len(some))
+        told(what, len(answers), len(recipes))
+    return answers
+
+
+def _itself(recipe: Any) -> Any:
+    return recipe

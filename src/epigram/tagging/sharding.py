@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from epigram.errors import InputError
 from epigram.protocols import Ints, Offsets
-from epigram.scale.engine import Engine, Here
+from epigram.scale.engine import Engine, Here, Told, in_turn, untold
 from epigram.scale.folder import Manifest, Record, begin, map_array, record_of, shard_path, write_arrays
 from epigram.scale.pieces import BLANK_LINE, LINE, PARTITION_BYTES, Piece, cut
 from epigram.tagging.attributes import AttributeTable, Strings, renumbering, utf8
@@ -38,7 +38,6 @@ from epigram.tagging.template import Template
 KIND = "tagging"
 SHARD_TOKENS = 1 << 20  # at this size what an engine adds to the work of a shard is a few per cent
 ARRAYS = ("sentence_ptr", "attribute_ptr", "attributes", "values", "edge_ptr", "edge_attributes")
-Told = Callable[[str, int, int], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ def write_shards(
     pairs: str = "seen",
     engine: Engine | None = None,
     partition_bytes: int = PARTITION_BYTES,
-    told: Told = lambda what, done, total: None,
+    told: Told = untold,
 ) -> Manifest:
     """Encode files of sentences into a folder of shards.
 
@@ -103,21 +102,21 @@ def write_shards(
     job = Job(str(home.resolve()), reading, (template.text, template.path), pairs)
     ends = LINE if reading.format in ("text", "slash") else BLANK_LINE
     parts = [Step(job, k, piece) for k, piece in enumerate(cut(paths, ends, partition_bytes))]
-    facts = _in_turn(engine, encode_part, parts, "encoding", told)
+    facts = in_turn(engine, encode_part, parts, "encoding", told)
     if not sum(n_tokens for _, n_tokens, *_ in facts):
         raise InputError("no tokens to train on", path=str(paths[0]) if paths else None)
     classes, counts = _label_counts(facts)
     table = _merge_tables(job, len(parts))
     new_ids = renumbering(table.counts, min_count)
     np.save(home / "parts" / "new_ids.npy", new_ids)
-    _in_turn(engine, name_part, parts, "naming features", told)
+    in_turn(engine, name_part, parts, "naming features", told)
     table.renumber(new_ids)
     common = _write_names(home, len(parts), table, new_ids)
     runs = _runs(job, [n for n, *_ in facts], n_shards)
     shards = [Step(job, k, (run, classes)) for k, run in enumerate(runs)]
-    _in_turn(engine, write_shard, shards, "writing shards", told)
+    in_turn(engine, write_shard, shards, "writing shards", told)
     common |= _write_seen(home, len(runs), len(table), len(classes))
-    records: list[Record] = _in_turn(engine, finish_shard, shards, "ordering shards", told)
+    records: list[Record] = in_turn(engine, finish_shard, shards, "ordering shards", told)
     header = {
         "template": list(job.template),
         "reading": reading.as_dict(),
@@ -162,23 +161,6 @@ def is_current(
         and (header["min_count"], header["pairs"]) == (min_count, pairs)
         and n_shards in (None, manifest.n_shards)
     )
-
-
-def _in_turn(
-    engine: Engine, function: Callable[[Step, Any], Any], steps: list[Step], what: str, told: Told
-) -> list[Any]:
-    """The answers of all steps; progress is told between rounds of as many as there are workers."""
-    answers: list[Any] = []
-    told(what, 0, len(steps))
-    while len(answers) < len(steps):
-        some = steps[len(answers) : len(answers) + max(engine.workers, 1) * 4]
-        answers += engine.ask(function, engine.make(_itself, some), [None] * len(some))
-        told(what, len(answers), len(steps))
-    return answers
-
-
-def _itself(step: Step) -> Step:
-    return step
 
 
 def encode_part(step: Step, _: Any) -> tuple[int, int, list[str], list[int]]:
@@ -329,9 +311,7 @@ def write_shard(step: Step, _: Any) -> None:
     number[whole.attributes] = number[whole.edge_attributes] = 0
     own = np.flatnonzero(number == 0)
     number[own] = np.arange(len(own))
-    local = replace(
-        whole, attributes=number[whole.attributes], edge_attributes=number[whole.edge_attributes]
-    )
+    local = replace(whole, attributes=number[whole.attributes], edge_attributes=number[whole.edge_attributes])
     seen = SeenPairs.of(local, labels, len(classes), len(own))
     write_arrays(shard_path(Path(step.job.folder), step.k), {
         **{name: getattr(local, name) for name in ARRAYS}, "labels": labels, "own": own.astype(np.int32),

@@ -78,17 +78,39 @@ class WordClasses:
         ``callback`` is called with an :class:`~epigram.lm.factored.exchange.ExchangePass` after each pass; True
         ends the search.
         """
+        return cls.of_bigrams(
+            corpus.vocabulary,
+            Bigrams.of(corpus),
+            n_classes,
+            threads=threads,
+            max_passes=max_passes,
+            seed=seed,
+            callback=callback,
+        )
+
+    @classmethod
+    def of_bigrams(
+        cls,
+        vocabulary: Vocabulary,
+        bigrams: Bigrams,
+        n_classes: int,
+        *,
+        threads: int = 1,
+        max_passes: int = 20,
+        seed: int = 0,
+        callback: PassCallback | None = None,
+    ) -> WordClasses:
+        """:meth:`learn` from the counts of neighbouring words."""
         _at_least(n_classes, 2, "n_classes", "the boundary </s> has one of its own")
         _at_least(threads, 1, "threads")
         _at_least(max_passes, 0, "max_passes")
         _at_least(seed, 0, "seed")
-        bigrams = Bigrams.of(corpus)
         counts = bigrams.word_count
         words = _by_count(counts)
         if not words.size:
             raise InputError("no words to put into classes; the text is empty, or none is in the vocabulary.")
         n_classes = min(n_classes, words.size + 1)
-        class_of = np.zeros(len(corpus.vocabulary), np.int32)
+        class_of = np.zeros(len(vocabulary), np.int32)
         class_of[words] = first_classes(words, n_classes, seed)
         if 2 < n_classes <= words.size:  # else there is only one way
             Exchange(bigrams, words, class_of, n_classes).run(max_passes, threads, callback)
@@ -97,8 +119,8 @@ class WordClasses:
         class_of[counts == 0] = NONE
         class_of[BOUNDARY] = 0
         return cls(
-            corpus.vocabulary,
-            _complete(corpus.vocabulary, _numbered(class_of, np.lexsort((first, -tokens))), grow=False),
+            vocabulary,
+            _complete(vocabulary, _numbered(class_of, np.lexsort((first, -tokens))), grow=False),
         )
 
     @classmethod

@@ -30,6 +30,7 @@ from epigram.protocols import Ints, Offsets
 
 core = family("exchange")
 
+Counted: TypeAlias = Ints | Offsets
 BLOCK = 128
 N_CANDIDATES = 24
 DRY = 3e-4  # of the gain of the first pass
@@ -69,9 +70,19 @@ class Bigrams:
         """All bigrams of the text, boundaries included; a word outside the vocabulary is read as a boundary."""
         stream = corpus.stream().astype(np.int64)
         stream[stream == UNSEEN] = BOUNDARY
-        n_words = len(corpus.vocabulary)
         first, second = stream[:-1], stream[1:]
-        return cls(*_rows(first, second, n_words), *_rows(second, first, n_words))
+        n_words = len(corpus.vocabulary)
+        pairs, counts = np.unique(first * n_words + second, return_counts=True)
+        return cls.of_pairs(pairs // n_words, pairs % n_words, counts, n_words)
+
+    @classmethod
+    def of_pairs(cls, first: Counted, second: Counted, counts: Counted, n_words: int) -> Bigrams:
+        """Distinct bigrams that are counted already, by rising first and then second word."""
+        by_second = np.argsort(second, kind="stable")
+        return cls(
+            *_rows(first, second, counts, n_words),
+            *_rows(second[by_second], first[by_second], counts[by_second], n_words),
+        )
 
     @property
     def word_count(self) -> Offsets:
@@ -80,11 +91,10 @@ class Bigrams:
         return np.diff(totals[self.succ_ptr]).astype(np.int64)
 
 
-def _rows(rows: Offsets, columns: Offsets, n_words: int) -> tuple[Offsets, Ints, Offsets]:
+def _rows(rows: Counted, columns: Counted, counts: Counted, n_words: int) -> tuple[Offsets, Ints, Offsets]:
     """Sparse rows of how often each pair occurs."""
-    pairs, counts = np.unique(rows * n_words + columns, return_counts=True)
-    ptr = np.searchsorted(pairs, np.arange(n_words + 1) * n_words)
-    return ptr.astype(np.int64), (pairs % n_words).astype(np.int32), counts.astype(np.int64)
+    ptr = np.searchsorted(rows, np.arange(n_words + 1))
+    return ptr.astype(np.int64), columns.astype(np.int32), counts.astype(np.int64)
 
 
 def first_classes(words: Ints, n_classes: int, seed: int) -> Ints:

@@ -170,7 +170,7 @@ class TreeShard(Part):
 
 def moved(tree: ContextTree, room: Room) -> ContextTree:
     """The tree with all that grows with the text in files."""
-    names = "parent symbol depth example terminal pair_ptr word count pair_parent".split()
+    names = ["parent", "symbol", "depth", "example", "terminal", "pair_ptr", "word", "count", "pair_parent"]
     tree = replace(tree, **{name: room.keep(getattr(tree, name)) for name in names})
     for name in ("multiplicity", "child_ptr"):
         tree.__dict__[name] = room.keep(getattr(tree, name))

@@ -78,18 +78,22 @@ class KneserNeyLM(FittedBackoff, Estimator):
 
     def fit(self, sentences: Sentences | Corpus | PathLike[str], y: None = None) -> KneserNeyLM:
         """Count and smooth; a tokenised corpus keeps its vocabulary."""
-        thresholds = _thresholds(self.prune, self.order)
+        _thresholds(self.prune, self.order)  # refuses wrong settings before the text is read
         corpus = sentences if isinstance(sentences, Corpus) else self._read(sentences)
         if corpus.n_tokens == 0:
             raise InputError("no words to train on.")
-        levels = count_ngrams(corpus, self.order)
+        return self.fit_counts(corpus.vocabulary, count_ngrams(corpus, self.order))
+
+    def fit_counts(self, vocabulary: Vocabulary, levels: list[Level]) -> KneserNeyLM:
+        """Smooth n-grams that are counted already (:func:`count_ngrams`); they are used up."""
+        thresholds = _thresholds(self.prune, self.order)
         counts = adjusted_counts(levels)
         self.discounts_ = [discounts(count, self.modified) for count in counts]
         kept = [
             np.ones(level.count.size, dtype=bool) if n == 0 else level.count > thresholds[n]
             for n, level in enumerate(levels)
         ]
-        self.backoff_ = _smooth(corpus.vocabulary, levels, counts, self.discounts_, kept)
+        self.backoff_ = _smooth(vocabulary, levels, counts, self.discounts_, kept)
         return self
 
     def _read(self, sentences: Sentences | PathLike[str]) -> Corpus:

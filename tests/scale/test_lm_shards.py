@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from epigram import Corpus, LogLinearLM, Vocabulary
 from epigram.datasets import sample
 from epigram.errors import InputError
+from epigram.lm.loglinear.joining import joined
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.penalty import Strength
-from epigram.lm.loglinear.sharded import Split, TreeShard, fit_stream, joined
+from epigram.lm.loglinear.sharded import Split, TreeShard, fit_stream
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.lm.sharding import KIND, read_vocabulary, write_stream
 from epigram.scale import Here, Manifest

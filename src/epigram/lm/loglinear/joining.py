@@ -1,4 +1,4 @@
-"""The shards of a log-linear model as one tree again: all contexts that have weights, and what they are spelled with."""
+"""The shards of a log-linear model as one tree again: contexts with weights, and what they are spelled with."""
 
 from __future__ import annotations
 

@@ -36,6 +36,13 @@ def command(
     jobs: Annotated[
         int | None, typer.Option("--jobs", min=1, help="Experiments at a time; all cores by default.")
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="local:N|ADDRESS|FILE",
+            help="Run the experiments on a Dask cluster that sees both folders.",
+        ),
+    ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Claims and verdicts as one JSON object on standard output.")
     ] = False,
@@ -59,7 +66,15 @@ def command(
     try:
         with (
             Display() as display,
-            Runner(output, folder, quick=quick, jobs=jobs, plan=plan, watch=display.show) as runner,
+            Runner(
+                output.resolve(),
+                folder,
+                quick=quick,
+                jobs=jobs,
+                cluster=cluster,
+                plan=plan,
+                watch=display.show,
+            ) as runner,
         ):
             reports = _reports(runner, modules, errors)
     except KeyboardInterrupt:

@@ -15,12 +15,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import epigram
 from epigram.errors import EpigramError, InputError
 from epigram_papers.provenance import code_digest, n_cores
 from epigram_papers.workers import Failure, Pool
+
+if TYPE_CHECKING:
+    from epigram_papers.cluster import ClusterPool
 
 KEPT = "finished"
 FAILED = "failed"
@@ -72,6 +75,7 @@ class Runner:
     data : the folder of data sets, handed to every experiment.
     quick : subsets instead of the whole; part of a result's name.
     jobs : worker processes; the number of cores by default.
+    cluster : a Dask cluster that runs the experiments instead (:func:`epigram.scale.connect`).
     plan : expected CPU seconds of every experiment that will be asked for, by name.
     watch : called with a :class:`Status` whenever something changes, and now and then.
     """
@@ -83,6 +87,7 @@ class Runner:
         *,
         quick: bool = False,
         jobs: int | None = None,
+        cluster: Any = None,
         plan: Mapping[str, float] | None = None,
         watch: Callable[[Status], object] = lambda status: None,
     ) -> None:
@@ -93,7 +98,7 @@ class Runner:
         self._done: dict[str, bool] = {}  # name -> came from a file
         self._began: dict[str, float] = {}
         self._watch = watch
-        self._pool = Pool(self.jobs, {"EPIGRAM_DATA": str(data)})
+        self._pool = _pool(cluster, self.jobs, {"EPIGRAM_DATA": str(data)})
 
     def __enter__(self) -> Self:
         return self
@@ -220,6 +225,14 @@ class Runner:
             place.write_text(failure.traceback, "utf-8")
             places.append(f"{name}: {failure.message} (see {place})")
         return ExperimentError("failed: " + "; ".join(places))
+
+
+def _pool(cluster: Any, jobs: int, environment: dict[str, str]) -> Pool | ClusterPool:
+    if cluster is None:
+        return Pool(jobs, environment)
+    from epigram_papers.cluster import ClusterPool
+
+    return ClusterPool(cluster, environment)
 
 
 def execute(

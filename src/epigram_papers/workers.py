@@ -83,7 +83,7 @@ class _Worker:
         spawn = mp.get_context("spawn")
         self.pipe, theirs = spawn.Pipe()
         self.process = spawn.Process(target=_serve, args=(theirs,), daemon=True)
-        with _environment(environment):
+        with environment_of(environment):
             self.process.start()
         theirs.close()  # so that our end closes when the worker dies
         self.task = ""
@@ -112,10 +112,11 @@ def _serve(pipe: Connection) -> None:
             function, arguments = pipe.recv()
         except EOFError:
             return
-        pipe.send(_outcome(function, arguments))
+        pipe.send(outcome_of(function, arguments))
 
 
-def _outcome(function: Callable[..., object], arguments: tuple[Any, ...]) -> Failure | None:
+def outcome_of(function: Callable[..., object], arguments: tuple[Any, ...]) -> Failure | None:
+    """Call a function: None, or why it failed."""
     from epigram.errors import EpigramError
 
     try:
@@ -135,7 +136,7 @@ def _end_with_parent() -> None:
 
 
 @contextmanager
-def _environment(extra: Mapping[str, str]) -> Iterator[None]:
+def environment_of(extra: Mapping[str, str]) -> Iterator[None]:
     """The environment with something added, for the processes started inside."""
     before = dict(os.environ)
     os.environ.update(extra)

@@ -11,7 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-OURS = str(Path(__file__).resolve().parents[2] / "src")
+HERE = Path(__file__).resolve()
+OURS = f"{HERE.parents[2] / 'src'}{os.pathsep}{HERE.parent}"  # and functions of tests
 
 
 class Processes:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +24,7 @@ from epigram.scale.engine import Closing, Tally
 
 BY_ITSELF = 1 << 20  # bytes from which a piece goes straight to its worker, not through the scheduler
 DEADLINE, LONELY = 1800.0, 60.0
+MOST_DEATHS = 5
 LOCAL_SETTINGS = {
     # Otherwise a local cluster gives a worker up for good that is absent 15 s after any loss, and a task after 3.
     "distributed.deploy.lost-worker-timeout": "600s",
@@ -97,6 +98,37 @@ class DaskEngine(Closing):
             self.tally.received += sum(n_bytes(answer) for answer, _ in answers)
             self.tally.kernel_seconds += sum(seconds for _, seconds in answers)
             return [answer for answer, _ in answers]
+
+    def as_ended(
+        self, function: Callable[[Any], Any], recipes: Sequence[Any], heartbeat: float = 0.5
+    ) -> Iterator[tuple[int | None, Any]]:
+        """``(k, function(recipes[k]))`` of each as it ends, and ``(None, None)`` now and then in between.
+
+        What dies with a worker is done again; what has done so ``MOST_DEATHS`` times is an error.
+        """
+        waiting = {k: self._made(function, recipe) for k, recipe in enumerate(recipes)}
+        deaths = dict.fromkeys(waiting, 0)
+        while waiting:
+            self._alive()
+            ended = [k for k, future in waiting.items() if future.done()]
+            for k in ended:
+                try:
+                    answer = waiting[k].result(timeout=30)
+                except _lost() as error:
+                    deaths[k] += 1
+                    if deaths[k] == MOST_DEATHS:
+                        raise EpigramError(
+                            f"workers died {MOST_DEATHS} times at the same work ({type(error).__name__}); "
+                            "too little memory?"
+                        ) from None
+                    self.tally.again += 1
+                    waiting[k] = self._made(function, recipes[k])
+                    continue
+                del waiting[k]
+                yield k, answer
+            if not ended:
+                time.sleep(heartbeat)
+                yield None, None
 
     def close(self) -> None:
         """Let go of all things, and of the cluster where it was started here."""
@@ -176,15 +208,12 @@ class DaskEngine(Closing):
             worker = min(alive, key=lambda name: len(load[name]))
             load[worker].append(thing)
             thing.home = worker
-            thing.future = self.client.submit(
-                _make,
-                thing.function,
-                thing.recipe,
-                epigram.__version__,
-                workers=[worker],
-                allow_other_workers=True,
-                pure=False,
-            )
+            thing.future = self._made(thing.function, thing.recipe, worker)
+
+    def _made(self, function: Callable[[Any], Any], recipe: Any, worker: str | None = None) -> Any:
+        """The future of ``function(recipe)``, on a worker if it can be that."""
+        where: dict[str, Any] = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
+        return self.client.submit(_make, function, recipe, epigram.__version__, pure=False, **where)
 
     def _alive(self) -> list[str]:
         """Addresses of all workers; waits for a first one, and says so where none comes."""

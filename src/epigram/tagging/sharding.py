@@ -37,6 +37,7 @@ from epigram.tagging.template import Template
 
 KIND = "tagging"
 SHARD_TOKENS = 1 << 20  # at this size what an engine adds to the work of a shard is a few per cent
+NAMES = 1 << 15
 ARRAYS = ("sentence_ptr", "attribute_ptr", "attributes", "values", "edge_ptr", "edge_attributes")
 
 
@@ -182,7 +183,7 @@ def encode_part(step: Step, _: Any) -> tuple[int, int, list[str], list[int]]:
     n_nodes = 1 + int(
         sequences.attributes.max(initial=-1)
     )  # attributes of transitions got their ids after these
-    names, name_ptr = utf8(table.names(range(len(table))))
+    names, name_ptr = _names(table)
     write_arrays(job.part(step.k), {
         **arrays, "labels": labels, "fingerprints": table.fingerprints, "counts": table.counts,
         "n_nodes": np.array([n_nodes]), "names": names, "name_ptr": name_ptr,
@@ -190,6 +191,17 @@ def encode_part(step: Step, _: Any) -> tuple[int, int, list[str], list[int]]:
     (job.part(step.k) / "classes.json").write_text(json.dumps(classes.tolist()), "utf-8")
     counts = np.bincount(labels, minlength=len(classes))
     return sequences.n_sentences, sequences.n_tokens, classes.tolist(), counts.tolist()
+
+
+def _names(table: AttributeTable) -> tuple[npt.NDArray[np.uint8], Offsets]:
+    """The names of all attributes end to end, and where each begins; strings take much memory, so some at a time."""
+    parts = [
+        utf8(table.names(range(first, min(first + NAMES, len(table)))))
+        for first in range(0, len(table), NAMES)
+    ]
+    none = np.empty(0, np.uint8), np.zeros(1, np.int64)
+    lengths = np.concatenate([np.diff(ptr) for _, ptr in (none, *parts)])
+    return np.concatenate([content for content, _ in (none, *parts)]), np.append(0, np.cumsum(lengths))
 
 
 def _parse(job: Job, piece: Piece) -> Columns | None:

@@ -1,0 +1,165 @@
+"""What trains under a limit of memory: a tagger on shards of four times the limit, a language model on many words.
+
+    python benchmarks/memory.py [--limit MB] [--tokens N] [--words N] [--only tagger|lm|defaults]
+
+Each training is a command of its own whose private memory (``ulimit -d``: all that is neither a mapped file nor code)
+may not exceed the limit; it exits with an error where it does. Texts are CoNLL-2000 chunking and novels of the data
+folder, else the samples, repeated with other rare words up to the size asked for. Exits 1 where a training fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from epigram.datasets import sample
+from epigram.text import read_text
+
+BYTES_A_TOKEN = 92  # of an encoded token of chunking
+TOLD = (
+    "tokens",
+    "features",
+    "active_features",
+    "positions",
+    "parameters",
+    "nonzero",
+    "iterations",
+    "cpu_seconds",
+)
+DATA = Path(os.environ.get("EPIGRAM_DATA", ""))
+
+
+def tagged(tokens: int) -> Iterator[str]:
+    """Copies of chunking text; every fourth has other names, so that features grow with the text."""
+    path = DATA / "conll2000" / "train.txt"
+    rows = sample.tagged("train", 2000)
+    text = (
+        path.read_text("utf-8")
+        if path.is_file()
+        else "".join("".join(" ".join(t) + "\n" for t in sentence) + "\n" for sentence in rows)
+    )
+    n = text.count("\n") - text.count("\n\n")
+    for k in range(max(1, round(tokens / n))):
+        yield re.sub(r"^([A-Z]\w{4,})(?= )", rf"\g<1>_{k // 4}", text, flags=re.M) if k else text
+
+
+def plain(words: int) -> Iterator[str]:
+    """Sentences of novels; in each copy words of seven letters and more are others."""
+    path = DATA / "english-novels" / "novels.txt.gz"
+    text = read_text(path) if path.is_file() else "\n".join(
+        " ".join(t[0] for t in sentence) for sentence in sample.tagged("train", 3000)
+    )  # fmt: skip
+    lines, k = text.splitlines(keepends=True), 0
+    while words > 0:
+        for line in lines:
+            yield re.sub(r"\w{7,}", rf"\g<0>{k}", line) if k else line
+            words -= len(line.split()) + 1
+            if words <= 0:
+                return
+        k += 1
+
+
+def limited(megabytes: int, *words: object) -> dict[str, Any]:
+    """Run a command under a limit: its report, seconds, and the most memory it had."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_DATA, (megabytes * 10**6,) * 2)
+
+    command = [sys.executable, "-m", "epigram", *map(str, words), "--json"]
+    began, threads = time.perf_counter(), {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    with tempfile.TemporaryFile() as out:
+        process = subprocess.Popen(command, stdout=out, preexec_fn=limit, env={**os.environ, **threads})
+        peak = 0
+        while process.poll() is None:
+            peak = max(peak, _private(process.pid))
+            time.sleep(0.1)
+        out.seek(0)
+        content = out.read()
+    seconds = time.perf_counter() - began
+    report = json.loads(content) if process.returncode == 0 else {}
+    return {"code": process.returncode, "seconds": seconds, "private MB": peak / 1e6, **report}
+
+
+def _private(pid: int) -> int:
+    """Bytes that a process has for itself now; 0 where nobody tells."""
+    try:
+        text = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    found = re.search(r"RssAnon:\s+(\d+)", text)
+    return int(found[1]) << 10 if found else 0
+
+
+def size(folder: Path) -> float:
+    """Megabytes of the arrays of a folder of shards."""
+    return sum(path.stat().st_size for path in folder.rglob("*.npy")) / 1e6
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--limit", type=int, default=400, help="megabytes")
+    parser.add_argument(
+        "--tokens", type=int, help="of the tagger; by default shards take four times the limit"
+    )
+    parser.add_argument("--words", type=int, help="of the language model; by default 30,000 a megabyte")
+    parser.add_argument("--only", choices=("tagger", "lm", "defaults"))
+    parser.add_argument("--folder", help="where texts and shards go; needs some 20 times the limit")
+    given = parser.parse_args()
+    tokens = given.tokens or round(4e6 * given.limit / BYTES_A_TOKEN)
+    words = given.words or 30_000 * given.limit
+    rows = []
+    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+        home = Path(folder)
+        if given.only in (None, "tagger"):
+            with (home / "train.txt").open("w", encoding="utf-8") as out:
+                out.writelines(tagged(tokens))
+            done = limited(
+                given.limit, "tag", "train", home / "train.txt", "-o", home / "tagger", "--template", "chunking",
+                "--shards", home / "shards", "--passes", 3,
+            )  # fmt: skip
+            rows.append(("tagger, SGD, 3 passes", size(home / "shards"), done))
+        if given.only in (None, "lm"):
+            with (home / "text").open("w", encoding="utf-8") as out:
+                out.writelines(plain(words))
+            numbers = ("--strength", 1.5, "--depth-weight", 1.7, "--ridge", 0.06, "--min-count", 3)
+            done = limited(
+                given.limit,
+                "lm",
+                "train",
+                home / "text",
+                "-o",
+                home / "lm",
+                "--shards",
+                home / "words",
+                *numbers,
+            )
+            rows.append((f"language model, {words / 1e6:.1f} M words", size(home / "words"), done))
+        if given.only in (None, "defaults"):
+            with (home / "text").open("w", encoding="utf-8") as out:
+                out.writelines(plain(given.limit * 1000))
+            done = limited(
+                given.limit, "lm", "train", home / "text", "-o", home / "lm", "--max-iterations", 3
+            )
+            rows.append((f"lm train, defaults, {given.limit / 1e3:.2f} M words", 0.0, done))
+    print(f"{'limit ' + str(given.limit) + ' MB':<36}{'shards MB':>11}{'private MB':>12}{'seconds':>9}")
+    for name, megabytes, done in rows:
+        failed = f"  failed, exit code {done['code']}" if done["code"] else ""
+        print(f"{name:<36}{megabytes:>11,.0f}{done['private MB']:>12,.0f}{done['seconds']:>9,.0f}{failed}")
+        print("  " + ", ".join(f"{told} {done[told]:,.0f}" for told in TOLD if told in done))
+    return int(any(done["code"] for _, _, done in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

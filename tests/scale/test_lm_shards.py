@@ -97,6 +97,9 @@ def test_loss_and_gradient_are_those_of_the_whole(folder: Path, order: int, k: i
         ("l2", 2, True),
         ("l1", 2, False),
         ("l2", 7, False),
+        ("tree-l2", 1, True),
+        ("tree-l2", 2, False),
+        ("tree-l2", 40, True),
     ],
 )
 def test_the_optimum_is_that_of_one_machine(folder: Path, penalty: str, k: int, nonnegative: bool) -> None:

@@ -101,6 +101,10 @@ def run_app(app: Callable[[], object]) -> None:
 
         print(f"epigram: {shown(str(error))}", file=sys.stderr)
         sys.exit(1 if isinstance(error, DivergenceError) else 2)
+    except MemoryError as error:
+        said = f" ({error})" if str(error) else ""
+        print(f"epigram: out of memory{said}; see docs/scale.md for text larger than it", file=sys.stderr)
+        sys.exit(2)
     except OSError as error:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - what is left to write has nowhere to go
         print(f"epigram: cannot write: {error.strerror}", file=sys.stderr)

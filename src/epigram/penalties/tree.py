@@ -68,6 +68,15 @@ class _TreeNorm:
             raise InputError(f"feature weights must be {n} finite numbers above 0, one for each node.")
         self.feature_weights = v
 
+    @property
+    def group_weights(self) -> Floats:
+        """The weight of each node's group, in the numbering given."""
+        if self._forest.order is None:
+            return self._h
+        out = np.empty_like(self._h)
+        out[self._forest.order] = self._h
+        return out
+
     def with_strength(self, strength: float) -> Self:
         """The same norm, priced differently; trees and work space are shared, so use one at a time."""
         other = type(self).__new__(type(self))

@@ -25,6 +25,8 @@ from epigram.scale.engine import Engine
 
 BEHIND = "behind"
 Message = tuple[Any, ...]
+Places = Sequence[npt.NDArray[np.integer[Any]]]
+"""Of each part, the numbers of its shared weights among all that are shared."""
 
 
 class PartLoss(Protocol):
@@ -72,7 +74,7 @@ class Part:
         self.heard = number
         return self.answer
 
-    def at_y(self, pull: float, shared: Floats, turned: bool) -> tuple[float, Floats]:
+    def at_y(self, pull: float, shared: Floats, turned: bool) -> tuple[Any, ...]:
         """Accept the last step, if there was one, then loss and gradient at y."""
         n, core = self.loss.n_shared, family("solvers")
         own = slice(n, None)
@@ -87,13 +89,23 @@ class Part:
 
     def attempt(self, scale: float, shared: Floats) -> tuple[float, ...]:
         """A proximal step of this size: what the driver asks about it."""
-        n, core = self.loss.n_shared, family("solvers")
-        own, size = slice(n, None), self.x.size - n
+        self.step(scale)
+        return self.measured(shared)
+
+    def step(self, scale: float) -> None:
+        """The proximal step of the own weights."""
+        own = slice(self.loss.n_shared, None)
         y, g, d = self.y[own], self.gradient[own], self.d[own]
-        steps, sums = np.empty(size), np.empty(3)
-        core.forward_step(size, y, g, d, scale, steps, self.point[own])
+        steps = np.empty(y.size)
+        family("solvers").forward_step(y.size, y, g, d, scale, steps, self.point[own])
         self.penalty.prox(self.point[own], steps, self.new[own])
-        core.measure(size, y, self.new[own], self.x[own], g, d, sums)
+
+    def measured(self, shared: Floats) -> tuple[float, ...]:
+        """What the driver asks about the step: three inner products, loss, penalty and weights that are not 0."""
+        n, sums = self.loss.n_shared, np.empty(3)
+        own = slice(n, None)
+        y, g, d = self.y[own], self.gradient[own], self.d[own]
+        family("solvers").measure(y.size, y, self.new[own], self.x[own], g, d, sums)
         self.new[:n] = shared
         self.tried = True
         value = self.loss.value(self.new)
@@ -146,12 +158,60 @@ class Talk:
         self.engine.ask(hear_all, [self.parts[k] for k in behind], [self.said[k] for k in behind])
 
 
+class SharedPenalty(Protocol):
+    """What shared weights cost, and how they take a step together with the weights of the parts."""
+
+    def metric(self, d: Floats, places: Places, told: Sequence[Any]) -> Floats:
+        """The curvature that steps can be taken with; ``told`` are the answers at y."""
+        ...
+
+    def step(
+        self, talk: Talk, places: Places, scale: float, point: Floats, step: Floats, new: Floats
+    ) -> list[tuple[Any, ...]]:
+        """Writes the shared weights after a proximal step to ``new``; returns what the parts are told of it."""
+        ...
+
+    def value(self, w: Floats) -> float:
+        """The price of the shared weights after the last step."""
+        ...
+
+
+@dataclass(frozen=True)
+class Separate:
+    """A penalty that is a sum over weights: shared ones know nothing of the others."""
+
+    penalty: ProximalPenalty
+
+    def metric(self, d: Floats, places: Places, told: Sequence[Any]) -> Floats:
+        """As it is."""
+        return d
+
+    def step(
+        self, talk: Talk, places: Places, scale: float, point: Floats, step: Floats, new: Floats
+    ) -> list[tuple[Any, ...]]:
+        """The prox."""
+        self.penalty.prox(point, step, new)
+        return [(scale, new[mine]) for mine in places]
+
+    def value(self, w: Floats) -> float:
+        """The penalty's."""
+        return self.penalty.value(w)
+
+
+def summed(places: Places, answers: Sequence[Floats], out: Floats, add: Any = np.add) -> Floats:
+    """What all parts say about shared weights, in the order of the parts; ``add`` may be a maximum."""
+    out[:] = 0.0
+    for mine, answer in zip(places, answers, strict=True):
+        out[mine] = add(out[mine], answer)
+    return out
+
+
 def minimise(
     talk: Talk,
-    places: Sequence[npt.NDArray[np.integer[Any]]],
+    places: Places,
     start: Floats,
     counts: Floats,
-    penalty: ProximalPenalty,
+    penalty: SharedPenalty,
     tolerance: float,
     max_iterations: int,
     callback: Callback | None = None,
@@ -163,7 +223,7 @@ def minimise(
     places : for each part, the numbers of its shared weights among all that are shared.
     start : the shared weights to start from; the parts' own start at 0.
     counts : of the shared weights, in the whole text: what their curvature is made of.
-    penalty : of the shared weights.
+    penalty : of the shared weights: :class:`Separate`, or :class:`~epigram.scale.grouped.SharedGroups`.
     """
     core, began, n = family("solvers"), time.perf_counter(), start.size
     x = start.copy()
@@ -173,17 +233,15 @@ def minimise(
     objective, optimality, reason, number = np.inf, np.inf, "limit", 0
     for number in range(1, max_iterations + 1):
         told = talk.ask("at_y", [(pull, y[mine], turned) for mine in places])
-        at_y = float(sum(value for value, _ in told))
-        gradient[:] = 0.0
-        for mine, (_, shared) in zip(places, told, strict=True):
-            gradient[mine] += shared
+        at_y = float(sum(answer[0] for answer in told))
+        summed(places, [answer[1] for answer in told], gradient)
         if turned:
-            d = counts + np.maximum(gradient, 0.0)
+            d = penalty.metric(counts + np.maximum(gradient, 0.0), places, told)
         while True:
             core.forward_step(n, y, gradient, d, scale, step, point)
-            penalty.prox(point, step, new)
+            what = penalty.step(talk, places, scale, point, step, new)
             core.measure(n, y, new, x, gradient, d, sums)
-            told = talk.ask("attempt", [(scale, new[mine]) for mine in places])
+            told = talk.ask("attempt", what)
             size, slope, along = (float(sums[k] + sum(answer[k] for answer in told)) for k in range(3))
             at_new = float(sum(answer[3] for answer in told))
             if at_new <= at_y + slope + 0.5 * scale * size + 1e-12 * abs(at_y) or scale > 1e18:

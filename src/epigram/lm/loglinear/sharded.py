@@ -25,17 +25,19 @@ from epigram.lm.loglinear.model import LogLinearLM
 from epigram.lm.loglinear.penalty import Strength, build_penalty, first_weights, named
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.lm.sharding import read_vocabulary
+from epigram.penalties import TreeL2
 from epigram.protocols import Callback, Floats, Ints, Offsets, ProximalPenalty
 from epigram.scale.engine import Engine, Here
 from epigram.scale.folder import Manifest, Record, map_arrays
+from epigram.scale.grouped import GroupedPart, SharedGroups
 from epigram.scale.memory import Room, available
-from epigram.scale.parts import Part, Talk, hear_all, minimise
+from epigram.scale.parts import Part, Separate, Talk, hear_all, minimise
 
 BLOCK = 1 << 22  # positions of the stream looked at in one go
 SHARD_TOKENS = 1 << 20
 BYTES = 60  # that a token takes for each order: subtrees with their part of the solver's vectors
 Share = tuple[int, int, tuple[int, int] | None]
-SEPARABLE = ("elastic", "l1", "l2")
+PENALTIES = ("elastic", "l1", "l2", "tree-l2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,19 +131,27 @@ class TreeShard(Part):
             0 if recipe.followers is None else len(recipe.followers)
         )
         n = self.suffix.n_shared  # type: ignore[attr-defined]
-        penalty = build_penalty(recipe.penalty, tree, recipe.strength, recipe.nonnegative)
-        rest = without_first(penalty, n)
+        whole = build_penalty(recipe.penalty, tree, recipe.strength, recipe.nonnegative)
+        penalty: Any = self.own_penalty(whole, n)
         tree.__dict__.pop("pair_depth", None)  # the penalty has what it needs of it
         if room is None:
-            super().__init__(self.suffix, rest)  # type: ignore[arg-type]
+            super().__init__(self.suffix, penalty)  # type: ignore[arg-type]
             return
-        for thing, names in ((self.suffix, "ezr"), (rest, ("weights", "ridge_weights"))):
+        for thing, names in ((self.suffix, "ezr"), (penalty, ("weights", "ridge_weights"))):
             for name in names:
-                setattr(thing, name, room.keep(getattr(thing, name)))
-        super().__init__(self.suffix, rest, room.zeros)  # type: ignore[arg-type]
+                if hasattr(thing, name):
+                    setattr(thing, name, room.keep(getattr(thing, name)))
+        super().__init__(self.suffix, penalty, room.zeros)  # type: ignore[arg-type]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TreeShard, (self.recipe,)
+        return type(self), (self.recipe,)
+
+    def own_penalty(self, whole: Any, n: int) -> ProximalPenalty:
+        """A penalty of all weights of the subtree without its first n, which are shared."""
+        rest = copy(whole)
+        rest.weights = whole.weights[n:]
+        rest.ridge_weights = whole.ridge_weights[n:]
+        return rest  # type: ignore[no-any-return]
 
     def kept(self) -> tuple[list[Ints], list[Ints], list[Ints], Ints, Floats]:
         """Contexts of level 1 and below that have weights below them: parents, symbols, pairs; words, weights."""
@@ -185,12 +195,20 @@ def kept_of(shard: TreeShard, messages: list[Any]) -> Any:
     return shard.kept()
 
 
-def without_first(penalty: Any, n: int) -> ProximalPenalty:
-    """A separable penalty on all weights but the first n."""
-    rest = copy(penalty)
-    rest.weights = penalty.weights[n:]
-    rest.ridge_weights = penalty.ridge_weights[n:]
-    return rest  # type: ignore[no-any-return]
+class GroupedTreeShard(GroupedPart, TreeShard):
+    """A subtree under tree-l2, whose groups go on in what is shared."""
+
+    def own_penalty(self, whole: TreeL2, n: int) -> ProximalPenalty:
+        """The norm of the own trees, each of which hangs below a shared pair (``above``)."""
+        parent = self.tree.pair_parent
+        above = parent.copy()
+        for first, last in pairwise(np.maximum(self.tree.level_of_pair[1:], n).tolist()):
+            here = above[first:last]
+            here[here >= n] = above[here[here >= n]]
+        self.above = above[n:]
+        own = np.where(parent[n:] < n, -1, parent[n:] - n)
+        v = None if whole.feature_weights is None else whole.feature_weights[n:]
+        return TreeL2(whole.strength, own, whole.group_weights[n:], whole.nonnegative, v)
 
 
 @dataclass(frozen=True)
@@ -323,9 +341,9 @@ def check_sharded(model: LogLinearLM) -> Strength:
         raise InputError(
             f"shards need the numbers of the penalty ({asked}); choose them on a part of the text"
         )
-    if named(model.penalty)[0] not in SEPARABLE:
+    if named(model.penalty)[0] not in PENALTIES:
         raise InputError(
-            f"{model.penalty} stays on one machine: its groups span all shards; use {', '.join(SEPARABLE)}"
+            f"{model.penalty} stays on one machine: its prox sorts all weights of a word; use {', '.join(PENALTIES)}"
         )
     if model.order < 2 or model.collapse or model.max_weights is not None or model.solver != "fista":
         raise InputError("shards take an order of 2 or more, fista, and neither collapse nor max_weights")
@@ -354,8 +372,9 @@ def fit_stream(
     shared = split.shared
     start = first_weights(shared, strength, model.nonnegative)
     start[int(shared.pair_ptr[1]) :] = 0.0
-    penalty = build_penalty(name, shared, strength, model.nonnegative)
-    shards = engine.make(TreeShard, split.recipes)
+    norm = build_penalty(name, shared, strength, model.nonnegative)
+    penalty = SharedGroups(norm, shared.pair_parent) if isinstance(norm, TreeL2) else Separate(norm)
+    shards = engine.make(GroupedTreeShard if isinstance(norm, TreeL2) else TreeShard, split.recipes)
     talk = Talk.to(engine, shards)
     most = model.max_iterations or 500
     counts = shared.count.astype(np.float64)

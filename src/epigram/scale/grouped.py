@@ -46,9 +46,8 @@ class GroupedPart(Part):
         if largest is not None:
             self.d[own] = largest[self.above] * self._square
         self.step(scale)
-        return np.bincount(
-            self.above, weights=self._square * self.new[own] ** 2, minlength=self.loss.n_shared
-        )
+        squared = self._square * self.new[own] ** 2
+        return np.bincount(self.above, squared, self.loss.n_shared).astype(np.float64)
 
     def attempt(self, scale: float, shared: Floats, factors: Floats | None = None) -> tuple[float, ...]:
         """The step as the groups above shrink it: what the driver asks about it."""

@@ -172,7 +172,7 @@ def export_arpa(
     model: Model,
     output: Annotated[Path, typer.Argument(metavar="OUT.arpa[.gz]", help="Where the file goes.")],
 ) -> None:
-    """Write a model as ARPA, without approximation."""
+    """Write a model as ARPA, without approximation; of a mixture, exact for all n-grams that its models store."""
     from epigram.lm.ngram.arpa import write_arpa
 
     write_arpa(_open_backoff(model), output)
@@ -184,10 +184,12 @@ app.command("update")(lm_update.command)
 
 
 def _open_backoff(path: Path) -> BackoffModel:
-    """A model that is a table of n-grams."""
+    """A model that is a table of n-grams; a mixture of such models is merged."""
+    from epigram.lm.mixed.mixture import InterpolatedLM, merge
     from epigram.lm.ngram.model import as_backoff
 
-    return as_backoff(open_model(path), path)
+    model = open_model(path)
+    return merge(model) if isinstance(model, InterpolatedLM) else as_backoff(model, path)
 
 
 def _write(model: Any, output: Path) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
+from epigram.cli import console
 from epigram.cli.cluster import Cluster, NShards, Shards
 from epigram.cli.training import Sharding, TrainingRun
 from epigram.errors import InputError
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from epigram.protocols import Iteration, Solver
     from epigram.tuning import Trial
 
+History: TypeAlias = list[tuple[int, float | None]]
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -29,11 +33,15 @@ def command(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where the model goes.")],
     order: Annotated[int, typer.Option(min=0, help="Longest n-gram; 0 is unbounded.")] = 5,
     model: Annotated[
-        Literal["loglinear", "kneser-ney", "modified-kneser-ney"], typer.Option(help="Kind of model.")
-    ] = "loglinear",
+        Literal["auto", "loglinear", "kneser-ney", "modified-kneser-ney"],
+        typer.Option(
+            help="Kind of model; auto mixes loglinear and modified-kneser-ney, unless an option is for the former."
+        ),
+    ] = "auto",
     penalty: Annotated[
-        Literal["elastic", "l1", "l2", "tree-l2", "tree-linf"], typer.Option(help="What keeps weights small.")
-    ] = "elastic",
+        Literal["elastic", "l1", "l2", "tree-l2", "tree-linf"] | None,
+        typer.Option(help="What keeps weights small.", show_default="elastic"),
+    ] = None,
     strength: Annotated[str, typer.Option(metavar="auto|X", help="Strength of the penalty.")] = "auto",
     depth_weight: Annotated[
         str, typer.Option(metavar="auto|A", help="The penalty grows by this factor for each word of context.")
@@ -68,8 +76,9 @@ def command(
         ),
     ] = None,
     solver: Annotated[
-        Literal["fista", "stochastic"], typer.Option(help="Exact, or Algorithm 1 of the paper.")
-    ] = "fista",
+        Literal["fista", "stochastic"] | None,
+        typer.Option(help="Exact, or Algorithm 1 of the paper.", show_default="fista"),
+    ] = None,
     valid: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Held-out text that chooses what is auto.")
     ] = None,
@@ -129,6 +138,7 @@ def command(
     """Train a language model."""
     run = TrainingRun(output, plot, json)
     sharding = Sharding(shards, n_shards, cluster)
+    counted = model in ("kneser-ney", "modified-kneser-ney")
     if sharding.asked_for and classes is not None:
         raise InputError("--shards and --cluster are for models without --classes.")
     limits: dict[str, Any] = {
@@ -136,7 +146,7 @@ def command(
         "max_words": max_words,
         "vocabulary": _vocabulary_of(vocab),
     }
-    if model != "loglinear":
+    if counted:
         if classes is not None:
             raise InputError(f"--classes is for log-linear models; leave out --model {model} or --classes.")
         settings = {"order": order, "modified": model == "modified-kneser-ney", "prune": prune, **limits}
@@ -150,9 +160,9 @@ def command(
     }
     common: dict[str, Any] = {
         "order": order,
-        "penalty": penalty,
+        "penalty": penalty or "elastic",
         "nonnegative": not unconstrained,
-        "solver": _solver_of(solver, max_iterations, tolerance, seed, **stochastic),
+        "solver": _solver_of(solver or "fista", max_iterations, tolerance, seed, **stochastic),
         "max_iterations": max_iterations,
         "held_out": held_out,
         "threads": threads,
@@ -176,6 +186,11 @@ def command(
 
             language_model_on_shards(run, estimator, text, valid, bits, sharding, record_of)
             return
+        asked = (penalty, solver, max_weights) != (None, None, None) or unconstrained or not calibrate
+        asked = asked or set(numbers.values()) != {"auto"} or depth_weights != "features" or keep_text
+        if model == "auto" and not asked and order > 0:
+            _train_beside(run, estimator, text, valid, bits)
+            return
     else:
         from epigram.lm.factored.model import ClassFactoredLM
 
@@ -187,7 +202,7 @@ def command(
             )
         estimator = ClassFactoredLM(
             **common,
-            **_strengths_of(penalty, **numbers),
+            **_strengths_of(penalty or "elastic", **numbers),
             tolerance=tolerance or 2e-5,
             classes=_classes_of(classes),
             budget=seconds_of(budget),
@@ -280,7 +295,9 @@ def _train(
     """Fit a log-linear or class-factored model, save it, report."""
     from epigram.plots import plot_trials
 
-    history = _fit(run, model, text, valid)
+    history: History = []
+    with _watched(run, model, history) as watching:
+        model.fit(text, valid=valid, **watching)
     cost = {"cpu_seconds": run.cost["cpu_seconds"]}
     run.finish(
         {"perplexity_valid": getattr(model, "valid_perplexity_", None), **record_of(model)},
@@ -289,13 +306,33 @@ def _train(
     )
 
 
-def _fit(
-    run: TrainingRun, model: LogLinearLM | ClassFactoredLM, text: Path, valid: Path | None
-) -> list[tuple[int, float | None]]:
-    """Fit with a progress bar; returns number and optimality of each iteration."""
+def _train_beside(run: TrainingRun, model: LogLinearLM, text: Path, valid: Path | None, bits: int) -> None:
+    """Fit a log-linear model, mix it with Kneser-Ney, save the mixture, say what was chosen and report."""
+    from epigram.lm.mixed.beside import fit_beside
+    from epigram.plots import plot_trials
+
+    history: History = []
+    with _watched(run, model, history) as watching:
+        found = fit_beside(model, text, valid=valid, **watching)
+    console.stderr().print(found.why, highlight=False)
+    shares = dict(zip(("loglinear", "modified-kneser-ney"), found.mixture.weights.tolist(), strict=True))
+    alone = dict(zip(shares, found.alone, strict=True))
+    chosen = {"model": "mixture", "shares": shares, "perplexity_valid_alone": alone}
+    cost = {"cpu_seconds": run.cost["cpu_seconds"]}
+    run.finish(
+        {"perplexity_valid": found.together, **chosen, **record_of(model)},
+        save=lambda: found.mixture.save(run.output, bits, fit={**cost, "perplexity_valid": found.together}),
+        draw=lambda plot: plot_trials(model.trials_, history, plot),
+    )
+
+
+@contextmanager
+def _watched(
+    run: TrainingRun, model: LogLinearLM | ClassFactoredLM, history: History
+) -> Iterator[dict[str, Any]]:
+    """A progress bar and the callbacks of a fit that move it; ``history`` gets number and optimality of iterations."""
     from epigram.lm.loglinear.problem import most_iterations
 
-    history: list[tuple[int, float | None]] = []
     trials = 0
     with run.progress("training", most_iterations(model._solver())) as show:
 
@@ -312,8 +349,7 @@ def _fit(
             best = f"best of {trials} fits: {trial.best:.2f}"
             return show(0, description=f"{best} (now {trial.perplexity:.2f}{classes})")
 
-        model.fit(text, valid=valid, callback=on_iteration, on_trial=on_trial)
-    return history
+        yield {"callback": on_iteration, "on_trial": on_trial}
 
 
 def record_of(model: LogLinearLM | ClassFactoredLM) -> dict[str, Any]:

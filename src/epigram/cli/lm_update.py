@@ -66,7 +66,9 @@ def _open(path: Path) -> tuple[LogLinearLM | ClassFactoredLM, int]:
         found = from_model_file(file)
     if not isinstance(found, LogLinearLM | ClassFactoredLM):
         raise InputError(
-            "an n-gram model cannot go on; only log-linear and class-factored ones can", path=path
+            "only log-linear and class-factored models can go on, not mixtures and n-gram models; train one with "
+            "--model loglinear, or keep its text with --keep-text",
+            path=path,
         )
     return found, int(file.header["settings"].get("bits", 0))
 

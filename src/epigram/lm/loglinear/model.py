@@ -12,6 +12,7 @@ text of the same size of training text, not on a smaller one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 Text = Sentences | Corpus | PathLike[str]
 Auto = Literal["auto"]
+ChoiceCallback = Callable[[Corpus, Corpus, BackoffModel], None]
 
 MOST_ITERATIONS = 500
 
@@ -142,11 +144,13 @@ class LogLinearLM(FittedBackoff, Estimator):
         valid: Text | None = None,
         callback: Callback | None = None,
         on_trial: TrialCallback | None = None,
+        on_choice: ChoiceCallback | None = None,
     ) -> LogLinearLM:
         """Train; numbers of the strength that are ``auto`` are chosen on ``valid``, or on the end of the text.
 
         ``callback`` hears of iterations, ``on_trial`` of the fits of the search; either ends training by
-        returning True, and the model is then that of the best weights so far.
+        returning True, and the model is then that of the best weights so far. Where the text is split for the search,
+        ``on_choice`` gets both parts, and the best model of the first, before that of the whole text is made.
         """
         self._solver()  # refuses wrong settings before the text is read
         strength, free = self._first_strength()
@@ -155,9 +159,12 @@ class LogLinearLM(FittedBackoff, Estimator):
         self.scales_, self._online, self._behind = None, None, False
         start = None
         if free and valid is None:  # the search's problem is gone before that of the whole text is made
-            search_on = self._problem(*split_known(corpus, self.held_out))
-            strength, _ = self._choose(search_on, strength, free, callback, on_trial)
-            del search_on
+            parts = split_known(corpus, self.held_out)
+            search_on = self._problem(*parts)
+            strength, w = self._choose(search_on, strength, free, callback, on_trial)
+            if on_choice is not None:
+                on_choice(*parts, search_on.model(w * self._factors(search_on.tree)))
+            del search_on, w
         problem = self._problem(corpus, None if valid is None else Corpus.known(valid, corpus.vocabulary))
         if free and valid is not None:
             strength, start = self._choose(problem, strength, free, callback, on_trial)
@@ -260,10 +267,11 @@ class LogLinearLM(FittedBackoff, Estimator):
         """Apply the factors of the depths to the weights."""
         self._optimum = self._weights
         if self.scales_ is not None:
-            self._weights = self._optimum * self._factors(self.scales_)
+            self._weights = self._optimum * self._factors(self.tree_)
 
-    def _factors(self, scales: Floats) -> Floats:
-        tree = self.tree_
+    def _factors(self, tree: ContextTree) -> Floats:
+        """``scales_`` of the weights of a tree."""
+        scales = np.ones(1) if self.scales_ is None else self.scales_
         return scales[np.minimum(tree.pair_depth, scales.size - 1)]
 
     @property
@@ -355,7 +363,7 @@ class LogLinearLM(FittedBackoff, Estimator):
         self._optimum, self._n_positions = w, int(fit.get("positions", 0))
         if "scales" in fit:
             self.scales_ = np.array(fit["scales"])
-            self._optimum = w / self._factors(self.scales_)
+            self._optimum = w / self._factors(loss.tree)
         for name in ("objective", "n_iter", "reason", "valid_perplexity"):
             if name in fit:
                 setattr(self, f"{name}_", fit[name])

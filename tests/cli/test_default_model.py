@@ -26,9 +26,14 @@ def test_the_command_says_what_it_chose(run, tmp_path):
     assert run("lm", "export-arpa", model, arpa)[0] == 0
     after = json.loads(run("lm", "eval", arpa, text, "--json")[1])["perplexity"]
     assert after == pytest.approx(before, rel=1e-5)  # all n-grams of the text are stored
-    code, _, err = run("lm", "update", model, text)
-    assert code == 2
-    assert "--model loglinear" in err
+    more = tmp_path / "more"
+    more.write_text("the owl sat on the cat\n" * 3)
+    code, _, err = run("lm", "update", model, more)
+    assert code == 0, err
+    found = epigram.load(model)
+    assert found.weights[0] == pytest.approx(record["shares"]["loglinear"])
+    assert found.distribution("the").sum() == pytest.approx(1, abs=1e-6)  # from 8 bits
+    assert found.distribution("the")[found.vocabulary_.id("owl")] > 0.01
 
 
 @pytest.mark.parametrize(

@@ -284,3 +284,18 @@ def test_interruption_keeps_what_was_learnt(run, text, tmp_path, monkeypatch):
     assert code == 130
     assert json.loads(out)["interrupted"] is True
     assert run("lm", "eval", path, text)[0] == 0
+
+
+def test_document_features_are_fitted_on_valid_text(run, text, tmp_path):
+    path = tmp_path / "m.epigram"
+    train = ("lm", "train", text, "-o", path, "--classes", 4, *FAST, "--document")
+    code, out, err = run(*train, "--valid", text, "--json")
+    assert code == 0, err
+    record = json.loads(out)
+    assert record["perplexity_valid"] < record["perplexity_valid_sentences"]
+    shown = json.loads(run("lm", "eval", path, text, "--json")[1])
+    assert shown["perplexity"] == pytest.approx(record["perplexity_valid"], rel=1e-4)
+    assert "the text before" in run("lm", "explain", path, "the", "cat")[1]
+    code, _, err = run(*train)
+    assert code == 2
+    assert "--valid FILE" in err

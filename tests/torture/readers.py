@@ -180,7 +180,7 @@ def _written(save: Callable[[Path], object]) -> bytes:
 def _models() -> dict[str, bytes]:
     from epigram.ime.build import build
     from epigram.ime.converter import KanaKanjiConverter
-    from epigram.lm import CachedLM, ClassFactoredLM, InterpolatedLM, KneserNeyLM, LogLinearLM
+    from epigram.lm import CachedLM, ClassFactoredLM, DocumentLM, InterpolatedLM, KneserNeyLM, LogLinearLM
     from epigram.parsing import DependencyParser, TreeTagger
     from epigram.rerank import NBest, Reranker
     from epigram.solvers import SGD, BLasso
@@ -209,6 +209,7 @@ def _models() -> dict[str, bytes]:
     }
     made["mixture"] = InterpolatedLM([made["loglinear"], made["backoff"]], [0.5, 0.5])
     made["cached"] = CachedLM(made["mixture"], 20, 0.1)
+    made["document"] = DocumentLM.chosen(made["factored"], text)
     words = [("the", "DET", "DT"), ("dog", "NOUN", "NN"), ("barks", "VERB", "VBZ")]
     heads = [(2, "det"), (3, "nsubj"), (0, "root")]
     made["parser"] = DependencyParser(l1=0.01, min_count=1).fit([words] * 3, [heads] * 3)

@@ -17,6 +17,7 @@ typedef struct {
 } Pair;
 
 i64 sizeof_Weights(void) { return sizeof(Weights); }
+i64 sizeof_Factors(void) { return sizeof(Factors); }
 
 /* Mark the contexts that have a weight other than 0, and those above them. */
 void factored_scorer_keep_paths(i64 n, const i32 *parent, const i64 *pair_ptr, const f64 *w, u8 *needed) {
@@ -231,10 +232,21 @@ static void fetch_rows(const Weights *m, i64 b, i64 width, const Paths *paths) {
     }
 }
 
-/* log P(target) of every position. */
-void factored_scorer_score(const Weights *m, i64 n, const i32 *root_of, const i32 *target, const i32 *history, i64 n_trees,
-                           const i32 *ends, const i32 *lengths, i64 n_room, i32 *room, i64 widest, f64 *x, f64 *out) {
-    (void)widest;
+/* x[u] times the factors of a row. */
+static inline void apply(const Factors *factors, i64 row, f64 *x) {
+    for (i64 e = factors->row_ptr[row]; e < factors->row_ptr[row + 1]; e++) x[factors->choice[e]] *= factors->f[e];
+}
+
+/* P of the entries of a row, added to what is expected of them; z is the sum of x. */
+static inline void expect(const Factors *factors, i64 row, const f64 *x, f64 z, f64 *expected) {
+    f64 r = 1.0 / z;
+    for (i64 e = factors->row_ptr[row]; e < factors->row_ptr[row + 1]; e++) expected[e] += r * x[factors->choice[e]];
+}
+
+/* log P(target) of every position; factors and expected may be NULL. */
+static void score(const Weights *m, const Factors *factors, i64 n, const i32 *rows, const i32 *root_of, const i32 *target,
+                  const i32 *history, i64 n_trees, const i32 *ends, const i32 *lengths, i64 n_room, i32 *room, f64 *x,
+                  f64 *expected, f64 *out) {
     Paths paths = paths_in(room, n_room, n_trees);
     for (i64 first = 0; first < n; first += BLOCK) {
         i64 size = smaller_i(BLOCK, n - first);
@@ -244,22 +256,51 @@ void factored_scorer_score(const Weights *m, i64 n, const i32 *root_of, const i3
             i64 i = first + b, width = m->n_choices[root_of[i]];
             if (b + 1 < size) fetch_rows(m, b + 1, m->n_choices[root_of[i + 1]], &paths);
             candidates(m, &paths, b, width, x);
-            out[i] = log(x[target[i]] / total_of(width, x));
+            if (factors) apply(factors, rows[i], x);
+            f64 z = total_of(width, x);
+            if (expected) expect(factors, rows[i], x, z, expected);
+            out[i] = log(x[target[i]] / z);
         }
     }
 }
 
-/* P(candidate | root) of every candidate of every root, root by root, after the contexts of one position. */
-void factored_scorer_distributions(const Weights *m, const i32 *history, i64 n_trees, const i32 *ends, const i32 *lengths,
-                                   i64 n_room, i32 *room, f64 *out) {
+void factored_scorer_score(const Weights *m, i64 n, const i32 *root_of, const i32 *target, const i32 *history, i64 n_trees,
+                           const i32 *ends, const i32 *lengths, i64 n_room, i32 *room, i64 widest, f64 *x, f64 *out) {
+    (void)widest;
+    score(m, NULL, n, NULL, root_of, target, history, n_trees, ends, lengths, n_room, room, x, NULL, out);
+}
+
+void factored_scorer_score_with(const Weights *m, const Factors *factors, i64 n, const i32 *rows, const i32 *root_of,
+                                const i32 *target, const i32 *history, i64 n_trees, const i32 *ends, const i32 *lengths,
+                                i64 n_room, i32 *room, i64 widest, f64 *x, i64 n_expected, f64 *expected, f64 *out) {
+    (void)widest;
+    score(m, factors, n, rows, root_of, target, history, n_trees, ends, lengths, n_room, room, x,
+          n_expected > 0 ? expected : NULL, out);
+}
+
+/* P(candidate | root) of every candidate of every root, root by root, after the contexts of one position; factors may be
+ * NULL. */
+static void distributions(const Weights *m, const Factors *factors, const i32 *history, i64 n_trees, const i32 *ends,
+                          const i32 *lengths, i64 n_room, i32 *room, f64 *out) {
     Paths paths = paths_in(room, n_room, n_trees);
     for (i64 root = 0; root < m->n_roots; root++) {
         i64 width = m->n_choices[root];
         begin(m, &paths, 0, root);
         walk(m, 1, history, ends, lengths, &paths);
         candidates(m, &paths, 0, width, out);
+        if (factors) apply(factors, root, out);
         f64 z = total_of(width, out);
         for (i64 u = 0; u < width; u++) out[u] /= z;
         out += width;
     }
+}
+
+void factored_scorer_distributions(const Weights *m, const i32 *history, i64 n_trees, const i32 *ends, const i32 *lengths,
+                                   i64 n_room, i32 *room, f64 *out) {
+    distributions(m, NULL, history, n_trees, ends, lengths, n_room, room, out);
+}
+
+void factored_scorer_distributions_with(const Weights *m, const Factors *factors, const i32 *history, i64 n_trees,
+                                        const i32 *ends, const i32 *lengths, i64 n_room, i32 *room, f64 *out) {
+    distributions(m, factors, history, n_trees, ends, lengths, n_room, room, out);
 }

@@ -39,3 +39,23 @@ void factored_scorer_score(const Weights *m, i64 n, const i32 root_of[n], const 
                            i64 widest, f64 x[widest], f64 out[n]);
 void factored_scorer_distributions(const Weights *m, const i32 *history, i64 n_trees, const i32 ends[n_trees],
                                    const i32 lengths[n_trees], i64 n_room, i32 room[n_room], f64 *out);
+
+/* Factors of candidates: entry e, one of row_ptr[r] .. row_ptr[r + 1], makes candidate choice[e] of row r f[e] times as
+ * likely before the sum is taken. */
+typedef struct {
+    i64 n_rows;
+    i64 n_entries;
+    const i64 *row_ptr; /* [n_rows + 1] */
+    const i32 *choice; /* [n_entries] */
+    const f64 *f; /* [n_entries] */
+} Factors;
+
+/* As score, with the factors of row rows[i] for position i; adds P of every entry to expected where that has room. */
+void factored_scorer_score_with(const Weights *m, const Factors *factors, i64 n, const i32 rows[n], const i32 root_of[n],
+                                const i32 target[n], const i32 *history, i64 n_trees, const i32 ends[n * n_trees],
+                                const i32 lengths[n * n_trees], i64 n_room, i32 room[n_room], i64 widest, f64 x[widest],
+                                i64 n_expected, f64 expected[n_expected], f64 out[n]);
+/* As distributions, with the factors of row r for root r. */
+void factored_scorer_distributions_with(const Weights *m, const Factors *factors, const i32 *history, i64 n_trees,
+                                        const i32 ends[n_trees], const i32 lengths[n_trees], i64 n_room, i32 room[n_room],
+                                        f64 *out);

@@ -17,6 +17,7 @@ from epigram.cli.training import Sharding, TrainingRun
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
+    from epigram.lm.base import LanguageModel
     from epigram.lm.corpus import Vocabulary
     from epigram.lm.factored.model import ClassFactoredLM
     from epigram.lm.loglinear.model import LogLinearLM
@@ -75,6 +76,13 @@ def command(
             metavar="'c1 w1; c2'", help="With --classes: what the word in its class is predicted from."
         ),
     ] = None,
+    document: Annotated[
+        bool,
+        typer.Option(
+            "--document",
+            help="With --classes and --valid: lines are in order; look at what came before the sentence too.",
+        ),
+    ] = False,
     solver: Annotated[
         Literal["fista", "stochastic"] | None,
         typer.Option(help="Exact, or Algorithm 1 of the paper.", show_default="fista"),
@@ -169,6 +177,10 @@ def command(
         "random_state": seed,
         **limits,
     }
+    if document and (classes is None or valid is None):
+        raise InputError(
+            "--document needs --classes, and --valid FILE: text in order that weighs what came before."
+        )
     estimator: LogLinearLM | ClassFactoredLM
     if classes is None:
         from epigram.lm.loglinear.model import LogLinearLM
@@ -209,7 +221,7 @@ def command(
             class_contexts=class_contexts,
             word_contexts=word_contexts,
         )
-    _train(run, estimator, text, valid, bits, keep_text)
+    _train(run, estimator, text, valid, bits, keep_text, document)
 
 
 def _vocabulary_of(path: Path | None) -> Vocabulary | None:
@@ -291,6 +303,7 @@ def _train(
     valid: Path | None,
     bits: int,
     keep_text: bool,
+    document: bool,
 ) -> None:
     """Fit a log-linear or class-factored model, save it, report."""
     from epigram.plots import plot_trials
@@ -298,12 +311,27 @@ def _train(
     history: History = []
     with _watched(run, model, history) as watching:
         model.fit(text, valid=valid, **watching)
+    record = {"perplexity_valid": getattr(model, "valid_perplexity_", None), **record_of(model)}
+    made: LanguageModel = model
+    if document and valid is not None:
+        made = _with_document(model, valid)
+        record |= {
+            "perplexity_valid": made.perplexity(valid),
+            "perplexity_valid_sentences": record["perplexity_valid"],
+        }
     cost = {"cpu_seconds": run.cost["cpu_seconds"]}
     run.finish(
-        {"perplexity_valid": getattr(model, "valid_perplexity_", None), **record_of(model)},
-        save=lambda: model.save(run.output, bits, keep_text, cost),
+        record,
+        save=lambda: made.save(run.output, bits, keep_text, cost),
         draw=lambda plot: plot_trials(model.trials_, history, plot),
     )
+
+
+def _with_document(model: Any, valid: Path) -> LanguageModel:
+    """The model with weights for the text before the sentence."""
+    from epigram.lm.document.model import DocumentLM
+
+    return DocumentLM.chosen(model, valid)
 
 
 def _train_beside(run: TrainingRun, model: LogLinearLM, text: Path, valid: Path | None, bits: int) -> None:

@@ -12,6 +12,9 @@ from epigram.cli.training import TrainingRun
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from epigram.lm.base import LanguageModel
     from epigram.lm.corpus import Corpus
     from epigram.lm.factored.model import ClassFactoredLM
     from epigram.lm.loglinear.model import LogLinearLM
@@ -19,7 +22,8 @@ if TYPE_CHECKING:
 
 def command(
     model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A log-linear or class-factored model file.")
+        Path,
+        typer.Argument(metavar="MODEL", help="A log-linear or class-factored model, or a mixture with one."),
     ],
     text: Annotated[Path, typer.Argument(metavar="TEXT", help="One sentence a line (gzip too); - is stdin.")],
     output: Annotated[
@@ -31,9 +35,9 @@ def command(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
-    """Train a model further with new text; the old text keeps its weight."""
+    """Train a model further with new text; the old text keeps its weight. Of a mixture, its log-linear part goes on."""
     run = TrainingRun(model if output is None else output, json=json)
-    language_model, stored_bits = _open(model)
+    language_model, stored_bits, whole = _open(model)
     words, weights = len(language_model.vocabulary_), language_model.n_nonzero_
     learnt = _learn(run, language_model, text, batch)
     if not learnt:
@@ -50,13 +54,14 @@ def command(
     }
     keep_text = hasattr(language_model, "corpus_")  # where the file had it
     bits = stored_bits if bits is None else bits
-    run.finish(record, save=lambda: language_model.save(run.output, bits, keep_text))
+    run.finish(record, save=lambda: whole().save(run.output, bits, keep_text))
 
 
-def _open(path: Path) -> tuple[LogLinearLM | ClassFactoredLM, int]:
-    """The model, and in how many bits its weights are stored."""
+def _open(path: Path) -> tuple[LogLinearLM | ClassFactoredLM, int, Callable[[], LanguageModel]]:
+    """The model that learns, in how many bits its weights are stored, and what gives the model of the file with it."""
     from epigram.lm.factored.model import ClassFactoredLM
     from epigram.lm.loglinear.model import LogLinearLM
+    from epigram.lm.mixed.mixture import InterpolatedLM
     from epigram.lm.storage import FAMILY, from_model_file
     from epigram.storage import ModelFile
     from epigram.storage.families import blaming
@@ -64,13 +69,20 @@ def _open(path: Path) -> tuple[LogLinearLM | ClassFactoredLM, int]:
     file = ModelFile.load(path, FAMILY)
     with blaming(path):
         found = from_model_file(file)
-    if not isinstance(found, LogLinearLM | ClassFactoredLM):
+    parts = found.models if isinstance(found, InterpolatedLM) else [found]
+    headers = file.header["parts"] if isinstance(found, InterpolatedLM) else [file.header]
+    able = [k for k, part in enumerate(parts) if isinstance(part, LogLinearLM | ClassFactoredLM)]
+    if len(able) != 1:
         raise InputError(
-            "only log-linear and class-factored models can go on, not mixtures and n-gram models; train one with "
-            "--model loglinear, or keep its text with --keep-text",
+            "an n-gram model cannot go on; only log-linear and class-factored ones can, and mixtures with one of these",
             path=path,
         )
-    return found, int(file.header["settings"].get("bits", 0))
+    learner = parts[able[0]]
+    assert isinstance(learner, LogLinearLM | ClassFactoredLM)
+    bits = int(headers[able[0]]["settings"].get("bits", 0))
+    if isinstance(found, InterpolatedLM):
+        return learner, bits, lambda: InterpolatedLM(found.models, found.weights.tolist())  # with new words
+    return learner, bits, lambda: learner
 
 
 def _learn(run: TrainingRun, model: LogLinearLM | ClassFactoredLM, text: Path, size: int) -> list[Corpus]:

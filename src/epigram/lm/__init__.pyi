@@ -1,9 +1,11 @@
 from epigram.lm.base import LanguageModel as LanguageModel
 from epigram.lm.corpus import Corpus as Corpus
 from epigram.lm.corpus import Vocabulary as Vocabulary
+from epigram.lm.document.model import DocumentLM as DocumentLM
 from epigram.lm.factored.classes import WordClasses as WordClasses
 from epigram.lm.factored.model import ClassFactoredLM as ClassFactoredLM
 from epigram.lm.loglinear.model import LogLinearLM as LogLinearLM
+from epigram.lm.mixed.beside import fit_beside as fit_beside
 from epigram.lm.mixed.cached import CachedLM as CachedLM
 from epigram.lm.mixed.mixture import InterpolatedLM as InterpolatedLM
 from epigram.lm.mixed.mixture import interpolate as interpolate

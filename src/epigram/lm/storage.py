@@ -25,6 +25,7 @@ READERS = {
     "factored": "epigram.lm.factored.storage",
     "mixture": "epigram.lm.mixed.storage",
     "cached": "epigram.lm.mixed.storage",
+    "document": "epigram.lm.document.storage",
 }
 HEADER = {"settings": {"model": str, "bits": Maybe(int)}, "fit": Maybe(dict)}
 """What the header of every kind of language model holds."""

@@ -240,6 +240,11 @@ class ClassFactoredLM(LanguageModel, Estimator):
             )
         return self._corpus
 
+    def part(self, name: str) -> tuple[Factor, FactorScorer]:
+        """What ``class`` or ``word`` chooses from, and its weights."""
+        self._fitted()
+        return (self._class if name == "class" else self._word), self._current()[name]
+
     def _solver(self) -> Solver:
         return solver_of(self.solver, self.tolerance, self.max_iterations, self.random_state, MOST_ITERATIONS)
 
@@ -352,7 +357,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
         self._fitted()
         if word == UNSEEN:
             return (), float("nan")
-        words = _after(state, word, len(self.vocabulary_))
+        words = one_position(state, word, len(self.vocabulary_))
         if word == BOUNDARY:
             return self.start(), float(self._log_probabilities(words)[0])
         return (*state, word)[-self._n_words :], float(self._log_probabilities(words)[0])
@@ -366,7 +371,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
     def distribution(self, context: Context = ()) -> Floats:
         """Probabilities of the whole vocabulary after a context; they sum to 1."""
         self._fitted()
-        words = _after(self._words_of(context), BOUNDARY, len(self.vocabulary_))
+        words = one_position(self._words_of(context), BOUNDARY, len(self.vocabulary_))
         of_class = self.class_model_.distributions(self._class.choices(words))
         within = self.word_model_.distributions(self._word.choices(words))
         out = np.empty(within.size)
@@ -379,7 +384,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
         target = self.vocabulary_.id(word)
         if target == UNSEEN:
             raise InputError(f"{word!r} is not in the vocabulary.")
-        words = _after(self._words_of(context), target, len(self.vocabulary_))
+        words = one_position(self._words_of(context), target, len(self.vocabulary_))
         parts = []
         for model, factor, name in (
             (self.class_model_, self._class, self.class_name(int(self.classes_.class_of[target]))),
@@ -421,7 +426,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
         return to_model_file(self, bits, fit or {}, text)
 
 
-def _after(context: Iterable[int], target: int, n_words: int) -> Positions:
+def one_position(context: Iterable[int], target: int, n_words: int) -> Positions:
     """One position: a target after the words of a state."""
     history = np.array([*context, target], np.int32)
     n = np.array([history.size - 1], np.int32)

@@ -43,6 +43,19 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Factors:
+    """Makes candidate ``choice[e]`` of row r ``f[e]`` times as likely, for e in ``row_ptr[r] .. row_ptr[r + 1]``."""
+
+    row_ptr: Offsets = field(repr=False)
+    choice: Ints = field(repr=False)
+    f: Floats = field(repr=False)
+
+    @cached_property
+    def _core(self) -> Any:
+        return core.Factors(self.row_ptr.size - 1, self.choice.size, self.row_ptr, self.choice, self.f)
+
+
+@dataclass(frozen=True)
 class FactorScorer:
     """Contexts in level order (the roots of all trees first) and their pairs; ``count`` is not kept in files."""
 
@@ -118,20 +131,39 @@ class FactorScorer:
         trees = self.contexts.trees
         return np.empty(core.room(len(trees), sum(map(len, trees))), np.int32)
 
-    def log_probabilities(self, choices: FactorExamples) -> Floats:
-        """Natural log-probability of each choice."""
+    def log_probabilities(
+        self,
+        choices: FactorExamples,
+        factors: Factors | None = None,
+        row_of: Ints | None = None,
+        expected: Floats | None = None,
+    ) -> Floats:
+        """Natural log-probability of each choice; with factors, those of row ``row_of[i]`` for choice i.
+
+        ``expected`` gathers the probabilities of the candidates that have factors.
+        """
         n, widest, room = choices.choice.size, int(self.n_choices.max()), self._room()
         out = np.empty(n)
-        at = choices.history, self._n_trees, choices.end, choices.length
+        at = choices.root, choices.choice, choices.history, self._n_trees, choices.end, choices.length
         own = room.size, room, widest, np.empty(widest)
-        core.score(self._core, n, choices.root, choices.choice, *at, *own, out)
+        if factors is None:
+            core.score(self._core, n, *at, *own, out)
+        else:
+            gathered = np.empty(0) if expected is None else expected
+            core.score_with(self._core, factors._core, n, row_of, *at, *own, gathered.size, gathered, out)
         return out
 
-    def distributions(self, choices: FactorExamples) -> Floats:
-        """Probabilities of all candidates of all roots, root by root, after the contexts of the first position."""
+    def distributions(self, choices: FactorExamples, factors: Factors | None = None) -> Floats:
+        """Probabilities of all candidates of all roots, root by root, after the contexts of the first position.
+
+        Factors have a row for each root.
+        """
         out, room = np.empty(int(self.n_choices.sum())), self._room()
         at = choices.history, self._n_trees, choices.end[0], choices.length[0]
-        core.distributions(self._core, *at, room.size, room, out)
+        if factors is None:
+            core.distributions(self._core, *at, room.size, room, out)
+        else:
+            core.distributions_with(self._core, factors._core, *at, room.size, room, out)
         return out
 
     def steps(self, choices: FactorExamples) -> list[Step]:

@@ -1,0 +1,188 @@
+"""A class-factored model with weights for what came before the sentence; see :mod:`epigram.lm.document.recent`.
+
+The text is read in its order, so figures depend on that order, as those of a cache do. The model itself stays as it is;
+the weights of the document features are fitted on held-out text in order, where it is as surprised as it will be
+(:mod:`epigram.lm.document.loss`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epigram.errors import InputError
+from epigram.lm.base import Context, LanguageModel
+from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Sentences, Vocabulary
+from epigram.lm.document.loss import PastLoss, PastWeights
+from epigram.lm.document.recent import PARTS, Recent, Windows
+from epigram.lm.factored.classes import word_counts
+from epigram.lm.factored.model import ClassFactoredLM, FactoredExplanation, Part, one_position
+from epigram.lm.factored.scorer import Step
+from epigram.lm.loglinear.tree import Positions
+from epigram.penalties.separable import L2
+from epigram.protocols import Floats, Ints
+from epigram.solvers.quasi_newton import LBFGS
+
+if TYPE_CHECKING:
+    from epigram.storage import ModelFile
+
+AT_ONCE = 500  # sentences that are scored together
+Past = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+"""A state: that of the model within the sentence, the words of the sentence, the words before it."""
+
+
+class DocumentLM(LanguageModel):
+    """A class-factored model that expects the classes and words of the sentences before again.
+
+    Parameters
+    ----------
+    model : the fitted class-factored model
+    recent : how the words before a sentence are counted
+    weights : those of both parts; :meth:`chosen` finds them on held-out text
+
+    Examples
+    --------
+    >>> model = ClassFactoredLM(classes=3, order=2, budget=0).fit(["a b a", "c d c", "a b", "d c"])
+    >>> document = DocumentLM.chosen(model, ["a b", "a b", "a b a", "c d", "c c d", "c d"])
+    >>> round(float(document.distribution("<s> a").sum()), 12)
+    1.0
+    """
+
+    def __init__(self, model: ClassFactoredLM, recent: Recent, weights: dict[str, PastWeights]) -> None:
+        self.model, self.recent, self.weights = model, recent, weights
+        self.vocabulary_: Vocabulary = model.vocabulary_
+
+    @classmethod
+    def chosen(
+        cls,
+        model: ClassFactoredLM,
+        held_out: Sentences | Corpus | PathLike[str],
+        ridge: float = 30.0,
+        **settings: Any,
+    ) -> DocumentLM:
+        """With the weights that predict held-out text best; ``settings`` are those of :class:`Recent`.
+
+        ``ridge`` is the price of a squared weight; the model must know its training text, as after ``fit``.
+        """
+        recent = Recent(model.classes_, word_counts(model.corpus_), **settings)
+        stream = Corpus.known(held_out, model.vocabulary_).stream()
+        windows, sentence = Windows.of_stream(stream[1:], recent.window)
+        words = Positions.of_stream(stream, len(model.vocabulary_))
+        if windows.first.size < 3:
+            raise InputError("the held-out text has fewer than two sentences: nothing comes before any.")
+        weights = {}
+        for part in PARTS:
+            factor, scorer = model.part(part)
+            entries, row_of = recent.entries(part, factor, windows, sentence[words.end - 1], words.target)
+            loss = PastLoss(scorer, factor.choices(words), entries, row_of, recent.classes.n_classes)
+            found = LBFGS(tolerance=1e-4).solve(loss, L2(ridge)).w
+            weights[part] = PastWeights.of(found, recent.n_features(part))
+        return cls(model, recent, weights)
+
+    def start(self) -> Past:
+        """The start of a text."""
+        return self.model.start(), (), ()
+
+    def step(self, state: Past, word: int) -> tuple[Past, float]:
+        """State after a word id, and its log-probability; -1 gives NaN and forgets the context, not the text before."""
+        inner, sentence, before = state
+        following, _ = self.model.step(inner, word)
+        logp = float("nan")
+        if word != UNSEEN:
+            parts = self._parts(one_position(inner, word, len(self.vocabulary_)), before)
+            logp = sum(float(scorer.log_probabilities(*rest)[0]) for scorer, *rest in parts)
+        if word == BOUNDARY:
+            return (following, (), (*before, *sentence)[-self.recent.window :]), logp
+        return (following, (*sentence, word), before), logp
+
+    def score_stream(self, stream: Ints) -> Floats:
+        """Log-probability of each id of a stream that starts a text; 0 ends a sentence, -1 gives NaN."""
+        stream = np.asarray(stream, np.int32)
+        history = np.concatenate(([BOUNDARY], stream)).astype(np.int32)
+        words = Positions.of_stream(history, len(self.vocabulary_))
+        windows, sentence = Windows.of_stream(stream, self.recent.window)
+        own = sentence[words.end - 1]
+        out = np.full(stream.size, np.nan)
+        for first in range(0, windows.first.size, AT_ONCE):
+            some = slice(*np.searchsorted(own, (first, first + AT_ONCE)).tolist())
+            if some.stop > some.start:
+                near = replace(
+                    windows,
+                    first=windows.first[first : first + AT_ONCE],
+                    last=windows.last[first : first + AT_ONCE],
+                )
+                chosen = words.part(some.start, some.stop)
+                out[chosen.end - 1] = self._logps(chosen, near, own[some] - np.int32(first))
+        return out
+
+    def _logps(self, words: Positions, windows: Windows, sentence: Ints) -> Floats:
+        total = np.zeros(words.target.size)
+        for part in PARTS:
+            factor, scorer = self.model.part(part)
+            entries, row_of = self.recent.entries(part, factor, windows, sentence, words.target)
+            factors = self.weights[part].factors(entries)
+            total += scorer.log_probabilities(factor.choices(words), factors, row_of)
+        return total
+
+    def _parts(self, words: Positions, before: Iterable[int]) -> Iterable[tuple[Any, ...]]:
+        """Scorer, choices, factors and rows of both parts at one position."""
+        windows = self._window(before)
+        for part in PARTS:
+            factor, scorer = self.model.part(part)
+            entries, row_of = self.recent.entries(part, factor, windows, np.zeros(1, np.int32), words.target)
+            yield scorer, factor.choices(words), self.weights[part].factors(entries), row_of
+
+    def _window(self, before: Iterable[int]) -> Windows:
+        ids = np.array([*before], np.int32)
+        return Windows(ids, np.zeros(1, np.int64), np.array([ids.size], np.int64))
+
+    def distribution(self, context: Context = ()) -> Floats:
+        """Probabilities of the whole vocabulary after a context; they sum to 1.
+
+        Words alone are one sentence, with nothing before it; give a state to look further back.
+        """
+        inner, _, before = self._state(context)
+        words, windows = one_position(inner, BOUNDARY, len(self.vocabulary_)), self._window(before)
+        (class_factor, class_model), (word_factor, word_model) = map(self.model.part, PARTS)
+        every = np.arange(self.recent.classes.n_classes, dtype=np.int32)
+        entries = {
+            "class": self.recent.of_classes(windows),
+            "word": self.recent.of_words(windows, np.zeros_like(every), every, word_factor.rank),
+        }
+        factors = {part: self.weights[part].factors(entries[part]) for part in PARTS}
+        of_class = class_model.distributions(class_factor.choices(words), factors["class"])
+        within = word_model.distributions(word_factor.choices(words), factors["word"])
+        out = np.empty(within.size)
+        out[word_factor.by_class] = within * np.repeat(of_class, word_factor.n_choices)
+        return out
+
+    def explain(self, context: Context, word: str) -> FactoredExplanation:
+        """The weights of the model, and last of each part what the text before adds."""
+        inner, _, before = self._state(context)
+        why = self.model.explain(inner, word)
+        words = one_position(inner, self.vocabulary_.id(word), len(self.vocabulary_))
+        parts = []
+        for own, (scorer, choices, factors, row_of) in zip(
+            (why.class_part, why.word_part), self._parts(words, before), strict=True
+        ):
+            p = float(np.exp(scorer.log_probabilities(choices, factors, row_of)[0]))
+            mine = factors.choice == choices.choice[0]
+            added = float(np.log(factors.f[mine]).sum())
+            parts.append(Part(own.choice, p, (*own.terms, ("the text before", Step(-1, 0, added, None, p)))))
+        return FactoredExplanation(word, parts[0].probability * parts[1].probability, *parts)
+
+    def _state(self, context: Context) -> Past:
+        inner, sentence, before = self.state(context)  # type: ignore[misc]
+        return inner, sentence, before
+
+    def to_model_file(
+        self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False
+    ) -> ModelFile:
+        """The model and the weights beside it as header and arrays; ``fit`` adds metrics to the header."""
+        from epigram.lm.document.storage import to_model_file
+
+        return to_model_file(self, bits, fit or {}, text)

@@ -1,0 +1,104 @@
+"""Models with document features in the model file: the file of the class-factored model, and the weights beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epigram.errors import InputError
+from epigram.lm import storage
+from epigram.lm.document.loss import PastWeights
+from epigram.lm.document.model import DocumentLM
+from epigram.lm.document.recent import PARTS, Recent
+from epigram.lm.factored.model import ClassFactoredLM
+from epigram.lm.mixed.storage import parts_of
+from epigram.lm.mixed.storage import to_model_file as put_together
+from epigram.storage import ModelFile, Section
+from epigram.storage.packing import pack_integers
+from epigram.storage.schema import PACKED, Array, Schema, damaged
+
+if TYPE_CHECKING:
+    from epigram.protocols import Floats
+
+SCHEMA = Schema(
+    {"settings": {"horizons": [float], "window": int, "prior": float}},
+    {
+        "counts": Array(PACKED, ("words",), below=2.0**40),
+        "class.past": Array(np.float64, ("1+classes", "class features")),
+        "word.past": Array(np.float64, ("1+classes", "word features")),
+    },
+)
+
+
+def to_model_file(model: DocumentLM, bits: int, fit: dict[str, Any], text: bool) -> ModelFile:
+    """The model as header and arrays; the arrays of the class-factored model have the prefix ``0.``."""
+    recent = model.recent
+    settings = {
+        "model": "document",
+        "horizons": list(recent.horizons),
+        "window": recent.window,
+        "prior": recent.prior,
+        "bits": bits,
+    }
+    file = put_together([model.model], settings, bits, fit, text)
+    past = {f"{part}.past": _rows(model.weights[part]) for part in PARTS}
+    tensors = {**file.tensors, "counts": pack_integers(recent.counts), **past}
+    return ModelFile(file.family, file.header, tensors, file.unbounded)
+
+
+def _rows(weights: PastWeights) -> Floats:
+    return np.concatenate((weights.shared[None], weights.own))
+
+
+def from_model_file(file: ModelFile) -> DocumentLM:
+    """The fitted model of a file."""
+    model = storage.from_model_file(parts_of(file)[0])
+    if not isinstance(model, ClassFactoredLM):
+        damaged("the model below the document features is not class-factored")
+    settings, classes = file.header["settings"], model.classes_
+    SCHEMA.check_header(file.header)
+    n_horizons = len(settings["horizons"])
+    found = SCHEMA.read(
+        file,
+        words=len(model.vocabulary_),
+        classes=classes.n_classes,
+        **{"class features": n_horizons, "word features": n_horizons + 1},
+    )
+    try:
+        recent = Recent(
+            classes,
+            found["counts"],
+            tuple(map(float, settings["horizons"])),
+            settings["window"],
+            float(settings["prior"]),
+        )
+    except InputError as wrong:
+        damaged(str(wrong))
+    weights = {}
+    for part in PARTS:
+        rows = found[f"{part}.past"]
+        if np.abs(rows).max(initial=0.0) > LARGEST:
+            damaged(f"a document weight of the {part} part is too large")
+        weights[part] = PastWeights(rows[0], rows[1:])
+    return DocumentLM(model, recent, weights)
+
+
+LARGEST = 20.0
+"""Of a weight: beyond it, scores of rare words would overflow."""
+
+
+def describe(file: ModelFile) -> list[Section]:
+    """The weights of the text before that all classes share, then what the class-factored model holds."""
+    model, rows = from_model_file(file), []
+    names = [f"share at horizon {horizon:g}" for horizon in model.recent.horizons] + ["seen before"]
+    for part in PARTS:
+        rows += [(part, name, w) for name, w in zip(names, model.weights[part].shared.tolist(), strict=False)]
+    before = Section("the text before", ("part", "feature", "shared weight"), rows)
+    return [before, *storage.describe(parts_of(file)[0])]
+
+
+def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
+    """The weights of the class-factored model."""
+    return storage.weights(parts_of(file)[0])

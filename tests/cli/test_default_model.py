@@ -33,7 +33,7 @@ def test_the_command_says_what_it_chose(run, tmp_path):
     found = epigram.load(model)
     assert found.weights[0] == pytest.approx(record["shares"]["loglinear"])
     assert found.distribution("the").sum() == pytest.approx(1, abs=1e-6)  # from 8 bits
-    assert found.distribution("the")[found.vocabulary_.id("owl")] > 0.01
+    assert found.distribution("the")[found.vocabulary_.id("owl")] > 0
 
 
 @pytest.mark.parametrize(

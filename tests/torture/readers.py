@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from epigram.ime.sample import BACKGROUND, WORDS
 from epigram.storage import describe, load
 from epigram.storage.families import weights
 
+sys.path.append(str(Path(__file__).parents[1]))
 TEMPLATE = (
     "U0:%x[0,0|lower]\nU1:%x[-1,0]/%x[0,1]\nU2:%x[0,0|match:^[A-Z]+-?$]\nU3:%x[1,0|suffix:2]\nB0:%x[0,1]\nB\n"
 )
@@ -225,6 +227,7 @@ def _models() -> dict[str, bytes]:
 def _foreign() -> dict[str, Format]:
     from epigram.compat.crfsuite_file import write_model
     from epigram.tagging import CRFTagger
+    from reference.kenlm_files import FILES, binary
 
     tagger = CRFTagger(l1=0.01).fit([[["a", "b"], ["c"]], [["d"]]], [["X", "Y"], ["X"]])
     crfpp = (
@@ -234,6 +237,7 @@ def _foreign() -> dict[str, Format]:
     return {
         "crfsuite model": Format(write_model(tagger.model_), mutations.mutate_bytes, read_model),
         "crf++ model": Format(crfpp, mutations.mutate_text, read_model),
+        **{f"kenlm {name}": Format(binary(name), mutations.mutate_bytes, read_model) for name in FILES},
     }
 
 

@@ -1,7 +1,7 @@
 """KenLM's Python classes on our back-off models: ``import epigram.compat.kenlm as kenlm``.
 
-``Model`` takes an ARPA file or a model file of ours. Scores are in log10, here as there. A word outside the vocabulary
-is ``<unk>``; where the model has none, it has KenLM's log10 probability of -100.
+``Model`` takes an ARPA file, KenLM's own binary or a model file of ours. Scores are in log10, here as there. A word
+outside the vocabulary is ``<unk>``; where the model has none, it has KenLM's log10 probability of -100.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from epigram.compat.kenlm_binary import MISSING_UNKNOWN
 from epigram.errors import InputError
 from epigram.lm import LanguageModel, read_arpa
 from epigram.lm.corpus import BOUNDARY, START, UNKNOWN, UNSEEN
@@ -20,8 +21,7 @@ from epigram.storage import load
 
 __all__ = ["Config", "FullScoreReturn", "LanguageModel", "LoadMethod", "Model", "State"]
 LOG10 = float(np.log(10.0))
-MISSING_UNKNOWN, IMPOSSIBLE = -100.0, -99.0
-BINARY = b"mmap lm http://kheafield.com/code"
+IMPOSSIBLE = -99.0
 
 
 class LoadMethod:
@@ -75,7 +75,7 @@ class Model:
 
     Parameters
     ----------
-    path : an ARPA file, gzip or not, or a model file of ours.
+    path : an ARPA file, gzip or not, KenLM's binary, or a model file of ours.
     config : taken for compatibility.
 
     Examples
@@ -95,12 +95,7 @@ class Model:
         self.path = os.path.abspath(os.fsdecode(path))
         self.config = config
         with open(self.path, "rb") as file:
-            start = file.read(len(BINARY))
-        if start == BINARY:
-            raise InputError(
-                "a KenLM binary, which keeps hashes and not words; use the ARPA file that it was made of",
-                path=self.path,
-            )
+            start = file.read(2000)
         is_arpa = b"\\data\\" in start or start[:2] == b"\x1f\x8b"
         model = read_arpa(self.path) if is_arpa else load(self.path)
         if not isinstance(model, LanguageModel):
@@ -174,7 +169,7 @@ class Model:
             while node:
                 total += float(model.node_bow[node])
                 node = int(model.node_parent[node])
-            return 0, FullScoreReturn(MISSING_UNKNOWN + total / LOG10, 0, True)
+            return 0, FullScoreReturn(MISSING_UNKNOWN + total / LOG10, 1, True)
         number = self._unknown if oov else number
         after, logp = model.step(node, number)
         while node and not self._has(node, number):

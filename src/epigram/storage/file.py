@@ -40,6 +40,7 @@ FOREIGN = {
     b"lCRF": ("epigram.compat.crfsuite_file", "read_model"),
     b"vers": ("epigram.compat.crfpp", "read_model"),
     b"#mdl": ("epigram.compat.wapiti", "read_model"),
+    b"mmap": ("epigram.compat.kenlm_binary", "read_model"),
 }
 """First bytes of other programs' model files, and what makes a :class:`ModelFile` of their content."""
 _SUM = rb'"{\"crc32\": \"'

@@ -103,7 +103,7 @@ class _Reader:
         try:
             model = BackoffModel.from_ngrams(
                 vocabulary,
-                *_with_every_word(grams, logps, len(vocabulary)),
+                *with_every_word(grams, logps, len(vocabulary)),
                 [section.grams[rows] for section, rows in zip(sections, contexts, strict=False)],
                 [section.bow[rows] * LOG10 for section, rows in zip(sections, contexts, strict=False)],
             )
@@ -285,7 +285,7 @@ def _canonical(names: list[str]) -> list[str]:
     return [marks.get(name, name) for name in names]
 
 
-def _with_every_word(grams: list[Ints], logps: list[Floats], n_words: int) -> tuple[list[Ints], list[Floats]]:
+def with_every_word(grams: list[Ints], logps: list[Floats], n_words: int) -> tuple[list[Ints], list[Floats]]:
     """1-grams of probability 0 for words without one (a file without ``</s>``)."""
     absent = np.setdiff1d(np.arange(n_words, dtype=np.int32), grams[0][:, 0])
     grams[0] = np.concatenate((grams[0], absent[:, None]))

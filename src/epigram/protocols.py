@@ -101,6 +101,14 @@ class StagewiseProgress(Protocol):
         """Take up to ``n_steps`` steps; fewer where none lowers the loss any more."""
         ...
 
+    def memory(self) -> dict[str, Any]:
+        """The arrays that steps change, by name."""
+        ...
+
+    def restore(self, memory: dict[str, Any]) -> None:
+        """Be as the state was that had this memory, to the bit."""
+        ...
+
 
 @runtime_checkable
 class StagewiseLoss(Protocol):
@@ -235,8 +243,12 @@ class Learner(Protocol):
         """Return the same learner with the usual value for every setting that is None."""
         ...
 
-    def walk(self, loss: Any, path: WeightPath) -> Iterator[WeightPath]:
-        """Go on from the end of ``path``; yields new steps in chunks."""
+    def walk(self, loss: Any, path: WeightPath, memory: dict[str, Any] | None = None) -> Iterator[WeightPath]:
+        """Go on from the end of ``path``; yields new steps in chunks.
+
+        ``memory`` takes, before each chunk, all that going on to the same bits needs beside the path; a walk that
+        is given one that is not empty goes on from there.
+        """
         ...
 
 

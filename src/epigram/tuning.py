@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from epigram.protocols import Floats
+from epigram.resuming import Piece, State
 
 T = TypeVar("T")
 
@@ -40,6 +41,52 @@ class Trial:
 
 TrialCallback = Callable[[Trial], bool | None]
 """Called after each fit of a search; returning True ends it."""
+
+
+class Remembered:
+    """A judge whose values an earlier run may know: those are given again without work.
+
+    ``state`` is what the search needs beside the values to go on; ``stopped`` tells whether a user ended it. The
+    values of a search that a clock ended (:meth:`close`) are all there are: ``is_over`` says so.
+    """
+
+    def __init__(
+        self,
+        kept: Piece,
+        judge: Callable[[Any, Any], float],
+        state: Callable[[], State],
+        stopped: Callable[[], bool],
+    ) -> None:
+        self.kept, self.judge, self.state, self.stopped = kept, judge, state, stopped
+        saved = kept.state or {}
+        self.values: list[float] = saved.get("values", [])
+        self.closed: bool = saved.get("closed", False)
+        self.given = 0
+
+    def __call__(self, point: Any, best: Any) -> float:
+        if not self.is_known:
+            self.values.append(self.judge(point, best))
+            self._save()
+        self.given += 1
+        return self.values[self.given - 1]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the next value is known."""
+        return self.given < len(self.values)
+
+    def is_over(self, now: Callable[[], bool]) -> bool:
+        """Whether the search ended here in an earlier run, or else ends ``now``."""
+        return not self.is_known and (self.closed or now())
+
+    def close(self) -> None:
+        """No value will follow."""
+        self.closed = True
+        self._save()
+
+    def _save(self) -> None:
+        state = {**self.state(), "values": self.values, "closed": self.closed}
+        self.kept.save(state, stop=self.stopped(), always=True)
 
 
 class _Ended(Exception):

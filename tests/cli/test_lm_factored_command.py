@@ -216,7 +216,7 @@ def test_inspect_shows_parts_and_classes(run, model):
     shown = json.loads(run("inspect", model, "--json")[1])
     assert shown["settings"]["model"] == "factored"
     assert shown["settings"]["class_strength"]["strength"] > 0
-    assert shown["fit"]["cpu_seconds"] > 0
+    assert "cpu_seconds" not in shown["fit"]  # the same training, the same bytes
     total = sum(row["not zero"] for part in ("class", "word") for row in shown[f"weights of the {part} part"])
     assert total == shown["fit"]["nonzero"]
     assert shown["heaviest of the class part"]

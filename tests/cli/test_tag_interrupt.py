@@ -90,7 +90,9 @@ def test_a_signal_saves_the_model_so_far(
     assert 2 <= record["passes"] < 1_000_000
     assert FileTagger.load(target).model.labels
     assert epigram("tag", "eval", target, train).returncode == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.epigram", "train.txt"]
+    left = ["m.epigram", "m.epigram.checkpoint", "train.txt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == left
+    assert b"--resume goes on" in err
 
 
 def test_the_best_pass_on_held_out_sentences_is_what_is_saved(train: Path, tmp_path: Path) -> None:

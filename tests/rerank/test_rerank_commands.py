@@ -133,7 +133,7 @@ def test_explain_and_path(files: dict[str, str]) -> None:
 def test_resume_goes_on(files: dict[str, str]) -> None:
     longer = f"{files['folder']}/longer.epigram"
     record = run(
-        "train", files["train"], "-o", longer, "--dev", files["dev"], "--resume", files["model"],
+        "train", files["train"], "-o", longer, "--dev", files["dev"], "--from", files["model"],
         "--steps", "260", "--json",
     )  # fmt: skip
     assert record["steps"] == 260

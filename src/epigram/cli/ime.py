@@ -14,6 +14,7 @@ import typer
 from epigram.cli import console
 from epigram.cli.cluster import Cluster
 from epigram.cli.rerank import Eps, Rate, Reach, Shrinkage, Smoothing, Steps, Strongest, Theta, Top, Weakest
+from epigram.cli.resuming import EVERY, Resume, Seconds
 from epigram.errors import InputError
 from epigram.text import read_lines
 
@@ -57,13 +58,15 @@ def build(
         int, typer.Option(min=0, help="Drop trigrams seen at most so often: a smaller model.")
     ] = 0,
     raw: Raw = False,
+    checkpoint: Seconds = EVERY,
+    resume: Resume = False,
     json: Json = False,
 ) -> None:
     """Build a converter from text with readings and word lists."""
     from epigram.cli.training import TrainingRun
     from epigram.ime import KanaKanjiConverter, WordList, read_word_list
 
-    building = TrainingRun(output, json=json)
+    building = TrainingRun(output, None, json, checkpoint, resume)
     lists = [read_word_list(path) for path in lexicon or ()]
     if sudachi:
         from epigram.ime.text import dictionary_words
@@ -73,7 +76,7 @@ def build(
     sources: list[str | PathLike[str]] = [*texts]
     if raw:
         sources = [" ".join(tokens) for path in texts for tokens in _sentences(path, raw)]
-    with console.stderr().status("counting"):
+    with console.stderr().status("counting"), building.checkpoint:
         converter = KanaKanjiConverter.build(sources, words, prune=prune)
     building.finish(_record(converter, output), lambda: converter.save(output))
 
@@ -172,6 +175,8 @@ def adapt(
     weakest: Weakest = None,
     steps: Steps = None,
     raw: Raw = False,
+    checkpoint: Seconds = EVERY,
+    resume: Resume = False,
     json: Json = False,
 ) -> None:
     """Adapt a converter to a domain by its text; settings that are not given are chosen on held-out text."""
@@ -179,7 +184,7 @@ def adapt(
     from epigram.ime.adapt import parse_method
 
     parse_method(method)
-    training = TrainingRun(output, json=json)
+    training = TrainingRun(output, None, json, checkpoint, resume)
     converter = _load(model)
     sentences = _sentences(text, raw)
     held_out = _sentences(dev, raw) if dev else None

@@ -13,6 +13,7 @@ import typer
 
 from epigram.cli import console
 from epigram.cli.cluster import Cluster, NShards, Shards
+from epigram.cli.resuming import EVERY, Resume, Seconds
 from epigram.cli.training import Sharding, TrainingRun
 from epigram.errors import InputError
 
@@ -140,11 +141,13 @@ def command(
     cluster: Cluster = None,
     threads: Annotated[int, typer.Option(min=1, help="Threads of the exact solver.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the stochastic solver.")] = 0,
+    checkpoint: Seconds = EVERY,
+    resume: Resume = False,
     plot: Annotated[Path | None, typer.Option(metavar="PNG", help="Draw path and convergence.")] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Train a language model."""
-    run = TrainingRun(output, plot, json)
+    run = TrainingRun(output, plot, json, checkpoint, resume)
     sharding = Sharding(shards, n_shards, cluster)
     counted = model in ("kneser-ney", "modified-kneser-ney")
     if sharding.asked_for and classes is not None:
@@ -194,6 +197,8 @@ def command(
             max_weights=max_weights,
         )
         if sharding.asked_for:
+            if resume:
+                raise InputError("--resume is for training without --shards and --cluster; start afresh")
             from epigram.cli.sharded import language_model_on_shards
 
             language_model_on_shards(run, estimator, text, valid, bits, sharding, record_of)
@@ -319,10 +324,9 @@ def _train(
             "perplexity_valid": made.perplexity(valid),
             "perplexity_valid_sentences": record["perplexity_valid"],
         }
-    cost = {"cpu_seconds": run.cost["cpu_seconds"]}
     run.finish(
         record,
-        save=lambda: made.save(run.output, bits, keep_text, cost),
+        save=lambda: made.save(run.output, bits, keep_text),
         draw=lambda plot: plot_trials(model.trials_, history, plot),
     )
 

@@ -36,7 +36,7 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Train a model further with new text; the old text keeps its weight. Of a mixture, its log-linear part goes on."""
-    run = TrainingRun(model if output is None else output, json=json)
+    run = TrainingRun(model if output is None else output, json=json, checkpoint=0.0)
     language_model, stored_bits, whole = _open(model)
     words, weights = len(language_model.vocabulary_), language_model.n_nonzero_
     learnt = _learn(run, language_model, text, batch)

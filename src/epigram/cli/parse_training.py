@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from epigram.cli.resuming import EVERY, Resume, Seconds
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ def train(
     ] = None,
     threads: Annotated[int, typer.Option(min=1, help="Threads.")] = 1,
     seed: Annotated[int, typer.Option(help="Same seed, same bits.")] = 0,
+    checkpoint: Seconds = EVERY,
+    resume: Resume = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Learn a parser, or labels on given trees, from a treebank. Ctrl-C keeps the best model so far."""
@@ -86,7 +89,7 @@ def train(
     from epigram.parsing.conllu import read_treebank
     from epigram.text import read_text
 
-    run = TrainingRun(output, None, json)
+    run = TrainingRun(output, None, json, checkpoint, resume)
     if patience is not None and dev is None:
         raise InputError("--patience needs --dev, held-out trees whose score says when to stop")
     if not 0.0 < eta0 < float("inf"):

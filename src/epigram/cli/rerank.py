@@ -10,6 +10,7 @@ import typer
 
 from epigram.cli import console
 from epigram.cli.cluster import Cluster
+from epigram.cli.resuming import EVERY, Resume, Seconds
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
@@ -100,9 +101,12 @@ def train(
     patience: Annotated[
         int | None, typer.Option(min=1, help="Stop after so many steps without a better dev result.")
     ] = None,
-    resume: Annotated[
-        Path | None, typer.Option(metavar="MODEL", help="Go on from this model's path, with its settings.")
+    known: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="MODEL", help="Go on from this model's path, with its settings."),
     ] = None,
+    checkpoint: Seconds = EVERY,
+    resume: Resume = False,
     lm: Lm = None,
     least_lead: Annotated[
         str,
@@ -122,18 +126,18 @@ def train(
     from epigram.rerank.language_models import check_models
     from epigram.rerank.learners import make_learner
 
-    training = TrainingRun(output, plot, json)
+    training = TrainingRun(output, plot, json, checkpoint, resume)
     chosen = make_learner(
         learner, steps=steps, eps=eps, smoothing=smoothing, shrinkage=shrinkage, theta=theta, rate=rate,
         top=top, reach=reach, strongest=strongest, weakest=weakest,
     )  # fmt: skip
-    model = Reranker.load(resume) if resume else Reranker(
+    model = Reranker.load(known) if known else Reranker(
         chosen, ngrams, min_count, _words(headwords),
         headword_tags.split(",") if headword_tags else None, chars, _measure(measure), risk,
         patience, held_out, _lead(least_lead),
     )  # fmt: skip
     scorers = _language_models(lm)
-    if resume:
+    if known:
         check_models(model.space_.names, len(scorers))
     lists = with_language_models(read_nbest(nbest, references), scorers)
     dev_lists = with_language_models(read_nbest(dev, dev_references), scorers) if dev else None
@@ -143,7 +147,7 @@ def train(
             rate = "" if now.dev_rate is None else f", dev {model.measure} {now.dev_rate:.2f}"
             return show(now.step, f"loss {now.loss:,.0f}, {now.nonzero:,} weights{rate}", now.trial or None)
 
-        if resume:
+        if known:
             model.resume(lists, steps=steps, dev=dev_lists, callback=tell)
         else:
             model.fit(lists, dev=dev_lists, callback=tell)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,13 +38,9 @@ def tagger_on_shards(
 ) -> None:
     """Write the shards, unless they are there, train on them, save, report."""
     from epigram.plots import plot_training
-    from epigram.scale.checkpoint import Checkpoint
-    from epigram.scale.folder import NAME
     from epigram.tagging import CRFTagger
     from epigram.text import read_bytes
 
-    if sharding.resume and hasattr(settings["solver"], "passes"):
-        raise InputError("--resume is for --solver owlqn and lbfgs; SGD starts afresh")
     folder = sharding.folder_for(run.output)
     with engine_of(sharding.cluster, settings["threads"]) as engine:
         with run.progress("shards") as show:
@@ -55,13 +50,6 @@ def tagger_on_shards(
         say_if_small(sharding.cluster, shards.manifest.header["tokens"])
         held_out = None if dev is None else spec.split(spec.parse(read_bytes(dev), str(dev)))
         estimator = CRFTagger(shards.template, **settings)
-        chosen = {name: settings.get(name) for name in ("l1", "l2", "class_weight", "constrain")}
-        content = (folder / NAME).read_bytes() + repr(chosen).encode()
-        checkpoint = Checkpoint(
-            run.output.with_name(f"{run.output.name}.checkpoint"),
-            hashlib.blake2b(content, digest_size=16).hexdigest(),
-            resume=sharding.resume,
-        )
         passes = getattr(settings["solver"], "passes", None)
         total = passes if isinstance(passes, int) else None  # "auto" is not known before
         with run.progress("passes" if passes else "iterations", total) as show:
@@ -72,7 +60,7 @@ def tagger_on_shards(
                     status += f", dev {entry['dev_score']:.2%}"
                 return show(entry["iteration"], status + status_of(engine))
 
-            estimator.fit_shards(shards, engine=engine, dev=held_out, callback=told, checkpoint=checkpoint)
+            estimator.fit_shards(shards, engine=engine, dev=held_out, callback=told)
         work = record_of(engine)
     estimator.columns_ = spec
     record = {
@@ -82,12 +70,11 @@ def tagger_on_shards(
         "shards": shards.manifest.n_shards,
         **work,
     }
-
-    def save() -> None:
-        estimator.save(run.output)
-        checkpoint.remove()
-
-    run.finish(record, save=save, draw=lambda target: plot_training(estimator.history_, target))
+    run.finish(
+        record,
+        save=lambda: estimator.save(run.output),
+        draw=lambda target: plot_training(estimator.history_, target),
+    )
 
 
 def _shards(
@@ -158,10 +145,9 @@ def language_model_on_shards(
         work = record_of(engine)
     if valid is not None:
         model.valid_perplexity_ = model.perplexity(valid)
-    cost = {"cpu_seconds": run.cost["cpu_seconds"]}
     run.finish(
         {"perplexity_valid": getattr(model, "valid_perplexity_", None), **report(model), **work},
-        save=lambda: model.save(run.output, bits, False, cost),
+        save=lambda: model.save(run.output, bits),
         draw=lambda plot: plot_trials(model.trials_, history, plot),
     )
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from epigram.cli import console
-from epigram.cli.cluster import SCALE, Cluster, NShards, Shards
+from epigram.cli.cluster import Cluster, NShards, Shards
+from epigram.cli.resuming import EVERY, Resume, Seconds
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
@@ -179,10 +180,8 @@ def train(
     shards: Shards = None,
     n_shards: NShards = None,
     cluster: Cluster = None,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Go on from MODEL.checkpoint of a killed run.", rich_help_panel=SCALE),
-    ] = False,
+    checkpoint: Seconds = EVERY,
+    resume: Resume = False,
     threads: Annotated[int, typer.Option(min=1, help="Threads.")] = 1,
     seed: Annotated[int, typer.Option(help="Same seed, same bits.")] = 0,
     plot: Annotated[
@@ -203,7 +202,7 @@ def train(
     from epigram.tagging.formats import ColumnSpec
     from epigram.text import read_bytes
 
-    run = TrainingRun(output, plot, json)
+    run = TrainingRun(output, plot, json, checkpoint, resume)
     if patience is not None and dev is None:
         raise InputError("--patience needs --dev, held-out sentences whose score says when to stop")
     if separator is not None and (len(separator) != 1 or not separator.isascii()):
@@ -229,7 +228,7 @@ def train(
         settings["constrain"] = constrain
     lists = {"classes": classes, "gazetteer": gazetteer, "vectors": vectors}
     spec = ColumnSpec(format, separator, tuple(comments or ()))
-    if (sharding := Sharding(shards, n_shards, cluster, resume)).asked_for:
+    if (sharding := Sharding(shards, n_shards, cluster)).asked_for:
         if strength == "auto":
             raise InputError(
                 "--l1 auto needs all sentences in memory; give a number with --shards and --cluster"

@@ -34,7 +34,7 @@ def update(
     from epigram.tagging.storage import FAMILY
     from epigram.text import read_bytes
 
-    run = TrainingRun(output or model, json=json)
+    run = TrainingRun(output or model, json=json, checkpoint=0.0)
     estimator = load(model, FAMILY)
     spec = estimator.columns_ or ColumnSpec()
     corpus = spec.parse(read_bytes(train), str(train))

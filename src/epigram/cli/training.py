@@ -6,6 +6,7 @@ to a socket at once instead (``set_wakeup_fd``), and a thread reads it while the
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import socket
@@ -22,10 +23,14 @@ from typing import Any, Self
 import typer
 import typer.core
 
+import epigram
 from epigram.cli import console
+from epigram.cli.resuming import EVERY
 from epigram.errors import InputError
 from epigram.plots import check_plot
+from epigram.storage.checkpoint import Checkpoint
 from epigram.storage.file import check_writable
+from epigram.text import shown
 
 EXIT_CODE = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -36,20 +41,19 @@ Show = Callable[..., bool]
 
 @dataclass(frozen=True)
 class Sharding:
-    """What the options say: where the shards are, how many, on which cluster, and whether to go on."""
+    """What the options say: where the shards are, how many, on which cluster."""
 
     folder: Path | None
     n_shards: int | None
     cluster: str | None
-    resume: bool = False
 
     @property
     def asked_for(self) -> bool:
         """Whether training goes by shards."""
-        for option, given in (("--n-shards", self.n_shards is not None), ("--resume", self.resume)):
-            if given and self.folder is None and self.cluster is None:
-                raise InputError(f"{option} is for training with --shards or --cluster")
-        return self.folder is not None or self.cluster is not None
+        asked = self.folder is not None or self.cluster is not None
+        if self.n_shards is not None and not asked:
+            raise InputError("--n-shards is for training with --shards or --cluster")
+        return asked
 
     def folder_for(self, output: Path) -> Path:
         """Where the shards are: beside the model where nothing is said."""
@@ -59,7 +63,9 @@ class Sharding:
 class TrainingRun:
     """A training that writes ``output`` and, where asked for, ``plot``; refuses at once what cannot be written.
 
-    The clock starts with the run, and again where progress begins. A command is these lines::
+    What is fitted while progress is shown keeps where it stands in a checkpoint beside ``output``, every
+    ``checkpoint`` seconds; a run with ``resume`` goes on from it. It is removed when the model is saved, unless the
+    user stopped the fit. The clock starts with the run, and again where progress begins. A command is these lines::
 
         run = TrainingRun(output, plot, json)
         with run.progress("training", total=500) as show:
@@ -67,7 +73,14 @@ class TrainingRun:
         run.finish({"nonzero": model.n_nonzero_}, save=lambda: model.save(output))
     """
 
-    def __init__(self, output: Path, plot: Path | None = None, json: bool = False) -> None:
+    def __init__(
+        self,
+        output: Path,
+        plot: Path | None = None,
+        json: bool = False,
+        checkpoint: float = EVERY,
+        resume: bool = False,
+    ) -> None:
         self.output, self.plot, self.json, self.interrupted = output, plot, json, False
         for target in (output, plot):
             if target is not None:
@@ -75,6 +88,19 @@ class TrainingRun:
                 refuse_inputs(target)
         if plot is not None:
             check_plot(plot)
+        # Beside a device or a pipe there is no place for a file.
+        usual = output.is_file() or not output.exists()
+        self.checkpoint = Checkpoint(
+            output.with_name(f"{output.name}.checkpoint"),
+            subject_of_command,
+            checkpoint if checkpoint and usual else float("inf"),
+            resume,
+            complain=_say,
+        )
+        if self.checkpoint.path.exists() and not resume:
+            _say(f"{self.checkpoint.path} is of a run that was stopped; --resume would go on from it")
+        elif resume and not self.checkpoint.path.exists():
+            _say(f"no {self.checkpoint.path}: training starts afresh")
         self._watch = console.Stopwatch()
 
     @contextmanager
@@ -88,11 +114,12 @@ class TrainingRun:
                 said = f"stopping after this {step}; Ctrl-C again stops at once"
                 bar.console.print(f"[yellow]{said}[/yellow]")
 
-            with GracefulStop(say) as stop:
+            with GracefulStop(say) as stop, self.checkpoint:
 
                 def show(completed: int, status: str = "", description: str | None = None) -> bool:
                     bar.update(task, completed=completed, status=status, description=description)
-                    return stop.asked
+                    self.checkpoint.interrupted = stop.asked
+                    return self.checkpoint.interrupted
 
                 try:
                     yield show
@@ -113,6 +140,10 @@ class TrainingRun:
         """Save, draw, and report ``record`` with cost and size; exit code 130 where the fit was interrupted."""
         record = {**record, **self.cost, "interrupted": self.interrupted}
         save()
+        if not self.interrupted:
+            self.checkpoint.remove()
+        elif self.checkpoint.path.exists():
+            _say(f"stopped; --resume goes on from {self.checkpoint.path}")
         record["bytes"] = self.output.stat().st_size
         if self.plot is not None and draw is not None:
             draw(self.plot)
@@ -123,16 +154,40 @@ class TrainingRun:
 
 def refuse_inputs(target: Path) -> None:
     """Refuse to write over a file that the present command reads; a model may take the place of its older self."""
-    home = sys.modules[typer.core.TyperCommand.__mro__[1].__module__]  # click's, or typer's own copy of it
-    find: Callable[..., Any] = import_module(home.__name__.replace(".core", ".globals")).get_current_context
-    context = find(silent=True)
-    for name, value in (context.params if context is not None and target.exists() else {}).items():
+    for name, value in (_context()[1] if target.exists() else {}).items():
         for path in value if isinstance(value, list | tuple) else (value,):
             if name in ("output", "plot", "model") or not isinstance(path, str | Path):
                 continue
             if os.path.exists(path) and os.path.samefile(path, target):
                 said = f"is an input of this command ({name}) and would be written over"
                 raise InputError(f"{said}; choose another name", path=target)
+
+
+def subject_of_command() -> str:
+    """Digest of the present command, its settings and the content of its files: what a checkpoint belongs to."""
+    command, given = _context()
+    digest = hashlib.blake2b(f"{epigram.__version__} {command}".encode(), digest_size=16)
+    for name, value in sorted(given.items()):
+        if name in ("output", "plot", "json", "checkpoint", "resume"):
+            continue
+        digest.update(f"\0{name}={value!r}".encode())
+        for path in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(path, Path) and path.is_file():
+                with path.open("rb") as file:
+                    digest.update(hashlib.file_digest(file, "blake2b").digest())
+    return digest.hexdigest()
+
+
+def _context() -> tuple[str, dict[str, Any]]:
+    """Name and parameters of the present command; none outside of one."""
+    home = sys.modules[typer.core.TyperCommand.__mro__[1].__module__]  # click's, or typer's own copy of it
+    find: Callable[..., Any] = import_module(home.__name__.replace(".core", ".globals")).get_current_context
+    context = find(silent=True)
+    return ("", {}) if context is None else (context.command_path, context.params)
+
+
+def _say(text: str) -> None:
+    console.stderr().print(shown(text), style="dim", markup=False)
 
 
 class GracefulStop:

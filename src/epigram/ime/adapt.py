@@ -78,7 +78,7 @@ def adapt(
 
     ``settings`` are those of the learner (smoothing, shrinkage, eps, theta, steps); what is not given or None is
     chosen on the held-out text. ``callback`` is told what is being done and which share of it is done (None where
-    the end is not known); once it returns True the learner stops at the best of the steps it has taken.
+    the end is not known); once it returns True the learner stops at the best of its steps, or does not begin.
 
     Examples
     --------
@@ -117,27 +117,30 @@ def adapt(
         fit["words"], fit["ngrams"] = len(decoder.lexicon) - 1, adapted.model.n_ngrams
     reranker = None
     if learner is not None:
-        done = 0
+        done, stopped = 0, False
 
-        def tick() -> None:
-            nonlocal done
+        def tick() -> bool:
+            nonlocal done, stopped
             done += 1
-            tell("making n-best lists", done / (len(train) + len(held_out)))
+            stopped = bool(tell("making n-best lists", done / (len(train) + len(held_out)))) or stopped
+            return stopped
 
         if smoothing is None:
             lists = convert_text(decoder, train, N_BEST, tick)
         else:
             lists = crossed_lists(converter.decoder, model, corpus, held, smoothing, tick=tick)
         held_lists = convert_text(decoder, held_out, N_BEST, tick)
-        reranker = Reranker(learner).fit(
-            lists, dev=held_lists,
-            callback=lambda now: tell(
-                f"{name} {now.trial}, step {now.step}", now.step / now.steps if now.steps else None
-            ),
-        )  # fmt: skip
-        fit["reranker_step"], fit["reranker_weights"] = reranker.step_, int((reranker.weights_ != 0).sum())
-        fit |= {f"reranker_{name}": getattr(reranker.learner_, name) for name in learner.ladders}
-        fit["settings_tried"] = len(reranker.trials_)
+        if not stopped:
+            reranker = Reranker(learner).fit(
+                lists, dev=held_lists,
+                callback=lambda now: tell(
+                    f"{name} {now.trial}, step {now.step}", now.step / now.steps if now.steps else None
+                ),
+            )  # fmt: skip
+            fit["reranker_step"] = reranker.step_
+            fit["reranker_weights"] = int((reranker.weights_ != 0).sum())
+            fit |= {f"reranker_{name}": getattr(reranker.learner_, name) for name in learner.ladders}
+            fit["settings_tried"] = len(reranker.trials_)
     return KanaKanjiConverter(
         decoder, reranker, {**converter.settings, "method": method}, fit, converter.journal.lessons,
         converter.journal.words,

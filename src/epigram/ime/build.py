@@ -28,6 +28,7 @@ from epigram.ime.wordlist import WordList
 from epigram.lm.corpus import UNSEEN, Corpus, Vocabulary
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.ngram.model import BackoffModel
+from epigram.resuming import piece
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,7 @@ def build(
     lexicon = Lexicon.of([*corpus.vocabulary.words[1:], *words])
     vocabulary = lexicon.vocabulary()
     corpus = corpus.with_vocabulary(vocabulary)
-    model = KneserNeyLM(order=3, modified=modified, prune=prune).fit(corpus).backoff_
-    share_with_bigrams(model, bigram)
+    model = _trigrams(corpus, modified, prune, bigram)
     counts = np.bincount(corpus.ids, minlength=len(lexicon))
     surfaces = lexicon.surfaces()
     classes = None
@@ -78,6 +78,18 @@ def build(
     )
     decoder = Decoder(lexicon, Scorer.of(model, classes), unknown, numbers)
     return Background(decoder, model, corpus.n_sentences, corpus.n_tokens)
+
+
+def _trigrams(corpus: Corpus, modified: bool, prune: int, bigram: float) -> BackoffModel:
+    """The language model, which takes the longest to make."""
+    with piece(f"trigrams of {corpus.n_tokens} tokens") as kept:
+        if kept.result is not None:
+            return BackoffModel(corpus.vocabulary, **kept.result)
+        model = KneserNeyLM(order=3, modified=modified, prune=prune).fit(corpus).backoff_
+        share_with_bigrams(model, bigram)
+        names = ("node_pair", "pair_ptr", "pair_word", "pair_logp", "node_bow")
+        kept.finish({name: getattr(model, name).copy() for name in names} if kept.tape else {})
+        return model
 
 
 def _learn_classes(

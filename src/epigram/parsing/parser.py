@@ -161,7 +161,7 @@ class DependencyParser(Estimator):
         penalty = penalty_of(self.penalty, self.l1, self.l2)
         scorer = None if held_out is None else _arc_scorer(held_out, template, table)
         watch = Watch(scorer, self.patience, _staged("arcs", callback))
-        result = self._solver(self.solver, penalty).solve(loss, penalty, None, watch)
+        result = watch.solve(self._solver(self.solver, penalty), loss, penalty)
         if watch.best_w is not None:
             result = replace(result, w=watch.best_w)
         kept = np.flatnonzero(result.w)

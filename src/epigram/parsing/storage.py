@@ -62,7 +62,7 @@ def to_model_file(parser: Any) -> ModelFile:
         "label_header": {name: value for name, value in labels.header.items() if name != "history"},
         "settings": taggers.plain(parser.get_params(deep=False)),
         "fit": parser.fit_,
-        "history": parser.history_,
+        "history": taggers.without_times(parser.history_),
     }
     return ModelFile(FAMILY, header, {name: tensor for name, tensor in tensors.items() if tensor.size})
 

@@ -21,6 +21,7 @@ from epigram.penalties import L1, L2
 from epigram.protocols import Floats
 from epigram.rerank.problem import ExponentialLoss, PairLoss, SoftmaxLoss
 from epigram.rerank.sample_risk import MinimumSampleRisk
+from epigram.resuming import restored_rng
 from epigram.solvers.quasi_newton import LBFGS, OWLQN
 from epigram.solvers.stagewise import FSLR, BLasso, Boosting, FBoosting, Settings, WeightPath
 
@@ -36,12 +37,16 @@ class _Falling(Settings):
         """The weights that minimise loss + penalty."""
         raise NotImplementedError
 
-    def walk(self, loss: PairLoss, path: WeightPath) -> Iterator[WeightPath]:
+    def walk(
+        self, loss: PairLoss, path: WeightPath, memory: dict[str, Any] | None = None
+    ) -> Iterator[WeightPath]:
         """One step a strength, each starting from the last solution."""
-        w = path.weights(loss.n_weights)
+        w = memory["w"] if memory else path.weights(loss.n_weights)
         for t in range(len(path), self.last_step):
             strength = self._strength(loss, t)
             after = self._minimum(loss, strength, w)
+            if memory is not None:
+                memory["w"] = after
             yield WeightPath.of_model(w, after, loss.value(after), strength)
             w = after
 
@@ -141,15 +146,20 @@ class Perceptron(Settings):
     most_steps = 100
     loss: ClassVar[type[PairLoss]] = PerceptronLoss
 
-    def walk(self, loss: PerceptronLoss, path: WeightPath) -> Iterator[WeightPath]:
-        """One step a pass; to go on, the passes of ``path`` are made again (the seed makes them the same)."""
+    def walk(
+        self, loss: PerceptronLoss, path: WeightPath, memory: dict[str, Any] | None = None
+    ) -> Iterator[WeightPath]:
+        """One step a pass; to go on without a memory, those of ``path`` are made again (the same, by the seed)."""
         pairs = loss.pairs
         generator = np.random.default_rng(self.seed)
         w, u = np.zeros(loss.n_weights), np.zeros(loss.n_weights)
         rate = self.value("rate")
         base = loss.base_weight / rate * pairs.base
-        clock, before = 1.0, np.zeros(loss.n_weights)
-        for t in range(self.last_step):
+        clock, before, done = 1.0, np.zeros(loss.n_weights), 0
+        if memory:
+            w, u, before, clock, done = (memory[name] for name in ("w", "u", "before", "clock", "done"))
+            generator = restored_rng(generator, memory["rng"])
+        for t in range(done, self.last_step):
             order = generator.permutation(pairs.n_lists)
             clock = family("rerank").perceptron_pass(
                 pairs.n_lists, order, pairs.list_pair, pairs.n_pairs, pairs.pair_ptr,
@@ -157,6 +167,9 @@ class Perceptron(Settings):
                 base, clock, loss.n_weights, w, u,
             )  # fmt: skip
             after = rate * (w - u / clock)
+            if memory is not None:
+                memory |= {"w": w, "u": u, "before": after, "clock": clock, "done": t + 1}
+                memory["rng"] = generator.bit_generator.state
             if t >= len(path):
                 yield WeightPath.of_model(before, after, loss.value(after))
             before = after

@@ -24,6 +24,7 @@ from epigram.rerank.metrics import base_choice, error_rate, errors_of
 from epigram.rerank.nbest import MEASURES, NBest
 from epigram.rerank.problem import RerankProblem
 from epigram.rerank.walk import Curves, Trial, best_step, long_enough, tune
+from epigram.resuming import here
 from epigram.solvers.stagewise import BLasso, WeightPath
 
 FEWEST_LISTS = 10
@@ -347,9 +348,11 @@ class _Told:
                 self.stopped = bool(self.callback(told)) or self.stopped
             if self.dev_length is None:
                 return self.stopped
-            if self.patience is None:
-                return self.stopped or long_enough(learner, curves)
-            return self.stopped or step - best >= self.patience
+            waited = step - best
+            if long_enough(learner, curves) if self.patience is None else waited >= self.patience:
+                here().ended = True
+                return True
+            return self.stopped
 
         return stop
 

@@ -13,15 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from epigram._core.native import family
+from epigram.errors import InputError
 from epigram.protocols import Floats, Ints, Learner, Offsets, StagewiseRule, StagewiseSteps, check_finite
 from epigram.rerank.features import FeatureSpace
 from epigram.rerank.nbest import NBest, offsets
 from epigram.rerank.walk import Curves, Tracker, Walk
+from epigram.resuming import State, piece
 from epigram.solvers.stagewise import WeightPath
 from epigram.tuning import golden_section
 
@@ -76,21 +79,35 @@ class RerankProblem:
         loss = self.loss(learner)
         pieces = [WeightPath.empty() if path is None else path]
         tracker = self.tracker(loss, self.dev)
-        tracker.follow(pieces[0])
-        for chunk in learner.walk(loss, pieces[0]):
-            check_finite("steps", chunk.deltas)
-            check_finite("losses of the path", chunk.losses)
-            pieces.append(chunk)
-            tracker.follow(chunk)
-            if stop is not None and stop(tracker.curves):
-                break
-        return Walk(learner, WeightPath.joined(pieces), tracker.curves, loss.base_weight)
+        with piece(f"path of {type(learner).__name__} through {loss.n_weights} weights") as kept:
+            memory: State = kept.state or {}
+            found = kept.result or memory
+            if found:
+                pieces = [WeightPath(*(found.pop(name) for name in WeightPath.__slots__))]
+            tracker.follow(pieces[0])
+            ended = False
+            for chunk in () if kept.result else learner.walk(loss, pieces[0], memory):
+                check_finite("steps", chunk.deltas)
+                check_finite("losses of the path", chunk.losses)
+                pieces.append(chunk)
+                tracker.follow(chunk)
+                ended = stop is not None and stop(tracker.curves)
+                kept.save({**memory, **_arrays(WeightPath.joined(pieces))}, stop=ended)
+                if ended:
+                    break
+            whole = WeightPath.joined(pieces)
+            kept.finish(_arrays(whole), ended)
+        return Walk(learner, whole, tracker.curves, loss.base_weight)
 
     def tracker(self, loss: PairLoss, lists: NBest | None) -> Tracker:
         """Something to follow a path of this problem with, on any lists."""
         start = loss.value(np.zeros(self.space.n_weights))
         check_finite("the loss is", start)
         return Tracker(self.space, loss.base_weight, start, lists, self.measure)
+
+
+def _arrays(path: WeightPath) -> State:
+    return {name: getattr(path, name) for name in WeightPath.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,10 +307,15 @@ class StagewiseState:
         search_step = rule.search_step if np.isfinite(rule.search_step) else 0.0
         self._q = pairs.weights * np.exp(-loss.margins(w))
         active = np.flatnonzero(w).astype(np.int32)
-        active_first, where = np.empty(n + 1, np.int32), np.zeros(n + 1, np.int32)
+        active_first, where = np.zeros((2, n + 1), np.int32)
         active_first[: len(active)] = active
         where[active] = np.arange(len(active))
         self._state = np.array([self._q.sum(), alpha, len(active)])
+        self._changed: dict[str, npt.NDArray[Any]] = {
+            "q": self._q, "S": np.empty(pairs.n_slots), "w": self.w, "gain": np.empty(n), "bound": np.empty(n),
+            "heap": np.empty(n, np.int32), "place": np.empty(n, np.int32), "active": active_first, "where": where,
+            "state": self._state,
+        }  # fmt: skip
         self._core = core.Stagewise(
             rule.search_step, rule.step, rule.shrinkage, rule.smoothing, rule.theta,
             n, pairs.n_slots, pairs.n_pairs, len(pairs.pair_slot),
@@ -301,11 +323,27 @@ class StagewiseState:
             pairs.pair_ptr, pairs.pair_slot,
             try_up=-np.expm1(-pairs.slot_value * search_step),
             try_down=-np.expm1(pairs.slot_value * search_step),
-            q=self._q, S=np.empty(pairs.n_slots), w=self.w, gain=np.empty(n), bound=np.empty(n),
-            heap=np.empty(n, np.int32), place=np.empty(n, np.int32), active=active_first, where=where,
-            stamp=np.full(n, -1, np.int64), dirty=np.empty(n, np.int32), state=self._state,
+            stamp=np.full(n, -1, np.int64), dirty=np.empty(n, np.int32), **self._changed,
         )  # fmt: skip
         core.build_heap(self._core)
+
+    def memory(self) -> dict[str, Any]:
+        """The arrays that steps change, by name."""
+        return self._changed
+
+    def restore(self, memory: dict[str, Any]) -> None:
+        """Be as the state was that had this memory, to the bit."""
+        n = max(self.pairs.n_weights, 1)
+        for name, own in self._changed.items():
+            saved = memory[name]
+            places = own.dtype == np.int32
+            if saved.shape != own.shape or (
+                places and saved.size and not 0 <= saved.min() <= saved.max() < n
+            ):
+                raise InputError("a damaged checkpoint: its state is not that of these lists")
+            own[:] = saved
+        if not 0 <= self._state[2] <= self.pairs.n_weights:
+            raise InputError("a damaged checkpoint: its state is not that of these lists")
 
     @property
     def loss(self) -> float:

@@ -95,18 +95,24 @@ class MinimumSampleRisk(Settings):
         if not self.least > 0:
             raise ValueError(f"least must be > 0, so that the search ends, not {self.least!r}.")
 
-    def walk(self, loss: SampleRisk, path: WeightPath) -> Iterator[WeightPath]:
+    def walk(
+        self, loss: SampleRisk, path: WeightPath, memory: dict[str, Any] | None = None
+    ) -> Iterator[WeightPath]:
         """Pass after pass over the features; to go on after ``path``, a new pass begins."""
         order = self._ranked(loss)
         margins = loss.margins(path.weights(loss.n_weights))
+        left, done, before, risk, at = self.last_step - len(path), loss.n_weights, np.inf, np.inf, 0
+        if memory:
+            margins[:] = memory["margins"]
+            done, before, risk, at = memory["numbers"]
         lines = loss.lines(margins)
-        left, done, before = self.last_step - len(path), loss.n_weights, np.inf
         while left > 0 and len(order):
-            risk = loss.risk(margins)
-            if risk > before - self.least:  # a whole pass has saved nothing
-                break
-            before = risk
-            for first in range(0, len(order), CHUNK):
+            if at == 0:
+                risk = loss.risk(margins)
+                if risk > before - self.least:  # a whole pass has saved nothing
+                    break
+                before = risk
+            for first in range(at, len(order), CHUNK):
                 part = order[first : first + min(CHUNK, left)]
                 features: Ints = np.empty(len(part), np.int32)
                 deltas, risks = np.empty(len(part)), np.empty(len(part))
@@ -125,7 +131,10 @@ class MinimumSampleRisk(Settings):
                 done += len(part)
                 if n:
                     risk, left = float(risks[n - 1]), left - n
+                    if memory is not None:
+                        memory |= {"margins": margins, "numbers": [done, before, risk, first + CHUNK]}
                     yield WeightPath.of_changes(features[:n], deltas[:n], risks[:n])
+            at = 0
 
     def _ranked(self, loss: SampleRisk) -> Offsets:
         """The features that save the most errors alone, best first."""

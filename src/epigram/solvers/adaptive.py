@@ -14,6 +14,7 @@ import numpy as np
 from epigram.errors import misfit
 from epigram.estimator import Estimator
 from epigram.protocols import Callback, Floats, Ints, L1Penalty, Result, is_plain, require
+from epigram.resuming import State, here, restored_rng, resumable
 from epigram.solvers.passes import best_rate, check_settings, falling, run_passes, step_sizes
 
 FIRST_SQUARES = 1.0
@@ -82,6 +83,7 @@ class AdaGrad(Estimator):
         self.batch_size = batch_size
         self.random_state = random_state
 
+    @resumable
     def solve(
         self,
         loss: AdaptiveLoss,
@@ -91,14 +93,25 @@ class AdaGrad(Estimator):
     ) -> Result:
         """Minimise loss + penalty in ``passes`` passes from ``start`` (zeros by default)."""
         self._check(loss, penalty)
-        eta0 = self.calibrate(loss, penalty) if self.eta0 == "auto" else float(self.eta0)
+        saved, rng = here().state, np.random.default_rng(self.random_state)
+        if saved:
+            eta0 = saved["eta0"]
+        else:
+            eta0 = self.calibrate(loss, penalty) if self.eta0 == "auto" else float(self.eta0)
         run = _Run(self, loss, penalty.l1 / max(loss.n_samples, 1), eta0, start)
-        rng = np.random.default_rng(self.random_state)
+        if saved:
+            rng, run.w, run.z, run.h, run.r, run.seen = (
+                restored_rng(rng, saved["rng"]), *(saved[name] for name in ("w", "z", "h", "r", "seen")),
+            )  # fmt: skip
 
         def one_pass() -> float:
             return run.visit(rng.permutation(loss.n_samples).astype(np.int32))
 
-        return run_passes(one_pass, loss, penalty.value, run.w, self.passes, callback)
+        def state() -> State:
+            names = ("w", "z", "h", "r", "seen", "eta0")
+            return {"rng": rng.bit_generator.state, **{name: getattr(run, name) for name in names}}
+
+        return run_passes(one_pass, loss, penalty.value, run.w, self.passes, callback, state)
 
     def calibrate(self, loss: AdaptiveLoss, penalty: L1Penalty) -> float:
         """The first rate: of those a factor of two apart, that with the lowest objective after passes over a sample."""

@@ -15,6 +15,7 @@ import numpy as np
 from epigram.errors import misfit
 from epigram.estimator import Estimator
 from epigram.protocols import Callback, Floats, Ints, Iteration, L2Penalty, Result, is_plain, require
+from epigram.resuming import here, restored_rng, resumable
 
 
 @runtime_checkable
@@ -71,6 +72,7 @@ class L2SGD(Estimator):
         self.max_trials = max_trials
         self.random_state = random_state
 
+    @resumable
     def solve(
         self,
         loss: DecayedLoss,
@@ -82,24 +84,40 @@ class L2SGD(Estimator):
         self._check(loss, penalty)
         n = max(loss.n_samples, 1)
         strength, rng = 2.0 * penalty.l2 / n, np.random.default_rng(self.random_state)
-        first = 1.0 / (strength * self.calibrate(loss, strength, rng))
-        w = np.zeros(loss.n_weights) if start is None else np.array(start, dtype=np.float64)
-        began, reason, number = time.perf_counter(), "limit", 0
-        best, best_w, reached = np.inf, w, list[float]()
-        for number in range(1, self.passes + 1):
+        began, reason, kept = time.perf_counter(), "limit", here()
+        if saved := kept.state:
+            first, best, w, best_w = (saved[name] for name in ("first", "best", "w", "best_w"))
+            reached, rng = saved["reached"], restored_rng(rng, saved["rng"])
+        else:
+            first = 1.0 / (strength * self.calibrate(loss, strength, rng))
+            w = np.zeros(loss.n_weights) if start is None else np.array(start, dtype=np.float64)
+            best, best_w, reached = np.inf, w, list[float]()
+        number = done = len(reached)
+        for number in range(done + 1, self.passes + 1):
             order = rng.permutation(loss.n_samples).astype(np.int32)
             met = loss.decayed_pass(order, strength, first + n * (number - 1), w)
             reached.append(met + penalty.value(w))
             if reached[-1] < best:
                 best, best_w = reached[-1], w.copy()
             seconds = time.perf_counter() - began
-            if callback is not None and callback(
-                Iteration(number, reached[-1], int(np.count_nonzero(w)), seconds, w)
-            ):
-                reason = "callback"
-                break
-            if number > self.period and reached[-1 - self.period] - reached[-1] < self.delta * reached[-1]:
-                reason = "converged"
+            stop = callback is not None and bool(
+                callback(Iteration(number, reached[-1], int(np.count_nonzero(w)), seconds, w))
+            )
+            over = number > self.period and reached[-1 - self.period] - reached[-1] < self.delta * reached[-1]
+            kept.save(
+                {
+                    "first": first,
+                    "best": best,
+                    "w": w,
+                    "best_w": best_w,
+                    "reached": reached,
+                    "rng": rng.bit_generator.state,
+                },
+                over=over,
+                stop=stop,
+            )
+            if stop or over:
+                reason = "callback" if stop else "converged"
                 break
         return Result(best_w, best, number, reason)
 

@@ -17,6 +17,7 @@ import numpy as np
 from epigram.errors import misfit
 from epigram.estimator import Estimator
 from epigram.protocols import Callback, Floats, Ints, Iteration, Result, require
+from epigram.resuming import State, here, restored_rng, resumable
 
 
 @runtime_checkable
@@ -64,20 +65,19 @@ class AveragedPerceptron(Estimator):
         self.tolerance = tolerance
         self.random_state = random_state
 
+    @resumable
     def solve(
         self, loss: MarginLoss, penalty: object, start: Floats | None = None, callback: Callback | None = None
     ) -> Result:
         """Make passes from ``start`` (zeros by default)."""
         w = _begin(self, loss, penalty, start)
-        sums, first = np.zeros_like(w), 1
+        sums = np.zeros_like(w)
 
-        def one_pass(order: Ints) -> tuple[float, Floats]:
-            nonlocal first
-            met = loss.perceptron_pass(order, first, w, sums)
-            first += len(order)
-            return met, w - sums / first
+        def one_pass(number: int, order: Ints) -> tuple[float, Floats]:
+            first = 1 + (number - 1) * len(order)
+            return loss.perceptron_pass(order, first, w, sums), w - sums / (first + len(order))
 
-        return _run(self, loss, one_pass, callback)
+        return _run(self, loss, one_pass, callback, w, sums)
 
 
 class PassiveAggressive(Estimator):
@@ -110,6 +110,7 @@ class PassiveAggressive(Estimator):
         self.tolerance = tolerance
         self.random_state = random_state
 
+    @resumable
     def solve(
         self, loss: MarginLoss, penalty: object, start: Floats | None = None, callback: Callback | None = None
     ) -> Result:
@@ -117,15 +118,14 @@ class PassiveAggressive(Estimator):
         if self.kind not in (0, 1, 2) or not self.c > 0.0:
             raise ValueError(f"kind is 0, 1 or 2 and c positive, not {self.kind!r} and {self.c!r}.")
         w = _begin(self, loss, penalty, start)
-        sums, first = np.zeros_like(w), 1
+        sums = np.zeros_like(w)
 
-        def one_pass(order: Ints) -> tuple[float, Floats]:
-            nonlocal first
+        def one_pass(number: int, order: Ints) -> tuple[float, Floats]:
+            first = 1 + (number - 1) * len(order)
             met = loss.passive_pass(order, first, self.kind, self.c, self.by_errors, w, sums)
-            first += len(order)
-            return met, w - sums / first if self.averaging else w.copy()
+            return met, w - sums / (first + len(order)) if self.averaging else w.copy()
 
-        return _run(self, loss, one_pass, callback)
+        return _run(self, loss, one_pass, callback, w, sums)
 
 
 class AROW(Estimator):
@@ -152,6 +152,7 @@ class AROW(Estimator):
         self.tolerance = tolerance
         self.random_state = random_state
 
+    @resumable
     def solve(
         self, loss: MarginLoss, penalty: object, start: Floats | None = None, callback: Callback | None = None
     ) -> Result:
@@ -160,9 +161,11 @@ class AROW(Estimator):
             raise ValueError(f"variance and gamma are positive, not {self.variance!r} and {self.gamma!r}.")
         w = _begin(self, loss, penalty, start)
         variances = np.full_like(w, self.variance)
-        return _run(
-            self, loss, lambda order: (loss.arow_pass(order, self.gamma, w, variances), w.copy()), callback
-        )
+
+        def one_pass(number: int, order: Ints) -> tuple[float, Floats]:
+            return loss.arow_pass(order, self.gamma, w, variances), w.copy()
+
+        return _run(self, loss, one_pass, callback, w, variances)
 
 
 def _begin(
@@ -185,20 +188,31 @@ def _begin(
 def _run(
     solver: AveragedPerceptron | PassiveAggressive | AROW,
     loss: MarginLoss,
-    one_pass: Callable[[Ints], tuple[float, Floats]],
+    one_pass: Callable[[int, Ints], tuple[float, Floats]],
     callback: Callback | None,
+    *changed: Floats,
 ) -> Result:
-    """Passes until the loss, the callback or the limit says stop."""
+    """Passes until the loss, the callback or the limit says stop; ``changed`` are the arrays that they change."""
     began, rng, reason, met = time.perf_counter(), np.random.default_rng(solver.random_state), "limit", 0.0
-    w, number = np.zeros(loss.n_weights), 0
-    for number in range(1, solver.passes + 1):
-        met, w = one_pass(rng.permutation(loss.n_samples).astype(np.int32))
+    w, done, kept = np.zeros(loss.n_weights), 0, here()
+    if saved := kept.state:
+        rng, w, met, done = restored_rng(rng, saved["rng"]), saved["w"], saved["met"], saved["done"]
+        for k, array in enumerate(changed):
+            array[:] = saved[f"changed {k}"]
+    number = done
+    for number in range(done + 1, solver.passes + 1):
+        met, w = one_pass(number, rng.permutation(loss.n_samples).astype(np.int32))
         seconds = time.perf_counter() - began
-        if callback is not None and callback(Iteration(number, met, int(np.count_nonzero(w)), seconds, w)):
-            reason = "callback"
-            break
+        stop = callback is not None and bool(
+            callback(Iteration(number, met, int(np.count_nonzero(w)), seconds, w))
+        )
         mean = met / max(loss.n_samples, 1)
-        if mean < solver.tolerance or (mean == solver.tolerance and isinstance(solver, AROW)):
-            reason = "converged"
+        over = mean < solver.tolerance or (mean == solver.tolerance and isinstance(solver, AROW))
+        values: State = {"w": w, "met": met, "done": number, "rng": rng.bit_generator.state}
+        kept.save(
+            {**values, **{f"changed {k}": array for k, array in enumerate(changed)}}, over=over, stop=stop
+        )
+        if stop or over:
+            reason = "callback" if stop else "converged"
             break
     return Result(w, met, number, reason)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from epigram.protocols import BatchLoss, Callback, Floats, Iteration, Result
+from epigram.resuming import State, here
 
 FURTHEST = 20  # factors of two that a trial may be away from the first
 
@@ -19,19 +20,24 @@ def run_passes(
     w: Floats,
     passes: int,
     callback: Callback | None,
+    state: Callable[[], State],
 ) -> Result:
     """Make passes, each of which changes ``w`` and returns the losses met on the way.
 
-    ``price`` is the penalty's; the objective at the end is exact where the loss can say it.
+    ``price`` is the penalty's; the objective at the end is exact where the loss can say it. ``state`` is what passes
+    change, ``w`` included; who calls has put back that of an earlier run.
     """
-    began = time.perf_counter()
-    objective, number, reason = float("nan"), 0, "limit"
-    for number in range(1, passes + 1):
+    began, kept = time.perf_counter(), here()
+    done, objective = kept.state["done"] if kept.state else (0, float("nan"))
+    number, reason = done, "limit"
+    for number in range(done + 1, passes + 1):
         objective = one_pass() + price(w)
         seconds = time.perf_counter() - began
-        if callback is not None and callback(
-            Iteration(number, objective, int(np.count_nonzero(w)), seconds, w)
-        ):
+        stop = callback is not None and bool(
+            callback(Iteration(number, objective, int(np.count_nonzero(w)), seconds, w))
+        )
+        kept.save({**state(), "done": [number, objective]}, stop=stop)
+        if stop:
             reason = "callback"
             break
     if isinstance(loss, BatchLoss):

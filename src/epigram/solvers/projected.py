@@ -13,6 +13,7 @@ import numpy as np
 from epigram.errors import misfit
 from epigram.estimator import Estimator
 from epigram.protocols import Callback, Floats, Ints, Penalty, Result, is_plain, require
+from epigram.resuming import State, here, restored_rng, resumable
 from epigram.solvers.passes import best_rate, check_settings, falling, run_passes, step_sizes
 
 TRIAL_SAMPLES, FIRST_TRIAL = 1000, 0.125
@@ -87,6 +88,7 @@ class ProjectedSGD(Estimator):
         self.batch_size = batch_size
         self.random_state = random_state
 
+    @resumable
     def solve(
         self,
         loss: ProjectedLoss,
@@ -96,10 +98,13 @@ class ProjectedSGD(Estimator):
     ) -> Result:
         """Minimise the loss inside the ball in ``passes`` passes from ``start`` (zeros by default)."""
         radius = self._check(loss, penalty)
-        eta0 = self.calibrate(loss, penalty) if self.eta0 == "auto" else float(self.eta0)
-        rng = np.random.default_rng(self.random_state)
-        w = np.zeros(loss.n_weights) if start is None else start.astype(np.float64)
-        n, seen = loss.n_samples, 0
+        rng, n = np.random.default_rng(self.random_state), loss.n_samples
+        if saved := here().state:
+            rng, w, eta0, seen = restored_rng(rng, saved["rng"]), saved["w"], saved["eta0"], saved["seen"]
+        else:
+            eta0 = self.calibrate(loss, penalty) if self.eta0 == "auto" else float(self.eta0)
+            w = np.zeros(loss.n_weights) if start is None else start.astype(np.float64)
+            seen = 0
 
         def one_pass() -> float:
             nonlocal seen
@@ -107,7 +112,10 @@ class ProjectedSGD(Estimator):
             seen += n
             return self._descend(loss, radius, order, eta0, seen - n, w)
 
-        return run_passes(one_pass, loss, lambda w: 0.0, w, self.passes, callback)
+        def state() -> State:
+            return {"rng": rng.bit_generator.state, "w": w, "eta0": eta0, "seen": seen}
+
+        return run_passes(one_pass, loss, lambda w: 0.0, w, self.passes, callback, state)
 
     def calibrate(self, loss: ProjectedLoss, penalty: Penalty) -> float:
         """The first rate, from trials at rates a factor of two apart."""

@@ -25,6 +25,7 @@ from epigram.protocols import (
     Result,
     require,
 )
+from epigram.resuming import here, restored_rng, resumable
 
 LEAST = 5.0  # L of exact gradients: suffixes of a context move together, so the metric alone would overshoot
 RARE = 10.0  # a weight seen less often takes the steps of one seen so often
@@ -92,6 +93,7 @@ class FISTA(Estimator):
         self.tolerance = tolerance
         self.max_iterations = max_iterations
 
+    @resumable
     def solve(
         self,
         loss: BatchLoss,
@@ -107,8 +109,12 @@ class FISTA(Estimator):
         y, gradient, new, point, step = x.copy(), *np.empty((4, x.size))
         n, sums = x.size, np.empty(3)
         scale, momentum, objective, optimality, reason = 1.0, 1.0, np.inf, np.inf, "limit"
-        turned, number = True, 0
-        for number in range(1, self.max_iterations + 1):
+        turned, done, kept = True, 0, here()
+        if saved := kept.state:
+            x, y, d = saved["x"], saved["y"], saved["d"]
+            scale, momentum, objective, optimality, turned, done = saved["numbers"]
+        number = done
+        for number in range(done + 1, self.max_iterations + 1):
             at_y = loss.value_and_gradient(y, gradient)
             if turned:
                 d = metric(loss, penalty, gradient)
@@ -128,14 +134,15 @@ class FISTA(Estimator):
             core.extrapolate(n, new, x, 0.0 if turned else (momentum - 1.0) / momentum_new, y)
             x, new, momentum = new, x, momentum_new
             scale *= 0.98
+            stop, over = False, optimality <= self.tolerance
             if callback is not None:
                 nonzero = int(np.count_nonzero(x))
                 seconds = time.perf_counter() - began
-                if callback(Iteration(number, objective, nonzero, seconds, x, optimality)):
-                    reason = "callback"
-                    break
-            if optimality <= self.tolerance:
-                reason = "converged"
+                stop = bool(callback(Iteration(number, objective, nonzero, seconds, x, optimality)))
+            numbers = [scale, float(momentum), float(objective), float(optimality), turned, number]
+            kept.save({"x": x, "y": y, "d": d, "numbers": numbers}, over=over, stop=stop)
+            if stop or over:
+                reason = "callback" if stop else "converged"
                 break
         return Result(x, objective, number, reason, optimality)
 
@@ -203,6 +210,7 @@ class StochasticProximal(Estimator):
         mu = evenness * (1.0 - 1.0 / scale) * LATE / RARE if self.mu == "auto" else self.mu
         return float(L), float(mu)
 
+    @resumable
     def solve(
         self,
         loss: MiniBatchLoss,
@@ -229,8 +237,12 @@ class StochasticProximal(Estimator):
         gradient[:] = 0.0
         touched = np.empty(0, np.int32)
         tau, delta, rho = 1.0, 1.0, L + mu  # line 2
-        number, reason = 0, "limit"
-        for number in range(1, self.passes + 1):
+        done, reason, kept = 0, "limit", here()
+        if saved := kept.state:
+            w, z, rng = saved["w"], saved["z"], restored_rng(rng, saved["rng"])
+            tau, delta, rho, objective, done = saved["numbers"]
+        number = done
+        for number in range(done + 1, self.passes + 1):
             for batch in np.array_split(rng.permutation(samples), n_batches):
                 core.average(n, w, z, tau, point)  # line 4
                 share = loss.n_samples / max(1, batch.size)
@@ -242,13 +254,18 @@ class StochasticProximal(Estimator):
                 rho = L + mu / delta
                 delta *= 1.0 - tau
             before, objective = objective, _value(loss, w, moved) + penalty.value(w)
+            stop, over = False, abs(before - objective) <= self.tolerance * abs(objective)
             if callback is not None:
                 seconds = time.perf_counter() - began
-                if callback(Iteration(number, objective, int(np.count_nonzero(w)), seconds, w)):
-                    reason = "callback"
-                    break
-            if abs(before - objective) <= self.tolerance * abs(objective):
-                reason = "converged"
+                stop = bool(callback(Iteration(number, objective, int(np.count_nonzero(w)), seconds, w)))
+            numbers = [float(tau), float(delta), float(rho), float(objective), number]
+            kept.save(
+                {"w": w, "z": z, "rng": rng.bit_generator.state, "numbers": numbers},
+                over=bool(over),
+                stop=stop,
+            )
+            if stop or over:
+                reason = "callback" if stop else "converged"
                 break
         return Result(w, objective, number, reason)
 

@@ -12,6 +12,7 @@ import math
 import time
 
 import numpy as np
+import numpy.typing as npt
 
 from epigram._core.native import family
 from epigram.errors import misfit
@@ -27,6 +28,7 @@ from epigram.protocols import (
     is_plain,
     require,
 )
+from epigram.resuming import State, here, resumable
 from epigram.vectors import Parts
 
 ARMIJO = 1e-4
@@ -66,6 +68,15 @@ class _History:
         scale = 2.0 ** -(math.frexp(sy)[1] // 2)
         s, y = self.pairs[2 * slot : 2 * slot + 2]
         self.parts.each(lambda part: core.keep_pair(*vectors(part), scale, s[part], y[part]))
+
+    def state(self) -> State:
+        """The pairs and their inner products, to go on with another time."""
+        return {"slots": self.slots, "pairs": self.pairs[: 2 * len(self.slots)], "products": self.products}
+
+    def restore(self, slots: list[int], pairs: npt.NDArray[np.float32], products: Floats) -> None:
+        """Be as the history was that had this state."""
+        self.slots, self.products = slots, products
+        self.pairs[: len(pairs)] = pairs
 
     def direction(self, g: Floats) -> Floats:
         """-H g by the two-loop recursion (Nocedal 1980) on coefficients over the rows of ``pairs`` and g.
@@ -145,6 +156,7 @@ class LBFGS(Estimator):
             misfit(self, self._needs, penalty, self._instead)
         return 0.0, float(getattr(penalty, "l2", 0.0))
 
+    @resumable
     def solve(
         self,
         loss: BatchLoss,
@@ -172,18 +184,21 @@ class LBFGS(Estimator):
         callback: Callback | None,
         parts: Parts,
     ) -> Result:
-        began = time.perf_counter()
-        w = np.zeros(loss.n_weights) if start is None else np.array(start, dtype=np.float64)
-        g = np.empty_like(w)
-        g_next = np.empty_like(w)
-        history = _History(self.memory, w.size, parts)
-        value = _smooth(loss, l2, w, g)
-        objective = value + l1 * float(np.abs(w).sum())
-        pseudo = np.empty_like(w)
-        scale = self._scale(loss, l1, l2, w, g)
+        began, kept = time.perf_counter(), here()
+        history = _History(self.memory, loss.n_weights, parts)
         reason, number, stalled = "limit", 0, 0
-        norm = _pseudo_gradient(w, g, l1, pseudo, parts)
         met: list[float] = []
+        if saved := kept.state:
+            w, g, objective, scale = (saved[name] for name in ("w", "g", "objective", "scale"))
+            number, stalled, met = (saved[name] for name in ("number", "stalled", "met"))
+            history.restore(saved["slots"], saved["pairs"], saved["products"])
+        else:
+            w = np.zeros(loss.n_weights) if start is None else np.array(start, dtype=np.float64)
+            g = np.empty_like(w)
+            objective = _smooth(loss, l2, w, g) + l1 * float(np.abs(w).sum())
+            scale = self._scale(loss, l1, l2, w, g)
+        g_next, pseudo = np.empty_like(w), np.empty_like(w)
+        norm = _pseudo_gradient(w, g, l1, pseudo, parts)
         while number < self.max_iterations:
             if norm / scale <= self.tolerance or stalled == MAX_STALLED:
                 reason = "converged"
@@ -203,14 +218,27 @@ class LBFGS(Estimator):
             number += 1
             norm = _pseudo_gradient(w, g, l1, pseudo, parts)
             seconds, nonzero = time.perf_counter() - began, int(np.count_nonzero(w))
-            if callback is not None and callback(
-                Iteration(number, objective, nonzero, seconds, w, norm / scale, norm)
-            ):
-                reason = "callback"
-                break
+            stop = callback is not None and bool(
+                callback(Iteration(number, objective, nonzero, seconds, w, norm / scale, norm))
+            )
             met.append(objective)
-            if number > LOOKS_BACK and met[-1 - LOOKS_BACK] - objective < self.settled * abs(objective):
-                reason = "settled"
+            settled = number > LOOKS_BACK and met[-1 - LOOKS_BACK] - objective < self.settled * abs(objective)
+            kept.save(
+                {
+                    "w": w,
+                    "g": g,
+                    "objective": objective,
+                    "scale": scale,
+                    "number": number,
+                    "stalled": stalled,
+                    "met": met,
+                    **history.state(),
+                },
+                over=settled,
+                stop=stop,
+            )
+            if stop or settled:
+                reason = "callback" if stop else "settled"
                 break
         return Result(w, objective, number, reason, norm / scale)
 

@@ -31,6 +31,7 @@ from epigram.protocols import (
     is_plain,
     require,
 )
+from epigram.resuming import here, restored_rng, resumable
 
 METHODS = ("cumulative", "lazy", "clipping", "naive")
 SCHEDULES = ("exponential", "inverse")
@@ -107,6 +108,7 @@ class SGD(Estimator):
         self.batch_size = batch_size
         self.random_state = random_state
 
+    @resumable
     def solve(
         self,
         loss: StochasticLoss,
@@ -123,24 +125,32 @@ class SGD(Estimator):
         began = time.perf_counter()
         reason = "limit"
         objectives: list[float] = []
-        number = 0
-        for number in range(1, (MOST_PASSES if self.passes == "auto" else self.expected_passes) + 1):
+        kept = here()
+        if saved := kept.state:
+            objectives, rng = saved.pop("objectives"), restored_rng(rng, saved.pop("rng"))
+            state = SGDState(**saved)
+        number = done = len(objectives)
+        last = MOST_PASSES if self.passes == "auto" else self.expected_passes
+        for number in range(done + 1, last + 1):
             met = self.run_pass(loss, penalty, state, rng)
             objective = met + penalty.value(state.w)
             objectives.append(objective)
-            if callback is not None and callback(
-                Iteration(
-                    number,
-                    objective,
-                    int(np.count_nonzero(state.w)),
-                    time.perf_counter() - began,
-                    state.w,
-                )
-            ):
-                reason = "callback"
-                break
-            if self.passes == "auto" and settled(objectives):
-                reason = "converged"
+            nonzero, seconds = int(np.count_nonzero(state.w)), time.perf_counter() - began
+            stop = callback is not None and bool(
+                callback(Iteration(number, objective, nonzero, seconds, state.w))
+            )
+            over = self.passes == "auto" and settled(objectives)
+            kept.save(
+                {
+                    **{name: getattr(state, name) for name in state.__slots__},
+                    "objectives": objectives,
+                    "rng": rng.bit_generator.state,
+                },
+                over=over,
+                stop=stop,
+            )
+            if stop or over:
+                reason = "callback" if stop else "converged"
                 break
         objective = objectives[-1]
         if isinstance(loss, BatchLoss):

@@ -26,7 +26,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -178,15 +178,21 @@ class Stagewise(Settings):
         """How a step is chosen and made."""
         raise NotImplementedError
 
-    def walk(self, loss: StagewiseLoss, path: WeightPath) -> Iterator[WeightPath]:
+    def walk(
+        self, loss: StagewiseLoss, path: WeightPath, memory: dict[str, Any] | None = None
+    ) -> Iterator[WeightPath]:
         """Go on from the end of ``path`` to the last step; yields the new steps in chunks."""
         require(loss, StagewiseLoss, self, "a loss that takes stagewise steps", "OWLQN")
         alpha = float(path.alphas[-1]) if len(path) else np.inf
         state = loss.begin(self.rule, path.weights(loss.n_weights), alpha, len(path))
+        if memory:
+            state.restore(memory)
         left = self.last_step - len(path)
         while left > 0:
             wanted = min(left, CHUNK)
             taken = state.advance(wanted)
+            if memory is not None:
+                memory |= state.memory()
             if len(taken.features):
                 yield WeightPath.of_changes(taken.features, taken.deltas, taken.losses, taken.alphas)
             left = left - wanted if len(taken.features) == wanted else 0

@@ -30,7 +30,6 @@ from epigram.tagging.segment_decoding import NoLabelling
 from epigram.tagging.template import Template
 
 if TYPE_CHECKING:
-    from epigram.scale.checkpoint import Checkpoint
     from epigram.scale.engine import Engine
     from epigram.tagging.explain import Explanation
     from epigram.tagging.shards import TaggerShards
@@ -133,7 +132,6 @@ class CRFTagger(SentenceEstimator):
         engine: Engine | None = None,
         dev: tuple[Any, Labels] | None = None,
         callback: Listener | None = None,
-        checkpoint: Checkpoint | None = None,
     ) -> Self:
         """Train on a folder of shards, which may be larger than memory (:mod:`epigram.tagging.sharding`).
 
@@ -145,12 +143,11 @@ class CRFTagger(SentenceEstimator):
         shards : the folder.
         engine : where the shards are worked on; by default ``threads`` threads of this process.
         dev, callback : as for :meth:`fit`.
-        checkpoint : saves the weights on the way, and starts from saved ones.
         """
         from epigram.tagging.shards import TaggerShards, fit_shards
 
         opened = shards if isinstance(shards, TaggerShards) else TaggerShards.open(shards)
-        trained = fit_shards(self, opened, engine, dev, callback, checkpoint)
+        trained = fit_shards(self, opened, engine, dev, callback)
         model = trained.samples.model(trained.layout, trained.result.w, trained.squares)
         self._keep(trained.samples, model, trained.report())
         self.history_, self._state = trained.history, None

@@ -28,6 +28,7 @@ from epigram.protocols import (
     Solver,
     is_plain,
 )
+from epigram.resuming import State, here, piece
 from epigram.tagging.attributes import AttributeTable, renumbering
 from epigram.tagging.corpus import Labels, Sequences, encode_labels
 from epigram.tagging.encoding import encode_sentences
@@ -239,10 +240,9 @@ def train(
     solver: Solver,
     penalty: Penalty,
     watch: Watch,
-    start: Floats | None = None,
 ) -> Trained:
     """Minimise a loss + penalty; the best weights that the watch saw are kept."""
-    result = solver.solve(loss, penalty, start, watch)
+    result = watch.solve(solver, loss, penalty)
     if watch.best_w is not None and not np.array_equal(watch.best_w, result.w):
         value = loss.value_and_gradient(watch.best_w, np.empty_like(watch.best_w))
         result = replace(result, w=watch.best_w, objective=value + penalty.value(watch.best_w))
@@ -308,26 +308,32 @@ def _usual_solver(penalty: Penalty) -> str:
 
 
 class Watch:
-    """The solver's callback: writes the history, keeps the best weights, knows when to stop.
-
-    ``keep`` is called with each iteration first: what saves weights on the way.
-    """
+    """The solver's callback: writes the history, keeps the best weights, knows when to stop."""
 
     def __init__(
         self,
         scorer: Scorer | None = None,
         patience: int | None = None,
         listener: Listener | None = None,
-        keep: Callable[[Iteration], Any] | None = None,
     ) -> None:
-        self.scorer, self.patience, self.listener, self.keep = scorer, patience, listener, keep
+        self.scorer, self.patience, self.listener = scorer, patience, listener
         self.history: list[dict[str, Any]] = []
         self.best_w: Floats | None = None
         self._best = (-np.inf, 0)
 
+    def solve(self, solver: Solver, loss: BatchLoss, penalty: Penalty) -> Result:
+        """Let a solver work under this watch; where it goes on from an earlier run, so does the watch."""
+        with piece("training", self._state) as kept:
+            if saved := kept.state:
+                self.history, self._best = saved["history"], tuple(saved["best"])
+                self.best_w = saved.get("best_w")
+            return solver.solve(loss, penalty, None, self)
+
+    def _state(self) -> State:
+        best = {} if self.best_w is None else {"best_w": self.best_w}
+        return {"history": self.history, "best": list(self._best), **best}
+
     def __call__(self, iteration: Iteration) -> bool:
-        if self.keep is not None:
-            self.keep(iteration)
         entry: dict[str, Any] = {
             "iteration": iteration.number,
             "objective": iteration.objective,
@@ -341,8 +347,10 @@ class Watch:
                 self.best_w = iteration.w.copy()
         self.history.append(entry)
         stop = bool(self.listener is not None and self.listener(entry))
-        waited = self.scorer is not None and iteration.number - self._best[1]
-        return stop or (self.patience is not None and self.scorer is not None and waited >= self.patience)
+        if self.patience is None or self.scorer is None or iteration.number - self._best[1] < self.patience:
+            return stop
+        here().ended = True
+        return True
 
 
 def class_weights(

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.scale.checkpoint import Checkpoint
 from epigram.scale.engine import Engine, Here
 from epigram.scale.folder import Manifest, Record, map_arrays, shard_path
 from epigram.scale.loss import ShardedLoss
@@ -364,7 +363,6 @@ def fit_shards(
     engine: Engine | None = None,
     dev: tuple[Any, Labels] | None = None,
     listener: Listener | None = None,
-    checkpoint: Checkpoint | None = None,
 ) -> Trained:
     """Train on a folder: what :meth:`CRFTagger.fit_shards <epigram.tagging.crf.CRFTagger.fit_shards>` does."""
     classes, header = np.array(shards.classes, dtype=object), shards.manifest.header
@@ -395,6 +393,5 @@ def fit_shards(
         none, np.empty(0, dtype=np.int32), shards.table(), classes, shape, None, shards.template, ends, told
     )
     scorer = None if dev is None else samples.scorer(layout, *dev, tagger._decode)
-    watch = Watch(scorer, tagger.patience, listener, None if checkpoint is None else checkpoint.keep)
-    start = None if checkpoint is None else checkpoint.weights(layout.n_features)
-    return train(loss, layout, samples, seen, solver, penalty, watch, start)
+    watch = Watch(scorer, tagger.patience, listener)
+    return train(loss, layout, samples, seen, solver, penalty, watch)

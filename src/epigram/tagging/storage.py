@@ -214,7 +214,7 @@ def to_model_file(estimator: Any) -> ModelFile:
         "has_transitions": bool(model.layout.has_transitions),
         "settings": plain(estimator.get_params(deep=False)),
         "fit": getattr(estimator, "fit_", {}),
-        "history": _without_times(getattr(estimator, "history_", [])),
+        "history": without_times(getattr(estimator, "history_", [])),
     }
     if model.layout.types is not None:
         header["longest"] = model.layout.types.longest
@@ -225,7 +225,7 @@ def to_model_file(estimator: Any) -> ModelFile:
     return ModelFile(FAMILY, {**header, **estimator._extra_header()}, model_tensors(model))
 
 
-def _without_times(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def without_times(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Seconds are left out of files: the same training gives the same bytes."""
     return [{name: value for name, value in entry.items() if name != "seconds"} for entry in history]
 

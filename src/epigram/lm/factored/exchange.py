@@ -25,8 +25,10 @@ from typing import TypeAlias
 import numpy as np
 
 from epigram._core.native import family
+from epigram.errors import InputError
 from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus
 from epigram.protocols import Ints, Offsets
+from epigram.resuming import Piece, piece
 
 core = family("exchange")
 
@@ -127,10 +129,7 @@ class Exchange:
         table[1:] *= np.log(table[1:])
         M, MT = np.zeros((2, n_classes, n_classes), np.int64)
         F, FT = np.zeros((2, n_classes, n_classes))
-        size = np.zeros(n_classes, np.int64)
-        np.add.at(size, class_of, self._count)
-        placed = np.append(words, BOUNDARY)
-        members = np.bincount(class_of[placed], minlength=n_classes).astype(np.int64)
+        size, members = np.zeros((2, n_classes), np.int64)
         self._state = (M, MT, F, FT, size, members, table)
         self._core = core.Classes(
             class_of.size,
@@ -147,8 +146,17 @@ class Exchange:
             class_of,
             *self._state,
         )
-        core.count_classes(self._core)
+        self._recount()
         self._candidates = np.zeros((class_of.size, min(N_CANDIDATES, n_classes - 1)), np.int32)
+
+    def _recount(self) -> None:
+        """Counts of classes and of their bigrams, from the classes of the words."""
+        *bigrams, size, members, _ = self._state
+        for table in (*bigrams, size):
+            table[:] = 0
+        np.add.at(size, self.class_of, self._count)
+        members[:] = np.bincount(self.class_of[np.append(self.words, BOUNDARY)], minlength=self.n_classes)
+        core.count_classes(self._core)
 
     @property
     def log_likelihood(self) -> float:
@@ -204,33 +212,60 @@ class Exchange:
 
     def run(self, max_passes: int, threads: int = 1, callback: PassCallback | None = None) -> None:
         """Passes until one over all classes gains next to nothing, the callback says so, or ``max_passes``."""
-        began = time.perf_counter()
-        pool = ThreadPoolExecutor(threads) if threads > 1 else None
-        everywhere, first_gain = True, 0.0
-        try:
-            for number in range(1, max_passes + 1):
-                moved, gained = self.run_pass(everywhere, pool, threads)
-                seconds = time.perf_counter() - began
-                if callback is not None and callback(
-                    ExchangePass(
-                        number,
-                        self.log_likelihood,
-                        self.perplexity,
-                        moved,
-                        everywhere,
-                        seconds,
-                        self.class_of,
-                    )
-                ):
-                    return
-                first_gain = max(first_gain, gained)
-                dry = gained <= DRY * first_gain
-                if dry and everywhere:
-                    return
-                everywhere = dry or number < 2
-        finally:
-            if pool is not None:
-                pool.shutdown()
+        with piece(f"{self.n_classes} classes of {self.words.size} words") as kept:
+            if kept.result is not None:
+                self._take(kept.result["class_of"])
+                return
+            pool = ThreadPoolExecutor(threads) if threads > 1 else None
+            try:
+                stopped = self._run(kept, max_passes, threads, pool, callback)
+            finally:
+                if pool is not None:
+                    pool.shutdown()
+            kept.finish({"class_of": self.class_of}, stopped)
+
+    def _take(self, class_of: Ints) -> None:
+        """The classes of an earlier run."""
+        if (
+            class_of.shape != self.class_of.shape
+            or not 0 <= class_of.min() <= class_of.max() < self.n_classes
+        ):
+            raise InputError("a damaged checkpoint: its classes are not those of this text")
+        self.class_of[:] = class_of
+        self._recount()
+
+    def _run(
+        self,
+        kept: Piece,
+        max_passes: int,
+        threads: int,
+        pool: ThreadPoolExecutor | None,
+        callback: PassCallback | None,
+    ) -> bool:
+        """The passes; returns whether the callback ended them."""
+        began, done, everywhere, first_gain = time.perf_counter(), 0, True, 0.0
+        if saved := kept.state:
+            self._take(saved["class_of"])
+            candidates = saved["candidates"]
+            if candidates.shape == self._candidates.shape:
+                self._candidates[:] = np.clip(candidates, 0, self.n_classes - 1)
+            done, everywhere, first_gain = saved["done"]
+        for number in range(done + 1, max_passes + 1):
+            moved, gained = self.run_pass(everywhere, pool, threads)
+            seconds = time.perf_counter() - began
+            told = ExchangePass(
+                number, self.log_likelihood, self.perplexity, moved, everywhere, seconds, self.class_of
+            )
+            stop = callback is not None and bool(callback(told))
+            first_gain = max(first_gain, gained)
+            dry = gained <= DRY * first_gain
+            over = dry and everywhere
+            everywhere = dry or number < 2
+            state = {"class_of": self.class_of, "candidates": self._candidates}
+            kept.save({**state, "done": [number, everywhere, first_gain]}, over=over, stop=stop)
+            if stop or over:
+                return stop
+        return False
 
 
 def _f(counts: Offsets) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

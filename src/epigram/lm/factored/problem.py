@@ -9,20 +9,23 @@ starts from the best weights so far, so most cost a few iterations.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
+from epigram.lm.factored.exchange import ExchangePass
 from epigram.lm.factored.loss import Factor, FactorExamples, FactorLoss
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.model import split_known
 from epigram.lm.loglinear.penalty import FIRST_STRENGTHS, Strength, build_penalty, first_weights, named
+from epigram.lm.loglinear.problem import as_written, written
 from epigram.lm.loglinear.tree import Positions
 from epigram.protocols import Callback, Floats, Iteration, Result, Solver
-from epigram.tuning import Trial, TrialCallback, compass
+from epigram.resuming import State, noted, piece
+from epigram.tuning import Remembered, Trial, TrialCallback, compass
 
 if TYPE_CHECKING:
     from epigram.lm.factored.model import ClassFactoredLM
@@ -160,7 +163,7 @@ class Search:
         if given is not None:
             return given
         seed, threads = self.model.random_state, self.model.threads
-        return WordClasses.learn(corpus, n_classes, threads=threads, seed=seed)
+        return WordClasses.learn(corpus, n_classes, threads=threads, seed=seed, callback=self._watch_classes)
 
     def _fit_both(
         self, classes: WordClasses, words: Positions, strengths: dict[str, Strength]
@@ -196,13 +199,17 @@ class Search:
         self.stopped = self.stopped or bool(self.callback is not None and self.callback(iteration))
         return self.stopped
 
+    def _watch_classes(self, now: ExchangePass) -> bool:
+        return self._watch(Iteration(now.number, -now.log_likelihood, 0, now.seconds, np.empty(0)))
+
     def _choose_number(self, text: Corpus, first: dict[str, Strength]) -> dict[str, Fitted]:
         """Both parts with the best number of classes, and at the first strength."""
         number = self._first_number(text)
         best: dict[str, Fitted] = {}
         others: list[int] = [max(2, number // 2), 2 * number] if self.model.classes == "auto" else []
         for n_classes in (number, *others):
-            spent = self._spent()
+            spent = noted("seconds", self._spent)
+            self.began = time.process_time() - spent
             if best and (self.stopped or 1.5 * spent > 0.5 * self.model.budget):
                 break
             classes = self._learn(text, n_classes)
@@ -217,7 +224,7 @@ class Search:
 
     def _choose_strength(self, best: dict[str, Fitted], part: str, budget: float) -> Fitted:
         """Move one number of the strength at a time, on and on while that lowers held-out perplexity."""
-        fits = {best[part].strength: best[part]}
+        fits, n_before = {best[part].strength: best[part]}, len(self.trials)
 
         def judge(strength: Strength, so_far: Strength) -> float:
             now = fits[so_far]
@@ -228,11 +235,38 @@ class Search:
             self._tell(part, [moved], perplexity)
             return float(np.log(perplexity))
 
+        def state() -> State:
+            names = ("objective", "iterations", "reason", "optimality")
+            numbers = [
+                [
+                    asdict(one.strength),
+                    one.log_likelihood,
+                    {name: getattr(one.result, name) for name in names},
+                ]
+                for one in fits.values()
+            ]
+            weights = {f"fit {k}": one.result.w for k, one in enumerate(fits.values())}
+            new = written(self.trials[n_before:])
+            return {"fits": numbers, "trials": new, "seconds": self._spent(), **weights}
+
         steps = {name: STEPS[name] for name in self._free(best[part].problem.factor)}
         least = float(np.log(self._perplexity(best)))
-        found = compass(
-            judge, best[part].strength, least, steps, lambda: self.stopped or self._spent() > budget
-        )
+        with piece(f"search of the strength of the {part} part") as kept:
+            if saved := kept.state:
+                self.trials += as_written(saved["trials"])
+                self.began = time.process_time() - saved["seconds"]
+                fits.clear()
+                for k, (strength, log_likelihood, numbers) in enumerate(saved["fits"]):
+                    result = Result(w=saved[f"fit {k}"], **numbers)
+                    one = Fitted(best[part].problem, Strength(**strength), result, log_likelihood)
+                    fits[one.strength] = one
+            known = Remembered(kept, judge, state, lambda: self.stopped)
+
+            def stop() -> bool:
+                return known.is_over(lambda: self.stopped or self._spent() > budget)
+
+            found = compass(known, best[part].strength, least, steps, stop)
+            known.close()
         return fits[found]
 
     def _free(self, factor: Factor) -> list[str]:

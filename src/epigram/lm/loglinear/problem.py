@@ -11,7 +11,8 @@ far, so most cost a few iterations. Only held-out text decides; test text never 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,9 @@ from epigram.lm.loglinear.to_backoff import to_backoff
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
 from epigram.lm.ngram.model import BackoffModel
 from epigram.protocols import Callback, Floats, Result, Solver
+from epigram.resuming import State, piece
 from epigram.solvers.proximal import FISTA, StochasticProximal
-from epigram.tuning import Trial, TrialCallback, first_simplex, nelder_mead, simplex
+from epigram.tuning import Remembered, Trial, TrialCallback, first_simplex, nelder_mead, simplex
 
 SOLVERS: dict[str, Any] = {"fista": FISTA, "stochastic": StochasticProximal}
 
@@ -118,9 +120,9 @@ def search(
     on_trial: TrialCallback | None = None,
 ) -> tuple[list[Trial], Strength, Floats]:
     """All trials in the order they were made, and strength and weights of the best (least held-out perplexity)."""
-    trials: list[Trial] = []
-    fits: dict[Strength, Floats] = {first: problem.first_weights(first)}
     stopped, began = False, time.process_time()
+    trials: list[Trial] = []
+    fits: dict[Strength, Floats] = {}
 
     def judge(strength: Strength, best: Strength) -> float:
         nonlocal stopped
@@ -137,8 +139,32 @@ def search(
         stopped = result.reason == "callback" or bool(on_trial is not None and on_trial(trials[-1]))
         return float(np.log(perplexity))
 
-    best = simplex(judge, first, {name: FIRST_STEPS[name] for name in free}, lambda: stopped)
+    def state() -> State:
+        return {"trials": written(trials), "fits": [asdict(one) for one in fits], **_numbered(fits.values())}
+
+    with piece("search of strengths") as kept:
+        if saved := kept.state:
+            trials += as_written(saved["trials"])
+            fits |= {Strength(**one): saved[f"fit {k}"] for k, one in enumerate(saved["fits"])}
+        else:
+            fits[first] = problem.first_weights(first)
+        remembered = Remembered(kept, judge, state, lambda: stopped)
+        best = simplex(remembered, first, {name: FIRST_STEPS[name] for name in free}, lambda: stopped)
     return trials, best, fits[best]
+
+
+def _numbered(fits: Iterable[Floats]) -> State:
+    return {f"fit {k}": w for k, w in enumerate(fits)}
+
+
+def written(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    """Trials as JSON holds them."""
+    return [asdict(trial) for trial in trials]
+
+
+def as_written(trials: Iterable[Mapping[str, Any]]) -> list[Trial]:
+    """Trials from what :func:`written` made."""
+    return [Trial(**{**trial, "strength": Strength(**trial["strength"])}) for trial in trials]
 
 
 def calibrate(problem: Problem, w: Floats, max_trials: int = 120) -> Floats:

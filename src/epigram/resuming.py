@@ -1,0 +1,248 @@
+"""Long work that can go on where it was: it says now and then where it stands, and a later run is told.
+
+A run is a row of pieces of work (the fit of a solver, a clustering), some with pieces inside. The same program on the
+same data makes the same pieces in the same order, so a piece is known by its place: ``1.0`` is the first piece inside
+the second. On a later run pieces that were done give their result at once, and the one that was at work goes on from
+its state, to the same bits. Who does the work says::
+
+    with piece("FISTA") as kept:
+        x, number = (kept.state["x"], kept.state["number"]) if kept.state else (start, 0)
+        ...
+        kept.save({"x": x, "number": number})
+
+Where no :class:`Tape` is kept, this does nothing. :class:`epigram.storage.checkpoint.Checkpoint` keeps one in a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
+from dataclasses import dataclass
+from functools import wraps
+from types import TracebackType
+from typing import Any, Self, TypeVar, cast
+
+import numpy as np
+
+from epigram.errors import InputError
+from epigram.protocols import Result
+
+State = dict[str, Any]
+"""Arrays and what JSON can hold, by name."""
+
+T = TypeVar("T")
+Solve = TypeVar("Solve", bound=Callable[..., Result])
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is known of a piece: its ``state``, its ``result``, or what it ``carries`` while pieces inside it work."""
+
+    kind: str
+    what: str
+    values: State
+
+
+class Piece:
+    """A piece of work. ``state`` and ``result`` are those of an earlier run, None where there was none.
+
+    ``ended`` is for who watches the work: it ends here by a rule of its own, not because a user asked.
+    """
+
+    def __init__(
+        self, tape: Tape | None, kind: str, place: str, carry: Callable[[], State] | None = None
+    ) -> None:
+        self.tape, self.kind, self.place, self.carry = tape, kind, place, carry
+        self.begun = 0  # pieces inside since the last state
+        self.ended = False
+
+    @property
+    def state(self) -> State | None:
+        """Where an earlier run was, or what it carried; the arrays may be changed."""
+        found = None if self.tape is None else self.tape.entries.get(self.place)
+        return None if found is None or found.what == "result" else _copied(found.values)
+
+    @property
+    def result(self) -> State | None:
+        """What came out in an earlier run."""
+        found = None if self.tape is None else self.tape.entries.get(self.place)
+        return None if found is None or found.what != "result" else _copied(found.values)
+
+    def save(self, state: State, *, over: bool = False, stop: bool = False, always: bool = False) -> None:
+        """Say where the work stands, at the end of a step; it is only kept where it is time to write.
+
+        With ``over`` the work is done and has nothing to go on from. With ``stop`` somebody ended it: a user, and then
+        a later run goes on from here, or a rule, and then it is done. A piece with pieces inside takes ``always``.
+        """
+        tape = self.tape
+        if tape is None or tape.frozen or over or self.ended or (stop and not tape.interrupted):
+            return
+        due = tape.is_due()
+        if due or always:
+            tape.forget(self.place, inside_only=True)
+            self.begun = 0
+            tape.put(self, "state", state)
+        if due:
+            tape.write()
+        tape.frozen = stop
+
+    def finish(self, result: State, stopped: bool = False) -> None:
+        """The work is done: a later run takes this result, unless a user stopped it before its end."""
+        tape = self.tape
+        if tape is None or tape.frozen or (stopped and tape.interrupted and not self.ended):
+            return
+        tape.forget(self.place)
+        tape.put(self, "result", result)
+        if tape.is_due():
+            tape.write()
+
+
+class Tape:
+    """What the pieces of a run have said, kept in memory; who derives from it writes it to somewhere."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.interrupted = False  # a user asked to stop
+        self.frozen = False  # what happens from now on is only to end well
+        self._open = [Piece(self, "", "")]
+        self._tokens: list[Token[Tape | None]] = []
+
+    def is_due(self) -> bool:
+        """Whether it is time to write."""
+        return False
+
+    def write(self) -> None:
+        """Write the entries."""
+
+    def __enter__(self) -> Self:
+        self._tokens.append(_tape.set(self))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        _tape.reset(self._tokens.pop())
+
+    def begin(self, kind: str, carry: Callable[[], State] | None) -> Piece:
+        """The next piece inside the one at work."""
+        outer = self._open[-1]
+        made = Piece(self, kind, f"{outer.place}.{outer.begun}".lstrip("."), carry)
+        outer.begun += 1
+        found = self.entries.get(made.place)
+        if found is not None and found.kind != kind:
+            raise InputError(f"saved by another training ({found.kind}, here {kind}); leave out --resume")
+        self._open.append(made)
+        return made
+
+    def end(self, piece: Piece) -> None:
+        """A piece is left."""
+        self._open.remove(piece)
+
+    def put(self, piece: Piece, what: str, values: State) -> None:
+        """Note something of a piece, and with it what the pieces around it carry."""
+        for outer in self._open:
+            if outer is not piece and outer.carry is not None and piece.place.startswith(f"{outer.place}."):
+                self.entries[outer.place] = Entry(outer.kind, "carried", outer.carry())
+        self.entries[piece.place] = Entry(piece.kind, what, values)
+
+    def forget(self, place: str, inside_only: bool = False) -> None:
+        """Drop what was noted of a piece and those inside."""
+        if not inside_only:
+            self.entries.pop(place, None)
+        for inner in [name for name in self.entries if name.startswith(f"{place}.")]:
+            del self.entries[inner]
+
+
+_tape: ContextVar[Tape | None] = ContextVar("tape", default=None)
+
+
+@contextmanager
+def piece(kind: str, carry: Callable[[], State] | None = None) -> Iterator[Piece]:
+    """Begin a piece of work; ``carry`` is asked for what belongs to the states of pieces inside it.
+
+    Examples
+    --------
+    >>> def count(tape, last):
+    ...     with tape, piece("count") as kept:
+    ...         at = kept.state["at"] if kept.state else 0
+    ...         while at < last:
+    ...             at += 1
+    ...             kept.save({"at": at}, always=True)
+    ...     return at
+    >>> tape = Tape()
+    >>> later = Tape()
+    >>> count(tape, 3)
+    3
+    >>> later.entries.update(tape.entries)
+    >>> later.entries["0"].values, count(later, 5)
+    ({'at': 3}, 5)
+    """
+    tape = _tape.get()
+    if tape is None or tape.frozen:
+        yield Piece(None, kind, "")
+        return
+    made = tape.begin(kind, carry)
+    try:
+        yield made
+    except BaseException:
+        if not tape.frozen:
+            tape.forget(made.place)
+        raise
+    finally:
+        tape.end(made)
+
+
+def here() -> Piece:
+    """The piece at work."""
+    tape = _tape.get()
+    return Piece(None, "", "") if tape is None or tape.frozen else tape._open[-1]
+
+
+def resumable(solve: Solve) -> Solve:
+    """Make each call of a solver's ``solve`` a piece of work, which finds itself by :func:`here`."""
+
+    @wraps(solve)
+    def resumed(self: object, loss: Any, *rest: Any, **options: Any) -> Result:
+        with piece(f"{type(self).__name__} of {getattr(loss, 'n_weights', 0)} weights") as kept:
+            if kept.result is not None:
+                return Result(**kept.result)
+            result = solve(self, loss, *rest, **options)
+            names = ("w", "objective", "iterations", "reason", "optimality")
+            kept.finish({name: getattr(result, name) for name in names}, result.reason == "callback")
+            return result
+
+    return cast(Solve, resumed)
+
+
+def noted(kind: str, value: Callable[[], T]) -> T:
+    """A value that another run would not find again, such as a time: a later run is given the same.
+
+    Examples
+    --------
+    >>> with Tape() as tape:
+    ...     first = noted("seconds", lambda: 7.5)
+    >>> with Tape() as later:
+    ...     later.entries.update(tape.entries)
+    ...     noted("seconds", lambda: 0.1)
+    7.5
+    """
+    with piece(kind) as kept:
+        if kept.result is not None:
+            return cast(T, kept.result["value"])
+        found = value()
+        kept.finish({"value": found})
+        return found
+
+
+def restored_rng(rng: np.random.Generator, state: Mapping[str, Any]) -> np.random.Generator:
+    """A generator that goes on where the one with this ``bit_generator.state`` was."""
+    rng.bit_generator.state = state
+    return rng
+
+
+def _copied(values: State) -> State:
+    return {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in values.items()}

@@ -47,6 +47,7 @@ from epigram.solvers import AveragedPerceptron as AveragedPerceptron
 from epigram.solvers import PassiveAggressive as PassiveAggressive
 from epigram.solvers import ProjectedSGD as ProjectedSGD
 from epigram.solvers import StochasticProximal as StochasticProximal
+from epigram.storage import Checkpoint as Checkpoint
 from epigram.storage import load as load
 from epigram.tagging import Columns as Columns
 from epigram.tagging import CRFTagger as CRFTagger

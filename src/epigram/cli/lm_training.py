@@ -350,10 +350,9 @@ def _train_beside(run: TrainingRun, model: LogLinearLM, text: Path, valid: Path 
     shares = dict(zip(("loglinear", "modified-kneser-ney"), found.mixture.weights.tolist(), strict=True))
     alone = dict(zip(shares, found.alone, strict=True))
     chosen = {"model": "mixture", "shares": shares, "perplexity_valid_alone": alone}
-    cost = {"cpu_seconds": run.cost["cpu_seconds"]}
     run.finish(
         {"perplexity_valid": found.together, **chosen, **record_of(model)},
-        save=lambda: found.mixture.save(run.output, bits, fit={**cost, "perplexity_valid": found.together}),
+        save=lambda: found.mixture.save(run.output, bits, fit={"perplexity_valid": found.together}),
         draw=lambda plot: plot_trials(model.trials_, history, plot),
     )
 

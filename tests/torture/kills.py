@@ -1,0 +1,281 @@
+"""Kill commands at random moments, let them go on, and compare: every file is whole, every model has the same bytes.
+
+    python tests/torture/kills.py --kills 1000 --seed 1
+
+Each training is run once in peace, for its time and its bytes. Then it is started again and again with ``--resume`` and
+killed (SIGKILL, SIGTERM, SIGINT) after a random part of that time, until a run comes to its end. After every kill the
+model is the old one, the final one, or, where a user's signal stopped it, one that loads; the checkpoint, if there is
+one, can be read. ``ime type`` is typed into in a terminal of its own; ``reproduce`` goes on without an option.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pty
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from epigram.datasets.sample import columns, plain
+from epigram.ime.sample import BACKGROUND, WORDS
+from epigram.storage import load
+
+OLD = b"the old model"
+SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+EVERY = "0.02"
+LONGEST = 120.0
+
+
+class Broken(Exception):
+    """What the campaign looks for."""
+
+
+def commands(home: Path) -> dict[str, list[str]]:
+    """The trainings, each about a second long; their files are written to ``home``."""
+    tags, text, lists = home / "tags.txt", home / "text.txt", home / "lists.jsonl"
+    kana, trees, words = home / "kana.txt", home / "trees.conllu", home / "words.tsv"
+    tags.write_text(columns("train", 120))
+    text.write_text("".join(" ".join(words) + "\n" for words in plain("train", 150)))
+    heard = [
+        {
+            "reference": " ".join(said),
+            "candidates": [
+                {"text": " ".join([*said[:-1], said[0]]), "score": -1.0 - k % 3},
+                {"text": " ".join(said), "score": -1.5},
+            ],
+        }
+        for k, said in enumerate(plain("train", 120))
+    ]
+    lists.write_text("".join(json.dumps(one) + "\n" for one in heard))
+    kana.write_text("".join(f"{line}\n" for line in BACKGROUND))
+    words.write_text("".join("\t".join(word.split("/")) + "\n" for word in WORDS))
+    tree = "1\tthe\t_\tDET\tDT\t_\t2\tdet\t_\t_\n2\tdog\t_\tNOUN\tNN\t_\t3\tnsubj\t_\t_\n"
+    tree += "3\tbarks\t_\tVERB\tVBZ\t_\t0\troot\t_\t_\n\n"
+    trees.write_text(tree * 60)
+    converter = home / "converter.epigram"
+    subprocess.run(
+        [*EPIGRAM, "ime", "build", str(kana), "-o", str(converter)], check=True, capture_output=True
+    )
+    given = ["--strength", "0.3", "--ridge", "0.1", "--depth-weight", "1.2"]
+    return {
+        "tag train, sgd": ["tag", "train", str(tags)],
+        "tag train, owlqn": ["tag", "train", str(tags), "--l1", "0.5", "--l2", "0.1", "--dev", str(tags)],
+        "lm train": ["lm", "train", str(text), "--order", "3", "--penalty", "l1"],
+        "lm train, stochastic": [
+            "lm",
+            "train",
+            str(text),
+            "--solver",
+            "stochastic",
+            "--passes",
+            "20",
+            *given,
+        ],
+        "lm train --classes": ["lm", "train", str(text), "--classes", "12", "--order", "3", *given],
+        "rerank train": ["rerank", "train", str(lists), "--eps", "0.01", "--theta", "0"],
+        "parse train": ["parse", "train", str(trees), "--dev", str(trees)],
+        "ime build": ["ime", "build", str(kana), "--lexicon", str(words)],
+        "ime adapt": ["ime", "adapt", str(converter), str(kana), "--method", "map-kn+blasso", "--theta", "0"],
+    }
+
+
+EPIGRAM = [sys.executable, "-m", "epigram"]
+
+
+class Campaign:
+    """Kills until there were enough."""
+
+    def __init__(self, home: Path, kills: int, seed: str, until: float) -> None:
+        self.home, self.left, self.rng, self.until = home, kills, random.Random(seed), until
+        self.killed: Counter[str] = Counter()
+        self.chains: Counter[str] = Counter()
+        self.takes: dict[str, float] = {}
+        self.with_checkpoint = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there were kills enough, or time is over."""
+        return self.left <= 0 or time.monotonic() > self.until
+
+    def run(self, command: list[str], wait: float | None, number: int) -> tuple[int, bytes]:
+        """A command, killed after so many seconds; its exit code and what it said."""
+        with subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        ) as process:  # fmt: skip
+            try:
+                _, said = process.communicate(timeout=LONGEST if wait is None else wait)
+            except subprocess.TimeoutExpired:
+                if wait is None:
+                    process.kill()
+                    raise Broken(f"no end within {LONGEST:.0f} s: {' '.join(command)}") from None
+                process.send_signal(number)
+                _, said = process.communicate(timeout=LONGEST)
+                self.left -= 1
+                return process.returncode, said
+            return process.returncode, said
+
+    def train(self, name: str, words: list[str]) -> None:
+        """One training, killed until it comes to its end."""
+        whole = self.home / f"{name.replace(' ', '-')}.whole"
+        began = time.monotonic()
+        if not whole.exists():
+            code, said = self.run([*EPIGRAM, *words, "-o", str(whole)], None, 0)
+            if code:
+                raise Broken(f"{name} ends with {code}: {said.decode()}")
+        folder = Path(tempfile.mkdtemp(dir=self.home))
+        model = folder / "model.epigram"
+        model.write_bytes(OLD)
+        takes = self.takes.setdefault(name, time.monotonic() - began)
+        command = [*EPIGRAM, *words, "-o", str(model), "--checkpoint", EVERY, "--resume"]
+        for _ in range(12):
+            if self.is_over:
+                break
+            number = self.rng.choice(SIGNALS)
+            code, said = self.run(command, self.rng.uniform(0.1, 1.2) * takes, number)
+            if code == 0:
+                break
+            self.killed[name] += 1
+            self.check(name, model, whole.read_bytes(), number, code, said)
+        else:
+            code = -1
+        if code:
+            code, said = self.run(command, None, 0)
+        if code or model.read_bytes() != whole.read_bytes():
+            raise Broken(
+                f"{name} goes on to other bytes (exit code {code}, in {folder}): {said.decode()[-500:]}"
+            )
+        left = [path.name for path in folder.iterdir() if path != model]
+        if left:
+            raise Broken(f"{name} leaves {left} behind in {folder}")
+        self.chains[name] += 1
+        shutil.rmtree(folder)
+
+    def check(self, name: str, model: Path, whole: bytes, number: int, code: int, said: bytes) -> None:
+        """Look at all files after a kill."""
+        content = model.read_bytes()
+        gently = number != signal.SIGKILL
+        if content not in (OLD, whole):
+            try:
+                load(model)
+            except Exception as error:
+                raise Broken(f"{name}: a model that does not load after {number!r}: {error}") from error
+        saved = model.with_name(f"{model.name}.checkpoint")
+        if saved.exists():
+            with np.load(saved, allow_pickle=False) as arrays:
+                json.loads(arrays["header"].tobytes())
+            self.with_checkpoint += 1
+        if gently and code == 130 and b"Traceback" in said:
+            raise Broken(f"{name}: {number!r} shows a traceback: {said.decode()[-800:]}")
+
+    def type(self, converter: Path) -> None:
+        """Typing in a terminal, killed; every correction whose line was shown is in the journal, whole."""
+        journal = Path(tempfile.mkdtemp(dir=self.home)) / "journal.jsonl"
+        for _ in range(6):
+            if self.is_over:
+                break
+            master, slave = pty.openpty()
+            process = subprocess.Popen(
+                [*EPIGRAM, "ime", "type", str(converter), "--user", str(journal)],
+                stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+            )  # fmt: skip
+            os.close(slave)
+            end = time.monotonic() + self.rng.uniform(0.3, 2.0)
+            known = journal.read_bytes() if journal.exists() else b""
+            while time.monotonic() < end and process.poll() is None:
+                try:
+                    os.write(master, b"hasiwowataru \x1b[B\r")
+                    os.read(master, 65536)
+                except OSError:
+                    break
+                time.sleep(0.02)
+            process.send_signal(self.rng.choice(SIGNALS))
+            process.wait(timeout=LONGEST)
+            os.close(master)
+            self.left -= 1
+            self.killed["ime type"] += 1
+            now = journal.read_bytes() if journal.exists() else b""
+            lines = [line for line in now.split(b"\n") if line]
+            for line in lines[:-1]:
+                json.loads(line)
+            if not now.startswith(known[: known.rfind(b"\n") + 1]):
+                raise Broken("ime type: lines of the journal that were there are gone")
+            done = subprocess.run(
+                [*EPIGRAM, "ime", "convert", str(converter), "はし", "--user", str(journal)],
+                capture_output=True,
+            )
+            if done.returncode:
+                raise Broken(f"ime type: the journal cannot be read after a kill: {done.stderr.decode()}")
+        self.chains["ime type"] += 1
+
+    def reproduce(self) -> None:
+        """The papers' experiments on subsets, killed; what was finished is whole and stays."""
+        folder = self.home / "results"
+        command = [*EPIGRAM, "reproduce", "sgd-l1", "--quick", "-o", str(folder), "--jobs", "1"]
+        finished: dict[str, bytes] = {}
+        for _ in range(3):
+            if self.is_over:
+                return
+            self.run(command, self.rng.uniform(4.0, 25.0), signal.SIGKILL)
+            self.killed["reproduce"] += 1
+            for path in (folder / "finished").glob("*"):
+                content = path.read_bytes()
+                json.loads(content)
+                if finished.setdefault(path.name, content) != content:
+                    raise Broken(f"reproduce: {path.name} was finished and has changed")
+        self.chains["reproduce"] += 1
+
+
+def main() -> None:
+    """Run and report; exit code 1 where something broke."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=1e9, help="end after so long")
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--only", action="append", help="this command only; may be repeated")
+    given: Any = parser.parse_args()
+    began, broken = time.monotonic(), None
+    home = Path(tempfile.mkdtemp(prefix="epigram-kills-"))
+    campaign = Campaign(home, given.kills, given.seed, began + given.seconds)
+    trainings = commands(home)
+    names = given.only or [*trainings, "ime type", "reproduce"]
+    try:
+        while not campaign.is_over:
+            for name in names:
+                if name == "ime type":
+                    campaign.type(home / "converter.epigram")
+                elif name == "reproduce":
+                    campaign.reproduce()
+                else:
+                    campaign.train(name, trainings[name])
+            print(
+                f"{sum(campaign.killed.values()):,} kills, {time.monotonic() - began:,.0f} s", file=sys.stderr
+            )
+    except Broken as error:
+        broken = error
+    for name in sorted(campaign.killed):
+        print(f"{campaign.killed[name]:6,} kills, {campaign.chains[name]:4,} to the end  {name}")
+    print(
+        f"{sum(campaign.killed.values()):6,} kills in {time.monotonic() - began:,.0f} s, seed {given.seed}, "
+        f"{campaign.with_checkpoint:,} with a checkpoint to go on from: {broken or 'nothing broke'}"
+    )
+    if broken is None:
+        shutil.rmtree(home)
+    sys.exit(broken is not None)
+
+
+if __name__ == "__main__":
+    main()

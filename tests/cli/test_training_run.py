@@ -64,7 +64,9 @@ def test_no_fit_of_a_search_leaves_its_weights_behind(tmp_path):
                 alive.append(weakref.ref(w))
                 callback(Iteration(1, 1.0, 0, 0.1, w, 0.5))
 
-    history = lm_training._fit(TrainingRun(tmp_path / "m"), Model(), tmp_path, None)
+    history = []
+    with lm_training._watched(TrainingRun(tmp_path / "m"), Model(), history) as watching:
+        Model().fit(tmp_path, None, **watching)
     gc.collect()
     assert history == [(1, 0.5)] * 5
     assert [ref() for ref in alive] == [None] * 5

@@ -3,12 +3,16 @@
     python tests/scale/kill_campaign.py [KILLS]
 
 On separately started processes: one worker at 20 random moments, all workers once, the same seat five times; then a
-language model in shards, two kills. Each training has a deadline.
+language model in shards, two kills; then the driver at five random moments, each time resumed. Each training has a
+deadline.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import random
+import subprocess
 import sys
 import tempfile
 import threading
@@ -16,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cluster_processes import Processes
+from cluster_processes import OURS, Processes
 
 from epigram import OWLQN, CRFTagger, LogLinearLM
 from epigram.datasets import sample
@@ -80,6 +84,39 @@ def attack(
     assert same
 
 
+def kill_driver(home: Path, kills: int, seed: int) -> None:
+    """A command killed at random moments and resumed reaches the optimum of one that was let alone."""
+    code = (
+        "import epigram.scale.checkpoint as c;"
+        "c.Checkpoint.__init__.__defaults__ = (0.0, *c.Checkpoint.__init__.__defaults__[1:]);"
+        "from epigram.cli import main; main()"
+    )
+    words = ["tag", "train", str(home / "train.txt"), "--solver", "owlqn", "--tolerance", "1e-6", "--json"]
+    words += ["--shards", str(home / "driven"), "--n-shards", "3", "-o"]
+    env, chance, done = {**os.environ, "PYTHONPATH": OURS}, random.Random(seed), 0
+    began = time.monotonic()
+
+    def command(output: str, *more: str) -> subprocess.Popen[bytes]:
+        given = [sys.executable, "-c", code, *words, str(home / output), *more]
+        return subprocess.Popen(given, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    afresh = json.loads(command("let-alone").communicate(timeout=DEADLINE)[0])
+    while done < kills:
+        process = command("killed", "--resume")
+        try:
+            process.wait(timeout=chance.uniform(0.5, 6.0))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(timeout=30)
+            done += 1
+        else:
+            break  # it was faster
+    resumed = json.loads(command("killed", "--resume").communicate(timeout=DEADLINE)[0])
+    apart = abs(resumed["objective"] / afresh["objective"] - 1.0)
+    print(f"driver: {done} kills, {time.monotonic() - began:.0f} s, objectives apart by {apart:.1e}")
+    assert apart < 1e-5
+
+
 def main() -> None:
     kills = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     with tempfile.TemporaryDirectory() as folder:
@@ -109,6 +146,7 @@ def main() -> None:
             place = home / f"cluster-{number}"
             place.mkdir()
             attack(what, place, n, everyone, train, wanted, number)
+        kill_driver(home, 5, 0)
 
 
 if __name__ == "__main__":

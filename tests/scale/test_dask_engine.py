@@ -15,9 +15,12 @@ import numpy as np
 import pytest
 from cluster_processes import Processes
 
-from epigram import OWLQN, CRFTagger
+from epigram import OWLQN, CRFTagger, KneserNeyLM, LogLinearLM
 from epigram.datasets import sample
 from epigram.errors import EpigramError, InputError
+from epigram.lm.loglinear.sharded import fit_stream
+from epigram.lm.ngram.sharded import fit_stream as count_fit
+from epigram.lm.sharding import write_stream
 from epigram.scale import DaskEngine, Here, connect
 from epigram.tagging.formats import ColumnSpec
 from epigram.tagging.sharding import write_shards
@@ -86,6 +89,41 @@ def test_same_bits_as_here_and_shards_are_the_same_files(
     before = engine.tally.sent + engine.tally.received
     loss.value_and_gradient(w, np.empty_like(w))
     assert engine.tally.sent + engine.tally.received - before <= 16 * own + 8 * 5  # and the five values
+
+
+def test_every_model_has_the_same_bits_on_one_two_and_three_workers(
+    cluster: Processes, folder: Path, tmp_path: Path
+) -> None:
+    lines = [" ".join(token[0] for token in sentence) for sentence in sample.tagged("train", 40)]
+    (tmp_path / "text").write_text("\n".join(lines) + "\n", "utf-8")
+    manifest = write_stream([tmp_path / "text"], tmp_path / "words")
+
+    def models(engine: Any) -> Iterator[bytes]:
+        yield fitted(folder, engine, 4).model_.w.tobytes()
+        fitted_models: list[Any] = [
+            fit_stream(
+                LogLinearLM(order=3, penalty=name, strength=0.4, depth_weight=1.2, max_iterations=4, **more),
+                manifest,
+                engine,
+                3,
+            )
+            for name, more in (("elastic", {"ridge": 0.06}), ("tree-l2", {}))
+        ]
+        fitted_models.append(count_fit(KneserNeyLM(order=3), manifest, engine, 3))
+        for model in fitted_models:
+            model.save(tmp_path / "model")
+            yield (tmp_path / "model").read_bytes()
+
+    expected = list(models(Here()))
+    for n_workers in (1, 2, 3):
+        alive = [process for process in cluster.processes[1:] if process.poll() is None]
+        for process in alive[n_workers:]:
+            process.kill()
+        for _ in range(n_workers - len(alive)):
+            cluster.add_worker()
+        with connect(str(cluster.file), deadline=120) as engine:
+            engine.client.wait_for_workers(n_workers, timeout=60)
+            assert list(models(engine)) == expected
 
 
 def test_a_killed_worker_changes_no_bit(engine: DaskEngine, cluster: Processes, folder: Path) -> None:

@@ -31,6 +31,11 @@ LOCAL_SETTINGS = {
     "distributed.scheduler.allowed-failures": 100,
     "distributed.worker.daemon": True,
     "distributed.admin.large-graph-warning-threshold": "1GB",
+    # A worker that computes for seconds is no reason to look at it a hundred times a second.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.worker.memory.monitor-interval": "10s",
 }
 
 

@@ -15,7 +15,7 @@ import json
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from epigram.scale.engine import Engine, Here, Told, in_turn, untold
 from epigram.scale.folder import Manifest, Record, begin, map_array, record_of, shard_path, write_arrays
 from epigram.scale.pieces import BLANK_LINE, LINE, PARTITION_BYTES, Piece, cut
 from epigram.tagging.attributes import AttributeTable, Strings, renumbering, utf8
-from epigram.tagging.corpus import Columns, Sequences, encode_labels, gather
+from epigram.tagging.corpus import Columns, Sequences, encode_labels
 from epigram.tagging.encoding import encode
 from epigram.tagging.formats import ColumnSpec
 from epigram.tagging.layout import SeenPairs, lay_out, padded
@@ -37,7 +37,7 @@ from epigram.tagging.template import Template
 
 KIND = "tagging"
 SHARD_TOKENS = 1 << 20  # at this size what an engine adds to the work of a shard is a few per cent
-NAMES = 1 << 15
+BLOCK, NAMES = 1 << 20, 1 << 15  # ids and names taken in one go
 ARRAYS = ("sentence_ptr", "attribute_ptr", "attributes", "values", "edge_ptr", "edge_attributes")
 
 
@@ -96,6 +96,8 @@ def write_shards(
     """
     engine = engine or Here()
     home = begin(folder)
+    if "-" in map(str, paths):
+        raise InputError("shards are made of files, not of standard input: they are read twice")
     if template.has_masks:
         raise InputError(
             "frequent:N and rare:N are learnt from all sentences in memory; leave them out for shards"
@@ -138,8 +140,6 @@ def write_shards(
 
 def _source(path: str | PathLike[str]) -> list[Any]:
     """What tells whether a file is still the one that the shards were made from."""
-    if str(path) == "-":
-        return ["-", 0, 0]
     found = Path(path).stat()
     return [str(Path(path).resolve()), found.st_size, found.st_mtime_ns]
 
@@ -167,41 +167,33 @@ def is_current(
 def encode_part(step: Step, _: Any) -> tuple[int, int, list[str], list[int]]:
     """First pass: a partition by itself; returns sentences, tokens, and its labels with their counts."""
     job, piece = step.job, step.what
-    template, table = job.parsed(), AttributeTable()
+    table = AttributeTable()
     columns = _parse(job, piece)
     if columns is None:
         write_arrays(job.part(step.k), {
             "sentence_ptr": np.zeros(1, np.int64), "fingerprints": np.empty(0, np.uint64),
             "counts": np.empty(0, np.int64), "n_nodes": np.zeros(1, np.int64),
-            "names": np.empty(0, np.uint8), "name_ptr": np.zeros(1, np.int64),
         })  # fmt: skip
         return 0, 0, [], []
     observations, column = job.reading.split(columns)
-    sequences = encode(Columns(observations.sentence_ptr, observations.columns), template, table, grow=True)
+    sequences = _encoded(observations, job, table)
     classes, labels = encode_labels(column, sequences)
     arrays = {name: getattr(sequences, name) for name in ARRAYS}
     n_nodes = 1 + int(
         sequences.attributes.max(initial=-1)
     )  # attributes of transitions got their ids after these
-    names, name_ptr = _names(table)
     write_arrays(job.part(step.k), {
         **arrays, "labels": labels, "fingerprints": table.fingerprints, "counts": table.counts,
-        "n_nodes": np.array([n_nodes]), "names": names, "name_ptr": name_ptr,
+        "n_nodes": np.array([n_nodes]),
     })  # fmt: skip
     (job.part(step.k) / "classes.json").write_text(json.dumps(classes.tolist()), "utf-8")
     counts = np.bincount(labels, minlength=len(classes))
     return sequences.n_sentences, sequences.n_tokens, classes.tolist(), counts.tolist()
 
 
-def _names(table: AttributeTable) -> tuple[npt.NDArray[np.uint8], Offsets]:
-    """The names of all attributes end to end, and where each begins; strings take much memory, so some at a time."""
-    parts = [
-        utf8(table.names(range(first, min(first + NAMES, len(table)))))
-        for first in range(0, len(table), NAMES)
-    ]
-    none = np.empty(0, np.uint8), np.zeros(1, np.int64)
-    lengths = np.concatenate([np.diff(ptr) for _, ptr in (none, *parts)])
-    return np.concatenate([content for content, _ in (none, *parts)]), np.append(0, np.cumsum(lengths))
+def _encoded(observations: Columns, job: Job, table: AttributeTable) -> Sequences:
+    """Sentences in the ids of a table that grows with them."""
+    return encode(Columns(observations.sentence_ptr, observations.columns), job.parsed(), table, grow=True)
 
 
 def _parse(job: Job, piece: Piece) -> Columns | None:
@@ -262,13 +254,27 @@ def _ids(folder: Path) -> tuple[Ints, npt.NDArray[np.bool_]]:
 
 
 def name_part(step: Step, _: Any) -> None:
-    """Pick the names of the attributes that were first met in a partition and are frequent enough to stay."""
+    """Spell the names of the attributes that were first met in a partition and are frequent enough to stay.
+
+    The partition is encoded again for it: that takes less than all its names, most of which others spell.
+    """
     folder = step.job.part(step.k)
     ids, is_first = _ids(folder)
     mine = np.flatnonzero(is_first & (map_array(folder.parent / "new_ids.npy")[ids] >= 0))
-    ptr, places = gather(map_array(folder / "name_ptr.npy"), mine)
+    contents, lengths = [np.empty(0, np.uint8)], [np.empty(0, np.int64)]
+    columns = _parse(step.job, step.what) if len(mine) else None
+    if columns is not None:
+        table = AttributeTable()
+        observations, _ = step.job.reading.split(columns)
+        _encoded(observations, step.job, table)
+        if not np.array_equal(table.fingerprints, map_array(folder / "fingerprints.npy")):
+            raise InputError("it was changed while it was read; make the shards again", path=step.what.path)
+        for first in range(0, len(mine), NAMES):
+            content, ptr = utf8(table.names(mine[first : first + NAMES].tolist()))
+            contents.append(content)
+            lengths.append(np.diff(ptr))
     write_arrays(folder, {
-        "spelled": map_array(folder / "names.npy")[places], "lengths": np.diff(ptr), "spelled_ids": ids[mine],
+        "spelled": np.concatenate(contents), "lengths": np.concatenate(lengths), "spelled_ids": ids[mine],
     })  # fmt: skip
 
 
@@ -317,18 +323,28 @@ def write_shard(step: Step, _: Any) -> None:
     run, classes = step.what
     new_ids = map_array(Path(step.job.folder) / "parts" / "new_ids.npy")
     cut_out = [_cut_out(step.job.part(k), first, last, new_ids, classes) for k, first, last in run]
-    whole = joined([sequences for sequences, _ in cut_out])
     labels = np.concatenate([labels for _, labels in cut_out])
-    number = np.full(len(new_ids), -1, dtype=np.int32)
-    number[whole.attributes] = number[whole.edge_attributes] = 0
-    own = np.flatnonzero(number == 0)
-    number[own] = np.arange(len(own))
-    local = replace(whole, attributes=number[whole.attributes], edge_attributes=number[whole.edge_attributes])
+    local = joined([sequences for sequences, _ in cut_out])
+    del cut_out
+    own = _renumber_in_place((local.attributes, local.edge_attributes), len(new_ids))
     seen = SeenPairs.of(local, labels, len(classes), len(own))
     write_arrays(shard_path(Path(step.job.folder), step.k), {
         **{name: getattr(local, name) for name in ARRAYS}, "labels": labels, "own": own.astype(np.int32),
         "bits": seen.bits, "transitions": seen.transitions, "edges": seen.edges,
     })  # fmt: skip
+
+
+def _renumber_in_place(arrays: tuple[Ints, ...], n: int) -> Offsets:
+    """Number the ids that occur 0, 1, 2, ... in their order; returns which they are. Blocks, as numpy copies indices."""
+    number = np.full(n, -1, dtype=np.int32)
+    blocks = [ids[a : a + BLOCK] for ids in arrays for a in range(0, len(ids), BLOCK)]
+    for block in blocks:
+        number[block] = 0
+    own = np.flatnonzero(number == 0)
+    number[own] = np.arange(len(own))
+    for block in blocks:
+        block[:] = number[block]
+    return own
 
 
 def _cut_out(

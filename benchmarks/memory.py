@@ -4,7 +4,8 @@
 
 Each training is a command of its own whose private memory (``ulimit -d``: all that is neither a mapped file nor code)
 may not exceed the limit; it exits with an error where it does. Texts are CoNLL-2000 chunking and novels of the data
-folder, else the samples, repeated with other rare words up to the size asked for. Exits 1 where a training fails.
+folder, else the samples, repeated with other rare words up to the size asked for; there is a shard for every thousand
+tokens a megabyte of the limit. Exits 1 where a training fails.
 """
 
 from __future__ import annotations
@@ -127,13 +128,14 @@ def main() -> int:
                 out.writelines(tagged(tokens))
             done = limited(
                 given.limit, "tag", "train", home / "train.txt", "-o", home / "tagger", "--template", "chunking",
-                "--shards", home / "shards", "--passes", 3,
+                "--shards", home / "shards", "--n-shards", -(-tokens // (1000 * given.limit)), "--passes", 3,
             )  # fmt: skip
             rows.append(("tagger, SGD, 3 passes", size(home / "shards"), done))
         if given.only in (None, "lm"):
             with (home / "text").open("w", encoding="utf-8") as out:
                 out.writelines(plain(words))
             numbers = ("--strength", 1.5, "--depth-weight", 1.7, "--ridge", 0.06, "--min-count", 3)
+            numbers += ("--n-shards", -(-words // (1000 * given.limit)))
             done = limited(
                 given.limit,
                 "lm",

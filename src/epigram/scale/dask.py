@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import epigram
 from epigram.errors import EpigramError, InputError
@@ -60,6 +60,8 @@ class DaskEngine(Closing):
     lonely : seconds to wait for a first worker, or for one after all are gone.
     direct : whether this process reaches workers by itself; False where only the scheduler does.
     """
+
+    may_lose: ClassVar[bool] = True
 
     def __init__(
         self, client: Any, deadline: float = DEADLINE, lonely: float = LONELY, direct: bool = True

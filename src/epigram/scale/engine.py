@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 Told = Callable[[str, int, int], Any]
 """Hears what is being done, how much of it is done, and how much there is."""
@@ -40,6 +40,8 @@ class Engine(Protocol):
     """Holds things made from recipes, wherever they are, and asks them questions."""
 
     tally: Tally
+    may_lose: ClassVar[bool]
+    """Whether what was made can get lost, and is then made again from its recipe."""
 
     def make(self, function: Callable[[Any], Any], recipes: Sequence[Any]) -> list[Any]:
         """A handle of ``function(recipe)`` for each recipe; what is lost is made again from its recipe."""
@@ -93,6 +95,7 @@ class Here(Closing):
 
     threads: int = 1
     tally: Tally = field(default_factory=Tally)
+    may_lose: ClassVar[bool] = False
 
     def make(self, function: Callable[[Any], Any], recipes: Sequence[Any]) -> list[Any]:
         """See :class:`Engine`."""

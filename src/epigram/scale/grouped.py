@@ -79,15 +79,12 @@ class SharedGroups:
         self._largest = largest
         return np.asarray(largest * self._v**2)
 
-    def step(
-        self, talk: Talk, places: Places, scale: float, point: Floats, step: Floats, new: Floats
-    ) -> list[tuple[Any, ...]]:
+    def step(self, talk: Talk, scale: float, point: Floats, step: Floats, new: Floats) -> tuple[Any, ...]:
         """Ask for the sums of squares below, then shrink."""
-        largest = self._largest
-        told = talk.ask("squares", [(scale, None if largest is None else largest[mine]) for mine in places])
+        told = talk.ask("squares", scale, self._largest)
         self._largest = None  # known from now on
-        factors = self.prox(point, step, summed(places, told, np.zeros(point.size)), new)
-        return [(scale, new[mine], factors[mine]) for mine in places]
+        factors = self.prox(point, step, summed(talk.places, told, np.zeros(point.size)), new)
+        return scale, new, factors
 
     def prox(self, point: Floats, step: Floats, squares: Floats, out: Floats) -> Floats:
         """Writes the shared weights, given the sums of squares below; returns the factor by which all below shrinks."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -131,31 +131,35 @@ def hear_all(part: Part, messages: list[Message]) -> None:
 
 @dataclass
 class Talk:
-    """Numbered messages to all parts, and what was said so far."""
+    """Numbered messages to all parts, and what was said so far, where the engine may lose a part.
+
+    Vectors of a message are over all shared weights; ``places`` are those of each part.
+    """
 
     engine: Engine
     parts: Sequence[Any]
-    said: list[list[Message]]
+    places: Places
+    number: int = 0
+    said: list[Message] = field(default_factory=list)
 
-    @classmethod
-    def to(cls, engine: Engine, parts: Sequence[Any]) -> Talk:
-        """Nothing said yet."""
-        return cls(engine, parts, [[] for _ in parts])
-
-    def ask(self, kind: str, what: Sequence[tuple[Any, ...]]) -> list[Any]:
+    def ask(self, kind: str, *what: Any) -> list[Any]:
         """The answers of all parts, in their order."""
-        for said, mine in zip(self.said, what, strict=True):
-            said.append((len(said) + 1, kind, *mine))
+        self.number += 1
+        message = (self.number, kind, *what)
+        if self.engine.may_lose:
+            self.said.append(tuple(x.copy() if isinstance(x, np.ndarray) else x for x in message))
         while True:
-            answers = self.engine.ask(hear, self.parts, [said[-1] for said in self.said])
+            everyone = range(len(self.parts))
+            answers = self.engine.ask(hear, self.parts, [self._to(k, message) for k in everyone])
             behind = [k for k, answer in enumerate(answers) if isinstance(answer, str) and answer == BEHIND]
             if not behind:
                 return answers
-            self.catch_up(behind)
+            missed = [[self._to(k, old) for old in self.said] for k in behind]
+            self.engine.ask(hear_all, [self.parts[k] for k in behind], missed)
 
-    def catch_up(self, behind: Sequence[int]) -> None:
-        """Tell parts all they may have missed."""
-        self.engine.ask(hear_all, [self.parts[k] for k in behind], [self.said[k] for k in behind])
+    def _to(self, k: int, message: Message) -> Message:
+        """A message as part k hears it."""
+        return tuple(x[self.places[k]] if isinstance(x, np.ndarray) else x for x in message)
 
 
 class SharedPenalty(Protocol):
@@ -165,9 +169,7 @@ class SharedPenalty(Protocol):
         """The curvature that steps can be taken with; ``told`` are the answers at y."""
         ...
 
-    def step(
-        self, talk: Talk, places: Places, scale: float, point: Floats, step: Floats, new: Floats
-    ) -> list[tuple[Any, ...]]:
+    def step(self, talk: Talk, scale: float, point: Floats, step: Floats, new: Floats) -> tuple[Any, ...]:
         """Writes the shared weights after a proximal step to ``new``; returns what the parts are told of it."""
         ...
 
@@ -186,12 +188,10 @@ class Separate:
         """As it is."""
         return d
 
-    def step(
-        self, talk: Talk, places: Places, scale: float, point: Floats, step: Floats, new: Floats
-    ) -> list[tuple[Any, ...]]:
+    def step(self, talk: Talk, scale: float, point: Floats, step: Floats, new: Floats) -> tuple[Any, ...]:
         """The prox."""
         self.penalty.prox(point, step, new)
-        return [(scale, new[mine]) for mine in places]
+        return scale, new
 
     def value(self, w: Floats) -> float:
         """The penalty's."""
@@ -208,7 +208,6 @@ def summed(places: Places, answers: Sequence[Floats], out: Floats, add: Any = np
 
 def minimise(
     talk: Talk,
-    places: Places,
     start: Floats,
     counts: Floats,
     penalty: SharedPenalty,
@@ -220,7 +219,6 @@ def minimise(
 
     Parameters
     ----------
-    places : for each part, the numbers of its shared weights among all that are shared.
     start : the shared weights to start from; the parts' own start at 0.
     counts : of the shared weights, in the whole text: what their curvature is made of.
     penalty : of the shared weights: :class:`Separate`, or :class:`~epigram.scale.grouped.SharedGroups`.
@@ -232,16 +230,16 @@ def minimise(
     scale, momentum, pull, turned = 1.0, 1.0, 0.0, True
     objective, optimality, reason, number = np.inf, np.inf, "limit", 0
     for number in range(1, max_iterations + 1):
-        told = talk.ask("at_y", [(pull, y[mine], turned) for mine in places])
+        told = talk.ask("at_y", pull, y, turned)
         at_y = float(sum(answer[0] for answer in told))
-        summed(places, [answer[1] for answer in told], gradient)
+        summed(talk.places, [answer[1] for answer in told], gradient)
         if turned:
-            d = penalty.metric(counts + np.maximum(gradient, 0.0), places, told)
+            d = penalty.metric(counts + np.maximum(gradient, 0.0), talk.places, told)
         while True:
             core.forward_step(n, y, gradient, d, scale, step, point)
-            what = penalty.step(talk, places, scale, point, step, new)
+            what = penalty.step(talk, scale, point, step, new)
             core.measure(n, y, new, x, gradient, d, sums)
-            told = talk.ask("attempt", what)
+            told = talk.ask("attempt", *what)
             size, slope, along = (float(sums[k] + sum(answer[k] for answer in told)) for k in range(3))
             at_new = float(sum(answer[3] for answer in told))
             if at_new <= at_y + slope + 0.5 * scale * size + 1e-12 * abs(at_y) or scale > 1e18:

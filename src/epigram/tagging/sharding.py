@@ -335,7 +335,7 @@ def write_shard(step: Step, _: Any) -> None:
 
 
 def _renumber_in_place(arrays: tuple[Ints, ...], n: int) -> Offsets:
-    """Number the ids that occur 0, 1, 2, ... in their order; returns which they are. Blocks, as numpy copies indices."""
+    """Number the ids that occur 0, 1, 2, ... in their order, in place; returns which they are. numpy copies indices."""
     number = np.full(n, -1, dtype=np.int32)
     blocks = [ids[a : a + BLOCK] for ids in arrays for a in range(0, len(ids), BLOCK)]
     for block in blocks:

@@ -31,7 +31,7 @@ from epigram.scale.engine import Engine, Here
 from epigram.scale.folder import Manifest, Record, map_arrays
 from epigram.scale.grouped import GroupedPart, SharedGroups
 from epigram.scale.memory import Room, available
-from epigram.scale.parts import Part, Separate, Talk, hear_all, minimise
+from epigram.scale.parts import Part, Separate, Talk, minimise
 
 BLOCK = 1 << 22  # positions of the stream looked at in one go
 SHARD_TOKENS = 1 << 20
@@ -187,12 +187,6 @@ def moved(tree: ContextTree, room: Room) -> ContextTree:
     for name in ("multiplicity", "child_ptr"):
         tree.__dict__[name] = room.keep(getattr(tree, name))
     return tree
-
-
-def kept_of(shard: TreeShard, messages: list[Any]) -> Any:
-    """On a worker: the weights at the end, of a shard that knows all messages."""
-    hear_all(shard, messages)
-    return shard.kept()
 
 
 class GroupedTreeShard(GroupedPart, TreeShard):
@@ -375,11 +369,11 @@ def fit_stream(
     norm = build_penalty(name, shared, strength, model.nonnegative)
     penalty = SharedGroups(norm, shared.pair_parent) if isinstance(norm, TreeL2) else Separate(norm)
     shards = engine.make(GroupedTreeShard if isinstance(norm, TreeL2) else TreeShard, split.recipes)
-    talk = Talk.to(engine, shards)
+    talk = Talk(engine, shards, split.places)
     most = model.max_iterations or 500
     counts = shared.count.astype(np.float64)
-    result = minimise(talk, split.places, start, counts, penalty, model.tolerance, most, callback)
-    found = engine.ask(kept_of, shards, talk.said)
+    result = minimise(talk, start, counts, penalty, model.tolerance, most, callback)
+    found = talk.ask("kept")
     tree, w = joined(split, result.w, found)
     fit = {
         "objective": result.objective, "n_iter": result.iterations, "reason": result.reason, "positions": tokens,

@@ -296,6 +296,7 @@ def test_document_features_are_fitted_on_valid_text(run, text, tmp_path):
     shown = json.loads(run("lm", "eval", path, text, "--json")[1])
     assert shown["perplexity"] == pytest.approx(record["perplexity_valid"], rel=1e-4)
     assert "the text before" in run("lm", "explain", path, "the", "cat")[1]
-    code, _, err = run(*train)
+    assert json.loads(run(*train, "--held-out", 0.4, "--json")[1])["perplexity_valid"] is None
+    code, _, err = run("lm", "train", text, "-o", path, "--document")
     assert code == 2
-    assert "--valid FILE" in err
+    assert "--classes auto" in err

@@ -8,7 +8,7 @@ from epigram import ClassFactoredLM
 from epigram.errors import InputError, ModelFileError
 from epigram.lm.corpus import Corpus
 from epigram.lm.document.loss import PastLoss, PastWeights
-from epigram.lm.document.model import DocumentLM
+from epigram.lm.document.model import DocumentLM, fit_document
 from epigram.lm.document.recent import PARTS, Recent, Windows
 from epigram.lm.factored.classes import word_counts
 from epigram.lm.loglinear.tree import Positions
@@ -106,6 +106,16 @@ def test_held_out_text_in_order_gains(base):
     assert same.perplexity(topics) == pytest.approx(base.perplexity(topics), rel=1e-4)
     with pytest.raises(InputError, match="fewer than two sentences"):
         DocumentLM.chosen(base, ["a b"])
+
+
+def test_without_valid_text_the_end_weighs_and_all_is_learnt():
+    text = (["a b a", "a b", "b a b", "a a b"] * 4 + ["e f", "f e", "f f e", "e f e"] * 4) * 3
+    plain = ClassFactoredLM(classes=3, order=2, budget=0, held_out=0.3)
+    found = fit_document(plain, text)
+    alone = ClassFactoredLM(classes=3, order=2, budget=0).fit(text)
+    assert found.model.perplexity(text) == pytest.approx(alone.perplexity(text))
+    assert found.perplexity(text) < alone.perplexity(text)
+    assert found.recent.counts.tolist() == word_counts(Corpus.of(text)).tolist()
 
 
 def test_a_file_holds_it_all(model, tmp_path):

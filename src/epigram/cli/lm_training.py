@@ -81,7 +81,7 @@ def command(
         bool,
         typer.Option(
             "--document",
-            help="With --classes and --valid: lines are in order; look at what came before the sentence too.",
+            help="With --classes: lines are in order; look at what came before the sentence too.",
         ),
     ] = False,
     solver: Annotated[
@@ -180,10 +180,8 @@ def command(
         "random_state": seed,
         **limits,
     }
-    if document and (classes is None or valid is None):
-        raise InputError(
-            "--document needs --classes, and --valid FILE: text in order that weighs what came before."
-        )
+    if document and classes is None:
+        raise InputError("--document is for models with --classes; add --classes auto.")
     estimator: LogLinearLM | ClassFactoredLM
     if classes is None:
         from epigram.lm.loglinear.model import LogLinearLM
@@ -311,31 +309,26 @@ def _train(
     document: bool,
 ) -> None:
     """Fit a log-linear or class-factored model, save it, report."""
+    from epigram.lm.document.model import fit_document
+    from epigram.lm.factored.model import ClassFactoredLM
     from epigram.plots import plot_trials
 
     history: History = []
-    with _watched(run, model, history) as watching:
-        model.fit(text, valid=valid, **watching)
-    record = {"perplexity_valid": getattr(model, "valid_perplexity_", None), **record_of(model)}
     made: LanguageModel = model
-    if document and valid is not None:
-        made = _with_document(model, valid)
-        record |= {
-            "perplexity_valid": made.perplexity(valid),
-            "perplexity_valid_sentences": record["perplexity_valid"],
-        }
+    with _watched(run, model, history) as watching:
+        if document and isinstance(model, ClassFactoredLM):
+            made = fit_document(model, text, valid=valid, **watching)
+        else:
+            model.fit(text, valid=valid, **watching)
+    record = {"perplexity_valid": getattr(model, "valid_perplexity_", None), **record_of(model)}
+    if document:
+        record["perplexity_valid_sentences"] = record["perplexity_valid"]
+        record["perplexity_valid"] = None if valid is None else made.perplexity(valid)
     run.finish(
         record,
         save=lambda: made.save(run.output, bits, keep_text),
         draw=lambda plot: plot_trials(model.trials_, history, plot),
     )
-
-
-def _with_document(model: Any, valid: Path) -> LanguageModel:
-    """The model with weights for the text before the sentence."""
-    from epigram.lm.document.model import DocumentLM
-
-    return DocumentLM.chosen(model, valid)
 
 
 def _train_beside(run: TrainingRun, model: LogLinearLM, text: Path, valid: Path | None, bits: int) -> None:

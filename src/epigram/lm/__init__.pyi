@@ -2,6 +2,7 @@ from epigram.lm.base import LanguageModel as LanguageModel
 from epigram.lm.corpus import Corpus as Corpus
 from epigram.lm.corpus import Vocabulary as Vocabulary
 from epigram.lm.document.model import DocumentLM as DocumentLM
+from epigram.lm.document.model import fit_document as fit_document
 from epigram.lm.factored.classes import WordClasses as WordClasses
 from epigram.lm.factored.model import ClassFactoredLM as ClassFactoredLM
 from epigram.lm.loglinear.model import LogLinearLM as LogLinearLM

@@ -1,7 +1,7 @@
 """A class-factored model with weights for what came before the sentence; see :mod:`epigram.lm.document.recent`.
 
 The text is read in its order, so figures depend on that order, as those of a cache do. The model itself stays as it is;
-the weights of the document features are fitted on held-out text in order, where it is as surprised as it will be
+the weights of the document features are fitted on held-out text in order, which surprises it as other text will
 (:mod:`epigram.lm.document.loss`).
 """
 
@@ -22,10 +22,12 @@ from epigram.lm.document.recent import PARTS, Recent, Windows
 from epigram.lm.factored.classes import word_counts
 from epigram.lm.factored.model import ClassFactoredLM, FactoredExplanation, Part, one_position
 from epigram.lm.factored.scorer import Step
+from epigram.lm.loglinear.model import Text
 from epigram.lm.loglinear.tree import Positions
 from epigram.penalties.separable import L2
-from epigram.protocols import Floats, Ints
+from epigram.protocols import Callback, Floats, Ints
 from epigram.solvers.quasi_newton import LBFGS
+from epigram.tuning import TrialCallback
 
 if TYPE_CHECKING:
     from epigram.storage import ModelFile
@@ -186,3 +188,37 @@ class DocumentLM(LanguageModel):
         from epigram.lm.document.storage import to_model_file
 
         return to_model_file(self, bits, fit or {}, text)
+
+
+def fit_document(
+    model: ClassFactoredLM,
+    sentences: Text,
+    *,
+    valid: Text | None = None,
+    callback: Callback | None = None,
+    on_trial: TrialCallback | None = None,
+) -> DocumentLM:
+    """Fit a class-factored model on a text in order, then document weights; arguments are those of its ``fit``.
+
+    They need text that the model has not learnt: ``valid``, or the end of the text, which a second model of the same
+    classes and strengths is kept from.
+
+    Examples
+    --------
+    >>> text = ["a b a", "a b", "b a b", "c d", "d c d", "c c d", "d c"] * 5
+    >>> document = fit_document(ClassFactoredLM(classes=3, order=2, budget=0), text)
+    >>> round(float(document.distribution("c").sum()), 12)
+    1.0
+    """
+    corpus = Corpus.for_training(sentences, model.vocabulary, model.min_count, model.max_words)
+    model.fit(corpus, valid=valid, callback=callback, on_trial=on_trial)
+    if valid is not None:
+        return DocumentLM.chosen(model, valid)
+    first, rest = corpus.split(model.held_out)
+    known = np.append(np.bincount(first.ids[first.ids >= 0], minlength=len(corpus.vocabulary)) > 0, False)
+    rest = replace(rest, ids=np.where(known[rest.ids], rest.ids, np.int32(UNSEEN)))
+    kept = {"classes": model.classes_, "budget": 0.0}
+    strengths = {"class_strength": model.class_strength_, "word_strength": model.word_strength_}
+    other = ClassFactoredLM(**{**model.get_params(deep=False), **kept, **strengths})
+    found = DocumentLM.chosen(other.fit(first, callback=callback), rest)
+    return DocumentLM(model, replace(found.recent, counts=word_counts(corpus)), found.weights)

@@ -130,7 +130,6 @@ def test_what_is_no_duration_is_named(written):
         (("--classes", "nowhere"), "neither auto, a number nor a file"),
         (("--classes", "-3"), "neither auto, a number nor a file"),
         (("--classes", "4", "--budget", "soon"), "is no duration"),
-        (("--classes", "4", "--max-weights", 10), "--max-weights is for models without --classes"),
         (("--classes", "4", "--model", "kneser-ney"), "--classes is for log-linear models"),
         (("--classes", "4", "--class-contexts", "c1 q"), "'q' in the contexts 'c1 q' is no symbol"),
         (("--classes", "4", "--word-contexts", "c1;"), "empty tree"),

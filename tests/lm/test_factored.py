@@ -15,8 +15,13 @@ from epigram import FISTA, ClassFactoredLM, StochasticProximal
 from epigram.errors import InputError, ModelFileError
 from epigram.lm.corpus import UNSEEN, Corpus, Vocabulary
 from epigram.lm.factored.classes import WordClasses
+from epigram.lm.factored.contexts import Contexts
+from epigram.lm.factored.loss import Factor
+from epigram.lm.factored.problem import FactorProblem
 from epigram.lm.factored.scorer import FactorScorer
-from epigram.lm.loglinear.penalty import PENALTIES, Strength
+from epigram.lm.loglinear.penalty import PENALTIES, Strength, build_penalty
+from epigram.lm.loglinear.sparsify import largest, weight_importance
+from epigram.lm.loglinear.tree import Positions
 from epigram.lm.mixed.mixture import InterpolatedLM, interpolate, merge
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.storage import ModelFile, describe, load
@@ -550,3 +555,38 @@ def test_beats_kneser_ney_of_the_same_order_on_newswire(data):
     assert model.valid_perplexity_ < 0.985 * rival.perplexity(valid)
     mixed = InterpolatedLM([model, rival], [0.5, 0.5]).perplexity(valid)
     assert mixed < model.valid_perplexity_
+
+
+def test_max_weights_keeps_those_worth_most_and_fits_them_again():
+    text = ["a b c a d", "b b c e", "c a d f", "d d a b", "e f a", "f e c b"] * 3
+    settings = {"classes": 3, "order": 3, "budget": 0, "tolerance": 1e-7}
+    whole = ClassFactoredLM(**settings).fit(text)
+    assert ClassFactoredLM(**settings, max_weights=10**6).fit(text).n_nonzero_ == whole.n_nonzero_
+    few = ClassFactoredLM(**settings, max_weights=20).fit(text)
+    assert 10 <= few.n_nonzero_ <= 20
+    assert few.objective_ > whole.objective_
+    assert few.distribution("a b").sum() == pytest.approx(1, abs=1e-12)
+    for wrong in (few.partial_fit, ClassFactoredLM(max_weights=0).fit):
+        with pytest.raises(InputError, match="max_weights"):
+            wrong(text)
+
+
+def test_a_fit_of_kept_weights_is_the_best_with_the_others_at_0():
+    corpus = Corpus.of(["a b c a d", "b b c e", "c a d f", "d d a b", "e f a", "f e c b"])
+    classes = WordClasses(corpus.vocabulary, np.array([0, 1, 2, 1, 2, 1, 2], np.int32))
+    problem = FactorProblem.of(Factor("class", classes, Contexts.parse("c1 w1; c2")), Positions.of(corpus))
+    solver, strength = FISTA(1e-12), Strength(0.2, 1.1, 0.05, 2.0)
+    whole = problem.solve(solver, strength).w
+    kept = largest(weight_importance(problem.loss, whole), 6)
+    found = problem.solve(solver, strength, np.where(kept, whole, 0.0), kept=kept)
+    assert not found.w[~kept].any()
+    penalty = build_penalty("elastic", problem.loss.tree, strength, True, problem.loss.is_side)
+
+    def objective(w):
+        return problem.loss.value(w) + penalty.value(w)
+
+    assert objective(whole) < objective(found.w) < objective(np.where(kept, whole, 0.0))
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        near = np.maximum(found.w + np.where(kept, rng.normal(0, 1e-2, kept.size), 0.0), 0.0)
+        assert objective(near) >= objective(found.w) - 1e-9

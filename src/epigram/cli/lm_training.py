@@ -175,6 +175,7 @@ def command(
         "nonnegative": not unconstrained,
         "solver": _solver_of(solver or "fista", max_iterations, tolerance, seed, **stochastic),
         "max_iterations": max_iterations,
+        "max_weights": max_weights,
         "held_out": held_out,
         "threads": threads,
         "random_state": seed,
@@ -192,7 +193,6 @@ def command(
             tolerance=tolerance or 2e-7,
             depth_weights=depth_weights,
             calibrate=calibrate,
-            max_weights=max_weights,
         )
         if sharding.asked_for:
             if resume:
@@ -211,10 +211,6 @@ def command(
 
         if depth_weights != "features":
             raise InputError("--depth-weights is for models without --classes; leave out one of them.")
-        if max_weights is not None:
-            raise InputError(
-                "--max-weights is for models without --classes; a higher --strength leaves fewer weights."
-            )
         estimator = ClassFactoredLM(
             **common,
             **_strengths_of(penalty or "elastic", **numbers),

@@ -73,6 +73,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
     budget : CPU seconds for choosing; 0 takes what was best on newswire
     nonnegative, solver, tolerance : as for :class:`~epigram.lm.loglinear.model.LogLinearLM`
     max_iterations : of ``fista``, 300 by default
+    max_weights : keep so many weights at most, those worth most, and fit them again
     min_count, max_words, vocabulary : limits of the vocabulary; what they leave out is read as ``<unk>``
     held_out : share of the training text (its end) that decides when no ``valid`` text is given
     threads, random_state : threads, seed of the classes and of the stochastic solver
@@ -111,6 +112,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
         solver: str | Solver = "fista",
         tolerance: float = 2e-5,
         max_iterations: int | None = None,
+        max_weights: int | None = None,
         min_count: int = 1,
         max_words: int | None = None,
         vocabulary: Vocabulary | None = None,
@@ -130,6 +132,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
         self.solver = solver
         self.tolerance = tolerance
         self.max_iterations = max_iterations
+        self.max_weights = max_weights
         self.min_count = min_count
         self.max_words = max_words
         self.vocabulary = vocabulary
@@ -151,8 +154,10 @@ class ClassFactoredLM(LanguageModel, Estimator):
         corpus = Corpus.for_training(sentences, self.vocabulary, self.min_count, self.max_words)
         held_out = None if valid is None else self._held_out(valid, corpus.vocabulary)
         search = Search(self, corpus, held_out)
-        class_part, word_part = search.run(callback, on_trial)
-        self._keep(class_part, word_part)
+        parts = search.run(callback, on_trial)
+        if self.max_weights is not None:
+            parts = search.select(parts, self.max_weights)
+        self._keep(*parts)
         self._corpus = corpus
         self.trials_: list[Trial] = search.trials
         self.__dict__.pop("valid_perplexity_", None)
@@ -171,6 +176,10 @@ class ClassFactoredLM(LanguageModel, Estimator):
         """
         if not hasattr(self, "classes_"):
             return self.fit(sentences)
+        if self.max_weights is not None:
+            raise InputError(
+                "a class-factored model with max_weights cannot go on; train it again on all text."
+            )
         new = Corpus.more(sentences, self.vocabulary_)
         if new.n_sentences == 0:
             return self
@@ -262,6 +271,8 @@ class ClassFactoredLM(LanguageModel, Estimator):
             raise InputError(f"a class-factored model needs an order from 2 to 16, not {self.order}.")
         named(self.penalty)
         self._solver()
+        if self.max_weights is not None and self.max_weights < 1:
+            raise InputError(f"max_weights must be at least 1, not {self.max_weights}.")
         if not self.budget >= 0:
             raise InputError(f"the budget must be 0 seconds or more, not {self.budget:g}.")
         if not isinstance(self.classes, int | np.integer | str | PathLike | WordClasses):

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
@@ -22,6 +23,7 @@ from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.model import split_known
 from epigram.lm.loglinear.penalty import FIRST_STRENGTHS, Strength, build_penalty, first_weights, named
 from epigram.lm.loglinear.problem import as_written, written
+from epigram.lm.loglinear.sparsify import MaskedPenalty, largest, weight_importance
 from epigram.lm.loglinear.tree import Positions
 from epigram.protocols import Callback, Floats, Iteration, Result, Solver
 from epigram.resuming import State, noted, piece
@@ -88,10 +90,13 @@ class FactorProblem:
         strength: Strength,
         start: Floats | None = None,
         callback: Callback | None = None,
+        kept: npt.NDArray[np.bool_] | None = None,
     ) -> Result:
-        """Minimise loss + penalty, from given weights or from :meth:`first_weights`."""
+        """Minimise loss + penalty, from given weights or from :meth:`first_weights`; weights not ``kept`` are 0."""
         loss = self.loss
         penalty = build_penalty(self.penalty, loss.tree, strength, self.nonnegative, loss.is_side)
+        if kept is not None:
+            penalty = MaskedPenalty(penalty, kept)
         return solver.solve(loss, penalty, self.first_weights(strength) if start is None else start, callback)
 
     def scorer(self, w: Floats) -> FactorScorer:
@@ -150,6 +155,17 @@ class Search:
         strengths = {part: best[part].strength for part in PARTS}
         classes = self._learn(whole, best["class"].problem.factor.classes.n_classes)
         return self._fit_both(classes, Positions.of(whole), strengths)
+
+    def select(self, parts: tuple[Fitted, Fitted], n_weights: int) -> tuple[Fitted, Fitted]:
+        """Keep so many weights of both parts, those worth most, and fit them again."""
+        worth = [weight_importance(part.problem.loss, part.result.w) for part in parts]
+        kept = np.split(largest(np.concatenate(worth), n_weights), [worth[0].size])
+        fewer = []
+        for part, mask in zip(parts, kept, strict=True):
+            start = np.where(mask, part.result.w, 0.0)
+            result = part.problem.solve(self.model._solver(), part.strength, start, self._watch, mask)
+            fewer.append(Fitted(part.problem, part.strength, result))
+        return fewer[0], fewer[1]
 
     def _first_number(self, corpus: Corpus) -> int:
         asked = self.model.classes

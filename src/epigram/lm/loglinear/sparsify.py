@@ -8,22 +8,29 @@ are worth.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from epigram.errors import InputError
-from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.protocols import Floats, ProximalPenalty
+from epigram.lm.loglinear.tree import ContextTree
+from epigram.protocols import BatchLoss, Floats, ProximalPenalty
 
 
-def weight_importance(loss: SuffixLoss, w: Floats) -> Floats:
+class TreeLoss(BatchLoss, Protocol):
+    """A loss with a weight for each pair of a tree."""
+
+    tree: ContextTree
+
+
+def weight_importance(loss: TreeLoss, w: Floats) -> Floats:
     """What each weight is worth, in nats over the training text; 0 for weights of 0.
 
     Examples
     --------
-    >>> from epigram.lm.loglinear.tree import ContextTree, Positions
+    >>> from epigram.lm.loglinear.loss import SuffixLoss
+    >>> from epigram.lm.loglinear.tree import Positions
     >>> from epigram.lm.corpus import Corpus
     >>> loss = SuffixLoss(ContextTree.grow(Positions.of(Corpus.of(["a b"])), order=1))
     >>> weight_importance(loss, np.array([0.0, 0.0, 1.0])).round(3).tolist()

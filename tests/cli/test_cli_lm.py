@@ -286,3 +286,25 @@ def test_filtering_a_text_by_perplexity(run, model, text, tmp_path):
     assert chosen in ("mat log log mat\n", "log saw on a\n")
     assert run("lm", "filter", model, mixed)[0] == 2
     assert run("lm", "filter", model, mixed, "--keep", 1.5)[0] == 2
+
+
+def test_nbest_lists_are_sorted_by_both_scores(run, model, tmp_path):
+    lists = tmp_path / "lists"
+    lists.write_text(
+        "7 ||| a the on ||| d= 1 ||| -1\n7 ||| the cat sat ||| d= 2 ||| -1.5\n7 ||| the zebra sat ||| d= 3 ||| -1\n"
+    )
+    code, out, err = run("lm", "score", model, lists, "--nbest", "--weight", 0.5)
+    assert code == 0, err
+    (record,) = [json.loads(line) for line in out.splitlines()]
+    loaded = LogLinearLM.load(model)
+    likely = float(loaded.word_scores("the cat sat").sum())
+    best = record["candidates"][0]
+    assert best["tokens"] == ["the", "cat", "sat"]
+    assert best["score"] == pytest.approx(-1.5 + 0.5 * likely)
+    assert best["features"]["lm"] == pytest.approx(likely)
+    strange = next(c for c in record["candidates"] if "zebra" in c["tokens"])
+    known = [p for p in loaded.word_scores("the zebra sat") if not math.isnan(p)]
+    assert strange["score"] == pytest.approx(-1 + 0.5 * (sum(known) - 10))
+    code, _, err = run("lm", "score", model, lists, "--nbest", "--cluster", "local:1")
+    assert code == 2
+    assert "--cluster" in err

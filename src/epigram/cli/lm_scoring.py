@@ -100,8 +100,32 @@ def _worst(report: Any, text: Any, k: int) -> list[tuple[Any, ...]]:
     return [(n + 1, float(perplexities[n]), int(unknown[n]), " ".join(words[n])) for n in worst]
 
 
-def score(model: Model, text: Text, cluster: Cluster = None, json: Json = False) -> None:
-    """Natural log-probability of each sentence, or with --json of each of its words (a line each)."""
+def score(
+    model: Model,
+    text: Text,
+    nbest: Annotated[
+        bool,
+        typer.Option("--nbest", help="TEXT holds n-best lists: add the model to their scores and sort them."),
+    ] = False,
+    weight: Annotated[
+        float, typer.Option(help="With --nbest: what a nat of the model counts in the score.")
+    ] = 1.0,
+    unknown_cost: Annotated[
+        float, typer.Option(help="With --nbest: nats that a word costs that the model does not know.")
+    ] = 10.0,
+    cluster: Cluster = None,
+    json: Json = False,
+) -> None:
+    """Natural log-probability of each sentence, or with --json of each of its words (a line each).
+
+    With --nbest, lists in any format of epigram rerank come out as JSON lines, best candidate first; `lm` among its
+    features is the model's log-probability, `lm:unknown` the number of words the model does not know.
+    """
+    if nbest:
+        if cluster is not None:
+            raise InputError("--nbest works on this machine; leave out --cluster.")
+        _score_nbest(model, text, weight, unknown_cost)
+        return
     if cluster is not None:
         from epigram.cli.cluster import run_in_pieces
         from epigram.scale.pieces import LINE
@@ -129,6 +153,21 @@ def score(model: Model, text: Text, cluster: Cluster = None, json: Json = False)
             for word, p in zip([*(words[i] for i in ids), "</s>"], own, strict=True)
         ]
         print(encoder.dumps({"score": float(np.nansum(own)), "words": scored}, ensure_ascii=False))
+
+
+def _score_nbest(model: Path, path: Path, weight: float, unknown_cost: float) -> None:
+    """n-best lists with the model's part added to their scores, best first."""
+    from epigram.rerank.formats import json_lines, read_nbest
+    from epigram.rerank.language_models import with_language_models
+
+    for line in json_lines(with_language_models(read_nbest(path), [open_model(model)])):
+        record = encoder.loads(line)
+        for candidate in record["candidates"]:
+            features = candidate["features"]
+            own = features.get("lm", 0.0) - unknown_cost * features.get("lm:unknown", 0.0)
+            candidate["score"] += weight * own
+        record["candidates"].sort(key=lambda candidate: -candidate["score"])
+        print(encoder.dumps(record, ensure_ascii=False))
 
 
 def choose(

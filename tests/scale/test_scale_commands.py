@@ -109,6 +109,15 @@ def test_language_model_by_shards(home: Path) -> None:
         epigram(*words, home / "lm-many", *numbers, "--shards", home / "w", "--n-shards", 4).stdout
     )
     assert many["objective"] == pytest.approx(one["objective"], rel=1e-6)
+    words = ("lm", "train", home / "short.words", "--classes", 6, "--order", 2, "--json", "-o")
+    found = [
+        json.loads(in_process.epigram(*words, home / name, *more).stdout)
+        for name, more in (
+            ("f-one", ("--budget", "0")),
+            ("f-many", ("--shards", home / "w2", "--n-shards", 2)),
+        )
+    ]
+    assert found[1]["objective"] == pytest.approx(found[0]["objective"], rel=1e-3)
     text = ["the company said it was a new plan"]
     perplexity = [LogLinearLM.load(home / name).perplexity(text) for name in ("lm-one", "lm-many")]
     assert perplexity[0] == pytest.approx(perplexity[1], rel=1e-2)
@@ -190,7 +199,7 @@ def test_a_killed_driver_is_resumed(home: Path, tmp_path: Path) -> None:
         (("tag", "train", "-", "--shards", "s2"), b"not standard input"),
         (("tag", "train", "train.txt", "--shards", "s2", "--model", "history"), b"--model crf or maxent"),
         (("lm", "train", "train.words", "--shards", "s2"), b"choose them on a part"),
-        (("lm", "train", "train.words", "--shards", "s2", "--classes", "5"), b"without --classes"),
+        (("lm", "train", "train.words", "--shards", "s2", "--classes", "auto"), b"number of classes"),
         (("tag", "train", "train.txt", "--cluster", "nonsense"), b"neither local:N nor an address"),
     ],
 )

@@ -150,8 +150,6 @@ def command(
     run = TrainingRun(output, plot, json, checkpoint, resume)
     sharding = Sharding(shards, n_shards, cluster)
     counted = model in ("kneser-ney", "modified-kneser-ney")
-    if sharding.asked_for and classes is not None:
-        raise InputError("--shards and --cluster are for models without --classes.")
     limits: dict[str, Any] = {
         "min_count": min_count,
         "max_words": max_words,
@@ -194,16 +192,9 @@ def command(
             depth_weights=depth_weights,
             calibrate=calibrate,
         )
-        if sharding.asked_for:
-            if resume:
-                raise InputError("--resume is for training without --shards and --cluster; start afresh")
-            from epigram.cli.sharded import language_model_on_shards
-
-            language_model_on_shards(run, estimator, text, valid, bits, sharding, record_of)
-            return
         asked = (penalty, solver, max_weights) != (None, None, None) or unconstrained or not calibrate
         asked = asked or set(numbers.values()) != {"auto"} or depth_weights != "features" or keep_text
-        if model == "auto" and not asked and order > 0:
+        if model == "auto" and not asked and order > 0 and not sharding.asked_for:
             _train_beside(run, estimator, text, valid, bits)
             return
     else:
@@ -220,6 +211,14 @@ def command(
             class_contexts=class_contexts,
             word_contexts=word_contexts,
         )
+    if sharding.asked_for:
+        for option, given in (("--resume", resume), ("--document", document)):
+            if given:
+                raise InputError(f"{option} is for training without --shards and --cluster; leave it out")
+        from epigram.cli.sharded import language_model_on_shards
+
+        language_model_on_shards(run, estimator, text, valid, bits, sharding, record_of)
+        return
     _train(run, estimator, text, valid, bits, keep_text, document)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from epigram.cli.training import Sharding, TrainingRun
     from epigram.lm.corpus import Vocabulary
     from epigram.lm.factored.exchange import Bigrams
+    from epigram.lm.factored.model import ClassFactoredLM
     from epigram.lm.loglinear.model import LogLinearLM
     from epigram.lm.ngram.kneser_ney import KneserNeyLM
     from epigram.protocols import Iteration
@@ -117,7 +119,7 @@ def _shards(
 
 def language_model_on_shards(
     run: TrainingRun,
-    model: LogLinearLM,
+    model: LogLinearLM | ClassFactoredLM,
     text: Path,
     valid: Path | None,
     bits: int,
@@ -125,23 +127,25 @@ def language_model_on_shards(
     report: Callable[[Any], dict[str, Any]],
 ) -> None:
     """Write the text as a folder of ids, fit a model on its shards, save it, report."""
-    from epigram.lm.loglinear.sharded import check_sharded, fit_stream
+    from epigram.lm.loglinear.problem import most_iterations
     from epigram.plots import plot_trials
 
-    check_sharded(model)
+    kind = "factored" if hasattr(model, "class_contexts") else "loglinear"
+    home: Any = import_module(f"epigram.lm.{kind}.sharded")
+    home.check_sharded(model)
     history: list[tuple[int, float | None]] = []
     with engine_of(sharding.cluster, model.threads) as engine:
         with run.progress("words") as show:
             manifest = _words(model, text, sharding.folder_for(run.output), engine, _told(show, engine))
         say_if_small(sharding.cluster, manifest.header["tokens"])
-        with run.progress("training", model.max_iterations or 500) as show:
+        with run.progress("training", most_iterations(model._solver())) as show:
 
             def on_iteration(now: Iteration) -> bool:
                 history.append((now.number, now.optimality))
                 status = f"objective {now.objective:,.0f}, {now.nonzero:,} weights, gap {now.optimality:.1e}"
                 return show(now.number, status + status_of(engine))
 
-            fit_stream(model, manifest, engine, sharding.n_shards, on_iteration)
+            home.fit_stream(model, manifest, engine, sharding.n_shards, on_iteration)
         work = record_of(engine)
     if valid is not None:
         model.valid_perplexity_ = model.perplexity(valid)
@@ -187,7 +191,7 @@ def bigrams_on_shards(
 
 
 def _words(
-    model: LogLinearLM | KneserNeyLM, text: Path, folder: Path, engine: Engine, told: Told
+    model: LogLinearLM | ClassFactoredLM | KneserNeyLM, text: Path, folder: Path, engine: Engine, told: Told
 ) -> Manifest:
     """The text as a folder of ids, within the limits that the model sets to its vocabulary."""
     from epigram.lm.sharding import write_stream

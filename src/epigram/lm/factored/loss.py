@@ -101,6 +101,19 @@ class FactorLoss:
         self.contexts: Ints = np.ascontiguousarray(found.T)
         self._lay_out()
 
+    def widen(self, pair_ptr: Offsets, word: Ints) -> None:
+        """Give contexts the pairs that other text has there, too: ``pair_ptr`` and ``word`` are all there are."""
+        old, width = self.tree, int(self.n_choices.max())
+        before, after = (
+            np.repeat(np.arange(old.n_contexts), np.diff(ptr)) * width + choice
+            for ptr, choice in ((old.pair_ptr, old.word), (pair_ptr, word))
+        )
+        count = np.zeros(word.size, np.int32)
+        count[np.searchsorted(after, before)] = old.count
+        self.tree = replace(old, pair_ptr=pair_ptr, word=word, count=count)
+        self.n_weights = word.size
+        self._lay_out()
+
     def _lay_out(self) -> None:
         """Rows of the side contexts, root by root; positions in the order of their main contexts."""
         tree, n_roots = self.tree, self.n_roots

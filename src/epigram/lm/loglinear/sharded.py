@@ -64,11 +64,7 @@ class Recipe:
         ends = np.concatenate([
             self._found(stream, first) for first in range(1, stream.size, BLOCK)
         ] or [np.empty(0, np.int32)])  # fmt: skip
-        length, inside = np.ones(ends.size, np.int32), stream[ends - 1] != 0
-        for back in range(2, self.order):
-            length += inside
-            inside &= stream[np.maximum(ends - back, 0)] != 0
-        return Positions(stream, ends, length, np.asarray(stream[ends]), self.n_words, self.n_words)
+        return positions_at(stream, ends, self.order, self.n_words)
 
     def _found(self, stream: Ints, first: int) -> Ints:
         last = np.asarray(stream[first - 1 : min(first - 1 + BLOCK, stream.size - 1)])
@@ -78,6 +74,15 @@ class Recipe:
             second = stream[at - 2]
             at = at[(second >= self.before[0]) & (second < self.before[1])]
         return at.astype(np.int32)
+
+
+def positions_at(stream: Ints, ends: Ints, order: int, n_words: int) -> Positions:
+    """Some positions of a stream with the words before them, back to the start of the sentence or up to an order."""
+    length, inside = np.ones(ends.size, np.int32), stream[ends - 1] != 0
+    for back in range(2, order):
+        length += inside
+        inside &= stream[np.maximum(ends - back, 0)] != 0
+    return Positions(stream, ends, length, np.asarray(stream[ends]), n_words, n_words)
 
 
 def widen(tree: ContextTree, node: int, words: Ints) -> ContextTree:

@@ -236,11 +236,18 @@ class ContextTree:
 
         Where a chain of the other tree is split here, its weights go to all its parts.
         """
+        return self._matched(other, w)[1]
+
+    def contexts_in(self, other: ContextTree) -> Ints:
+        """The context of another tree that each of this one's is; -1 for those it lacks."""
+        return self._matched(other, np.zeros(other.n_pairs))[0]
+
+    def _matched(self, other: ContextTree, w: Floats) -> tuple[Ints, Floats]:
         out, node = np.zeros(self.n_pairs), np.empty(self.n_contexts, np.int32)
         family("loglinear").match_trees(
             self.core(), other.core(), other.n_pairs, w, node.size, node, out.size, out
         )
-        return out
+        return node, out
 
     def needed_parts(self, w: Floats) -> tuple[Ints, Offsets]:
         """Contexts and pairs (of the root none) that a model of these weights keeps, in the order of the tree.

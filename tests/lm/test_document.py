@@ -12,6 +12,8 @@ from epigram.lm.document.model import DocumentLM, fit_document
 from epigram.lm.document.recent import PARTS, Recent, Windows
 from epigram.lm.factored.classes import word_counts
 from epigram.lm.loglinear.tree import Positions
+from epigram.lm.mixed.cached import CachedLM
+from epigram.lm.mixed.mixture import InterpolatedLM
 from epigram.storage import ModelFile, describe
 from reference import document as slow
 
@@ -78,6 +80,22 @@ def test_streams_are_scored_as_single_steps(model, monkeypatch):
         state, logp = model.step(state, word)
         want.append(logp)
     np.testing.assert_allclose(model.score_stream(stream), want, rtol=1e-10)
+
+
+def test_a_blank_line_begins_a_new_document(model, tmp_path):
+    path = tmp_path / "text"
+    path.write_text("\n".join([*LATER[:3], "", " ", *LATER[3:], ""]))
+    parted = Corpus.read(path, model.vocabulary_)
+    assert parted.document_ptr.tolist() == [0, 3]
+    assert Corpus.of([*LATER[:3], "", *LATER[3:]]).document_ptr.tolist() == [0, 3]
+    assert parted.take(1, 5).document_ptr.tolist() == [0, 2]
+    assert Corpus.of(["", *LATER]).document_ptr is None
+    halves = [model.score_corpus(Corpus.of(half, model.vocabulary_)) for half in (LATER[:3], LATER[3:])]
+    np.testing.assert_allclose(model.score_corpus(parted), np.concatenate(halves))
+    mixed = InterpolatedLM([model, model.model], [0.5, 0.5])
+    found = CachedLM(mixed, 5, 0.0).score_corpus(parted)
+    even = (np.exp(np.concatenate(halves)) + np.exp(model.model.score_corpus(parted))) / 2
+    np.testing.assert_allclose(np.exp(found), even)
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -140,7 +140,7 @@ def score(
     language_model = open_model(model)
     words = [*language_model.vocabulary_.words, "<unk>"]
     corpus = Corpus.read(text, language_model.vocabulary_)
-    logps = language_model.score_stream(corpus.stream()[1:])
+    logps = language_model.score_corpus(corpus)
     ends = corpus.sentence_ptr + np.arange(corpus.n_sentences + 1)
     for k in range(corpus.n_sentences):
         own = logps[ends[k] : ends[k + 1]]

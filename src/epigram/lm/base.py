@@ -104,11 +104,14 @@ class LanguageModel(ABC):
         """Natural log-probability of each word of a sentence and, last, of its end."""
         return self.score_stream(np.append(self.vocabulary_.ids(tokens_of(sentence)), np.int32(BOUNDARY)))
 
+    def score_corpus(self, corpus: Corpus) -> Floats:
+        """Log-probability of each word and each end of a text in ids of this vocabulary; -1 gives NaN."""
+        return self.score_stream(corpus.stream()[1:])
+
     def evaluate(self, sentences: Sentences | Corpus | PathLike[str]) -> Evaluation:
         """Log-likelihood and counts of a text (sentences, a path, or a tokenised corpus)."""
         corpus = Corpus.known(sentences, self.vocabulary_)
-        stream = corpus.stream()[1:]
-        logp = self.score_stream(stream)
+        stream, logp = corpus.stream()[1:], self.score_corpus(corpus)
         return Evaluation(
             log_likelihood=float(logp[stream != UNSEEN].sum()),
             log_likelihood_of_ends=float(logp[stream == BOUNDARY].sum()),

@@ -6,10 +6,10 @@ range ``0 .. len(vocabulary) - 1``. ``<unk>`` is an ordinary word. Other words f
 (ties by first occurrence), so that frequent words lie together in memory. A word outside the vocabulary
 has the id -1 (:data:`UNSEEN`).
 
-A blank line is no sentence. Each sentence starts fresh: ``<s>`` is its first context, ``</s>`` its last
-target. Perplexities count every word of the vocabulary and one ``</s>`` a sentence; a word outside the
-vocabulary is skipped as a target and cuts the context (-1). In
-training text, words that a limit (minimum count, size, given list) leaves out are read as ``<unk>``.
+A blank line is no sentence; models that look beyond the sentence take it as the start of another document. Each
+sentence starts fresh: ``<s>`` is its first context, ``</s>`` its last target. Perplexities count every word of the
+vocabulary and one ``</s>`` a sentence; a word outside the vocabulary is skipped as a target and cuts the context (-1).
+In training text, words that a limit (minimum count, size, given list) leaves out are read as ``<unk>``.
 
 A sentence may be wrapped in its own ``<s>`` and ``</s>``; inside a sentence these two are refused.
 """
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from os import PathLike, fspath
 from typing import Any, TypeAlias
@@ -46,6 +46,8 @@ _WORDS = strings("words", "words")
 _TEXT = {"text": Array(PACKED, ("text",), below="ids", optional=True)}
 """The arrays of :func:`pack_words` and :func:`pack_text`; ``ids`` is one more than there are words."""
 _TOKEN = re.compile("[^ \t\n\v\f\r\0]+")
+_BLANKS = b" \t\v\f\r\0"
+_BLANK_LINE = re.compile(rb"\n[ \t\v\f\r\0]*\n")
 Factorised: TypeAlias = tuple[list[str], Ints, Offsets]
 
 
@@ -128,7 +130,8 @@ class Vocabulary:
 class Corpus:
     """Ids of the tokens (without boundaries) and the offsets of the sentences.
 
-    ``ids`` int32 of n_tokens, -1 outside the vocabulary; ``sentence_ptr`` int64 of n_sentences + 1.
+    ``ids`` int32 of n_tokens, -1 outside the vocabulary; ``sentence_ptr`` int64 of n_sentences + 1; ``document_ptr``
+    the first sentence of each document, None where no blank lines part any.
 
     Examples
     --------
@@ -144,6 +147,7 @@ class Corpus:
     ids: Ints = field(repr=False)
     sentence_ptr: Offsets = field(repr=False)
     vocabulary: Vocabulary
+    document_ptr: Offsets | None = field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -165,7 +169,18 @@ class Corpus:
             return cls.read(
                 sentences, vocabulary, min_count=min_count, max_words=max_words, training=training
             )
-        return _build(_from_python(sentences), vocabulary, min_count, max_words, training, None)
+        if isinstance(sentences, str | bytes):
+            return _build(_from_python(sentences), vocabulary, min_count, max_words, training, None)
+        has_words: list[bool] = []
+
+        def noted() -> Iterator[Sequence[str]]:
+            for sentence in sentences:
+                tokens = tokens_of(sentence)
+                has_words.append(len(tokens) > 0)
+                yield tokens
+
+        corpus = _build(_from_python(noted()), vocabulary, min_count, max_words, training, None)
+        return corpus._with_documents(has_words)
 
     @classmethod
     def read(
@@ -178,7 +193,19 @@ class Corpus:
         training: bool = False,
     ) -> Corpus:
         """From a file, one sentence a line (gzip by its magic bytes, ``-`` for standard input)."""
-        return _build(_from_file(path), vocabulary, min_count, max_words, training, path)
+        raw = _read(path)
+        corpus = _build(factorise_bytes(raw), vocabulary, min_count, max_words, training, path)
+        if _BLANK_LINE.search(raw) is None:
+            return corpus
+        return corpus._with_documents([bool(line.strip(_BLANKS)) for line in raw.split(b"\n")])
+
+    def _with_documents(self, has_words: Sequence[bool]) -> Corpus:
+        """Documents as runs of lines that have words; none where a line held but ``<s>`` and ``</s>``."""
+        full = np.array(has_words, dtype=bool)
+        begins = full & ~np.concatenate(([False], full[:-1]))
+        if begins.sum() < 2 or full.sum() != self.n_sentences:
+            return self
+        return replace(self, document_ptr=(np.cumsum(full) - 1)[begins].astype(np.int64))
 
     @classmethod
     def for_training(
@@ -225,7 +252,9 @@ class Corpus:
             words, ids, ptr = text.vocabulary.words, text.ids, text.sentence_ptr
         else:
             path = text if isinstance(text, PathLike) else None
-            words, ids, ptr = _from_python(text) if not isinstance(text, PathLike) else _from_file(text)
+            words, ids, ptr = (
+                _from_python(text) if not isinstance(text, PathLike) else factorise_bytes(_read(text))
+            )
             if START in words or END in words:
                 words, ids, ptr = unwrap(words, ids, ptr, path)
         occurs = np.bincount(ids[ids >= 0], minlength=len(words)) > 0
@@ -272,8 +301,10 @@ class Corpus:
 
     def take(self, first: int, last: int) -> Corpus:
         """The sentences ``first .. last - 1``, with the same vocabulary."""
-        ptr = self.sentence_ptr[first : last + 1]
-        return Corpus(self.ids[ptr[0] : ptr[-1]], ptr - ptr[0], self.vocabulary)
+        ptr, documents = self.sentence_ptr[first : last + 1], self.document_ptr
+        if documents is not None:
+            documents = np.append(0, documents[(documents > first) & (documents < last)] - first)
+        return Corpus(self.ids[ptr[0] : ptr[-1]], ptr - ptr[0], self.vocabulary, documents)
 
     def split(self, held_out: float = 0.1) -> tuple[Corpus, Corpus]:
         """The text without its last part, and that part (a share of the sentences, at least one)."""
@@ -287,7 +318,7 @@ class Corpus:
     def with_vocabulary(self, vocabulary: Vocabulary) -> Corpus:
         """The same text in the ids of another vocabulary; words it lacks become -1."""
         table = np.append(vocabulary.ids(self.vocabulary), np.int32(UNSEEN))
-        return Corpus(table[self.ids], self.sentence_ptr, vocabulary)
+        return Corpus(table[self.ids], self.sentence_ptr, vocabulary, self.document_ptr)
 
     def sentences(self) -> Iterable[list[str]]:
         """Back to words; -1 is written ``<unk>``."""
@@ -317,10 +348,10 @@ def factorise_bytes(raw: bytes) -> Factorised:
     return [raw[start : start + length].decode() for start, length in spans], ids, ptr
 
 
-def _from_file(path: str | PathLike[str]) -> Factorised:
+def _read(path: str | PathLike[str]) -> bytes:
     raw = read_bytes(path)
     decode(raw, path)
-    return factorise_bytes(raw.removeprefix(b"\xef\xbb\xbf"))
+    return raw.removeprefix(b"\xef\xbb\xbf")
 
 
 def _from_python(sentences: Sentences) -> Factorised:

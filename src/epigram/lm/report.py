@@ -38,8 +38,9 @@ class Report:
     def of(cls, model: LanguageModel, sentences: Sentences | Corpus | PathLike[str]) -> Report:
         """Score a text."""
         text = sentences if isinstance(sentences, Corpus) else Corpus.of(sentences)
-        ids = text.with_vocabulary(model.vocabulary_).stream()[1:]
-        return cls(text, ids, model.score_stream(ids), np.flatnonzero(ids == BOUNDARY))
+        own = text.with_vocabulary(model.vocabulary_)
+        ids = own.stream()[1:]
+        return cls(text, ids, model.score_corpus(own), np.flatnonzero(ids == BOUNDARY))
 
     @property
     def log_likelihoods(self) -> Floats:

@@ -25,7 +25,7 @@ from epigram.lm.factored.scorer import Step
 from epigram.lm.loglinear.model import Text
 from epigram.lm.loglinear.tree import Positions
 from epigram.penalties.separable import L2
-from epigram.protocols import Callback, Floats, Ints
+from epigram.protocols import Callback, Floats, Ints, Offsets
 from epigram.solvers.quasi_newton import LBFGS
 from epigram.tuning import TrialCallback
 
@@ -71,8 +71,9 @@ class DocumentLM(LanguageModel):
         ``ridge`` is the price of a squared weight; the model must know its training text, as after ``fit``.
         """
         recent = Recent(model.classes_, word_counts(model.corpus_), **settings)
-        stream = Corpus.known(held_out, model.vocabulary_).stream()
-        windows, sentence = Windows.of_stream(stream[1:], recent.window)
+        corpus = Corpus.known(held_out, model.vocabulary_)
+        stream = corpus.stream()
+        windows, sentence = Windows.of_stream(stream[1:], recent.window, corpus.document_ptr)
         words = Positions.of_stream(stream, len(model.vocabulary_))
         if windows.first.size < 3:
             raise InputError("the held-out text has fewer than two sentences: nothing comes before any.")
@@ -103,10 +104,16 @@ class DocumentLM(LanguageModel):
 
     def score_stream(self, stream: Ints) -> Floats:
         """Log-probability of each id of a stream that starts a text; 0 ends a sentence, -1 gives NaN."""
-        stream = np.asarray(stream, np.int32)
+        return self._score(np.asarray(stream, np.int32), None)
+
+    def score_corpus(self, corpus: Corpus) -> Floats:
+        """Log-probability of each word and each end of a text; blank lines begin new documents."""
+        return self._score(corpus.stream()[1:], corpus.document_ptr)
+
+    def _score(self, stream: Ints, document_ptr: Offsets | None) -> Floats:
         history = np.concatenate(([BOUNDARY], stream)).astype(np.int32)
         words = Positions.of_stream(history, len(self.vocabulary_))
-        windows, sentence = Windows.of_stream(stream, self.recent.window)
+        windows, sentence = Windows.of_stream(stream, self.recent.window, document_ptr)
         own = sentence[words.end - 1]
         out = np.full(stream.size, np.nan)
         for first in range(0, windows.first.size, AT_ONCE):

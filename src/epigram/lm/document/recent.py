@@ -50,8 +50,10 @@ class Windows:
     last: Offsets = field(repr=False)
 
     @classmethod
-    def of_stream(cls, stream: Ints, size: int) -> tuple[Windows, Ints]:
+    def of_stream(cls, stream: Ints, size: int, document_ptr: Offsets | None = None) -> tuple[Windows, Ints]:
         """Those of the sentences of a stream (which starts one), and the sentence of each of its positions.
+
+        ``document_ptr`` has the first sentence of each document: the words before it are not looked at.
 
         Examples
         --------
@@ -62,9 +64,10 @@ class Windows:
         is_end = stream == BOUNDARY
         sentence = (np.cumsum(is_end) - is_end).astype(np.int32)
         last = np.concatenate(([0], np.cumsum(~is_end)[is_end])).astype(np.int64)
-        return cls(
-            np.ascontiguousarray(stream[~is_end], np.int32), np.maximum(last - size, 0), last
-        ), sentence
+        starts = np.zeros(1, np.int64) if document_ptr is None else document_ptr
+        own = starts[np.searchsorted(starts, np.arange(last.size), side="right") - 1]
+        ids = np.ascontiguousarray(stream[~is_end], np.int32)
+        return cls(ids, np.maximum(last - size, last[own]), last), sentence
 
 
 @dataclass(frozen=True)

@@ -60,13 +60,14 @@ class CachedLM(LanguageModel):
     ) -> CachedLM:
         """With the weight that predicts held-out text best (EM)."""
         cached = cls(model, size, 0.0)
-        stream = Corpus.known(held_out, model.vocabulary_).stream()[1:]
+        corpus = Corpus.known(held_out, model.vocabulary_)
+        stream = corpus.stream()[1:]
         shares, filled = cached._shares(stream)
         known = (stream != UNSEEN) & filled
         if not known.any():
             raise InputError("the held-out text is too short to fill a cache.")
         with np.errstate(divide="ignore"):
-            logps = np.stack((model.score_stream(stream)[known], np.log(shares[known])))
+            logps = np.stack((model.score_corpus(corpus)[known], np.log(shares[known])))
         cached.weight = min(float(mixture_weights(logps)[1]), 1 - 1e-9)
         return cached
 
@@ -90,12 +91,18 @@ class CachedLM(LanguageModel):
 
     def score_stream(self, stream: Ints) -> Floats:
         """Log-probability of each id of a stream that starts a text; -1 gives NaN."""
+        return self._beside(self.model.score_stream(stream), stream)
+
+    def score_corpus(self, corpus: Corpus) -> Floats:
+        """Log-probability of each word and each end of a text in ids of this vocabulary; -1 gives NaN."""
+        return self._beside(self.model.score_corpus(corpus), corpus.stream()[1:])
+
+    def _beside(self, logps: Floats, stream: Ints) -> Floats:
+        """The model's log-probabilities mixed with the cache."""
         shares, filled = self._shares(stream)
         weight = np.where(filled, self.weight, 0.0)
         with np.errstate(divide="ignore"):
-            return np.asarray(
-                np.log((1 - weight) * np.exp(self.model.score_stream(stream)) + weight * shares)
-            )
+            return np.asarray(np.log((1 - weight) * np.exp(logps) + weight * shares))
 
     def distribution(self, context: Context = ()) -> Floats:
         """Probabilities of the whole vocabulary after a context, whose words are in the cache; they sum to 1."""

@@ -85,18 +85,26 @@ class InterpolatedLM(LanguageModel):
 
     def score_stream(self, stream: Ints) -> Floats:
         """Log-probability of each id of a stream that starts a sentence; -1 gives NaN."""
+        each = zip(self.models, self._translated, strict=True)
+        return self._mixed([model.score_stream(ids[stream]) for model, ids in each], stream)
+
+    def score_corpus(self, corpus: Corpus) -> Floats:
+        """Log-probability of each word and each end of a text in ids of this vocabulary; -1 gives NaN."""
+        return self._mixed(self.component_logps(corpus), corpus.stream()[1:])
+
+    def component_logps(self, corpus: Corpus) -> Floats:
+        """One row for each model; NaN for words it lacks."""
+        return np.stack(
+            [model.score_corpus(corpus.with_vocabulary(model.vocabulary_)) for model in self.models]
+        )
+
+    def _mixed(self, rows: Sequence[Floats] | Floats, stream: Ints) -> Floats:
+        """Log of the weighted sum of probabilities, a row for each model."""
         with np.errstate(divide="ignore"):
-            parts = self.component_logps(stream) + np.log(self.weights)[:, None]
+            parts = np.where(np.isnan(rows), -np.inf, rows) + np.log(self.weights)[:, None]
         out: Floats = np.logaddexp.reduce(parts, axis=0)
         out[np.asarray(stream) == UNSEEN] = np.nan
         return out
-
-    def component_logps(self, stream: Ints) -> Floats:
-        """One row for each model; -inf for words it lacks."""
-        rows = [
-            model.score_stream(ids[stream]) for model, ids in zip(self.models, self._translated, strict=True)
-        ]
-        return np.where(np.isnan(rows), -np.inf, rows)
 
     def distribution(self, context: Context = ()) -> Floats:
         """Probabilities of the whole vocabulary after a context; they sum to 1."""
@@ -142,8 +150,8 @@ def interpolate(
     True
     """
     even = InterpolatedLM(models, [1 / len(models)] * len(models))
-    stream = Corpus.known(held_out, even.vocabulary_).stream()[1:]
-    logps = even.component_logps(stream)
+    logps = even.component_logps(Corpus.known(held_out, even.vocabulary_))
+    logps = np.where(np.isnan(logps), -np.inf, logps)
     logps = logps[:, np.isfinite(logps).any(axis=0)]
     if logps.shape[1] == 0:
         raise InputError("the held-out text has no word that the models know.")

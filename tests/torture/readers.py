@@ -220,6 +220,7 @@ def _models() -> dict[str, bytes]:
     segments = "U0:%x[0,0]\nB\nS0:%x[all,0]\nS1:%x[length]\n"
     made["segments"] = SegmentTagger(segments, l1=0.01).fit(X, y)
     contents = {name: _written(model.save) for name, model in made.items()}
+    contents["converter, quantised"] = _written(lambda path: converter.save(path, quantise=True))
     contents["backoff, 4 bits"] = _written(lambda path: made["backoff"].save(path, 4))
     return contents
 

@@ -31,6 +31,9 @@ Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Wh
 Raw = Annotated[
     bool, typer.Option("--raw", help="The text is raw Japanese; SudachiPy gives words and readings.")
 ]
+Quantise = Annotated[
+    bool, typer.Option("--quantise", help="A file of less than half the size: n-grams in eight bits.")
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 User = Annotated[
     Path | None,
@@ -60,6 +63,7 @@ def build(
     raw: Raw = False,
     checkpoint: Seconds = EVERY,
     resume: Resume = False,
+    quantise: Quantise = False,
     json: Json = False,
 ) -> None:
     """Build a converter from text with readings and word lists."""
@@ -78,7 +82,7 @@ def build(
         sources = [" ".join(tokens) for path in texts for tokens in _sentences(path, raw)]
     with console.stderr().status("counting"), building.checkpoint:
         converter = KanaKanjiConverter.build(sources, words, prune=prune)
-    building.finish(_record(converter, output), lambda: converter.save(output))
+    building.finish(_record(converter, output), lambda: converter.save(output, quantise=quantise))
 
 
 @app.command()
@@ -177,6 +181,7 @@ def adapt(
     raw: Raw = False,
     checkpoint: Seconds = EVERY,
     resume: Resume = False,
+    quantise: Quantise = False,
     json: Json = False,
 ) -> None:
     """Adapt a converter to a domain by its text; settings that are not given are chosen on held-out text."""
@@ -195,7 +200,7 @@ def adapt(
             reach=reach, strongest=strongest, weakest=weakest, steps=steps,
         )  # fmt: skip
         show(100, "", "adapted")
-    training.finish(_record(adapted, output), lambda: adapted.save(output))
+    training.finish(_record(adapted, output), lambda: adapted.save(output, quantise=quantise))
 
 
 @app.command(name="eval")

@@ -344,11 +344,11 @@ class KanaKanjiConverter:
 
         return adapt(self, text, dev, method, callback, **settings)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write a model file, corrections included."""
+    def save(self, path: str | PathLike[str], *, quantise: bool = False) -> None:
+        """Write a model file, corrections included; ``quantise`` for one of a third of the size."""
         from epigram.ime.storage import to_model_file
 
-        to_model_file(self).save(path)
+        to_model_file(self, quantise).save(path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> KanaKanjiConverter:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from epigram.ime import quantised
 from epigram.ime.classes import WordClasses
 from epigram.ime.converter import KanaKanjiConverter
 from epigram.ime.corrections import read_lesson
@@ -22,25 +23,26 @@ from epigram.ime.unknown import CLASSES, UnknownWords
 from epigram.lm.ngram.storage import LARGEST_LOG, ngram_rows
 from epigram.protocols import check_finite
 from epigram.storage import ModelFile, Section
+from epigram.storage.packing import narrow
 from epigram.storage.schema import Array, Contents, Maybe, Schema, damaged
 
 _RERANK = "rerank."
+UNBOUNDED = {"lm.pair_logp", "lm.node_bow", "lm.gain", "lm.root", "lm.logp.books", "lm.bow.books"}
+"""A word may be impossible, and older files have gains that are not finite."""
 
 
-def to_model_file(converter: KanaKanjiConverter) -> ModelFile:
-    """A converter as header and arrays."""
+def to_model_file(converter: KanaKanjiConverter, quantise: bool = False) -> ModelFile:
+    """A converter as header and arrays; ``quantise`` stores the numbers of its language model in eight bits."""
     import json
 
     lexicon, scorer, unknown = converter.decoder.lexicon, converter.decoder.scorer, converter.decoder.unknown
     tensors: dict[str, Any] = {
         "surface.bytes": lexicon.surface_raw,
-        "surface.lengths": np.diff(lexicon.surface_ptr).astype(np.uint32),
-        "reading.chars": lexicon.reading_chars,
-        "reading.lengths": np.diff(lexicon.reading_ptr).astype(np.uint32),
-        "reading.sizes": np.diff(lexicon.reading_word).astype(np.uint32),
-        **{f"lm.{name}": array for name, array in scorer.tables._asdict().items()},
-        "lm.node_pair": scorer.node_pair,
-        "lm.gain": scorer.gain,
+        "surface.lengths": narrow(np.diff(lexicon.surface_ptr)),
+        "reading.chars": narrow(lexicon.reading_chars),
+        "reading.lengths": narrow(np.diff(lexicon.reading_ptr)),
+        "reading.sizes": narrow(np.diff(lexicon.reading_word)),
+        **(quantised.pack(scorer) if quantise else _full(scorer)),
         "lm.word_class": scorer.word_class,
         "lm.class_logp": scorer.class_logp,
         "unknown.class_logp": unknown.class_logp,
@@ -56,7 +58,7 @@ def to_model_file(converter: KanaKanjiConverter) -> ModelFile:
         "user_words": [list(entry) for entry in converter.journal.words],
         "lessons": [json.dumps(asdict(lesson), ensure_ascii=False) for lesson in converter.journal.lessons],
     }
-    unbounded = {"lm.pair_logp", "lm.node_bow", "lm.gain"}  # a word may be impossible; gains of older files
+    unbounded = {name for name in tensors if name in UNBOUNDED}
     for name in sorted(unbounded):
         check_finite(name, np.where(np.isinf(tensors[name]), 0.0, tensors[name]))
     if converter.reranker is not None:
@@ -69,42 +71,46 @@ def to_model_file(converter: KanaKanjiConverter) -> ModelFile:
     return ModelFile("ime", header, tensors, unbounded)
 
 
-SCHEMA = Schema(
-    {
-        "settings": (dict, None),
-        "fit": (dict, None),
-        "start": int,
-        "classes": Maybe([str]),
-        "numbers": Maybe(dict),
-        "user_words": Maybe([[str]]),
-        "lessons": [str],
-        "rerank": Maybe(dict),
-    },
-    {
-        "surface.bytes": Array(np.uint8, ("surface_bytes",)),
-        "surface.lengths": Array(np.int64, ("words",), total="surface_bytes"),
-        "reading.chars": Array(np.int32, ("chars",), below=sys.maxunicode + 1),
-        "reading.lengths": Array(np.int64, ("readings",), below=LONGEST_READING + 1, total="chars"),
-        "reading.sizes": Array(np.int64, ("readings",)),
-        "lm.pair_ptr": Array(np.int64, ("nodes+1",), offsets="pairs"),
-        "lm.pair_word": Array(np.int32, ("pairs",), below="words"),
-        "lm.pair_logp": Array(np.float32, ("pairs",), infinite="-"),
-        "lm.pair_next": Array(np.int32, ("pairs",), below="nodes"),
-        "lm.node_parent": Array(np.int32, ("nodes",), least=-1, below="nodes"),
-        "lm.node_bow": Array(np.float32, ("nodes",), infinite="-"),
-        "lm.node_pair": Array(np.int64, ("nodes",), least=-1, below="pairs"),
-        "lm.gain": Array(np.float32, ("nodes",), infinite="-"),
-        "lm.word_class": Array(np.uint8, ("words",), optional=True),
-        "lm.class_logp": Array(np.float32, ("classes", "classes"), optional=True),
-        "unknown.class_logp": Array(np.float64, (len(CLASSES),), infinite="-"),
-        "unknown.hiragana": Array(
-            np.float64, (KANA_ROWS + 1, KANA_ROWS + 1), below=LARGEST_LOG, infinite="-"
-        ),
-        "unknown.katakana": Array(
-            np.float64, (KANA_ROWS + 1, KANA_ROWS + 1), below=LARGEST_LOG, infinite="-"
-        ),
-    },
-)
+def _full(scorer: Scorer) -> dict[str, Any]:
+    """All arrays of the language model, as the search walks them."""
+    tables = {f"lm.{name}": array for name, array in scorer.tables._asdict().items()}
+    return {**tables, "lm.node_pair": scorer.node_pair, "lm.gain": scorer.gain}
+
+
+HEADER = {
+    "settings": (dict, None),
+    "fit": (dict, None),
+    "start": int,
+    "classes": Maybe([str]),
+    "numbers": Maybe(dict),
+    "user_words": Maybe([[str]]),
+    "lessons": [str],
+    "rerank": Maybe(dict),
+}
+COMMON = {
+    "surface.bytes": Array(np.uint8, ("surface_bytes",)),
+    "surface.lengths": Array(np.int64, ("words",), total="surface_bytes"),
+    "reading.chars": Array(np.int32, ("chars",), below=sys.maxunicode + 1),
+    "reading.lengths": Array(np.int64, ("readings",), below=LONGEST_READING + 1, total="chars"),
+    "reading.sizes": Array(np.int64, ("readings",)),
+    "lm.word_class": Array(np.uint8, ("words",), optional=True),
+    "lm.class_logp": Array(np.float32, ("classes", "classes"), optional=True),
+    "unknown.class_logp": Array(np.float64, (len(CLASSES),), infinite="-"),
+    "unknown.hiragana": Array(np.float64, (KANA_ROWS + 1, KANA_ROWS + 1), below=LARGEST_LOG, infinite="-"),
+    "unknown.katakana": Array(np.float64, (KANA_ROWS + 1, KANA_ROWS + 1), below=LARGEST_LOG, infinite="-"),
+}
+FULL = {
+    "lm.pair_ptr": Array(np.int64, ("nodes+1",), offsets="pairs"),
+    "lm.pair_word": Array(np.int32, ("pairs",), below="words"),
+    "lm.pair_logp": Array(np.float32, ("pairs",), infinite="-"),
+    "lm.pair_next": Array(np.int32, ("pairs",), below="nodes"),
+    "lm.node_parent": Array(np.int32, ("nodes",), least=-1, below="nodes"),
+    "lm.node_bow": Array(np.float32, ("nodes",), infinite="-"),
+    "lm.node_pair": Array(np.int64, ("nodes",), least=-1, below="pairs"),
+    "lm.gain": Array(np.float32, ("nodes",), infinite="-"),
+}
+SCHEMA = Schema(HEADER, {**COMMON, **FULL})
+QUANTISED = Schema(HEADER, {**COMMON, **quantised.ARRAYS})
 
 
 def _classes(tensors: Contents, header: dict[str, Any]) -> tuple[Any, Any, list[str]]:
@@ -117,13 +123,16 @@ def _classes(tensors: Contents, header: dict[str, Any]) -> tuple[Any, Any, list[
 
 def from_model_file(file: ModelFile) -> KanaKanjiConverter:
     """The converter."""
-    tensors, header = SCHEMA.read(file), file.header
+    small = "lm.logp.codes" in file.tensors
+    tensors, header = (QUANTISED if small else SCHEMA).read(file), file.header
     names = ("surface.bytes", "surface.lengths", "reading.chars", "reading.lengths", "reading.sizes")
     lexicon = Lexicon(*(tensors[name] for name in names))
-    tables = Tables(*(tensors[f"lm.{name}"] for name in Tables._fields))
-    scorer = Scorer(
-        tables, tensors["lm.node_pair"], tensors["lm.gain"], header["start"], *_classes(tensors, header)
-    )
+    classes = _classes(tensors, header)
+    if small:
+        scorer = quantised.unpack(tensors, *classes)
+    else:
+        tables = Tables(*(tensors[f"lm.{name}"] for name in Tables._fields))
+        scorer = Scorer(tables, tensors["lm.node_pair"], tensors["lm.gain"], header["start"], *classes)
     if not 0 <= scorer.start < scorer.node_pair.size or not scorer.fits:
         damaged("the arrays of the language model do not fit together")
     unknown = UnknownWords(*(tensors[f"unknown.{name}"] for name in ("class_logp", "hiragana", "katakana")))

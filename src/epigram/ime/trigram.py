@@ -17,6 +17,8 @@ import numpy.typing as npt
 from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.ime.classes import WordClasses, shift_lower
+from epigram.lm.corpus import BOUNDARY
+from epigram.lm.ngram.model import Links
 from epigram.protocols import Floats, Ints, Offsets
 
 if TYPE_CHECKING:
@@ -29,6 +31,14 @@ Bytes = npt.NDArray[np.uint8]
 ROUNDING = 1e-4
 NOTHING = np.float32(-1e30)
 """The gain of a node that has nothing to win; finite, so that files hold no infinities."""
+
+
+class Trie(NamedTuple):
+    """Contexts and the words stored after them, as in :class:`epigram.lm.ngram.model.BackoffModel`."""
+
+    node_pair: Offsets
+    pair_ptr: Offsets
+    pair_word: Ints
 
 
 class Tables(NamedTuple):
@@ -115,23 +125,54 @@ class Scorer:
         classes = classes or WordClasses.none(n_words)
         ratio = classes.gains(model)
         logp = _moved(model.pair_logp, model, ratio, classes, 1.0).astype(np.float32)
-        more, of_word = len(classes.names) - 1, classes.of_word.astype(np.int32)
-        last = of_word[model.pair_word[np.maximum(model.node_pair, 0)]]
+        trie = Trie(model.node_pair, model.pair_ptr, model.pair_word)
+        links = Links(model.pair_node_of, model.node_parent, model.node_depth, model.pair_next)
+        bow = model.node_bow.astype(np.float32)
+        return cls.laid_out(trie, links, logp, bow, classes.of_word, ratio, classes.names)
+
+    @classmethod
+    def laid_out(
+        cls,
+        trie: Trie,
+        links: Links,
+        logp: Singles,
+        bow: Singles,
+        word_class: Bytes,
+        class_logp: Singles,
+        class_names: list[str],
+        gain: Singles | None = None,
+    ) -> Scorer:
+        """The arrays of a back-off model with nodes of classes before its contexts; gains are found if not given."""
+        more, of_word = len(class_names) - 1, word_class.astype(np.int32)
+        last = of_word[trie.pair_word[np.maximum(trie.node_pair, 0)]]
+        nowhere = np.zeros(1 + more, np.int32)
         tables = Tables(
-            np.insert(model.pair_ptr, 1, np.full(more, n_words)),
-            model.pair_word,
+            np.insert(trie.pair_ptr, 1, np.full(more, word_class.size)),
+            trie.pair_word,
             logp,
-            _numbered(model.pair_next, of_word[model.pair_word], more),
-            np.concatenate((np.zeros(1 + more, np.int32), _numbered(model.node_parent, last, more)[1:])),
-            np.insert(model.node_bow, 0, np.zeros(more)).astype(np.float32),
+            _numbered(links.pair_next, of_word[trie.pair_word], more),
+            np.concatenate((nowhere, _numbered(links.node_parent, last, more)[1:])),
+            np.insert(bow, 0, np.zeros(more, np.float32)),
         )
-        depth = np.insert(model.node_depth, 0, np.zeros(more, np.int32))
+        node_pair = np.insert(trie.node_pair, 0, np.full(more, -1))
+        start = int(links.pair_next[BOUNDARY]) + more
+        if gain is not None:
+            gain = np.insert(gain, 0, np.full(more, NOTHING))
+            return cls(tables, node_pair, gain, start, word_class, class_logp, class_names)
+        depth = np.insert(links.node_depth, 0, np.zeros(more, np.int32))
         gain = np.full(depth.size, NOTHING, np.float32)
-        node_pair = np.insert(model.node_pair, 0, np.full(more, -1))
-        scorer = cls(tables, node_pair, gain, model.start() + more, classes.of_word, ratio, classes.names)
+        scorer = cls(tables, node_pair, gain, start, word_class, class_logp, class_names)
         core.gains(scorer.core, depth.size, depth, gain)
         np.maximum(gain + np.float32(ROUNDING), NOTHING, out=gain)
         return scorer
+
+    @property
+    def trie(self) -> Trie:
+        """The nodes and pairs without the nodes of classes."""
+        more, tables = self.n_classes - 1, self.tables
+        return Trie(
+            self.node_pair[more:], np.delete(tables.pair_ptr, np.arange(1, 1 + more)), tables.pair_word
+        )
 
     def starting_at(self, node: int) -> Scorer:
         """The same model for text that goes on after a context."""
@@ -147,9 +188,7 @@ class Scorer:
         tables, more = self.tables, self.n_classes - 1
         model = BackoffModel(
             vocabulary,
-            self.node_pair[more:],
-            np.delete(tables.pair_ptr, np.arange(1, 1 + more)),
-            tables.pair_word,
+            *self.trie,
             tables.pair_logp.astype(np.float64),
             tables.node_bow[more:].astype(np.float64),
         )

@@ -69,6 +69,17 @@ def _unpack_planes(raw: bytes, n: int) -> npt.NDArray[np.int64]:
         raise ModelFileError(f"damaged: {error}") from error
 
 
+def narrow(values: npt.NDArray[np.integer]) -> npt.NDArray[np.unsignedinteger]:
+    """Non-negative integers in the smallest type that holds them all.
+
+    Examples
+    --------
+    >>> narrow(np.array([3, 300])).dtype
+    dtype('uint16')
+    """
+    return values.astype(np.min_scalar_type(int(values.max(initial=0))))
+
+
 def differences(values: Ints, groups: np.ndarray) -> np.ndarray:
     """Each value less the one before it in its group (rising within groups); the first as it is.
 

@@ -53,6 +53,38 @@ class Tables(NamedTuple):
     node_bow: Floats
 
 
+class Links(NamedTuple):
+    """What follows from the nodes and pairs of a forward trie."""
+
+    pair_node_of: Ints
+    node_parent: Ints
+    node_depth: Ints
+    pair_next: Ints
+
+
+def linked(n_words: int, node_pair: Offsets, pair_ptr: Offsets, pair_word: Ints) -> Links:
+    """Find the suffixes of all contexts and where each pair leads; arrays that are no trie are refused."""
+    n_nodes, n_pairs = node_pair.size, pair_word.size
+    sizes_fit = (
+        pair_ptr.size == n_nodes + 1 >= 2
+        and pair_ptr[0] == 0
+        and pair_ptr[-1] == n_pairs
+        and pair_ptr[1] == n_words
+    )
+    if not sizes_fit or not np.array_equal(pair_word[:n_words], np.arange(n_words)):
+        raise InputError("the arrays of a back-off model do not fit together; is the file damaged?")
+    rising = np.diff(node_pair) > 0
+    inside = node_pair[1:] < pair_ptr[1:-1]
+    words = (pair_word >= 0) & (pair_word < n_words)
+    if not (rising.all() and inside.all() and words.all() and (np.diff(pair_ptr) >= 0).all()):
+        raise InputError("the nodes of a back-off model are not in order; is the file damaged?")
+    node_of = np.full(n_pairs, -1, dtype=np.int32)
+    node_of[node_pair[1:]] = np.arange(1, n_nodes)
+    links = Links(node_of, *(np.zeros(size, dtype=np.int32) for size in (n_nodes, n_nodes, n_pairs)))
+    family("ngram").link(n_nodes, n_pairs, pair_ptr, pair_word, node_of, BOUNDARY, *links[1:])
+    return links
+
+
 class BackoffModel(LanguageModel):
     """A back-off n-gram model of any order.
 
@@ -88,26 +120,12 @@ class BackoffModel(LanguageModel):
         self.pair_word = pair_word
         self.pair_logp = pair_logp
         self.node_bow = node_bow
-        self._check()
-        self.pair_node_of = np.full(pair_word.size, -1, dtype=np.int32)
-        self.pair_node_of[node_pair[1:]] = np.arange(1, node_pair.size)
-        self.node_parent = np.zeros(node_pair.size, dtype=np.int32)
-        self.node_depth = np.zeros(node_pair.size, dtype=np.int32)
-        self.pair_next = np.zeros(pair_word.size, dtype=np.int32)
-        core = family("ngram")
-        core.link(
-            node_pair.size,
-            pair_word.size,
-            pair_ptr,
-            pair_word,
-            self.pair_node_of,
-            BOUNDARY,
-            self.node_parent,
-            self.node_depth,
-            self.pair_next,
-        )
+        if node_bow.size != node_pair.size or pair_logp.size != pair_word.size:
+            raise InputError("the arrays of a back-off model do not fit together; is the file damaged?")
+        links = linked(len(vocabulary), node_pair, pair_ptr, pair_word)
+        self.pair_node_of, self.node_parent, self.node_depth, self.pair_next = links
         if np.isnan(pair_logp).any():
-            core.fill_missing(self.core)
+            family("ngram").fill_missing(self.core)
         self.root_changed()
         self._start = int(self.pair_next[BOUNDARY])
 
@@ -147,24 +165,6 @@ class BackoffModel(LanguageModel):
         from epigram.lm.ngram.storage import to_model_file
 
         return to_model_file(self, {}, bits, fit or {})
-
-    def _check(self) -> None:
-        n_words, n_nodes, n_pairs = len(self.vocabulary_), self.node_pair.size, self.pair_word.size
-        sizes_fit = (
-            self.pair_ptr.size == n_nodes + 1
-            and self.node_bow.size == n_nodes
-            and self.pair_logp.size == n_pairs
-            and self.pair_ptr[0] == 0
-            and self.pair_ptr[-1] == n_pairs
-            and self.pair_ptr[1] == n_words
-        )
-        if not sizes_fit or not np.array_equal(self.pair_word[:n_words], np.arange(n_words)):
-            raise InputError("the arrays of a back-off model do not fit together; is the file damaged?")
-        rising = np.diff(self.node_pair) > 0
-        inside = self.node_pair[1:] < self.pair_ptr[1:-1]
-        words = (self.pair_word >= 0) & (self.pair_word < n_words)
-        if not (rising.all() and inside.all() and words.all() and (np.diff(self.pair_ptr) >= 0).all()):
-            raise InputError("the nodes of a back-off model are not in order; is the file damaged?")
 
     @property
     def order(self) -> int:

@@ -1,23 +1,9 @@
 #include "arc_loss.h"
 
+#include "arc_loss_inline.h"
+
 i64 sizeof_ArcCorpus(void) { return sizeof(ArcCorpus); }
 i64 sizeof_ArcScratch(void) { return sizeof(ArcScratch); }
-
-#define STILL 1e-9     /* derivatives of arcs that SGD takes for zero */
-#define PREFETCHED 16  /* occurrences ahead */
-
-/* Scores of all arcs of sentence s; weights are `stride` numbers apart. */
-static void score_arcs(const ArcCorpus *a, i64 s, const f64 *w, i64 stride, f64 *restrict scores) {
-    i64 first = a->first_arc[s], n = a->first_arc[s + 1] - first, last = a->n_occurrences - PREFETCHED;
-    for (i64 k = 0; k < n; k++) {
-        f64 sum = 0.0;
-        for (i64 o = a->arc_ptr[first + k]; o < a->arc_ptr[first + k + 1]; o++) {
-            if (o < last) __builtin_prefetch(w + a->features[o + PREFETCHED] * stride, 1);
-            sum += w[a->features[o] * stride];
-        }
-        scores[k] = sum;
-    }
-}
 
 /* Weighted loss of sentence s; x->marginals become its derivatives by the scores. */
 static f64 sentence_loss_of_arcs(const ArcCorpus *a, i64 s, const f64 *w, i64 stride, Spans *spans, ArcScratch *x) {
@@ -51,14 +37,6 @@ f64 arc_loss_gradient(const ArcCorpus *a, i64 n, const i32 *sentences, i64 n_wei
     return loss;
 }
 
-/* The penalty of figure 2: what the weight could have had by now, u, less what it had, -q. Doing it twice changes nothing. */
-static inline void penalise(f64 *wq, f64 u) {
-    f64 z = wq[0];
-    if (z > 0.0) wq[0] = larger(0.0, z - (u + wq[1]));
-    else if (z < 0.0) wq[0] = smaller(0.0, z + (u - wq[1]));
-    wq[1] += wq[0] - z;
-}
-
 f64 arc_loss_cumulative(const ArcCorpus *a, i64 n, const i32 *order, const f64 *rates, const f64 *totals, i64 n_weights,
                         f64 *wq, Spans *spans, ArcScratch *x) {
     (void)n_weights;
@@ -74,4 +52,14 @@ f64 arc_loss_cumulative(const ArcCorpus *a, i64 n, const i32 *order, const f64 *
         for (i64 o = a->arc_ptr[first]; o < a->arc_ptr[last]; o++) penalise(wq + 2 * a->features[o], totals[k + 1]);
     }
     return loss;
+}
+
+void arc_loss_heads(const ArcCorpus *a, i64 n_weights, const f64 *w, Spans *spans, ArcScratch *x, i64 n_tokens,
+                    i32 *heads) {
+    (void)n_weights, (void)n_tokens;
+    for (i64 s = 0; s < a->n_sentences; s++) {
+        i64 at = a->sentence_ptr[s];
+        score_arcs(a, s, w, 1, x->scores);
+        eisner_best(a->sentence_ptr[s + 1] - at, x->scores, spans, heads + at);
+    }
 }

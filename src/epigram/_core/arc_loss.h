@@ -3,6 +3,8 @@
  * Feature k of arc a of the corpus is features[arc_ptr[a] + k]; the arcs of sentence s start at first_arc[s], in the order of
  * arcs.h. Heads are counted from 1, 0 is the root.
  */
+#ifndef EPIGRAM_ARC_LOSS_H
+#define EPIGRAM_ARC_LOSS_H
 #include "eisner.h"
 
 typedef struct {
@@ -34,3 +36,9 @@ f64 arc_loss_gradient(const ArcCorpus *corpus, i64 n, const i32 sentences[n], i6
  * whose derivative is below 1e-9 move no weight. */
 f64 arc_loss_cumulative(const ArcCorpus *corpus, i64 n, const i32 order[n], const f64 rates[n], const f64 totals[n + 1],
                         i64 n_weights, f64 wq[2 * n_weights], Spans *spans, ArcScratch *scratch);
+
+/* Heads of the best trees of all sentences. */
+void arc_loss_heads(const ArcCorpus *corpus, i64 n_weights, const f64 w[n_weights], Spans *spans, ArcScratch *scratch,
+                    i64 n_tokens, i32 heads[n_tokens]);
+
+#endif

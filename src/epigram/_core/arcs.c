@@ -1,34 +1,10 @@
 #include "arcs.h"
 
-#include "fingerprint.h"
+#include "arcs_inline.h"
 
 i64 sizeof_ArcTemplates(void) { return sizeof(ArcTemplates); }
 i64 sizeof_ArcWords(void) { return sizeof(ArcWords); }
 i64 sizeof_ArcMemory(void) { return sizeof(ArcMemory); }
-
-enum { HEAD, CHILD, BETWEEN, WAY, SIDE, LEFT_OF, RIGHT_OF };
-enum { N_WAYS = 13, FROM_ROOT = 12, MOST_VALUES = 64 };
-
-/* The odd number by which cell k of a template is told from its others. */
-static inline u64 factor(const ArcTemplates *t, i64 owner, i64 k) { return mix(t->seeds[owner] + (u64)k) | 1; }
-
-static inline u64 way_atom(i64 way) { return mix(0x5851F42D4C957F2Dull + (u64)way); }
-
-/* Side and distance of an arc: 1, 2, 3, 4, 5 to 9, 10 and more words to the right (0 to 5) or left (6 to 11). */
-static inline i64 way_of(i64 h, i64 c) {
-    if (h == 0) return FROM_ROOT;
-    i64 far = h < c ? c - h : h - c, bin = far < 5 ? far - 1 : far < 10 ? 4 : 5;
-    return h < c ? bin : 6 + bin;
-}
-
-static inline i64 side_of(i64 way) { return way == FROM_ROOT ? 2 : way >= 6; }
-
-static u64 atom_at(const ArcWords *a, i64 first, i64 n, i64 column, i64 e, i64 offset) {
-    if (e == 0) return a->outside[column * 3 + (offset != 0)];
-    if (e + offset < 1) return a->outside[column * 3 + 1];
-    if (e + offset > n) return a->outside[column * 3 + 2];
-    return a->atoms[column * a->n_tokens + first + e + offset - 1];
-}
 
 /* The parts of every template that depend on the way alone. */
 static void project_ways(const ArcTemplates *t, const ArcMemory *m) {
@@ -178,12 +154,6 @@ i64 arcs_count_keys(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 
     return used;
 }
 
-static inline i64 find_id(i64 n_slots, const u64 *slots, u64 key) {
-    u64 mask = (u64)n_slots - 1, slot = key & mask;
-    while (slots[2 * slot] != 0 && slots[2 * slot] != key) slot = (slot + 1) & mask;
-    return slots[2 * slot] == key ? (i64)slots[2 * slot + 1] : -1;
-}
-
 i64 arcs_encode(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, i64 n_slots, const u64 *slots, i64 n_arcs,
                 i64 *ptr, i64 room, i32 *ids) {
     (void)n_arcs;
@@ -258,15 +228,6 @@ void arcs_fill(i64 n, const u64 *keys, const f32 *weights, i64 n_slots, u64 *slo
     }
 }
 
-static inline f32 weight_of(u64 mask, const u64 *slots, u64 key) {
-    u64 slot = key & mask;
-    while (slots[slot] && (slots[slot] & 0xFFFFFFFF) != key >> 32) slot = (slot + 1) & mask;
-    u32 bits = (u32)(slots[slot] >> 32);
-    f32 weight;
-    memcpy(&weight, &bits, sizeof weight);
-    return weight;
-}
-
 void arcs_scores(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, i64 n_slots, const u64 *slots, i64 n_arcs,
                  f64 *scores) {
     (void)n_arcs;
@@ -307,6 +268,7 @@ void arcs_keys_of(const ArcTemplates *t, i64 n, const i32 *owners, const i64 *pt
             u64 atom = atoms[ptr[f] + k - t->cell_ptr[i]];
             if (t->places[k] == WAY) atom = way_atom((i64)atom);
             if (t->places[k] == SIDE) atom = way_atom(N_WAYS + side_of((i64)atom));
+            if (t->places[k] == GAP) atom = gap_atom((i64)atom);
             sum += factor(t, i, k - t->cell_ptr[i]) * atom;
         }
         keys[f] = mix(sum);

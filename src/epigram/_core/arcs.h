@@ -10,7 +10,8 @@
 #define EPIGRAM_ARCS_H
 #include "core.h"
 
-/* places: 0 head, 1 child, 2 between, 3 side and distance, 4 side, 5 left of both, 6 right of both. */
+/* places: 0 head, 1 child, 2 between, 3 side and distance, 4 side, 5 left of both, 6 right of both; in lines of
+ * siblings also 7 the sibling and 8 the way from it to the child. */
 typedef struct {
     i64 n_templates;
     i64 n_between;
@@ -22,14 +23,15 @@ typedef struct {
     const u64 *seeds; /* [n_templates] */
 } ArcTemplates;
 
-/* Atoms are hashes of cells, column by column; `outside` those of the root, before the first and after the last word. */
+/* Atoms are hashes of cells, column by column; `outside` those of the root, before the first and after the last word, of no
+ * sibling, and of the end after the last child. */
 typedef struct {
     i64 n_sentences;
     i64 n_tokens;
     i64 n_columns;
     const i64 *sentence_ptr; /* [n_sentences + 1] */
     const u64 *atoms; /* [n_columns * n_tokens] */
-    const u64 *outside; /* [n_columns * 3] */
+    const u64 *outside; /* [n_columns * 5] */
 } ArcWords;
 
 /* Working memory for sentences of up to `room` words. */

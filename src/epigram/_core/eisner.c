@@ -1,30 +1,9 @@
 #include "eisner.h"
 
-#include "chain_inline.h"
-#include "ranking.h"
+#include "eisner_inline.h"
 
 i64 sizeof_Spans(void) { return sizeof(Spans); }
 i64 sizeof_Lists(void) { return sizeof(Lists); }
-
-#define NEGLIGIBLE 1e-15 /* derivatives below are lost in rounding */
-
-/* log sum_q exp(a[q] + b[q]) */
-static f64 log_sum(i64 n, const f64 *restrict a, const f64 *restrict b) {
-    f64 top = a[0] + b[0], sum = 0.0;
-    for (i64 q = 1; q < n; q++) top = larger(top, a[q] + b[q]);
-    for (i64 q = 0; q < n; q++) sum += fast_exp(larger(a[q] + b[q] - top, LOWEST_EXPONENT));
-    return top + log(sum);
-}
-
-/* Add to ga and gb the parts that a[q] + b[q] have in their log_sum, times g. */
-static void share_out(i64 n, const f64 *restrict a, const f64 *restrict b, f64 total, f64 g, f64 *restrict ga,
-                      f64 *restrict gb) {
-    for (i64 q = 0; q < n; q++) {
-        f64 part = g * fast_exp(larger(a[q] + b[q] - total, LOWEST_EXPONENT));
-        ga[q] += part;
-        gb[q] += part;
-    }
-}
 
 f64 eisner_inside(i64 n, const f64 *scores, Spans *x) {
     if (!n) return 0.0;
@@ -95,13 +74,6 @@ f64 eisner_marginals(i64 n, const f64 *scores, Spans *x, f64 *out) {
     return log_z;
 }
 
-/* The place of the largest a[q] + b[q], the first of several. */
-static i64 best_split(i64 n, const f64 *restrict a, const f64 *restrict b) {
-    i64 best = 0;
-    for (i64 q = 1; q < n; q++) best = a[q] + b[q] > a[best] + b[best] ? q : best;
-    return best;
-}
-
 /* Heads inside a complete span: to the right of its head s, or (left) to the left of its head t. */
 static void trace(i64 n, const Spans *x, i64 s, i64 t, int left, i32 *heads) {
     const i32 *base = x->splits, *right = base + n * n, *to_left = right + n * n;
@@ -146,16 +118,6 @@ f64 eisner_best(i64 n, const f64 *scores, Spans *x, i32 *heads) {
     trace(n, x, 0, root, 1, heads);
     trace(n, x, root, n - 1, 0, heads);
     return best;
-}
-
-/* Add to a list of the k best all sums of one of a and one of b; `where` tells which split it was. Of two sorted lists, the
- * sum of ranks i and j has at least (i + 1) (j + 1) - 1 before it. */
-static void add_sums(i64 k, const f64 *a, const f64 *b, f64 plus, i64 where, f64 *list, i64 *back) {
-    for (i64 i = 0; i < k && a[i] > NEVER / 2; i++) {
-        for (i64 j = 0; (i + 1) * (j + 1) <= k && b[j] > NEVER / 2; j++) {
-            if (!insert(k, list, back, a[i] + b[j] + plus, (where * k + i) * k + j)) break;
-        }
-    }
 }
 
 /* Heads inside the r-th best of a complete span. */

@@ -1,7 +1,7 @@
 """From words to the features of arcs: which ones a parser has weights for, and their ids on every arc.
 
-Features of the trees' own arcs that are met at least ``min_count`` times, and others that are met often enough on any
-arc: what never happens in a tree is worth knowing too.
+Features of the trees' own arcs and siblings that are met at least ``min_count`` times, and others that are met often
+enough on any arc: what never happens in a tree is worth knowing too.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import numpy as np
 
 from epigram._core.native import family
 from epigram.parsing.arc_loss import ArcFeatures
+from epigram.parsing.sibling_features import learn_siblings, locate_siblings
 from epigram.parsing.templates import ArcTemplate
 from epigram.parsing.words import Words
 from epigram.protocols import Ints, Offsets
@@ -33,13 +34,15 @@ def learn_features(
     Features that are ``known`` already come first and stay.
     """
     table, memory = AttributeTable(known), template.memory(int(words.lengths.max(initial=1)))
-    most = len(template.lines) + 64 * template.n_between
+    most = len(template.arc_lines) + 64 * template.n_between
     keys = np.empty(max(BLOCK, most * int(words.lengths.max(initial=1))), dtype=np.uint64)
     done, s = np.zeros(1, dtype=np.int64), 0
     table.add_source(Strings([]))
     while s < words.columns.n_sentences:
         s = core.gold_keys(template.struct, words.struct, memory, len(heads), heads, s, len(keys), keys, done)
         table.intern_more(keys[: done[0]])
+    if template.sibling_lines:
+        learn_siblings(words, heads, template, table)
     if min_count > 1:
         table.renumber(renumbering(table.counts, min_count))
     if often is None:
@@ -61,8 +64,8 @@ def encode_arcs(words: Words, template: ArcTemplate, table: AttributeTable) -> A
     memory = template.memory(int(lengths.max(initial=1)))
     first_arc = np.concatenate([[0], np.cumsum(lengths * (lengths + 1))]).astype(np.int64)
     ptr = np.zeros(int(first_arc[-1]) + 1, dtype=np.int64)
-    most = len(template.lines) + 64 * template.n_between
-    usual = len(template.lines) + 8 * template.n_between
+    most = len(template.arc_lines) + 64 * template.n_between
+    usual = len(template.arc_lines) + 8 * template.n_between
     largest = int((lengths * (lengths + 1)).max(initial=0)) * most
     ids = np.empty(
         int(first_arc[-1]) * usual + largest, dtype=np.int32
@@ -87,8 +90,10 @@ def encode_arcs(words: Words, template: ArcTemplate, table: AttributeTable) -> A
     return ArcFeatures(words.sentence_ptr, first_arc, ptr, ids[:used])
 
 
-def locate(words: Words, template: ArcTemplate, table: AttributeTable) -> tuple[Ints, Offsets]:
-    """Where each feature is met first: (head, child, line, word between) of each, and the sentence."""
+def locate(
+    words: Words, heads: Ints, template: ArcTemplate, table: AttributeTable
+) -> tuple[Ints, Offsets]:
+    """Where each feature is met first: (head, child, line, word between or sibling) of each, and the sentence."""
     memory = template.memory(int(words.lengths.max(initial=1)))
     places = np.full((len(table), 4), -1, dtype=np.int32)
     sentences = np.zeros(len(table), dtype=np.int32)
@@ -104,4 +109,7 @@ def locate(words: Words, template: ArcTemplate, table: AttributeTable) -> tuple[
             places,
             sentences,
         )
-    return places, sentences.astype(np.int64)
+    found = sentences.astype(np.int64)
+    if template.sibling_lines:
+        locate_siblings(words, heads, template, table, places, found)
+    return places, found

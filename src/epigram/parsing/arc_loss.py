@@ -1,7 +1,7 @@
 """The loss of dependency trees: minus the log-likelihood of each tree among all projective trees with one root.
 
 Value and gradient in one call, by inside-outside over Eisner's spans; passes of SGD with cumulative penalty in C
-(``_core/arc_loss.h``).
+(``_core/arc_loss.h``, ``_core/sibling_loss.h``).
 """
 
 from __future__ import annotations
@@ -12,10 +12,14 @@ from typing import Any
 import numpy as np
 
 from epigram._core.native import family
+from epigram.parsing.templates import ArcTemplate
+from epigram.parsing.words import Words
 from epigram.protocols import Floats, Ints, Offsets
+from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.loss import run_each
 
 core, spans = family("arc_loss"), family("eisner")
+second, sibling_spans = family("sibling_loss"), family("siblings")
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,12 @@ def span_memory(room: int) -> Any:
     return spans.Spans(room, *squares, np.zeros(3 * room * room, dtype=np.int32))
 
 
+def sibling_span_memory(room: int) -> Any:
+    """The same for second order."""
+    size = room * room
+    return sibling_spans.SiblingSpans(room, np.zeros(16 * size), np.zeros(4 * size, dtype=np.int32))
+
+
 class ArcLoss:
     """Sum over sentences of weight * -log p(tree | sentence), as a function of the weights of arc features.
 
@@ -60,7 +70,7 @@ class ArcLoss:
         self, arcs: ArcFeatures, heads: Ints, n_weights: int, weights: Floats | None = None, threads: int = 1
     ) -> None:
         self.n_weights, self.n_samples = n_weights, arcs.n_sentences
-        self.arcs, self.threads = arcs, threads
+        self.arcs, self.threads, self.heads = arcs, threads, np.ascontiguousarray(heads, dtype=np.int32)
         given = np.ones(arcs.n_sentences) if weights is None else np.asarray(weights, dtype=np.float64)
         self._corpus = core.ArcCorpus(
             arcs.n_sentences,
@@ -71,7 +81,7 @@ class ArcLoss:
             arcs.first_arc,
             arcs.arc_ptr,
             arcs.features,
-            np.ascontiguousarray(heads, dtype=np.int32),
+            self.heads,
             given,
         )
         work = np.cumsum(np.diff(arcs.first_arc))
@@ -79,24 +89,21 @@ class ArcLoss:
         self._shards = np.split(np.arange(arcs.n_sentences, dtype=np.int32), bounds)
         self._memory = [self._scratch() for _ in self._shards]
 
-    def _scratch(self) -> tuple[Any, Any]:
+    def _scratch(self) -> tuple[Any, ...]:
         n = self.arcs.longest
-        return span_memory(n), core.ArcScratch(n * (n + 1), np.zeros(n * (n + 1)), np.zeros(n * (n + 1)))
+        return span_memory(n), _arc_scratch(n)
+
+    def _call(self, name: str, k: int, arguments: tuple[Any, ...], *out: Any) -> Any:
+        """A function of the loss in C, with the working memory of thread k."""
+        return getattr(core, name)(self._corpus, *arguments, *self._memory[k], *out)
 
     def value_and_gradient(self, w: Floats, out: Floats) -> float:
         """Sum of sample losses at ``w``; gradient to ``out``."""
         parts = [np.zeros(self.n_weights) for _ in self._shards]
 
         def run(k: int) -> float:
-            met: float = core.gradient(
-                self._corpus,
-                len(self._shards[k]),
-                self._shards[k],
-                self.n_weights,
-                w,
-                *self._memory[k],
-                parts[k],
-            )
+            own = self._shards[k]
+            met: float = self._call("gradient", k, (len(own), own, self.n_weights, w), parts[k])
             return met
 
         losses: list[float] = run_each(run, range(len(parts)))
@@ -119,8 +126,60 @@ class ArcLoss:
                 f"parsers take SGD with method='cumulative' and batch_size=1, not {method!r} and {batch_size}."
             )
         both = np.stack([w, q], axis=1)
-        met: float = core.cumulative(
-            self._corpus, len(order), order, rates, penalties, self.n_weights, both, *self._memory[0]
-        )
+        met: float = self._call("cumulative", 0, (len(order), order, rates, penalties, self.n_weights, both))
         w[:], q[:] = both[:, 0], both[:, 1]
         return met
+
+    def attachment(self, w: Floats) -> float:
+        """Share of words whose head is that of the best tree."""
+        heads = np.zeros_like(self.heads)
+        self._call("heads", 0, (self.n_weights, w), len(heads), heads)
+        return float(np.count_nonzero(heads == self.heads)) / max(1, len(heads))
+
+
+def _arc_scratch(n: int) -> Any:
+    return core.ArcScratch(n * (n + 1), np.zeros(n * (n + 1)), np.zeros(n * (n + 1)))
+
+
+class SiblingLoss(ArcLoss):
+    """The same of second order: features of siblings beside those of arcs, with ids of the same table.
+
+    Parameters
+    ----------
+    arcs, heads, n_weights, weights, threads : as for :class:`ArcLoss`.
+    words, template, table : the sentences, whose siblings are encoded each time they are met, and by what.
+    """
+
+    def __init__(
+        self,
+        arcs: ArcFeatures,
+        heads: Ints,
+        n_weights: int,
+        weights: Floats | None,
+        threads: int,
+        words: Words,
+        template: ArcTemplate,
+        table: AttributeTable,
+    ) -> None:
+        self._template, self._words = template, words
+        self._table = second.SiblingTable(len(table.slots), table.slots)
+        super().__init__(arcs, heads, n_weights, weights, threads)
+
+    def _scratch(self) -> tuple[Any, ...]:
+        n, T = self.arcs.longest, len(self._template.sibling_lines)
+        n_parts = 2 * (n + 1) ** 2 + n * (n + 1) + n * (n * n - 1) // 3
+        room = n_parts * T
+        parts = second.SiblingScratch(
+            n,
+            n_parts,
+            room,
+            np.empty(n_parts + 1, dtype=np.int64),
+            np.empty(room, dtype=np.int32),  # pages that are not used are not there
+            np.empty(n_parts),
+            np.empty(3 * n, dtype=np.int64),
+        )
+        return self._template.sibling_memory(n), sibling_span_memory(n), _arc_scratch(n), parts
+
+    def _call(self, name: str, k: int, arguments: tuple[Any, ...], *out: Any) -> Any:
+        inputs = (self._corpus, self._template.sibling_struct, self._words.struct, self._table)
+        return getattr(second, name)(*inputs, *arguments, *self._memory[k], *out)

@@ -5,8 +5,9 @@ Immutable; every call has its own working memory and C releases the interpreter'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,16 +15,16 @@ import numpy.typing as npt
 
 from epigram._core.native import family
 from epigram.errors import InputError
-from epigram.parsing.arc_loss import span_memory
-from epigram.parsing.templates import SIDES, WAYS, ArcTemplate, Cell
-from epigram.parsing.words import Words
+from epigram.parsing.charts import FORBIDDEN, Chart, SiblingChart
+from epigram.parsing.sibling_features import Part, part_keys
+from epigram.parsing.templates import NUMBERED, SIDES, WAYS, ArcTemplate, Cell
+from epigram.parsing.words import NO_SIBLING, THE_END, Words
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.tagging.attributes import Fingerprints, fingerprints
 from epigram.tagging.loss import run_each
 
-core, trees = family("arcs"), family("eisner")
+core = family("arcs")
 Allowed = Sequence[Sequence[Iterable[int] | None] | None]
-FORBIDDEN = -1e300
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class ArcModel:
             is_way, self.cells.astype(np.uint64), known[np.where(is_way, len(self.strings), self.cells)]
         )
         keys = np.empty(len(self.owners), dtype=np.uint64)
-        core.keys_of(self.template.struct, len(keys), self.owners, self.ptr, len(atoms), atoms, keys)
+        core.keys_of(self.template.whole_struct, len(keys), self.owners, self.ptr, len(atoms), atoms, keys)
         slots = np.zeros(1 << max(4, (2 * len(keys)).bit_length()), dtype=np.uint64)
         core.fill(len(keys), keys, self.weights, len(slots), slots)
         object.__setattr__(self, "keys", keys)
@@ -65,15 +66,16 @@ class ArcModel:
     def of_places(
         cls, template: ArcTemplate, words: Words, places: Ints, sentences: Offsets, weights: Floats
     ) -> ArcModel:
-        """The model of features by where each is met: (head, child, line, word between) of a sentence."""
+        """The model of features by where each is met: (head, child, line, word between or sibling) of a sentence."""
         index: dict[str, int] = {}
         owners, ptr, cells = places[:, 2].copy(), [0], []
-        for (head, child, line, middle), s in zip(places.tolist(), sentences.tolist(), strict=True):
+        for (head, child, line, other), s in zip(places.tolist(), sentences.tolist(), strict=True):
             for cell in template.lines[line]:
-                if cell.place in ("way", "side"):
-                    cells.append(way_of(head, child))
+                place = (head, child, other)
+                if cell.place in NUMBERED:
+                    cells.append(number_of(words, s, cell, place))
                 else:
-                    string = _string(words, s, cell, head, child, middle)
+                    string = _string(words, s, cell, place)
                     cells.append(index.setdefault(string, len(index)))
             ptr.append(len(cells))
         return cls(
@@ -120,41 +122,27 @@ class ArcModel:
         """Sentences as the template looks at them."""
         return Words.of(columns, self.template.n_columns)
 
-    def arc_scores(self, words: Words, allowed: Allowed | None = None) -> Callable[[int, Any], Floats]:
-        """A function from a sentence's number and working memory to the scores of its arcs, (n + 1) x n."""
+    def each(
+        self,
+        words: Words,
+        run: Callable[[int, Chart], Any],
+        allowed: Allowed | None = None,
+        threads: int = 1,
+    ) -> list[Any]:
+        """``run(sentence, chart)`` of every sentence that has words, in several threads."""
         if allowed is not None and len(allowed) != len(words.lengths):
             raise InputError(
                 f"allowed has {len(allowed)} sentences, the input {len(words.lengths)}; give one list each"
             )
-
-        def scores(s: int, memory: Any) -> Floats:
-            n = int(words.lengths[s])
-            out = np.empty((n + 1, n))
-            core.scores(
-                self.template.struct, words.struct, memory, s, len(self.slots), self.slots, out.size, out
-            )
-            if allowed is not None:
-                _forbid(out, allowed[s], s)
-            return out
-
-        return scores
-
-    def each(
-        self,
-        words: Words,
-        run: Callable[[int, Floats, Any], Any],
-        allowed: Allowed | None = None,
-        threads: int = 1,
-    ) -> list[Any]:
-        """``run(sentence, scores, span memory)`` of every sentence, in several threads."""
         found: list[Any] = [None] * len(words.lengths)
-        scores, room = self.arc_scores(words, allowed), int(words.lengths.max(initial=1))
+        kind = SiblingChart if self.template.sibling_lines else Chart
 
         def share(first: int) -> None:
-            memory, spans = self.template.memory(room), span_memory(room)
+            chart = kind(self.template, self.slots, words)
             for s in range(first, len(found), threads):
                 if words.lengths[s]:
-                    found[s] = run(s, scores(s, memory), spans)
+                    chart.score(s, None if allowed is None else allowed[s])
+                    found[s] = run(s, chart)
 
         run_each(share, range(threads))
         return found
@@ -165,14 +153,9 @@ class ArcModel:
         """Head of every word: of the best tree, or (``mbr``) of the tree with the most arcs to be expected right."""
         out = np.zeros(int(words.sentence_ptr[-1]), dtype=np.int32)
 
-        def run(s: int, scores: Floats, spans: Any) -> None:
-            n = scores.shape[1]
-            if decoding == "mbr":
-                p = np.empty_like(scores)
-                trees.marginals(n, scores, spans, p)
-                scores = np.where(scores > FORBIDDEN / 2, p, FORBIDDEN)
+        def run(s: int, chart: Chart) -> None:
             heads = out[words.sentence_ptr[s] : words.sentence_ptr[s + 1]]
-            if trees.best(n, scores, spans, heads) < FORBIDDEN / 2:
+            if (chart.most_expected if decoding == "mbr" else chart.best)(heads) < FORBIDDEN / 2:
                 raise InputError(f"sentence {s} has no projective tree of the allowed arcs; allow more")
 
         self.each(words, run, allowed, threads)
@@ -182,12 +165,7 @@ class ArcModel:
         self, words: Words, allowed: Allowed | None = None, threads: int = 1
     ) -> list[tuple[Floats, float]]:
         """Of each sentence the probability of every arc, (n + 1) x n with the root first, and log Z."""
-
-        def run(_: int, scores: Floats, spans: Any) -> tuple[Floats, float]:
-            out = np.empty_like(scores)
-            return out, trees.marginals(scores.shape[1], scores, spans, out)
-
-        found = self.each(words, run, allowed, threads)
+        found = self.each(words, lambda _, chart: chart.marginals(), allowed, threads)
         return [(np.zeros((1, 0)), 0.0) if own is None else own for own in found]
 
     def n_best(self, words: Words, k: int, allowed: Allowed | None = None) -> list[list[tuple[Ints, float]]]:
@@ -195,37 +173,46 @@ class ArcModel:
         if k < 1:
             raise ValueError(f"k must be at least 1, not {k!r}.")
 
-        def run(_: int, scores: Floats, spans: Any) -> list[tuple[Ints, float]]:
-            n = scores.shape[1]
-            size = 3 * n * n * k
-            lists = trees.Lists(n, k, np.empty(size), np.zeros(size, dtype=np.int64))
-            values, origins = np.empty(k), np.zeros(k, dtype=np.int64)
-            heads = np.zeros((k, n), dtype=np.int32)
-            found = trees.k_best(n, scores, lists, k, values, origins, heads)
-            log_z = trees.inside(n, scores, spans)
-            return [(heads[r].copy(), float(np.exp(values[r] - log_z))) for r in range(found)]
+        def run(_: int, chart: Chart) -> list[tuple[Ints, float]]:
+            heads, values = chart.k_best(k)
+            return list(zip(heads, np.exp(values - chart.log_z()).tolist(), strict=True))
 
         return [[] if own is None else own for own in self.each(words, run, allowed)]
 
+    @cached_property
+    def _weight(self) -> dict[int, float]:
+        return dict(zip(self.keys.tolist(), self.weights.tolist(), strict=True))
+
     def terms(self, words: Words, s: int, head: int, child: int) -> dict[str, float]:
         """The weights of one arc by the names of its features."""
-        most = len(self.template.lines) + 64 * self.template.n_between
+        most = len(self.template.arc_lines) + 64 * self.template.n_between
         keys, owners, middles = (np.empty(most, dtype=kind) for kind in (np.uint64, np.int32, np.int32))
         memory = self.template.memory(int(words.lengths[s]))
         n = core.keys(self.template.struct, words.struct, memory, s, head, child, most, keys, owners, middles)
-        weight = dict(zip(self.keys.tolist(), self.weights.tolist(), strict=True))
-        found: dict[str, float] = {}
-        for key, owner, middle in zip(*(part[:n].tolist() for part in (keys, owners, middles)), strict=True):
-            if key in weight:
-                line = self.template.lines[owner]
-                parts = [
-                    spelt(cell, way_of(head, child), ())
-                    if cell.place in ("way", "side")
-                    else f"{cell}={_string(words, s, cell, head, child, middle)}"
-                    for cell in line
-                ]
-                found[" ".join(parts)] = weight[key]
-        return found
+        return {
+            self._name(words, s, self.template.lines[owner], (head, child, middle)): self._weight[key]
+            for key, owner, middle in zip(*(part[:n].tolist() for part in (keys, owners, middles)), strict=True)
+            if key in self._weight
+        }
+
+    def sibling_terms(self, words: Words, s: int, parts: Sequence[Part]) -> Iterator[tuple[Part, str, float]]:
+        """The weights of parts (head, sibling, child), with the names of their features."""
+        keys = part_keys(words, self.template, s, parts)
+        for part, own in zip(parts, keys.tolist(), strict=True):
+            for line, key in zip(self.template.sibling_lines, own, strict=True):
+                if key in self._weight:
+                    head, sibling, child = part
+                    yield part, self._name(words, s, line, (head, child, sibling)), self._weight[key]
+
+    def _name(self, words: Words, s: int, line: tuple[Cell, ...], place: tuple[int, int, int]) -> str:
+        """A line with what is in its cells at a place."""
+        parts = [
+            spelt(cell, number_of(words, s, cell, place), ())
+            if cell.place in NUMBERED
+            else f"{cell}={_string(words, s, cell, place)}"
+            for cell in line
+        ]
+        return " ".join(parts)
 
 
 def way_of(head: int, child: int) -> int:
@@ -238,33 +225,28 @@ def way_of(head: int, child: int) -> int:
 
 def spelt(cell: Cell, value: int, strings: Sequence[str]) -> str:
     """A cell with its value."""
-    if cell.place == "way":
-        return f"way={WAYS[value]}"
+    if cell.place in ("way", "gap"):
+        return f"{cell.place}={WAYS[value]}"
     if cell.place == "side":
         return f"side={SIDES[2 if value == 12 else int(value >= 6)]}"
     return f"{cell}={strings[value]}"
 
 
-def _string(words: Words, s: int, cell: Cell, head: int, child: int, middle: int) -> str:
-    word = {"h": head, "c": child}.get(cell.place, middle)
+def number_of(words: Words, s: int, cell: Cell, place: tuple[int, int, int]) -> int:
+    """The number of the way that a cell looks at: from the head to the child, or (gap) from the sibling to it."""
+    head, child, sibling = place
+    if cell.place != "gap":
+        return way_of(head, child)
+    missing = sibling == head or not 1 <= child <= words.lengths[s]
+    return way_of(0, 0) if missing else way_of(sibling, child)
+
+
+def _string(words: Words, s: int, cell: Cell, place: tuple[int, int, int]) -> str:
+    """What a cell looks at; a place is a head, a child, and the sibling or the word of many that is meant."""
+    head, child, other = place
+    if cell.place == "s" and other == head:
+        return NO_SIBLING
+    if cell.place == "c" and not 1 <= child <= words.lengths[s]:
+        return THE_END
+    word = {"h": head, "c": child}.get(cell.place, other)
     return words.cell(s, cell.column, word, cell.offset)
-
-
-def _forbid(scores: Floats, heads: Sequence[Iterable[int] | None] | None, s: int) -> None:
-    """Forbid the arcs from heads that are not among those given for each word."""
-    n = scores.shape[1]
-    if heads is None:
-        return
-    if len(heads) != n:
-        raise InputError(
-            f"allowed has {len(heads)} words for sentence {s}, which has {n}; use None for free ones"
-        )
-    for c, own in enumerate(heads):
-        if own is None:
-            continue
-        chosen = list(own)
-        if not chosen or min(chosen) < 0 or max(chosen) > n:
-            raise InputError(f"allowed heads of sentence {s}, word {c + 1}: {chosen}; heads are 0 to {n}")
-        mask = np.ones(n + 1, dtype=bool)
-        mask[chosen] = False
-        scores[mask, c] = FORBIDDEN

@@ -13,12 +13,15 @@ import numpy as np
 
 from epigram.errors import InputError
 from epigram.parsing.arc_model import ArcModel
+from epigram.parsing.sibling_features import tree_parts
 from epigram.parsing.words import Words
 
 
 @dataclass(frozen=True, slots=True)
 class ArcTerm:
-    """One weight's part in the difference: the word whose arc it speaks of, that arc's head, the feature."""
+    """One weight's part in the difference: the word whose arc it speaks of, that arc's head, the feature.
+
+    A feature of the end of a head's children has the last of them for its word, or the head itself."""
 
     word: int
     head: int
@@ -65,6 +68,11 @@ def explain_head(model: ArcModel, words: Words, word: int) -> HeadExplanation:
                 continue
             for name, weight in model.terms(words, 0, above, child).items():
                 lifts[child, above, name] += sign * weight
+    parts, other_parts = set(tree_parts(best)), set(tree_parts(rival))
+    for part, name, weight in model.sibling_terms(words, 0, sorted(parts ^ other_parts)):
+        above, sibling, child = part
+        own = child if 1 <= child <= n else sibling
+        lifts[own, above, name] += weight if part in parts else -weight
     terms = sorted((ArcTerm(*place, lift) for place, lift in lifts.items()), key=lambda term: -abs(term.lift))
     lead = float(np.sum([term.lift for term in terms]))
     other = rival[word - 1]

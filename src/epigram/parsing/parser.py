@@ -20,7 +20,7 @@ import numpy.typing as npt
 from epigram.errors import InputError
 from epigram.estimator import Estimator, check_fitted
 from epigram.parsing.arc_features import encode_arcs, learn_features, locate
-from epigram.parsing.arc_loss import ArcFeatures, ArcLoss
+from epigram.parsing.arc_loss import ArcLoss, SiblingLoss
 from epigram.parsing.arc_model import Allowed, ArcModel
 from epigram.parsing.conllu import Treebank
 from epigram.parsing.explain import HeadExplanation, explain_head
@@ -59,6 +59,7 @@ class DependencyParser(Estimator):
     label_l1 : strength of the penalty of relations; that of the arcs if None.
     min_count : features of the trees' arcs that are met less often are left out.
     often : features met so often on any arc get a weight too; None for none.
+    order : 2 with the template's features of siblings, 1 without: faster, and less exact trees.
     decoding : ``"mbr"``, the tree with most arcs to be expected right, or ``"best"``, the best tree.
     patience : with a held-out set, stop after so many iterations without a better score.
     threads : for OWL-QN, L-BFGS and parsing.
@@ -96,6 +97,7 @@ class DependencyParser(Estimator):
         label_l1: float | None = None,
         min_count: int = 2,
         often: int | None = 40,
+        order: int = 2,
         decoding: str = "mbr",
         patience: int | None = None,
         threads: int = 1,
@@ -110,6 +112,7 @@ class DependencyParser(Estimator):
         self.label_l1 = label_l1
         self.min_count = min_count
         self.often = often
+        self.order = order
         self.decoding = decoding
         self.patience = patience
         self.threads = threads
@@ -151,13 +154,13 @@ class DependencyParser(Estimator):
     def _fit_arcs(
         self, gold: Gold, weights: Floats | None, held_out: Gold | None, callback: Listener | None
     ) -> dict[str, Any]:
-        template = _arc_template(self.template)
+        template = _arc_template(self.template, self.order)
         heads, n_lifted, n_arcs = projectivised(gold.heads, gold.columns.sentence_ptr)
         words = Words.of(gold.columns, template.n_columns)
         if not gold.columns.n_tokens:
             raise InputError("no words to train on")
         table = learn_features(words, heads, template, self.min_count, self.often)
-        loss = ArcLoss(encode_arcs(words, template, table), heads, len(table), weights, self.threads)
+        loss = _loss(words, heads, template, table, weights, self.threads)
         penalty = penalty_of(self.penalty, self.l1, self.l2)
         scorer = None if held_out is None else _arc_scorer(held_out, template, table)
         watch = Watch(scorer, self.patience, _staged("arcs", callback))
@@ -169,7 +172,7 @@ class DependencyParser(Estimator):
         new_ids[kept] = np.arange(len(kept), dtype=np.int32)
         n_features = len(table)
         table.renumber(new_ids)
-        self.arcs_ = ArcModel.of_places(template, words, *locate(words, template, table), result.w[kept])
+        self.arcs_ = ArcModel.of_places(template, words, *locate(words, heads, template, table), result.w[kept])
         self.history_ = [{"stage": "arcs", **entry} for entry in watch.history]
         return {
             "iterations": result.iterations,
@@ -213,13 +216,13 @@ class DependencyParser(Estimator):
         heads, n_lifted, n_arcs = projectivised(gold.heads, gold.columns.sentence_ptr)
         words = old.encode(gold.columns)
         table = learn_features(words, heads, old.template, 1, None, old.keys)
-        loss = ArcLoss(encode_arcs(words, old.template, table), heads, len(table), weights, self.threads)
+        loss = _loss(words, heads, old.template, table, weights, self.threads)
         start = np.concatenate([old.weights.astype(np.float64), np.zeros(len(table) - len(old))])
         seen = self.fit_["sentences"]
         share = loss.n_samples / (seen + loss.n_samples)
         solver = SGD(passes=UPDATES, eta0=RATE / PASSES, decay=1.0, random_state=self.random_state)
         w = solver.solve(loss, L1(share * self.l1), start).w
-        places, sentences = locate(words, old.template, table)
+        places, sentences = locate(words, heads, old.template, table)
         new = slice(len(old), None)
         added = ArcModel.of_places(old.template, words, places[new], sentences[new], w[new])
         self.arcs_ = replace(old, weights=w[: len(old)].astype(np.float32)).followed_by(added)
@@ -368,8 +371,26 @@ def _sentences(X: Any) -> Columns:
     return X.observed() if isinstance(X, Treebank) else sentences_of(X)
 
 
-def _arc_template(given: str | ArcTemplate | None) -> ArcTemplate:
-    return given if isinstance(given, ArcTemplate) else ArcTemplate.parse(given or USUAL)
+def _arc_template(given: str | ArcTemplate | None, order: int) -> ArcTemplate:
+    if order not in (1, 2):
+        raise ValueError(f"order must be 1 or 2, not {order!r}.")
+    template = given if isinstance(given, ArcTemplate) else ArcTemplate.parse(given or USUAL)
+    return template.first_order() if order == 1 else template
+
+
+def _loss(
+    words: Words,
+    heads: Ints,
+    template: ArcTemplate,
+    table: AttributeTable,
+    weights: Floats | None = None,
+    threads: int = 1,
+) -> ArcLoss:
+    """The loss of trees, of the order of the template."""
+    arcs = encode_arcs(words, template, table)
+    if not template.sibling_lines:
+        return ArcLoss(arcs, heads, len(table), weights, threads)
+    return SiblingLoss(arcs, heads, len(table), weights, threads, words, template, table)
 
 
 def _check_trees(gold: Gold) -> None:
@@ -397,21 +418,4 @@ def _staged(stage: str, callback: Listener | None) -> Listener | None:
 
 def _arc_scorer(gold: Gold, template: ArcTemplate, table: AttributeTable) -> Scorer:
     """UAS of weights on other sentences."""
-    from epigram._core.native import family
-    from epigram.parsing.arc_loss import span_memory
-
-    arcs: ArcFeatures = encode_arcs(Words.of(gold.columns, template.n_columns), template, table)
-    trees, spans = family("eisner"), span_memory(arcs.longest)
-
-    def score(w: Floats) -> float:
-        right = 0
-        for s, (a, b) in enumerate(itertools.pairwise(arcs.sentence_ptr.tolist())):
-            ptr = arcs.arc_ptr[arcs.first_arc[s] : arcs.first_arc[s + 1] + 1]
-            sums = np.concatenate([[0.0], np.cumsum(w[arcs.features[ptr[0] : ptr[-1]]])])[ptr - ptr[0]]
-            heads = np.zeros(b - a, dtype=np.int32)
-            if b > a:
-                trees.best(b - a, np.diff(sums), spans, heads)
-            right += int(np.count_nonzero(heads == gold.heads[a:b]))
-        return right / max(1, len(gold.heads))
-
-    return score
+    return _loss(Words.of(gold.columns, template.n_columns), gold.heads, template, table).attachment

@@ -4,7 +4,9 @@ A line is a feature, its cells separated by spaces. ``h[0,1]`` is column 1 of th
 the child; ``b[1]`` is column 1 of each word between, one feature for each distinct value, ``l[1]`` and ``r[1]`` the
 same of the words left and right of both; ``way`` is the side of the child and its distance (1, 2, 3, 4, 5 to 9, 10
 and more words), ``side`` the side alone. A line that begins with ``+`` stands for two, with ``way`` and without.
-``#`` begins a comment.
+A line with ``s[0,1]`` is a feature of second order: of a child ``c`` and the child ``s`` of the same head before it, from
+the inside to the outside; the first has the sibling ``<none>``, and the last is the sibling of an ``<end>``. ``gap`` is
+the way from the one to the other. ``#`` begins a comment.
 """
 
 from __future__ import annotations
@@ -22,13 +24,14 @@ from epigram.errors import InputError
 from epigram.protocols import Ints, Offsets
 from epigram.tagging.attributes import fingerprints
 
-core = family("arcs")
-PLACES = {"h": 0, "c": 1, "b": 2, "way": 3, "side": 4, "l": 5, "r": 6}
+core, siblings = family("arcs"), family("sibling_features")
+PLACES = {"h": 0, "c": 1, "b": 2, "way": 3, "side": 4, "l": 5, "r": 6, "s": 7, "gap": 8}
 ZONES = ("b", "l", "r")
+NUMBERED = ("way", "side", "gap")  # places whose value is the number of a way
 WAYS = (*(f"right {far}" for far in ("1", "2", "3", "4", "5-9", "10+")),
         *(f"left {far}" for far in ("1", "2", "3", "4", "5-9", "10+")), "root")  # fmt: skip
 SIDES = ("right", "left", "root")
-_WORD = re.compile(r"([hc])\[([+-]?\d+),(\d+)\]$")
+_WORD = re.compile(r"([hcs])\[([+-]?\d+),(\d+)\]$")
 _ZONE = re.compile(r"([blr])\[(\d+)\]$")
 
 USUAL = """
@@ -95,18 +98,34 @@ h[0,1] b[0] c[0,1] side
 # The words left and right of both.
 h[0,1] l[1] c[0,2] side
 h[0,1] r[1] c[0,2] side
+# The child of the same head before.
+s[0,2] c[0,2] side
+s[0,1] c[0,1] side gap
+s[0,0] c[0,0] side
+s[0,0] c[0,2] side
+s[0,2] c[0,0] side
+s[0,2] c[-1,2] c[0,2] side
+s[0,2] s[+1,2] c[0,2] side
+s[0,1] c[-1,0] c[0,1] side
+h[0,2] s[0,2] c[0,2] side
+h[0,1] s[0,1] c[0,1] side
+h[0,1] s[0,1] c[0,1] side gap
+h[0,0] s[0,1] c[0,1] side
+h[0,1] s[0,0] c[0,1] side
+h[0,1] s[0,1] c[0,0] side
+h[0,1] s[0,1] c[-1,1] c[0,1] side
 """
 
 
 class Cell(NamedTuple):
-    """A place (``h``, ``c``, ``b``, ``l``, ``r``, ``way``, ``side``), an offset from it, and a column."""
+    """A place (``h``, ``c``, ``s``, ``b``, ``l``, ``r``, ``way``, ``side``, ``gap``), an offset from it, and a column."""
 
     place: str
     offset: int = 0
     column: int = 0
 
     def __str__(self) -> str:
-        if self.place in ("way", "side"):
+        if self.place in NUMBERED:
             return self.place
         inside = str(self.column) if self.place in ZONES else f"{self.offset:+d},{self.column}"
         return f"{self.place}[{inside}]"
@@ -114,7 +133,8 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class ArcTemplate:
-    """Lines of cells, those with a cell of many words (``b``, ``l``, ``r``) last.
+    """Lines of cells: those of arcs, with a cell of many words (``b``, ``l``, ``r``) last; then those of siblings, of
+    pairs first, with a head last.
 
     Examples
     --------
@@ -141,12 +161,25 @@ class ArcTemplate:
         if not lines:
             raise InputError("the template of arcs has no lines")
         for cells in lines:
-            if sum(cell.place in ZONES for cell in cells) > 1:
-                raise InputError(
-                    f"template line {' '.join(map(str, cells))}: one cell of b, l and r is all there can be"
-                )
-        lines.sort(key=lambda cells: any(cell.place in ZONES for cell in cells))
+            _check_line(cells)
+        lines.sort(key=_rank)
         return cls(text, tuple(dict.fromkeys(lines)))
+
+    def first_order(self) -> ArcTemplate:
+        """The lines of arcs alone."""
+        if not self.sibling_lines:
+            return self
+        return ArcTemplate.parse("\n".join(" ".join(map(str, line)) for line in self.arc_lines))
+
+    @cached_property
+    def arc_lines(self) -> tuple[tuple[Cell, ...], ...]:
+        """The lines of first order."""
+        return tuple(line for line in self.lines if _rank(line) < 2)
+
+    @cached_property
+    def sibling_lines(self) -> tuple[tuple[Cell, ...], ...]:
+        """The lines of second order, which come last."""
+        return self.lines[len(self.arc_lines) :]
 
     @property
     def n_between(self) -> int:
@@ -160,39 +193,78 @@ class ArcTemplate:
 
     @cached_property
     def struct(self) -> Any:
-        """The lines as C takes them."""
-        cells = [cell for line in self.lines for cell in line]
-        ptr = np.cumsum([0, *map(len, self.lines)], dtype=np.int64)
-        places = np.array([PLACES[cell.place] for cell in cells], dtype=np.int32)
-        offsets, columns = (
-            np.array([getattr(cell, name) for cell in cells], dtype=np.int32) for name in ("offset", "column")
-        )
-        seeds = fingerprints([" ".join(map(str, line)) for line in self.lines])
-        return core.ArcTemplates(
-            len(self.lines), self.n_between, len(cells), ptr, places, offsets, columns, seeds
-        )
+        """The lines of arcs as C takes them."""
+        return _as_struct(self.arc_lines, self.n_between)
+
+    @cached_property
+    def sibling_struct(self) -> Any:
+        """The lines of siblings as C takes them."""
+        return _as_struct(self.sibling_lines, 0)
+
+    @cached_property
+    def whole_struct(self) -> Any:
+        """All lines, for keys of features by their cells."""
+        return _as_struct(self.lines, 0)
 
     def way_cells(self, owners: Ints, ptr: Offsets) -> npt.NDArray[np.bool_]:
-        """Which cells of features are ways or sides; feature k has line ``owners[k]`` and cells from ``ptr[k]`` on."""
-        kinds = np.array([cell.place in ("way", "side") for line in self.lines for cell in line])
+        """Which cells of features are ways, sides or gaps; feature k has line ``owners[k]`` and cells from ``ptr[k]`` on."""
+        kinds = np.array([cell.place in NUMBERED for line in self.lines for cell in line])
         starts = np.cumsum([0, *map(len, self.lines)])
         within = np.arange(int(ptr[-1])) - np.repeat(ptr[:-1], np.diff(ptr))
         return kinds[np.repeat(starts[owners], np.diff(ptr)) + within]
 
     def memory(self, room: int) -> Any:
         """Working memory of C for sentences of so many words."""
-        T, B = len(self.lines), self.n_between
+        T, B = len(self.arc_lines), self.n_between
         sizes = (*[(room + 1) * T] * 2, 13 * T, 64 * B, *[(room + 1) * B] * 2, T + 64 * B)
         return core.ArcMemory(room, T, B, *(np.zeros(size, dtype=np.uint64) for size in sizes))
 
+    def sibling_memory(self, room: int) -> Any:
+        """The same for siblings."""
+        T, pairs = len(self.sibling_lines), sum(_rank(line) == 2 for line in self.sibling_lines)
+        sizes = (room * T, (room + 1) * T, (room + 1) * T, 14 * T, 2 * T)
+        keys = (np.zeros(size, dtype=np.uint64) for size in sizes)
+        return siblings.SiblingMemory(room, T, pairs, *keys, np.zeros(2 * (room + 1) ** 2))
+
+
+def _as_struct(lines: tuple[tuple[Cell, ...], ...], n_between: int) -> Any:
+    """Lines as C takes them."""
+    cells = [cell for line in lines for cell in line]
+    ptr = np.cumsum([0, *map(len, lines)], dtype=np.int64)
+    places = np.array([PLACES[cell.place] for cell in cells], dtype=np.int32)
+    offsets, columns = (
+        np.array([getattr(cell, name) for cell in cells], dtype=np.int32) for name in ("offset", "column")
+    )
+    seeds = fingerprints([" ".join(map(str, line)) for line in lines])
+    return core.ArcTemplates(len(lines), n_between, len(cells), ptr, places, offsets, columns, seeds)
+
+
+def _rank(line: tuple[Cell, ...]) -> int:
+    """The order of lines: of arcs, of arcs and many words, of pairs of siblings, of siblings and their head."""
+    places = {cell.place for cell in line}
+    if "s" in places:
+        return 3 if "h" in places else 2
+    return 1 if places & set(ZONES) else 0
+
+
+def _check_line(cells: tuple[Cell, ...]) -> None:
+    """Refuse cells that cannot stand together."""
+    places, text = [cell.place for cell in cells], " ".join(map(str, cells))
+    if sum(place in ZONES for place in places) > 1:
+        raise InputError(f"template line {text}: one cell of b, l and r is all there can be")
+    if "s" in places and any(place in (*ZONES, "way") for place in places):
+        raise InputError(f"template line {text}: a line with s has cells of h, s and c, side and gap")
+    if "gap" in places and "s" not in places:
+        raise InputError(f"template line {text}: gap is the way from a sibling s to c; there is no s")
+
 
 def _cell(word: str, number: int) -> Cell:
-    if word in ("way", "side"):
+    if word in NUMBERED:
         return Cell(word)
     if found := _WORD.match(word):
         return Cell(found[1], int(found[2]), int(found[3]))
     if found := _ZONE.match(word):
         return Cell(found[1], 0, int(found[2]))
     raise InputError(
-        f"template line {number}: {word!r} is no cell; cells are h[0,1], c[-1,0], b[1], l[1], r[1], way and side"
+        f"template line {number}: {word!r} is no cell; cells are h[0,1], c[-1,0], s[0,1], b[1], l[1], r[1], way, side and gap"
     )

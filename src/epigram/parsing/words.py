@@ -16,7 +16,8 @@ from epigram.tagging.attributes import fingerprints
 from epigram.tagging.corpus import Column, Columns
 
 core = family("arcs")
-OUTSIDE = ("<root>", "<before>", "<after>")
+NO_SIBLING, THE_END = "<none>", "<end>"
+OUTSIDE = ("<root>", "<before>", "<after>", NO_SIBLING, THE_END)
 
 
 @dataclass(frozen=True)

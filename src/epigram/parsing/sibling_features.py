@@ -1,0 +1,78 @@
+"""Features of second order: the parts (head, sibling, child) of trees, and which of their features get a weight.
+
+Words count from 1. The head stands in the place of the sibling where a child is the first on its side; 0 on the left
+and n + 1 on the right are the ends after the last child.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from epigram._core.native import family
+from epigram.parsing.templates import ArcTemplate
+from epigram.parsing.words import Words
+from epigram.protocols import Ints, Offsets
+from epigram.tagging.attributes import AttributeTable, Fingerprints
+
+core = family("sibling_features")
+Part = tuple[int, int, int]
+
+
+def tree_parts(heads: Sequence[int]) -> list[Part]:
+    """All (head, sibling, child) of a tree; the child of the root has none.
+
+    Examples
+    --------
+    >>> tree_parts([2, 0, 2])
+    [(1, 1, 0), (1, 1, 4), (2, 2, 1), (2, 1, 0), (2, 2, 3), (2, 3, 4), (3, 3, 0), (3, 3, 4)]
+    """
+    n = len(heads)
+    sides: list[tuple[list[int], list[int]]] = [([], []) for _ in range(n + 1)]
+    for child, head in enumerate(heads, 1):
+        sides[head][head < child].append(child)
+    found = []
+    for head, (left, right) in enumerate(sides[1:], 1):
+        for chain in ([head, *left[::-1], 0], [head, *right, n + 1]):
+            found += [(head, sibling, child) for sibling, child in pairwise(chain)]
+    return found
+
+
+def part_keys(words: Words, template: ArcTemplate, s: int, parts: Sequence[Part]) -> Fingerprints:
+    """The key of every part by every line of siblings."""
+    T = len(template.sibling_lines)
+    out = np.empty((len(parts), T), dtype=np.uint64)
+    given = np.array(parts, dtype=np.int32).reshape(-1, 3)
+    memory = template.sibling_memory(int(words.lengths[s]))
+    core.keys(template.sibling_struct, words.struct, memory, s, len(given), given, out.size, out)
+    return out
+
+
+def _gold(words: Words, heads: Ints, template: ArcTemplate) -> Iterator[tuple[list[Part], Fingerprints]]:
+    """Of each sentence the parts of its tree and their keys."""
+    for s, (a, b) in enumerate(pairwise(words.sentence_ptr.tolist())):
+        parts = tree_parts(heads[a:b].tolist())
+        yield parts, part_keys(words, template, s, parts)
+
+
+def learn_siblings(words: Words, heads: Ints, template: ArcTemplate, table: AttributeTable) -> None:
+    """Add the features of trees to a table; a pair of siblings counts once for each time it is met."""
+    for _, keys in _gold(words, heads, template):
+        table.intern_more(keys.ravel())
+
+
+def locate_siblings(
+    words: Words, heads: Ints, template: ArcTemplate, table: AttributeTable, places: Ints, sentences: Offsets
+) -> None:
+    """Where features of siblings are met first: (head, child, line, sibling) of each, and the sentence."""
+    first = len(template.arc_lines)
+    for s, (parts, keys) in enumerate(_gold(words, heads, template)):
+        ids: npt.NDArray[np.int32] = table.look_up(keys.ravel()).reshape(keys.shape)
+        for k, line in np.argwhere((ids >= 0) & (places[ids, 0] < 0)).tolist():
+            head, sibling, child = parts[k]
+            if places[ids[k, line], 0] < 0:
+                places[ids[k, line]] = head, child, first + line, sibling
+                sentences[ids[k, line]] = s

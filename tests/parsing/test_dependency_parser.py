@@ -10,6 +10,7 @@ from epigram.parsing.conllu import parse_treebank
 from epigram.parsing.pictures import svg_picture, terminal_picture
 from epigram.solvers import LBFGS, SGD
 from reference import eisner as slow
+from reference import siblings
 
 TAGS = {"the": ("DET", "DT"), "a": ("DET", "DT"), "dog": ("NOUN", "NN"), "cat": ("NOUN", "NN"),
         "sees": ("VERB", "VBZ"), "hears": ("VERB", "VBZ"), "old": ("ADJ", "JJ"), ".": ("PUNCT", ".")}  # fmt: skip
@@ -52,6 +53,11 @@ def parser():
     return DependencyParser(l1=0.05, min_count=1, often=5).fit(*grammar(60))
 
 
+def of_siblings(model, words, heads):
+    """The score of a tree's parts of second order."""
+    return sum(weight for _, _, weight in model.sibling_terms(words, 0, siblings.parts(heads)))
+
+
 def test_learns_a_grammar_and_reports(parser):
     X, y = grammar(20, seed=1)
     assert parser.predict(X) == y
@@ -72,7 +78,7 @@ def test_marginals_and_nbest_are_those_of_all_trees(parser):
         ]
     )
     every = slow.all_trees(5)
-    values = [slow.score(scores, heads) for heads in every]
+    values = [slow.score(scores, heads) + of_siblings(parser.arcs_, words, heads) for heads in every]
     z, marginals = slow.marginals(values, every, 5)
     np.testing.assert_allclose(parser.predict_marginals([sentence])[0], marginals, atol=1e-6)
     best = parser.predict_nbest([sentence], k=4)[0]
@@ -88,7 +94,8 @@ def test_explanations_sum_to_the_lead(parser):
     words = model.encode(Columns.from_rows([sentence]))
 
     def total(heads):
-        return sum(sum(model.terms(words, 0, h, c).values()) for c, h in enumerate(heads, 1))
+        arcs = sum(sum(model.terms(words, 0, h, c).values()) for c, h in enumerate(heads, 1))
+        return arcs + of_siblings(model, words, heads)
 
     assert why.lead == pytest.approx(total(why.heads) - total(why.other_heads), abs=1e-5)
     assert why.lead > 0

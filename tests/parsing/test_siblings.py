@@ -7,14 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from epigram import DependencyParser, InputError
 from epigram._core.native import family
-from reference import eisner, siblings as slow
+from epigram.parsing.arc_features import encode_arcs, learn_features, locate
+from epigram.parsing.arc_loss import SiblingLoss, sibling_span_memory
+from epigram.parsing.arc_model import ArcModel
+from epigram.parsing.sibling_features import part_keys, tree_parts
+from epigram.parsing.templates import ArcTemplate
+from epigram.parsing.words import Words
+from epigram.tagging.corpus import Columns
+from reference import eisner
+from reference import siblings as slow
 
 trees = family("siblings")
-
-
-def memory(n):
-    return trees.SiblingSpans(n, np.zeros(16 * n * n), np.zeros(4 * n * n, dtype=np.int32))
 
 
 @settings(max_examples=30)
@@ -27,7 +32,7 @@ def test_sums_and_maxima_equal_all_trees(n, seed, spread):
     every = eisner.all_trees(n)
     values = [slow.score(scores, trios, stops, heads) for heads in every]
     z, marginals = eisner.marginals(values, every, n)
-    spans, out, heads = memory(n), np.empty((n + 1, n)), np.zeros(n, dtype=np.int32)
+    spans, out, heads = sibling_span_memory(n), np.empty((n + 1, n)), np.zeros(n, dtype=np.int32)
     assert trees.inside(n, scores, n_trios, trios, stops, spans) == pytest.approx(z, abs=1e-9)
     assert trees.best(n, scores, n_trios, trios, stops, spans, heads) == pytest.approx(max(values))
     assert tuple(heads.tolist()) == every[int(np.argmax(values))]
@@ -43,3 +48,116 @@ def test_sums_and_maxima_equal_all_trees(n, seed, spread):
     np.testing.assert_allclose(out.sum(0), 1.0)
     for mine, wanted in zip((trios, stops), slow.marginals(values, every, n), strict=True):
         np.testing.assert_allclose(mine, wanted, atol=1e-12)
+
+
+TEMPLATE = """+h[0,2] c[0,1]
+b[1] side
+s[0,2] c[0,2] side gap
+s[0,0] c[-1,1] side
+h[0,2] s[0,2] c[0,2] side
+h[0,1] s[+1,1] c[0,1] gap
+"""
+ROWS = [
+    [("The", "D", "DT"), ("dog", "N", "NN"), ("barks", "V", "VBZ"), ("loudly", "R", "RB"), (".", "P", ".")],
+    [("Go", "V", "VB"), ("home", "R", "RB")],
+]
+HEADS = np.array([2, 3, 0, 3, 3, 0, 1], dtype=np.int32)
+
+
+def problem(weights=None, threads=1):
+    words, template = Words.of(Columns.from_rows(ROWS), 3), ArcTemplate.parse(TEMPLATE)
+    table = learn_features(words, HEADS, template, 1, None)
+    arcs = encode_arcs(words, template, table)
+    return SiblingLoss(arcs, HEADS, len(table), weights, threads, words, template, table), words, table
+
+
+def features_of(loss, words, table, s, heads):
+    """Ids of all features of a tree, one by one."""
+    arcs, n = loss.arcs, len(heads)
+    ptr = arcs.arc_ptr[arcs.first_arc[s] :]
+    found = [arcs.features[ptr[h * n + c] : ptr[h * n + c + 1]] for c, h in enumerate(heads)]
+    ids = table.look_up(part_keys(words, ArcTemplate.parse(TEMPLATE), s, slow.parts(heads)).ravel())
+    return np.concatenate([*found, ids[ids >= 0]])
+
+
+def test_the_parts_of_a_tree_are_those_of_all_its_heads():
+    for heads in eisner.all_trees(4):
+        assert sorted(tree_parts(heads)) == sorted(slow.parts(heads))
+
+
+def test_loss_is_minus_the_log_probability_and_its_gradient_the_slope():
+    weights = np.array([1.0, 2.5])
+    loss, words, table = problem(weights, threads=2)
+    w, out = np.random.default_rng(1).normal(size=loss.n_weights), np.zeros(loss.n_weights)
+    total, slope = 0.0, np.zeros(loss.n_weights)
+    for s, weight in enumerate(weights):
+        gold = HEADS[loss.arcs.sentence_ptr[s] : loss.arcs.sentence_ptr[s + 1]].tolist()
+        every = eisner.all_trees(len(gold))
+        features = [features_of(loss, words, table, s, heads) for heads in every]
+        values = np.array([w[own].sum() for own in features])
+        z = np.log(np.exp(values - values.max()).sum()) + values.max()
+        total += weight * (z - values[every.index(tuple(gold))])
+        for own, value, heads in zip(features, values, every, strict=True):
+            np.add.at(slope, own, weight * (np.exp(value - z) - (heads == tuple(gold))))
+    assert loss.value_and_gradient(w, out) == pytest.approx(total)
+    np.testing.assert_allclose(out, slope, atol=1e-10)
+    for k in range(0, loss.n_weights, 5):
+        step, trash = np.zeros_like(w), np.empty_like(w)
+        step[k] = 1e-5
+        wide = loss.value_and_gradient(w + step, trash) - loss.value_and_gradient(w - step, trash)
+        assert out[k] == pytest.approx(wide / 2e-5, abs=1e-7)
+
+
+def test_cumulative_pass_is_the_algorithm_of_the_paper():
+    loss, words, table = problem()
+    order, rates = np.array([1, 0, 1], dtype=np.int32), np.array([0.5, 0.3, 0.2])
+    penalties = np.array([0.0, 0.02, 0.05, 0.06])
+    w, q, slow_w, slow_q = (np.zeros(loss.n_weights) for _ in range(4))
+    for k, s in enumerate(order):  # figure 2: a step, then what is owed by the features of the sentence
+        one, gradient = problem(np.eye(2)[s])[0], np.empty_like(w)
+        one.value_and_gradient(slow_w, gradient)
+        slow_w -= rates[k] * gradient
+        n = int(words.lengths[s])
+        for i in {int(i) for t in eisner.all_trees(n) for i in features_of(loss, words, table, s, t)}:
+            z, u = slow_w[i], penalties[k + 1]
+            slow_w[i] = max(0.0, z - (u + slow_q[i])) if z > 0 else min(0.0, z + (u - slow_q[i]))
+            slow_q[i] += slow_w[i] - z
+    loss.sgd_pass("cumulative", order, rates, penalties, 1, w, q)
+    np.testing.assert_allclose(w, slow_w, atol=1e-8)
+    np.testing.assert_allclose(q, slow_q, atol=1e-8)
+
+
+def test_a_model_scores_by_strings_as_the_loss_does_by_numbers():
+    loss, words, table = problem()
+    w = np.random.default_rng(2).normal(size=loss.n_weights).astype(np.float32).astype(np.float64)
+    template = ArcTemplate.parse(TEMPLATE)
+    model = ArcModel.of_places(template, words, *locate(words, HEADS, template, table), w)
+    np.testing.assert_array_equal(model.keys, table.fingerprints)
+    every, best = eisner.all_trees(5), model.n_best(words, 3)[0]
+    values = {heads: w[features_of(loss, words, table, 0, heads)].sum() for heads in every}
+    ranked = sorted(values, key=lambda heads: -values[heads])
+    assert [tuple(heads.tolist()) for heads, _ in best] == ranked[:3]
+    assert loss.attachment(w) == np.mean(model.decode(words) == HEADS)
+    names = model.names(range(len(model)))
+    assert "s[+0,2]=NN c[+0,2]=<end> side=left gap=none" in names
+    assert "s[+0,2]=RB c[+0,2]=. side=right gap=right 1" in names
+    assert "h[+0,2]=VB s[+0,2]=<none> c[+0,2]=RB side=right" in names
+
+
+def test_first_order_is_second_order_without_lines_of_siblings():
+    template = ArcTemplate.parse(TEMPLATE)
+    assert template.first_order().lines == template.arc_lines
+    y = [list(zip(HEADS[a:b].tolist(), "abcde", strict=False)) for a, b in ((0, 5), (5, 7))]
+    one = DependencyParser(TEMPLATE, order=1, min_count=1, l1=0.01).fit(ROWS, y)
+    same = DependencyParser("+h[0,2] c[0,1]\nb[1] side", min_count=1, l1=0.01).fit(ROWS, y)
+    assert one.arcs_.weights.tobytes() == same.arcs_.weights.tobytes()
+    with pytest.raises(ValueError, match="order must be"):
+        DependencyParser(order=3).fit(ROWS, y)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"), [("s[0,1] b[1]", "cells of h, s and c"), ("h[0,1] gap", "there is no s")]
+)
+def test_lines_that_make_no_sense_are_refused(line, words):
+    with pytest.raises(InputError, match=words):
+        ArcTemplate.parse(line)

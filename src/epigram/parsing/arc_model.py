@@ -225,8 +225,10 @@ def way_of(head: int, child: int) -> int:
 
 def spelt(cell: Cell, value: int, strings: Sequence[str]) -> str:
     """A cell with its value."""
-    if cell.place in ("way", "gap"):
-        return f"{cell.place}={WAYS[value]}"
+    if cell.place == "way":
+        return f"way={WAYS[value]}"
+    if cell.place == "gap":
+        return f"gap={WAYS[value] if value < 12 else 'none'}"
     if cell.place == "side":
         return f"side={SIDES[2 if value == 12 else int(value >= 6)]}"
     return f"{cell}={strings[value]}"

@@ -66,7 +66,7 @@ HEADS = np.array([2, 3, 0, 0, 1], dtype=np.int32)
 def small_loss(text="+h[0,0] c[0,0]\n+h[0,2] c[-1,1]\nh[0,1] b[2] side\nway", weights=None, often=1):
     words = Words.of(Columns.from_rows(ROWS), 3)
     template = ArcTemplate.parse(text)
-    table = learn_features(words, HEADS, template, 1, often)
+    table = learn_features(words, HEADS, template, 1, often).table
     return ArcLoss(encode_arcs(words, template, table), HEADS, len(table), weights), words
 
 
@@ -151,7 +151,7 @@ def test_features_of_arcs_are_those_spelt_out():
         "+h[0,0] c[0,2]\nh[-1,1] c[+1,2] side\nh[0,1] b[2] c[0,1] way\nb[1] side\nl[1] h[0,1]\nr[2] c[0,1] side"
     )
     heads = np.array([0, *([0] + [1] * 3), *([0] + [1] * 12)], dtype=np.int32)
-    table = learn_features(words, heads, template, 1, 1)
+    table = learn_features(words, heads, template, 1, 1).table
     arcs = encode_arcs(words, template, table)
     holders: dict[object, set[int]] = {}  # by name and by id, the arcs that have it
     by_id: dict[int, set[int]] = {}

@@ -12,7 +12,7 @@ from epigram._core.native import family
 from epigram.parsing.arc_features import encode_arcs, learn_features, locate
 from epigram.parsing.arc_loss import SiblingLoss, sibling_span_memory
 from epigram.parsing.arc_model import ArcModel
-from epigram.parsing.sibling_features import part_keys, tree_parts
+from epigram.parsing.sibling_features import part_keys, sibling_slots, tree_parts
 from epigram.parsing.templates import ArcTemplate
 from epigram.parsing.words import Words
 from epigram.tagging.corpus import Columns
@@ -66,9 +66,9 @@ HEADS = np.array([2, 3, 0, 3, 3, 0, 1], dtype=np.int32)
 
 def problem(weights=None, threads=1):
     words, template = Words.of(Columns.from_rows(ROWS), 3), ArcTemplate.parse(TEMPLATE)
-    table = learn_features(words, HEADS, template, 1, None)
-    arcs = encode_arcs(words, template, table)
-    return SiblingLoss(arcs, HEADS, len(table), weights, threads, words, template, table), words, table
+    table, keys = learn_features(words, HEADS, template, 1, None)
+    arcs, slots = encode_arcs(words, template, table), sibling_slots(table, keys)
+    return SiblingLoss(arcs, HEADS, len(table), weights, threads, words, template, slots), words, table
 
 
 def features_of(loss, words, table, s, heads):

@@ -8,7 +8,7 @@ from reference import eisner
 
 
 def parts(heads):
-    """The (head, sibling, child) of a tree, words from 1: the head in the place of no sibling, 0 and n + 1 for the ends."""
+    """The (head, sibling, child) of a tree, words from 1: no sibling is the head, the ends are 0 and n + 1."""
     n, found = len(heads), []
     for h in range(1, n + 1):
         own = [c for c in range(1, n + 1) if heads[c - 1] == h]

@@ -6,6 +6,8 @@ enough on any arc: what never happens in a tree is worth knowing too.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from epigram._core.native import family
@@ -21,6 +23,13 @@ COUNTERS = 1 << 26
 BLOCK = 1 << 20
 
 
+class Known(NamedTuple):
+    """The table of all features, and the keys of those of siblings."""
+
+    table: AttributeTable
+    siblings: Fingerprints
+
+
 def learn_features(
     words: Words,
     heads: Ints,
@@ -28,8 +37,8 @@ def learn_features(
     min_count: int,
     often: int | None,
     known: Fingerprints | None = None,
-) -> AttributeTable:
-    """The table of the features of trees, and of those met ``often`` on any arc (None: no others).
+) -> Known:
+    """The features of trees, and of those met ``often`` on any arc (None: no others).
 
     Features that are ``known`` already come first and stay.
     """
@@ -41,12 +50,13 @@ def learn_features(
     while s < words.columns.n_sentences:
         s = core.gold_keys(template.struct, words.struct, memory, len(heads), heads, s, len(keys), keys, done)
         table.intern_more(keys[: done[0]])
+    siblings = np.empty(0, dtype=np.uint64)
     if template.sibling_lines:
-        learn_siblings(words, heads, template, table)
+        siblings = learn_siblings(words, heads, template, table)
     if min_count > 1:
         table.renumber(renumbering(table.counts, min_count))
     if often is None:
-        return table
+        return Known(table, siblings)
     counters = np.zeros(COUNTERS, dtype=np.uint8)
     for s, n in enumerate(words.lengths.tolist()):
         if n * (n + 1) * most > len(keys):
@@ -55,7 +65,7 @@ def learn_features(
             template.struct, words.struct, memory, s, len(counters), counters, often, len(keys), keys
         )
         table.intern_more(keys[:found])
-    return table
+    return Known(table, siblings)
 
 
 def encode_arcs(words: Words, template: ArcTemplate, table: AttributeTable) -> ArcFeatures:
@@ -90,9 +100,7 @@ def encode_arcs(words: Words, template: ArcTemplate, table: AttributeTable) -> A
     return ArcFeatures(words.sentence_ptr, first_arc, ptr, ids[:used])
 
 
-def locate(
-    words: Words, heads: Ints, template: ArcTemplate, table: AttributeTable
-) -> tuple[Ints, Offsets]:
+def locate(words: Words, heads: Ints, template: ArcTemplate, table: AttributeTable) -> tuple[Ints, Offsets]:
     """Where each feature is met first: (head, child, line, word between or sibling) of each, and the sentence."""
     memory = template.memory(int(words.lengths.max(initial=1)))
     places = np.full((len(table), 4), -1, dtype=np.int32)

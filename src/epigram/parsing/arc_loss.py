@@ -15,7 +15,7 @@ from epigram._core.native import family
 from epigram.parsing.templates import ArcTemplate
 from epigram.parsing.words import Words
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.tagging.attributes import AttributeTable
+from epigram.tagging.attributes import Fingerprints
 from epigram.tagging.loss import run_each
 
 core, spans = family("arc_loss"), family("eisner")
@@ -147,7 +147,8 @@ class SiblingLoss(ArcLoss):
     Parameters
     ----------
     arcs, heads, n_weights, weights, threads : as for :class:`ArcLoss`.
-    words, template, table : the sentences, whose siblings are encoded each time they are met, and by what.
+    words, template : the sentences, whose siblings are encoded each time they are met, and by what.
+    slots : the features of siblings (:func:`epigram.parsing.sibling_features.sibling_slots`).
     """
 
     def __init__(
@@ -159,10 +160,10 @@ class SiblingLoss(ArcLoss):
         threads: int,
         words: Words,
         template: ArcTemplate,
-        table: AttributeTable,
+        slots: Fingerprints,
     ) -> None:
         self._template, self._words = template, words
-        self._table = second.SiblingTable(len(table.slots), table.slots)
+        self._table = second.SiblingTable(len(slots), slots)
         super().__init__(arcs, heads, n_weights, weights, threads)
 
     def _scratch(self) -> tuple[Any, ...]:

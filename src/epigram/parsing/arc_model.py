@@ -191,7 +191,9 @@ class ArcModel:
         n = core.keys(self.template.struct, words.struct, memory, s, head, child, most, keys, owners, middles)
         return {
             self._name(words, s, self.template.lines[owner], (head, child, middle)): self._weight[key]
-            for key, owner, middle in zip(*(part[:n].tolist() for part in (keys, owners, middles)), strict=True)
+            for key, owner, middle in zip(
+                *(part[:n].tolist() for part in (keys, owners, middles)), strict=True
+            )
             if key in self._weight
         }
 

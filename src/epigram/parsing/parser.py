@@ -19,12 +19,13 @@ import numpy.typing as npt
 
 from epigram.errors import InputError
 from epigram.estimator import Estimator, check_fitted
-from epigram.parsing.arc_features import encode_arcs, learn_features, locate
+from epigram.parsing.arc_features import Known, encode_arcs, learn_features, locate
 from epigram.parsing.arc_loss import ArcLoss, SiblingLoss
 from epigram.parsing.arc_model import Allowed, ArcModel
 from epigram.parsing.conllu import Treebank
 from epigram.parsing.explain import HeadExplanation, explain_head
 from epigram.parsing.projective import projectivised
+from epigram.parsing.sibling_features import sibling_slots
 from epigram.parsing.surroundings import surroundings, usual_template
 from epigram.parsing.tagger import TreeTagger
 from epigram.parsing.templates import USUAL, ArcTemplate
@@ -32,7 +33,6 @@ from epigram.parsing.words import Words, heads_of, sentences_of
 from epigram.penalties import L1
 from epigram.protocols import Floats, Ints, Penalty, Solver
 from epigram.solvers import SGD
-from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.corpus import Columns
 from epigram.tagging.problem import Listener, Scorer, Watch, checked_weights, penalty_of, solver_of
 from epigram.tagging.trees import depths_of
@@ -159,10 +159,10 @@ class DependencyParser(Estimator):
         words = Words.of(gold.columns, template.n_columns)
         if not gold.columns.n_tokens:
             raise InputError("no words to train on")
-        table = learn_features(words, heads, template, self.min_count, self.often)
-        loss = _loss(words, heads, template, table, weights, self.threads)
+        known = learn_features(words, heads, template, self.min_count, self.often)
+        table, loss = known.table, _loss(words, heads, template, known, weights, self.threads)
         penalty = penalty_of(self.penalty, self.l1, self.l2)
-        scorer = None if held_out is None else _arc_scorer(held_out, template, table)
+        scorer = None if held_out is None else _arc_scorer(held_out, template, known)
         watch = Watch(scorer, self.patience, _staged("arcs", callback))
         result = watch.solve(self._solver(self.solver, penalty), loss, penalty)
         if watch.best_w is not None:
@@ -172,7 +172,9 @@ class DependencyParser(Estimator):
         new_ids[kept] = np.arange(len(kept), dtype=np.int32)
         n_features = len(table)
         table.renumber(new_ids)
-        self.arcs_ = ArcModel.of_places(template, words, *locate(words, heads, template, table), result.w[kept])
+        self.arcs_ = ArcModel.of_places(
+            template, words, *locate(words, heads, template, table), result.w[kept]
+        )
         self.history_ = [{"stage": "arcs", **entry} for entry in watch.history]
         return {
             "iterations": result.iterations,
@@ -215,8 +217,10 @@ class DependencyParser(Estimator):
         weights = checked_weights(sample_weight, gold.columns.n_sentences)
         heads, n_lifted, n_arcs = projectivised(gold.heads, gold.columns.sentence_ptr)
         words = old.encode(gold.columns)
-        table = learn_features(words, heads, old.template, 1, None, old.keys)
-        loss = _loss(words, heads, old.template, table, weights, self.threads)
+        known = learn_features(words, heads, old.template, 1, None, old.keys)
+        of_siblings = old.keys[old.owners >= len(old.template.arc_lines)]
+        known = known._replace(siblings=np.union1d(known.siblings, of_siblings))
+        table, loss = known.table, _loss(words, heads, old.template, known, weights, self.threads)
         start = np.concatenate([old.weights.astype(np.float64), np.zeros(len(table) - len(old))])
         seen = self.fit_["sentences"]
         share = loss.n_samples / (seen + loss.n_samples)
@@ -382,15 +386,16 @@ def _loss(
     words: Words,
     heads: Ints,
     template: ArcTemplate,
-    table: AttributeTable,
+    known: Known,
     weights: Floats | None = None,
     threads: int = 1,
 ) -> ArcLoss:
     """The loss of trees, of the order of the template."""
-    arcs = encode_arcs(words, template, table)
+    arcs, n_weights = encode_arcs(words, template, known.table), len(known.table)
     if not template.sibling_lines:
-        return ArcLoss(arcs, heads, len(table), weights, threads)
-    return SiblingLoss(arcs, heads, len(table), weights, threads, words, template, table)
+        return ArcLoss(arcs, heads, n_weights, weights, threads)
+    slots = sibling_slots(known.table, known.siblings)
+    return SiblingLoss(arcs, heads, n_weights, weights, threads, words, template, slots)
 
 
 def _check_trees(gold: Gold) -> None:
@@ -416,6 +421,6 @@ def _staged(stage: str, callback: Listener | None) -> Listener | None:
     return None if callback is None else lambda entry: callback({"stage": stage, **entry})
 
 
-def _arc_scorer(gold: Gold, template: ArcTemplate, table: AttributeTable) -> Scorer:
+def _arc_scorer(gold: Gold, template: ArcTemplate, known: Known) -> Scorer:
     """UAS of weights on other sentences."""
-    return _loss(Words.of(gold.columns, template.n_columns), gold.heads, template, table).attachment
+    return _loss(Words.of(gold.columns, template.n_columns), gold.heads, template, known).attachment

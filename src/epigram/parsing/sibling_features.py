@@ -18,7 +18,7 @@ from epigram.parsing.words import Words
 from epigram.protocols import Ints, Offsets
 from epigram.tagging.attributes import AttributeTable, Fingerprints
 
-core = family("sibling_features")
+core, encoding = family("sibling_features"), family("encoding")
 Part = tuple[int, int, int]
 
 
@@ -58,10 +58,24 @@ def _gold(words: Words, heads: Ints, template: ArcTemplate) -> Iterator[tuple[li
         yield parts, part_keys(words, template, s, parts)
 
 
-def learn_siblings(words: Words, heads: Ints, template: ArcTemplate, table: AttributeTable) -> None:
-    """Add the features of trees to a table; a pair of siblings counts once for each time it is met."""
+def learn_siblings(words: Words, heads: Ints, template: ArcTemplate, table: AttributeTable) -> Fingerprints:
+    """Add the features of trees to a table; their keys."""
+    met = [np.empty(0, dtype=np.uint64)]
     for _, keys in _gold(words, heads, template):
         table.intern_more(keys.ravel())
+        met.append(keys.ravel())
+    return np.unique(np.concatenate(met))
+
+
+def sibling_slots(table: AttributeTable, keys: Fingerprints) -> Fingerprints:
+    """A table of the features of siblings alone, which is smaller than that of all: pairs of a key and an id."""
+    ids = table.look_up(keys)
+    known = keys[ids >= 0]
+    slots = np.zeros((1 << max(4, (2 * len(known)).bit_length()), 2), dtype=np.uint64)
+    encoding.fill_slots(len(known), known, len(slots), slots)
+    there = slots[:, 0] != 0
+    slots[there, 1] = ids[ids >= 0][slots[there, 1].astype(np.int64)].astype(np.uint64)
+    return slots
 
 
 def locate_siblings(

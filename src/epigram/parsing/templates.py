@@ -4,9 +4,9 @@ A line is a feature, its cells separated by spaces. ``h[0,1]`` is column 1 of th
 the child; ``b[1]`` is column 1 of each word between, one feature for each distinct value, ``l[1]`` and ``r[1]`` the
 same of the words left and right of both; ``way`` is the side of the child and its distance (1, 2, 3, 4, 5 to 9, 10
 and more words), ``side`` the side alone. A line that begins with ``+`` stands for two, with ``way`` and without.
-A line with ``s[0,1]`` is a feature of second order: of a child ``c`` and the child ``s`` of the same head before it, from
-the inside to the outside; the first has the sibling ``<none>``, and the last is the sibling of an ``<end>``. ``gap`` is
-the way from the one to the other. ``#`` begins a comment.
+A line with ``s[0,1]`` is a feature of second order: of a child ``c`` and the child ``s`` of the same head before it,
+from the inside to the outside; the first has the sibling ``<none>``, and the last is the sibling of an ``<end>``.
+``gap`` is the way from the one to the other. ``#`` begins a comment.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ h[0,1] s[0,1] c[-1,1] c[0,1] side
 
 
 class Cell(NamedTuple):
-    """A place (``h``, ``c``, ``s``, ``b``, ``l``, ``r``, ``way``, ``side``, ``gap``), an offset from it, and a column."""
+    """A place (h, c, s, b, l, r, way, side or gap), an offset from it, and a column."""
 
     place: str
     offset: int = 0
@@ -207,7 +207,7 @@ class ArcTemplate:
         return _as_struct(self.lines, 0)
 
     def way_cells(self, owners: Ints, ptr: Offsets) -> npt.NDArray[np.bool_]:
-        """Which cells of features are ways, sides or gaps; feature k has line ``owners[k]`` and cells from ``ptr[k]`` on."""
+        """Which cells are ways, sides or gaps; feature k has line ``owners[k]`` and cells from ``ptr[k]`` on."""
         kinds = np.array([cell.place in NUMBERED for line in self.lines for cell in line])
         starts = np.cumsum([0, *map(len, self.lines)])
         within = np.arange(int(ptr[-1])) - np.repeat(ptr[:-1], np.diff(ptr))
@@ -266,5 +266,6 @@ def _cell(word: str, number: int) -> Cell:
     if found := _ZONE.match(word):
         return Cell(found[1], 0, int(found[2]))
     raise InputError(
-        f"template line {number}: {word!r} is no cell; cells are h[0,1], c[-1,0], s[0,1], b[1], l[1], r[1], way, side and gap"
+        f"template line {number}: {word!r} is no cell; "
+        "cells are h[0,1], c[-1,0], s[0,1], b[1], l[1], r[1], way, side and gap"
     )

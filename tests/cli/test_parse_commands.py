@@ -65,6 +65,31 @@ def test_train_eval_run_explain_inspect(run, parser, treebank, tmp_path):
     assert run("parse", "run", parser, bare, "--decoding", "mbr")[1] == conllu(ROWS)
 
 
+def test_what_the_input_has_is_kept_where_asked(run, parser, tmp_path):
+    partly = tmp_path / "partly.conllu"
+    rows = [row.split() for row in ROWS]
+    rows[0][6:8], rows[1][6:8] = ["3", "_"], ["_", "obj"]
+    partly.write_text(conllu(" ".join(row) for row in rows), "utf-8")
+    for options in ((), ("--nbest", "1")):
+        code, out, _ = run("parse", "run", parser, partly, "--keep", *options, "--json")
+        record = json.loads(out)
+        tree = record["nbest"][0] if options else record
+        assert code == 0
+        assert tree["heads"][0] == 3
+        assert tree["relations"][1] == "obj"
+    rows[1][6], rows[2][6] = "0", "0"
+    partly.write_text(conllu(" ".join(row) for row in rows), "utf-8")
+    code, _, err = run("parse", "run", parser, partly, "--keep")
+    assert (code, "no projective tree" in err) == (2, True)
+
+
+def test_first_order_on_request(run, treebank, tmp_path):
+    model = tmp_path / "one.epigram"
+    assert run("parse", "train", treebank, "-o", model, "--order", "1", "--l1", "0.05")[0] == 0
+    assert "s[+0" not in run("inspect", model, "--weights")[1]
+    assert run("parse", "train", treebank, "-o", model, "--order", "3")[0] == 2
+
+
 def test_labels_of_given_trees(run, treebank, tmp_path):
     model = tmp_path / "labels.epigram"
     words = ("parse", "train", treebank, "-o", model, "--model", "labels", "--l1", "0.05", "--json")

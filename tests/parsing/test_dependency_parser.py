@@ -117,6 +117,34 @@ def test_allowed_heads_are_kept_to(parser):
         parser.predict(X[:1], allowed=[[[99], *[None] * (len(X[0]) - 1)]])
 
 
+def test_relations_are_chosen_of_those_allowed(parser):
+    X, y = grammar(1, seed=4)
+    free = [[None] * len(y[0])]
+    assert parser.predict(X, relations=free) == y
+    asked = [["obj", "punct"], *free[0][1:]]
+    assert parser.predict(X, relations=[asked])[0][0][1] in asked[0]
+    for tree, _ in parser.predict_nbest(X, 3, relations=[asked])[0]:
+        assert tree[0][1] in asked[0]
+    with pytest.raises(InputError, match="no label 'iobj'"):
+        parser.predict(X, relations=[[["iobj"], *free[0][1:]]])
+
+
+def test_constraints_hold_in_training_and_prediction(tmp_path):
+    X, y = grammar(25)
+    pairs = {("nsubj", "det"), ("nsubj", "amod"), ("obj", "det"), ("obj", "amod")}
+    pairs |= {("root", name) for name in ("nsubj", "obj", "punct")}
+    settings = {"order": 1, "l1": 0.05, "min_count": 1}
+    parser = DependencyParser("+h[0,2] c[0,2]", constrain=sorted(pairs), **settings).fit(X, y)
+    parser.save(tmp_path / "p.epigram")
+    heads = [head for head, _ in y[0]]
+    for learner in (parser, load(tmp_path / "p.epigram")):
+        names = learner.predict_relations(X[:1], heads, [[["det"], *[None] * (len(heads) - 1)]])
+        assert {(names[h - 1], names[c]) for c, h in enumerate(heads) if h} <= pairs
+        assert learner.predict(X) == y
+    with pytest.raises(InputError, match="is forbidden"):
+        DependencyParser("+h[0,2] c[0,2]", constrain=[("root", "nsubj")], **settings).fit(X, y)
+
+
 def test_learns_on_without_forgetting(tmp_path):
     X, y = grammar(40)
     parser = DependencyParser(l1=0.05, min_count=1, often=5).fit(X, y)

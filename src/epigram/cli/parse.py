@@ -93,6 +93,10 @@ def run(
             metavar="K", min=1, help="The K best trees of each sentence, each with its probability."
         ),
     ] = None,
+    keep: Annotated[
+        bool,
+        typer.Option("--keep", help="Keep the heads and relations that the input has; _ where it is free."),
+    ] = False,
     picture: Annotated[
         bool, typer.Option("--picture", help="Draw the trees instead of writing CoNLL-U.")
     ] = False,
@@ -113,9 +117,9 @@ def run(
     if nbest is not None:
         if not hasattr(estimator, "arcs_"):
             raise InputError("--nbest is for parsers; this model labels the nodes of given trees")
-        lines = nbest_lines(estimator, bank, nbest)
+        lines = nbest_lines(estimator, bank, nbest, keep)
     else:
-        predicted = _parsed(estimator, bank)
+        predicted = _parsed(estimator, bank, keep)
         if svg is not None:
             write_svg(bank, predicted, svg)
         if json:
@@ -188,14 +192,17 @@ def _load(path: Path, decoding: str | None, threads: int) -> Any:
     return estimator
 
 
-def _parsed(estimator: Any, bank: Treebank) -> Any:
+def _parsed(estimator: Any, bank: Treebank, keep: bool = False) -> Any:
     """Heads and relations, or the labels of given trees, of every word."""
     from epigram.cli.parse_output import Parsed
 
     if hasattr(estimator, "arcs_"):
         columns = bank.observed()
-        heads = estimator.predict_heads(columns)
-        return Parsed(heads, estimator.predict_relations(columns, heads), None)
+        allowed, relations = bank.given() if keep else (None, None)
+        heads = estimator.predict_heads(columns, allowed)
+        return Parsed(heads, estimator.predict_relations(columns, heads, relations), None)
+    if keep:
+        raise InputError("--keep is for parsers; this model labels the nodes of given trees")
     spec = estimator.columns_
     if spec is None or spec.format != "conllu" or spec.observed is None:
         raise InputError("this model was not trained by epigram parse train; use it from Python")

@@ -44,6 +44,15 @@ def train(
         Path | None,
         typer.Option(metavar="FILE", help="Features of arcs, or of labels.", rich_help_panel=LEARNING),
     ] = None,
+    order: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=2,
+            help="Of a parser: 1 scores arcs alone, 2 also siblings.",
+            rich_help_panel=LEARNING,
+        ),
+    ] = 2,
     solver: Annotated[
         Literal["sgd", "owlqn", "lbfgs"] | None,
         typer.Option(help="By default what fits the penalty.", rich_help_panel=LEARNING),
@@ -111,7 +120,7 @@ def train(
     for bank in banks:
         bank.check_heads(single_root=model == "parser")
     if model == "parser":
-        record = _fit_parser(run, banks, {**settings, "label_l1": label_l1}, passes)
+        record = _fit_parser(run, banks, {**settings, "label_l1": label_l1, "order": order}, passes)
     else:
         if label_l1 is not None:
             raise InputError("--label-l1 is for --model parser; here it is --l1")

@@ -135,6 +135,13 @@ class Treebank:
         flat = [names[k] for k in column.ids.tolist()]
         return [flat[a:b] for a, b in pairwise(self.sentence_ptr.tolist())]
 
+    def given(self) -> tuple[list[list[list[int] | None]], list[list[list[str] | None]]]:
+        """What a parser may be asked to keep: the heads and relations of the file, None where it has ``_``."""
+        heads = [None if head == MISSING else [head] for head in self.heads.tolist()]
+        bounds = list(pairwise(self.sentence_ptr.tolist()))
+        relations = [[None if name == "_" else [name] for name in own] for own in self.relations()]
+        return [heads[a:b] for a, b in bounds], relations
+
     def trees(self, names: Sequence[str] = OBSERVED) -> Trees:
         """The trees, with columns that a :class:`~epigram.parsing.TreeTagger` may look at: see ``surroundings``."""
         return surroundings(self.observed(names), self.parents())

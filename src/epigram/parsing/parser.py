@@ -10,9 +10,10 @@ for the arcs (:mod:`epigram.parsing.projective`), counted, and left as they are 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,20 +23,19 @@ from epigram.estimator import Estimator, check_fitted
 from epigram.parsing.arc_features import Known, encode_arcs, learn_features, locate
 from epigram.parsing.arc_loss import ArcLoss, SiblingLoss
 from epigram.parsing.arc_model import Allowed, ArcModel
-from epigram.parsing.conllu import Treebank
 from epigram.parsing.explain import HeadExplanation, explain_head
+from epigram.parsing.gold import Gold, gold_of, observed
 from epigram.parsing.projective import projectivised
 from epigram.parsing.sibling_features import sibling_slots
 from epigram.parsing.surroundings import surroundings, usual_template
 from epigram.parsing.tagger import TreeTagger
 from epigram.parsing.templates import USUAL, ArcTemplate
-from epigram.parsing.words import Words, heads_of, sentences_of
+from epigram.parsing.words import Words
 from epigram.penalties import L1
 from epigram.protocols import Floats, Ints, Penalty, Solver
 from epigram.solvers import SGD
-from epigram.tagging.corpus import Columns
+from epigram.tagging.model import Allowed as AllowedLabels
 from epigram.tagging.problem import Listener, Scorer, Watch, checked_weights, penalty_of, solver_of
-from epigram.tagging.trees import depths_of
 
 Arc = tuple[int, str]
 DECODINGS = ("best", "mbr")
@@ -60,6 +60,7 @@ class DependencyParser(Estimator):
     min_count : features of the trees' arcs that are met less often are left out.
     often : features met so often on any arc get a weight too; None for none.
     order : 2 with the template's features of siblings, 1 without: faster, and less exact trees.
+    constrain : the permitted pairs (relation of the head, relation), in training and prediction; None for all.
     decoding : ``"mbr"``, the tree with most arcs to be expected right, or ``"best"``, the best tree.
     patience : with a held-out set, stop after so many iterations without a better score.
     threads : for OWL-QN, L-BFGS and parsing.
@@ -98,6 +99,7 @@ class DependencyParser(Estimator):
         min_count: int = 2,
         often: int | None = 40,
         order: int = 2,
+        constrain: Iterable[tuple[str, str]] | None = None,
         decoding: str = "mbr",
         patience: int | None = None,
         threads: int = 1,
@@ -113,6 +115,7 @@ class DependencyParser(Estimator):
         self.min_count = min_count
         self.often = often
         self.order = order
+        self.constrain = constrain
         self.decoding = decoding
         self.patience = patience
         self.threads = threads
@@ -136,9 +139,9 @@ class DependencyParser(Estimator):
         dev : held-out sentences and trees, as (X, y) or a treebank; the weights with the best score on them are kept.
         callback : called with each entry of the history; returning True stops the training.
         """
-        gold = self._gold(X, y)
+        gold = gold_of(X, y)
         weights = checked_weights(sample_weight, gold.columns.n_sentences)
-        held_out = None if dev is None else self._gold(*(dev if isinstance(dev, tuple) else (dev, None)))
+        held_out = None if dev is None else gold_of(*(dev if isinstance(dev, tuple) else (dev, None)))
         arcs = self._fit_arcs(gold, weights, held_out, callback)
         labels = self._fit_labels(gold, weights, held_out, callback)
         self.classes_ = self.labels_.classes_
@@ -196,6 +199,7 @@ class DependencyParser(Estimator):
             self.label_template or usual_template(gold.columns.n_columns),
             l1=label_l1,
             solver=self._solver(None, penalty_of(None, label_l1, 0.0)),
+            constrain=self.constrain,
             patience=self.patience,
             threads=self.threads,
             random_state=self.random_state,
@@ -213,7 +217,7 @@ class DependencyParser(Estimator):
         """
         if not hasattr(self, "arcs_"):
             return self.fit(X, y, sample_weight)
-        gold, old = self._gold(X, y), self.arcs_
+        gold, old = gold_of(X, y), self.arcs_
         weights = checked_weights(sample_weight, gold.columns.n_sentences)
         heads, n_lifted, n_arcs = projectivised(gold.heads, gold.columns.sentence_ptr)
         words = old.encode(gold.columns)
@@ -247,15 +251,18 @@ class DependencyParser(Estimator):
             return SGD(passes=PASSES, eta0=RATE, random_state=self.random_state)
         return solver_of(given, penalty, self.random_state)
 
-    def predict(self, X: Any, allowed: Allowed | None = None) -> list[list[Arc]]:
+    def predict(
+        self, X: Any, allowed: Allowed | None = None, relations: AllowedLabels | None = None
+    ) -> list[list[Arc]]:
         """The tree of each sentence, as pairs (head, relation).
 
-        ``allowed`` may give, for each sentence, for each word, the heads to choose from (None: all).
+        ``allowed`` may give, for each sentence, for each word, the heads to choose from (None: all), and ``relations``
+        the relations: one of them requires it.
         """
-        columns = _sentences(X)
+        columns = observed(X)
         heads = self.predict_heads(columns, allowed)
-        relations = self.predict_relations(columns, heads)
-        pairs = list(zip(heads.tolist(), relations, strict=True))
+        names = self.predict_relations(columns, heads, relations)
+        pairs = list(zip(heads.tolist(), names, strict=True))
         return [pairs[a:b] for a, b in itertools.pairwise(columns.sentence_ptr.tolist())]
 
     def predict_heads(self, X: Any, allowed: Allowed | None = None) -> Ints:
@@ -263,42 +270,43 @@ class DependencyParser(Estimator):
         if self.decoding not in DECODINGS:
             raise ValueError(f"decoding must be one of {', '.join(DECODINGS)}, not {self.decoding!r}.")
         model = self._check()
-        return model.decode(model.encode(_sentences(X)), self.decoding, allowed, self.threads)
+        return model.decode(model.encode(observed(X)), self.decoding, allowed, self.threads)
 
-    def predict_relations(self, X: Any, heads: npt.ArrayLike) -> list[str]:
-        """Relation of every word of trees that are given, all sentences end to end."""
+    def predict_relations(
+        self, X: Any, heads: npt.ArrayLike, allowed: AllowedLabels | None = None
+    ) -> list[str]:
+        """Relation of every word of trees that are given, all sentences end to end; of those ``allowed``."""
         self._check()
-        columns, given = _sentences(X), np.asarray(heads, dtype=np.int32)
+        columns, given = observed(X), np.asarray(heads, dtype=np.int32)
         if not columns.n_tokens:
             return []
         trees = surroundings(columns, np.maximum(given - 1, -1).astype(np.int32))
         model = self.labels_.model_
-        ids = model.decode(model.encode(trees), None, self.threads)
+        ids = model.decode(model.encode(trees), allowed, self.threads)
         return [model.labels[k] for k in ids.tolist()]
 
     def predict_marginals(self, X: Any, allowed: Allowed | None = None) -> list[Floats]:
         """Of each sentence of n words p(head) as (n + 1, n): row 0 is the root, and columns sum to 1."""
         model = self._check()
-        return [p for p, _ in model.marginals(model.encode(_sentences(X)), allowed, self.threads)]
+        return [p for p, _ in model.marginals(model.encode(observed(X)), allowed, self.threads)]
 
     def predict_nbest(
-        self, X: Any, k: int = 5, allowed: Allowed | None = None
+        self, X: Any, k: int = 5, allowed: Allowed | None = None, relations: AllowedLabels | None = None
     ) -> list[list[tuple[list[Arc], float]]]:
-        """The k best trees of each sentence, with p(tree) and the best relations of each."""
-        model, columns = self._check(), _sentences(X)
+        """The k best trees of each sentence, with p(tree) and the best relations of each; see :meth:`predict`."""
+        model, columns = self._check(), observed(X)
         found = model.n_best(model.encode(columns), k, allowed)
         rows = [s for s, own in enumerate(found) for _ in own]
         if not rows:
             return [[] for _ in found]
         heads = np.concatenate([heads for own in found for heads, _ in own])
-        relations = iter(self.predict_relations(columns.take(rows), heads))
-        return [
-            [([(head, next(relations)) for head in heads.tolist()], p) for heads, p in own] for own in found
-        ]
+        free = None if relations is None else [relations[s] for s in rows]
+        names = iter(self.predict_relations(columns.take(rows), heads, free))
+        return [[([(head, next(names)) for head in heads.tolist()], p) for heads, p in own] for own in found]
 
     def score(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> float:
         """Share of words with the right head and relation (LAS), subtypes of relations left aside."""
-        gold = self._gold(X, y)
+        gold = gold_of(X, y)
         weights = checked_weights(sample_weight, gold.columns.n_sentences)
         heads = self.predict_heads(gold.columns)
         relations = self.predict_relations(gold.columns, heads)
@@ -312,7 +320,7 @@ class DependencyParser(Estimator):
     def explain(self, sentence: Any, word: int) -> HeadExplanation:
         """Why a word (from 1) has its head and not the runner-up: the weights of both, which sum to the difference."""
         model = self._check()
-        return explain_head(model, model.encode(_sentences([sentence])), word)
+        return explain_head(model, model.encode(observed([sentence])), word)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model file."""
@@ -337,42 +345,11 @@ class DependencyParser(Estimator):
         check_fitted(self, "arcs_")
         return self.arcs_
 
-    def _gold(self, X: Any, y: Any) -> Gold:
-        """Sentences with their trees, checked."""
-        if isinstance(X, Treebank):
-            X.check_heads()
-            return Gold(X.observed(), X.heads, X.relations())
-        if y is None:
-            raise InputError(
-                "requires y to be passed, but the target y is None: give (head, relation) of every word"
-            )
-        columns, trees = _sentences(X), [list(tree) for tree in y]
-        heads = heads_of([[head for head, _ in tree] for tree in trees], columns)
-        gold = Gold(columns, heads, [[str(name) for _, name in tree] for tree in trees])
-        _check_trees(gold)
-        return gold
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.target_tags.required = True
         return tags
-
-
-class Gold(NamedTuple):
-    """Sentences with heads and relations."""
-
-    columns: Columns
-    heads: Ints
-    relations: list[list[str]]
-
-    def trees(self) -> Any:
-        """The trees as the model of relations sees them."""
-        return surroundings(self.columns, np.maximum(self.heads - 1, -1).astype(np.int32))
-
-
-def _sentences(X: Any) -> Columns:
-    return X.observed() if isinstance(X, Treebank) else sentences_of(X)
 
 
 def _arc_template(given: str | ArcTemplate | None, order: int) -> ArcTemplate:
@@ -396,24 +373,6 @@ def _loss(
         return ArcLoss(arcs, heads, n_weights, weights, threads)
     slots = sibling_slots(known.table, known.siblings)
     return SiblingLoss(arcs, heads, n_weights, weights, threads, words, template, slots)
-
-
-def _check_trees(gold: Gold) -> None:
-    """Refuse what is no tree with one root."""
-    ptr = gold.columns.sentence_ptr
-    sentence = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
-    lengths = np.diff(ptr)[sentence]
-    wrong = np.flatnonzero((gold.heads < 0) | (gold.heads > lengths))
-    if len(wrong):
-        t = int(wrong[0])
-        raise InputError(f"sentence {sentence[t]}: heads are 0 to {lengths[t]}, not {gold.heads[t]}")
-    cyclic = np.flatnonzero(depths_of(np.maximum(gold.heads - 1, -1).astype(np.int32), ptr) < 0)
-    if len(cyclic):
-        raise InputError(f"sentence {sentence[cyclic[0]]}: the heads go round in a cycle: no tree")
-    roots = np.bincount(sentence[gold.heads == 0], minlength=len(ptr) - 1)
-    several = np.flatnonzero(roots > 1)
-    if len(several):
-        raise InputError(f"sentence {several[0]}: {roots[several[0]]} roots; one word has the head 0")
 
 
 def _staged(stage: str, callback: Listener | None) -> Listener | None:

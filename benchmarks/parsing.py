@@ -24,6 +24,7 @@ from epigram.parsing import DependencyParser, TreeTagger, read_treebank
 from epigram.parsing.conllu import Treebank, parse_treebank
 from epigram.parsing.metrics import evaluate_trees
 from epigram.parsing.surroundings import usual_template
+from epigram.protocols import Ints
 from epigram.solvers import SGD
 
 EWT = DATA / "ud-ewt"
@@ -62,7 +63,7 @@ def train(claims: Claims, given: Path | None) -> tuple[DependencyParser, Path]:
     return parser, path
 
 
-def scores(bank: Treebank, heads: np.ndarray, relations: list[str]) -> tuple[float, float]:  # type: ignore[type-arg]
+def scores(bank: Treebank, heads: Ints, relations: list[str]) -> tuple[float, float]:
     """UAS and LAS, %."""
     pairs = (bank.heads, heads), (flat(bank.relations()), relations)
     overall = evaluate_trees(bank.sentence_ptr, *pairs).overall

@@ -145,6 +145,32 @@ def test_constraints_hold_in_training_and_prediction(tmp_path):
         DependencyParser("+h[0,2] c[0,2]", constrain=[("root", "nsubj")], **settings).fit(X, y)
 
 
+def test_word_classes_tell_what_tags_do_not(tmp_path):
+    """Nouns of class 1 hang on the verb before, of class 2 on the noun before: the tags are the same."""
+    rows = {"sees": ("VERB", "VB"), "hat": ("NOUN", "NN"), "man": ("NOUN", "NN"), "dog": ("NOUN", "NN"),
+            "sun": ("NOUN", "NN"), "sky": ("NOUN", "NN")}  # fmt: skip
+    (tmp_path / "words.classes").write_text("1\tsun\t3\n1\tman\t2\n2\tsky\t2\n2\tdog\t1\n", "utf-8")
+    trees = {
+        w: [(0, "root"), (1, "obj"), (1 if w in ("sun", "man") else 2, "x")]
+        for w in ("sun", "man", "sky", "dog")
+    }
+    X = [[(w, *rows[w]) for w in ("sees", "hat", last)] for last in ("sun", "sky")] * 25
+    y = [trees[last] for last in ("sun", "sky")] * 25
+    new = [[(w, *rows[w]) for w in ("sees", "hat", last)] for last in ("man", "dog")]
+    lines, settings = "+h[0,2] c[0,2]\n+h[0,2] c[0,3]", {"l1": 0.02, "min_count": 1, "often": 1}
+    usual = DependencyParser(classes=tmp_path / "words.classes", **settings).fit(X, y).arcs_
+    assert any("c[+0,3]=2" in name for name in usual.names(range(len(usual))))
+    parser = DependencyParser(lines, classes=tmp_path / "words.classes", **settings)
+    parser.fit(X, y, dev=(X, y)).save(tmp_path / "p.epigram")
+    (tmp_path / "words.classes").unlink()  # the model has them in it
+    for learner in (parser, load(tmp_path / "p.epigram")):
+        assert learner.predict(new) == [trees["man"], trees["dog"]]
+        learner.partial_fit(X, y)
+        assert learner.predict(new) == [trees["man"], trees["dog"]]
+    with pytest.raises(InputError, match="no such file"):
+        DependencyParser(classes=tmp_path / "words.classes").fit(X, y)
+
+
 def test_learns_on_without_forgetting(tmp_path):
     X, y = grammar(40)
     parser = DependencyParser(l1=0.05, min_count=1, often=5).fit(X, y)

@@ -44,6 +44,14 @@ def train(
         Path | None,
         typer.Option(metavar="FILE", help="Features of arcs, or of labels.", rich_help_panel=LEARNING),
     ] = None,
+    classes: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Of a parser: word classes, as epigram lm classes writes them.",
+            rich_help_panel=LEARNING,
+        ),
+    ] = None,
     order: Annotated[
         int,
         typer.Option(
@@ -120,10 +128,14 @@ def train(
     for bank in banks:
         bank.check_heads(single_root=model == "parser")
     if model == "parser":
-        record = _fit_parser(run, banks, {**settings, "label_l1": label_l1, "order": order}, passes)
+        record = _fit_parser(
+            run, banks, {**settings, "label_l1": label_l1, "order": order, "classes": classes}, passes
+        )
     else:
         if label_l1 is not None:
             raise InputError("--label-l1 is for --model parser; here it is --l1")
+        if classes is not None:
+            raise InputError("--classes is for --model parser; here a --template may ask for class:FILE")
         record = _fit_labels(
             run, banks, settings, column, [name.strip() for name in observed.split(",")], str(train)
         )

@@ -18,9 +18,10 @@ from epigram.errors import InputError
 from epigram.parsing.charts import FORBIDDEN, Chart, SiblingChart
 from epigram.parsing.sibling_features import Part, part_keys
 from epigram.parsing.templates import NUMBERED, SIDES, WAYS, ArcTemplate, Cell
-from epigram.parsing.words import NO_SIBLING, THE_END, Words
+from epigram.parsing.words import NO_SIBLING, THE_END, Words, with_classes
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.tagging.attributes import Fingerprints, fingerprints
+from epigram.tagging.lexicon import Lexicon
 from epigram.tagging.loss import run_each
 
 core = family("arcs")
@@ -38,6 +39,7 @@ class ArcModel:
     ptr, cells : the strings of its cells, as numbers; that of a way or side is the number of the way.
     strings : the strings.
     weights : of each feature.
+    classes : a word list whose classes are one more column, the last; None for none.
     """
 
     template: ArcTemplate
@@ -46,6 +48,7 @@ class ArcModel:
     cells: Ints = field(repr=False)
     strings: tuple[str, ...] = field(repr=False)
     weights: npt.NDArray[np.float32] = field(repr=False)
+    classes: Lexicon | None = field(default=None, repr=False)
     keys: Fingerprints = field(init=False, repr=False)
     slots: Fingerprints = field(init=False, repr=False)
 
@@ -64,7 +67,13 @@ class ArcModel:
 
     @classmethod
     def of_places(
-        cls, template: ArcTemplate, words: Words, places: Ints, sentences: Offsets, weights: Floats
+        cls,
+        template: ArcTemplate,
+        words: Words,
+        places: Ints,
+        sentences: Offsets,
+        weights: Floats,
+        classes: Lexicon | None = None,
     ) -> ArcModel:
         """The model of features by where each is met: (head, child, line, word between or sibling) of a sentence."""
         index: dict[str, int] = {}
@@ -85,6 +94,7 @@ class ArcModel:
             np.array(cells, dtype=np.int32),
             tuple(index),
             weights.astype(np.float32),
+            classes,
         )
 
     def followed_by(self, other: ArcModel) -> ArcModel:
@@ -99,9 +109,8 @@ class ArcModel:
         weights = np.concatenate([self.weights, other.weights])
         cells, kept = np.concatenate([self.cells, theirs]), weights != 0.0
         ptr = np.concatenate([[0], np.cumsum(lengths[kept])]).astype(np.int64)
-        return ArcModel(
-            self.template, owners[kept], ptr, cells[np.repeat(kept, lengths)], tuple(index), weights[kept]
-        )
+        chosen = cells[np.repeat(kept, lengths)]
+        return ArcModel(self.template, owners[kept], ptr, chosen, tuple(index), weights[kept], self.classes)
 
     def __len__(self) -> int:
         return len(self.owners)
@@ -120,7 +129,7 @@ class ArcModel:
 
     def encode(self, columns: Any) -> Words:
         """Sentences as the template looks at them."""
-        return Words.of(columns, self.template.n_columns)
+        return Words.of(with_classes(columns, self.classes), self.template.n_columns)
 
     def each(
         self,

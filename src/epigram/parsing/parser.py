@@ -29,11 +29,12 @@ from epigram.parsing.projective import projectivised
 from epigram.parsing.sibling_features import sibling_slots
 from epigram.parsing.surroundings import surroundings, usual_template
 from epigram.parsing.tagger import TreeTagger
-from epigram.parsing.templates import USUAL, ArcTemplate
-from epigram.parsing.words import Words
+from epigram.parsing.templates import BY_CLASS, USUAL, ArcTemplate
+from epigram.parsing.words import Words, with_classes
 from epigram.penalties import L1
 from epigram.protocols import Floats, Ints, Penalty, Solver
 from epigram.solvers import SGD
+from epigram.tagging.lexicon import Lexicon
 from epigram.tagging.model import Allowed as AllowedLabels
 from epigram.tagging.problem import Listener, Scorer, Watch, checked_weights, penalty_of, solver_of
 
@@ -59,6 +60,8 @@ class DependencyParser(Estimator):
     label_l1 : strength of the penalty of relations; that of the arcs if None.
     min_count : features of the trees' arcs that are met less often are left out.
     often : features met so often on any arc get a weight too; None for none.
+    classes : a file of word classes (:mod:`epigram.tagging.lexicon`), kept in the model. The class of a word is a
+        column after those of the sentences; the usual template then has lines for it, as column 3.
     order : 2 with the template's features of siblings, 1 without: faster, and less exact trees.
     constrain : the permitted pairs (relation of the head, relation), in training and prediction; None for all.
     decoding : ``"mbr"``, the tree with most arcs to be expected right, or ``"best"``, the best tree.
@@ -98,6 +101,7 @@ class DependencyParser(Estimator):
         label_l1: float | None = None,
         min_count: int = 2,
         often: int | None = 40,
+        classes: str | PathLike[str] | None = None,
         order: int = 2,
         constrain: Iterable[tuple[str, str]] | None = None,
         decoding: str = "mbr",
@@ -114,6 +118,7 @@ class DependencyParser(Estimator):
         self.label_l1 = label_l1
         self.min_count = min_count
         self.often = often
+        self.classes = classes
         self.order = order
         self.constrain = constrain
         self.decoding = decoding
@@ -157,15 +162,16 @@ class DependencyParser(Estimator):
     def _fit_arcs(
         self, gold: Gold, weights: Floats | None, held_out: Gold | None, callback: Listener | None
     ) -> dict[str, Any]:
-        template = _arc_template(self.template, self.order)
+        classes = None if self.classes is None else Lexicon.read(f"class:{self.classes}")
+        template = _arc_template(self.template, self.order, classes is not None)
         heads, n_lifted, n_arcs = projectivised(gold.heads, gold.columns.sentence_ptr)
-        words = Words.of(gold.columns, template.n_columns)
+        words = Words.of(with_classes(gold.columns, classes), template.n_columns)
         if not gold.columns.n_tokens:
             raise InputError("no words to train on")
         known = learn_features(words, heads, template, self.min_count, self.often)
         table, loss = known.table, _loss(words, heads, template, known, weights, self.threads)
         penalty = penalty_of(self.penalty, self.l1, self.l2)
-        scorer = None if held_out is None else _arc_scorer(held_out, template, known)
+        scorer = None if held_out is None else _arc_scorer(held_out, template, known, classes)
         watch = Watch(scorer, self.patience, _staged("arcs", callback))
         result = watch.solve(self._solver(self.solver, penalty), loss, penalty)
         if watch.best_w is not None:
@@ -175,9 +181,8 @@ class DependencyParser(Estimator):
         new_ids[kept] = np.arange(len(kept), dtype=np.int32)
         n_features = len(table)
         table.renumber(new_ids)
-        self.arcs_ = ArcModel.of_places(
-            template, words, *locate(words, heads, template, table), result.w[kept]
-        )
+        places = locate(words, heads, template, table)
+        self.arcs_ = ArcModel.of_places(template, words, *places, result.w[kept], classes)
         self.history_ = [{"stage": "arcs", **entry} for entry in watch.history]
         return {
             "iterations": result.iterations,
@@ -352,10 +357,11 @@ class DependencyParser(Estimator):
         return tags
 
 
-def _arc_template(given: str | ArcTemplate | None, order: int) -> ArcTemplate:
+def _arc_template(given: str | ArcTemplate | None, order: int, by_class: bool) -> ArcTemplate:
     if order not in (1, 2):
         raise ValueError(f"order must be 1 or 2, not {order!r}.")
-    template = given if isinstance(given, ArcTemplate) else ArcTemplate.parse(given or USUAL)
+    usual = USUAL + BY_CLASS if by_class else USUAL
+    template = given if isinstance(given, ArcTemplate) else ArcTemplate.parse(given or usual)
     return template.first_order() if order == 1 else template
 
 
@@ -380,6 +386,7 @@ def _staged(stage: str, callback: Listener | None) -> Listener | None:
     return None if callback is None else lambda entry: callback({"stage": stage, **entry})
 
 
-def _arc_scorer(gold: Gold, template: ArcTemplate, known: Known) -> Scorer:
+def _arc_scorer(gold: Gold, template: ArcTemplate, known: Known, classes: Lexicon | None) -> Scorer:
     """UAS of weights on other sentences."""
-    return _loss(Words.of(gold.columns, template.n_columns), gold.heads, template, known).attachment
+    words = Words.of(with_classes(gold.columns, classes), template.n_columns)
+    return _loss(words, gold.heads, template, known).attachment

@@ -16,8 +16,9 @@ from epigram.parsing.arc_model import ArcModel
 from epigram.parsing.tagger import TreeTagger
 from epigram.parsing.templates import WAYS, ArcTemplate
 from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
-from epigram.storage.schema import Array, Schema, damaged
+from epigram.storage.schema import Array, Maybe, Schema, damaged
 from epigram.tagging import storage as taggers
+from epigram.tagging.lexicon import Lexicon
 
 FAMILY = "parser"
 PREFIX = "label_"
@@ -28,6 +29,7 @@ SCHEMA = Schema(
         "settings": {"decoding": str, "threads": int},
         "fit": dict,
         "history": list,
+        "classes": Maybe(str),
     },
     {
         "strings": Array(np.uint8, ("bytes",)),
@@ -35,6 +37,7 @@ SCHEMA = Schema(
         "line_counts": Array(np.int64, ("lines",), total="features"),
         "cells": Array(np.int32, ("cells",)),
         "weights": Array(np.float32, ("features",)),
+        "classes": Array(np.uint8, ("class_bytes",), optional=True),
     },
 )
 """What a parser adds to the tagger of its relations."""
@@ -56,7 +59,7 @@ def to_model_file(parser: Any) -> ModelFile:
         "weights": arcs.weights[order],
         **{PREFIX + name: tensor for name, tensor in labels.tensors.items() if "squares" not in name},
     }
-    header = {
+    header: dict[str, Any] = {
         "template": arcs.template.text,
         "labels": labels.header["labels"],
         "label_header": {name: value for name, value in labels.header.items() if name != "history"},
@@ -64,6 +67,9 @@ def to_model_file(parser: Any) -> ModelFile:
         "fit": parser.fit_,
         "history": taggers.without_times(parser.history_),
     }
+    if arcs.classes is not None:
+        header["classes"] = arcs.classes.name
+        tensors["classes"] = np.frombuffer(arcs.classes.to_bytes(), dtype=np.uint8)
     return ModelFile(FAMILY, header, {name: tensor for name, tensor in tensors.items() if tensor.size})
 
 
@@ -80,7 +86,10 @@ def _arcs(file: ModelFile) -> ArcModel:
     limit = np.where(template.way_cells(owners, ptr), len(WAYS), len(strings))
     if (cells >= limit).any():
         damaged("a cell that is none of the strings")
-    return ArcModel(template, owners, ptr, cells, tuple(strings), weights)
+    name, classes = file.header.get("classes"), None
+    if name is not None:
+        classes = Lexicon.from_bytes(name, t["classes"].tobytes())
+    return ArcModel(template, owners, ptr, cells, tuple(strings), weights, classes)
 
 
 def _labels(file: ModelFile) -> TreeTagger:

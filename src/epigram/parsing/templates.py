@@ -117,6 +117,20 @@ h[0,1] s[0,1] c[-1,1] c[0,1] side
 """
 
 
+BY_CLASS = """
+# The same by classes of words, in a column after the others.
++h[0,3] c[0,3]
++h[0,3] c[0,2]
++h[0,2] c[0,3]
+h[0,3] c[0,0] side
+h[0,0] c[0,3] side
+h[0,3] c[-1,0] c[0,3] side
+h[0,3] c[-2,0] c[0,3] side
+s[0,3] c[0,3] side
+h[0,3] s[0,1] c[0,3] side
+"""
+
+
 class Cell(NamedTuple):
     """A place (h, c, s, b, l, r, way, side or gap), an offset from it, and a column."""
 

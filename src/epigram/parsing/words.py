@@ -14,9 +14,11 @@ from epigram.errors import InputError
 from epigram.protocols import Offsets
 from epigram.tagging.attributes import fingerprints
 from epigram.tagging.corpus import Column, Columns
+from epigram.tagging.lexicon import Lexicon
 
 core = family("arcs")
 NO_SIBLING, THE_END = "<none>", "<end>"
+NO_CLASS = "-"
 OUTSIDE = ("<root>", "<before>", "<after>", NO_SIBLING, THE_END)
 
 
@@ -65,6 +67,23 @@ class Words:
             return OUTSIDE[1 if at < 1 else 2]
         own = self.columns.columns[column]
         return own.strings[int(own.ids[first + at - 1])]
+
+
+def with_classes(columns: Columns, classes: Lexicon | None) -> Columns:
+    """The columns and, last, the class of each word by a word list (``-`` where it has none).
+
+    Examples
+    --------
+    >>> words = Columns.from_rows([[("the", "DET"), ("Dog", "NOUN")]])
+    >>> list(with_classes(words, Lexicon("class:mine", {"dog": ("7",)})).rows())
+    [[('the', 'DET', '-'), ('Dog', 'NOUN', '7')]]
+    """
+    if classes is None or not columns.n_tokens:
+        return columns
+    forms, index = columns.columns[0], dict[str, int]()
+    ids = [index.setdefault(" ".join(classes(form)) or NO_CLASS, len(index)) for form in forms.strings]
+    column = Column(np.array(ids, dtype=np.int32)[forms.ids], list(index))
+    return Columns(columns.sentence_ptr, [*columns.columns, column], columns.path, columns.lines)
 
 
 def sentences_of(X: Any) -> Columns:

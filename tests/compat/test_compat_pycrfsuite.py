@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -130,6 +132,43 @@ def test_the_same_features_get_weights(params: dict[str, Any], tmp_path: Path) -
         for m in (ours, module)
     ]
     assert numbers[0] == numbers[1]
+
+
+@pytest.mark.parametrize("params", [{}, {"feature.possible_states": True}, {"feature.minfreq": 1}])
+def test_a_value_of_zero_makes_a_feature(params: dict[str, Any], tmp_path: Path) -> None:
+    """Of an attribute with the label where it is 0: its weight is learnt where the attribute is not 0."""
+    data = [
+        ([{"a": True, "b": 0.0, "never": False}, {"a": False, "b": 2.0, "c": {"d": 0}}], ["X", "Y"]),
+        ([{"a": False, "b": 1.5}, ["c:d", "e"]], ["Z", "X"]),
+    ] * 3
+    found = []
+    for m in (ours, pytest.importorskip("pycrfsuite")):
+        trainer = m.Trainer("lbfgs", {"c1": 0.0, "c2": 0.5, **params}, verbose=False)
+        for k, (x, y) in enumerate(data):
+            trainer.append(x, y, group=int(k > 3))
+        trainer.append([{"f": False, "a": 1}], ["X"], group=1)
+        trainer.train(str(tmp_path / "m"), holdout=1)
+        tagger = m.Tagger()
+        tagger.open(str(tmp_path / "m"))
+        weights = {name: w for name, w in tagger.info().state_features.items() if abs(w) > 1e-9}
+        found.append(
+            (trainer.logparser.featgen_num_features, weights, trainer.logparser.last_iteration["loss"])
+        )
+    assert found[0][0] == found[1][0]
+    assert found[0][1].keys() == found[1][1].keys()
+    assert found[0][1] == pytest.approx(found[1][1], abs=0.01)
+    assert found[0][2] == pytest.approx(found[1][2], rel=1e-4)
+
+
+def test_a_sequence_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
+    trainer = ours.Trainer("ap", {"max_iterations": 2}, verbose=False)
+    with pytest.raises(TypeError):
+        trainer.append([{"a": None}], ["NEW"])
+    trainer.append([["a"], ["b"]], ["A", "B"])
+    trainer.train(tmp_path / "m")
+    tagger = ours.Tagger()
+    tagger.open(tmp_path / "m")
+    assert tagger.labels() == ["A", "B"]
 
 
 def test_held_out_sequences_are_reported(module: Any, tmp_path: Path) -> None:
@@ -296,13 +335,19 @@ def test_the_module_has_the_originals_names() -> None:
         assert [n for n in public if not hasattr(mine, n) and n not in ("verbose", "args")] == []
 
 
-def test_small_files_are_ours_and_open_too(
+def test_programs_that_import_the_original_get_ours_and_small_files(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ours.BaseTrainer, "small_files", True)
-    trained(ours, tmp_path / "m", c1=0.05, c2=0.05)
+    monkeypatch.setitem(sys.modules, "pycrfsuite", None)
+    monkeypatch.setattr(ours.BaseTrainer, "small_files", False)
+    ours.replace_original()
+    module = importlib.import_module("pycrfsuite")
+    trained(module, tmp_path / "m", c1=0.05, c2=0.05)
     assert (tmp_path / "m").stat().st_size < 0.5 * model.stat().st_size
-    small, large = ours.Tagger(), ours.Tagger()
+    small, large = module.Tagger(), ours.Tagger()
     small.open(tmp_path / "m")
     large.open(model)
     assert [small.tag(x) for x in X] == [large.tag(x) for x in X]
+    ours.replace_original(small_files=False)
+    trained(module, tmp_path / "m", c1=0.05, c2=0.05)
+    assert (tmp_path / "m").read_bytes()[:4] == b"lCRF"

@@ -172,7 +172,7 @@ static i64 read_value(Walk *r, i64 at, u8 again, i64 depth, Part name) {
     }
     full = remember(r, at, again, NULL);
     if (full) return full;
-    if (value != 0.0) full = add_feature(r, name.hash, value, depth, NULL);
+    if (value != 0.0 || r->out->zeros) full = add_feature(r, name.hash, value, depth, NULL);
     return full ? full : end;
 }
 

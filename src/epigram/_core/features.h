@@ -10,13 +10,15 @@
 #include "decoding.h"
 
 /* What comes out. Sentence s has the tokens sentence_ptr[s] up to sentence_ptr[s + 1], token t the occurrences
- * attribute_ptr[t] up to attribute_ptr[t + 1], each with a fingerprint (see encoding.h) and a value. `refs` is working
- * memory: for each object that may be referred to, where it is, where its text is, how long, H and B^length. */
+ * attribute_ptr[t] up to attribute_ptr[t + 1], each with a fingerprint (see encoding.h) and a value; those of value 0 only if
+ * `zeros` is 1. `refs` is working memory: for each object that may be referred to, where it is, where its text is, how
+ * long, H and B^length. */
 typedef struct {
     i64 n_sentences;
     i64 n_tokens;
     i64 n_occurrences;
     i64 n_refs;
+    i64 zeros;
     i64 *sentence_ptr; /* [n_sentences + 1] */
     i64 *attribute_ptr; /* [n_tokens + 1] */
     u64 *keys; /* [n_occurrences] */

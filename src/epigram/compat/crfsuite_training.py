@@ -1,5 +1,6 @@
 """Training as CRFsuite does it: the same objectives, defaults and stopping rules, with our losses and solvers.
 
+Attributes of value 0 give a feature with their label, as in CRFsuite: it learns from tokens where the value is another.
 What differs: sequences are shuffled by a fixed seed; L-BFGS looks for its step by halving (as CRFsuite does with an l1
 part); and the numbers of a log are ours.
 """
@@ -36,10 +37,11 @@ class Instances:
 
     def __init__(self) -> None:
         self.table = AttributeTable()
-        self._reader = FeatureReader(self.table, grow=True, eager=True)
+        self._reader = FeatureReader(self.table, grow=True, eager=True, zeros=self._note_zeros)
         self._index: dict[str, int] = {}
         self._labels: list[Ints] = []
         self._groups: list[int] = []
+        self._zeros: dict[int, Offsets] = {}
 
     @property
     def labels(self) -> list[str]:
@@ -48,10 +50,26 @@ class Instances:
 
     def add(self, xseq: Sequence[Any], yseq: Sequence[str], group: int) -> None:
         """One more sequence."""
-        self._reader.add(xseq)
-        index = self._index
+        index, known = self._index, len(self._index)
         self._labels.append(np.array([index.setdefault(y, len(index)) for y in yseq], dtype=np.int32))
         self._groups.append(group)
+        try:
+            self._reader.add(xseq)
+        except BaseException:
+            for label in list(index)[known:]:
+                del index[label]
+            self._labels.pop()
+            self._groups.pop()
+            raise
+
+    def _note_zeros(self, first: int, n: int, tokens: Offsets, ids: Ints) -> None:
+        """Keep the pairs of attributes of value 0 and the labels of their tokens, by group."""
+        labels = self._labels[first : first + n]
+        groups = np.repeat(self._groups[first : first + n], [len(own) for own in labels])[tokens]
+        pairs = (ids.astype(np.int64) << 32) + np.concatenate(labels)[tokens]
+        for group in np.unique(groups).tolist():
+            before = self._zeros.get(group, np.empty(0, dtype=np.int64))
+            self._zeros[group] = np.union1d(before, pairs[groups == group])
 
     def take(self, group: int, within: bool) -> tuple[Sequences, Ints]:
         """The sequences of a group, or all others, and their labels."""
@@ -59,6 +77,13 @@ class Instances:
         labels = np.concatenate([np.empty(0, dtype=np.int32), *(self._labels[s] for s in chosen.tolist())])
         sequences = self._reader.sequences()
         return sequences if len(chosen) == len(self._groups) else sequences.take(chosen), labels
+
+    def zero_pairs(self, holdout: int) -> tuple[Offsets, Offsets]:
+        """Attributes and labels that met with the value 0 in sequences of other groups than this."""
+        self._reader.sequences()
+        found = [pairs for group, pairs in self._zeros.items() if group != holdout]
+        pairs = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *found]))
+        return pairs >> 32, pairs & 0xFFFFFFFF
 
 
 def train(data: Instances, algorithm: str, params: Params, holdout: int, say: Say) -> ChainModel:
@@ -72,8 +97,9 @@ def train(data: Instances, algorithm: str, params: Params, holdout: int, say: Sa
     order = np.argsort(-counts, kind="stable")  # the attribute with each new id
     sequences = sequences.renumber(new_ids)
     seen = _seen(sequences, labels, len(data.labels), len(order), params)
+    n_idle = _mark_zeros(seen, *data.zero_pairs(holdout), new_ids, params)
     layout = lay_out(seen)
-    _say_features(say, params, layout, time.process_time() - began)
+    _say_features(say, params, layout.n_features + n_idle, time.process_time() - began)
     sequences = sequences.renumber(_with_weights(layout))
     put_dense_first(sequences, layout)
     loss = ChainLoss(sequences, labels, layout)
@@ -95,9 +121,8 @@ def _seen(sequences: Sequences, labels: Ints, n_labels: int, n_attributes: int, 
         keys, which = np.unique(sequences.attributes * np.int64(n_labels) + owners, return_inverse=True)
         values = np.broadcast_to(sequences.values, len(sequences.attributes))
         keys = keys[np.bincount(which, weights=values, minlength=len(keys)) >= least]
-        a, j = np.divmod(keys, n_labels)
         seen.bits[:] = 0
-        np.bitwise_or.at(seen.bits, (a, j >> 6), np.left_shift(np.int64(1), j & 63))
+        _mark(seen, *np.divmod(keys, n_labels))
         inner = np.ones(len(labels), dtype=bool)
         inner[sequences.sentence_ptr[:-1][sequences.lengths > 0]] = False
         after = np.flatnonzero(inner)
@@ -113,6 +138,22 @@ def _seen(sequences: Sequences, labels: Ints, n_labels: int, n_attributes: int, 
     if params["feature.possible_transitions"]:
         seen.transitions[:] = True
     return seen
+
+
+def _mark_zeros(seen: SeenPairs, attributes: Offsets, labels: Offsets, new_ids: Ints, params: Params) -> int:
+    """Pairs that met with the value 0 get a weight; returns how many keep the weight 0, as no value is another."""
+    if params["feature.minfreq"] > 0.0:
+        return 0  # zeros add nothing to a frequency
+    idle = new_ids[attributes] < 0
+    _mark(seen, new_ids[attributes[~idle]], labels[~idle])
+    if params["feature.possible_states"]:
+        return len(np.unique(attributes[idle])) * len(seen.transitions)
+    return int(idle.sum())
+
+
+def _mark(seen: SeenPairs, attributes: Ints | Offsets, labels: Offsets) -> None:
+    """These pairs get a weight."""
+    np.bitwise_or.at(seen.bits, (attributes, labels >> 6), np.left_shift(np.int64(1), labels & 63))
 
 
 def _minimise(loss: ChainLoss, algorithm: str, params: Params, watch: Callback) -> Result:
@@ -232,7 +273,7 @@ def _model(data: Instances, order: Offsets, layout: WeightLayout, w: Floats) -> 
     )
 
 
-def _say_features(say: Say, params: Params, layout: WeightLayout, seconds: float) -> None:
+def _say_features(say: Say, params: Params, n_features: int, seconds: float) -> None:
     """What features there are."""
     say("Feature generation\n")
     say("type: CRF1d\n")
@@ -241,7 +282,7 @@ def _say_features(say: Say, params: Params, layout: WeightLayout, seconds: float
     for k in range(51):
         say("." if k % 5 else str(k // 5))
     say("\n")
-    say(f"Number of features: {layout.n_features}\n")
+    say(f"Number of features: {n_features}\n")
     say(f"Seconds required: {seconds:.3f}\n")
     say("\n")
 

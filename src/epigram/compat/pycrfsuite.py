@@ -30,8 +30,26 @@ from epigram.tagging.model import ChainModel
 from epigram.tagging.single import SentenceTagger
 from epigram.tagging.storage import FAMILY, chain_model
 
-__all__ = ["BaseTrainer", "CRFSuiteError", "ItemSequence", "ParsedDump", "Tagger", "Trainer"]
+__all__ = [
+    "BaseTrainer",
+    "CRFSuiteError",
+    "ItemSequence",
+    "ParsedDump",
+    "Tagger",
+    "Trainer",
+    "replace_original",
+]
 CRFSUITE_VERSION = "0.12"
+
+
+def replace_original(small_files: bool = True) -> None:
+    """Make ``import pycrfsuite`` mean this module, for programs that import it themselves; call it before they do.
+
+    Such a program reads its models by our :class:`Tagger`, so it also writes them in our format, less than half as
+    large as CRFsuite's; ``small_files=False`` writes CRFsuite's.
+    """
+    sys.modules["pycrfsuite"] = sys.modules[__name__]
+    BaseTrainer.small_files = small_files
 
 
 class CRFSuiteError(Exception):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import marshal
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -28,6 +28,7 @@ from epigram.tagging.corpus import Sequences
 
 core = family("features")
 Token: TypeAlias = Mapping[str, Any] | Iterable[str]
+NoteZeros: TypeAlias = Callable[[int, int, Offsets, Ints], None]
 FORMAT = 4  # of marshal: the same bytes in every Python since 3.4
 BLOCK = 1 << 18  # bytes of sentences that are walked through in one call
 OTHER_FORM, NO_ROOM = -1, -2
@@ -62,13 +63,17 @@ class FeatureReader:
     """Encodes sentences as they come; parameters as for :func:`encode_features`.
 
     With ``eager``, what is wrong with a sentence is said at once, and it may be changed after :meth:`add` has returned.
+    Attributes of value 0 are left out; ``zeros``, if given, is told of them: the number of the first sentence of a
+    block, how many it has, and for each such attribute its token within the block and its id.
     """
 
-    def __init__(self, table: AttributeTable, grow: bool, eager: bool = False) -> None:
-        self.table, self.grow, self.eager = table, grow, eager
+    def __init__(
+        self, table: AttributeTable, grow: bool, eager: bool = False, zeros: NoteZeros | None = None
+    ) -> None:
+        self.table, self.grow, self.eager, self._zeros = table, grow, eager, zeros
         self._waiting: list[tuple[bytes, Iterable[Token]]] = []
         self._n_bytes = 0
-        self._room = Room(1 << 10, 1 << 13)
+        self._room = Room(1 << 10, 1 << 13, zeros is not None)
         self._n_sentences = 0
         self._lengths: list[
             Offsets
@@ -118,10 +123,10 @@ class FeatureReader:
             if n_sentences:
                 room = self._room
                 self._lengths.append(np.diff(room.sentence_ptr[: n_sentences + 1]))
-                self._counts.append(np.diff(room.attribute_ptr[: n_tokens + 1]))
+                counts = np.diff(room.attribute_ptr[: n_tokens + 1])
                 first, known = self.table.n_occurrences, len(self.table)
                 values = None if all_ones else room.values[:n_occurrences].copy()
-                self._keep(room.keys[:n_occurrences], values)
+                self._keep(n_sentences, counts, room.keys[:n_occurrences], values)
                 if self.grow:
                     new = self.table.first_met[known:]
                     self._names.add(new - self._start, *room.spell(content, new - first))
@@ -131,9 +136,16 @@ class FeatureReader:
                 n_sentences += 1
             waiting = waiting[n_sentences:]
 
-    def _keep(self, keys: Fingerprints, values: Floats | None) -> None:
+    def _keep(self, n_sentences: int, counts: Offsets, keys: Fingerprints, values: Floats | None) -> None:
         """Ids of the next occurrences; -1 for unknown ones of a table that does not grow."""
-        self._ids.append(self.table.intern_more(keys) if self.grow else self.table.look_up(keys))
+        ids = self.table.intern_more(keys) if self.grow else self.table.look_up(keys)
+        if self._zeros is not None and values is not None and not values.all():
+            token, kept = np.repeat(np.arange(len(counts)), counts), values != 0.0
+            self._zeros(self._n_sentences, n_sentences, token[~kept], ids[~kept])
+            counts = np.bincount(token[kept], minlength=len(counts))
+            ids, values = ids[kept], None if (values[kept] == 1.0).all() else values[kept]
+        self._counts.append(counts)
+        self._ids.append(ids)
         self._values.append(values)
 
     def _add_slowly(self, sentence: Iterable[Token]) -> None:
@@ -141,17 +153,17 @@ class FeatureReader:
         counts, names, values = [], [], []
         for t, token in enumerate(sentence):
             try:
-                found = [(name, value) for name, value in flatten(token) if value != 0.0]
+                found = [(name, value) for name, value in flatten(token) if value != 0.0 or self._zeros]
             except ValueError as error:
                 raise InputError(f"sentence {self._n_sentences}, token {t}: {error}") from None
             counts.append(len(found))
             names += [name for name, _ in found]
             values += [value for _, value in found]
         self._lengths.append(np.array([len(counts)], dtype=np.int64))
-        self._counts.append(np.array(counts, dtype=np.int64))
         first, known = self.table.n_occurrences, len(self.table)
         usual = all(value == 1.0 for value in values)
-        self._keep(fingerprints(names), None if usual else np.array(values, dtype=np.float64))
+        own = None if usual else np.array(values, dtype=np.float64)
+        self._keep(1, np.array(counts, dtype=np.int64), fingerprints(names), own)
         if self.grow:
             new = self.table.first_met[known:]
             self._names.add_strings(new - self._start, [names[k] for k in (new - first).tolist()])
@@ -161,7 +173,8 @@ class FeatureReader:
 class Room:
     """Arrays for what is read in one call, made larger when they do not suffice."""
 
-    def __init__(self, n_tokens: int, n_occurrences: int) -> None:
+    def __init__(self, n_tokens: int, n_occurrences: int, zeros: bool = False) -> None:
+        self.zeros = zeros
         self.sentence_ptr = np.empty(n_tokens + 1, dtype=np.int64)
         self.attribute_ptr = np.empty(n_tokens + 1, dtype=np.int64)
         self.keys, self.values = np.empty(n_occurrences, dtype=np.uint64), np.empty(n_occurrences)
@@ -172,6 +185,7 @@ class Room:
             n_tokens,
             n_occurrences,
             n_occurrences,
+            zeros,
             self.sentence_ptr,
             self.attribute_ptr,
             self.keys,
@@ -188,7 +202,7 @@ class Room:
 
     def grow(self) -> None:
         """Room for twice as much."""
-        self.__init__(2 * len(self.sentence_ptr), 2 * len(self.keys))  # type: ignore[misc]
+        self.__init__(2 * len(self.sentence_ptr), 2 * len(self.keys), self.zeros)  # type: ignore[misc]
 
     def spell(self, content: bytes, wanted: Offsets) -> tuple[bytes, Offsets]:
         """The names of the wanted occurrences end to end as UTF-8, and where each begins."""

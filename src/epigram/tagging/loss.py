@@ -22,6 +22,7 @@ from epigram.vectors import Parts
 core, rows = family("chain"), family("chain_layout")
 sgd, cumulative = family("chain_sgd"), family("chain_cumulative")
 PREFETCHED = 20  # room for it behind the occurrences
+BLOCK = 1 << 16  # tokens looked at in one go
 
 
 class StreamRule(NamedTuple):
@@ -336,10 +337,15 @@ class ChainLoss:
 
 def _is_dense_first(sequences: Sequences, layout: WeightLayout) -> bool:
     """Whether no occurrence with a dense row follows another one of the same token."""
-    is_dense = layout.row_of[sequences.attributes] < layout.dense_end
-    late = np.flatnonzero(is_dense[1:] & ~is_dense[:-1]) + 1
-    token_of_late = np.searchsorted(sequences.attribute_ptr, late, side="right") - 1
-    return bool(np.array_equal(sequences.attribute_ptr[token_of_late], late))
+    ptr = sequences.attribute_ptr
+    for first in range(0, sequences.n_tokens, BLOCK):
+        begin, end = ptr[[first, min(first + BLOCK, sequences.n_tokens)]].tolist()
+        is_dense = layout.row_of[sequences.attributes[begin:end]] < layout.dense_end
+        late = np.flatnonzero(is_dense[1:] & ~is_dense[:-1]) + 1 + begin
+        token_of_late = np.searchsorted(ptr, late, side="right") - 1
+        if not np.array_equal(ptr[token_of_late], late):
+            return False
+    return True
 
 
 def put_dense_first(sequences: Sequences, layout: WeightLayout) -> None:

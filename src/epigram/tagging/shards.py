@@ -390,8 +390,13 @@ def fit_shards(
     told = {"sentences": header["sentences"], "tokens": header["tokens"]}
     shape = Shape(header["pairs"], layout.has_transitions, allowed, shards.template.transitions)
     samples = Samples(
-        none, np.empty(0, dtype=np.int32), shards.table(), classes, shape, None, shards.template, ends, told
+        none, np.empty(0, dtype=np.int32), AttributeTable(), classes, shape, None, shards.template, ends, told
     )
+    if dev is not None:
+        samples = replace(samples, table=shards.table())
     scorer = None if dev is None else samples.scorer(layout, *dev, tagger._decode)
     watch = Watch(scorer, tagger.patience, listener)
-    return train(loss, layout, samples, seen, solver, penalty, watch)
+    trained = train(loss, layout, samples, seen, solver, penalty, watch)
+    if dev is None:  # only now: the table of all attributes takes as much memory as the solver
+        trained.samples = replace(trained.samples, table=shards.table())
+    return trained

@@ -37,6 +37,14 @@ def command(
         ),
     ] = None,
     min_count: Annotated[int, typer.Option(min=1, help="Occurrences a word needs; others become <unk>.")] = 2,
+    tokens: Annotated[
+        str | None,
+        typer.Option(
+            metavar="chars|words|FILE",
+            help="Only cut the text: into characters, words, or the pieces of a sentencepiece (*.model) or tokenizers "
+            "(*.json) model.",
+        ),
+    ] = None,
     names: Annotated[
         bool,
         typer.Option(
@@ -58,12 +66,18 @@ def command(
     to_stdout = str(output) == "-"
     if to_stdout and json:
         raise InputError("the text goes to standard output; leave out --json, or give -o a file.")
-    if like is not None and (min_count != 2 or names or split or keep_case or keep_numbers):
+    settings_given = min_count != 2 or names or split or keep_case or keep_numbers
+    if like is not None and settings_given:
         raise InputError("--like has its own settings; leave out the others.")
+    if tokens is not None and (settings_given or like is not None or save is not None):
+        raise InputError("--tokens only cuts the text; leave out the other settings.")
     for target in (output, save):
         if target is not None and str(target) != "-":
             check_writable(target)
     lines = list(read_lines(text))
+    if tokens is not None:
+        _cut(text, lines, tokens, output, json)
+        return
     with console.progress() as bar:
         task = bar.add_task("reading", total=len(lines), status="")
 
@@ -93,6 +107,21 @@ def command(
         how.write(save)
     if not to_stdout:
         record = _report(how, replaced)
+        console.print_json(record) if json else console.facts(str(output), record)
+
+
+def _cut(text: Path, lines: list[str], tokens: str, output: Path, json: bool) -> None:
+    """The lines in pieces; blank lines stay, as they part documents."""
+    from epigram.lm.pieces import cutter
+
+    cut = cutter(tokens)
+    pieces = [cut(line) for line in lines]
+    n_tokens = sum(map(len, pieces))
+    if n_tokens == 0:
+        raise InputError("no words; expected one sentence a line", path=text)
+    write_text(output, "".join(" ".join(line) + "\n" for line in pieces).encode())
+    if str(output) != "-":
+        record = {"sentences": sum(len(line) > 0 for line in pieces), "tokens": n_tokens}
         console.print_json(record) if json else console.facts(str(output), record)
 
 

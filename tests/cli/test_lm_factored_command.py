@@ -299,3 +299,18 @@ def test_document_features_are_fitted_on_valid_text(run, text, tmp_path):
     code, _, err = run("lm", "train", text, "-o", path, "--document")
     assert code == 2
     assert "--classes auto" in err
+
+
+def test_arpa_by_approximation(run, model, text, tmp_path):
+    other, arpa = tmp_path / "kn.epigram", tmp_path / "m.arpa"
+    run("lm", "train", text, "-o", other, "--model", "kneser-ney", "--order", 3)
+    code, out, err = run("lm", "export-arpa", model, arpa, "--ngrams", other, "--valid", text, "--json")
+    assert code == 0, err
+    record = json.loads(out)
+    assert record["perplexity"] == pytest.approx(record["perplexity_model"], rel=0.1)
+    assert json.loads(run("lm", "eval", arpa, text, "--json")[1])["perplexity"] == pytest.approx(
+        record["perplexity"], rel=1e-4
+    )
+    code, _, err = run("lm", "export-arpa", model, arpa)
+    assert code == 2
+    assert "--ngrams" in one_line(err)

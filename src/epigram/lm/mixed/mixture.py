@@ -180,7 +180,9 @@ def merge(mixture: InterpolatedLM) -> BackoffModel:
     order = max(model.order for model in backoffs)
     grams, logps = [np.arange(len(vocabulary), dtype=np.int32)[:, None]], []
     for n in range(2, order + 1):
-        grams.append(np.unique(np.concatenate([_grams(model, vocabulary, n) for model in backoffs]), axis=0))
+        grams.append(
+            np.unique(np.concatenate([grams_of(model, vocabulary, n) for model in backoffs]), axis=0)
+        )
     for rows in grams:
         parts = []
         for model, weight, ids in zip(backoffs, mixture.weights, mixture._translated, strict=True):
@@ -193,7 +195,7 @@ def merge(mixture: InterpolatedLM) -> BackoffModel:
     return renormalised(BackoffModel.from_ngrams(vocabulary, grams, logps, [], []))
 
 
-def _grams(model: BackoffModel, vocabulary: Vocabulary, n: int) -> Ints:
+def grams_of(model: BackoffModel, vocabulary: Vocabulary, n: int) -> Ints:
     """The n-grams of one order, in the ids of another vocabulary."""
     nodes = np.flatnonzero((model.node_depth == n - 1) & (np.diff(model.pair_ptr) > 0)).astype(np.int32)
     sizes = np.diff(model.pair_ptr)[nodes]

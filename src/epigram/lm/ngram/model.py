@@ -301,7 +301,8 @@ def as_backoff(model: LanguageModel, path: str | PathLike[str] | None = None) ->
     if not isinstance(own, BackoffModel):
         raise InputError(
             "a class-factored model is no back-off model: it has no table of n-grams, so it cannot be pruned, "
-            "merged or written as ARPA; use its model file, or mix it without an output file",
+            "merged or written as ARPA; use its model file, mix it without an output file, or approximate it with "
+            "epigram lm export-arpa --ngrams MODEL",
             path=path,
         )
     return own

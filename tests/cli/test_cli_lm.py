@@ -308,3 +308,16 @@ def test_nbest_lists_are_sorted_by_both_scores(run, model, tmp_path):
     code, _, err = run("lm", "score", model, lists, "--nbest", "--cluster", "local:1")
     assert code == 2
     assert "--cluster" in err
+
+
+def test_ngrams_are_dropped_by_a_count_for_each_order(run, text, tmp_path):
+    path = tmp_path / "m.epigram"
+    train = ("lm", "train", text, "-o", path, "--model", "modified-kneser-ney", "--order", 3, "--json")
+    sizes = [
+        json.loads(run(*train, "--prune", given)[1])["parameters"] for given in ("0", "3", "0,3", "0,3,3")
+    ]
+    assert sizes[0] > sizes[1] > sizes[2] == sizes[3]
+    for wrong in ("0,x", "-1", "2,1"):
+        code, _, err = run(*train, f"--prune={wrong}")
+        assert code == 2
+        assert "prune" in err

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from epigram.cli import console
+from epigram.cli import console, lm_options
 from epigram.cli.cluster import Cluster, NShards, Shards
 from epigram.cli.resuming import EVERY, Resume, Seconds
 from epigram.cli.training import Sharding, TrainingRun
@@ -19,15 +17,13 @@ from epigram.errors import InputError
 
 if TYPE_CHECKING:
     from epigram.lm.base import LanguageModel
-    from epigram.lm.corpus import Vocabulary
     from epigram.lm.factored.model import ClassFactoredLM
     from epigram.lm.loglinear.model import LogLinearLM
     from epigram.lm.loglinear.penalty import Strength
-    from epigram.protocols import Iteration, Solver
+    from epigram.protocols import Iteration
     from epigram.tuning import Trial
 
 History: TypeAlias = list[tuple[int, float | None]]
-_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def command(
@@ -127,8 +123,12 @@ def command(
         float | None, typer.Option(help="stochastic: mu of Algorithm 1.", show_default="auto")
     ] = None,
     prune: Annotated[
-        int, typer.Option(min=0, help="Kneser-Ney: drop n-grams of 3+ words seen so often.")
-    ] = 0,
+        str,
+        typer.Option(
+            metavar="N|0,0,1,2",
+            help="Kneser-Ney: drop n-grams of 3+ words seen so often; or a number for each order, from 1 on.",
+        ),
+    ] = "0",
     bits: Annotated[int, typer.Option(min=0, max=16, help="Bits of a stored weight; 0 in full.")] = 0,
     keep_text: Annotated[
         bool,
@@ -153,25 +153,30 @@ def command(
     limits: dict[str, Any] = {
         "min_count": min_count,
         "max_words": max_words,
-        "vocabulary": _vocabulary_of(vocab),
+        "vocabulary": lm_options.vocabulary_of(vocab),
     }
     if counted:
         if classes is not None:
             raise InputError(f"--classes is for log-linear models; leave out --model {model} or --classes.")
-        settings = {"order": order, "modified": model == "modified-kneser-ney", "prune": prune, **limits}
+        settings = {
+            "order": order,
+            "modified": model == "modified-kneser-ney",
+            "prune": lm_options.counts_of(prune),
+            **limits,
+        }
         _kneser_ney(run, text, valid, bits, sharding, threads, **settings)
         return
     stochastic = {"passes": passes, "batch_size": batch_size, "lipschitz": lipschitz, "mu": mu}
     numbers = {
-        "strength": _number_of(strength, "--strength"),
-        "depth_weight": _number_of(depth_weight, "--depth-weight"),
-        "ridge": _number_of(ridge, "--ridge"),
+        "strength": lm_options.number_of(strength, "--strength"),
+        "depth_weight": lm_options.number_of(depth_weight, "--depth-weight"),
+        "ridge": lm_options.number_of(ridge, "--ridge"),
     }
     common: dict[str, Any] = {
         "order": order,
         "penalty": penalty or "elastic",
         "nonnegative": not unconstrained,
-        "solver": _solver_of(solver or "fista", max_iterations, tolerance, seed, **stochastic),
+        "solver": lm_options.solver_of(solver or "fista", max_iterations, tolerance, seed, **stochastic),
         "max_iterations": max_iterations,
         "max_weights": max_weights,
         "held_out": held_out,
@@ -204,10 +209,10 @@ def command(
             raise InputError("--depth-weights is for models without --classes; leave out one of them.")
         estimator = ClassFactoredLM(
             **common,
-            **_strengths_of(penalty or "elastic", **numbers),
+            **lm_options.strengths_of(penalty or "elastic", **numbers),
             tolerance=tolerance or 2e-5,
-            classes=_classes_of(classes),
-            budget=seconds_of(budget),
+            classes=lm_options.classes_of(classes),
+            budget=lm_options.seconds_of(budget),
             class_contexts=class_contexts,
             word_contexts=word_contexts,
         )
@@ -220,78 +225,6 @@ def command(
         language_model_on_shards(run, estimator, text, valid, bits, sharding, record_of)
         return
     _train(run, estimator, text, valid, bits, keep_text, document)
-
-
-def _vocabulary_of(path: Path | None) -> Vocabulary | None:
-    """The given list of words, if any."""
-    from epigram.lm.corpus import Vocabulary
-
-    return None if path is None else Vocabulary.read(path)
-
-
-def _number_of(text: str, name: str) -> Any:
-    """``auto`` or a number."""
-    if text == "auto":
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"{name} is auto or a number, not {text!r}.") from None
-
-
-def seconds_of(text: str) -> float:
-    """A duration such as ``90``, ``60s``, ``5m`` or ``1h``."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
-    if match is None:
-        raise InputError(f"--budget {text!r} is no duration; write 60s, 5m or 1h.")
-    return float(match[1]) * _UNITS[match[2]]
-
-
-def _classes_of(text: str) -> int | str | Path:
-    """``auto``, a number of classes or a class file."""
-    if text == "auto":
-        return text
-    if text.isdecimal():
-        if int(text) < 2:
-            raise InputError(f"--classes {text}: two classes at least, one of them for </s>.")
-        return int(text)
-    if not Path(text).is_file():
-        raise InputError(
-            f"--classes {text!r} is neither auto, a number nor a file; make one with epigram lm classes."
-        )
-    return Path(text)
-
-
-def _strengths_of(penalty: str, **numbers: Any) -> dict[str, Any]:
-    """Both strengths of a class-factored model with the given numbers; None (to be searched) where all are ``auto``."""
-    from epigram.lm.factored.problem import first_strength
-
-    given = {name: value for name, value in numbers.items() if value != "auto"}
-    if not given:
-        return {"class_strength": None, "word_strength": None}
-    return {f"{part}_strength": replace(first_strength(penalty, part), **given) for part in ("class", "word")}
-
-
-def _solver_of(
-    name: str, max_iterations: int | None, tolerance: float | None, seed: int, **stochastic: Any
-) -> str | Solver:
-    """The name alone, or Algorithm 1 with the options that were given for it."""
-    from epigram.solvers.proximal import StochasticProximal
-
-    given = {option: value for option, value in stochastic.items() if value is not None}
-    if name == "stochastic" and max_iterations is not None:
-        raise InputError("--max-iterations is for --solver fista; say how many passes with --passes.")
-    if name != "stochastic" and given:
-        options = ", ".join(f"--{option.replace('_', '-')}" for option in given)
-        raise InputError(f"{options}: for --solver stochastic only; leave out or add that.")
-    if not given:
-        return name
-    if tolerance is not None:
-        given["tolerance"] = tolerance
-    try:
-        return StochasticProximal(seed=seed, **given)
-    except ValueError as wrong:
-        raise InputError(str(wrong)) from wrong
 
 
 def _train(

@@ -1,6 +1,7 @@
 #include "chain_inline.h"
 #include "chain_step.h"
 #include "tree_chain.h"
+#include "second_order_inline.h"
 #include "segment_inline.h"
 
 i64 sizeof_Chains(void) { return sizeof(Chains); }
@@ -61,7 +62,9 @@ f64 scored_loss(const Chains *a, const Layout *l, i64 s, const i32 *labels, f64 
     f64 loss = 0.0;
     for (i64 t = 0; t < n; t++) loss -= x->scores[t * width + labels[first + t]];
     i64 n_matrices = exp_observed(a, l, s, edge_w, x);
-    if (a->n_parents) {
+    if (l->n_triples) {
+        loss += second_order_loss(a, l, s, n_matrices, labels, weight, edge_w, x, edges);
+    } else if (a->n_parents) {
         loss += tree_marginals(a, l, s, n_matrices, x);
     } else {
         loss += forward(n, l, x);
@@ -69,7 +72,8 @@ f64 scored_loss(const Chains *a, const Layout *l, i64 s, const i32 *labels, f64 
     }
     if (l->has_transitions) loss -= transition_gradient(a, l, s, labels, weight, edge_w, x, edges);
     f64 *restrict scores = x->scores;
-    for (i64 j = 0; j < n * width; j++) scores[j] = weight * (a->n_parents ? x->beta[j] : x->alpha[j] * x->beta[j]);
+    u8 is_marginal = a->n_parents || l->n_triples; /* what beta is */
+    for (i64 j = 0; j < n * width; j++) scores[j] = weight * (is_marginal ? x->beta[j] : x->alpha[j] * x->beta[j]);
     for (i64 t = 0; t < n; t++) scores[t * width + labels[first + t]] -= weight;
     return weight * loss;
 }

@@ -44,7 +44,7 @@ typedef struct {
 /* Where weights live. First the dense rows, up to dense_end: one weight per (padded) label. Then the sparse rows, up
  * to state_end: of entry m, codes[m] & 0xFFFF is the label and codes[m] >> 16 the number of entries to the row's end.
  * Then the transitions, L rows of width; then for each edge attribute the weights of the label pairs (i * width + j) in
- * edge_pair. `free` is 0 where a weight is not part of the model; `allowed` is 0 where a transition is forbidden. */
+ * edge_pair; last those of label triples (second_order_inline.h). `free` is 0 where a weight is not part of the model; `allowed` is 0 where a transition is forbidden. */
 typedef struct {
     i64 n_labels;
     i64 width;
@@ -58,6 +58,13 @@ typedef struct {
     const f64 *allowed; /* [n_labels * width] */
     const i64 *edge_row_ptr; /* [n_edge_rows + 1] */
     const i32 *edge_pair;
+    i64 n_triples; /* 0 for chains of first order */
+    i64 n_triple_pairs;
+    const i64 *triple_ptr; /* [n_triple_pairs + 1] */
+    const i32 *triple_before; /* [n_triples] */
+    const i32 *triple_number; /* [n_triples] */
+    const i32 *triple_from; /* [n_triples] */
+    const i32 *triple_into; /* [n_triples] */
 } Layout;
 
 /* Working memory for the longest sentence, of n_tokens. Rows of labels are `width` long; matrix 0 is the E that all

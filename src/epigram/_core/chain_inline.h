@@ -91,7 +91,16 @@ static inline void score_tokens(const Chains *a, const Layout *l, i64 s, const f
     }
 }
 
-/* The E of transition weights w, which all steps share, and its transpose. */
+/* Where the weights of label triples are among those of transitions, edges and triples. */
+static inline i64 triples_at(const Layout *l) { return l->n_weights - l->state_end - l->n_triples; }
+
+/* The number of the triple that has label i before a pair, or -1. */
+static inline i64 triple_of(const Layout *l, i64 i, i64 pair) {
+    i64 at = search_rising(l->triple_before, l->triple_ptr[pair], l->triple_ptr[pair + 1], (i32)i);
+    return at < 0 ? -1 : l->triple_number[at];
+}
+
+/* The E of transition weights w, which all steps share, and its transpose; the exponentials of triples, to x->room. */
 static inline void exp_transitions(const Layout *l, const f64 *restrict w, const Scratch *x) {
     i64 L = l->n_labels, width = l->width;
     f64 *restrict E = x->matrices, *restrict transposed = x->transposed;
@@ -99,6 +108,7 @@ static inline void exp_transitions(const Layout *l, const f64 *restrict w, const
     for (i64 i = 0; i < L; i++) {
         for (i64 j = 0; j < L; j++) transposed[j * width + i] = E[i * width + j];
     }
+    for (i64 m = 0; m < l->n_triples; m++) x->room[m] = fast_exp(w[triples_at(l) + m]);
 }
 
 /* The same, from the weights of the whole model. */
@@ -180,17 +190,22 @@ static inline f64 row_sum(const f64 *a, i64 width) {
     return (lane[0] + lane[1]) + (lane[2] + lane[3]);
 }
 
+/* A token's scores become exponentials, the largest 1; returns what was taken off their logarithms. */
+static inline f64 exp_row(i64 L, i64 width, f64 *restrict scores) {
+    for (i64 j = L; j < width; j++) scores[j] = scores[0];
+    f64 top = row_max(scores, width);
+    for (i64 j = 0; j < width; j++) scores[j] = fast_exp(larger(scores[j] - top, LOWEST_EXPONENT));
+    for (i64 j = L; j < width; j++) scores[j] = 0.0;
+    return top;
+}
+
 /* log Z of n tokens; scores become exponentials, alpha and c the scaled forward quantities. */
 static inline f64 forward(i64 n, const Layout *l, const Scratch *x) {
     i64 L = l->n_labels, width = l->width;
     f64 log_z = 0.0;
     for (i64 t = 0; t < n; t++) {
         f64 *restrict scores = x->scores + t * width, *restrict alpha = x->alpha + t * width;
-        for (i64 j = L; j < width; j++) scores[j] = scores[0];
-        f64 top = row_max(scores, width);
-        log_z += top;
-        for (i64 j = 0; j < width; j++) scores[j] = fast_exp(larger(scores[j] - top, LOWEST_EXPONENT));
-        for (i64 j = L; j < width; j++) scores[j] = 0.0;
+        log_z += exp_row(L, width, scores);
         if (t == 0 || !l->has_transitions) {
             for (i64 j = 0; j < width; j++) alpha[j] = scores[j];
         } else {

@@ -20,16 +20,9 @@ static i64 children_first(const Chains *a, i64 s, const Scratch *x) {
 }
 
 /* Scores become exponentials, 0 for padding; returns what was taken out of them. */
-static f64 exp_scores(i64 n, const Layout *l, f64 *restrict scores) {
-    i64 L = l->n_labels, width = l->width;
+static f64 exp_scores(i64 n, const Layout *l, f64 *scores) {
     f64 taken = 0.0;
-    for (i64 t = 0; t < n; t++, scores += width) {
-        for (i64 j = L; j < width; j++) scores[j] = scores[0];
-        f64 top = row_max(scores, width);
-        taken += top;
-        for (i64 j = 0; j < width; j++) scores[j] = fast_exp(larger(scores[j] - top, LOWEST_EXPONENT));
-        for (i64 j = L; j < width; j++) scores[j] = 0.0;
-    }
+    for (i64 t = 0; t < n; t++) taken += exp_row(l->n_labels, l->width, scores + t * l->width);
     return taken;
 }
 

@@ -131,6 +131,12 @@ def train(
         Literal["iob1", "iob2", "ioe2", "bioes"] | None,
         typer.Option(help="Forbid transitions that break the scheme.", rich_help_panel=LEARNING),
     ] = None,
+    order: Annotated[
+        int,
+        typer.Option(
+            min=1, max=2, help="2: weights on label triples too, for --model crf.", rich_help_panel=LEARNING
+        ),
+    ] = 1,
     class_weight: Annotated[
         str | None,
         typer.Option(metavar="balanced|LABEL=W,...", help="Weights of labels.", rich_help_panel=LEARNING),
@@ -226,6 +232,10 @@ def train(
         if model != "crf":
             raise InputError(f"--constrain needs --model crf; {model} has no transitions")
         settings["constrain"] = constrain
+    if order != 1:
+        if model != "crf":
+            raise InputError(f"--order 2 needs --model crf, not {model}")
+        settings["order"] = order
     lists = {"classes": classes, "gazetteer": gazetteer, "vectors": vectors}
     spec = ColumnSpec(format, separator, tuple(comments or ()))
     if (sharding := Sharding(shards, n_shards, cluster)).asked_for:
@@ -233,9 +243,9 @@ def train(
             raise InputError(
                 "--l1 auto needs all sentences in memory; give a number with --shards and --cluster"
             )
-        if model in ("history", "segment") or solver in ("adagrad", "projected"):
+        if model in ("history", "segment") or order != 1 or solver in ("adagrad", "projected"):
             raise InputError(
-                "--shards and --cluster take --model crf or maxent, and --solver sgd, owlqn or lbfgs"
+                "--shards and --cluster take --model crf or maxent, --order 1, and --solver sgd, owlqn or lbfgs"
             )
         from epigram.cli.sharded import tagger_on_shards
 

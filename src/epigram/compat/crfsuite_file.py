@@ -146,6 +146,8 @@ def write_model(model: ChainModel) -> bytes:
         raise InputError(
             "CRFsuite has no features of a label pair with the text; train without %x in the template's B lines"
         )
+    if len(found.triples):
+        raise InputError("CRFsuite has no weights of label triples; train with order=1")
     if model.constrained:
         raise InputError("CRFsuite cannot forbid labels to follow each other; train without constrain")
     labels, attributes = list(model.labels), model.table.names(range(len(model.table)))

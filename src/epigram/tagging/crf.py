@@ -52,6 +52,7 @@ class CRFTagger(SentenceEstimator):
     min_count : features met less often are left out.
     constrain : ``"iob2"``, ``"iob1"``, ``"ioe2"``, ``"bioes"`` or a list of permitted label pairs, in training
         and decoding.
+    order : 2 gives weights to label triples too: a label then depends on the two before it.
     class_weight : dict or ``"balanced"``; a sentence weighs the mean weight of its labels.
     patience : with a held-out set, stop after so many iterations without a better score.
     threads : for OWL-QN, L-BFGS and decoding.
@@ -84,6 +85,7 @@ class CRFTagger(SentenceEstimator):
         pairs: str = "seen",
         min_count: int = 1,
         constrain: str | Iterable[tuple[str, str]] | None = None,
+        order: int = 1,
         class_weight: Mapping[str, float] | str | None = None,
         patience: int | None = None,
         threads: int = 1,
@@ -97,6 +99,7 @@ class CRFTagger(SentenceEstimator):
         self.pairs = pairs
         self.min_count = min_count
         self.constrain = constrain
+        self.order = order
         self.class_weight = class_weight
         self.patience = patience
         self.threads = threads
@@ -118,7 +121,9 @@ class CRFTagger(SentenceEstimator):
             allowed, ends = allowed_transitions(self.constrain, names), allowed_ends(self.constrain, names)
             check_permitted(read.sequences, read.labels, read.classes, allowed, ends)
         bare, chained = (True, True) if template is None else (template.transitions, template.has_transitions)
-        shape = Shape(self.pairs, chained, allowed, bare)
+        if self.order not in (1, 2) or (self.order == 2 and not chained):
+            raise ValueError(f"order must be 1, or 2 for a template with a B line, not {self.order!r}.")
+        shape = Shape(self.pairs, chained, allowed, bare, self.order)
         weights = checked_weights(sample_weight, read.sequences.n_sentences)
         by_class = class_weights(self.class_weight, read.labels, read.classes)
         if by_class is not None:
@@ -146,6 +151,8 @@ class CRFTagger(SentenceEstimator):
         """
         from epigram.tagging.shards import TaggerShards, fit_shards
 
+        if self.order != 1:
+            raise ValueError(f"shards are for order=1, not {self.order!r}; use fit for label triples.")
         opened = shards if isinstance(shards, TaggerShards) else TaggerShards.open(shards)
         trained = fit_shards(self, opened, engine, dev, callback)
         model = trained.samples.model(trained.layout, trained.result.w, trained.squares)

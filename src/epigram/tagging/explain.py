@@ -81,6 +81,7 @@ def _terms(model: ChainModel, sentence: Sequences, best: Ints, rival: Ints) -> l
         for k in mine
     }
     feature = dict(zip(wanted.tolist(), model.table.names(wanted.tolist()), strict=True))
+    triple = dict(zip(map(tuple, found.triples.tolist()), found.triple_values.tolist(), strict=True))
     before = sentence.tokens_before().tolist()
     for path, sign in ((best.tolist(), 1.0), (rival.tolist(), -1.0)):
         for row, t, label in _units(model, sentence, path):
@@ -97,6 +98,10 @@ def _terms(model: ChainModel, sentence: Sequences, best: Ints, rival: Ints) -> l
             from_label = path[before[t]]
             pair = f"{model.labels[from_label]} → {model.labels[label]}"
             lifts[t, "transition", pair] += sign * float(found.transitions[from_label, label])
+            if triple and before[before[t]] >= 0:
+                earlier = path[before[before[t]]]
+                value = triple.get((earlier, from_label, label), 0.0)
+                lifts[t, "triple", f"{model.labels[earlier]} → {pair}"] += sign * value
             for k in range(int(sentence.edge_ptr[t]), int(sentence.edge_ptr[t + 1])):
                 a = int(sentence.edge_attributes[k])
                 lifts[t, feature[a], pair] += sign * edge.get((a, from_label, label), 0.0)

@@ -19,6 +19,7 @@ from epigram._core.native import family
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.tagging.corpus import Sequences
 from epigram.tagging.segment_rows import SegmentTypes, segment_fields
+from epigram.tagging.triples import all_triples, triple_fields, triple_keys, unique_triples
 from epigram.vectors import Parts
 
 chain, core = family("chain"), family("chain_layout")
@@ -40,11 +41,15 @@ class ChainWeights(NamedTuple):
     before: Ints
     after: Ints
     edge_values: Floats
+    triples: Ints = np.zeros((0, 3), dtype=np.int32)
+    """The three labels, in the order of the text, and the weight of each label triple: a model of second order."""
+    triple_values: Floats = np.zeros(0)
 
     @property
     def n_nonzero(self) -> int:
         """How many weights are not zero."""
-        return len(self.values) + int(np.count_nonzero(self.transitions)) + len(self.edge_values)
+        n_pairs = int(np.count_nonzero(self.transitions))
+        return len(self.values) + n_pairs + len(self.edge_values) + len(self.triple_values)
 
     def renumber(self, new_ids: Ints) -> ChainWeights:
         """Attribute ``i`` becomes ``new_ids[i]``."""
@@ -60,6 +65,7 @@ class ChainWeights(NamedTuple):
             transitions=self.transitions[np.ix_(order, order)],
             before=rank[self.before],
             after=rank[self.after],
+            triples=rank[self.triples],
         )
 
 
@@ -78,6 +84,7 @@ class WeightLayout:
     allowed : n_labels x width, 0 where a transition is forbidden.
     edge_row_ptr, edge_pair : the label pairs (i * width + j) with weights of each attribute of a transition.
     types : of the segments of a semi-Markov model; None for a chain.
+    triples : the label triples with weights, sorted by the last label, the first, the second; n x 3.
     """
 
     n_labels: int
@@ -92,6 +99,7 @@ class WeightLayout:
     edge_row_ptr: Offsets = field(repr=False)
     edge_pair: Ints = field(repr=False)
     types: SegmentTypes | None = None
+    triples: Ints = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int32), repr=False)
 
     @property
     def n_weights(self) -> int:
@@ -155,7 +163,8 @@ class WeightLayout:
         if self.has_transitions:
             square[:] = np.where(self._square(w) != 0.0, self._square(values), 0.0)
             edge_base += self.n_labels * self.width
-        edges = np.flatnonzero(w[edge_base:])
+        end = self.n_weights - len(self.triples)
+        edges, triples = np.flatnonzero(w[edge_base:end]), np.flatnonzero(w[end:])
         before, after = np.divmod(self.edge_pair[edges], self.width)
         return ChainWeights(
             owner.astype(np.int32),
@@ -166,6 +175,8 @@ class WeightLayout:
             before.astype(np.int32),
             after.astype(np.int32),
             values[edge_base + edges],
+            self.triples[triples],
+            values[end + triples],
         )
 
     def _square(self, w: Floats) -> Floats:
@@ -195,7 +206,14 @@ class WeightLayout:
             pairs += weights.edge_attributes.astype(np.int64) * size
             at = np.searchsorted(owners * size + self.edge_pair, pairs)
             w[self.state_end + size + at] = weights.edge_values
+        if len(weights.triple_values):
+            at = np.searchsorted(self._triple_keys, triple_keys(weights.triples, self.n_labels))
+            w[self.n_weights - len(self.triples) + at] = weights.triple_values
         return w
+
+    @property
+    def _triple_keys(self) -> Offsets:
+        return triple_keys(self.triples, self.n_labels)
 
     def total(self) -> WeightLayout:
         """The same with a row for every attribute: those without one share a weight that is always zero.
@@ -229,6 +247,7 @@ class WeightLayout:
             self.allowed,
             self.edge_row_ptr,
             self.edge_pair,
+            *triple_fields(self.triples, self.n_labels, self.width),
         )
 
     def chains(self, sequences: Sequences, distinct: DistinctRows | None = None) -> Any:
@@ -260,6 +279,8 @@ class WeightLayout:
             n_words, types = int(sequences.segments.n_words.max(initial=0)), self.types
             room = family("segment").room(n_words, self.width, types.longest, len(types.begin))
         n, L, width = int(sequences.lengths.max(initial=1)), self.n_labels, self.width
+        if len(self.triples):
+            room = family("second_order").room(n, L, width, len(self.triples))
         k = 1
         if len(sequences.edge_attributes):
             has_edges = np.diff(sequences.edge_ptr) > 0
@@ -319,12 +340,13 @@ class DistinctRows(NamedTuple):
 
 @dataclass(slots=True)
 class SeenPairs:
-    """The (attribute, label), (label, label) and (attribute, label, label) combinations that get a weight."""
+    """The combinations of an attribute and a label, of labels, and of both, that get a weight."""
 
     n_labels: int
     bits: npt.NDArray[np.int64] = field(repr=False)
     transitions: npt.NDArray[np.bool_] = field(repr=False)
     edges: Offsets = field(repr=False)  # attribute * L * width + before * width + after, sorted
+    triples: Ints = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int32), repr=False)
 
     @classmethod
     def of(cls, sequences: Sequences, labels: Ints, n_labels: int, n_attributes: int) -> SeenPairs:
@@ -352,7 +374,10 @@ class SeenPairs:
             padded(n_labels),
             keys,
         )
-        return cls(n_labels, bits, transitions, np.unique(keys))
+        third = after[before[before[after]] >= 0]
+        second = before[third]
+        triples = np.stack([labels[before[second]], labels[second], labels[third]], axis=1)
+        return cls(n_labels, bits, transitions, np.unique(keys), unique_triples(triples, n_labels))
 
     @classmethod
     def of_weights(cls, n_labels: int, n_attributes: int, weights: ChainWeights) -> SeenPairs:
@@ -363,7 +388,8 @@ class SeenPairs:
         width = padded(n_labels)
         keys = weights.edge_attributes.astype(np.int64) * n_labels * width
         keys += weights.before * width + weights.after
-        return cls(n_labels, bits, weights.transitions != 0, np.unique(keys))
+        triples = unique_triples(weights.triples, n_labels)
+        return cls(n_labels, bits, weights.transitions != 0, np.unique(keys), triples)
 
     def union(self, other: SeenPairs) -> SeenPairs:
         """What either has; the larger number of attributes and labels counts."""
@@ -378,7 +404,8 @@ class SeenPairs:
             size = one.n_labels * padded(one.n_labels)
             before, after = np.divmod(one.edges % size, padded(one.n_labels))
             keys.append((one.edges // size) * L * padded(L) + before * padded(L) + after)
-        return SeenPairs(L, bits, transitions, np.unique(np.concatenate(keys)))
+        triples = unique_triples(np.concatenate([self.triples, other.triples]), L)
+        return SeenPairs(L, bits, transitions, np.unique(np.concatenate(keys)), triples)
 
 
 def aligned(n: int) -> Floats:
@@ -399,6 +426,7 @@ def lay_out(
     has_transitions: bool = True,
     allowed: npt.NDArray[np.bool_] | None = None,
     bare: bool = True,
+    order: int = 1,
 ) -> WeightLayout:
     """Give every seen pair (or all pairs) its place.
 
@@ -409,6 +437,7 @@ def lay_out(
     has_transitions : False for models of single tokens.
     allowed : L x L matrix of permitted transitions; all by default.
     bare : False where transitions have weights only with an observation (no plain ``B`` in the template).
+    order : 2 for weights on label triples besides.
     """
     if pairs not in ("seen", "all"):
         raise ValueError(f"pairs must be 'seen' or 'all', not {pairs!r}.")
@@ -418,7 +447,10 @@ def lay_out(
     row_of, dense_end, state_end = _rows(seen, pairs)
     n_transitions = L * width if has_transitions else 0
     edges = _edges(seen, pairs) if has_transitions else np.empty(0, dtype=np.int64)
-    n_weights = state_end + n_transitions + len(edges)
+    triples = seen.triples[:0]
+    if order == 2 and has_transitions:
+        triples = seen.triples if pairs == "seen" else all_triples(L, allowed)
+    n_weights = state_end + n_transitions + len(edges) + len(triples)
     if n_weights >= 2**31:
         raise MemoryError(f"{n_weights:,} weights; raise min_count or use pairs='seen' to have fewer")
     codes = np.zeros(state_end, dtype=np.int32)
@@ -449,6 +481,7 @@ def lay_out(
         permitted.ravel(),
         edge_row_ptr.astype(np.int64, copy=False),
         edge_pair,
+        triples=triples,
     )
 
 

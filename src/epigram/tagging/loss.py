@@ -181,6 +181,8 @@ class ChainLoss:
         """One pass of ``perceptron``, ``passive`` or ``arow``; ``other`` is the sums of moves, or the variances."""
         if self.layout.types is not None:
             raise TypeError("learners by margins are for chains without segments; use SGD, AdaGrad or OWLQN.")
+        if len(self.layout.triples):
+            raise TypeError("learners by margins are for order=1; use SGD, AdaGrad or OWLQN.")
         margin, n, s = family("chain_margin"), self.layout.n_weights, self.sequences
         if self._margin is None:  # the labels found, and one difference of features
             first = s.sentence_ptr

@@ -19,6 +19,7 @@ from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.corpus import Sequences
 from epigram.tagging.layout import ChainWeights, SeenPairs, WeightLayout, lay_out, padded
 from epigram.tagging.loss import run_each
+from epigram.tagging.second_order import best_labels, labelling_lists, pair_marginals
 from epigram.tagging.segment_decoding import NoLabelling, best_segments, segment_lists, segment_marginals
 from epigram.tagging.segment_features import encode_known
 from epigram.tagging.segment_rows import SegmentTypes
@@ -93,7 +94,9 @@ class ChainModel:
         attribute of the table may occur in text, as a feature of a token or of a transition, whatever weights it has.
         """
         seen = SeenPairs.of_weights(len(labels), len(table), weights)
-        layout = lay_out(seen, "seen", has_transitions, allowed).total()
+        layout = lay_out(
+            seen, "seen", has_transitions, allowed, order=2 if len(weights.triples) else 1
+        ).total()
         if longest:
             layout = replace(layout, types=SegmentTypes.of(labels, longest))
         learnt = None if squares is None else layout.pack(squares)
@@ -114,6 +117,8 @@ class ChainModel:
         mask = self.mask(sequences, allowed)
         if self.layout.types is not None:
             return best_segments(self, sequences, mask)
+        if len(self.layout.triples):
+            return best_labels(self, sequences, mask)
         chains, layout = self.layout.chains(sequences), self.layout.struct()
         out = np.empty(sequences.n_tokens, dtype=np.int32)
 
@@ -149,6 +154,8 @@ class ChainModel:
         n, L = sequences.n_tokens, len(self.labels)
         if self.constrained:
             self.decode(sequences, allowed)  # says so if a sentence has no permitted labelling
+        if len(self.layout.triples):
+            return pair_marginals(self, sequences, self.mask(sequences, allowed), with_edges)
         nodes = np.empty((n, L))
         edges = np.zeros((n, L, L) if with_edges else (0, 0, 0))
         log_z = np.zeros(sequences.n_sentences)
@@ -179,9 +186,10 @@ class ChainModel:
         """For each sentence the k best labellings with their probabilities, best first."""
         if k < 1:
             raise ValueError(f"k must be at least 1, not {k!r}.")
-        if self.layout.types is not None:
+        if self.layout.types is not None or len(self.layout.triples):
             _, _, log_z = self.marginals(sequences, allowed)
-            lists = segment_lists(self, sequences, k, self.mask(sequences, allowed))
+            find = labelling_lists if self.layout.types is None else segment_lists
+            lists = find(self, sequences, k, self.mask(sequences, allowed))
             return [
                 [(labels, float(np.exp(value - z))) for labels, value in found]
                 for found, z in zip(lists, log_z, strict=True)

@@ -61,6 +61,7 @@ class Shape(NamedTuple):
     has_transitions: bool = True
     allowed: npt.NDArray[np.bool_] | None = None
     bare: bool = True
+    order: int = 1
 
 
 @dataclass(frozen=True, slots=True)

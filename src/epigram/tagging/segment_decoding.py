@@ -25,7 +25,11 @@ class NoLabelling(InputError):
 
 def best_segments(model: ChainModel, sequences: Sequences, mask: Mask) -> Ints:
     """Best label id of every token."""
-    found = segment_lists(model, sequences, 1, mask)
+    return best_of_lists(segment_lists(model, sequences, 1, mask), sequences)
+
+
+def best_of_lists(found: list[list[tuple[Ints, float]]], sequences: Sequences) -> Ints:
+    """The first labelling of each sentence, one after another."""
     for s, (labellings, length) in enumerate(zip(found, sequences.word_lengths, strict=True)):
         if length and not labellings:
             raise NoLabelling(

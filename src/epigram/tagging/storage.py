@@ -23,6 +23,7 @@ from epigram.tagging.layout import ChainWeights
 from epigram.tagging.lexicon import Lexicon
 from epigram.tagging.model import ChainModel
 from epigram.tagging.template import BUILT_IN, Template
+from epigram.tagging.triples import unique_triples
 
 FAMILY = "tagger"
 KINDS = {
@@ -57,6 +58,8 @@ def model_tensors(model: ChainModel) -> dict[str, Any]:
         "edge_attributes": weights.edge_attributes,
         "edge_pairs": np.stack([weights.before, weights.after], axis=1).astype(np.uint16),
         "edge_weights": weights.edge_values.astype(np.float32),
+        "triples": weights.triples.astype(small),
+        "triple_weights": weights.triple_values.astype(np.float32),
     }
     for k, lexicon in enumerate(_lexicons(model)):
         tensors[f"lexicon_{k}"] = np.frombuffer(lexicon.to_bytes(), dtype=np.uint8)
@@ -66,6 +69,7 @@ def model_tensors(model: ChainModel) -> dict[str, Any]:
             "state_squares": _small(learnt.values[order]),
             "transition_squares": _small(learnt.transitions[before, after]),
             "edge_squares": _small(learnt.edge_values),
+            "triple_squares": _small(learnt.triple_values),
         }
     return {name: tensor for name, tensor in tensors.items() if tensor.size}
 
@@ -112,6 +116,9 @@ SCHEMA = Schema(
         "edge_pairs": Array(np.int32, ("edges", 2), below="labels"),
         "edge_weights": Array(np.float64, ("edges",)),
         "edge_squares": Array(np.float64, ("edges",), optional=True),
+        "triples": Array(np.int32, ("triples", 3), below="labels"),
+        "triple_weights": Array(np.float64, ("triples",)),
+        "triple_squares": Array(np.float64, ("triples",), optional=True),
     },
 )
 MOST_LABEL_PAIRS, PAIRS_PER_BYTE = 1 << 22, 16
@@ -129,7 +136,7 @@ def chain_model(file: ModelFile) -> ChainModel:
         damaged(f"{L:,} labels, too many for its {n_bytes:,} bytes of weights")
     t = SCHEMA.read(file, labels=L)
     chained = file.header["has_transitions"]
-    if t["edge_weights"].size and not chained:
+    if (t["edge_weights"].size or t["triple_weights"].size) and not chained:
         damaged("weights of transitions in a model without transitions")
     names = unpack_strings(t["names"], t["name_lengths"])
     weights = ChainWeights(
@@ -141,13 +148,20 @@ def chain_model(file: ModelFile) -> ChainModel:
         t["edge_pairs"][:, 0].copy(),
         t["edge_pairs"][:, 1].copy(),
         t["edge_weights"],
+        t["triples"],
+        t["triple_weights"],
     )
+    if len(weights.triples) != len(unique_triples(weights.triples, L)):
+        damaged("a label triple with two weights")
+    if len(weights.triples) and file.header["kind"] != "crf":
+        damaged("label triples in a model that has none")
     squares = None
     if "state_squares" in t or "transition_squares" in t:
         squares = weights._replace(
             values=t.get("state_squares", np.zeros(weights.values.size)) ** 2,
             transitions=_square(L, t["transition_pairs"], t.get("transition_squares", 0.0)) ** 2,
             edge_values=t.get("edge_squares", np.zeros(weights.edge_values.size)) ** 2,
+            triple_values=t.get("triple_squares", np.zeros(weights.triple_values.size)) ** 2,
         )
     allowed = np.ones((L, L), dtype=bool)
     allowed[t["forbidden"][:, 0], t["forbidden"][:, 1]] = False
@@ -296,6 +310,13 @@ def describe(file: ModelFile) -> list[Section]:
             ],
         )
     )
+    if len(weights.triples):
+        order = np.argsort(-np.abs(weights.triple_values), kind="stable")[:15]
+        rows = [
+            (*(model.labels[j] for j in weights.triples[k].tolist()), float(weights.triple_values[k]))
+            for k in order
+        ]
+        sections.append(Section("strongest label triples", ("two before", "before", "label", "weight"), rows))
     return sections
 
 
@@ -315,6 +336,8 @@ def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]
         edges = (found.edge_attributes, found.before, found.after, found.edge_values)
         for a, i, j, w in zip(*(part.tolist() for part in edges), strict=True):
             yield names[a], labels[i], labels[j], w
+        for (h, i, j), w in zip(found.triples.tolist(), found.triple_values.tolist(), strict=True):
+            yield "", f"{labels[h]} {labels[i]}", labels[j], w
 
     return ("attribute", "before", "label", "weight"), rows()
 

@@ -286,7 +286,8 @@ def _load(model: Path, user: Path | None = None) -> KanaKanjiConverter:
     converter = KanaKanjiConverter.load(model)
     if user is not None:
         journal = Journal.load(converter.decoder, user, converter.journal.lessons)
-        journal.set_words([*converter.journal.words, *journal.words])
+        if converter.journal.words:
+            journal.set_words([*converter.journal.words, *journal.words])
         converter.journal = journal
     return converter
 

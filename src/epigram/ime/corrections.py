@@ -70,8 +70,9 @@ class Journal:
             self.refresh()
             return
         entries = list(self.words)
-        ids = self.decoder.lexicon.find_all(entries)
-        wanted = preferred_logp(self.decoder, [entry.reading for entry in entries])
+        homophones = self.decoder.lexicon.ranges_of([entry.reading for entry in entries])
+        ids = self.decoder.lexicon.find_all([entry.surface for entry in entries], homophones)
+        wanted = preferred_logp(self.decoder, entries, homophones)
         known = ids >= 0
         bonus = np.maximum(wanted[known] - self.decoder.scorer.tables.pair_logp[ids[known]], 0)
         self._preferred = ids[known], bonus
@@ -181,11 +182,11 @@ def locked_folder(path: Path) -> Iterator[None]:
         os.close(folder)
 
 
-def preferred_logp(decoder: Decoder, readings: Sequence[str]) -> Singles:
+def preferred_logp(decoder: Decoder, entries: Sequence[Entry], homophones: Sequence[range]) -> Singles:
     """Log-probabilities of words of the user's dictionaries: a frequent word's, and ahead of their homophones."""
-    out = np.array([-5.0 if len(reading) > 2 else -7.0 for reading in readings], np.float32)
+    out = np.array([-5.0 if len(entry.reading) > 2 else -7.0 for entry in entries], np.float32)
     logp = decoder.scorer.tables.pair_logp
-    for k, others in enumerate(decoder.lexicon.ranges_of(readings)):
+    for k, others in enumerate(homophones):
         if others:
             out[k] = max(out[k], logp[others.start : others.stop].max() + AHEAD)
     return out

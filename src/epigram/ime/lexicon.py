@@ -185,21 +185,26 @@ class Lexicon:
         """Id of a word, or -1."""
         return next((word for word in self.words_of(reading) if self.surface(word) == surface), -1)
 
-    def find_all(self, pairs: Sequence[tuple[str, str]]) -> Ints:
-        """Ids of words given as (reading, surface), -1 for those it lacks: quick for many.
+    def find_all(self, surfaces: Sequence[str], homophones: Sequence[range]) -> Ints:
+        """Ids of words by their surface and the range of their reading, -1 for those it lacks: quick for many.
 
         Examples
         --------
-        >>> Lexicon.of(["橋/はし", "箸/はし"]).find_all([("はし", "箸"), ("はし", "端")]).tolist()
+        >>> lexicon = Lexicon.of(["橋/はし", "箸/はし"])
+        >>> lexicon.find_all(["箸", "端"], lexicon.ranges_of(["はし", "はし"])).tolist()
         [2, -1]
         """
-        raw = [surface.encode("utf-8", "surrogatepass") for _, surface in pairs]
+        raw = [surface.encode("utf-8", "surrogatepass") for surface in surfaces]
         wanted, _ = hash_surfaces(*_glued(raw))
-        own, out = self.hashes[0], np.full(len(pairs), -1, np.int32)
-        for k, words in enumerate(self.ranges_of([reading for reading, _ in pairs])):
-            for place in np.flatnonzero(own[words.start : words.stop] == wanted[k]).tolist() if words else ():
-                if self.surface(words.start + place) == pairs[k][1]:
-                    out[k] = words.start + place
+        sizes = np.array([len(words) for words in homophones], np.int64)
+        starts = np.array([words.start for words in homophones], np.int64)
+        which = np.repeat(np.arange(sizes.size), sizes)
+        ids = np.arange(which.size) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+        same = np.flatnonzero(self.hashes[0][ids] == wanted[which])
+        out = np.full(len(surfaces), -1, np.int32)
+        for k, id in zip(which[same].tolist(), ids[same].tolist(), strict=True):
+            if self.surface(id) == surfaces[k]:
+                out[k] = id
         return out
 
     @cached_property
@@ -221,12 +226,13 @@ class Lexicon:
         wanted, _ = hash_surfaces(*_glued(raw))
         order, own = self._by_reading
         places = np.minimum(np.searchsorted(own, wanted), own.size - 1)
-        found, starts, ptr = order[places], self.reading_word, self.reading_ptr
+        found = order[places]
+        firsts, lasts = self.reading_word[found].tolist(), self.reading_word[found + 1].tolist()
+        begins, ends = (4 * self.reading_ptr[found]).tolist(), (4 * self.reading_ptr[found + 1]).tolist()
+        chars = self.reading_chars.tobytes()
         return [
-            range(int(starts[r]), int(starts[r + 1]))
-            if self.reading_chars[ptr[r] : ptr[r + 1]].tobytes() == mine
-            else range(0)
-            for r, mine in zip(found.tolist(), raw, strict=True)
+            range(first, last) if chars[begin:end] == mine else range(0)
+            for first, last, begin, end, mine in zip(firsts, lasts, begins, ends, raw, strict=True)
         ]
 
     @cached_property

@@ -4,9 +4,9 @@
 
 The model is built of all training texts (of novels a third, of kftt a half, no line twice, trigrams seen once left
 out) and the large lexicon (place names of more than eight kana that the text never has left out); all choices were made
-on the held-out parts. Both sides are normalised (NFKC, no spaces, quotes and commas merged). Then: errors with and
-without the text before, on second halves of sentences; speed, latency, load, size and memory of that model.
-Exits 1 if a bar is missed.
+on the held-out parts. Both sides are normalised (NFKC, no spaces, quotes and commas merged). Then: errors without the
+second look and of a quantised file; with and without the text before, on second halves of sentences; speed, latency,
+load, size and memory of that model. Exits 1 if a bar is missed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from epigram.ime.evaluate import normalise, split_sentence
 from epigram.ime.text import read_sentences
 from epigram.ime.wordlist import WordList, read_word_list
 from epigram.rerank.metrics import compare
-from ime import Report, speed
+from ime import Report, pairs_of, speed
 
 IME = DATA / "ime"
 HUMAN = ("wac", "human/gsd", "human/rohan", "human/ita")
@@ -73,7 +73,7 @@ def build() -> KanaKanjiConverter:
         text = Path(folder) / "text.txt"
         with text.open("w") as file:
             file.writelines(lines())
-        return KanaKanjiConverter.build([text], lexicon(), prune=1)
+        return KanaKanjiConverter.build([text], lexicon(), prune=1, second_look=True)
 
 
 def errors(convert, pairs: list[tuple[str, str]]) -> tuple[float, float]:
@@ -88,12 +88,29 @@ def errors(convert, pairs: list[tuple[str, str]]) -> tuple[float, float]:
 def against_mozc(report: Report, converter: KanaKanjiConverter, mozc, part: str, limit: int) -> None:
     """Every set."""
     for name in SETS:
-        sentences = read_sentences(IME / name / f"{part}.txt.gz")[:limit]
-        pairs = [split_sentence(tokens) for tokens in sentences]
+        pairs = pairs_of(name, part, limit)
         ours, theirs = errors(converter.convert, pairs), errors(mozc.convert, pairs)
         report.row(f"{name} ({len(pairs)}): CER", ours[0], theirs[0], theirs[0])
         more = 5.0 if name in HUMAN else 0.0
         report.row(f"{name}: exact sentences", ours[1], theirs[1] + more, theirs[1], least=True)
+
+
+def other_kinds(report: Report, converter: KanaKanjiConverter, part: str, limit: int) -> None:
+    """Mean errors over all sets: as it is, without its second look, and of its quantised file."""
+    first = converter.copy()
+    first.second_look = None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "small.epigram"
+        converter.save(path, quantise=True)
+        report.row("quantised file, MB", path.stat().st_size / 1e6, 60)
+        kinds = (converter, first, KanaKanjiConverter.load(path))
+        sets = [pairs_of(name, part, limit) for name in SETS]
+        means = [np.mean([errors(kind.convert, pairs) for pairs in sets], axis=0) for kind in kinds]
+    for place, what in enumerate(("CER", "exact sentences")):
+        given, plain, small = (float(mean[place]) for mean in means)
+        worst, least = (1.01 * given, False) if place == 0 else (given - 1, True)
+        report.row(f"mean {what} (rival: no second look)", given, plain, plain, least=least)
+        report.row(f"mean {what}, quantised (rival: in full)", small, worst, given, least=least)
 
 
 def with_context(report: Report, converter: KanaKanjiConverter, part: str, limit: int) -> None:
@@ -134,7 +151,11 @@ def main() -> None:
     if how.keep is not None:
         report.row("model file, MB", how.keep.stat().st_size / 1e6, 150)
     against_mozc(report, converter, mozc, how.part, how.limit)
+    other_kinds(report, converter, how.part, how.limit)
     with_context(report, converter, how.part, how.limit)
+    speed(report, converter, mozc, least=0.5)
+    converter.second_look = None
+    print("without the second look:")
     speed(report, converter, mozc)
     sys.exit(1 if report.missed else 0)
 

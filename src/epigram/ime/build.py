@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,9 @@ from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.ngram.model import BackoffModel
 from epigram.resuming import piece
 
+if TYPE_CHECKING:
+    from epigram.ime.second_look import SecondLook
+
 
 @dataclass(frozen=True)
 class Background:
@@ -39,6 +43,7 @@ class Background:
     model: BackoffModel
     n_sentences: int
     n_tokens: int
+    second_look: SecondLook | None = None
 
 
 def build(
@@ -48,10 +53,12 @@ def build(
     modified: bool = True,
     prune: int = 0,
     bigram: float = BIGRAM,
+    second_look: bool = False,
 ) -> Background:
     """From sentences (strings of tokens), files (paths) or a corpus, and more tokens for the lexicon.
 
-    ``prune`` drops trigrams seen at most so often; ``bigram`` is the share of the bigram model.
+    ``prune`` drops trigrams seen at most so often; ``bigram`` is the share of the bigram model; ``second_look`` adds
+    a model of characters.
     """
     corpus = with_plain_tokens(texts if isinstance(texts, Corpus) else read_corpus(texts))
     words = words if isinstance(words, WordList) else WordList.of(words)
@@ -77,7 +84,12 @@ def build(
         (surfaces[word], readings[word], int(counts[word]), int(of_word[word])) for word in seen.tolist()
     )
     decoder = Decoder(lexicon, Scorer.of(model, classes), unknown, numbers)
-    return Background(decoder, model, corpus.n_sentences, corpus.n_tokens)
+    look = None
+    if second_look:
+        from epigram.ime.second_look import SecondLook
+
+        look = SecondLook.learn(corpus, surfaces)
+    return Background(decoder, model, corpus.n_sentences, corpus.n_tokens, look)
 
 
 def _trigrams(corpus: Corpus, modified: bool, prune: int, bigram: float) -> BackoffModel:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from epigram._core.native import family
 from epigram.errors import InputError
+from epigram.ime import symbols
 from epigram.ime.classes import ANY, Bytes
 from epigram.ime.context import read_before
 from epigram.ime.kana import to_katakana
@@ -297,7 +298,8 @@ class Decoder:
             special_form[:used],
             np.zeros(used, np.uint8),
         )
-        own = self.numbers.edges(reading) + (self._user_edges(reading) if self.user_words else [])
+        own = self.numbers.edges(reading) + symbols.edges(reading)
+        own += self._user_edges(reading) if self.user_words else []
         return edges.with_own(own) if own else edges
 
     def _user_edges(self, reading: str) -> list[OwnEdge]:

@@ -27,7 +27,16 @@ from epigram.storage.packing import narrow
 from epigram.storage.schema import Array, Contents, Maybe, Schema, damaged
 
 _RERANK = "rerank."
-UNBOUNDED = {"lm.pair_logp", "lm.node_bow", "lm.gain", "lm.root", "lm.logp.books", "lm.bow.books"}
+UNBOUNDED = {
+    "lm.pair_logp",
+    "lm.node_bow",
+    "lm.gain",
+    "lm.root",
+    "lm.logp.books",
+    "lm.bow.books",
+    "characters.logp",
+    "characters.bow",
+}
 """A word may be impossible, and older files have gains that are not finite."""
 
 
@@ -58,6 +67,8 @@ def to_model_file(converter: KanaKanjiConverter, quantise: bool = False) -> Mode
         "user_words": [list(entry) for entry in converter.journal.words],
         "lessons": [json.dumps(asdict(lesson), ensure_ascii=False) for lesson in converter.journal.lessons],
     }
+    if converter.second_look is not None:
+        tensors |= converter.second_look.pack()
     unbounded = {name for name in tensors if name in UNBOUNDED}
     for name in sorted(unbounded):
         check_finite(name, np.where(np.isinf(tensors[name]), 0.0, tensors[name]))
@@ -123,7 +134,7 @@ def _classes(tensors: Contents, header: dict[str, Any]) -> tuple[Any, Any, list[
 
 def from_model_file(file: ModelFile) -> KanaKanjiConverter:
     """The converter."""
-    small = "lm.logp.codes" in file.tensors
+    small, look = "lm.logp.codes" in file.tensors, None
     tensors, header = (QUANTISED if small else SCHEMA).read(file), file.header
     names = ("surface.bytes", "surface.lengths", "reading.chars", "reading.lengths", "reading.sizes")
     lexicon = Lexicon(*(tensors[name] for name in names))
@@ -150,7 +161,12 @@ def from_model_file(file: ModelFile) -> KanaKanjiConverter:
             name[len(_RERANK) :]: array for name, array in file.tensors.items() if name.startswith(_RERANK)
         }
         reranker = unpack(ModelFile("reranker", header["rerank"], inner))
-    return KanaKanjiConverter(decoder, reranker, header.get("settings"), header.get("fit"), lessons, words)
+    if "characters.points" in file.tensors:
+        from epigram.ime import second_look
+
+        look = second_look.SecondLook.unpack(Schema({}, second_look.ARRAYS).read_arrays(file.tensors))
+    settings, fit = header.get("settings"), header.get("fit")
+    return KanaKanjiConverter(decoder, reranker, settings, fit, lessons, words, look)
 
 
 def describe(file: ModelFile) -> list[Section]:
@@ -164,6 +180,8 @@ def describe(file: ModelFile) -> list[Section]:
         ("contexts", decoder.scorer.node_pair.size),
         ("corrections", len(converter.journal.lessons)),
     ]
+    if converter.second_look is not None:
+        sizes.append(("n-grams of characters", converter.second_look.model.n_ngrams))
     masses = [
         (name, float(np.exp(logp))) for name, logp in zip(CLASSES, decoder.unknown.class_logp, strict=True)
     ]

@@ -1,0 +1,105 @@
+"""The second look: scores by characters are those of the model, lists are resorted by both, the user's words stand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from epigram import KanaKanjiConverter
+from epigram.ime.second_look import ORDER, STRAY, WEIGHT, SecondLook, _by_character
+from epigram.lm import KneserNeyLM
+from epigram.lm.corpus import Corpus
+
+TEXT = [
+    "橋/はし を 渡る/わたる",
+    "箸/はし を 使う/つかう",
+    "箸/はし を 持つ/もつ",
+    "箸/はし",
+    "石橋/いしばし を 渡る/わたる",
+    "木橋/きばし を 渡る/わたる",
+    "石/いし の 箸/はし",
+    "気/き を 使う/つかう",
+]
+
+
+@pytest.fixture(scope="module")
+def converter() -> KanaKanjiConverter:
+    return KanaKanjiConverter.build(TEXT, second_look=True)
+
+
+def written(line: str) -> list[str]:
+    """The characters that a line of tokens writes."""
+    return list("".join(token.partition("/")[0] for token in line.split()))
+
+
+def test_the_text_by_characters_is_what_it_writes():
+    corpus = Corpus.of(["橋/はし を 橋/はし", "を", "石橋/いしばし"])
+    surfaces = [word.partition("/")[0] if k else "" for k, word in enumerate(corpus.vocabulary.words)]
+    text = _by_character(corpus, surfaces)
+    words = text.vocabulary.words
+    ptr = text.sentence_ptr
+    lines = [[words[id] for id in text.ids[ptr[k] : ptr[k + 1]]] for k in range(3)]
+    assert lines == [["橋", "を", "橋"], ["を"], ["石", "橋"]]
+
+
+def test_scores_are_those_of_a_model_of_characters(converter):
+    """Word by word through the public interface of a model that is trained on the same characters."""
+    plain = KneserNeyLM(order=ORDER).fit([written(line) for line in TEXT])
+
+    def expected(text: str, before: str = "") -> float:
+        state, total = plain.start(), 0.0
+        for place, char in enumerate([*before, *text, "</s>"]):
+            if char not in plain.vocabulary_:
+                state, logp = plain.step(state, -1)[0], STRAY
+            else:
+                state, logp = plain.step(state, plain.vocabulary_.id(char))
+            total += logp if place >= len(before) else 0.0
+        return total
+
+    look = converter.second_look
+    texts = ["橋を渡る", "箸", "石橋", "猫を持つ", "🙂"]
+    np.testing.assert_allclose(look.scores(texts), [expected(text) for text in texts], atol=1e-9)
+    np.testing.assert_allclose(
+        look.after("箸。石橋を").scores(texts), [expected(text, "石橋を") for text in texts], atol=1e-9
+    )
+
+
+def test_lists_are_sorted_by_words_and_characters(converter):
+    for reading in ("はしをわたる", "いしのはしをつかう", "きをもつ"):
+        first = converter.decoder.k_best(reading, 20)
+        both = [way.score + WEIGHT * converter.second_look.scores([way.text])[0] for way in first]
+        found = converter.nbest(reading, 20)
+        np.testing.assert_allclose([way.score for way in found], sorted(both, reverse=True), atol=1e-9)
+        assert {way.text for way in found} == {way.text for way in first}
+        assert converter.convert(reading) == found[0].text == first[int(np.argmax(both))].text
+
+
+def test_a_file_keeps_the_second_look(converter, tmp_path):
+    for quantise in (False, True):
+        converter.save(tmp_path / "c.epigram", quantise=quantise)
+        again = KanaKanjiConverter.load(tmp_path / "c.epigram")
+        texts = ["橋を渡る", "石の箸", "猫"]
+        wanted = converter.second_look.scores(texts)
+        np.testing.assert_allclose(again.second_look.scores(texts), wanted, rtol=2e-3)
+    assert KanaKanjiConverter.build(TEXT).second_look is None
+
+
+def test_words_of_the_user_stand_against_the_second_look(converter):
+    mine = converter.copy()
+    other = next(way.text for way in mine.nbest("はしをわたる", 5)[1:])
+    mine.learn("はしをわたる", other)
+    assert mine.convert("はしをわたる") == other
+    mine.undo()
+    assert mine.convert("はしをわたる") == converter.convert("はしをわたる")
+    mine.add_words([("えぴ", "氏氏氏氏")])
+    own, usual = mine.second_look.scores(["氏氏氏氏を渡る", "えぴを渡る"])
+    assert WEIGHT * (usual - own) > 10
+    assert mine.convert("えぴをわたる") == "氏氏氏氏を渡る"
+
+
+def test_a_longer_text_leaves_rare_n_grams_out(monkeypatch):
+    corpus = Corpus.of(TEXT * 3)
+    surfaces = ["", *(word.partition("/")[0] for word in corpus.vocabulary.words[1:])]
+    everything = SecondLook.learn(corpus, surfaces).model.n_ngrams
+    monkeypatch.setattr("epigram.ime.second_look.CHARACTERS_PER_COUNT", 20)
+    assert SecondLook.learn(corpus, surfaces).model.n_ngrams < everything

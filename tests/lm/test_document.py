@@ -115,7 +115,7 @@ def test_gradient_by_finite_differences(base, part):
         assert gradient[k] == pytest.approx((high - low) / 2e-6, abs=1e-5)
 
 
-def test_held_out_text_in_order_gains(base):
+def test_held_out_text_in_order_gains(base, tmp_path):
     topics = ["a b a", "a b", "b a b", "a a b"] * 5 + ["e f", "f e", "f f e", "e f e"] * 5
     found = DocumentLM.chosen(base, topics, horizons=(5.0,), window=20)
     assert found.perplexity(topics) < 0.9 * base.perplexity(topics)
@@ -124,6 +124,9 @@ def test_held_out_text_in_order_gains(base):
     assert same.perplexity(topics) == pytest.approx(base.perplexity(topics), rel=1e-4)
     with pytest.raises(InputError, match="fewer than two sentences"):
         DocumentLM.chosen(base, ["a b"])
+    base.save(tmp_path / "m.epigram")
+    with pytest.raises(InputError, match="save it with text=True"):
+        DocumentLM.chosen(epigram.load(tmp_path / "m.epigram"), topics)
 
 
 def test_without_valid_text_the_end_weighs_and_all_is_learnt():

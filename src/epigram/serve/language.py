@@ -79,25 +79,38 @@ async def next_words(call: Call) -> Any:
 
 
 def explain_word(model: Any, context: str, word: str) -> dict[str, Any]:
-    """The suffix weights behind a probability."""
+    """The weights behind a probability: added up, less what all words share, they are its logarithm."""
     if not hasattr(model, "explain"):
         raise Refusal(422, f"a {type(model).__name__} has no weights to show; a log-linear model has")
     why = model.explain(context.split(), word)
-    terms = [
-        {
-            "context": " ".join(term.context),
-            "weight": term.weight,
-            "count": term.count,
-            "probability": term.probability,
-        }
-        for term in why.terms
-    ]
+    rows, names = _terms(why), ("context", "weight", "count", "probability")
     return {
         "word": word,
         "probability": why.probability,
-        "log_normaliser": why.log_normaliser,
-        "terms": terms,
+        "log_normaliser": sum(weight for _, weight, _, _ in rows) - math.log(why.probability),
+        "terms": [dict(zip(names, row, strict=True)) for row in rows],
     }
+
+
+def _terms(why: Any) -> list[tuple[str, float, int | None, float]]:
+    """Context, weight, count and probability so far; of a mixture, those of its first part that has weights."""
+    from epigram.lm.factored.model import FactoredExplanation
+    from epigram.lm.mixed.blend import Blend
+
+    if isinstance(why, Blend):
+        part = next((part for part in why.parts if part.why is not None and part.probability > 0), None)
+        if part is None:
+            return []
+        shift = math.log(why.probability / part.probability)
+        return [*_terms(part.why), ("the other parts of the mixture", shift, None, why.probability)]
+    if isinstance(why, FactoredExplanation):
+        parts = (("class", why.class_part), ("word", why.word_part))
+        return [
+            (f"{name}: {context}", step.weight, step.count, step.probability)
+            for name, part in parts
+            for context, step in part.terms
+        ]
+    return [(" ".join(term.context), term.weight, term.count, term.probability) for term in why.terms]
 
 
 def _words(text: str, place: str) -> list[str]:

@@ -70,6 +70,10 @@ class DocumentLM(LanguageModel):
 
         ``ridge`` is the price of a squared weight; the model must know its training text, as after ``fit``.
         """
+        if not hasattr(model, "corpus_"):
+            raise InputError(
+                "document weights need how often each word was seen; train the model again, or save it with text=True."
+            )
         recent = Recent(model.classes_, word_counts(model.corpus_), **settings)
         corpus = Corpus.known(held_out, model.vocabulary_)
         stream = corpus.stream()

@@ -9,6 +9,7 @@ import typer
 
 from epigram.cli import console
 from epigram.cli.cluster import Cluster
+from epigram.cli.tag_chaining import chain
 from epigram.cli.tag_convert import convert
 from epigram.cli.tag_explain import explain
 from epigram.cli.tag_training import Format, train
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from epigram.tagging.files import FileTagger
 
 app = typer.Typer(no_args_is_help=True)
-for command in (train, update, convert, explain):
+for command in (train, update, chain, convert, explain):
     app.command()(command)
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A *.epigram file.")]

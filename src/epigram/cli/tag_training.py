@@ -256,7 +256,9 @@ def train(
             sharding,
             settings,
             lambda head: spec.completed(head, str(train), label_column, _numbers(columns)),
-            lambda observations, labels: _template(template, model, observations, labels).with_lists(**lists),
+            lambda observations, labels: fitting_template(template, model, observations, labels).with_lists(
+                **lists
+            ),
             spec,
             _record,
         )
@@ -265,7 +267,7 @@ def train(
     spec = spec.completed(corpus, str(train), label_column, _numbers(columns))
     observations, labels = spec.split(corpus)
     held_out = None if dev is None else spec.split(spec.parse(read_bytes(dev), str(dev)))
-    chosen_template = _template(template, model, observations, labels).with_lists(**lists)
+    chosen_template = fitting_template(template, model, observations, labels).with_lists(**lists)
     chosen_template.check(observations.n_columns, str(train))
     estimator = _estimator(model, chosen_template, settings)
     _fit(run, estimator, observations, labels, held_out)
@@ -417,7 +419,7 @@ def _numbers(text: str | None) -> tuple[int, ...] | None:
         raise InputError(f"--columns is a list of numbers such as 0,1, not {text!r}") from None
 
 
-def _template(name: str | None, model: str, observations: Columns, labels: Column) -> Template:
+def fitting_template(name: str | None, model: str, observations: Columns, labels: Column) -> Template:
     """The template asked for, or the built-in one that fits; without its ``B`` lines for tokens one by one."""
     from epigram.tagging.metrics import are_chunk_labels
     from epigram.tagging.template import Template

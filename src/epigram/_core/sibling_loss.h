@@ -4,7 +4,7 @@
 #include "sibling_features.h"
 #include "siblings.h"
 
-/* Where the features of siblings come from: their templates, the words, and the slots of known features. */
+/* The known features of siblings: pairs of a key and an id, 0 for a free slot. */
 typedef struct {
     i64 n_slots;
     const u64 *slots; /* [2 * n_slots] */

@@ -1,4 +1,4 @@
-"""Wapiti's models: files made as its format is described, scored by enumeration from the file itself."""
+"""Wapiti's models: files made as its format is described, scored by enumeration from the file itself; one of its own."""
 
 from __future__ import annotations
 
@@ -127,3 +127,92 @@ def test_damaged_ones_get_one_sentence(tmp_path: Path) -> None:
         (tmp_path / "model").write_bytes(one)
         with pytest.raises(ModelFileError):
             load(tmp_path / "model")
+
+
+BY_WAPITI = """\
+#mdl#2#28
+#rdr#4/1/0
+10:u1:%x[0,0],
+19:u2:%X[-1,0]/%x[0,1],
+10:*3:%x[1,1],
+1:b,
+#qrk#2
+1:N,
+1:V,
+#qrk#27
+6:u1:the,
+9:u2:_x-1/D,
+4:*3:N,
+1:b,
+6:u1:Cat,
+8:u2:the/N,
+4:*3:V,
+9:u1:sleeps,
+8:u2:cat/V,
+7:*3:_x+1,
+4:u1:a,
+6:u1:dog,
+6:u2:a/N,
+7:u1:sees,
+8:u2:dog/V,
+4:*3:D,
+9:u2:sees/D,
+6:u1:cat,
+8:u1:birds,
+9:u2:_x-1/N,
+7:u1:sing,
+10:u2:birds/V,
+6:u1:The,
+7:u1:cats,
+6:u1:see,
+9:u2:cats/V,
+8:u2:see/N,
+0=0x1.bf4d7d3481269p-2
+1=-0x1.bf4d7d3481251p-2
+2=0x1.11f08e68994b2p-2
+3=-0x1.11f08e689949ep-2
+6=-0x1.c319fb5fa367dp-3
+8=0x1.c3d6f63652acp-9
+11=0x1.ec3ff80657a3ep+0
+13=-0x1.3cf842f8af47cp+0
+16=0x1.c1e8c103f8d06p-1
+17=-0x1.c1e8c103f8d08p-1
+18=0x1.1f7a47c11ad82p-1
+19=-0x1.1f7a47c11ad8p-1
+20=0x1.85bf9d59ee6f5p+0
+22=-0x1.81602effa6964p-4
+24=-0x1.65907464fac5dp-2
+25=0x1.65907464fac5p-2
+42=-0x1.f76990d15d61p-2
+43=0x1.f76990d15d615p-2
+52=0x1.eb1ec1d32d56dp-2
+53=-0x1.eb1ec1d32d571p-2
+54=0x1.d25d5227507d7p-2
+55=-0x1.d25d5227507eep-2
+66=-0x1.550909be78c36p-3
+67=0x1.550909be78c3p-3
+68=-0x1.550909be78c36p-3
+69=0x1.550909be78c3p-3
+70=0x1.08dcc75df5454p-3
+71=-0x1.08dcc75df546p-3
+"""
+"""A model that Wapiti 1.5.0 trained (-1 0.2 -2 0.0001 -i 30) on five made-up sentences."""
+
+
+def test_wapiti_itself_says_the_same(tmp_path: Path) -> None:
+    """Posterior probabilities of labels by ``wapiti label -p -s``."""
+    (tmp_path / "model").write_text(BY_WAPITI)
+    tagger = load(tmp_path / "model")
+    X = [
+        [("The", "D"), ("CAT", "N"), ("sees", "V"), ("frogs", "N")],
+        [("sing", "V")],
+        [("birds", "N"), ("sleeps", "V"), ("the", "D"), ("dog", "N")],
+    ]
+    p = [
+        [("N", 0.899034), ("N", 0.959766), ("V", 0.562138), ("V", 0.508359)],
+        [("N", 0.5)],
+        [("N", 0.978660), ("V", 0.856367), ("N", 0.862266), ("N", 0.526735)],
+    ]
+    for (nodes, _), expected in zip(tagger.marginals(X), p, strict=True):
+        found = [nodes[t, tagger.classes_.tolist().index(label)] for t, (label, _) in enumerate(expected)]
+        np.testing.assert_allclose(found, [value for _, value in expected], atol=1e-6)

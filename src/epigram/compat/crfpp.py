@@ -27,7 +27,9 @@ def read_model(content: bytes, path: str | PathLike[str] | None = None) -> Model
         if len(parts) < 5:
             raise ValueError(f"{len(parts)} parts of 5; was it written with crf_learn -t?")
         settings = dict(line.split(": ", 1) for line in parts[0].split("\n") if line)
-        w = np.array(parts[4].split(), dtype=np.float64) * float(settings.get("cost-factor", "1"))
+        w = np.array(
+            parts[4].split(), dtype=np.float64
+        )  # the header's cost-factor: crf_test takes its own, 1
         if len(w) != int(settings["maxid"]) or not np.isfinite(w).all():
             raise ValueError(f"{len(w)} finite weights where maxid says {settings['maxid']}")
         model = _model(parts[1].split("\n"), parts[2], parts[3].split("\n"), w)

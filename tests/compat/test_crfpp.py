@@ -89,7 +89,7 @@ WEIGHTS = (
 
 
 def test_crfpp_itself_says_the_same(tmp_path: Path) -> None:
-    """Numbers by CRF++ (pycrfpp 0.1.0, -v 2) for the same model as a binary; it does not look at the file's cost-factor."""
+    """Numbers by CRF++ (pycrfpp 0.1.0, -v 2) for the same model as a binary; it ignores the file's cost-factor."""
     features = "\n".join(FEATURES.strip().replace(", ", ",").split(","))
     (tmp_path / "model.txt").write_text(f"{HEAD}{features}\n\n" + "\n".join(WEIGHTS.split()) + "\n")
     tagger = load(tmp_path / "model.txt")

@@ -1,4 +1,4 @@
-"""Wapiti's models: files made as its format is described, scored by enumeration from the file itself; one of its own."""
+"""Wapiti's models: files made as its format is described, scored by enumeration from the file; and one of its own."""
 
 from __future__ import annotations
 

@@ -46,10 +46,13 @@ sanitize: $(VENV)/.test
 	LD_PRELOAD="$$(cc -print-file-name=libasan.so) $$(cc -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
 		$(BIN)/pytest $(XDIST) $(TESTS); status=$$?; $(PYTHON) hatch_build.py; exit $$status
 
-# Damaged files of every format, in processes of their own, for so many seconds; then the tests on new examples.
+# Damaged files of every format, in processes of their own, for so many seconds; memory over 20,000 predictions of each
+# family; a hundred kills of every command that trains; then the tests on new examples.
 SECONDS_OF_TORTURE ?= 600
 torture: $(VENV)/.test
 	$(BIN)/python tests/torture/torture.py --seconds $(SECONDS_OF_TORTURE) --seed "$$(date +%s)" --keep
+	$(BIN)/python tests/torture/memory.py
+	$(BIN)/python tests/torture/kills.py --kills 100
 	EPIGRAM_HYPOTHESIS=torture $(BIN)/pytest $(XDIST)
 
 # Other people's programs to compare with: their tests are skipped where they cannot be installed.

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -97,6 +97,25 @@ def shown(text: str) -> str:
     'a\\\\x1b[31mb'
     """
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def check_text(strings: Iterable[str]) -> None:
+    """Refuse strings that no file could hold: with half a character (a lone surrogate) in them.
+
+    Examples
+    --------
+    >>> check_text(["a", "b\\ud800"])
+    Traceback (most recent call last):
+        ...
+    epigram.errors.InputError: 'b\\ud800' holds half a character (a lone surrogate); leave it out
+    """
+    for string in strings:
+        if not string.isascii():
+            try:
+                string.encode()
+            except UnicodeEncodeError:
+                said = f"{string[:50]!r} holds half a character (a lone surrogate); leave it out"
+                raise InputError(said) from None
 
 
 def parse_json(text: str, path: str | PathLike[str] | None = None, line: int | None = None) -> Any:

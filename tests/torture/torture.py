@@ -23,7 +23,7 @@ from mutations import mutate_text
 
 HERE = Path(__file__).parent
 CASES = HERE / "cases"
-PER_CHILD = 2000
+PER_CHILD = 20_000  # making the healthy ones takes two seconds
 
 
 def run_child(

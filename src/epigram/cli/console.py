@@ -24,6 +24,13 @@ def stdout() -> Console:
     return Console(highlight=False, soft_wrap=piped, width=PIPE_WIDTH if piped else None)
 
 
+def echoed(text: str) -> str:
+    """Data as a command writes it: as it is, but on a terminal with control characters spelled out."""
+    from epigram.text import shown
+
+    return shown(text) if sys.stdout.isatty() else text
+
+
 def stderr() -> Console:
     """Console for progress and notes."""
     from rich.console import Console
@@ -33,7 +40,7 @@ def stderr() -> Console:
 
 def print_json(record: Any) -> None:
     """One JSON object on standard output; infinities and NaN become null."""
-    print(json.dumps(_finite(record), ensure_ascii=False, indent=2))
+    print(echoed(json.dumps(_finite(record), ensure_ascii=False, indent=2)))
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

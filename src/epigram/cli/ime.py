@@ -135,7 +135,8 @@ def convert(
                 str(error), path=None if kana else source or "-", line=None if kana else number
             ) from None
         for way in ways:
-            print(f"{way.score:.4f}\t{way.text}" if nbest > 1 else way.text, flush=not kana)
+            line = f"{way.score:.4f}\t{way.text}" if nbest > 1 else way.text
+            print(console.echoed(line), flush=not kana)
             if explain:
                 rows = [tuple(row) for row in explained(converter, way)]
                 console.table("", ("word", "log probability", "n-gram", "bonus"), rows)
@@ -281,7 +282,7 @@ def words(
         print(f"{len(taken):,} words taken, {len(gone):,} removed, {len(kept):,} in {user}")
     else:
         for entry in kept:
-            print(f"{entry.surface}\t{entry.reading}")
+            print(console.echoed(f"{entry.surface}\t{entry.reading}"))
 
 
 def _load(model: Path, user: Path | None = None) -> KanaKanjiConverter:

@@ -77,8 +77,7 @@ def _stream(model: Path, label: str | None, attribute: str | None, format: str) 
         if attribute is not None and not fnmatchcase(row[where["attribute"]], attribute):
             continue
         if format == "json":
-            sys.stdout.write(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n")
+            line = json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False)
         else:
-            sys.stdout.write(
-                "\t".join(f"{cell:.9g}" if isinstance(cell, float) else cell for cell in row) + "\n"
-            )
+            line = "\t".join(f"{cell:.9g}" if isinstance(cell, float) else cell for cell in row)
+        sys.stdout.write(console.echoed(f"{line}\n"))

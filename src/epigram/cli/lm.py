@@ -52,7 +52,7 @@ def sample(
 ) -> None:
     """Random sentences of the model, one a line."""
     for sentence in open_model(model).sample(n, context=words, seed=seed, max_words=max_words):
-        print(" ".join(sentence))
+        print(console.echoed(" ".join(sentence)))
 
 
 @app.command()

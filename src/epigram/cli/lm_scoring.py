@@ -152,7 +152,8 @@ def score(
             [word, None if np.isnan(p) else round(float(p), 6)]
             for word, p in zip([*(words[i] for i in ids), "</s>"], own, strict=True)
         ]
-        print(encoder.dumps({"score": float(np.nansum(own)), "words": scored}, ensure_ascii=False))
+        record = {"score": float(np.nansum(own)), "words": scored}
+        print(console.echoed(encoder.dumps(record, ensure_ascii=False)))
 
 
 def _score_nbest(model: Path, path: Path, weight: float, unknown_cost: float) -> None:

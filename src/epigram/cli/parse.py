@@ -129,7 +129,7 @@ def run(
         else:
             heads = predicted.heads if predicted.column is None else None
             lines = bank.written(heads, {predicted.column or "deprel": predicted.labels})
-    sys.stdout.buffer.write("".join(lines).encode())
+    sys.stdout.buffer.write(console.echoed("".join(lines)).encode())
     sys.stdout.buffer.flush()
 
 

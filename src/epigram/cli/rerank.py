@@ -233,7 +233,7 @@ def run(
     best = reranker.predict(lists)
     if not json:
         texts = (lists.texts[c] for c in (lists.list_ptr[:-1] + best).tolist())
-        sys.stdout.write("".join(f"{text}\n" for text in texts))
+        sys.stdout.write(console.echoed("".join(f"{text}\n" for text in texts)))
         return
     scores = reranker.scores(lists)
     for i, ranking in enumerate(reranker.rank(lists)):
@@ -245,7 +245,7 @@ def run(
             "ranking": ranking.tolist(),
             "scores": scores[first:last].tolist(),
         }
-        sys.stdout.write(text_json.dumps(record, ensure_ascii=False) + "\n")
+        sys.stdout.write(console.echoed(text_json.dumps(record, ensure_ascii=False) + "\n"))
 
 
 def _run_on(cluster: str, model: Path, nbest: Path, json: bool, lm: list[Path] | None) -> None:

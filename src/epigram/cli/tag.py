@@ -131,7 +131,7 @@ def run(
         from epigram.tagging.formats import add_columns
 
         lines = iter(add_columns(corpus, added, tagger.reading.separator))
-    sys.stdout.buffer.write("".join(lines).encode())
+    sys.stdout.buffer.write(console.echoed("".join(lines)).encode())
     sys.stdout.buffer.flush()
 
 
@@ -147,7 +147,7 @@ def template(
     if name is None:
         print("\n".join(BUILT_IN))
         return
-    print(Template.load(name).text, end="")
+    print(console.echoed(Template.load(name).text), end="")
 
 
 def _run_on(

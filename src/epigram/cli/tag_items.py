@@ -40,7 +40,7 @@ def run(model: Path, source: Path, marginals: bool, threads: int, json: bool) ->
             continue
         added = [f":{p:.6f}" for p in probabilities] if marginals else [""] * len(labels)
         lines += [f"{label}{p}\n" for label, p in zip(labels, added, strict=True)] + ["\n"]
-    sys.stdout.buffer.write("".join(lines).encode())
+    sys.stdout.buffer.write(console.echoed("".join(lines)).encode())
     sys.stdout.buffer.flush()
 
 

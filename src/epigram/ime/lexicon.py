@@ -21,6 +21,7 @@ from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.lm.corpus import Vocabulary
 from epigram.protocols import Ints, Offsets
+from epigram.text import check_text
 
 core = family("ime")
 LONGEST_READING = 64
@@ -98,6 +99,7 @@ class Lexicon:
     def of(cls, tokens: Iterable[str]) -> Lexicon:
         """From tokens, each once; order does not matter."""
         pairs = sorted({split_token(token) for token in tokens}, key=lambda pair: (pair[1], pair[0]))
+        check_text(text for pair in pairs for text in pair)
         for surface, reading in pairs:
             if len(reading) > LONGEST_READING:
                 raise InputError(

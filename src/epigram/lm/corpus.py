@@ -31,7 +31,7 @@ from epigram.protocols import Ints, Offsets
 from epigram.storage.file import pack_strings, unpack_strings
 from epigram.storage.packing import pack_integers
 from epigram.storage.schema import PACKED, Array, Schema, damaged, strings
-from epigram.text import decode, read_bytes, read_lines
+from epigram.text import check_text, decode, read_bytes, read_lines
 
 END = "</s>"
 START = "<s>"
@@ -67,6 +67,7 @@ class Vocabulary:
         kept = dict.fromkeys(words)
         for reserved in (START, END):
             kept.pop(reserved, None)
+        check_text(kept)
         self.words: list[str] = [END, *kept]
         self._ids = dict(zip(self.words, range(len(self.words)), strict=True))
         self._ids[START] = BOUNDARY

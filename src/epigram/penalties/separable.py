@@ -129,6 +129,9 @@ class ElasticNet(_Separable):
         self.l2 = self._l2
 
 
+FARTHEST = 1e100
+
+
 def depth_weights(depth: npt.ArrayLike, alpha: float, multiplicity: npt.ArrayLike | None = None) -> Floats:
     """alpha^depth for each node; one that stands for a chain (its deepest context given) has the chain's sum.
 
@@ -136,16 +139,21 @@ def depth_weights(depth: npt.ArrayLike, alpha: float, multiplicity: npt.ArrayLik
     --------
     >>> depth_weights([0, 1, 3], 0.5, [1, 1, 2]).tolist()
     [1.0, 0.5, 0.375]
+    >>> depth_weights([5000], 1.5).tolist()
+    [1e+100]
     """
     if not (np.isfinite(alpha) and alpha > 0):
         raise InputError(f"the depth weight must be finite and positive, not {alpha!r}.")
     deep = np.asarray(depth, dtype=np.float64)
-    single: Floats = alpha**deep
-    if multiplicity is None:
-        return single
-    m = np.asarray(multiplicity, dtype=np.float64)
-    if alpha == 1.0:
-        return m
-    ratio = 1.0 / alpha
-    weights: Floats = single * (ratio**m - 1.0) / (ratio - 1.0)
-    return weights
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        weights: Floats = alpha**deep
+        if multiplicity is not None:
+            m = np.asarray(multiplicity, dtype=np.float64)
+            if alpha == 1.0:
+                return m
+            ratio = 1.0 / alpha
+            weights = weights * (ratio**m - 1.0) / (ratio - 1.0)
+            lost = ~np.isfinite(weights) & (alpha < 1.0)  # 0 times infinity: the sum from its other end
+            weights[lost] = (alpha ** (deep - m + 1.0) * (1.0 - alpha**m) / (1.0 - alpha))[lost]
+    # A context of a thousand words has no finite weight; what is larger than this allows none either.
+    return np.clip(weights, 1.0 / FARTHEST, FARTHEST)

@@ -19,6 +19,7 @@ from epigram._core.native import family
 from epigram.distance import edit_distance
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints, Offsets
+from epigram.text import check_text
 
 MEASURES = ("cer", "wer")
 
@@ -366,6 +367,8 @@ class Builder:
 
     def build(self) -> NBest:
         """The columns."""
+        check_text(self.vocabulary)
+        check_text(self.names)
         return NBest(
             ids=self.ids,
             list_ptr=offsets(self.sizes),

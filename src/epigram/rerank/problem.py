@@ -206,9 +206,9 @@ def _differences(lists: NBest, space: FeatureSpace, oracle: Offsets) -> tuple[Of
 def _by_feature_and_value(features: Ints, values: Floats, n_weights: int) -> tuple[Ints, Ints]:
     """Order by (feature, value, pair), by two counting sorts; and a number for each value in its order."""
     codes: npt.NDArray[np.int32]
-    low = int(np.floor(values.min(initial=0.0))) if len(values) else 0
-    codes = (values - low).astype(np.int32) if abs(low) < 1 << 15 else np.full(len(values), -1, np.int32)
-    if not np.array_equal(codes + low, values) or codes.max(initial=0) > 1 << 16:
+    low, high = np.floor(values.min(initial=0.0)), values.max(initial=0.0)
+    codes = (values - low).astype(np.int32) if high - low <= 1 << 16 else np.full(len(values), -1, np.int32)
+    if not np.array_equal(codes + low, values):
         codes = np.unique(values, return_inverse=True)[1].astype(np.int32)
     order = np.arange(len(features), dtype=np.int32)
     for code, n_codes in ((codes, int(codes.max(initial=0)) + 1), (features, n_weights)):
@@ -286,7 +286,8 @@ class ExponentialLoss(PairLoss):
 
     def fit_base(self) -> float:
         """Newton's method with bisection; a base score without differences gets weight 1."""
-        return _minimise(self.pairs.base, self.pairs.weights)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _minimise(self.pairs.base, self.pairs.weights)
 
     def begin(self, rule: StagewiseRule, w: Floats, alpha: float = np.inf, done: int = 0) -> StagewiseState:
         """The incremental state at ``w``: see :class:`StagewiseState`."""
@@ -305,7 +306,9 @@ class StagewiseState:
         self.done = done
         n = pairs.n_weights
         search_step = rule.search_step if np.isfinite(rule.search_step) else 0.0
-        self._q = pairs.weights * np.exp(-loss.margins(w))
+        with np.errstate(over="ignore", invalid="ignore"):  # scores beyond reason: the loss says so
+            self._q = pairs.weights * np.exp(-loss.margins(w))
+            tries = [-np.expm1(sign * pairs.slot_value * search_step) for sign in (-1.0, 1.0)]
         active = np.flatnonzero(w).astype(np.int32)
         active_first, where = np.zeros((2, n + 1), np.int32)
         active_first[: len(active)] = active
@@ -321,8 +324,7 @@ class StagewiseState:
             n, pairs.n_slots, pairs.n_pairs, len(pairs.pair_slot),
             pairs.feature_slot, pairs.slot_value, pairs.slot_feature, pairs.slot_ptr, pairs.slot_pair,
             pairs.pair_ptr, pairs.pair_slot,
-            try_up=-np.expm1(-pairs.slot_value * search_step),
-            try_down=-np.expm1(pairs.slot_value * search_step),
+            try_up=tries[0], try_down=tries[1],
             stamp=np.full(n, -1, np.int64), dirty=np.empty(n, np.int32), **self._changed,
         )  # fmt: skip
         core.build_heap(self._core)

@@ -239,10 +239,11 @@ class SGD(Estimator):
         sizes = np.full(-(-len(order) // self.batch_size), self.batch_size)
         sizes[-1] -= len(sizes) * self.batch_size - len(order)
         seen = (state.k + np.cumsum(sizes) - sizes) / n
-        rates = state.eta0 * self._rates(seen)
-        penalties = state.u + share * penalty.l1 / n * np.concatenate(
-            [[0.0], np.cumsum(rates * sizes)]
-        )  # (3)
+        with np.errstate(over="ignore"):  # rates beyond reason diverge, and are told so
+            rates = state.eta0 * self._rates(seen)
+            penalties = state.u + share * penalty.l1 / n * np.concatenate(
+                [[0.0], np.cumsum(rates * sizes)]
+            )  # (3)
         met = loss.sgd_pass(self.method, order, rates, penalties, self.batch_size, state.w, state.q)
         state.u = float(penalties[-1])
         state.k += len(order)
@@ -261,8 +262,8 @@ class SGD(Estimator):
         ):
             if value not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
-        if self.eta0 != "auto" and not (isinstance(self.eta0, int | float) and self.eta0 > 0):
-            raise ValueError(f"eta0 must be 'auto' or a positive number, not {self.eta0!r}.")
+        if self.eta0 != "auto" and not (isinstance(self.eta0, int | float) and 0 < self.eta0 < np.inf):
+            raise ValueError(f"eta0 must be 'auto' or a positive, finite number, not {self.eta0!r}.")
         if self.decay != "auto" and not (isinstance(self.decay, int | float) and 0.0 < self.decay <= 1.0):
             raise ValueError(f"decay must be 'auto' or in (0, 1], not {self.decay!r}.")
         if isinstance(self.passes, str) and self.passes != "auto":

@@ -51,7 +51,7 @@ def substrings(cell: str, limit: int) -> Values:
     """All distinct substrings shorter than ``limit``, by their start and then by their length."""
     n = len(cell)
     if n * min(n, limit - 1) > MOST_VALUES:
-        raise _too_many(f"substrings:{limit}", cell)
+        raise too_many(f"substrings:{limit}", cell)
     spans = (cell[i:j] for i in range(n) for j in range(i + 1, min(n, i + limit - 1) + 1))
     return tuple(dict.fromkeys(spans))
 
@@ -61,7 +61,8 @@ def match(cell: str, pattern: LinearRegex) -> Values:
     return ("1" if pattern.found_in(cell) else "0",)
 
 
-def _too_many(what: str, cell: str) -> InputError:
+def too_many(what: str, cell: str) -> InputError:
+    """The error of a function that makes too much of a cell."""
     return InputError(
         f"{what} makes more than {MOST_VALUES:,} values of the cell {cell[:20]!r} of {len(cell):,} characters; "
         "use a smaller number"
@@ -170,6 +171,11 @@ class CellFunction:
             return self.apply.words
         return self.apply if isinstance(self.apply, Lexicon) else None
 
+    @property
+    def makes_many(self) -> bool:
+        """Whether it may make more than one value of a cell."""
+        return self.text.partition(":")[0] in ("substrings", *KINDS)
+
     def __reduce__(self) -> tuple[Callable[..., CellFunction], tuple[Any, ...]]:
         if isinstance(self.apply, Lexicon | Mask):
             return CellFunction, (self.text, self.apply)
@@ -191,7 +197,7 @@ def apply_chain(functions: tuple[CellFunction, ...], cell: str) -> Values:
             continue
         made = list(islice((out for value in values for out in function(value)), MOST_VALUES + 1))
         if len(made) > MOST_VALUES:
-            raise _too_many("|".join(one.text for one in functions), cell)
+            raise too_many("|".join(one.text for one in functions), cell)
         values = tuple(dict.fromkeys(made))
     return values
 

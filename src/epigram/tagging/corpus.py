@@ -21,6 +21,7 @@ from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.tagging.segment_rows import SegmentRows
+from epigram.text import check_text
 
 core = family("columns")
 
@@ -208,6 +209,7 @@ def encode_labels(y: Labels, sequences: Sequences) -> tuple[npt.NDArray[Any], In
             [index.setdefault(str(label), len(index)) for sentence in sentences for label in sentence],
             dtype=np.int32,
         )
+        check_text(index)
         flat = np.array(list(index), dtype=object)
     used = np.unique(ids)
     order = used[np.argsort(flat[used].astype(str), kind="stable")]

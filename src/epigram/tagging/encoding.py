@@ -7,6 +7,7 @@ a token's attribute is then put together from those of its cells and of the lite
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,7 @@ from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.protocols import Ints, Offsets
 from epigram.tagging.attributes import AttributeTable, Fingerprints, hash_parts, utf8
-from epigram.tagging.cell_functions import CellFunction, apply_chain
+from epigram.tagging.cell_functions import MOST_VALUES, CellFunction, apply_chain, too_many
 from epigram.tagging.corpus import Columns, Sequences
 from epigram.tagging.features import encode_features
 from epigram.tagging.template import Template, outside_mark
@@ -167,6 +168,7 @@ class Plan:
 
     views: tuple[tuple[int, tuple[CellFunction, ...]], ...]
     fields: dict[str, Any]
+    wide: tuple[Line, ...] = ()  # lines with several cells that may each have many values
 
     @classmethod
     def of(cls, template: Template, lines: tuple[Line, ...]) -> Plan:
@@ -205,7 +207,12 @@ class Plan:
             "outside_hash": outside_hash,
             "outside_power": outside_power,
         }
-        return cls(views, fields)
+        wide = tuple(
+            line
+            for line in lines
+            if sum(any(function.makes_many for function in cell.functions) for cell in line.cells) > 1
+        )
+        return cls(views, fields, wide)
 
 
 def _compile(columns: Columns, template: Template, lines: tuple[Line, ...]) -> Any:
@@ -221,6 +228,9 @@ def _compile(columns: Columns, template: Template, lines: tuple[Line, ...]) -> A
         powers.append(power)
         n_rows += len(value_ptr)
         n_values += len(hash_)
+    if plan.wide:
+        sizes = [np.diff(ptr) for ptr in value_ptrs]
+        _check_products(columns, template, plan.wide, dict(zip(plan.views, sizes, strict=True)))
     return core.TemplateLines(
         n_rows=n_rows,
         n_values=n_values,
@@ -230,6 +240,33 @@ def _compile(columns: Columns, template: Template, lines: tuple[Line, ...]) -> A
         value_power=np.concatenate([np.empty(0, dtype=np.uint64), *powers]),
         **plan.fields,
     )
+
+
+def _check_products(
+    columns: Columns,
+    template: Template,
+    lines: tuple[Line, ...],
+    size_of: dict[tuple[int, tuple[CellFunction, ...]], Offsets],
+) -> None:
+    """Refuse a line that makes too many attributes of one token; ``size_of`` a view is how many each string has."""
+    begins = np.repeat(columns.sentence_ptr[:-1], np.diff(columns.sentence_ptr))
+    for line in lines:
+        per_cell = [size_of[cell.column, cell.functions] for cell in line.cells]
+        if math.prod(int(size.max(initial=1)) for size in per_cell) <= MOST_VALUES:
+            continue
+        made = np.ones(columns.n_tokens)
+        for cell, size in zip(line.cells, per_cell, strict=True):
+            here = np.maximum(np.arange(columns.n_tokens) + cell.offset, 0)
+            inside = np.minimum(here, columns.n_tokens - 1)
+            of_token = size[columns.columns[cell.column].ids[inside]]
+            made *= np.where((begins[inside] == begins) & (here == inside), of_token, 1)
+        if made.max() > MOST_VALUES:
+            raise InputError(
+                f"makes {int(made.max()):,} attributes of one token, more than {MOST_VALUES:,}: fewer cells with "
+                "substrings and the like in one line, or shorter ones",
+                path=template.path or "template",
+                line=line.number,
+            )
 
 
 def _view(
@@ -259,7 +296,10 @@ def _slices(strings: Sequence[str], name: str, argument: int) -> tuple[Offsets, 
     most = len(strings)
     if name == "substrings":
         lengths = np.array([len(string) for string in strings], dtype=np.int64)
-        most = int(np.sum(lengths * np.minimum(lengths, argument - 1)))
+        sizes = lengths * np.minimum(lengths, argument - 1)
+        if sizes.max(initial=0) > MOST_VALUES:
+            raise too_many(f"{name}:{argument}", strings[int(sizes.argmax())])
+        most = int(sizes.sum())
     hashes, powers = np.empty(most, dtype=np.uint64), np.empty(most, dtype=np.uint64)
     value_ptr = np.empty(len(strings) + 1, dtype=np.int64)
     if name == "substrings":

@@ -12,9 +12,11 @@ from os import PathLike
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from epigram.errors import ModelFileError
 from epigram.protocols import Penalty
+from epigram.protocols import Floats
 from epigram.storage import ModelFile, Section, load, pack_strings, unpack_strings
 from epigram.storage.families import loads
 from epigram.storage.schema import Array, Maybe, Schema, damaged
@@ -48,9 +50,9 @@ def model_tensors(model: ChainModel) -> dict[str, Any]:
         "name_lengths": lengths.astype(np.uint16 if lengths.max(initial=0) < 65536 else np.uint32),
         "state_counts": np.bincount(weights.attributes, minlength=len(model.table)).astype(np.uint16),
         "state_labels": weights.labels[order].astype(small),
-        "state_weights": weights.values[order].astype(np.float32),
+        "state_weights": _single(weights.values[order]),
         "transition_pairs": np.stack([before, after], axis=1).astype(np.uint16),
-        "transition_weights": weights.transitions[before, after].astype(np.float32),
+        "transition_weights": _single(weights.transitions[before, after]),
         "forbidden": np.argwhere(~model.layout.allowed_transitions).astype(np.int32),
         "forbidden_ends": np.empty(0, dtype=np.uint8)
         if model.ends is None
@@ -208,6 +210,12 @@ def _lexicons(model: ChainModel) -> list[Lexicon]:
 def _small(squares: Any) -> Any:
     """Their roots as 16-bit numbers: rates need no more."""
     return np.minimum(np.sqrt(squares), np.finfo(np.float16).max).astype(np.float16)
+
+
+def _single(weights: Floats) -> npt.NDArray[np.float32]:
+    """As float32; what is too large for it becomes infinite, which no model file takes."""
+    with np.errstate(over="ignore"):
+        return weights.astype(np.float32)
 
 
 def kind_of(estimator: object) -> str:

@@ -42,6 +42,7 @@ Text = Sentences | Corpus | PathLike[str]
 Auto = Literal["auto"]
 ChoiceCallback = Callable[[Corpus, Corpus, BackoffModel], None]
 
+NOTHING = 1e-50
 MOST_ITERATIONS = 500
 
 
@@ -433,7 +434,9 @@ class LogLinearLM(FittedBackoff, Estimator):
         self._keep(problem, strength, result)
 
     def _keep(self, problem: Problem, strength: Strength, result: Result) -> None:
-        self._corpus, self._loss, self._weights = problem.corpus, problem.loss, result.w
+        # Penalties that grow with the depth leave weights such as 1e-300 far down, which change no probability.
+        w = np.where(np.abs(result.w) < NOTHING, 0.0, result.w)
+        self._corpus, self._loss, self._weights = problem.corpus, problem.loss, w
         self.strength_, self.objective_, self.n_iter_ = strength, result.objective, result.iterations
         self.reason_, self.optimality_ = result.reason, result.optimality
         self._backoff, self._vocabulary = None, problem.corpus.vocabulary

@@ -1,0 +1,215 @@
+"""Data and settings at the edge: an error that says what to change, or a model whose numbers are finite."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from epigram.datasets.sample import plain, tagged
+from epigram.errors import DivergenceError, InputError
+from epigram.ime.converter import KanaKanjiConverter
+from epigram.ime.sample import BACKGROUND
+from epigram.lm import ClassFactoredLM, KneserNeyLM, LogLinearLM
+from epigram.rerank import NBest, Reranker
+from epigram.solvers import OWLQN, SGD, BLasso
+from epigram.tagging import CRFTagger, MaxentClassifier
+
+Y = [["X", "Y"]] * 3
+HALF = "\ud800"
+
+
+def values(value: float) -> list[Any]:
+    return [[{"a": value}, {"b": 1.0}]] * 3
+
+
+def scored(score: float) -> list[dict[str, Any]]:
+    one = {"text": "b", "score": score, "features": {"f": score}}
+    other = {"text": "a", "score": -1.0, "features": {"f": 1.0}}
+    return [{"id": "1", "reference": "a", "candidates": [one, other]}] * 4
+
+
+@pytest.mark.parametrize("value", [1e150, 1e308, 1e-300, -1e200])
+@pytest.mark.parametrize("solver", [SGD(passes=3), OWLQN(max_iterations=20)])
+def test_extreme_values_of_features(tmp_path: Path, value: float, solver: Any) -> None:
+    try:
+        tagger = CRFTagger(l1=0.1, solver=solver).fit(values(value), Y)
+        tagger.save(tmp_path / "m")
+    except DivergenceError:
+        assert not (tmp_path / "m").exists()
+        return
+    loaded = CRFTagger.load(tmp_path / "m")
+    for probabilities in loaded.predict_marginals(values(value)[:1])[0]:
+        assert sum(probabilities.values()) == pytest.approx(1.0)
+    assert np.isfinite(loaded.fit_["objective"])
+
+
+def test_extreme_values_when_predicting() -> None:
+    tagger = CRFTagger(l1=0.01).fit(values(1.0), Y)
+    found = tagger.predict_marginals([[{"a": 1e308}, {"b": -1e308}]])[0]
+    assert all(np.isfinite(list(probabilities.values())).all() for probabilities in found)
+    for value in (float("inf"), float("nan")):
+        with pytest.raises(InputError, match="values are finite"):
+            tagger.predict([[{"a": value}]])
+    classifier = MaxentClassifier(l1=0.01).fit([{"a": 1e200}, {"b": 1.0}], ["x", "y"])
+    assert np.isfinite(classifier.predict_proba([{"a": 1e200}])).all()
+
+
+def test_extreme_settings() -> None:
+    with pytest.raises(ValueError, match="eta0 must be 'auto' or a positive, finite number, not inf"):
+        CRFTagger(l1=0.1, solver=SGD(eta0=float("inf"))).fit(values(1.0), Y)
+    for rate in (1e20, 1e300):
+        with pytest.raises(DivergenceError, match="a lower eta0"):
+            CRFTagger(l1=0.1, solver=SGD(eta0=rate)).fit(values(1.0), Y)
+    for strength in (float("inf"), float("nan"), -1.0):
+        with pytest.raises(ValueError, match="l1 must be finite and >= 0"):
+            CRFTagger(l1=strength).fit(values(1.0), Y)
+        with pytest.raises(InputError, match="strength must be a finite number above 0"):
+            LogLinearLM(order=2, strength=strength).fit(["a b"] * 4)
+    assert CRFTagger(l1=1e308).fit(values(1.0), Y).fit_["active_features"] == 0
+
+
+@pytest.mark.parametrize("score", [1e308, -1e308, 1e200])
+def test_extreme_scores_of_candidates(tmp_path: Path, score: float) -> None:
+    lists = NBest.from_lists(scored(score))
+    try:
+        Reranker(BLasso(steps=20), min_count=1).fit(lists).save(tmp_path / "m")
+    except DivergenceError:
+        return
+    assert Reranker.load(tmp_path / "m").predict(lists).shape == (4,)
+
+
+@pytest.mark.parametrize("penalty", ["elastic", "l1", "tree-linf"])
+@pytest.mark.parametrize("text", ["a " * 2000, "a b " * 1000])
+def test_texts_that_repeat_themselves_make_deep_trees(text: str, penalty: str) -> None:
+    model = LogLinearLM(order=0, penalty=penalty, strength=0.3, ridge=0.1, depth_weight=1.3, max_iterations=2)
+    model.fit([text])
+    assert np.isfinite(model.perplexity(["a b a b" if "b" in text else "a a"]))
+    assert np.isfinite(model.objective_)
+
+
+def test_a_text_twice_over() -> None:
+    text = [" ".join(words) for words in plain("train", 60)]
+    model = LogLinearLM(order=0, strength=0.3, ridge=0.1, depth_weight=1.2, max_iterations=2).fit(text * 2)
+    assert np.isfinite(model.perplexity(text[:3]))
+
+
+def test_many_labels() -> None:
+    n = 300
+    X, y = [[[f"w={k}"]] for k in range(n)], [[f"L{k}"] for k in range(n)]
+    tagger = CRFTagger(l1=0.01, solver=SGD(passes=2, eta0=0.5)).fit(X, y)
+    assert tagger.predict(X[:2]) == y[:2]
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda: CRFTagger().fit(values(1.0), [[HALF, "Y"]] * 3),
+        lambda: CRFTagger().fit([[[HALF]]], [["Y"]]),
+        lambda: KneserNeyLM(order=2).fit([f"a {HALF}"]),
+        lambda: LogLinearLM(order=2).fit([f"a {HALF}"]),
+        lambda: NBest.from_lists([{"reference": "a", "candidates": [{"text": HALF, "score": 0.0}]}]),
+        lambda: KanaKanjiConverter.build([f"橋/はし {HALF}/は"]),
+    ],
+)
+def test_half_a_character_is_refused_before_any_work(fit: Callable[[], Any]) -> None:
+    with pytest.raises(InputError, match=r"half a character|not Unicode text"):
+        fit()
+
+
+def test_what_a_line_of_a_template_makes_is_bounded() -> None:
+    wide = "U0:%x[0,0|substrings:20]/%x[1,0|substrings:20]/%x[-1,0|substrings:20]\n"
+    X, y = [[["abc" * 30], ["bcd" * 30], ["cde" * 30]]], [["A", "B", "A"]]
+    with pytest.raises(InputError, match=r"template:1: makes .* attributes of one token, more than 20,000"):
+        CRFTagger(wide).fit(X, y)
+    narrow = "U0:%x[0,0|substrings:3]/%x[1,0|substrings:3]\n"
+    assert CRFTagger(narrow, l1=0.01).fit(X, y).predict(X) == y
+    # Of neighbours in two sentences no product is made.
+    pair = "U0:%x[0,0|substrings:200]/%x[1,0|substrings:200]\n"
+    apart = ["".join(map(chr, range(97 + 40 * k, 137 + 40 * k))) for k in range(2)]
+    CRFTagger(pair, l1=0.01, solver=SGD(passes=1, eta0=0.1)).fit([[[word]] for word in apart], [["A"], ["B"]])
+    with pytest.raises(InputError, match="attributes of one token"):
+        CRFTagger(pair).fit([[[word] for word in apart]], [["A", "B"]])
+    with pytest.raises(InputError, match="substrings:99 makes more than 20,000 values"):
+        CRFTagger("U0:%x[0,0|substrings:99]\n").fit([[["ab" * 100_000]]], [["A"]])
+
+
+SAVES = """
+import sys
+sys.path.insert(0, {here!r})
+from test_extremes import save_all
+save_all(sys.argv[1])
+"""
+
+
+def save_all(folder: str) -> None:
+    """A model of every family."""
+    sentences = tagged("train", 20)
+    X, y = [[token[:2] for token in s] for s in sentences], [[token[2] for token in s] for s in sentences]
+    text = [" ".join(words) for words in plain("train", 25)]
+    target = Path(folder)
+    CRFTagger("U0:%x[0,0]\nB\n", solver=SGD(passes=2)).fit(X, y).save(target / "crf")
+    KneserNeyLM(order=3).fit(text).save(target / "kn")
+    LogLinearLM(order=2, strength=0.3, ridge=0.1, depth_weight=1.2).fit(text).save(target / "ll")
+    factored = ClassFactoredLM(classes=4, max_iterations=3, order=2, budget=0.0, threads=2)
+    factored.fit(text).save(target / "cf")
+    Reranker(BLasso(steps=20), min_count=1).fit(NBest.from_lists(scored(-2.0))).save(target / "rr")
+    KanaKanjiConverter.build(BACKGROUND).save(target / "ime")
+
+
+def test_the_same_training_gives_the_same_bytes(tmp_path: Path) -> None:
+    """Whatever Python's hashes are."""
+    found = []
+    for seed in ("1", "12345"):
+        folder = tmp_path / seed
+        folder.mkdir()
+        code = SAVES.format(here=str(Path(__file__).parent))
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", code, str(folder)], check=True, env=environment)
+        found.append({path.name: path.read_bytes() for path in folder.iterdir()})
+    assert found[0].keys() == found[1].keys()
+    assert [name for name in found[0] if found[0][name] != found[1][name]] == []
+
+
+def on_a_terminal(*words: str) -> bytes:
+    """What a command shows on a terminal of its own."""
+    master, slave = pty.openpty()
+    command = [sys.executable, "-m", "epigram", *words]
+    process = subprocess.Popen(command, stdout=slave, stderr=slave, stdin=subprocess.DEVNULL)
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            more = os.read(master, 65536)
+        except OSError:  # Linux says so when the other end is closed
+            break
+        if not more:
+            break
+        shown += more
+    os.close(master)
+    assert process.wait() == 0, shown
+    return shown
+
+
+def test_data_does_not_drive_the_terminal(tmp_path: Path) -> None:
+    """A feature, a label and a text with escapes in them: spelled out on a terminal, left alone in a pipe."""
+    evil = "\x1b]0;owned\x07\x9b31m"
+    X, y = [[[evil], ["b"]]], [["A", "B"]]
+    CRFTagger("U0:%x[0,0]\n", l1=0.001).fit(X, y).save(tmp_path / "m")
+    (tmp_path / "text").write_text(f"{evil}\nb\n\n")
+    echo = ("tag", "run", str(tmp_path / "m"), str(tmp_path / "text"), "--format", "conll")
+    for words in (("inspect", str(tmp_path / "m"), "--weights"), ("inspect", str(tmp_path / "m")), echo):
+        shown = on_a_terminal(*words)
+        assert b"owned" in shown
+        assert b"\x1b]0;" not in shown
+        assert "\x9b".encode() not in shown
+        assert b"\\x1b]0;owned" in shown
+    piped = subprocess.run([sys.executable, "-m", "epigram", *echo], capture_output=True, check=True)
+    assert evil.encode() in piped.stdout

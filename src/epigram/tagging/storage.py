@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.errors import ModelFileError
-from epigram.protocols import Penalty
-from epigram.protocols import Floats
+from epigram.protocols import Floats, Penalty
 from epigram.storage import ModelFile, Section, load, pack_strings, unpack_strings
 from epigram.storage.families import loads
 from epigram.storage.schema import Array, Maybe, Schema, damaged

@@ -179,7 +179,7 @@ def test_cumulative_keeps_fewer_weights_than_clipping_and_naive() -> None:
     [
         ({"method": "momentum"}, "method must be one of cumulative, lazy, clipping, naive, not 'momentum'"),
         ({"schedule": "cosine"}, "schedule must be one of exponential, inverse, not 'cosine'"),
-        ({"eta0": -1.0}, "eta0 must be 'auto' or a positive, finite number, not -1.0"),
+        ({"eta0": -1.0}, "eta0 must be 'auto' or a positive number, not -1.0"),
         ({"eta0": "fast"}, "eta0 must be 'auto' or a positive number, not 'fast'"),
         ({"decay": 1.5}, "decay must be 'auto' or in \\(0, 1\\], not 1.5"),
         ({"passes": "many"}, "passes must be 'auto' or at least 1, not 'many'"),

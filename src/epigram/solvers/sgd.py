@@ -263,7 +263,7 @@ class SGD(Estimator):
             if value not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
         if self.eta0 != "auto" and not (isinstance(self.eta0, int | float) and 0 < self.eta0 < np.inf):
-            raise ValueError(f"eta0 must be 'auto' or a positive, finite number, not {self.eta0!r}.")
+            raise ValueError(f"eta0 must be 'auto' or a positive number, not {self.eta0!r}.")
         if self.decay != "auto" and not (isinstance(self.decay, int | float) and 0.0 < self.decay <= 1.0):
             raise ValueError(f"decay must be 'auto' or in (0, 1], not {self.decay!r}.")
         if isinstance(self.passes, str) and self.passes != "auto":

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from epigram import OWLQN, SGD, AdaGrad, CRFTagger, ElasticNet, ProjectedSGD
-from epigram.errors import InputError
+from epigram.errors import InputError, ModelFileError
 from epigram.storage import load
+from epigram.tagging.storage import from_model_file, to_model_file
+from in_process import epigram
 from reference.second_order import TripleChain, chain_of, sentences_of
 
 TEMPLATE = "U0:%x[0,0]\nU1:%x[-1,0]\nB\nB0:%x[0,0]\n"
@@ -57,7 +59,7 @@ def test_loss_and_gradient_equal_brute_force(seed: int, settings: dict[str, Any]
     assert len(problem.layout.triples) > 3
     gradient = np.empty_like(w)
     assert problem.loss.value_and_gradient(w, gradient) == pytest.approx(by_hand(problem, w, X, y), abs=1e-9)
-    some = np.random.default_rng(seed).choice(len(w) - 5, 12, replace=False)
+    some = np.random.default_rng(seed).choice(len(w) - 5, 6, replace=False)
     for k in (*some, *range(len(w) - 5, len(w))):  # the last are triples
         step = np.zeros_like(w)
         step[k] = 1e-5
@@ -183,3 +185,36 @@ def test_no_labelling_and_wrong_orders_are_said() -> None:
         CRFTagger(TEMPLATE, order=3).fit(X, y)
     with pytest.raises(ValueError, match="order must be 1"):
         CRFTagger("U0:%x[0,0]\n", order=2).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil"),
+    [
+        ("triples", lambda t: np.concatenate([t[:1], t[:-1]])),  # one twice
+        ("triples", lambda t: t + 200),  # no such label
+        ("triple_weights", lambda t: t[:-1]),
+        ("triple_weights", lambda t: t * np.nan),
+    ],
+)
+def test_damaged_triples_are_refused(name: str, spoil: Any) -> None:
+    tagger = CRFTagger(TEMPLATE, order=2, l1=0.01).fit(*corpus(20, 8))
+    file = to_model_file(tagger)
+    assert from_model_file(file).predict([[["a"], ["b"]]]) == tagger.predict([[["a"], ["b"]]])
+    file.tensors[name] = spoil(file.tensors[name])
+    with pytest.raises(ModelFileError):
+        from_model_file(file)
+
+
+def test_the_command_trains_and_shows_triples(tmp_path: Any) -> None:
+    X, y = corpus(40, 9)
+    rows = ["".join(f"{w[0]} {label}\n" for w, label in zip(*s, strict=True)) for s in zip(X, y, strict=True)]
+    (tmp_path / "train").write_text("\n".join(rows))
+    model = tmp_path / "second.epigram"
+    options = ("--order", "2", "--template", "ner", "--l1", "0.05", "--passes", "5", "--json")
+    done = epigram("tag", "train", tmp_path / "train", "-o", model, *options)
+    assert done.returncode == 0, done.stderr
+    assert len(CRFTagger.load(model).model_.weights.triples)
+    assert b"strongest label triples" in epigram("inspect", model).stdout
+    wrong = epigram("tag", "train", tmp_path / "train", "-o", model, "--order", "2", "--model", "history")
+    assert wrong.returncode == 2
+    assert b"--order 2 needs --model crf" in wrong.stderr

@@ -8,6 +8,7 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from epigram import KneserNeyLM, LogLinearLM, prune, write_arpa
@@ -106,6 +107,31 @@ def test_readers_that_want_three_columns_see_every_word(arpa: Path) -> None:
     section = arpa.read_text().split("\\1-grams:\n")[1].split("\n\n")[0]
     seen = {line.split("\t")[1] for line in section.split("\n") if len(line.split("\t")) == 3}
     assert seen == {"<s>", *model.model.vocabulary_}
+
+
+def test_pyctcdecode_sees_all_words_and_its_beams_score_as_with_kenlm(
+    arpa: Path, both: tuple[ours.Model, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pyctcdecode = pytest.importorskip("pyctcdecode")
+    module = pytest.importorskip("pyctcdecode.language_model")
+    words = module.load_unigram_set_from_arpa(str(arpa))
+    assert words == {"<s>", *both[0].model.vocabulary_}
+    alphabet = ["", " ", *sorted({letter for text in TEXT for letter in text if letter != " "})]
+    rng, found = np.random.default_rng(0), []
+    spoken = [alphabet.index(letter) for letter in TEXT[0][:25]]
+    logits = np.log(rng.dirichlet(np.full(len(alphabet), 0.05), len(spoken)) + 1e-4)
+    logits[np.arange(len(spoken)), spoken] = np.log(0.5)
+    for kind, model in zip((ours, pytest.importorskip("kenlm")), both, strict=True):
+        monkeypatch.setattr(module, "kenlm", kind)
+        language_model = pyctcdecode.LanguageModel(model, words)
+        decoder = pyctcdecode.BeamSearchDecoderCTC(
+            pyctcdecode.Alphabet.build_alphabet(alphabet), language_model
+        )
+        beams = decoder.decode_beams(logits.astype(np.float32), beam_width=20, beam_prune_logp=-40.0)
+        found.append(({beam[0]: beam[-1] for beam in beams}, {beam[0]: beam[-2] for beam in beams}))
+    assert len(found[0][0]) > 5
+    for mine, theirs in zip(*found, strict=True):
+        assert mine == pytest.approx(theirs, abs=1e-4)
 
 
 def test_files_of_ours_and_packed_ones(arpa: Path, tmp_path: Path) -> None:

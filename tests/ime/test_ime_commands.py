@@ -48,6 +48,15 @@ def test_convert_arguments_and_lines(folder):
     assert ime("convert", folder / "m.epigram", "--romaji", "hashiwowataru").stdout == "橋を渡る\n"
 
 
+def test_a_second_look_and_a_smaller_file(folder):
+    out = folder / "small.epigram"
+    built = ime("build", folder / "text.txt", "--second-look", "--quantise", "-o", out)
+    assert built.returncode == 0, built.stderr
+    assert ime("convert", out, "はしをわたる").stdout == "橋を渡る\n"
+    said = epigram("inspect", out).stdout.decode()
+    assert "n-grams of characters" in said
+
+
 def test_candidates_and_explanation(folder):
     rows = ime("convert", folder / "m.epigram", "はし", "--nbest", 4).stdout.splitlines()
     assert [row.split("\t")[1] for row in rows][:3] == ["箸", "橋", "端"] or len(rows) == 4

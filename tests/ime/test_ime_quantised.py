@@ -117,3 +117,14 @@ def test_a_damaged_quantised_file_is_refused(name, change):
     file.unbounded = set(file.tensors)
     with pytest.raises(ModelFileError):
         loads(file.to_bytes())
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [{"logp": []}, {"shares": {}}, {"logp": 3.0}, {"classes": {"digits": 1.5}}, {"classes": {"digits": 99}}],
+)
+def test_forms_of_numbers_that_are_none_are_refused(numbers):
+    file = to_model_file(converter(6, 5))
+    file.header["numbers"] = {**file.header["numbers"], **numbers}
+    with pytest.raises(ModelFileError):
+        loads(file.to_bytes())

@@ -195,7 +195,9 @@ def _models() -> dict[str, bytes]:
     X, y = [[token[:2] for token in s] for s in sentences], [[token[2] for token in s] for s in sentences]
     text = [" ".join(words) for words in plain("train", 25)]
     reranker = Reranker(BLasso(steps=30), ngrams=2, min_count=1).fit(NBest.from_lists(LISTS * 3))
-    converter = KanaKanjiConverter(build(BACKGROUND, WORDS).decoder)
+    background = build(BACKGROUND, WORDS, second_look=True)
+    converter = KanaKanjiConverter(background.decoder)
+    looking_twice = KanaKanjiConverter(background.decoder, second_look=background.second_look)
     solver = SGD(passes=3)
     made: dict[str, Any] = {
         "crf": CRFTagger(TEMPLATE, l1=0.5, solver=solver).fit(X, y),
@@ -223,7 +225,7 @@ def _models() -> dict[str, bytes]:
     segments = "U0:%x[0,0]\nB\nS0:%x[all,0]\nS1:%x[length]\n"
     made["segments"] = SegmentTagger(segments, l1=0.01).fit(X, y)
     contents = {name: _written(model.save) for name, model in made.items()}
-    contents["converter, quantised"] = _written(lambda path: converter.save(path, quantise=True))
+    contents["converter, quantised"] = _written(lambda path: looking_twice.save(path, quantise=True))
     contents["backoff, 4 bits"] = _written(lambda path: made["backoff"].save(path, 4))
     return contents
 

@@ -17,7 +17,7 @@ from epigram.ime.decoder import Decoder
 from epigram.ime.dictionaries import Entry
 from epigram.ime.kana import KANA_ROWS
 from epigram.ime.lexicon import LONGEST_READING, Lexicon
-from epigram.ime.numbers import NumberForms
+from epigram.ime.numbers import FORMS, NumberForms
 from epigram.ime.trigram import Scorer, Tables
 from epigram.ime.unknown import CLASSES, UnknownWords
 from epigram.lm.ngram.storage import LARGEST_LOG, ngram_rows
@@ -93,7 +93,7 @@ HEADER = {
     "fit": (dict, None),
     "start": int,
     "classes": Maybe([str]),
-    "numbers": Maybe(dict),
+    "numbers": Maybe({"logp": float, "shares": dict.fromkeys(FORMS, float), "classes": dict}),
     "user_words": Maybe([[str]]),
     "lessons": [str],
     "rerank": Maybe(dict),
@@ -148,8 +148,11 @@ def from_model_file(file: ModelFile) -> KanaKanjiConverter:
         damaged("the arrays of the language model do not fit together")
     unknown = UnknownWords(*(tensors[f"unknown.{name}"] for name in ("class_logp", "hiragana", "katakana")))
     numbers = NumberForms(**header["numbers"]) if "numbers" in header else None
-    if numbers is not None and not all(0 <= c < scorer.n_classes for c in numbers.classes.values()):
-        damaged("numbers are of a class of words that the model lacks")
+    if numbers is not None:
+        if not all(type(c) is int and 0 <= c < scorer.n_classes for c in numbers.classes.values()):
+            damaged("numbers are of a class of words that the model lacks")
+        if not (numbers.logp <= 0 and all(0 < share <= 1 for share in numbers.shares.values())):
+            damaged("the forms of numbers have shares that are no probabilities")
     decoder = Decoder(lexicon, scorer, unknown, numbers)
     lessons = [read_lesson(line) for line in header["lessons"]]
     words = [Entry(*entry) for entry in header.get("user_words", ())]

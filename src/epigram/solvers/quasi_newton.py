@@ -282,7 +282,7 @@ def _smooth(loss: BatchLoss, l2: float, w: Floats, out: Floats) -> float:
     value = loss.value_and_gradient(w, out)
     if l2:
         out += 2.0 * l2 * w
-        value += l2 * float(w @ w)
+        value += l2 * float(np.einsum("i,i", w, w))  # BLAS would wake threads that wait by spinning
     return value
 
 

@@ -37,15 +37,19 @@ DEADLINE = 240.0
 
 
 class Killer(threading.Thread):
-    """Kills workers at random moments and starts new ones, until told to stop."""
+    """Kills workers at random moments and starts new ones, until told to stop; between two kills somebody answers."""
 
-    def __init__(self, cluster: Processes, kills: int, all_at_once: bool, seed: int) -> None:
+    def __init__(self, cluster: Processes, engine: Any, kills: int, all_at_once: bool, seed: int) -> None:
         super().__init__(daemon=True)
-        self.cluster, self.left, self.all_at_once = cluster, kills, all_at_once
+        self.cluster, self.engine, self.left, self.all_at_once = cluster, engine, kills, all_at_once
         self.random, self.done, self.killed = random.Random(seed), threading.Event(), 0
 
     def run(self) -> None:
+        asked = 0
         while self.left and not self.done.wait(self.random.uniform(0.05, 1.5)):
+            if self.engine.tally.asked < asked + 2:
+                continue
+            asked = self.engine.tally.asked
             self.left -= 1
             for _ in range(2 if self.all_at_once else 1):
                 self.cluster.kill_worker()
@@ -68,7 +72,7 @@ def attack(
     """One training under attack."""
     began = time.monotonic()
     with Processes(home, 2) as cluster, connect(str(cluster.file), deadline=DEADLINE) as engine:
-        killer = Killer(cluster, kills, all_at_once, seed)
+        killer = Killer(cluster, engine, kills, all_at_once, seed)
         killer.start()
         same, rounds = True, 0
         while killer.left or not rounds:

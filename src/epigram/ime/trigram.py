@@ -143,15 +143,15 @@ class Scorer:
         gain: Singles | None = None,
     ) -> Scorer:
         """The arrays of a back-off model with nodes of classes before its contexts; gains are found if not given."""
-        more, of_word = len(class_names) - 1, word_class.astype(np.int32)
-        last = of_word[trie.pair_word[np.maximum(trie.node_pair, 0)]]
+        more = len(class_names) - 1
+        last = trie.pair_word[np.maximum(trie.node_pair, 0)]
         nowhere = np.zeros(1 + more, np.int32)
         tables = Tables(
             np.insert(trie.pair_ptr, 1, np.full(more, word_class.size)),
             trie.pair_word,
             logp,
-            _numbered(links.pair_next, of_word[trie.pair_word], more),
-            np.concatenate((nowhere, _numbered(links.node_parent, last, more)[1:])),
+            _numbered(links.pair_next, trie.pair_word, word_class, more),
+            np.concatenate((nowhere, _numbered(links.node_parent, last, word_class, more)[1:])),
             np.insert(bow, 0, np.zeros(more, np.float32)),
         )
         node_pair = np.insert(trie.node_pair, 0, np.full(more, -1))
@@ -251,9 +251,12 @@ class Scorer:
             )
 
 
-def _numbered(nodes: Ints, classes: Ints, more: int) -> Ints:
-    """Nodes of a model once ``more`` nodes of classes stand behind the root; the root becomes that of the class."""
-    return np.where(nodes == 0, classes, nodes + more).astype(np.int32)
+def _numbered(nodes: Ints, words: Ints, word_class: Bytes, more: int) -> Ints:
+    """Nodes of a model once ``more`` nodes of classes stand behind the root; the root becomes that of a class."""
+    out: Ints = nodes + np.int32(more)
+    root = np.flatnonzero(nodes == 0)
+    out[root] = word_class[words[root]]
+    return out
 
 
 def _moved(logp: Floats, model: BackoffModel, ratio: Singles, classes: WordClasses, sign: float) -> Floats:

@@ -51,8 +51,8 @@ class Killer(threading.Thread):
                 continue
             asked = self.engine.tally.asked
             self.left -= 1
-            for _ in range(2 if self.all_at_once else 1):
-                self.cluster.kill_worker()
+            for k in range(2 if self.all_at_once else 1):
+                self.cluster.kill_worker(k)  # the first may still count as alive
                 self.killed += 1
             for _ in range(2 if self.all_at_once else 1):
                 self.cluster.add_worker()

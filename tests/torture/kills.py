@@ -203,8 +203,8 @@ class Campaign:
                     break
                 time.sleep(0.02)
             process.send_signal(self.rng.choice(SIGNALS))
+            os.close(master)  # else what it shows last waits for somebody to read it
             process.wait(timeout=LONGEST)
-            os.close(master)
             self.left -= 1
             self.killed["ime type"] += 1
             now = journal.read_bytes() if journal.exists() else b""

@@ -103,7 +103,7 @@ def kill_driver(home: Path, kills: int, seed: int) -> None:
     while done < kills:
         process = command("killed", *resume)
         try:
-            process.wait(timeout=chance.uniform(0.5, 6.0))
+            process.wait(timeout=chance.uniform(0.5, 3.0))
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(timeout=30)

@@ -28,7 +28,8 @@ NEED_AN_ELEMENT = {
     *("decoding_k_best", "factored_choose_at_root", "factored_sweep", "loglinear_spread"),
     *("ime_best", "ime_fits", "ime_grow_trie", "ime_step"),
     *("ngram_distribution", "ngram_link", "ngram_relative_entropy_scores", "ngram_step"),
-    *("rerank_find_gram", "rerank_line_search", "segment_k_best"),
+    *("rerank_find_gram", "rerank_line_search", "second_order_k_best", "segment_k_best"),
+    *("sibling_features_encode", "sibling_features_keys", "sibling_features_scores"),
 }
 
 

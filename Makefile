@@ -9,7 +9,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Real data sets, for the tests, benchmarks and experiments that need them; the others run without.
 export EPIGRAM_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo studio test suite checks slow core sanitize torture rivals bench results package docs browser format clean
+.PHONY: demo studio test suite checks slow core sanitize torture rivals bench bench-long cluster-demo kills results package docs browser format clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/epigram demo
@@ -60,8 +60,12 @@ rivals: $(VENV)/.test
 	@for rival in python-crfsuite spams-bin kenlm; do \
 		$(PIP) $$rival || echo "$$rival cannot be installed here; its comparisons will be skipped"; done
 
-bench: $(VENV)/.bench
-	@status=0; for program in benchmarks/[a-z]*.py; do \
+# Every claim against its rival; bench-long: the models that take minutes to train, and real models of other packages.
+LONG = $(patsubst %,benchmarks/%.py,address_parsers crfsuite_models ime_general memory online_lm parsing)
+bench: PROGRAMS = $(filter-out $(LONG),$(wildcard benchmarks/[a-z]*.py))
+bench-long: PROGRAMS = $(LONG)
+bench bench-long: $(VENV)/.bench
+	@status=0; for program in $(PROGRAMS); do \
 		echo "== $$program"; $(BIN)/python $$program || status=1; done; exit $$status
 
 # A scheduler and two workers as separate processes on this machine, and a training on them.

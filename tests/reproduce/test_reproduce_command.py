@@ -178,7 +178,7 @@ def test_what_fails_in_one_paper_does_not_stop_the_others(program: Path) -> None
         (["fake", "--data", "nowhere"], "nowhere: no such folder of data sets; choose it with --data"),
         (["fake", "-o", "program.py"], "program.py: cannot make the folder"),
         (["fake", "-o", "program.py/out"], "program.py/out: cannot make the folder"),
-        (["fake", "--jobs", "0"], "0 is not in the range"),
+        (["fake", "--jobs", "0"], "Invalid value for '--jobs'"),
         ([], "Missing argument"),
     ],
 )

@@ -167,6 +167,7 @@ static void ways_into_class(Agenda *a, i32 position, i32 c) {
 static void ways_into_context(Agenda *a, i32 node, i32 position) {
     i32 word = a->b->node_word[node], before = position - a->b->word_length[word], prefix = a->b->node_prefix[node];
     u8 deep = a->m->node_parent[node] >= a->m->n_classes;
+    if (before < 0) return; /* a damaged file may lead to a context by another word than its last */
     for (i64 x = a->s.ptr[before]; x < a->s.ptr[before + 1]; x++) {
         i32 from = a->s.states[x].node, to;
         if (deep && from != prefix && (from < a->m->n_classes || a->m->node_parent[from] != prefix)) continue;

@@ -111,8 +111,9 @@ def from_model_file(file: ModelFile) -> Any:
     try:
         SCHEMA.check_header(file.header)
         settings = file.header["settings"]
-        if settings["decoding"] not in DECODINGS or settings["threads"] < 1:
-            damaged("it does not say how trees are chosen, or by how many threads")
+        if settings["decoding"] not in DECODINGS:
+            damaged("it does not say how trees are chosen")
+        taggers.check_setting("threads", settings["threads"])
         known = parser.get_params(deep=False)
         parser.set_params(
             **{name: taggers.setting(value) for name, value in settings.items() if name in known}

@@ -27,6 +27,8 @@ from epigram.tagging.model import ChainModel
 from epigram.tagging.problem import Listener, Samples, Shape, checked_weights, class_weights, product
 
 BIAS = "(bias)"
+COLUMNS_KEPT = 1 << 20
+"""A file that promises more has its columns looked up when it is asked, not when it is opened."""
 
 
 class MaxentClassifier(ChainEstimator):
@@ -120,12 +122,16 @@ class MaxentClassifier(ChainEstimator):
 
     def _keep(self, samples: Samples, model: ChainModel, report: dict[str, Any]) -> None:
         super()._keep(samples, model, report)
-        self._find_columns()
+        self._columns = self._find_columns()
 
-    def _find_columns(self) -> None:
-        """Attribute of each column of the training matrix, so that predicting hashes no names."""
-        if hasattr(self, "n_features_in_"):
-            self._columns = self.model_.table.look_up(fingerprints(_column_names(self.n_features_in_)))
+    def _find_columns(self) -> Ints | None:
+        """Attribute of each column of the training matrix; None where it was trained on features by name."""
+        n = getattr(self, "n_features_in_", None)
+        return None if n is None else self.model_.table.look_up(fingerprints(_column_names(n)))
+
+    def _known_columns(self) -> Ints | None:
+        """The same, kept where it can be, so that predicting hashes no names."""
+        return self._columns if hasattr(self, "_columns") else self._find_columns()
 
     def _read(
         self, X: Any, y: npt.ArrayLike | None, table: AttributeTable, grow: bool, reset: bool = True
@@ -135,7 +141,7 @@ class MaxentClassifier(ChainEstimator):
             raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if is_matrix(X):
             X, y = checked_matrix(self, X, y, reset=reset and grow)
-            columns = getattr(self, "_columns", None)
+            columns = None if grow else self._known_columns()
             if grow:
                 names = _column_names(X.shape[1])
                 columns = table.intern(fingerprints(names), Strings(names))
@@ -182,10 +188,12 @@ class MaxentClassifier(ChainEstimator):
     @property
     def coef_(self) -> Floats:
         """Weights, one row per class, one column per column of the training matrix."""
-        weights = self._dense_weights()
-        out = np.zeros((len(self.classes_), len(self._columns)))
-        known = self._columns >= 0
-        out[:, known] = weights[:, self._columns[known]]
+        weights, columns = self._dense_weights(), self._known_columns()
+        if columns is None:
+            raise AttributeError("coef_ is there where the model was trained on a matrix")
+        out = np.zeros((len(self.classes_), len(columns)))
+        known = columns >= 0
+        out[:, known] = weights[:, columns[known]]
         return out
 
     @property
@@ -214,7 +222,8 @@ class MaxentClassifier(ChainEstimator):
         self.classes_ = np.array(header["classes"], dtype=object if kind == "|O" else kind)
         if header["n_features_in"] is not None:
             self.n_features_in_ = header["n_features_in"]
-        self._find_columns()
+            if self.n_features_in_ <= COLUMNS_KEPT:
+                self._columns = self._find_columns()
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags

@@ -81,7 +81,12 @@ SCHEMA = Schema(
         "labels": [str],
         "template": (str, None),
         "has_transitions": bool,
-        "settings": {"threads": Maybe(int), "min_count": Maybe((int, None)), "patience": Maybe((int, None))},
+        "settings": {
+            "threads": Maybe(int),
+            "beam": Maybe(int),
+            "min_count": Maybe((int, None)),
+            "patience": Maybe((int, None)),
+        },
         "fit": dict,
         "history": list,
         "columns": Maybe(
@@ -123,6 +128,7 @@ SCHEMA = Schema(
     },
 )
 MOST_LABEL_PAIRS, PAIRS_PER_BYTE = 1 << 22, 16
+MOST_ASKED = 4096
 """A model has a matrix of pairs of labels: so many, and so many more for each byte of its arrays."""
 
 
@@ -260,8 +266,18 @@ def from_model_file(file: ModelFile) -> Any:
         raise ModelFileError(f"unknown kind of tagger {kind!r}; upgrade epigram to read it")
     home, name = KINDS[kind]
     estimator = getattr(import_module(home), name)()
-    estimator._restore(chain_model(file), file.header)
+    model = chain_model(file)
+    for where in (file.header, file.header["settings"]):
+        for name in ("threads", "beam"):
+            check_setting(name, where.get(name, 1))
+    estimator._restore(model, file.header)
     return estimator
+
+
+def check_setting(name: str, asked: int) -> None:
+    """Refuse a number of threads or hypotheses that nobody asks for."""
+    if not 1 <= asked <= MOST_ASKED:
+        damaged(f"its settings have {name}={asked}")
 
 
 def load_as(kind: type[T], path: str | PathLike[str] | None = None, content: bytes | None = None) -> T:

@@ -151,9 +151,13 @@ class _Reader:
         for name, mark, following in zip(
             names[first + 1 :], marks[first + 1 :], marks[first + 2 :], strict=False
         ):
-            n = int(name.split("-")[0])
+            order = name.split("-")[0]
+            n = (
+                int(order) if order.isdigit() and len(order) < 16 else 0
+            )  # 0: another \\data\\, or no order at all
             if n in spans or n not in counts:
-                self.fail(f"a second or unannounced section of {n}-grams", self.line_at(mark.start()))
+                what = f"of {n}-grams" if n else f"\\{name[:20]}"
+                self.fail(f"a second or unannounced section {what}", self.line_at(mark.start()))
             spans[n] = (mark.end() + 1, following.start())
         for n, count in counts.items():
             if 4 * count > len(self.content):

@@ -245,7 +245,8 @@ def robust(results: Results) -> Claim:
         f"After {steps:,} steps FSLR's test errors are above those of the chosen step by "
         f"{_listed(rises['fslr'], '.1f')} % (more than {FLAT:g} %, and significant at {paper.LEVEL}, counts as an "
         f"increase); {others} on average.",
-        f"They increase on {', '.join(risen)}.",
+        f"They increase on {', '.join(risen)}: "
+        "like the other learners it goes on fitting until held-out text stops it.",
     )
 
 

@@ -182,7 +182,10 @@ def flat_with_weights(results: Results) -> Claim:
     why = f"From the least perplexity to that at order {results.orders[-1]}: {listed}."
     worst = max(rises.values())
     distance = abs(worst - DEGRADES)
-    reason = f"{max(rises, key=lambda norm: rises[norm])} rises by more than half a percent."
+    reason = (
+        f"{max(rises, key=lambda norm: rises[norm])} rises by more than half a percent: its weights are those "
+        f"chosen at order {CHOSEN_AT}, for every order."
+    )
     return judged(results, text, why, worst <= DEGRADES, distance, chance=ACROSS_ORDERS, reason=reason)
 
 

@@ -1,6 +1,7 @@
-"""Small model files: integers by an adaptive range coder, rising ones as differences, weights as codes of a codebook.
+"""Small model files: integers by entropy coders, rising ones as differences, weights as codes of a codebook.
 
-The coder (``_core/packing.c``) takes less than 0.1 s for a million numbers. Files of earlier versions hold byte planes,
+A few integers go through an adaptive range coder (``_core/packing.c``), many through one with tables that are counted
+first (``_core/ans.c``), which reads a million in a hundredth of a second. Files of earlier versions hold byte planes,
 compressed by xz, and are read as before. A codebook has 2^bits values, placed by Lloyd's algorithm on a
 histogram of the weights.
 """
@@ -8,6 +9,7 @@ histogram of the weights.
 from __future__ import annotations
 
 import lzma
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,7 +21,13 @@ from epigram.errors import InputError, ModelFileError
 from epigram.protocols import Floats, Ints
 
 Bytes = npt.NDArray[np.uint8]
-_CODED = 1 << 63  # in the number at the start: what follows is of the range coder, not of xz
+_CODED = 1 << 63  # in the number at the start: what follows is of a coder of ours, not of xz
+_SHARED = 1 << 62  # beside it: of the second coder, behind its tables
+_MANY = 1 << 15  # numbers for which tables are worth their bytes
+_TABLES, _SHARES = (
+    (16, 240),
+    1 << 12,
+)  # tokens after each context, and what their shares add up to (_core/ans.h)
 _MOST = 1000  # numbers in a byte: the coder's probabilities do not come closer to 1
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6}]
 
@@ -33,15 +41,50 @@ def pack_integers(values: npt.NDArray[np.integer]) -> Bytes:
     [3, 70000, 0]
     """
     numbers = np.ascontiguousarray(values, np.uint32)
+    if numbers.size >= _MANY:
+        code = _pack_many(numbers)
+        if numbers.size <= _MOST * code.size:
+            return _started(_CODED | _SHARED | numbers.size, code)
+    return _started(_CODED | numbers.size, _pack_few(numbers))
+
+
+def _started(number: int, code: Bytes) -> Bytes:
+    return np.concatenate((np.frombuffer(number.to_bytes(8, "little"), np.uint8), code))
+
+
+def _pack_few(numbers: npt.NDArray[np.uint32]) -> Bytes:
+    """By the adaptive coder."""
     room = np.empty(8 * numbers.size + 64, np.uint8)
-    size = family("packing").pack(numbers.size, numbers, room.size, room)
-    start = (_CODED | numbers.size).to_bytes(8, "little")
-    return np.concatenate((np.frombuffer(start, np.uint8), room[:size]))
+    return room[: family("packing").pack(numbers.size, numbers, room.size, room)]
+
+
+def _pack_many(numbers: npt.NDArray[np.uint32]) -> Bytes:
+    """By shares that are counted first: their bytes, which begin with how many they are, then those of the numbers."""
+    counts, room = np.empty(_TABLES, np.int64), np.empty(8 * numbers.size + 64, np.uint8)
+    family("ans").count(numbers.size, numbers, counts)
+    shares = np.stack([_shares(row) for row in counts])
+    size = family("ans").pack(numbers.size, numbers, shares, room.size, room)
+    tables = _pack_few(np.ascontiguousarray(shares.ravel(), np.uint32))
+    return np.concatenate((np.array([tables.size], "<u4").view(np.uint8), tables, room[:size]))
+
+
+def _shares(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint16]:
+    """Counts as whole shares of 2^12, none of them 0; all 0 where nothing was counted."""
+    total = int(counts.sum())
+    if total == 0:
+        return np.zeros(counts.size, np.uint16)
+    shares = np.where(counts > 0, np.maximum(counts * _SHARES // total, 1), 0)
+    while (
+        over := int(shares.sum()) - _SHARES
+    ) > 0:  # shares that were less than 1 are taken from the largest
+        shares[shares.argmax()] -= min(over, int(shares.max()) // 2)
+    shares[counts.argmax()] -= over
+    return shares.astype(np.uint16)
 
 
 def packed_size(content: Bytes) -> int:
     """How many numbers packed bytes say that they hold."""
-    return int.from_bytes(content[:8].tobytes(), "little") & (_CODED - 1)
+    return int.from_bytes(content[:8].tobytes(), "little") & (_SHARED - 1)
 
 
 def unpack_integers(content: Bytes) -> npt.NDArray[np.int64]:
@@ -52,10 +95,24 @@ def unpack_integers(content: Bytes) -> npt.NDArray[np.int64]:
         raise ModelFileError("damaged: more numbers than its bytes can hold")
     if content.size < 8 or content[7] < 128:
         return _unpack_planes(code.tobytes(), n)
+    out = _unpack_many(code, n) if content[7] & 64 else _unpack_few(code, n)
+    return out.astype(np.int64)
+
+
+def _unpack_few(code: Bytes, n: int) -> npt.NDArray[np.uint32]:
     out = np.empty(n, np.uint32)
     if not family("packing").unpack(code.size, code, n, out):
         raise ModelFileError("damaged: its numbers end too early or too late")
-    return out.astype(np.int64)
+    return out
+
+
+def _unpack_many(code: Bytes, n: int) -> npt.NDArray[np.uint32]:
+    end = 4 + int.from_bytes(code[:4].tobytes(), "little")
+    shares = np.minimum(_unpack_few(code[4:end], math.prod(_TABLES)), 1 << 13).astype(np.uint16)
+    out, rest = np.empty(n, np.uint32), code[end:]
+    if not family("ans").unpack(rest.size, rest, shares, n, out):
+        raise ModelFileError("damaged: its numbers do not fit their tables")
+    return out
 
 
 def _unpack_planes(raw: bytes, n: int) -> npt.NDArray[np.int64]:

@@ -26,7 +26,7 @@ STRUCTURES = [(header, name) for header in HEADERS for name in family(header).st
 NEED_AN_ELEMENT = {
     *("arcs_count_keys", "arcs_encode", "arcs_keys", "arcs_locate", "arcs_scores"),
     *("decoding_k_best", "factored_choose_at_root", "factored_sweep", "loglinear_spread"),
-    *("ime_best", "ime_fits", "ime_grow_trie", "ime_step"),
+    *("ime_best", "ime_fits", "ime_step"),
     *("ngram_distribution", "ngram_link", "ngram_relative_entropy_scores", "ngram_step"),
     *("rerank_find_gram", "rerank_line_search", "second_order_k_best", "segment_k_best"),
     *("sibling_features_encode", "sibling_features_keys", "sibling_features_scores"),

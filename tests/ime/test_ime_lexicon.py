@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from epigram.errors import InputError
 from epigram.ime.kana import from_romaji, romaji_table, to_hiragana, to_katakana
-from epigram.ime.lexicon import LONGEST_READING, Lexicon, join_token, split_token
+from epigram.ime.lexicon import Lexicon, join_token, split_token
 from epigram.ime.unknown import CLASSES, UnknownWords, class_of, classify
 from epigram.ime.wordlist import read_word_list
-from reference.ime import n_prefixes
 
 READINGS = st.text("かきくけこー", min_size=1, max_size=4)
 WORDS = st.sets(st.tuples(st.text("木気/機A", min_size=1, max_size=3), READINGS), max_size=30)
@@ -39,22 +38,18 @@ def test_words_of_a_reading_are_one_range(words, reading):
     assert lexicon.word_length.tolist() == [len(lexicon.reading(k)) for k in range(len(lexicon))]
 
 
-@given(st.lists(st.text("かき", min_size=1, max_size=70), max_size=20))
-def test_the_trie_has_a_node_for_every_beginning_of_a_reading(readings):
-    """Readings longer than those whose nodes are kept from one to the next, too."""
-    arrays = [np.frombuffer(text.encode("utf-32-le"), np.int32) for text in sorted(set(readings))]
-    lengths = np.array([array.size for array in arrays], np.uint32)
-    lexicon = Lexicon(
-        np.zeros(0, np.uint8),
-        np.zeros(1 + len(arrays), np.uint32),
-        np.concatenate([np.zeros(0, np.int32), *arrays]),
-        lengths,
-        np.ones(len(arrays), np.uint32),
-    )
-    assert (lexicon.trie._arrays[0] >= 0).sum() == n_prefixes(readings) - 1
-    for number, text in enumerate(sorted(set(readings))):
-        if len(text) <= LONGEST_READING:
-            assert list(lexicon.words_of(text)) == [1 + number]
+@given(st.sets(st.text("かきーA", min_size=1, max_size=5), max_size=40), st.text("かきくーA", max_size=12))
+def test_words_that_start_at_a_position_are_those_of_its_beginnings(readings, text):
+    lexicon = Lexicon.of(f"{surface}/{reading}" for reading in readings for surface in "木気")
+    ptr, ends, lows, highs = lexicon.edges(np.frombuffer(text.encode("utf-32-le"), np.int32))
+    for start in range(len(text)):
+        edges = range(int(ptr[start]), int(ptr[start + 1]))
+        found = [(int(ends[e]), [lexicon.token(k) for k in range(lows[e], highs[e])]) for e in edges]
+        assert found == [
+            (end, [join_token(surface, text[start:end]) for surface in "木気"])
+            for end in range(start + 1, len(text) + 1)
+            if text[start:end] in readings
+        ]
 
 
 @pytest.mark.parametrize(

@@ -45,9 +45,8 @@ def test_codes_of_many_are_those_of_exact_arithmetic(values):
     family("ans").count(numbers.size, numbers, counts)
     assert counts.sum() == numbers.size
     tables = np.stack([packing._shares(row) for row in counts])
-    assert (tables.sum(axis=1) == 4096 * (counts.sum(axis=1) > 0)).all() and (
-        (tables > 0) == (counts > 0)
-    ).all()
+    assert (tables.sum(axis=1) == 4096 * (counts.sum(axis=1) > 0)).all()
+    assert ((tables > 0) == (counts > 0)).all()
     code = packing._pack_many(numbers)
     tables_end = 4 + int.from_bytes(code[:4].tobytes(), "little")
     assert code[tables_end:].tobytes() == ans.pack(values, tables)

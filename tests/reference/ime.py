@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -103,8 +103,3 @@ def fits(scorer: Scorer) -> bool:
         and all(parent in range(x) for x, parent in enumerate(tables.node_parent.tolist()) if x)
         and all(pair == -1 or pair in pairs for pair in scorer.node_pair.tolist())
     )
-
-
-def n_prefixes(readings: Iterable[str]) -> int:
-    """Distinct beginnings of the readings, the empty one counted: the nodes of their trie."""
-    return len({reading[:n] for reading in readings for n in range(len(reading) + 1)} | {""})

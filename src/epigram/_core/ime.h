@@ -5,17 +5,17 @@
  */
 #include "core.h"
 
-/* Readings of a lexicon: (node << 21 | character) to node in an open-addressing table (empty = -1), and the reading that
- * ends at a node. Words of reading r are reading_word[r] .. reading_word[r + 1]. */
+/* Readings of a lexicon, sorted: those that begin alike are neighbours, the shortest first. Words of reading r are
+ * reading_word[r] .. reading_word[r + 1]. A row of starts is for a hiragana: the first reading that is not below it, then
+ * not below it and each hiragana, and what follows the last, behind it. */
 typedef struct {
-    i64 size;
-    i64 n_nodes;
     i64 n_readings;
-    const i64 *keys; /* [size] */
-    const i32 *nodes; /* [size] */
-    const i32 *node_reading; /* [n_nodes] */
+    i64 n_chars;
+    const i64 *char_ptr; /* [n_readings + 1] */
+    const i32 *chars; /* [n_chars] */
     const i32 *reading_word; /* [n_readings + 1] */
-} Trie;
+    const i32 *starts; /* [87 * 88] */
+} Readings;
 
 /* A word trigram model as in ngram.h, in single precision, over classes of words. The first n_classes nodes are contexts of
  * which only the class is known; they store no words. Backing off ends there: word w after class c has
@@ -53,25 +53,25 @@ typedef struct {
 } Lattice;
 
 /* What a search from the end needs: the last word of each node and the node of the words before it; characters of each
- * word's reading; hash of its surface, and the base of the hash to the power of the surface's length. */
+ * word's reading; its surface, as bytes. */
 typedef struct {
     i64 n_nodes;
     i64 n_words;
+    i64 n_bytes;
     const i32 *node_word; /* [n_nodes] */
     const i32 *node_prefix; /* [n_nodes] */
     const i32 *word_length; /* [n_words] */
-    const u64 *word_hash; /* [n_words] */
-    const u64 *word_pow; /* [n_words] */
+    const i64 *surface_ptr; /* [n_words + 1] */
+    const u8 *surface; /* [n_bytes] */
 } Backwards;
 
-i64 ime_count_nodes(i64 n_readings, const i64 char_ptr[n_readings + 1], i64 n_chars, const i32 chars[n_chars]);
-i64 ime_grow_trie(i64 n_readings, const i64 char_ptr[n_readings + 1], i64 n_chars, const i32 chars[n_chars], i64 size,
-                  i64 keys[size], i32 nodes[size], i64 room, i32 node_reading[room]);
 void ime_surface_hashes(i64 n, const i64 ptr[n + 1], i64 n_bytes, const u8 raw[n_bytes], u64 out_hash[n], u64 out_pow[n]);
 void ime_special_hashes(i64 n, const i32 chars[n], const i64 ptr[n + 1], i64 n_special, const i32 end[n_special],
                         const i32 form[n_special], u64 out_hash[n_special], u64 out_pow[n_special]);
 void ime_classify(i64 n, const i32 chars[n], i32 kind[n], i32 kana[n]);
-void ime_find_edges(const Trie *t, i64 n, const i32 chars[n], i64 longest, i64 ptr[n + 1], i32 end[n * longest],
+void ime_index_readings(i64 n_readings, i64 n_chars, const i64 char_ptr[n_readings + 1], const i32 chars[n_chars],
+                        i32 starts[87 * 88]);
+void ime_find_edges(const Readings *r, i64 n, const i32 chars[n], i64 longest, i64 ptr[n + 1], i32 end[n * longest],
                     i32 low[n * longest], i32 high[n * longest]);
 void ime_find_unknown(i64 n, const i32 kind[n], const i32 kana[n], i64 longest, i64 n_rows,
                       const f64 hiragana[n_rows * n_rows], const f64 katakana[n_rows * n_rows], const f64 class_logp[6],
@@ -79,6 +79,9 @@ void ime_find_unknown(i64 n, const i32 kind[n], const i32 kana[n], i64 longest, 
                       f64 out_logp[2 * n * longest]);
 
 u8 ime_fits(const Trigram *m, i64 n_nodes, const i64 node_pair[n_nodes]);
+/* The node whose pair each node continues, -1 for the first n_classes; both arrays rise. */
+void ime_prefixes(i64 n_nodes, i64 n_classes, const i64 pair_ptr[n_nodes + 1], const i64 node_pair[n_nodes],
+                  i32 out[n_nodes]);
 i32 ime_step(const Trigram *m, i32 node, i32 word, f64 logp[1]);
 void ime_score_words(const Trigram *m, i64 n, const i32 words[n], f64 out[n]);
 void ime_gains(const Trigram *m, i64 n_nodes, const i32 node_depth[n_nodes], f32 out[n_nodes]);

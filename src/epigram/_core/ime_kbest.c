@@ -8,6 +8,7 @@
  * word of class c follows", through which all words pass that no context knows; the last one is the end of the sentence.
  */
 #include "ime_search.h"
+#include "surface_hash.h"
 
 /* A way into a state: forward score of the state before plus the arc, that state, the word on the arc (-1: none). */
 typedef struct {
@@ -214,8 +215,14 @@ static void extend(Agenda *a, i32 parent, i32 rank) {
     Way way = a->ways[mark->first_way + rank];
     u64 hash = from->hash, pow = from->pow;
     if (way.word != -1) {
-        u64 own = way.word >= 0 ? a->b->word_hash[way.word] : a->special_hash[-2 - way.word];
-        u64 length = way.word >= 0 ? a->b->word_pow[way.word] : a->special_pow[-2 - way.word];
+        u64 own, length;
+        if (way.word >= 0) {
+            i64 first = a->b->surface_ptr[way.word], last = a->b->surface_ptr[way.word + 1];
+            hash_bytes(a->b->surface + first, last - first, &own, &length);
+        } else {
+            own = a->special_hash[-2 - way.word];
+            length = a->special_pow[-2 - way.word];
+        }
         hash = own * pow + hash;
         pow = length * pow;
     }

@@ -1,82 +1,18 @@
-/* From characters to edges: the trie over readings, words of the lexicon and unknown words that start at a position. */
+/* From characters to edges: words of the lexicon and unknown words that start at a position. */
 #include "ime.h"
 
-enum { CHAR_BITS = 21, AS_KATAKANA = 1, KEPT_NODES = 64 };
-enum { HIRAGANA = 0x3041, HIRAGANA_END = 0x3097, TO_KATAKANA = 0x60, LONG_MARK = 0x30FC };
-static const u64 HASH_BASE = 1099511628211ull;
+#include "surface_hash.h"
 
-i64 sizeof_Trie(void) { return sizeof(Trie); }
+enum { AS_KATAKANA = 1 };
+enum { HIRAGANA = 0x3041, HIRAGANA_END = 0x3097, TO_KATAKANA = 0x60, LONG_MARK = 0x30FC };
+
+i64 sizeof_Readings(void) { return sizeof(Readings); }
 i64 sizeof_Lattice(void) { return sizeof(Lattice); }
 
-static inline i64 trie_key(i64 node, i32 character) { return (i64)((u64)node << CHAR_BITS) | (i64)character; }
-
-/* Place of a key in the table, or of the hole where it would stand. */
-static inline i64 trie_slot(i64 size, const i64 *keys, i64 key) {
-    u64 h = (u64)key * 0x9E3779B97F4A7C15ull;
-    h ^= h >> 32;
-    i64 slot = (i64)(h & (u64)(size - 1));
-    while (keys[slot] >= 0 && keys[slot] != key) slot = (slot + 1) & (size - 1);
-    return slot;
-}
-
-/* How many characters two readings begin alike with, of those whose nodes are kept. */
-static inline i64 common_start(const i32 *one, i64 n_one, const i32 *other, i64 n_other) {
-    i64 n = 0;
-    while (n < n_one && n < n_other && n < KEPT_NODES && one[n] == other[n]) n++;
-    return n;
-}
-
-/* The most nodes that the trie of the readings can have, which are sorted: what each begins with unlike its neighbour. */
-i64 ime_count_nodes(i64 n_readings, const i64 *char_ptr, i64 n_chars, const i32 *chars) {
-    (void)n_chars;
-    i64 n_nodes = 1;
-    for (i64 r = 0; r < n_readings; r++) {
-        i64 n = char_ptr[r + 1] - char_ptr[r], before = r > 0 ? r - 1 : r, length = r > 0 ? char_ptr[r] - char_ptr[r - 1] : 0;
-        n_nodes += n - common_start(chars + char_ptr[r], n, chars + char_ptr[before], length);
-    }
-    return n_nodes;
-}
-
-/* Enters all readings; node_reading gets the reading that ends at a node, -1 elsewhere. Returns how many nodes. */
-i64 ime_grow_trie(i64 n_readings, const i64 *char_ptr, i64 n_chars, const i32 *chars, i64 size, i64 *keys, i32 *nodes,
-                  i64 room, i32 *node_reading) {
-    (void)room;
-    (void)n_chars;
-    i64 path[KEPT_NODES + 1] = {0}, n_nodes = 1, length = 0;
-    const i32 *last = chars;
-    node_reading[0] = -1;
-    for (i64 r = 0; r < n_readings; r++) {
-        const i32 *reading = chars + char_ptr[r];
-        i64 n = char_ptr[r + 1] - char_ptr[r], common = common_start(reading, n, last, length), node = path[common];
-        for (i64 c = common; c < n; c++) {
-            i64 key = trie_key(node, reading[c]), slot = trie_slot(size, keys, key);
-            if (keys[slot] < 0) {
-                keys[slot] = key;
-                nodes[slot] = (i32)n_nodes;
-                node_reading[n_nodes++] = -1;
-            }
-            node = nodes[slot];
-            if (c < KEPT_NODES) path[c + 1] = node;
-        }
-        node_reading[node] = (i32)r;
-        last = reading;
-        length = n;
-    }
-    return n_nodes;
-}
-
-/* Polynomial hash of byte strings, and the base to their length: hash(a + b) = hash(a) pow(b) + hash(b). */
+/* hash_bytes of byte strings. */
 void ime_surface_hashes(i64 n, const i64 *ptr, i64 n_bytes, const u8 *raw, u64 *out_hash, u64 *out_pow) {
     (void)n_bytes;
-    for (i64 k = 0; k < n; k++) {
-        u64 h = 0, p = 1;
-        for (i64 j = ptr[k]; j < ptr[k + 1]; j++) {
-            h = h * HASH_BASE + raw[j] + 1;
-            p *= HASH_BASE;
-        }
-        out_hash[k] = h;
-        out_pow[k] = p;
-    }
+    for (i64 k = 0; k < n; k++) hash_bytes(raw + ptr[k], ptr[k + 1] - ptr[k], out_hash + k, out_pow + k);
 }
 
 static inline u8 is_hiragana(i32 c) { return c >= HIRAGANA && c < HIRAGANA_END; }
@@ -88,10 +24,7 @@ static inline void hash_character(u32 c, u64 *h, u64 *p) {
     const u8 first[5] = {0, 0, 0xC0, 0xE0, 0xF0};
     for (int j = n - 1; j > 0; j--, c >>= 6) bytes[j] = (u8)(0x80 | (c & 0x3F));
     bytes[0] = (u8)(first[n] | c);
-    for (int j = 0; j < n; j++) {
-        *h = *h * HASH_BASE + bytes[j] + 1;
-        *p *= HASH_BASE;
-    }
+    hash_more(bytes, n, h, p);
 }
 
 /* ime_surface_hashes of what special edges write: their characters as typed, or hiragana as katakana. */
@@ -121,21 +54,71 @@ void ime_classify(i64 n, const i32 *chars, i32 *kind, i32 *kana) {
     }
 }
 
+/* A character of a reading; -1 behind its end. */
+static inline i32 character(const Readings *r, i64 reading, i64 depth) {
+    i64 at = r->char_ptr[reading] + depth;
+    return at < r->char_ptr[reading + 1] ? r->chars[at] : -1;
+}
+
+/* The first of the readings low .. high, which begin alike, whose character there is not below the wanted one. Steps that
+ * double, then halves: it is mostly near. */
+static inline i64 first_not_below(const Readings *r, i64 low, i64 high, i64 depth, i32 wanted) {
+    i64 step = 1;
+    while (low + step <= high && character(r, low + step - 1, depth) < wanted) {
+        low += step;
+        step *= 2;
+    }
+    i64 n = smaller_i(step - 1, high - low);
+    while (n > 0) {
+        i64 half = n >> 1;
+        u8 below = character(r, low + half, depth) < wanted;
+        low = below ? low + half + 1 : low;
+        n = below ? n - half - 1 : half;
+    }
+    return low;
+}
+
+void ime_index_readings(i64 n_readings, i64 n_chars, const i64 *char_ptr, const i32 *chars, i32 *starts) {
+    Readings r = {n_readings, n_chars, char_ptr, chars, NULL, NULL};
+    i64 at = 0;
+    for (i32 one = HIRAGANA; one <= HIRAGANA_END; one++) {
+        at = first_not_below(&r, at, n_readings, 0, one);
+        *starts++ = (i32)at;
+        i64 end = first_not_below(&r, at, n_readings, 0, one + 1), next = at;
+        for (i32 two = HIRAGANA; two <= HIRAGANA_END; two++) {
+            next = first_not_below(&r, next, end, 1, two);
+            *starts++ = (i32)next;
+        }
+    }
+}
+
+/* Of the readings first .. last, which begin with chars[i .. j], those that go on with chars[j]. */
+static inline void narrow(const Readings *r, const i32 *chars, i64 i, i64 j, i64 *first, i64 *last) {
+    if (j - i < 2 && is_hiragana(chars[i]) && is_hiragana(chars[j])) {
+        const i64 row = HIRAGANA_END - HIRAGANA + 2;
+        const i32 *start = r->starts + (chars[i] - HIRAGANA) * row + (j > i ? 1 + chars[j] - HIRAGANA : 0);
+        *first = start[0];
+        *last = start[j > i ? 1 : row];
+        return;
+    }
+    *first = first_not_below(r, *first, *last, j - i, chars[j]);
+    *last = first_not_below(r, *first, *last, j - i, chars[j] + 1);
+}
+
 /* Words that start at each position, as ranges of word numbers; ptr gets the offsets of the positions' edges. */
-void ime_find_edges(const Trie *t, i64 n, const i32 *chars, i64 longest, i64 *ptr, i32 *end, i32 *low, i32 *high) {
+void ime_find_edges(const Readings *r, i64 n, const i32 *chars, i64 longest, i64 *ptr, i32 *end, i32 *low, i32 *high) {
     i64 n_edges = 0;
     for (i64 i = 0; i < n; i++) {
-        i64 node = 0, stop = smaller_i(n, i + longest);
+        i64 first = 0, last = r->n_readings, stop = smaller_i(n, i + longest);
         ptr[i] = n_edges;
         for (i64 j = i; j < stop; j++) {
-            i64 slot = trie_slot(t->size, t->keys, trie_key(node, chars[j]));
-            if (t->keys[slot] < 0) break;
-            node = t->nodes[slot];
-            i32 r = t->node_reading[node];
-            if (r < 0) continue;
+            narrow(r, chars, i, j, &first, &last);
+            if (first >= last) break;
+            if (character(r, first, j - i + 1) >= 0) continue;
             end[n_edges] = (i32)(j + 1);
-            low[n_edges] = t->reading_word[r];
-            high[n_edges++] = t->reading_word[r + 1];
+            low[n_edges] = r->reading_word[first];
+            high[n_edges++] = r->reading_word[first + 1];
+            first++;
         }
     }
     ptr[n] = n_edges;

@@ -70,6 +70,15 @@ u8 ime_fits(const Trigram *m, i64 n_nodes, const i64 *node_pair) {
     return !bad;
 }
 
+void ime_prefixes(i64 n_nodes, i64 n_classes, const i64 *pair_ptr, const i64 *node_pair, i32 *out) {
+    i64 owner = 0;
+    for (i64 x = 0; x < n_nodes; x++) {
+        if (x >= n_classes)
+            while (owner + 1 < n_nodes && pair_ptr[owner + 1] <= node_pair[x]) owner++;
+        out[x] = x < n_classes ? -1 : (i32)owner;
+    }
+}
+
 i32 ime_step(const Trigram *m, i32 node, i32 word, f64 *logp) {
     i32 next;
     *logp = step(m, node, word, &next);

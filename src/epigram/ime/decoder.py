@@ -166,9 +166,10 @@ class Decoder:
     @cached_property
     def _backwards(self) -> Any:
         """What the search from the end needs besides, as C takes it."""
+        lexicon, scorer = self.lexicon, self.scorer
         return core.Backwards(
-            self.scorer.node_pair.size, len(self.lexicon), self.scorer.node_word, self.scorer.node_prefix,
-            self.lexicon.word_length, *self.lexicon.hashes,
+            scorer.node_pair.size, len(lexicon), lexicon.surface_raw.size, scorer.node_word, scorer.node_prefix,
+            lexicon.word_length, lexicon.surface_ptr, lexicon.surface_raw,
         )  # fmt: skip
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """The lexicon: words with their readings, sorted by reading, so that homophones are one range of word ids.
 
 A token is ``surface/reading``; one without a slash is its own reading. Word 0 is the sentence boundary; the words
-of reading r are ``reading_word[r] .. reading_word[r + 1]``. A trie over the readings finds all words that start at
-a position of the input. Because ids rise with the reading, what a language model has stored after a context meets
-the words of one reading in one search (``push_from_node`` of ``_core/ime_search.c``).
+of reading r are ``reading_word[r] .. reading_word[r + 1]``. Readings that begin alike are neighbours, so a search in
+the sorted readings, one character after the other, finds all words that start at a position of the input. Because ids
+rise with the reading, what a language model has stored after a context meets the words of one reading in one search
+(``push_from_node`` of ``_core/ime_search.c``).
 """
 
 from __future__ import annotations
@@ -245,19 +246,15 @@ class Lexicon:
         return np.concatenate((np.zeros(1, np.int32), per_word))
 
     @cached_property
-    def trie(self) -> Any:
-        """Hash table of (node, character) to node, and the reading that ends at each node, as C takes them."""
-        n_readings = self.reading_ptr.size - 1
-        readings = (n_readings, self.reading_ptr, self.reading_chars.size, self.reading_chars)
-        room = core.count_nodes(*readings)
-        size = 1 << (2 * room).bit_length()
-        keys, nodes = np.full(size, -1, np.int64), np.empty(size, np.int32)
-        reading_of = np.empty(room, np.int32)
-        n_nodes = core.grow_trie(*readings, size, keys, nodes, room, reading_of)
-        return core.Trie(size, n_nodes, n_readings, keys, nodes, reading_of[:n_nodes], self.reading_word)
+    def core(self) -> Any:
+        """The readings as C takes them."""
+        readings = self.reading_ptr.size - 1, self.reading_chars.size, self.reading_ptr, self.reading_chars
+        starts = np.empty((87, 88), np.int32)  # of hiragana and of pairs of them; _core/ime.h
+        core.index_readings(*readings, starts)
+        return core.Readings(*readings, self.reading_word, starts)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "trie"}
+        return {name: value for name, value in self.__dict__.items() if name != "core"}
 
     @cached_property
     def hashes(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
@@ -274,7 +271,7 @@ class Lexicon:
         """Words that start at each position: offsets by position, then where they end and their range of ids."""
         ptr = np.empty(chars.size + 1, np.int64)
         ends, lows, highs = (np.empty(chars.size * LONGEST_READING, np.int32) for _ in range(3))
-        core.find_edges(self.trie, chars.size, chars, LONGEST_READING, ptr, ends, lows, highs)
+        core.find_edges(self.core, chars.size, chars, LONGEST_READING, ptr, ends, lows, highs)
         return ptr, ends, lows, highs
 
 

@@ -110,9 +110,9 @@ class Scorer:
     @cached_property
     def node_prefix(self) -> Ints:
         """The node of the words before the last."""
-        n = self.n_classes
-        owner = np.searchsorted(self.tables.pair_ptr, self.node_pair[n:], side="right") - 1
-        return np.concatenate((np.full(n, -1, np.int32), owner.astype(np.int32)))
+        out = np.empty(self.node_pair.size, np.int32)
+        core.prefixes(out.size, self.n_classes, self.tables.pair_ptr, self.node_pair, out)
+        return out
 
     @classmethod
     def of(cls, model: BackoffModel, classes: WordClasses | None = None) -> Scorer:

@@ -64,6 +64,12 @@ def test_scores_equal_the_dictionary(tables, sentence):
     expected = reference.score(grams, bows, order, sentence)
     scores = model.word_scores(as_words(model, sentence))
     np.testing.assert_allclose(scores, expected, atol=1e-12)
+    unlinked = build(*tables)
+    unlinked.__dict__.pop("links", None)
+    unlinked._unlinked = len(sentence) + 1
+    assert unlinked.word_scores(as_words(model, sentence)).tobytes() == scores.tobytes()
+    assert unlinked._unlinked == 0
+    assert unlinked.word_scores("w1").tobytes() == model.word_scores("w1").tobytes()
     state, walked = model.start(), []
     for word in [*as_words(model, sentence), "</s>"]:
         state, logp = model.advance(state, word)

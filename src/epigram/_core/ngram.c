@@ -154,6 +154,37 @@ void ngram_score_stream(const Backoff *m, i64 n, const i32 *stream, i32 start, f
     }
 }
 
+/* The node of the context of the n words before position i, -1 where it is not stored; a stream follows a boundary. */
+static i64 context_before(const i32 *stream, i64 i, i64 n, const i64 *pair_ptr, const i32 *pair_word, const i32 *pair_node_of) {
+    i64 node = 0;
+    for (i64 k = i - n; k < i && node >= 0; k++) {
+        i64 pair = find_pair(node, k < 0 ? 0 : stream[k], pair_ptr, pair_word);
+        node = pair < 0 ? -1 : pair_node_of[pair];
+    }
+    return node;
+}
+
+void ngram_score_unlinked(i64 n_nodes, i64 n_pairs, const i64 *pair_ptr, const i32 *pair_word, const f64 *pair_logp,
+                          const i32 *pair_node_of, const f64 *node_bow, i64 longest, i64 n, const i32 *stream, f64 *out) {
+    (void)n_nodes;
+    (void)n_pairs;
+    for (i64 i = 0, before = smaller_i(1, longest); i < n; i++) {
+        i32 word = stream[i];
+        f64 backed_off = 0.0;
+        out[i] = NAN;
+        for (i64 k = before; word >= 0 && k >= 0; k--) {
+            i64 node = context_before(stream, i, k, pair_ptr, pair_word, pair_node_of);
+            i64 pair = node < 0 ? -1 : find_pair(node, word, pair_ptr, pair_word);
+            if (pair >= 0) {
+                out[i] = backed_off + pair_logp[pair];
+                break;
+            }
+            if (node >= 0) backed_off += node_bow[node];
+        }
+        before = word < 0 ? 0 : smaller_i(word == 0 ? 1 : before + 1, longest);
+    }
+}
+
 /* p(. | node) over the whole vocabulary: the root's row, overwritten from short to long suffixes. */
 void ngram_distribution(const Backoff *m, i32 node, i64 depth, i64 *path, f64 *shift, i64 n_words, const f64 *root_p,
                         f64 *out) {

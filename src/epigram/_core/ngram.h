@@ -29,6 +29,10 @@ void ngram_kneser_ney_level(i64 n, const i32 prefix[n], const i32 suffix[n], con
 i32 ngram_step(const Backoff *m, i32 node, i32 word, f64 logp[1]);
 void ngram_step_many(const Backoff *m, i64 n, const i32 nodes[n], const i32 words[n], f64 out_logp[n], i32 out_node[n]);
 void ngram_score_stream(const Backoff *m, i64 n, const i32 stream[n], i32 start, f64 out[n]);
+/* The same without node_parent and pair_next, found anew each time: for a few words of a model that was just read. */
+void ngram_score_unlinked(i64 n_nodes, i64 n_pairs, const i64 pair_ptr[n_nodes + 1], const i32 pair_word[n_pairs],
+                          const f64 pair_logp[n_pairs], const i32 pair_node_of[n_pairs], const f64 node_bow[n_nodes],
+                          i64 longest, i64 n, const i32 stream[n], f64 out[n]);
 void ngram_distribution(const Backoff *m, i32 node, i64 depth, i64 path[depth], f64 shift[depth], i64 n_words,
                         const f64 root_p[n_words], f64 out[n_words]);
 void ngram_link(i64 n_nodes, i64 n_pairs, const i64 pair_ptr[n_nodes + 1], const i32 pair_word[n_pairs],

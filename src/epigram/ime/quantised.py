@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from epigram.ime.classes import Bytes
 from epigram.ime.trigram import NOTHING, Scorer, Singles, Trie
-from epigram.lm.ngram.model import linked
+from epigram.lm.ngram.model import linked, nodes_of_pairs
 from epigram.storage.packing import codebook, pack_integers
 from epigram.storage.schema import PACKED, Array, Contents
 
@@ -87,7 +87,7 @@ def _laid_out(
     class_names: list[str],
 ) -> Scorer:
     """The model with its links; ``bow`` and ``gain`` are of contexts, and the root, which is none, is put before."""
-    links = linked(word_class.size, *trie)
+    links = linked(trie.pair_ptr, trie.pair_word, nodes_of_pairs(word_class.size, *trie))
     gains = None if gain is None else np.insert(gain, 0, NOTHING)
     bows = np.insert(bow, 0, 0.0)
     return Scorer.laid_out(trie, links, logp, bows, word_class, class_logp, class_names, gains)

@@ -126,9 +126,8 @@ class Scorer:
         ratio = classes.gains(model)
         logp = _moved(model.pair_logp, model, ratio, classes, 1.0).astype(np.float32)
         trie = Trie(model.node_pair, model.pair_ptr, model.pair_word)
-        links = Links(model.pair_node_of, model.node_parent, model.node_depth, model.pair_next)
         bow = model.node_bow.astype(np.float32)
-        return cls.laid_out(trie, links, logp, bow, classes.of_word, ratio, classes.names)
+        return cls.laid_out(trie, model.links, logp, bow, classes.of_word, ratio, classes.names)
 
     @classmethod
     def laid_out(

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from epigram.storage import ModelFile
 
 Trie: TypeAlias = tuple[Offsets, Offsets, Ints, Floats, Floats]
+UNLINKED = 32
+"""To score one word without links takes as long as to link so many pairs: until then, a model stays without."""
 
 
 class Tables(NamedTuple):
@@ -54,16 +56,15 @@ class Tables(NamedTuple):
 
 
 class Links(NamedTuple):
-    """What follows from the nodes and pairs of a forward trie."""
+    """Where the nodes and pairs of a forward trie lead."""
 
-    pair_node_of: Ints
     node_parent: Ints
     node_depth: Ints
     pair_next: Ints
 
 
-def linked(n_words: int, node_pair: Offsets, pair_ptr: Offsets, pair_word: Ints) -> Links:
-    """Find the suffixes of all contexts and where each pair leads; arrays that are no trie are refused."""
+def nodes_of_pairs(n_words: int, node_pair: Offsets, pair_ptr: Offsets, pair_word: Ints) -> Ints:
+    """The node that each pair spells, -1 where it is none; arrays that are no trie are refused."""
     n_nodes, n_pairs = node_pair.size, pair_word.size
     sizes_fit = (
         pair_ptr.size == n_nodes + 1 >= 2
@@ -80,8 +81,14 @@ def linked(n_words: int, node_pair: Offsets, pair_ptr: Offsets, pair_word: Ints)
         raise InputError("the nodes of a back-off model are not in order; is the file damaged?")
     node_of = np.full(n_pairs, -1, dtype=np.int32)
     node_of[node_pair[1:]] = np.arange(1, n_nodes)
-    links = Links(node_of, *(np.zeros(size, dtype=np.int32) for size in (n_nodes, n_nodes, n_pairs)))
-    family("ngram").link(n_nodes, n_pairs, pair_ptr, pair_word, node_of, BOUNDARY, *links[1:])
+    return node_of
+
+
+def linked(pair_ptr: Offsets, pair_word: Ints, pair_node_of: Ints) -> Links:
+    """Find the suffixes of all contexts and where each pair leads."""
+    n_nodes, n_pairs = pair_ptr.size - 1, pair_word.size
+    links = Links(*(np.zeros(size, dtype=np.int32) for size in (n_nodes, n_nodes, n_pairs)))
+    family("ngram").link(n_nodes, n_pairs, pair_ptr, pair_word, pair_node_of, BOUNDARY, *links)
     return links
 
 
@@ -122,16 +129,36 @@ class BackoffModel(LanguageModel):
         self.node_bow = node_bow
         if node_bow.size != node_pair.size or pair_logp.size != pair_word.size:
             raise InputError("the arrays of a back-off model do not fit together; is the file damaged?")
-        links = linked(len(vocabulary), node_pair, pair_ptr, pair_word)
-        self.pair_node_of, self.node_parent, self.node_depth, self.pair_next = links
+        self.pair_node_of = nodes_of_pairs(len(vocabulary), node_pair, pair_ptr, pair_word)
+        self._unlinked = pair_word.size // UNLINKED
         if np.isnan(pair_logp).any():
             family("ngram").fill_missing(self.core)
         self.root_changed()
-        self._start = int(self.pair_next[BOUNDARY])
+        self._start = max(int(self.pair_node_of[BOUNDARY]), 0)
 
     def root_changed(self) -> None:
         """Take note of new probabilities of single words."""
         self._root_p: Floats = np.exp(self.pair_logp[: len(self.vocabulary_)])
+
+    @cached_property
+    def links(self) -> Links:
+        """Where nodes and pairs lead; found when they are first asked for."""
+        return linked(self.pair_ptr, self.pair_word, self.pair_node_of)
+
+    @cached_property
+    def node_parent(self) -> Ints:
+        """The longest proper suffix of each context that is stored; -1 at the root."""
+        return self.links.node_parent
+
+    @cached_property
+    def node_depth(self) -> Ints:
+        """Words of each context."""
+        return self.links.node_depth
+
+    @cached_property
+    def pair_next(self) -> Ints:
+        """The context that follows each pair."""
+        return self.links.pair_next
 
     @cached_property
     def core(self) -> Any:
@@ -169,8 +196,15 @@ class BackoffModel(LanguageModel):
     @property
     def order(self) -> int:
         """Length of the longest n-gram."""
-        filled = np.flatnonzero(np.diff(self.pair_ptr))
-        return int(self.node_depth[filled[-1]]) + 1
+        return self._depth(self._owner(self.n_ngrams - 1)) + 1
+
+    def _owner(self, pair: int) -> int:
+        """The node of a pair."""
+        return int(np.searchsorted(self.pair_ptr, pair, side="right")) - 1
+
+    def _depth(self, node: int) -> int:
+        """Words of a context."""
+        return 1 + self._depth(self._owner(int(self.node_pair[node]))) if node > 0 else 0
 
     @property
     def n_ngrams(self) -> int:
@@ -220,6 +254,13 @@ class BackoffModel(LanguageModel):
         out, ids = np.empty(stream.size), np.ascontiguousarray(stream, dtype=np.int32)
         if ids.size:
             self._check_state(0, max(int(ids.max()), 0))
+        if "links" not in self.__dict__ and ids.size <= self._unlinked:
+            self._unlinked -= ids.size
+            family("ngram").score_unlinked(
+                self.node_pair.size, self.n_ngrams, self.pair_ptr, self.pair_word, self.pair_logp, self.pair_node_of,
+                self.node_bow, self._depth(self.node_pair.size - 1), ids.size, ids, out,
+            )  # fmt: skip
+            return out
         family("ngram").score_stream(self.core, ids.size, ids, self._start, out)
         return out
 

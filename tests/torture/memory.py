@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 import readers
 
-from epigram.storage import load
+from epigram.storage import describe, load
 
 
 def resident() -> float:
@@ -52,7 +52,7 @@ def main() -> None:
         path = Path(folder) / "model"
         for name, content in readers._models().items():
             path.write_bytes(content)
-            model, use = load(path), readers.use_of(path)
+            model, use = load(path), readers.use_of(describe(path)[0].family)
             more = growth(lambda use=use, model=model: use(model), given.predictions)  # type: ignore[misc]
             print(f"{more:+7.2f} MB over {given.predictions:,} predictions of {name}", flush=True)
             if more > given.megabytes:

@@ -49,21 +49,21 @@ def formats() -> dict[str, Format]:
 
 def read_model(path: Path) -> None:
     """Open a model file in all ways there are, and use the model."""
-    describe(path)
+    family = describe(path)[0].family
     for _ in zip(range(200), weights(path)[1], strict=False):
         pass
-    use_of(path)(load(path))
+    use_of(family)(load(path))
 
 
-def use_of(path: Path) -> Callable[[Any], None]:
-    """What asks a model of this file's family."""
+def use_of(family: str) -> Callable[[Any], None]:
+    """What asks a model of this family."""
     return {
         "tagger": _use_tagger,
         "parser": _use_parser,
         "lm": _use_language_model,
         "reranker": _use_reranker,
         "ime": _use_converter,
-    }[describe(path)[0].family]
+    }[family]
 
 
 def _use_tagger(tagger: Any) -> None:

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 
@@ -108,24 +109,32 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=10**9, help="at most so many files")
     parser.add_argument("--first", type=int, default=0, help="the number of the first")
     parser.add_argument("--format", action="append", default=[], help="only this one; may be repeated")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--keep", action="store_true", help="keep the files that broke something")
     given = parser.parse_args()
-    begun, at, counts = time.monotonic(), given.first, Counter[str]()
+    begun, end, counts = time.monotonic(), given.first + given.cases, Counter[str]()
     wrong: dict[int, str] = {}
-    while at < given.first + given.cases and time.monotonic() < begun + given.seconds:
-        last = min(at + PER_CHILD, given.first + given.cases)
-        at, found, failures = run_child(given.seed, at, last, given.format, begun + given.seconds)
-        counts += found
-        wrong |= failures
-        for case, what in failures.items():
-            print(f"case {case}: {what}", flush=True)
-            if given.keep and case >= 0:
-                print(f"  kept as {keep(given.seed, case, given.format)}", flush=True)
-        print(
-            f"{at - given.first:,} files, {time.monotonic() - begun:,.0f} s, {len(wrong)} failures",
-            file=sys.stderr,
-            flush=True,
-        )
+
+    def run(first: int) -> None:
+        """The cases from this one to the next process's."""
+        at, last = first, min(first + PER_CHILD, end)
+        while at < last and time.monotonic() < begun + given.seconds:
+            at, found, failures = run_child(given.seed, at, last, given.format, begun + given.seconds)
+            counts.update(found)
+            wrong.update(failures)
+            for case, what in failures.items():
+                print(f"case {case}: {what}", flush=True)
+                if given.keep and case >= 0:
+                    print(f"  kept as {keep(given.seed, case, given.format)}", flush=True)
+        if at > first:
+            seconds = time.monotonic() - begun
+            files = f"{sum(counts.values()):,} files, {seconds:,.0f} s, {len(wrong)} failures"
+            print(files, file=sys.stderr, flush=True)
+
+    with ThreadPoolExecutor(given.jobs) as pool:
+        most = min(end, given.first + int(given.seconds * 10_000) * given.jobs)  # more than can be read
+        for _ in pool.map(run, range(given.first, most, PER_CHILD)):
+            pass
     for name in sorted(counts):
         print(f"{counts[name]:9,} {name}")
     seconds = time.monotonic() - begun

@@ -2,10 +2,11 @@
 
     python tests/torture/kills.py --kills 1000 --seed 1
 
-Each training is run once in peace, for its time and its bytes. Then it is started again and again with ``--resume`` and
-killed (SIGKILL, SIGTERM, SIGINT) after a random part of that time, until a run comes to its end. After every kill the
-model is the old one, the final one, or, where a user's signal stopped it, one that loads; the checkpoint, if there is
-one, can be read. ``ime type`` is typed into in a terminal of its own; ``reproduce`` goes on without an option.
+Each training is run once in peace, for its CPU time and its bytes. Then it is started again and again with ``--resume``
+and killed (SIGKILL, SIGTERM, SIGINT) after a random part of that time, until a run comes to its end. After every kill
+the model is the old one, the final one, or, where a user's signal stopped it, one that loads; the checkpoint, if there
+is one, can be read. ``ime type`` is typed into in a terminal of its own; ``reproduce`` goes on without an option, and
+what it had finished stays. Moments are CPU times, so that a machine with other work sees the same kills.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ import json
 import os
 import pty
 import random
+import re
+import resource
+import select
 import shutil
 import signal
 import subprocess
@@ -28,12 +32,15 @@ from typing import Any
 import numpy as np
 
 from epigram.datasets.sample import columns, plain
+from epigram.errors import EpigramError
+from epigram.ime.corrections import Journal
 from epigram.ime.sample import BACKGROUND, WORDS
 from epigram.storage import load
 
 OLD = b"the old model"
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 EVERY = "0.02"
+PAPER, MEASURED = "structured-lm", re.compile("second|megabytes|memory")
 LONGEST = 1200.0  # wall time, on a machine that may have other work
 
 
@@ -104,56 +111,67 @@ class Campaign:
         self.chains: Counter[str] = Counter()
         self.takes: dict[str, float] = {}
         self.with_checkpoint = 0
+        self.corrections = 0
+        self.finished: dict[str, bytes] = {}
 
     @property
     def is_over(self) -> bool:
         """Whether there were kills enough, or time is over."""
         return self.left <= 0 or time.monotonic() > self.until
 
-    def run(self, command: list[str], wait: float | None, number: int) -> tuple[int, bytes]:
-        """A command, killed after so many seconds; its exit code and what it said."""
-        with subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
+    def run(
+        self, command: list[str], wait: float | None = None, number: int = 0, family: bool = False
+    ) -> tuple[int, bytes]:
+        """A command, sent a signal after so much CPU time; its exit code and what it said.
+
+        With ``family`` the signal goes to the processes that it started, too.
+        """
+        with tempfile.TemporaryFile() as heard, subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=heard, start_new_session=True,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         ) as process:  # fmt: skip
-            try:
-                _, said = process.communicate(timeout=LONGEST if wait is None else wait)
-            except subprocess.TimeoutExpired:
-                if wait is None:
-                    process.kill()
-                    raise Broken(f"no end within {LONGEST:.0f} s: {' '.join(command)}") from None
-                process.send_signal(number)
-                _, said = process.communicate(timeout=LONGEST)
+            end = time.monotonic() + LONGEST
+            while (
+                process.poll() is None and time.monotonic() < end and (wait is None or spent(process) < wait)
+            ):
+                time.sleep(0.01 + self.rng.uniform(0, 0.01))
+            if process.poll() is None and wait is not None:
+                (os.killpg if family else os.kill)(process.pid, number)
                 self.left -= 1
-                return process.returncode, said
-            return process.returncode, said
+            try:
+                process.wait(timeout=LONGEST)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise Broken(f"no end within {LONGEST:.0f} s: {' '.join(command)}") from None
+            heard.seek(0)
+            return process.returncode, heard.read()
 
     def train(self, name: str, words: list[str]) -> None:
         """One training, killed until it comes to its end."""
         whole = self.home / f"{name.replace(' ', '-')}.whole"
-        began = time.monotonic()
         if not whole.exists():
-            code, said = self.run([*EPIGRAM, *words, "-o", str(whole)], None, 0)
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            code, said = self.run([*EPIGRAM, *words, "-o", str(whole)])
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            self.takes[name] = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
             if code:
                 raise Broken(f"{name} ends with {code}: {said.decode()}")
         folder = Path(tempfile.mkdtemp(dir=self.home))
         model = folder / "model.epigram"
         model.write_bytes(OLD)
-        takes = self.takes.setdefault(name, time.monotonic() - began)
         command = [*EPIGRAM, *words, "-o", str(model), "--checkpoint", EVERY, "--resume"]
+        code = -1
         for _ in range(12):
             if self.is_over:
                 break
             number = self.rng.choice(SIGNALS)
-            code, said = self.run(command, self.rng.uniform(0.1, 1.2) * takes, number)
+            code, said = self.run(command, self.rng.uniform(0.2, 1.0) * self.takes[name], number)
             if code == 0:
                 break
             self.killed[name] += 1
             self.check(name, model, whole.read_bytes(), number, code, said)
-        else:
-            code = -1
         if code:
-            code, said = self.run(command, None, 0)
+            code, said = self.run(command)
         if code or model.read_bytes() != whole.read_bytes():
             raise Broken(
                 f"{name} goes on to other bytes (exit code {code}, in {folder}): {said.decode()[-500:]}"
@@ -184,59 +202,113 @@ class Campaign:
     def type(self, converter: Path) -> None:
         """Typing in a terminal, killed; every correction whose line was shown is in the journal, whole."""
         journal = Path(tempfile.mkdtemp(dir=self.home)) / "journal.jsonl"
+        decoder = load(converter).decoder
         for _ in range(6):
             if self.is_over:
                 break
-            master, slave = pty.openpty()
-            process = subprocess.Popen(
-                [*EPIGRAM, "ime", "type", str(converter), "--user", str(journal)],
-                stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-            )  # fmt: skip
-            os.close(slave)
-            end = time.monotonic() + self.rng.uniform(0.3, 2.0)
             known = journal.read_bytes() if journal.exists() else b""
-            while time.monotonic() < end and process.poll() is None:
-                try:
-                    os.write(master, b"hasiwowataru \x1b[B\r")
-                    os.read(master, 65536)
-                except OSError:
-                    break
-                time.sleep(0.02)
-            process.send_signal(self.rng.choice(SIGNALS))
-            os.close(master)  # else what it shows last waits for somebody to read it
-            process.wait(timeout=LONGEST)
+            self.type_until(self.rng.uniform(0.2, 0.7), converter, journal)
             self.left -= 1
             self.killed["ime type"] += 1
             now = journal.read_bytes() if journal.exists() else b""
-            lines = [line for line in now.split(b"\n") if line]
-            for line in lines[:-1]:
+            for line in [line for line in now.split(b"\n") if line][:-1]:
                 json.loads(line)
             if not now.startswith(known[: known.rfind(b"\n") + 1]):
                 raise Broken("ime type: lines of the journal that were there are gone")
-            done = subprocess.run(
-                [*EPIGRAM, "ime", "convert", str(converter), "はし", "--user", str(journal)],
-                capture_output=True,
-            )
-            if done.returncode:
-                raise Broken(f"ime type: the journal cannot be read after a kill: {done.stderr.decode()}")
+            if journal.exists():
+                try:
+                    Journal.load(decoder, journal)
+                except EpigramError as error:
+                    raise Broken(f"ime type: the journal cannot be read after a kill: {error}") from error
+        self.corrections += journal.read_bytes().count(b"\n") if journal.exists() else 0
         self.chains["ime type"] += 1
 
+    def type_until(self, wait: float, converter: Path, journal: Path) -> None:
+        """Type and correct until so much CPU time is over, then send a signal."""
+        master, slave = pty.openpty()
+        process = subprocess.Popen(
+            [*EPIGRAM, "ime", "type", str(converter), "--user", str(journal)],
+            stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+        )  # fmt: skip
+        os.close(slave)
+        end = time.monotonic() + LONGEST
+        while process.poll() is None and spent(process) < wait and time.monotonic() < end:
+            if select.select([master], [], [], 0.02)[0]:
+                try:
+                    os.read(master, 65536)
+                    os.write(master, b"hasiwowataru \x1b[B\r")
+                except OSError:
+                    break
+        process.send_signal(self.rng.choice(SIGNALS))
+        os.close(master)  # else what it shows last waits for somebody to read it
+        process.wait(timeout=LONGEST)
+
     def reproduce(self) -> None:
-        """The papers' experiments on subsets, killed; what was finished is whole and stays."""
-        folder = self.home / "results"
-        command = [*EPIGRAM, "reproduce", "sgd-l1", "--quick", "-o", str(folder), "--jobs", "1"]
-        finished: dict[str, bytes] = {}
+        """A paper's experiments on subsets, killed; what was finished is whole and stays, the rest comes out the same.
+
+        A run goes on over the rounds of the campaign until all is finished, and is then compared with one in peace.
+        """
+        folder, peace = self.home / "results", self.home / "peace"
+        command = [*EPIGRAM, "reproduce", PAPER, "--quick", "--jobs", "1", "-o"]
+        if not peace.exists():
+            code, said = self.run([*command, str(peace)])
+            if code not in (0, 1):
+                raise Broken(f"reproduce ends with {code}: {said.decode()[-500:]}")
         for _ in range(3):
             if self.is_over:
                 return
-            self.run(command, self.rng.uniform(4.0, 25.0), signal.SIGKILL)
-            self.killed["reproduce"] += 1
-            for path in (folder / "finished").glob("*"):
-                content = path.read_bytes()
+            code, said = self.run(
+                [*command, str(folder)],
+                self.rng.uniform(0.5, 4.0),
+                self.rng.choice(SIGNALS),
+                self.rng.random() < 0.3,
+            )
+            kept = {path.name: path.read_bytes() for path in (folder / "finished").glob("*.json")}
+            for content in kept.values():
                 json.loads(content)
-                if finished.setdefault(path.name, content) != content:
-                    raise Broken(f"reproduce: {path.name} was finished and has changed")
-        self.chains["reproduce"] += 1
+            for name, content in self.finished.items():
+                if kept.get(name) != content:
+                    raise Broken(f"reproduce: {name} was finished and has changed")
+            self.finished = kept
+            if code == 0:
+                self.compare(folder, peace)
+                shutil.rmtree(folder)
+                self.finished = {}
+                self.chains["reproduce"] += 1
+                return
+            self.killed["reproduce"] += 1
+            if b"Traceback" in said:
+                raise Broken(f"reproduce shows a traceback: {said.decode()[-800:]}")
+
+    def compare(self, folder: Path, peace: Path) -> None:
+        """The results of a run that was killed and of one in peace differ in times only."""
+        for path in (peace / "finished").glob("*.json"):
+            here, there = (
+                json.loads((place / "finished" / path.name).read_bytes()) for place in (folder, peace)
+            )
+            if timeless(here["result"]) != timeless(there["result"]):
+                raise Broken(f"reproduce: {path.name} is not what it is in peace")
+        left = [path.name for path in folder.rglob("*") if path.name.startswith(".")]
+        if left:
+            raise Broken(f"reproduce leaves {left} behind")
+
+
+def timeless(value: Any) -> Any:
+    """A result without what was measured in seconds or bytes of memory."""
+    if isinstance(value, dict):
+        return {name: timeless(item) for name, item in value.items() if not MEASURED.search(name)}
+    return [timeless(item) for item in value] if isinstance(value, list) else value
+
+
+def spent(process: subprocess.Popen[bytes]) -> float:
+    """CPU seconds of a process and those that it started."""
+    try:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("ascii").split()
+        family = [Path(f"/proc/{one}/stat").read_text() for one in (process.pid, *children)]
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    times = [stat.rpartition(")")[2].split()[11:15] for stat in family]
+    return sum(int(ticks) for one in times for ticks in one) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
@@ -249,34 +321,36 @@ def main() -> None:
     parser.add_argument("--seed", default="1")
     parser.add_argument("--only", action="append", help="this command only; may be repeated")
     given: Any = parser.parse_args()
-    began, broken = time.monotonic(), None
+    began = time.monotonic()
+    broken: list[Broken] = []
     home = Path(tempfile.mkdtemp(prefix="epigram-kills-"))
     campaign = Campaign(home, given.kills, given.seed, began + given.seconds)
     trainings = commands(home)
     names = given.only or [*trainings, "ime type", "reproduce"]
-    try:
-        while not campaign.is_over:
-            for name in names:
+    while not campaign.is_over:
+        for name in names:
+            try:
                 if name == "ime type":
                     campaign.type(home / "converter.epigram")
                 elif name == "reproduce":
                     campaign.reproduce()
                 else:
                     campaign.train(name, trainings[name])
-            print(
-                f"{sum(campaign.killed.values()):,} kills, {time.monotonic() - began:,.0f} s", file=sys.stderr
-            )
-    except Broken as error:
-        broken = error
+            except Broken as error:
+                broken.append(error)
+                print(error, flush=True)
+        kills = sum(campaign.killed.values())
+        print(f"{kills:,} kills, {time.monotonic() - began:,.0f} s", file=sys.stderr, flush=True)
     for name in sorted(campaign.killed):
         print(f"{campaign.killed[name]:6,} kills, {campaign.chains[name]:4,} to the end  {name}")
     print(
         f"{sum(campaign.killed.values()):6,} kills in {time.monotonic() - began:,.0f} s, seed {given.seed}, "
-        f"{campaign.with_checkpoint:,} with a checkpoint to go on from: {broken or 'nothing broke'}"
+        f"{campaign.with_checkpoint:,} with a checkpoint to go on from, {campaign.corrections:,} corrections typed: "
+        f"{f'{len(broken)} broken, files in {home}' if broken else 'nothing broke'}"
     )
-    if broken is None:
+    if not broken:
         shutil.rmtree(home)
-    sys.exit(broken is not None)
+    sys.exit(bool(broken))
 
 
 if __name__ == "__main__":

@@ -41,10 +41,12 @@ def read_bytes(path: str | PathLike[str]) -> bytes:
     limit = most_bytes(len(raw))
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(raw)) as packed:
-            content = packed.read(limit + 1)
+            content = bytearray()  # in pieces: one read of so many bytes would ask for all that memory first
+            while piece := packed.read(min(1 << 20, limit + 1 - len(content))):
+                content += piece
         if len(content) > limit:
             raise _bomb(path, limit)
-        return content
+        return bytes(content)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"broken gzip data: {error}", path=path) from error
 

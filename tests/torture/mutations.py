@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -83,7 +84,7 @@ def mutate_model(content: bytes, rng: Random) -> bytes:
     """Some changes of a model file; most keep it a well-formed file with the right checksum."""
     if rng.random() < 0.15:
         return mutate_bytes(content, rng)
-    file = ModelFile.from_bytes(content)
+    file = _opened(content)
     tensors = {name: np.array(array) for name, array in file.tensors.items()}
     header = file.header
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
@@ -96,6 +97,12 @@ def mutate_model(content: bytes, rng: Random) -> bytes:
         return ModelFile(file.family, header, tensors, unbounded=tensors).to_bytes()
     except (EpigramError, UnicodeEncodeError, ValueError):
         return mutate_bytes(content, rng)
+
+
+@cache
+def _opened(content: bytes) -> ModelFile:
+    """A healthy file, opened once."""
+    return ModelFile.from_bytes(content)
 
 
 def change_field(value: Any, rng: Random, depth: int = 0) -> Any:

@@ -18,6 +18,8 @@ from epigram.errors import DivergenceError, InputError
 from epigram.ime.converter import KanaKanjiConverter
 from epigram.ime.sample import BACKGROUND
 from epigram.lm import ClassFactoredLM, KneserNeyLM, LogLinearLM
+from epigram.lm.corpus import Corpus
+from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.rerank import NBest, Reranker
 from epigram.solvers import OWLQN, SGD, BLasso
 from epigram.tagging import CRFTagger, MaxentClassifier
@@ -93,6 +95,37 @@ def test_texts_that_repeat_themselves_make_deep_trees(text: str, penalty: str) -
     model.fit([text])
     assert np.isfinite(model.perplexity(["a b a b" if "b" in text else "a a"]))
     assert np.isfinite(model.objective_)
+
+
+@pytest.mark.parametrize("text", [["a " * 60_000], ["a b " * 30_000], ["a b c a c b d " * 8000] * 2])
+@pytest.mark.parametrize("collapse", [False, True])
+def test_unbounded_contexts_of_any_text_are_linear_in_it(text: list[str], collapse: bool) -> None:
+    """Each of these has over 10^9 symbols of contexts: without a limit this test does not end."""
+    positions = Positions.of(Corpus.of(text))
+    tree = ContextTree.grow(positions, 0, collapse)
+    assert tree.order == positions.largest_order() > 50
+    assert tree.depth.max() == tree.order - 1
+    assert tree.n_positions == positions.target.size
+
+
+def test_the_largest_order_is_the_last_that_fits() -> None:
+    positions = Positions.of(Corpus.of(["a " * 3000, "b " * 40, "c"]))
+    most = max(50 * positions.length.size, 1 << 20)
+    order = positions.largest_order()
+    looked_at = [np.minimum(positions.length, depth).sum() for depth in (order - 1, order)]
+    assert looked_at[0] <= most < looked_at[1]
+    sentences = Positions.of(Corpus.of(["a b " * 45] * 1000))
+    assert sentences.largest_order() == 0
+
+
+def test_more_text_joins_a_tree_of_limited_depth() -> None:
+    numbers: dict[str, Any] = {"strength": 0.3, "ridge": 0.1, "depth_weight": 1.3, "max_iterations": 2}
+    model = LogLinearLM(order=0, **numbers).fit(["a b " * 1500])
+    deepest = model.tree_.order
+    assert 1 < deepest < 1500
+    model.partial_fit(["a b " * 1500]).settle()
+    assert model.tree_.order == deepest
+    assert np.isfinite(model.perplexity(["a b a"]))
 
 
 def test_a_text_twice_over() -> None:

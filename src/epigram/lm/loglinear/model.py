@@ -229,22 +229,23 @@ class LogLinearLM(FittedBackoff, Estimator):
 
     def _go_online(self) -> Online:
         loss = self.loss_
-        recipe = Recipe(
-            self._penalty_name,
-            self.strength_,
-            self.nonnegative,
-            self.order,
-            loss.tree.collapsed,
-            self.threads,
-            max(self.tolerance, 1e-6),
-        )
         if self._corpus is None:
             positions = recalled_positions(self.backoff_, self._n_positions, self.strength_.strength)
         else:
             positions = Positions.of(self._corpus)
-        if loss.tree.n_positions:
+        grown = loss.tree.n_positions > 0
+        tree = loss.tree if grown else ContextTree.grow(positions, self.order, loss.tree.collapsed)
+        recipe = Recipe(
+            self._penalty_name,
+            self.strength_,
+            self.nonnegative,
+            tree.order,
+            tree.collapsed,
+            self.threads,
+            max(self.tolerance, 1e-6),
+        )
+        if grown:
             return Online(recipe, self.vocabulary_, positions, loss, self.optimum_)
-        tree = ContextTree.grow(positions, self.order, loss.tree.collapsed)
         w = tree.carry_over(loss.tree, self.optimum_)
         recalled = self._corpus is None
         return Online(recipe, self.vocabulary_, positions, SuffixLoss(tree, self.threads), w, recalled)

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from epigram.lm.loglinear.loss import SuffixLoss
 
 
+PER_POSITION, AT_LEAST = 50, 1 << 20  # symbols of contexts that an unbounded tree looks at
+
+
 @dataclass(frozen=True, slots=True)
 class Positions:
     """Training positions: what was seen, after which history.
@@ -84,6 +87,27 @@ class Positions:
         root = None if self.root is None else self.root[at]
         return replace(self, end=self.end[at], length=self.length[at], target=self.target[at], root=root)
 
+    def largest_order(self) -> int:
+        """The order up to which a tree grows in time and memory that are linear in the text; 0 where any will do.
+
+        All contexts together have as many symbols as there are pairs at most. Without a limit one line of a million
+        words would have 10^12 / 2; sentences of less than a hundred words meet none.
+
+        Examples
+        --------
+        >>> Positions.of(Corpus.of(["a b", "b a b"])).largest_order()
+        0
+        >>> Positions.of(Corpus.of(["a b " * 50_000])).largest_order()
+        51
+        """
+        longer = np.cumsum(np.bincount(self.length)[:0:-1])[
+            ::-1
+        ]  # positions with a context of 1, 2, ... symbols
+        total = np.cumsum(longer)
+        most = max(PER_POSITION * self.length.size, AT_LEAST)
+        fits = int(np.searchsorted(total, most, side="right"))
+        return 0 if fits == total.size else fits + 1
+
     def core(self, n_roots: int, order: int) -> Any:
         """The arrays as C takes them, with contexts of at most ``order - 1`` symbols; ``order`` 0 is unbounded."""
         n, core = self.target.size, family("loglinear")
@@ -134,7 +158,7 @@ class ContextTree:
 
     @classmethod
     def grow(cls, positions: Positions, order: int = 5, collapse: bool = False) -> ContextTree:
-        """Contexts of at most ``order - 1`` symbols; ``order`` 0 is unbounded.
+        """Contexts of at most ``order - 1`` symbols; ``order`` 0 is unbounded (:meth:`Positions.largest_order`).
 
         Examples
         --------
@@ -148,7 +172,7 @@ class ContextTree:
             raise InputError(f"the order must be 1 or more, or 0 for unbounded, not {order}.")
         if positions.target.size == 0:
             raise InputError("no training positions: the text is empty.")
-        return _Growth(positions, order, collapse).tree()
+        return _Growth(positions, order or positions.largest_order(), collapse).tree()
 
     @property
     def n_contexts(self) -> int:

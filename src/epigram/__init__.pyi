@@ -53,6 +53,7 @@ from epigram.tagging import Columns as Columns
 from epigram.tagging import CRFTagger as CRFTagger
 from epigram.tagging import MaxentClassifier as MaxentClassifier
 from epigram.tagging import MaxentTagger as MaxentTagger
+from epigram.tagging import RerankedTagger as RerankedTagger
 from epigram.tagging import SegmentTagger as SegmentTagger
 from epigram.tagging import Template as Template
 from epigram.tagging import evaluate as evaluate

@@ -1,4 +1,4 @@
-"""``epigram tag``: train, update, convert, evaluate and run taggers, and show the built-in templates."""
+"""``epigram tag``: train, update, rerank, convert, evaluate and run taggers, and show the built-in templates."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from epigram.cli.cluster import Cluster
 from epigram.cli.tag_chaining import chain
 from epigram.cli.tag_convert import convert
 from epigram.cli.tag_explain import explain
+from epigram.cli.tag_reranking import rerank
 from epigram.cli.tag_training import Format, train
 from epigram.cli.tag_updating import update
 from epigram.errors import InputError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from epigram.tagging.files import FileTagger
 
 app = typer.Typer(no_args_is_help=True)
-for command in (train, update, chain, convert, explain):
+for command in (train, update, rerank, chain, convert, explain):
     app.command()(command)
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A *.epigram file.")]
@@ -54,7 +55,7 @@ def evaluate(
     watch = console.Stopwatch()
     corpus = reading.parse(raw, str(test))
     observations, gold = reading.split(corpus)
-    predicted = tagger.decode(tagger.model.encode(observations), threads)
+    predicted = tagger.decode(tagger.model.encode(observations), observations, threads)
     seconds, cpu_seconds = watch.seconds, watch.cpu_seconds
     report = tagger.evaluate(gold, predicted, corpus)
     record = {
@@ -119,14 +120,15 @@ def run(
     corpus = tagger.read(source, format)
     if format is None and corpus.lines is None:
         console.stderr().print("[dim]read as plain text, a sentence a line; --format says otherwise[/dim]")
-    sequences = tagger.encode(corpus)
+    observations = tagger.reading.observations(corpus)
+    sequences = tagger.model.encode(observations)
     if nbest is not None:
-        added, records = add_nbest(tagger, sequences, nbest)
+        added, records = add_nbest(tagger, sequences, observations, nbest)
     else:
-        ids = tagger.decode(sequences, threads)
+        ids = tagger.decode(sequences, observations, threads)
         added, records = add_labels(tagger, sequences, ids, marginals, all_marginals)
     if json:
-        lines = json_lines(tagger.reading.observations(corpus), sequences, records)
+        lines = json_lines(observations, sequences, records)
     else:
         from epigram.tagging.formats import add_columns
 

@@ -101,7 +101,8 @@ def _predicted(path: Path, target: Columns) -> Column:
     from epigram.tagging.files import FileTagger
 
     tagger = FileTagger.load(path)
-    found = tagger.decode(tagger.model.encode(_first_columns(target, tagger.needs)))
+    observations = _first_columns(target, tagger.needs)
+    found = tagger.decode(tagger.model.encode(observations), observations)
     return Columns.from_rows([tagger.names(found)]).columns[0]
 
 

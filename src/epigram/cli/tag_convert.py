@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from epigram.cli import console
+from epigram.errors import InputError
 
 
 def convert(
@@ -25,7 +26,7 @@ def convert(
     from epigram.storage import ModelFile
     from epigram.storage.families import blaming
     from epigram.storage.file import check_writable, write_atomically
-    from epigram.tagging.storage import FAMILY, chain_model
+    from epigram.tagging.storage import FAMILY, SECOND_LOOK, chain_model
 
     check_writable(output)
     to = to or ("crfsuite" if output.suffix == ".crfsuite" else "epigram")
@@ -35,6 +36,10 @@ def convert(
     if to == "crfsuite":
         from epigram.compat.crfsuite_file import write_model
 
+        if SECOND_LOOK in file.header:
+            raise InputError(
+                "CRFsuite's files have no place for a second look; convert the tagger", path=model
+            )
         content = write_model(chain)
     else:
         content = file.to_bytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,17 +29,14 @@ def explain(
     json: Annotated[bool, typer.Option("--json", help="One JSON object, with all terms.")] = False,
 ) -> None:
     """Show which features and transitions speak for a token's label against the runner-up; they sum to the lead."""
-    from epigram.tagging.explain import explain as explain_token
-
-    chain, sequences, words = _read(model, source)
+    explain_token, sequences, words = _read(model, source)
     if sentence >= sequences.n_sentences:
         raise InputError(
             f"there is no sentence {sentence}; the input has {sequences.n_sentences}, counted from 0"
         )
     first = int(sequences.word_ptr[sentence])
-    one = sequences.take([sentence])
-    tokens = range(int(one.word_lengths[0])) if token is None else [token]
-    found = [explain_token(chain, one, t) for t in tokens]
+    tokens = range(int(sequences.word_lengths[sentence])) if token is None else [token]
+    found = [explain_token(sentence, t) for t in tokens]
     if json:
         console.print_json(
             {"sentence": sentence, "tokens": [_record(why, words[first + why.token]) for why in found]}
@@ -65,10 +63,11 @@ def _record(why: Explanation, word: str) -> dict[str, Any]:
     }
 
 
-def _read(model: Path, source: Path) -> tuple[Any, Any, list[str]]:
-    """The chain model, the encoded input, and a name for each token."""
+def _read(model: Path, source: Path) -> tuple[Callable[[int, int], Explanation], Any, list[str]]:
+    """What explains a token of a sentence, the encoded input, and a name for each token."""
     from epigram.storage import ModelFile
     from epigram.storage.families import blaming
+    from epigram.tagging.explain import explain as explain_token
     from epigram.tagging.storage import FAMILY, chain_model
 
     file = ModelFile.load(model, FAMILY)
@@ -81,10 +80,18 @@ def _read(model: Path, source: Path) -> tuple[Any, Any, list[str]]:
             chain = chain_model(file)
         items = read_items(source)
         names = [max(token, key=len, default="") for sentence in items.features for token in sentence]
-        return chain, chain.encode(items.features), names
+        features = chain.encode(items.features)
+        return lambda s, t: explain_token(chain, features.take([s]), t), features, names
     from epigram.tagging.files import FileTagger
 
     tagger = FileTagger.load(model)
     corpus = tagger.read(source)
-    first = tagger.reading.observations(corpus).columns[0]
-    return tagger.model, tagger.encode(corpus), [first.strings[k] for k in first.ids.tolist()]
+    observations = tagger.reading.observations(corpus)
+    first, sequences = observations.columns[0], tagger.model.encode(observations)
+
+    def why(sentence: int, token: int) -> Explanation:
+        if tagger.look is not None:
+            return tagger.look.explain(tagger.model, sequences, observations, sentence, token)
+        return explain_token(tagger.model, sequences.take([sentence]), token)
+
+    return why, sequences, [first.strings[k] for k in first.ids.tolist()]

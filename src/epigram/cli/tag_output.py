@@ -36,12 +36,13 @@ def add_labels(
 
 
 def add_nbest(
-    tagger: FileTagger, sequences: Sequences, k: int
+    tagger: FileTagger, sequences: Sequences, observations: Columns, k: int
 ) -> tuple[list[list[str]], dict[str, list[Any]]]:
     """Two columns per labelling, its labels and its probability; ``-`` where a sentence has fewer than k."""
     added: list[list[str]] = [[] for _ in range(2 * k)]
     per_sentence: list[Any] = []
-    for length, found in zip(sequences.word_lengths.tolist(), tagger.model.n_best(sequences, k), strict=True):
+    lists = tagger.n_best(sequences, observations, k)
+    for length, found in zip(sequences.word_lengths.tolist(), lists, strict=True):
         best = [(tagger.names(ids), p) for ids, p in found]
         per_sentence.append([{"labels": names, "probability": p} for names, p in best])
         for r in range(k):

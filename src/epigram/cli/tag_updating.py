@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from epigram.errors import InputError
+
 if TYPE_CHECKING:
     from epigram.cli.training import TrainingRun
     from epigram.tagging.corpus import Columns
@@ -36,6 +38,10 @@ def update(
 
     run = TrainingRun(output or model, json=json, checkpoint=0.0)
     estimator = load(model, FAMILY)
+    if not hasattr(estimator, "partial_fit"):
+        raise InputError(
+            "a second look does not learn on; update the tagger, then use tag rerank", path=model
+        )
     spec = estimator.columns_ or ColumnSpec()
     corpus = spec.parse(read_bytes(train), str(train))
     held_out = None if dev is None else spec.parse(read_bytes(dev), str(dev))
@@ -76,5 +82,5 @@ def _score(estimator: Any, spec: ColumnSpec, held_out: Columns) -> float:
     beam = getattr(estimator, "beam", 1)
     tagger = FileTagger(kind_of(estimator), estimator.model_, spec, beam)
     observations, gold = spec.split(held_out)
-    report = tagger.evaluate(gold, tagger.decode(tagger.model.encode(observations)), held_out)
+    report = tagger.evaluate(gold, tagger.decode(tagger.model.encode(observations), observations), held_out)
     return report.overall.f1 if are_chunk_labels(tagger.model.labels) else report.accuracy

@@ -60,14 +60,14 @@ def explain(model: ChainModel, sentence: Sequences, token: int) -> Explanation:
         rival = model.decode(sentence, [[free if t == token else None for t in range(n)]])
     except NoLabelling:
         return Explanation(token, chosen, None, names, (), 0.0, [])
-    terms = _terms(model, sentence, best, rival)
+    terms = difference(model, sentence, best, rival)
     other = tuple(model.labels[k] for k in rival.tolist())
     lead = float(sum(term.lift for term in terms))
     return Explanation(token, chosen, other[token], names, other, lead, terms)
 
 
-def _terms(model: ChainModel, sentence: Sequences, best: Ints, rival: Ints) -> list[Term]:
-    """Every weight times how much more it counts in ``best``; those of no effect are left out."""
+def difference(model: ChainModel, sentence: Sequences, best: Ints, rival: Ints) -> list[Term]:
+    """Every weight of one sentence times how much more it counts in ``best`` than in ``rival``, strongest first."""
     lifts: dict[tuple[int, str, str], float] = defaultdict(float)
     wanted = np.unique(np.concatenate((sentence.attributes, sentence.edge_attributes)))
     found = model.weights

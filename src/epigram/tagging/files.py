@@ -20,7 +20,8 @@ from epigram.tagging.corpus import Column, Columns, Sequences
 from epigram.tagging.formats import ColumnSpec, parse_columns
 from epigram.tagging.metrics import Report, evaluate_ids
 from epigram.tagging.model import ChainModel
-from epigram.tagging.storage import FAMILY, chain_model
+from epigram.tagging.second_look import SecondLook, second_look_of
+from epigram.tagging.storage import FAMILY, SECOND_LOOK, chain_model
 from epigram.text import read_bytes
 
 
@@ -36,7 +37,8 @@ class FileTagger:
     >>> CRFTagger("U:%x[0,0]\\nB\\n", l1=0.01).fit([["the", "cat"], ["a", "dog"]], [["D", "N"], ["D", "N"]]).save(path)
     >>> tagger = FileTagger.load(path)
     >>> columns = tagger.read_bytes(b"the\\ndog\\n", "tiny.txt")
-    >>> tagger.names(tagger.decode(tagger.encode(columns)))
+    >>> observations = tagger.reading.observations(columns)  # whether the column of labels is there or not
+    >>> tagger.names(tagger.decode(tagger.model.encode(observations), observations))
     ['D', 'N']
     """
 
@@ -44,6 +46,7 @@ class FileTagger:
     model: ChainModel = field(repr=False)
     reading: ColumnSpec
     beam: int = 5
+    look: SecondLook | None = field(default=None, repr=False)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> FileTagger:
@@ -58,7 +61,8 @@ class FileTagger:
             raise ModelFileError("this model labels the nodes of trees; use epigram parse", path=path)
         with blaming(path):
             model = chain_model(file)
-            return cls(str(kind), model, ColumnSpec.of_header(file.header), file.header.get("beam", 5))
+            look = None if SECOND_LOOK not in file.header else second_look_of(file)
+            return cls(str(kind), model, ColumnSpec.of_header(file.header), file.header.get("beam", 5), look)
 
     def read(self, path: str | PathLike[str], format: str | None = None) -> Columns:
         """A file to be tagged; ``-`` is standard input."""
@@ -100,15 +104,19 @@ class FileTagger:
         assert template is not None
         return max(template.n_columns, 1)
 
-    def encode(self, columns: Columns) -> Sequences:
-        """Observations of a file as the model takes them; the column of labels may be there or not."""
-        return self.model.encode(self.reading.observations(columns))
-
-    def decode(self, sequences: Sequences, threads: int = 1) -> Ints:
-        """Label id of every token."""
+    def decode(self, sequences: Sequences, observations: Columns, threads: int = 1) -> Ints:
+        """Label id of every token of some observations and what the model makes of them."""
+        if self.look is not None:
+            return self.look.decode(self.model, sequences, observations)
         if self.kind == "history":
             return decode_history(self.model, sequences, self.beam)
         return self.model.decode(sequences, None, threads)
+
+    def n_best(self, sequences: Sequences, observations: Columns, k: int) -> list[list[tuple[Ints, float]]]:
+        """The k best labellings of each sentence with their probabilities, what ``decode`` takes first."""
+        if self.look is not None:
+            return self.look.ranked(self.model, sequences, observations, k)
+        return self.model.n_best(sequences, k)
 
     def names(self, ids: Ints) -> list[str]:
         """Label names of label ids."""

@@ -8,6 +8,7 @@ learnt from the other parts only (Collins 2000; Tsuruoka et al. 2009 have such c
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from epigram.errors import InputError
 from epigram.protocols import Ints
 from epigram.tagging.corpus import Column, Columns
 from epigram.tagging.crf import CRFTagger
+from epigram.tagging.labellings import Labellings
 
 LETTERS = 60
 T = TypeVar("T", bound=CRFTagger)
@@ -56,6 +58,33 @@ def predict_unseen(tagger: T, X: Columns, y: Column, target: Columns, folds: int
         for s, found in zip(mine.tolist(), chosen.predict(target.take(mine)), strict=True):
             labels[s] = found
     return Columns.from_rows(labels).columns[0], learnt
+
+
+def label_unseen(
+    learnt: CRFTagger,
+    X: Columns,
+    y: Column,
+    k: int,
+    folds: int = 5,
+    callback: Callable[[int, str], bool | None] | None = None,
+) -> Labellings:
+    """The k best labellings of each sentence by taggers that have not seen it, labels numbered as ``learnt`` does.
+
+    ``learnt`` has learnt from all of ``X``; the others have its settings, its strength too where that was chosen.
+    ``callback`` is told how many folds are done; where it returns True the sentences of the others are left out.
+    """
+    settings = learnt.get_params(deep=False) | {"l1": learnt._strength}
+    tagger, part_of = type(learnt)(**settings), parts_of(X, X, folds)
+    number = {name: j for j, name in enumerate(learnt.model_.labels)}
+    found: list[list[tuple[Ints, float]]] = []
+    for part in range(folds):
+        if callback is not None and callback(part, f"fold {part + 1} of {folds}") and part:
+            break
+        model = _fitted(tagger, X, y, np.flatnonzero(part_of != part)).model_
+        ours = np.array([number[name] for name in model.labels], dtype=np.int32)
+        lists = model.scored_n_best(model.encode(X.take(np.flatnonzero(part_of == part))), k)
+        found += [[(ours[labels], score) for labels, score in candidates] for candidates in lists]
+    return Labellings.of(found)
 
 
 def parts_of(X: Columns, target: Columns, folds: int) -> Ints:

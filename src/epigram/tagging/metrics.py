@@ -152,9 +152,9 @@ def evaluate_ids(
         raise InputError(f"{len(gold)} gold labels, but {len(predicted)} predicted ones")
     if chunked is None:
         chunked = are_chunk_labels(labels)
-    types, type_of, goes_on = _tables(labels, chunked)
-    gold_at = _chunks(gold, type_of, goes_on, sentence_ptr)
-    predicted_at = _chunks(predicted, type_of, goes_on, sentence_ptr)
+    types, type_of, goes_on = chunk_tables(labels, chunked)
+    gold_at = chunks_of(gold, type_of, goes_on, sentence_ptr)
+    predicted_at = chunks_of(predicted, type_of, goes_on, sentence_ptr)
     right = (gold_at[0] >= 0) & (gold_at[0] == predicted_at[0]) & (gold_at[1] == predicted_at[1])
     correct, found, there = (
         np.bincount(chosen[chosen >= 0], minlength=len(types)).tolist()
@@ -181,9 +181,9 @@ def chunks(labels: Sequence[str]) -> list[tuple[str, int, int]]:
     [('NP', 0, 2), ('VP', 3, 4), ('VP', 4, 5)]
     """
     names = sorted(set(labels))
-    types, type_of, goes_on = _tables(names, chunked=True)
+    types, type_of, goes_on = chunk_tables(names, chunked=True)
     ids = np.array([names.index(label) for label in labels], dtype=np.int32)
-    type_at, end_at = _chunks(ids, type_of, goes_on, np.array([0, len(ids)]))
+    type_at, end_at = chunks_of(ids, type_of, goes_on, np.array([0, len(ids)]))
     starts = np.flatnonzero(type_at >= 0)
     return [(types[type_at[s]], int(s), int(end_at[s])) for s in starts]
 
@@ -199,7 +199,7 @@ def are_chunk_labels(labels: Sequence[str]) -> bool:
     return all(CHUNK_LABEL.fullmatch(label) for label in labels)
 
 
-def _tables(
+def chunk_tables(
     labels: Sequence[str], chunked: bool
 ) -> tuple[list[str], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """Names of types, type of each label (-1 outside), whether a chunk goes on from label i to label j."""
@@ -224,7 +224,7 @@ def _tables(
     return types, type_of, goes_on
 
 
-def _chunks(
+def chunks_of(
     ids: Ids, type_of: npt.NDArray[np.int64], goes_on: npt.NDArray[np.bool_], sentence_ptr: Offsets
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """For each token the type of the chunk that begins there (-1: none), and for each the chunk's end."""

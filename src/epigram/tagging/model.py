@@ -184,49 +184,48 @@ class ChainModel:
         self, sequences: Sequences, k: int, allowed: Allowed | None = None
     ) -> list[list[tuple[Ints, float]]]:
         """For each sentence the k best labellings with their probabilities, best first."""
+        return [
+            [(labels, float(np.exp(score))) for labels, score in found]
+            for found in self.scored_n_best(sequences, k, allowed)
+        ]
+
+    def scored_n_best(
+        self, sequences: Sequences, k: int, allowed: Allowed | None = None
+    ) -> list[list[tuple[Ints, float]]]:
+        """The same with log p, which does not vanish in long sentences."""
         if k < 1:
             raise ValueError(f"k must be at least 1, not {k!r}.")
-        if self.layout.types is not None or len(self.layout.triples):
-            _, _, log_z = self.marginals(sequences, allowed)
-            find = labelling_lists if self.layout.types is None else segment_lists
-            lists = find(self, sequences, k, self.mask(sequences, allowed))
-            return [
-                [(labels, float(np.exp(value - z))) for labels, value in found]
-                for found, z in zip(lists, log_z, strict=True)
-            ]
-        L = len(self.labels)
-        n = int(sequences.lengths.max(initial=1))
-        x = self.layout.scratch(sequences)
+        _, _, log_z = self.marginals(sequences, allowed)
         mask = self.mask(sequences, allowed)
+        if self.layout.types is not None:
+            lists = segment_lists(self, sequences, k, mask)
+        elif len(self.layout.triples):
+            lists = labelling_lists(self, sequences, k, mask)
+        else:
+            lists = self._chain_lists(sequences, k, mask)
+        return [
+            [(labels, value - z) for labels, value in found]
+            for found, z in zip(lists, log_z.tolist(), strict=True)
+        ]
+
+    def _chain_lists(
+        self, sequences: Sequences, k: int, mask: npt.NDArray[np.uint8]
+    ) -> list[list[tuple[Ints, float]]]:
+        """The k best labellings of a chain of first order with their scores."""
+        L, n = len(self.labels), int(sequences.lengths.max(initial=1))
+        x = self.layout.scratch(sequences)
         chains, layout = self.layout.chains(sequences), self.layout.struct()
         score, back = np.empty((n, L, k)), np.zeros((n, L, k), dtype=np.int64)
         ends, labels, values = np.zeros(k, dtype=np.int64), np.empty((k, n), dtype=np.int32), np.empty(3 * k)
-        _, _, log_z = self.marginals(sequences, allowed)
         result: list[list[tuple[Ints, float]]] = []
-        for s, length in enumerate(sequences.lengths):
+        for s, length in enumerate(sequences.lengths.tolist()):
             found = 0
             if length:
                 found = core.k_best(
-                    chains,
-                    layout,
-                    s,
-                    len(self.w),
-                    self.w,
-                    len(mask),
-                    mask,
-                    x,
-                    k,
-                    n,
-                    L,
-                    score,
-                    back,
-                    ends,
-                    labels,
-                    values,
-                )
-            result.append(
-                [(labels[r, :length].copy(), float(np.exp(values[r] - log_z[s]))) for r in range(found)]
-            )
+                    chains, layout, s, len(self.w), self.w, len(mask), mask, x, k, n, L, score, back, ends,
+                    labels, values,
+                )  # fmt: skip
+            result.append([(labels[r, :length].copy(), float(values[r])) for r in range(found)])
         return result
 
     def mask(self, sequences: Sequences, allowed: Allowed | None) -> npt.NDArray[np.uint8]:

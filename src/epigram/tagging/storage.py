@@ -27,6 +27,8 @@ from epigram.tagging.template import BUILT_IN, Template
 from epigram.tagging.triples import unique_triples
 
 FAMILY = "tagger"
+SECOND_LOOK = "second_look"
+"""The field of the header of a tagger that has one (:mod:`epigram.tagging.second_look`)."""
 KINDS = {
     "tree": ("epigram.parsing.tagger", "TreeTagger"),
     "segment": ("epigram.tagging.segment", "SegmentTagger"),
@@ -232,7 +234,14 @@ def kind_of(estimator: object) -> str:
 
 
 def to_model_file(estimator: Any) -> ModelFile:
-    """A fitted estimator as a model file."""
+    """A fitted estimator as a model file; a second look stands beside the arrays of its tagger."""
+    if hasattr(estimator, "look_"):
+        file = to_model_file(estimator.tagger_)
+        header, tensors = estimator.look_.pack()
+        settings = {name: getattr(estimator, name) for name in ("folds", "min_count")}
+        file.header[SECOND_LOOK] = {**header, "settings": settings, "fit": estimator.fit_}
+        file.tensors |= {name: tensor for name, tensor in tensors.items() if tensor.size}
+        return file
     model: ChainModel = estimator._check()
     header = {
         "kind": kind_of(estimator),
@@ -271,6 +280,24 @@ def from_model_file(file: ModelFile) -> Any:
         for name in ("threads", "beam"):
             check_setting(name, where.get(name, 1))
     estimator._restore(model, file.header)
+    return estimator if SECOND_LOOK not in file.header else _with_second_look(estimator, file)
+
+
+def _with_second_look(tagger: Any, file: ModelFile) -> Any:
+    """The tagger with the second look that its file has."""
+    from epigram.tagging.reranked import RerankedTagger
+    from epigram.tagging.second_look import second_look_of
+
+    look, header = second_look_of(file), file.header[SECOND_LOOK]
+    assert look is not None
+    if file.header["kind"] not in ("crf", "segment") or file.header["template"] is None:
+        damaged("a second look at labellings that it cannot have")
+    known = {
+        name: value for name, value in header.get("settings", {}).items() if name in ("folds", "min_count")
+    }
+    estimator = RerankedTagger(tagger, k=look.k, reach=look.reach, **known)
+    estimator.tagger_, estimator.look_, estimator.fit_ = tagger, look, header.get("fit", {})
+    estimator.classes_, estimator.columns_ = tagger.classes_, tagger.columns_
     return estimator
 
 
@@ -340,7 +367,21 @@ def describe(file: ModelFile) -> list[Section]:
             for k in order
         ]
         sections.append(Section("strongest label triples", ("two before", "before", "label", "weight"), rows))
+    if SECOND_LOOK in file.header:
+        sections.append(_second_look(file))
     return sections
+
+
+def _second_look(file: ModelFile) -> Section:
+    """The strongest weights of features of whole labellings."""
+    from epigram.tagging.second_look import second_look_of
+
+    look = second_look_of(file)
+    assert look is not None
+    strongest = sorted(look.weights.items(), key=lambda item: -abs(item[1]))[:20]
+    rows: list[tuple[Any, ...]] = [("log p by the tagger", look.base_weight), *strongest]
+    title = f"second look at {look.k} labellings: {len(look.weights)} weights"
+    return Section(title, ("feature", "weight"), rows)
 
 
 def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
@@ -361,6 +402,13 @@ def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]
             yield names[a], labels[i], labels[j], w
         for (h, i, j), w in zip(found.triples.tolist(), found.triple_values.tolist(), strict=True):
             yield "", f"{labels[h]} {labels[i]}", labels[j], w
+        if SECOND_LOOK in file.header:
+            from epigram.tagging.second_look import second_look_of
+
+            look = second_look_of(file)
+            for name, w in [] if look is None else look.weights.items():
+                kind, _, feature = name.partition(" ")
+                yield feature, "", kind, w
 
     return ("attribute", "before", "label", "weight"), rows()
 

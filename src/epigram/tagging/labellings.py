@@ -162,7 +162,7 @@ class Scheme:
         n_found = np.bincount(inside, minlength=n)
         n_right = np.bincount(inside, right, minlength=n)
         if not self.chunked:
-            return n_found - n_right
+            return (n_found - n_right).astype(np.float64)
         return n_found + n_gold[found.list_of] - 2.0 * n_right
 
 

@@ -1,7 +1,7 @@
 """usaddress and probablepeople with our pycrfsuite in the original's place: the same answers, smaller models, sooner.
 
     pip install usaddress probablepeople parserator lxml
-    pip download --no-deps --no-binary :all: -d sdists usaddress probablepeople
+    pip download --no-deps --no-binary usaddress,probablepeople -d sdists usaddress probablepeople
     python benchmarks/address_parsers.py sdists
 
 Each side runs in a process of its own. First the packages' parse and tag functions on made-up addresses and names,

@@ -22,7 +22,7 @@ from in_process import epigram
 from reference.kenlm import grams_of, key
 from reference.kenlm_files import FILES, arpa_by_rule, binary
 
-EXACT = ("probing", "trie", "array")
+EXACT = ("probing", "trie", "array", "rest")
 SENTENCES = ["a b 日本", "", "h g f e d c b a", "a zebra a b", "<unk> d", "日本 日本 c", "b a c a"]
 HAS_WORDS = 88 + 12  # the place of a flag of the header
 

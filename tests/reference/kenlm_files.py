@@ -40,7 +40,11 @@ def arpa_by_rule() -> str:
 
 
 def binary(name: str) -> bytes:
-    """A file: ``probing``, ``trie``, ``quantised`` (-q 4 -b 3), ``array`` (-a 64) or ``both`` (-q 4 -a 64)."""
+    """A file: ``probing``, ``trie``, ``quantised`` (-q 4 -b 3), ``array`` (-a 64), ``both`` (-q 4 -a 64) or ``rest``.
+
+    The last is probing with lower-order rest costs (``-r "order1 order2"``): 1- and 2-grams of the same text, whose
+    log10 probabilities are 0.75 times as large less 0.03.
+    """
     return zlib.decompress(base64.b85decode(FILES[name]))
 
 
@@ -114,5 +118,31 @@ FILES = {
         r"pmMN-QHV{AKS*c|Plt!XnS=vuA6Ih)9%C}BQ@e5H!S00EbB7Ly?b0bbBfzD$BldvK!x}zI)`ISbm8ZXVu`5rH_ItiZVux%&%JWmF"
         r"TU+_n)%EgvY-ax4^fBSN&|%FUap~<IeKs+Y77PV2=PhC>bG+nIx{PBL)8&$Dp4CNH+%B@N@N#lq!nX4E!mAZrAYLI;$<k{cw-{Y-"
         r"R4rm=DXU!Vw1f?)5bj5t(!6Xt2Ag6#hD3%GhG)~4KAW?KA%h`}!A2h_mdcRMkj#+8000?~`2G"
+    ),
+    "rest": (
+        r"c-pO33p`bK9RGX8P*IF1?oH&eNUn?wt%-Zrc0*lC;kqua_al^C-PO2zL>@7fVk^xfVj*2Q_mWU)de}-O*_N^CK`Wcm-T9w$tTSQu*?yn"
+        r"TJ?H=Vo$v4cIOm3kv!f_s;gsNQ+oJ3&EJB01>_8qjEWn%-8E(Oe4B%1%BV)qZ+bHqem{?w91jSkzydr@kdJ)T@7b!}RBSSoq!>$rX84^"
+        r"#GxW7x>?ZMv(J}>RcU=EyhVZDK#Ywqn9X{T+!sQ{)X<*<<<e(b$aS@dkXeW>{S^Byfl^c<B;ZLm#^`^)xZq#hc2{hF4RqTB@jr64X#=2"
+        r")`btcm!LWeLlF(u`J`z_&3q&EmiK{1<ujY;bTHi`P0_1GA*B-xIYY3t6jz!^ALQCR;iX09u;RGjVr9b0|PGDzwn&elVXvqryT=<QC<-p"
+        r"yvz%<BOgP2}}aihhcD?6bxgsMT+1$A?7cg$Sa)!Lg)1KQOtwK{GCZDxSs$ViyCV{^bdP4Jzs^&I-x%a<};)G@oyo4-!M_V;&I*9iK5NU"
+        r"qekx%F$gp&JSVj$&RVGxL0|YOZbO1V8(GU=+Epm=ZjtS-(ugj|3*2Buj<JZfJ<-~#>uWS0;_-Ye@F-dFvn65<Kqbagz9F2{Zut^^x9o#"
+        r"Qd3a4ESpJG>&W#Rpctv;|U`9C_CpC{uqc7Z5bfGTXzXAmO2kPuU?IMi7*o^A~n7(zEOILZg`Y=$Q!?=xmyIXf$9IU%Y)ELdP&5V7%V0T"
+        r"G6_-lO&IR`!J^SMtcoI7}Z0ajm~_vk14H6^mpCgi!-`OG*rm$p3%sCpyrsH_9@56W`)c~|?;7cp_W0-|?cCkMYfhJ{<X6rz^MRJEif$e"
+        r"-xZsj$WSMS%6twht5+T5sTo<FbM&WhbNCd-pCDFwb8la)8ay{@!}Ck|f<d=o}J#?<)rXGeyKpbKlah_QY*KyT0N-E-y*#)QdbnVdh_>("
+        r"UWt3pcO_Aq4Po1Qi`~%Mi%Z!QCyAl0D!z-cXGVzMC#WFeaKY$Dx+CPMmL@NmY4+qXF;1<ePD2}zACZDu)5Jc$?~~sCQu-H1Hk&KG(O^="
+        r"%i+C4-Uo8QZgnpc6Etv~0PCUb=HoW%J^S|KI0=SJZ;!3?T;5*yPyI|?Z|bTRRlOdceE}9n&cK01`7KRH$+G!A*3#Jhx@E*J!FnU`xl`k"
+        r"&$8w3}zWQ>{fWg%*mE}aPh#mSmnV$;jZ1bZ#l6&`4(C^78Vu<kABv@=itTM^kXDtKdy*7K+LB2ts0+&2T77o2>mj_#@c+K(s?j$niYf^"
+        r"Wx&^W}e_V(+P@+i4nNy9Up*ne0KOj2#GoNd}eA@;uj_O9r-T)IvvQcKpCMV}q-<+1oHTvmd~<}YnImC~{PI-VEFznYoJXvNWPegZ9R75"
+        r"Tkal`<#WIo(iz?=XC?z1hKdQjrv*jn_?p`6tx6a+mENdy2pTh?Bj4tM~b{-<8QTt@e|`6(vrP5k9N<J9J;OTdMzOnt6D<5=`I7t%Y-?U"
+        r"95KU{2sM(-e6+-eI|K6l!j%4Kd!QxPo6=01?v1`%_4L1PE3s*3rM@!o`LUY2^NQ!?rD=*P3>N|T|AEaVcyrW`Np@&JziGaqEz2BTu+`="
+        r"Llay1Z^~xBP1Fc`|C_lCH%8j*q7%OSZ#yUEqH*@|7u(0s+9M^QrmKF`OK(79Ln7K&TYdI49nF!TL3&%KW`LQ#8^+<=F}ij34ND>Pq1Ql"
+        r"_7L!hY2{Fx@>Pa+lR6LZO%2vl<jnCSFt_X-3JpAz?SAUiVv^x_&uK{XT&&J9UXtyevsqLSmtPf@X5S8u{Dy_4FI^D9`KH=yzE`WZvol#"
+        r"c@rca_F-mNo-65wkP12M^qceu-Wf53z1_vYPsU{dV95aM%ZZO%ATxJC&1DyF~p9|+Z=Kz^xrQB4U)9)8LpNpmaKxjQe~gvD#L*5JhbFB"
+        r"#B>2xew<(Alq{n+T)7^Gs8N*+VFs<q~ynOpjp*@y0azYVWqj638DI<1-IR3)m2^7Iyj25uvRv<a2ASJv4urqdi?t=4Eq6?l#M_$G?Zh$"
+        r">{Wvw~A?({GhFW+XE_LMNUV|pT0j`?N|>R7Cfx(?wJnbW<C5yUz2Mb^sUG+fv>SsbOpw;#yK|gyNFWwnUDCbqzAF@jlge~hBT(Qs*Gh;"
+        r"0MB(7ejH6}y{-lET*Yi@Tltz8$j=MT+!$bQ`3&Y~&4uhS>fP2_$bXXa{(zpT4YpJ3yV)=HiTEdG+Dm^U8N<3!zw4MS3loWkYHgbV)Ja="
+        r"G=}l;~$(v4R5W7$Ju+dz<@%P<0tqzrsR=<DD4a$a9Ixbo&J(xIM-W*-M4)x!)V?aIc6bLW)&8wwBeB6!lJ43r)L_^<nmvm@a=63TSCTH"
+        r"Hw-1_bZ@b40GN={7}bg9e=;&pR)X9llk$U(f9YHnp~UejiXw`()5$?yCy1p34B-x{YQUuiZmF8jEMPzPWii~cOo3mf<Y4(R)$s4xEn2m"
+        r"o9V2!cQ`_!DOxzl8"
     ),
 }

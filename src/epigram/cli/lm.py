@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epigram.cli import console, lm_classes, lm_prepare, lm_scoring, lm_training, lm_update
+from epigram.cli import console, lm_classes, lm_counts, lm_prepare, lm_scoring, lm_training, lm_update
 from epigram.cli.lm_scoring import Json, Model, open_model
 from epigram.errors import InputError
 
@@ -203,6 +203,7 @@ def export_arpa(
 
 
 app.command("classes")(lm_classes.command)
+app.command("counts")(lm_counts.command)
 app.command("prepare")(lm_prepare.command)
 app.command("update")(lm_update.command)
 

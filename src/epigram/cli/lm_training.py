@@ -129,6 +129,12 @@ def command(
             help="Kneser-Ney: drop n-grams of 3+ words seen so often; or a number for each order, from 1 on.",
         ),
     ] = "0",
+    counts: Annotated[
+        bool,
+        typer.Option(
+            "--counts", help="Kneser-Ney: TEXT holds counts of n-grams (as lm counts writes), not sentences."
+        ),
+    ] = False,
     bits: Annotated[int, typer.Option(min=0, max=16, help="Bits of a stored weight; 0 in full.")] = 0,
     keep_text: Annotated[
         bool,
@@ -149,6 +155,8 @@ def command(
     """Train a language model."""
     run = TrainingRun(output, plot, json, checkpoint, resume)
     sharding = Sharding(shards, n_shards, cluster)
+    if counts and model == "auto":
+        model = "modified-kneser-ney"
     counted = model in ("kneser-ney", "modified-kneser-ney")
     limits: dict[str, Any] = {
         "min_count": min_count,
@@ -164,8 +172,16 @@ def command(
             "prune": lm_options.counts_of(prune),
             **limits,
         }
-        _kneser_ney(run, text, valid, bits, sharding, threads, **settings)
+        _kneser_ney(run, text, counts, valid, bits, sharding, threads, **settings)
         return
+    if counts:
+        raise InputError(
+            "--counts is for Kneser-Ney models, others need sentences; leave out --model loglinear."
+        )
+    if lm_options.counts_of(prune) != 0:
+        raise InputError(
+            "--prune is for Kneser-Ney models; leave it out, or give a --model, or use --max-weights."
+        )
     stochastic = {"passes": passes, "batch_size": batch_size, "lipschitz": lipschitz, "mu": mu}
     numbers = {
         "strength": lm_options.number_of(strength, "--strength"),
@@ -346,17 +362,25 @@ def _written(strength: Strength) -> str:
 def _kneser_ney(
     run: TrainingRun,
     text: Path,
+    counts: bool,
     valid: Path | None,
     bits: int,
     sharding: Sharding,
     threads: int,
     **settings: Any,
 ) -> None:
-    """Count, smooth, save and report."""
+    """Count, or read counts, smooth, save and report."""
     from epigram.lm.ngram.kneser_ney import KneserNeyLM
 
     model, work = KneserNeyLM(**settings), {}
-    if sharding.asked_for:
+    if counts:
+        from epigram.lm.ngram.counts import read_counts
+
+        if sharding.asked_for:
+            raise InputError("--counts are counted already; leave out --shards and --cluster.")
+        limits = {name: settings[name] for name in ("order", "vocabulary", "min_count", "max_words")}
+        model.fit_counts(*read_counts(text, **limits))
+    elif sharding.asked_for:
         from epigram.cli.sharded import counted_on_shards
 
         work = counted_on_shards(run, model, text, sharding, threads)

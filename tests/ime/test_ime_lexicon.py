@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from epigram.errors import InputError
 from epigram.ime.kana import from_romaji, romaji_table, to_hiragana, to_katakana
-from epigram.ime.lexicon import Lexicon, join_token, split_token
+from epigram.ime.lexicon import Lexicon, core, join_token, split_token
 from epigram.ime.unknown import CLASSES, UnknownWords, class_of, classify
 from epigram.ime.wordlist import read_word_list
 
@@ -120,3 +120,24 @@ def test_syllables_of_romaji_join(pairs):
 @given(st.text("あいゔーんゃアA1"))
 def test_kana_there_and_back(text):
     assert to_hiragana(to_katakana(text)) == to_hiragana(text)
+
+
+@given(st.lists(st.binary(max_size=6) | st.text(max_size=3).map(str.encode), max_size=6))
+def test_bytes_are_texts_if_each_can_be_decoded(pieces):
+    def is_text(piece):
+        try:
+            return piece.decode() is not None
+        except UnicodeDecodeError:
+            return False
+
+    raw = np.frombuffer(b"".join(pieces), np.uint8)
+    ptr = np.cumsum([0, *map(len, pieces)])
+    assert core.are_texts(len(pieces), ptr, raw.size, raw) == all(map(is_text, pieces))
+
+
+@pytest.mark.parametrize(
+    "raw", [b"\xed\xa0\x80", b"\xe0\x9f\xbf", b"\xf4\x90\x80\x80", b"\xc1\xbf", b"\xf0\x8f\xbf\xbf"]
+)
+def test_halves_and_long_forms_are_no_text(raw):
+    content = np.frombuffer(raw, np.uint8)
+    assert not core.are_texts(1, np.array([0, content.size]), content.size, content)

@@ -65,6 +65,8 @@ typedef struct {
     const u8 *surface; /* [n_bytes] */
 } Backwards;
 
+/* Whether each of the byte strings is UTF-8. */
+u8 ime_are_texts(i64 n, const i64 ptr[n + 1], i64 n_bytes, const u8 raw[n_bytes]);
 void ime_surface_hashes(i64 n, const i64 ptr[n + 1], i64 n_bytes, const u8 raw[n_bytes], u64 out_hash[n], u64 out_pow[n]);
 void ime_special_hashes(i64 n, const i32 chars[n], const i64 ptr[n + 1], i64 n_special, const i32 end[n_special],
                         const i32 form[n_special], u64 out_hash[n_special], u64 out_pow[n_special]);

@@ -9,6 +9,29 @@ enum { HIRAGANA = 0x3041, HIRAGANA_END = 0x3097, TO_KATAKANA = 0x60, LONG_MARK =
 i64 sizeof_Readings(void) { return sizeof(Readings); }
 i64 sizeof_Lattice(void) { return sizeof(Lattice); }
 
+/* Bytes of the character of UTF-8 that begins here, of which n are left; 0 where there is none (Unicode, table 3-7). */
+static inline i64 character_bytes(const u8 *c, i64 n) {
+    if (c[0] < 0x80) return 1;
+    i64 size = c[0] < 0xE0 ? 2 : c[0] < 0xF0 ? 3 : 4;
+    if (c[0] < 0xC2 || c[0] > 0xF4 || size > n) return 0;
+    u8 low = c[0] == 0xE0 ? 0xA0 : c[0] == 0xF0 ? 0x90 : 0x80, high = c[0] == 0xED ? 0x9F : c[0] == 0xF4 ? 0x8F : 0xBF;
+    if (c[1] < low || c[1] > high) return 0;
+    for (i64 k = 2; k < size; k++)
+        if ((c[k] & 0xC0) != 0x80) return 0;
+    return size;
+}
+
+u8 ime_are_texts(i64 n, const i64 *ptr, i64 n_bytes, const u8 *raw) {
+    (void)n_bytes;
+    for (i64 k = 0; k < n; k++) {
+        for (i64 at = ptr[k], size; at < ptr[k + 1]; at += size) {
+            size = character_bytes(raw + at, ptr[k + 1] - at);
+            if (!size) return 0;
+        }
+    }
+    return 1;
+}
+
 /* hash_bytes of byte strings. */
 void ime_surface_hashes(i64 n, const i64 *ptr, i64 n_bytes, const u8 *raw, u64 *out_hash, u64 *out_pow) {
     (void)n_bytes;

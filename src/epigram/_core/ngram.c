@@ -202,6 +202,20 @@ void ngram_distribution(const Backoff *m, i32 node, i64 depth, i64 *path, f64 *s
             out[m->pair_word[k]] = exp(m->pair_logp[k] + shift[j]);
 }
 
+u8 ngram_nodes_of_pairs(i64 n_words, i64 n_nodes, i64 n_pairs, const i64 *node_pair, const i64 *pair_ptr,
+                        const i32 *pair_word, i32 *pair_node_of) {
+    if (n_nodes < 1 || pair_ptr[0] != 0 || pair_ptr[1] != n_words || pair_ptr[n_nodes] != n_pairs) return 0;
+    u8 fine = 1;
+    for (i64 x = 0; x < n_nodes; x++) fine &= pair_ptr[x] <= pair_ptr[x + 1];
+    for (i64 x = 1; x < n_nodes; x++) fine &= node_pair[x] > (x > 1 ? node_pair[x - 1] : -1) && node_pair[x] < pair_ptr[x];
+    if (!fine) return 0; /* from here on all numbers lead somewhere */
+    for (i64 pair = 0; pair < n_pairs; pair++) fine &= pair_word[pair] >= 0 && pair_word[pair] < n_words;
+    for (i64 word = 0; word < n_words; word++) fine &= pair_word[word] == word;
+    for (i64 pair = 0; pair < n_pairs; pair++) pair_node_of[pair] = -1;
+    for (i64 x = 1; x < n_nodes; x++) pair_node_of[node_pair[x]] = (i32)x;
+    return fine;
+}
+
 /* Suffix links of nodes and transitions of pairs, in one pass from short contexts to long ones. pair_node_of is the
  * node that a pair spells (-1 where it is none), rising with the pair. The boundary leads to the start node. */
 void ngram_link(i64 n_nodes, i64 n_pairs, const i64 *pair_ptr, const i32 *pair_word, const i32 *pair_node_of,

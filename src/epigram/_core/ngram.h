@@ -35,6 +35,10 @@ void ngram_score_unlinked(i64 n_nodes, i64 n_pairs, const i64 pair_ptr[n_nodes +
                           i64 longest, i64 n, const i32 stream[n], f64 out[n]);
 void ngram_distribution(const Backoff *m, i32 node, i64 depth, i64 path[depth], f64 shift[depth], i64 n_words,
                         const f64 root_p[n_words], f64 out[n_words]);
+/* The node that each pair spells, -1 where it is none; 0 where the arrays are no trie: nodes in order, each after the node
+ * whose pair it continues, words inside the vocabulary, which is the root's. */
+u8 ngram_nodes_of_pairs(i64 n_words, i64 n_nodes, i64 n_pairs, const i64 node_pair[n_nodes], const i64 pair_ptr[n_nodes + 1],
+                        const i32 pair_word[n_pairs], i32 pair_node_of[n_pairs]);
 void ngram_link(i64 n_nodes, i64 n_pairs, const i64 pair_ptr[n_nodes + 1], const i32 pair_word[n_pairs],
                 const i32 pair_node_of[n_pairs], i64 start_pair, i32 node_parent[n_nodes], i32 node_depth[n_nodes],
                 i32 pair_next[n_pairs]);

@@ -6,6 +6,8 @@ Results go to standard output, everything else to standard error. Exit codes: 0 
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -14,10 +16,14 @@ from importlib import import_module
 from io import TextIOWrapper
 from typing import Annotated
 
-import typer
+gc.set_threshold(
+    20_000
+)  # what is imported stays: to look for garbage in it takes a tenth of a command's start
 
-import epigram
-from epigram.errors import DivergenceError, EpigramError
+import typer  # noqa: E402
+
+import epigram  # noqa: E402
+from epigram.errors import DivergenceError, EpigramError  # noqa: E402
 
 COMMANDS = {
     "lm": ("epigram.cli.lm", "Train, evaluate, query, explain, mix and export language models."),
@@ -86,6 +92,7 @@ def main() -> None:
     wanted, inner = [*(word for word in _words() if not word.startswith("-")), None, None][:2]
     if wanted in COMMANDS:  # numpy's BLAS starts threads that spin, and no command of ours has work for them
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    atexit.register(gc.freeze)  # the process ends then: nothing is to be looked through once more
     run_app(build(wanted, inner))
 
 

@@ -92,8 +92,8 @@ class Lexicon:
         )
         if not fits:
             raise InputError("the arrays of a lexicon do not fit together; is the file damaged?")
-        self._raw = surface_raw.tobytes()
-        if not self._is_text():
+        halves = reading_chars.max(initial=0) >= 0xD800 and ((reading_chars >> 11) == 0xD800 >> 11).any()
+        if halves or not core.are_texts(len(self), self.surface_ptr, surface_raw.size, surface_raw):
             raise InputError("a lexicon holds bytes that are no text; is the file damaged?")
 
     @classmethod
@@ -119,23 +119,12 @@ class Lexicon:
             np.diff(np.array([*firsts, len(pairs)])).astype(np.uint32),
         )
 
-    def _is_text(self) -> bool:
-        """Whether every surface is UTF-8, none begins inside a character, and readings hold characters only."""
-        starts = self.surface_ptr[:-1][np.diff(self.surface_ptr) > 0]
-        begun = (self.surface_raw[starts] & 0xC0) != 0x80
-        halves = (self.reading_chars >= 0xD800) & (self.reading_chars < 0xE000)
-        try:
-            self._raw.decode()
-        except UnicodeDecodeError:
-            return False
-        return bool(begun.all()) and not halves.any()
-
     def __len__(self) -> int:
         return int(self.surface_ptr.size) - 1
 
     def surface(self, word: int) -> str:
         """The written form of a word."""
-        return self._raw[self.surface_ptr[word] : self.surface_ptr[word + 1]].decode()
+        return str(self._text[self.surface_ptr[word] : self.surface_ptr[word + 1]], "utf-8")
 
     def reading(self, word: int) -> str:
         """How a word is typed."""
@@ -161,7 +150,7 @@ class Lexicon:
     def surfaces(self) -> list[str]:
         """The written forms of all words in the order of their ids, the boundary's (empty) first."""
         ptr = self.surface_ptr.tolist()
-        return [self._raw[first:last].decode() for first, last in itertools.pairwise(ptr)]
+        return [str(self._text[first:last], "utf-8") for first, last in itertools.pairwise(ptr)]
 
     def readings(self) -> list[str]:
         """The readings of all words in the order of their ids, the boundary's (empty) first."""
@@ -253,8 +242,13 @@ class Lexicon:
         core.index_readings(*readings, starts)
         return core.Readings(*readings, self.reading_word, starts)
 
+    @cached_property
+    def _text(self) -> memoryview:
+        """All surfaces, as bytes; a slice of it is made sooner than one of the array."""
+        return self.surface_raw.data
+
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "core"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("core", "_text")}
 
     @cached_property
     def hashes(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
@@ -307,4 +301,6 @@ def _glued(raw: Sequence[bytes]) -> tuple[npt.NDArray[np.uint8], Offsets]:
 
 
 def _offsets(lengths: npt.NDArray[np.uint32]) -> Offsets:
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)))
+    out = np.zeros(lengths.size + 1, np.int64)
+    np.cumsum(lengths, dtype=np.int64, out=out[1:])
+    return out

@@ -100,10 +100,10 @@ HEADER = {
 }
 COMMON = {
     "surface.bytes": Array(np.uint8, ("surface_bytes",)),
-    "surface.lengths": Array(np.int64, ("words",), total="surface_bytes"),
+    "surface.lengths": Array(np.uint32, ("words",), total="surface_bytes"),
     "reading.chars": Array(np.int32, ("chars",), below=sys.maxunicode + 1),
-    "reading.lengths": Array(np.int64, ("readings",), below=LONGEST_READING + 1, total="chars"),
-    "reading.sizes": Array(np.int64, ("readings",)),
+    "reading.lengths": Array(np.uint32, ("readings",), below=LONGEST_READING + 1, total="chars"),
+    "reading.sizes": Array(np.uint32, ("readings",)),
     "lm.word_class": Array(np.uint8, ("words",), optional=True),
     "lm.class_logp": Array(np.float32, ("classes", "classes"), optional=True),
     "unknown.class_logp": Array(np.float64, (len(CLASSES),), infinite="-"),

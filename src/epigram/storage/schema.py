@@ -235,8 +235,12 @@ def _read(name: str, array: Array, stored: npt.NDArray[Any], found: Contents) ->
     elif array.steps:
         values = np.cumsum(values, dtype=np.int64)
     if values.dtype.kind == "f":
-        _check_floats(name, array, values)
-    elif values.size:
+        with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is refused as such
+            values = np.ascontiguousarray(values, array.dtype)
+        if values.size:
+            _check_floats(name, array, values)
+        return values
+    if values.size:
         _check_integers(name, array, values, found)
     if array.total is not None and int(values.sum(dtype=np.int64)) != found.size(array.total):
         damaged(f"{name!r} adds up to {int(values.sum(dtype=np.int64)):,}, not {found.size(array.total):,}")
@@ -244,12 +248,11 @@ def _read(name: str, array: Array, stored: npt.NDArray[Any], found: Contents) ->
 
 
 def _check_floats(name: str, array: Array, values: npt.NDArray[Any]) -> None:
-    if array.infinite != "any":
-        fine = np.isfinite(values) if not array.infinite else values < np.inf
-        if not fine.all():
-            damaged(f"{name!r} holds a number that is not finite")
-    if isinstance(array.below, float) and (values >= array.below).any():
-        damaged(f"{name!r} holds {values.max():g}, which is too large")
+    low, high = (0.0 if array.infinite else values.min()), values.max()  # NaN where one is
+    if array.infinite != "any" and not (-np.inf < low and high < np.inf):
+        damaged(f"{name!r} holds a number that is not finite")
+    if isinstance(array.below, float) and high >= array.below:
+        damaged(f"{name!r} holds {high:g}, which is too large")
 
 
 def _check_integers(name: str, array: Array, values: npt.NDArray[Any], found: Contents) -> None:

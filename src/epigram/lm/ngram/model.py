@@ -65,22 +65,12 @@ class Links(NamedTuple):
 
 def nodes_of_pairs(n_words: int, node_pair: Offsets, pair_ptr: Offsets, pair_word: Ints) -> Ints:
     """The node that each pair spells, -1 where it is none; arrays that are no trie are refused."""
-    n_nodes, n_pairs = node_pair.size, pair_word.size
-    sizes_fit = (
-        pair_ptr.size == n_nodes + 1 >= 2
-        and pair_ptr[0] == 0
-        and pair_ptr[-1] == n_pairs
-        and pair_ptr[1] == n_words
+    node_of = np.empty(pair_word.size, dtype=np.int32)
+    fine = pair_ptr.size == node_pair.size + 1 and family("ngram").nodes_of_pairs(
+        n_words, node_pair.size, pair_word.size, node_pair, pair_ptr, pair_word, node_of
     )
-    if not sizes_fit or not np.array_equal(pair_word[:n_words], np.arange(n_words)):
+    if not fine:
         raise InputError("the arrays of a back-off model do not fit together; is the file damaged?")
-    rising = np.diff(node_pair) > 0
-    inside = node_pair[1:] < pair_ptr[1:-1]
-    words = (pair_word >= 0) & (pair_word < n_words)
-    if not (rising.all() and inside.all() and words.all() and (np.diff(pair_ptr) >= 0).all()):
-        raise InputError("the nodes of a back-off model are not in order; is the file damaged?")
-    node_of = np.full(n_pairs, -1, dtype=np.int32)
-    node_of[node_pair[1:]] = np.arange(1, n_nodes)
     return node_of
 
 

@@ -23,7 +23,8 @@ import numpy as np
 
 from epigram import LogLinearLM
 from epigram.datasets import sample
-from epigram.lm.loglinear.sharded import Split, fit_stream
+from epigram.lm.loglinear.sharded import fit_stream
+from epigram.lm.loglinear.splitting import Split
 from epigram.lm.sharding import write_stream
 from epigram.scale import Here, connect
 from epigram.tagging.formats import ColumnSpec

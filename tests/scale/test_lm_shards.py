@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from epigram import Corpus, LogLinearLM, Vocabulary
 from epigram.datasets import sample
 from epigram.errors import InputError
-from epigram.lm.loglinear.joining import joined
+from epigram.lm.loglinear.joining import Joined
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.penalty import Strength
-from epigram.lm.loglinear.sharded import Split, TreeShard, fit_stream
+from epigram.lm.loglinear.sharded import TreeShard, fit_stream, solve_stream
+from epigram.lm.loglinear.splitting import Split
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.lm.sharding import KIND, read_vocabulary, write_stream
 from epigram.scale import Here, Manifest
@@ -121,9 +122,12 @@ def test_the_model_file_is_an_ordinary_one(folder: Path, tmp_path: Path) -> None
     manifest = Manifest.read(folder / "shards", KIND)
     many = fit_stream(LogLinearLM(order=4, **NUMBERS), manifest, n_shards=9)
     again = fit_stream(LogLinearLM(order=4, **NUMBERS), manifest, Here(2), n_shards=9)
-    many.save(tmp_path / "a")
-    again.save(tmp_path / "b")
+    many.save(tmp_path / "a", 6)
+    again.save(tmp_path / "b", 6)
+    solve_stream(LogLinearLM(order=4, **NUMBERS), manifest, n_shards=9).save(tmp_path / "c", 6)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "c").read_bytes()
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    many.save(tmp_path / "a")
     loaded = LogLinearLM.load(tmp_path / "a")
     one = LogLinearLM(order=4, calibrate=False, **NUMBERS).fit(folder / "text")
     assert loaded.n_nonzero_ == pytest.approx(one.n_nonzero_, rel=2e-3)
@@ -131,25 +135,34 @@ def test_the_model_file_is_an_ordinary_one(folder: Path, tmp_path: Path) -> None
     loaded.partial_fit(["a new sentence of the text"])
 
 
-def test_joined_has_every_weight_and_spells_every_context(folder: Path) -> None:
+@pytest.mark.parametrize("k", [1, 7, 40, 2000])
+@pytest.mark.parametrize("order", [2, 3, 5])
+def test_joined_has_every_weight_and_spells_every_context(folder: Path, order: int, k: int) -> None:
     manifest = Manifest.read(folder / "shards", KIND)
-    split = Split.of(manifest, 40, 4, "elastic", STRENGTH, True)
+    split = Split.of(manifest, k, order, "elastic", STRENGTH, True)
     shards = [TreeShard(recipe) for recipe in split.recipes]
     rng = np.random.default_rng(1)
     shared = rng.normal(size=split.shared.n_pairs)
-    one = whole_loss(folder, 4)
-    expected = one.tree.carry_over(split.shared, shared)
+    one = whole_loss(folder, order).tree
+    expected = one.carry_over(split.shared, shared)
     for shard, places in zip(shards, split.places, strict=True):
+        w = shard.vectors["new"]
         shard.tried = True
-        shard.new[: shard.loss.n_shared] = shared[places]
-        own = shard.new[shard.loss.n_shared :]
-        own[:] = rng.normal(size=own.size) * (rng.random(own.size) < 0.3)
-        expected += one.tree.carry_over(
-            shard.tree, np.where(np.arange(shard.new.size) < shard.loss.n_shared, 0.0, shard.new)
-        )
-    tree, w = joined(split, shared, [shard.kept() for shard in shards])
-    np.testing.assert_array_equal(one.tree.carry_over(tree, w), expected)
-    assert np.count_nonzero(w) == np.count_nonzero(expected)
+        w[: shard.n_shared] = 0.0
+        own = w[shard.n_shared :]
+        own[:] = rng.normal(size=own.size) * (rng.random(own.size) < 0.05)
+        expected += one.carry_over(shard.tree, w)
+        w[: shard.n_shared] = shared[places]
+    joined = Joined.of(split, shared, (shard.kept() for shard in shards), folder)
+    tree, w = joined.tree()
+    np.testing.assert_array_equal(one.carry_over(tree, w), expected)
+    assert np.count_nonzero(w) == np.count_nonzero(expected) == joined.n_nonzero
+    # What one machine would keep of these weights, pair by pair.
+    nodes, pairs = one.needed_parts(expected)
+    assert (tree.n_contexts, tree.n_pairs) == (nodes.size, tree.n_targets + pairs.size)
+    np.testing.assert_array_equal(tree.word[tree.n_targets :], one.word[pairs])
+    np.testing.assert_array_equal(w[tree.n_targets :], expected[pairs])
+    np.testing.assert_array_equal(tree.symbol, one.symbol[nodes])
 
 
 def test_a_shard_made_anew_catches_up_to_the_same_bits(folder: Path) -> None:

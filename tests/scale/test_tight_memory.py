@@ -46,21 +46,25 @@ def test_a_tagger_of_shards_that_do_not_stay_has_the_same_bits(
     assert not [entry.name for entry in (tmp_path / "s").iterdir() if entry.name.startswith("tmp")]
 
 
-@pytest.mark.parametrize("nonnegative", [True, False])
+@pytest.mark.parametrize(("penalty", "nonnegative"), [("elastic", True), ("l1", False), ("tree-l2", True)])
 def test_a_language_model_with_its_vectors_in_files_has_the_same_bits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nonnegative: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, penalty: str, nonnegative: bool
 ) -> None:
     lines = [" ".join(token[0] for token in sentence) for sentence in sample.tagged("train", 60)]
     (tmp_path / "text").write_text("\n".join(lines) + "\n", "utf-8")
     manifest = write_stream([tmp_path / "text"], tmp_path / "s")
+    numbers = {"strength": 0.3, "depth_weight": 1.3} | ({"ridge": 0.05} if penalty == "elastic" else {})
     found, rooms = [], []
     for free in (1 << 40, 0):
         monkeypatch.setattr(sharded, "available", lambda free=free: free)
         monkeypatch.setattr(sharded, "Room", lambda folder: (rooms.append(folder), Room(folder))[1])
-        model = LogLinearLM(order=4, strength=0.3, depth_weight=1.3, ridge=0.05, nonnegative=nonnegative)
-        found.append(sharded.fit_stream(model, manifest, n_shards=5).weights_)
-    np.testing.assert_array_equal(found[0], found[1])
-    assert len(rooms) >= 4  # the shards of the second fit, none of the first
+        model = LogLinearLM(order=4, penalty=penalty, nonnegative=nonnegative, **numbers)
+        solution = sharded.solve_stream(model, manifest, n_shards=5)
+        solution.save(tmp_path / "model")
+        found.append((tmp_path / "model").read_bytes())
+        assert [shard.room is None for shard in solution.talk.parts] == [free > 0] * 5
+    assert found[0] == found[1]
+    assert len(rooms) == 5  # the shards of the second fit, none of the first
     assert sorted(entry.name for entry in (tmp_path / "s").iterdir()) == ["common", "manifest.json"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from epigram.lm.factored.exchange import Bigrams
     from epigram.lm.factored.model import ClassFactoredLM
     from epigram.lm.loglinear.model import LogLinearLM
+    from epigram.lm.loglinear.sharded import Solution
     from epigram.lm.ngram.kneser_ney import KneserNeyLM
     from epigram.protocols import Iteration
     from epigram.scale.engine import Engine, Told
@@ -145,15 +147,27 @@ def language_model_on_shards(
                 status = f"objective {now.objective:,.0f}, {now.nonzero:,} weights, gap {now.optimality:.1e}"
                 return show(now.number, status + status_of(engine))
 
-            home.fit_stream(model, manifest, engine, sharding.n_shards, on_iteration)
+            arguments = (model, manifest, engine, sharding.n_shards, on_iteration)
+            if kind == "loglinear":
+                record, save = _joined(home.solve_stream(*arguments), valid, run.output, bits)
+            else:
+                fitted = home.fit_stream(*arguments)
+                perplexity = None if valid is None else fitted.perplexity(valid)
+                record = {"perplexity_valid": perplexity, **report(fitted)}
+                save = partial(fitted.save, run.output, bits)
         work = record_of(engine)
-    if valid is not None:
-        model.valid_perplexity_ = model.perplexity(valid)
-    run.finish(
-        {"perplexity_valid": getattr(model, "valid_perplexity_", None), **report(model), **work},
-        save=lambda: model.save(run.output, bits),
-        draw=lambda plot: plot_trials(model.trials_, history, plot),
-    )
+    run.finish({**record, **work}, save, lambda plot: plot_trials([], history, plot))
+
+
+def _joined(
+    solution: Solution, valid: Path | None, output: Path, bits: int
+) -> tuple[dict[str, Any], Callable[[], None]]:
+    """What is said of a log-linear model, and how it is saved: whole where a text is to judge it, else in parts."""
+    if valid is None:
+        return {"perplexity_valid": None, **solution.record}, partial(solution.save, output, bits)
+    model = solution.fitted()
+    model.valid_perplexity_ = model.perplexity(valid)
+    return {"perplexity_valid": model.valid_perplexity_, **solution.record}, partial(model.save, output, bits)
 
 
 def counted_on_shards(

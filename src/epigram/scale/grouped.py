@@ -37,23 +37,26 @@ class GroupedPart(Part):
         if not turned:
             return value, gradient
         peaks = np.zeros(self.loss.n_shared)
-        np.maximum.at(peaks, self.above, self.d[self.loss.n_shared :] / self._square)
+        np.maximum.at(peaks, self.above, self.vectors["d"][self.loss.n_shared :] / self._square)
         return value, gradient, peaks
 
     def squares(self, scale: float, largest: Floats | None) -> Floats:
         """A proximal step of the own weights alone: the sum of squares below each shared weight."""
-        own = slice(self.loss.n_shared, None)
+        n = self.loss.n_shared
+        y, gradient, d = (self.vectors[name] for name in ("y", "gradient", "d"))
         if largest is not None:
-            self.d[own] = largest[self.above] * self._square
-        self.step(scale)
-        squared = self._square * self.new[own] ** 2
-        return np.bincount(self.above, squared, self.loss.n_shared).astype(np.float64)
+            d[n:] = largest[self.above] * self._square
+            self.vectors["d"] = d
+        new = self.step(scale, y, gradient, d)
+        self.vectors[self._new] = new
+        return np.bincount(self.above, self._square * new[n:] ** 2, n).astype(np.float64)
 
     def attempt(self, scale: float, shared: Floats, factors: Floats | None = None) -> tuple[float, ...]:
         """The step as the groups above shrink it: what the driver asks about it."""
+        new, y, gradient, d = (self.vectors[name] for name in (self._new, "y", "gradient", "d"))
         if factors is not None:
-            self.new[self.loss.n_shared :] *= factors[self.above]
-        return self.measured(shared)
+            new[self.loss.n_shared :] *= factors[self.above]
+        return self.measured(new, shared, y, gradient, d)
 
 
 class SharedGroups:

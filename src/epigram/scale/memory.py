@@ -1,14 +1,15 @@
 """How much memory there is, and arrays that need none of it: they live in files without a name.
 
 A folder of shards may be larger than memory, and so may a solver's vectors over its weights. What does not fit goes
-to a file that is mapped: the system writes pages out and reads them back as it likes, and the file is gone with the
-process, however that ends.
+to a file, from which it is read when its turn comes; what changes is not mapped, as the system would write its pages
+whenever it runs short of them. The file is gone with the process, however that ends.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Hashable
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
@@ -17,34 +18,97 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from epigram.errors import InputError
+
 UNKNOWN = 4 << 30  # what is assumed where the system does not tell
 
 
 class Room:
-    """Arrays in files without a name, in a folder whose disk has room for them.
+    """Arrays by name in a file without one, in a folder whose disk has room; read and written whole.
 
     Examples
     --------
     >>> room = Room(tempfile.gettempdir())
-    >>> room.keep(np.arange(3)).tolist(), room.zeros(2).tolist()
-    ([0, 1, 2], [0.0, 0.0])
+    >>> room["x"] = np.arange(3)
+    >>> room.append("x", np.array([7, 8]))
+    >>> room["x"].tolist(), "y" in room
+    ([0, 1, 2, 7, 8], False)
     """
 
     def __init__(self, folder: str | PathLike[str]) -> None:
         self.folder = folder
+        self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
+        self._kinds: dict[Hashable, np.dtype[Any]] = {}
+        self._runs: dict[Hashable, list[tuple[int, int]]] = {}
+        self._end = 0
 
-    def zeros(self, n: int, dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
-        """So many zeros."""
-        if not n:
-            return np.zeros(0, dtype)
-        with tempfile.TemporaryFile(dir=self.folder) as file:
-            return np.memmap(file, dtype=dtype, mode="w+", shape=(n,)).view(np.ndarray)
+    def __contains__(self, name: Hashable) -> bool:
+        return name in self._runs
 
-    def keep(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """A copy of a vector."""
-        copy = self.zeros(array.size, array.dtype)
-        copy[:] = array
-        return copy
+    def __getitem__(self, name: Hashable) -> npt.NDArray[Any]:
+        """A copy in memory."""
+        array = self.spare(name)
+        to, at = _bytes_of(array), 0
+        for start, size in self._runs[name]:
+            self._file.seek(start)
+            end = at + size
+            while at < end:
+                if not (read := self._file.readinto(to[at:end])):
+                    raise InputError("a file of the shards was cut while in use", path=self.folder)
+                at += read
+        return array
+
+    def spare(self, name: Hashable) -> npt.NDArray[Any]:
+        """As long as what has this name, to be written over."""
+        return np.empty(
+            sum(size for _, size in self._runs[name]) // self._kinds[name].itemsize, self._kinds[name]
+        )
+
+    def __setitem__(self, name: Hashable, array: npt.NDArray[Any]) -> None:
+        """Keep a vector, in the place of what had this name."""
+        runs = self._runs.get(name, [])
+        start = self._end
+        if len(runs) == 1 and runs[0][1] == array.nbytes:
+            start = runs[0][0]
+        self._runs[name], self._kinds[name] = [self._written(array, start)], array.dtype
+
+    def append(self, name: Hashable, array: npt.NDArray[Any]) -> None:
+        """Keep a vector behind what has this name, and the same kind of numbers."""
+        self._kinds.setdefault(name, array.dtype)
+        self._runs.setdefault(name, []).append(
+            self._written(array.astype(self._kinds[name], copy=False), self._end)
+        )
+
+    def _written(self, array: npt.NDArray[Any], start: int) -> tuple[int, int]:
+        content = _bytes_of(np.ascontiguousarray(array))
+        try:
+            self._file.seek(start)
+            while content:
+                content = content[self._file.write(content) or 0 :]
+        except OSError as error:
+            raise InputError(f"cannot write: {error.strerror}", path=self.folder) from error
+        self._end = max(self._end, start + array.nbytes)
+        return start, array.nbytes
+
+
+def _bytes_of(array: npt.NDArray[Any]) -> memoryview:
+    return memoryview(array.view(np.uint8).data) if array.size else memoryview(b"")
+
+
+def mapped(array: npt.NDArray[Any], folder: str | PathLike[str]) -> npt.NDArray[Any]:
+    """A copy of a vector that is only read from now on: pages of a file without a name, which the system may drop.
+
+    Examples
+    --------
+    >>> mapped(np.arange(3), tempfile.gettempdir()).tolist()
+    [0, 1, 2]
+    """
+    if not array.size:
+        return array
+    with tempfile.TemporaryFile(dir=folder) as file:
+        copy = np.memmap(file, dtype=array.dtype, mode="w+", shape=array.shape).view(np.ndarray)
+    copy[:] = array
+    return copy
 
 
 def available() -> int:

@@ -12,7 +12,7 @@ again, and one that was made anew is told all messages since the first: it ends 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -25,7 +25,7 @@ from epigram.scale.engine import Engine
 
 BEHIND = "behind"
 Message = tuple[Any, ...]
-Places = Sequence[npt.NDArray[np.integer[Any]]]
+Places = Sequence[npt.NDArray[np.integer[Any]] | slice]
 """Of each part, the numbers of its shared weights among all that are shared."""
 
 
@@ -48,18 +48,44 @@ class PartLoss(Protocol):
         ...
 
 
-class Part:
-    """A shard's loss, the penalty of its own weights, and its part of the solver's vectors.
+class Vectors(Protocol):
+    """Where a part has its vectors between two questions: in memory (:class:`Held`) or in a file."""
 
-    ``zeros`` makes the vectors: in memory, or in a file (:class:`epigram.scale.memory.Room`).
+    def __getitem__(self, name: str, /) -> Floats:
+        """What has this name."""
+        ...
+
+    def __setitem__(self, name: str, vector: Floats, /) -> None:
+        """Keep it."""
+        ...
+
+    def spare(self, name: str, /) -> Floats:
+        """As long as what has this name, to be written over."""
+        ...
+
+
+class Held(dict[str, Floats]):
+    """Vectors in memory."""
+
+    def spare(self, name: str, /) -> Floats:
+        """See :class:`Vectors`."""
+        return self[name]
+
+
+class Part:
+    """A shard's loss, the penalty of its own weights, and its part of the solver's vectors, which start at 0.
+
+    A vector is read from ``vectors`` where a question needs it, and given back where it was changed.
     """
 
-    def __init__(
-        self, loss: PartLoss, penalty: ProximalPenalty, zeros: Callable[[int], Floats] = np.zeros
-    ) -> None:
-        self.loss, self.penalty = loss, penalty
-        vectors = (zeros(loss.n_weights) for _ in range(6))
-        self.x, self.y, self.new, self.gradient, self.point, self.d = vectors
+    loss: PartLoss
+    penalty: ProximalPenalty
+
+    def __init__(self, n_weights: int, vectors: Vectors | None = None) -> None:
+        self.vectors: Vectors = Held() if vectors is None else vectors
+        for name in ("x", "new", "y", "gradient", "d"):
+            self.vectors[name] = np.zeros(n_weights)
+        self._x, self._new = "x", "new"  # the names change places with every step
         self.tried = False
         self.heard, self.answer = 0, None
 
@@ -76,45 +102,52 @@ class Part:
 
     def at_y(self, pull: float, shared: Floats, turned: bool) -> tuple[Any, ...]:
         """Accept the last step, if there was one, then loss and gradient at y."""
-        n, core = self.loss.n_shared, family("solvers")
-        own = slice(n, None)
+        n, core, vectors = self.loss.n_shared, family("solvers"), self.vectors
+        y = vectors.spare("y") if self.tried else vectors["y"]
         if self.tried:
-            core.extrapolate(self.x.size - n, self.new[own], self.x[own], pull, self.y[own])
-            self.x, self.new = self.new, self.x
-        self.y[:n] = shared
-        value = self.loss.value_and_gradient(self.y, self.gradient)
+            new, x = vectors[self._new], vectors[self._x]
+            core.extrapolate(y.size - n, new[n:], x[n:], pull, y[n:])
+            del new, x
+            self._x, self._new = self._new, self._x
+        y[:n] = shared
+        vectors["y"] = y
+        gradient = vectors.spare("gradient")
+        value = self.loss.value_and_gradient(y, gradient)
+        vectors["gradient"] = gradient
         if turned:
-            self.d[:] = self.loss.curvature(self.gradient)
-        return value, self.gradient[:n].copy()
+            vectors["d"] = self.loss.curvature(gradient)
+        return value, gradient[:n].copy()
 
     def attempt(self, scale: float, shared: Floats) -> tuple[float, ...]:
         """A proximal step of this size: what the driver asks about it."""
-        self.step(scale)
-        return self.measured(shared)
+        y, gradient, d = (self.vectors[name] for name in ("y", "gradient", "d"))
+        return self.measured(self.step(scale, y, gradient, d), shared, y, gradient, d)
 
-    def step(self, scale: float) -> None:
+    def step(self, scale: float, y: Floats, gradient: Floats, d: Floats) -> Floats:
         """The proximal step of the own weights."""
-        own = slice(self.loss.n_shared, None)
-        y, g, d = self.y[own], self.gradient[own], self.d[own]
-        steps = np.empty(y.size)
-        family("solvers").forward_step(y.size, y, g, d, scale, steps, self.point[own])
-        self.penalty.prox(self.point[own], steps, self.new[own])
+        n, new = self.loss.n_shared, self.vectors.spare(self._new)
+        steps, point = np.empty((2, y.size - n))
+        family("solvers").forward_step(y.size - n, y[n:], gradient[n:], d[n:], scale, steps, point)
+        self.penalty.prox(point, steps, new[n:])
+        return new
 
-    def measured(self, shared: Floats) -> tuple[float, ...]:
+    def measured(
+        self, new: Floats, shared: Floats, y: Floats, gradient: Floats, d: Floats
+    ) -> tuple[float, ...]:
         """What the driver asks about the step: three inner products, loss, penalty and weights that are not 0."""
         n, sums = self.loss.n_shared, np.empty(3)
-        own = slice(n, None)
-        y, g, d = self.y[own], self.gradient[own], self.d[own]
-        family("solvers").measure(y.size, y, self.new[own], self.x[own], g, d, sums)
-        self.new[:n] = shared
+        x = self.vectors[self._x]
+        family("solvers").measure(y.size - n, y[n:], new[n:], x[n:], gradient[n:], d[n:], sums)
+        new[:n] = shared
         self.tried = True
-        value = self.loss.value(self.new)
-        nonzero = float(np.count_nonzero(self.new[own]))
-        return (*sums.tolist(), value, self.penalty.value(self.new[own]), nonzero)
+        self.vectors[self._new] = new
+        value = self.loss.value(new)
+        nonzero = float(np.count_nonzero(new[n:]))
+        return (*sums.tolist(), value, self.penalty.value(new[n:]), nonzero)
 
     def weights(self) -> Floats:
         """The weights after the last accepted step: those of the last attempt."""
-        return self.new if self.tried else self.x
+        return self.vectors[self._new if self.tried else self._x]
 
 
 def hear(part: Part, message: Message) -> Any:
@@ -144,17 +177,32 @@ class Talk:
 
     def ask(self, kind: str, *what: Any) -> list[Any]:
         """The answers of all parts, in their order."""
+        return self._answers(range(len(self.parts)), self._message(kind, *what))
+
+    def in_turn(self, kind: str) -> Iterator[Any]:
+        """The answers of all parts, in their order; no more at a time than work at the same time."""
+        message, some = self._message(kind), max(self.engine.workers, 1)
+        for first in range(0, len(self.parts), some):
+            yield from self._answers(range(len(self.parts))[first : first + some], message)
+
+    def _message(self, kind: str, *what: Any) -> Message:
         self.number += 1
         message = (self.number, kind, *what)
         if self.engine.may_lose:
             self.said.append(tuple(x.copy() if isinstance(x, np.ndarray) else x for x in message))
+        return message
+
+    def _answers(self, asked: Sequence[int], message: Message) -> list[Any]:
         while True:
-            everyone = range(len(self.parts))
-            answers = self.engine.ask(hear, self.parts, [self._to(k, message) for k in everyone])
-            behind = [k for k, answer in enumerate(answers) if isinstance(answer, str) and answer == BEHIND]
+            parts = self.parts if len(asked) == len(self.parts) else [self.parts[k] for k in asked]
+            answers = self.engine.ask(hear, parts, [self._to(k, message) for k in asked])
+            behind = [
+                k for k, answer in zip(asked, answers, strict=True)
+                if isinstance(answer, str) and answer == BEHIND
+            ]  # fmt: skip
             if not behind:
                 return answers
-            missed = [[self._to(k, old) for old in self.said] for k in behind]
+            missed = [[self._to(k, old) for old in self.said if old[0] < message[0]] for k in behind]
             self.engine.ask(hear_all, [self.parts[k] for k in behind], missed)
 
     def _to(self, k: int, message: Message) -> Message:

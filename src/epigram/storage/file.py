@@ -160,7 +160,8 @@ def _demand(family: str | None, found: str, path: str | PathLike[str] | None) ->
 def sealed(content: bytes) -> bytes:
     """The content of a file with its checksum in place."""
     at = content.index(_SUM) + len(_SUM)
-    return b"%b%08x%b" % (content[:at], _sum_of(content), content[at + 8 :])
+    with memoryview(content) as view:  # a slice of bytes would be a copy
+        return b"".join((view[:at], b"%08x" % _sum_of(content), view[at + 8 :]))
 
 
 def _sum_of(content: bytes | bytearray | mmap) -> int:

@@ -19,7 +19,7 @@ from epigram.protocols import Floats, Ints, Offsets
 from epigram.scale.engine import Engine, Here
 from epigram.scale.folder import Manifest, Record, map_arrays, shard_path
 from epigram.scale.loss import ShardedLoss
-from epigram.scale.memory import Room, available
+from epigram.scale.memory import available, mapped
 from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.constraints import allowed_ends, allowed_transitions, check_permitted
 from epigram.tagging.corpus import Labels, Sequences
@@ -223,7 +223,7 @@ class TaggerShards:
         for mine in self.places(layout, seen):
             taken += SHARD_BYTES * mine.size
             staying += taken < free // 2
-            places.append(mine if taken < free // 2 else Room(self.manifest.folder).keep(mine))
+            places.append(mine if taken < free // 2 else mapped(mine, self.manifest.folder))
         recipes = self.recipes(terms, staying if isinstance(engine, Here) else None)
         shards = engine.make(ChainShard, recipes)
         return ShardedLoss(engine, shards, places, layout.n_features, self.manifest.header["sentences"])

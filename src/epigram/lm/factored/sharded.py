@@ -24,7 +24,8 @@ from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.factored.problem import PARTS, FactorProblem, first_strength
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.penalty import Strength, build_penalty, named
-from epigram.lm.loglinear.sharded import BLOCK, SHARD_TOKENS, positions_at
+from epigram.lm.loglinear.sharded import SHARD_TOKENS
+from epigram.lm.loglinear.splitting import BLOCK, positions_at
 from epigram.lm.loglinear.tree import Positions
 from epigram.lm.ngram.sharded import count_stream
 from epigram.lm.sharding import KIND, read_vocabulary
@@ -85,11 +86,14 @@ class WordShard(Part):
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe, self.problem = recipe, recipe.problem()
-        loss = self.problem.loss
-        loss.n_shared = 0  # type: ignore[attr-defined]
-        penalty = build_penalty(recipe.penalty, loss.tree, recipe.strength, recipe.nonnegative, loss.is_side)
-        super().__init__(loss, penalty)  # type: ignore[arg-type]
-        self.x[:] = self.y[:] = self.problem.first_weights(recipe.strength)
+        loss: Any = self.problem.loss
+        loss.n_shared = 0
+        self.loss = loss
+        self.penalty = build_penalty(
+            recipe.penalty, loss.tree, recipe.strength, recipe.nonnegative, loss.is_side
+        )
+        super().__init__(loss.n_weights)
+        self.vectors["x"][:] = self.vectors["y"][:] = self.problem.first_weights(recipe.strength)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return WordShard, (self.recipe,)

@@ -59,8 +59,10 @@ Builder = Callable[[ContextTree, Strength, bool, Floats], ProximalPenalty]
 
 
 def _depth_weights(tree: ContextTree, strength: Strength, factors: Floats) -> Floats:
-    multiplicity = tree.per_pair(tree.multiplicity) if tree.collapsed else None
-    return factors * depth_weights(tree.pair_depth, strength.depth_weight, multiplicity)
+    if not tree.collapsed:
+        of_depths = depth_weights(np.arange(tree.depth.max(initial=0) + 1), strength.depth_weight)
+        return np.asarray(factors * of_depths[tree.pair_depth])
+    return factors * depth_weights(tree.pair_depth, strength.depth_weight, tree.per_pair(tree.multiplicity))
 
 
 def _l1(tree: ContextTree, strength: Strength, nonnegative: bool, factors: Floats) -> ProximalPenalty:

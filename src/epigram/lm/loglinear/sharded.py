@@ -1,88 +1,42 @@
-"""The log-linear language model in shards: its contexts split by their last word, heavy words by their second too.
+"""The log-linear language model in shards, split by the last word of contexts (:mod:`epigram.lm.loglinear.splitting`).
 
 Contexts that end in different words share no weight but those of the root, so a shard is the subtree of a range of
-last words, grown from its own positions of the text (:mod:`epigram.lm.sharding`); it reads the whole stream, 4 bytes a
-token, and nothing is shuffled. A word that is too heavy for one shard is split by the word before it; its shards then
-share the pairs of that word too. Shared pairs come first in every shard, all others are its own, and its part of the
-solver's vectors stays with it (:mod:`epigram.scale.parts`).
+last words, grown from its own positions of the text. Shared pairs come first in every shard, all others are its own,
+and its part of the solver's vectors stays with it (:mod:`epigram.scale.parts`).
 """
 
 from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from epigram.errors import InputError
-from epigram.lm.loglinear.joining import joined
+from epigram.lm.loglinear.joining import Joined, Level
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.model import LogLinearLM
 from epigram.lm.loglinear.penalty import Strength, build_penalty, first_weights, named
-from epigram.lm.loglinear.tree import ContextTree, Positions
+from epigram.lm.loglinear.splitting import Recipe, Split
+from epigram.lm.loglinear.storage import header_of
+from epigram.lm.loglinear.tree import ContextTree
 from epigram.lm.sharding import read_vocabulary
 from epigram.penalties import TreeL2
-from epigram.protocols import Callback, Floats, Ints, Offsets, ProximalPenalty
+from epigram.protocols import Callback, Ints, ProximalPenalty, Result
 from epigram.scale.engine import Engine, Here
-from epigram.scale.folder import Manifest, Record, map_arrays
+from epigram.scale.folder import Manifest
 from epigram.scale.grouped import GroupedPart, SharedGroups
 from epigram.scale.memory import Room, available
-from epigram.scale.parts import Part, Separate, Talk, minimise
+from epigram.scale.parts import Message, Part, Separate, Talk, minimise
 
-BLOCK = 1 << 22  # positions of the stream looked at in one go
 SHARD_TOKENS = 1 << 20
 BYTES = 60  # that a token takes for each order: subtrees with their part of the solver's vectors
-Share = tuple[int, int, tuple[int, int] | None]
 PENALTIES = ("elastic", "l1", "l2", "tree-l2")
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """A range of last words, ``low`` to ``high``; of a split word, a range of words before it as well."""
-
-    folder: str
-    stream: Record
-    low: int
-    high: int
-    before: tuple[int, int] | None
-    order: int
-    n_words: int
-    root_words: Ints
-    followers: Ints | None
-    penalty: str
-    strength: Strength
-    nonnegative: bool
-    room: str | None = None
-
-    def positions(self) -> Positions:
-        """The positions of the text whose context ends so."""
-        stream = map_arrays(Path(self.folder) / "common", self.stream)["stream"]
-        ends = np.concatenate([
-            self._found(stream, first) for first in range(1, stream.size, BLOCK)
-        ] or [np.empty(0, np.int32)])  # fmt: skip
-        return positions_at(stream, ends, self.order, self.n_words)
-
-    def _found(self, stream: Ints, first: int) -> Ints:
-        last = np.asarray(stream[first - 1 : min(first - 1 + BLOCK, stream.size - 1)])
-        kept = (last >= self.low) & (last < self.high)
-        at = np.flatnonzero(kept) + first
-        if self.before is not None:
-            second = stream[at - 2]
-            at = at[(second >= self.before[0]) & (second < self.before[1])]
-        return at.astype(np.int32)
-
-
-def positions_at(stream: Ints, ends: Ints, order: int, n_words: int) -> Positions:
-    """Some positions of a stream with the words before them, back to the start of the sentence or up to an order."""
-    length, inside = np.ones(ends.size, np.int32), stream[ends - 1] != 0
-    for back in range(2, order):
-        length += inside
-        inside &= stream[np.maximum(ends - back, 0)] != 0
-    return Positions(stream, ends, length, np.asarray(stream[ends]), n_words, n_words)
+AT_REST = ("parent", "symbol", "terminal", "pair_ptr", "word", "count", "pair_parent")
 
 
 def widen(tree: ContextTree, node: int, words: Ints) -> ContextTree:
@@ -120,36 +74,66 @@ def widen(tree: ContextTree, node: int, words: Ints) -> ContextTree:
 class TreeShard(Part):
     """The subtree of a recipe with its part of the solver's vectors; it travels as its recipe.
 
-    Where the recipe names a folder for them (``room``), all its arrays live in files there.
+    Where the recipe names a folder for them (``room``), all its arrays are in a file there between two questions.
     """
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
-        room = None if recipe.room is None else Room(recipe.room)
+        self.n_shared = sum(
+            words.size for words in (recipe.root_words, recipe.followers) if words is not None
+        )
         tree = widen(ContextTree.grow(recipe.positions(), recipe.order), 0, recipe.root_words)
         if recipe.followers is not None:
             tree = widen(tree, 1, recipe.followers)
-        if room is not None:
-            tree = moved(tree, room)
-        self.tree, self.suffix = tree, SuffixLoss(tree)
-        self.suffix.n_shared = len(recipe.root_words) + (  # type: ignore[attr-defined]
-            0 if recipe.followers is None else len(recipe.followers)
-        )
-        n = self.suffix.n_shared  # type: ignore[attr-defined]
-        whole = build_penalty(recipe.penalty, tree, recipe.strength, recipe.nonnegative)
-        penalty: Any = self.own_penalty(whole, n)
-        tree.__dict__.pop("pair_depth", None)  # the penalty has what it needs of it
-        if room is None:
-            super().__init__(self.suffix, penalty)  # type: ignore[arg-type]
-            return
-        for thing, names in ((self.suffix, "ezr"), (penalty, ("weights", "ridge_weights"))):
-            for name in names:
-                if hasattr(thing, name):
-                    setattr(thing, name, room.keep(getattr(thing, name)))
-        super().__init__(self.suffix, penalty, room.zeros)  # type: ignore[arg-type]
+        self.room = None if recipe.room is None else Room(recipe.room)
+        super().__init__(tree.n_pairs, self.room)
+        if self.room is None:
+            self._open(tree)
+        else:
+            self.level_ptr, self.n_unseen = tree.level_ptr, tree.n_unseen
+            for name in AT_REST:
+                self.room[name] = getattr(tree, name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.recipe,)
+
+    def hear(self, message: Message) -> Any:
+        """As of a part; what is in a file is in memory for as long as it takes."""
+        if self.room is None:
+            return super().hear(message)
+        self._open(self._read(self.room))
+        try:
+            return super().hear(message)
+        finally:
+            del self.tree, self.loss, self.penalty
+
+    def _open(self, tree: ContextTree) -> None:
+        """Loss and penalty of the tree."""
+        self.tree, recipe = tree, self.recipe
+        loss: Any = SuffixLoss(tree)
+        loss.n_shared = self.n_shared
+        self.loss = loss
+        whole: Any = build_penalty(recipe.penalty, tree, recipe.strength, recipe.nonnegative)
+        self.penalty = self.own_penalty(whole, self.n_shared)
+        tree.__dict__.pop("pair_depth", None)  # the penalty has what it needs of it
+
+    def _read(self, room: Room) -> ContextTree:
+        """The tree without what only its growth needs: where in the text a context is spelled."""
+        n, recipe = np.diff(self.level_ptr), self.recipe
+        depth = np.repeat(np.arange(n.size, dtype=np.int32), n)
+        tree = ContextTree(
+            history=np.empty(0, np.int32),
+            level_ptr=self.level_ptr,
+            depth=depth,
+            example=depth,
+            n_unseen=self.n_unseen,
+            order=recipe.order,
+            collapsed=False,
+            n_targets=recipe.n_words,
+            **{name: room[name] for name in AT_REST},
+        )
+        tree.__dict__["multiplicity"] = np.ones(depth.size, np.int32)
+        return tree
 
     def own_penalty(self, whole: Any, n: int) -> ProximalPenalty:
         """A penalty of all weights of the subtree without its first n, which are shared."""
@@ -158,40 +142,33 @@ class TreeShard(Part):
         rest.ridge_weights = whole.ridge_weights[n:]
         return rest  # type: ignore[no-any-return]
 
-    def kept(self) -> tuple[list[Ints], list[Ints], list[Ints], Ints, Floats]:
-        """Contexts of level 1 and below that have weights below them: parents, symbols, pairs; words, weights."""
+    def kept(self) -> list[Level]:
+        """Of each level from 1 on, contexts that have weights, or others below them that have."""
         tree, w = self.tree, self.weights()
         kept = w != 0.0
-        needed = np.zeros(tree.n_contexts, bool)
-        needed[np.repeat(np.arange(tree.n_contexts), np.diff(tree.pair_ptr))[kept]] = True
-        levels = [
-            slice(a, b)
-            for a, b in zip(tree.level_ptr[1:-1].tolist(), tree.level_ptr[2:].tolist(), strict=True)
-        ]
-        for here in reversed(levels):
-            needed[tree.parent[here][needed[here]]] = True
-        if levels and self.recipe.followers is not None:
+        sizes = np.add.reduceat(np.append(kept, False), tree.pair_ptr[:-1]) * (np.diff(tree.pair_ptr) > 0)
+        needed = sizes > 0
+        levels = list(pairwise(tree.level_ptr.tolist()))
+        for first, last in reversed(levels[1:]):
+            needed[tree.parent[first:last][needed[first:last]]] = True
+        if len(levels) > 1 and self.recipe.followers is not None:
             needed[1] = True
         number = np.cumsum(needed) - 1
-        counts = np.add.reduceat(np.append(kept, False), tree.pair_ptr[:-1]) * (np.diff(tree.pair_ptr) > 0)
-        parents, symbols, pairs = [], [], []
-        for here in levels:
-            mine = np.flatnonzero(needed[here]) + here.start
-            parents.append(number[tree.parent[mine]].astype(np.int32))
-            symbols.append(tree.symbol[mine])
-            pairs.append(counts[mine].astype(np.int32))
-        below = slice(int(tree.pair_ptr[1]), None)
-        return parents, symbols, pairs, tree.word[below][kept[below]], w[below][kept[below]]
-
-
-def moved(tree: ContextTree, room: Room) -> ContextTree:
-    """The tree with all that grows with the text in files."""
-    names = ["parent", "symbol", "depth", "example", "terminal", "pair_ptr", "word", "count", "pair_parent"]
-    kept: dict[str, Any] = {name: room.keep(getattr(tree, name)) for name in names}
-    tree = replace(tree, **kept)
-    for name in ("multiplicity", "child_ptr"):
-        tree.__dict__[name] = room.keep(getattr(tree, name))
-    return tree
+        found = []
+        for (above, _), (first, last) in pairwise(levels):
+            mine = np.flatnonzero(needed[first:last]) + first
+            pairs = slice(int(tree.pair_ptr[first]), int(tree.pair_ptr[last]))
+            chosen = kept[pairs]
+            found.append(
+                Level(
+                    (number[tree.parent[mine]] - np.count_nonzero(needed[:above])).astype(np.int32),
+                    tree.symbol[mine],
+                    sizes[mine].astype(np.int32),
+                    tree.word[pairs][chosen],
+                    w[pairs][chosen],
+                )
+            )
+        return found
 
 
 class GroupedTreeShard(GroupedPart, TreeShard):
@@ -208,128 +185,6 @@ class GroupedTreeShard(GroupedPart, TreeShard):
         own = np.where(parent[n:] < n, -1, parent[n:] - n)
         v = None if whole.feature_weights is None else whole.feature_weights[n:]
         return TreeL2(whole.strength, own, whole.group_weights[n:], whole.nonnegative, v)
-
-
-@dataclass(frozen=True)
-class Split:
-    """How a stream is split: the recipes of its shards, and what they share."""
-
-    recipes: list[Recipe]
-    shared: ContextTree
-    places: list[npt.NDArray[np.int64]]
-
-    @classmethod
-    def of(
-        cls,
-        manifest: Manifest,
-        n_shards: int,
-        order: int,
-        penalty: str,
-        strength: Strength,
-        nonnegative: bool,
-        room: str | None = None,
-    ) -> Split:
-        """Shards of about the same number of positions; ``room`` is a folder for arrays that memory cannot hold."""
-        counts, stream = manifest.shared("counts", "stream")
-        n_words = counts.size
-        root_words = np.flatnonzero(counts).astype(np.int32)
-        shares = _shares(counts, stream, n_shards, order)
-        heavy = sorted({low for low, _, before in shares if before is not None})
-        followers = {v: _followers(stream, v, n_words) for v in heavy}
-        words, found = [root_words], [counts[root_words]]
-        first = {}
-        for v in heavy:
-            first[v] = sum(map(len, words))
-            words.append(np.flatnonzero(followers[v]).astype(np.int32))
-            found.append(followers[v][words[-1]])
-        shared = _shared_tree(words, found, heavy, n_words, order)
-        recipes, places = [], []
-        for low, high, before in shares:
-            mine = None if before is None else words[1 + heavy.index(low)]
-            recipes.append(
-                Recipe(
-                    str(manifest.folder.resolve()),
-                    {"stream": manifest.common["stream"]},
-                    low,
-                    high,
-                    before,
-                    order,
-                    n_words,
-                    root_words,
-                    mine,
-                    penalty,
-                    strength,
-                    nonnegative,
-                    room,
-                )
-            )
-            own = np.empty(0, np.int64) if mine is None else first[low] + np.arange(len(mine))
-            places.append(np.concatenate([np.arange(len(root_words)), own]))
-        return cls(recipes, shared, places)
-
-
-def _shares(counts: Offsets, stream: Ints, n_shards: int, order: int) -> list[Share]:
-    """Ranges of last words of about the same weight; a word above it is cut by the words before it."""
-    fair = max(1.0, counts.sum() / n_shards)
-    shares: list[Share] = []
-    n_words, low, weight = counts.size, 0, 0.0
-    for word in range(n_words):
-        heavy = (
-            word > 0 and order > 2 and counts[word] > 1.5 * fair
-        )  # the start of a sentence has no word before it
-        if (heavy or weight + counts[word] > 1.25 * fair) and weight:
-            shares.append((low, word, None))
-            low, weight = word, 0.0
-        if not heavy:
-            weight += float(counts[word])
-            continue
-        before = _words_before(stream, word, n_words)
-        wanted = np.arange(1, round(counts[word] / fair)) * fair
-        inner = np.searchsorted(np.cumsum(before), wanted) + 1
-        cuts = np.unique(np.concatenate([[0], inner, [n_words]])).tolist()
-        parts = [(a, b) for a, b in pairwise(cuts) if before[a:b].sum()]
-        shares += [(word, word + 1, part) for part in parts]
-        low, weight = word + 1, 0.0
-    if weight:
-        shares.append((low, n_words, None))
-    return shares
-
-
-def _followers(stream: Ints, word: int, n_words: int) -> Offsets:
-    return np.bincount(np.asarray(stream[1:])[np.asarray(stream[:-1]) == word], minlength=n_words)
-
-
-def _words_before(stream: Ints, word: int, n_words: int) -> Offsets:
-    at = np.flatnonzero(np.asarray(stream[:-1]) == word)  # never the first: that is the boundary
-    return np.bincount(stream[at - 1], minlength=n_words)
-
-
-def _shared_tree(
-    words: list[Ints], counts: list[Any], heavy: list[int], n_words: int, order: int
-) -> ContextTree:
-    """The root, and below it the split words, as a tree of their own: what the driver keeps."""
-    n = len(words)
-    ptr = np.cumsum([0, *map(len, words)]).astype(np.int64)
-    levels = np.array([0, 1, n] if n > 1 else [0, 1], np.int64)
-    root = words[0]
-    above = [np.full(len(root), -1), *(np.searchsorted(root, some) for some in words[1:])]
-    return ContextTree(
-        history=np.array([0, *heavy], np.int32),
-        level_ptr=levels,
-        parent=np.array([-1, *[0] * (n - 1)], np.int32),
-        symbol=np.array([-1, *heavy], np.int32),
-        depth=np.array([0, *[1] * (n - 1)], np.int32),
-        example=np.array([0, *range(2, n + 1)], np.int32),
-        terminal=np.zeros(n, np.int32),
-        pair_ptr=ptr,
-        word=np.concatenate(words).astype(np.int32),
-        count=np.concatenate(counts).astype(np.int32),
-        pair_parent=np.concatenate(above).astype(np.int32),
-        n_unseen=np.array([n_words - len(root)], np.int32),
-        order=order,
-        collapsed=False,
-        n_targets=n_words,
-    )
 
 
 def check_sharded(model: LogLinearLM) -> Strength:
@@ -349,14 +204,74 @@ def check_sharded(model: LogLinearLM) -> Strength:
     return strength
 
 
-def fit_stream(
+@dataclass(frozen=True)
+class Solution:
+    """A fit whose weights are still with the shards: it becomes a model in memory, or a model file part by part."""
+
+    model: LogLinearLM
+    manifest: Manifest
+    strength: Strength
+    split: Split
+    talk: Talk
+    result: Result
+
+    def fitted(self) -> LogLinearLM:
+        """An ordinary model of the weights that are not 0."""
+        model, joined = self.model, self.joined
+        tree, w = joined.tree()
+        model.restore(read_vocabulary(self.manifest), SuffixLoss(tree), w, self.strength, self._fit)
+        model.scales_, model._online, model._behind = None, None, False
+        return model
+
+    def save(self, path: str | PathLike[str], bits: int = 0) -> None:
+        """Write the file of that model; no more than one of its arrays is in memory at a time."""
+        joined = self.joined
+        known = {"nonzero": joined.n_nonzero, "parameters": joined.n_pairs}
+        header = header_of(self.model, self.strength, bits, {**self._fit, **known})
+        joined.to_model_file(read_vocabulary(self.manifest), header, bits).save(path)
+
+    @cached_property
+    def joined(self) -> Joined:
+        """What the shards have, as one tree."""
+        return Joined.of(self.split, self.result.w, self.talk.in_turn("kept"), self.manifest.folder)
+
+    @property
+    def _fit(self) -> dict[str, Any]:
+        result = self.result
+        return {
+            "objective": result.objective,
+            "n_iter": result.iterations,
+            "reason": result.reason,
+            "positions": int(self.manifest.header["tokens"]),
+        }
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The fit as the command reports it."""
+        joined, strength = self.joined, self.strength
+        return {
+            "parameters": joined.n_pairs,
+            "nonzero": joined.n_nonzero,
+            "iterations": self.result.iterations,
+            "objective": self.result.objective,
+            "words": int(self.manifest.header["words"]),
+            "positions": int(self.manifest.header["tokens"]),
+            "shards": len(self.split.recipes),
+            "stopped": self.result.reason,
+            "strength": strength.strength,
+            "depth_weight": strength.depth_weight,
+            "ridge": strength.ridge,
+        }
+
+
+def solve_stream(
     model: LogLinearLM,
     manifest: Manifest,
     engine: Engine | None = None,
     n_shards: int | None = None,
     callback: Callback | None = None,
-) -> LogLinearLM:
-    """Train a model on a folder of text; it becomes an ordinary model of the weights that are not 0.
+) -> Solution:
+    """Fit a model's weights on a folder of text; they stay with the shards.
 
     The numbers of the penalty must be given: they are chosen on held-out text on one machine.
     """
@@ -378,11 +293,15 @@ def fit_stream(
     most = model.max_iterations or 500
     counts = shared.count.astype(np.float64)
     result = minimise(talk, start, counts, penalty, model.tolerance, most, callback)
-    found = talk.ask("kept")
-    tree, w = joined(split, result.w, found)
-    fit = {
-        "objective": result.objective, "n_iter": result.iterations, "reason": result.reason, "positions": tokens,
-    }  # fmt: skip
-    model.restore(read_vocabulary(manifest), SuffixLoss(tree), w, strength, fit)
-    model.scales_, model._online, model._behind = None, None, False
-    return model
+    return Solution(model, manifest, strength, split, talk, result)
+
+
+def fit_stream(
+    model: LogLinearLM,
+    manifest: Manifest,
+    engine: Engine | None = None,
+    n_shards: int | None = None,
+    callback: Callback | None = None,
+) -> LogLinearLM:
+    """Train a model on a folder of text (:func:`solve_stream`); it becomes an ordinary model of the weights not 0."""
+    return solve_stream(model, manifest, engine, n_shards, callback).fitted()

@@ -8,22 +8,23 @@ kept. Reading makes a tree of the kept pairs; a pair hangs below its nearest kep
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from epigram._core.native import family
-from epigram.lm.corpus import BOUNDARY, START, pack_text, pack_words, unpack_text, unpack_words
+from epigram.lm.corpus import BOUNDARY, START, Vocabulary, pack_text, pack_words, unpack_text, unpack_words
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.model import LogLinearLM
 from epigram.lm.loglinear.penalty import Strength, named
 from epigram.lm.loglinear.problem import settings_of, with_solver
 from epigram.lm.loglinear.tree import ContextTree
 from epigram.lm.storage import FAMILY
-from epigram.protocols import Ints
+from epigram.protocols import Floats, Ints
 from epigram.storage import ModelFile, Section
-from epigram.storage.packing import differences, pack_integers, pack_weights, unpack_weights
+from epigram.storage.packing import pack_integers, pack_weights, unpack_weights
 from epigram.storage.schema import PACKED, Array, Contents, Maybe, Schema, damaged
 from epigram.storage.schema import weights as weights_schema
 
@@ -34,29 +35,65 @@ def to_model_file(model: LogLinearLM, bits: int, fit: dict[str, Any], text: bool
     nodes, kept = tree.needed_parts(w)
     number = np.full(tree.n_contexts, -1, np.int32)
     number[nodes] = np.arange(nodes.size, dtype=np.int32)
-    n_pairs = np.bincount(tree.per_pair(number)[kept], minlength=nodes.size)
-    root = np.zeros(len(model.vocabulary_), np.float32)
+    root = np.zeros(len(model.vocabulary_))
     root[tree.word[: tree.pair_ptr[1]]] = w[: tree.pair_ptr[1]]
-    parent, steps = number[tree.parent[nodes[1:]]], tree.multiplicity[nodes[1:]]
-    tensors = {
-        **pack_words(model.vocabulary_),
-        "root": root,
-        "parents": pack_integers(np.diff(parent, prepend=0)),
-        "symbols": pack_integers(differences(tree.symbol[nodes[1:]], parent)),
-        "pairs": pack_integers(n_pairs[1:]),
-        "targets": pack_integers(differences(tree.word[kept], tree.per_pair(number)[kept])),
-        **pack_weights(w[kept], bits),
+    below = nodes[1:]
+    arrays: dict[str, Callable[[], Any]] = {
+        "parent": lambda: number[tree.parent[below]],
+        "symbol": lambda: tree.symbol[below],
+        "sizes": lambda: np.bincount(tree.per_pair(number)[kept], minlength=nodes.size)[1:],
+        "word": lambda: tree.word[kept],
+        "weight": lambda: w[kept],
     }
+    header = header_of(model, model.strength_, bits, {**_fit(model), **fit})
+    file = model_file(model.vocabulary_, header, root, lambda name: arrays[name](), bits)
     if tree.collapsed:
-        tensors["steps"] = pack_integers(steps)
-        tensors["edges"] = pack_integers(_edges(tree, nodes[1:]))
+        file.tensors["steps"] = pack_integers(tree.multiplicity[below])
+        file.tensors["edges"] = pack_integers(_edges(tree, below))
     if text and hasattr(model, "corpus_"):
-        tensors |= pack_text(model.corpus_)
-    strength = {name: getattr(model.strength_, name) for name in ("strength", "depth_weight", "ridge")}
+        file.tensors |= pack_text(model.corpus_)
+    return file
+
+
+def header_of(model: LogLinearLM, strength: Strength, bits: int, fit: dict[str, Any]) -> dict[str, Any]:
+    """How a model was made, for its file."""
+    numbers = {name: getattr(strength, name) for name in ("strength", "depth_weight", "ridge")}
     penalty = named(model.penalty)[0]
-    settings = {"model": "loglinear", **settings_of(model), "penalty": penalty, **strength, "bits": bits}
-    header = {"settings": settings, "fit": {**_fit(model), **fit}}
-    return ModelFile(FAMILY, header, tensors)
+    settings = {"model": "loglinear", **settings_of(model), "penalty": penalty, **numbers, "bits": bits}
+    return {"settings": settings, "fit": fit}
+
+
+def model_file(
+    vocabulary: Vocabulary,
+    header: dict[str, Any],
+    root: Floats,
+    array: Callable[[str], npt.NDArray[Any]],
+    bits: int,
+) -> ModelFile:
+    """A tree as a file; ``array`` is asked for one after another, so that they need not be in memory together.
+
+    ``parent``, ``symbol`` and ``sizes`` (pairs) are of its contexts below the root, ``word`` and ``weight`` of pairs.
+    """
+    sizes, parent = array("sizes"), array("parent")
+    tensors = {
+        **pack_words(vocabulary),
+        "root": root.astype(np.float32),
+        "parents": pack_integers(np.diff(parent, prepend=parent.dtype.type(0))),
+        "symbols": pack_integers(_steps(array("symbol"), np.flatnonzero(np.diff(parent, prepend=-1)))),
+        "pairs": pack_integers(sizes),
+    }
+    del parent
+    starts = (np.cumsum(sizes) - sizes)[sizes > 0]
+    del sizes
+    tensors["targets"] = pack_integers(_steps(array("word"), starts))
+    return ModelFile(FAMILY, header, tensors | pack_weights(array("weight"), bits))
+
+
+def _steps(values: Ints, starts: npt.NDArray[np.integer[Any]]) -> Ints:
+    """Each value less the one before it; at the ``starts`` of groups, in which they rise, as it is."""
+    out = np.diff(values, prepend=values.dtype.type(0))
+    out[starts] = values[starts]
+    return out
 
 
 MOST_STEPS, STEPS_PER_PAIR = 1 << 26, 500
@@ -91,10 +128,6 @@ def from_model_file(file: ModelFile) -> LogLinearLM:
     found, settings = SCHEMA.read(file, words=len(vocabulary)), file.header["settings"]
     w = np.concatenate((found["root"], unpack_weights(found)))
     tree = _tree(found, len(vocabulary), settings["order"])
-    if not family("loglinear").link_pairs(
-        tree.n_contexts, tree.n_pairs, tree.parent, tree.pair_ptr, tree.word, tree.pair_parent
-    ):
-        damaged("a word of its tree stands twice or out of order")
     known = LogLinearLM().get_params()
     given = with_solver(settings)
     model = LogLinearLM(**{name: value for name, value in given.items() if name in known})
@@ -191,7 +224,7 @@ def _tree(found: Contents, n_words: int, order: int) -> ContextTree:
     newest[ends - 1] = True
     history[newest], history[~newest] = symbol, found["edges"]
     above = depth[np.concatenate(([0], parent))]
-    return ContextTree(
+    tree = ContextTree(
         history=history,
         level_ptr=np.concatenate(([0], np.cumsum(np.bincount(level)))).astype(np.int64),
         parent=np.concatenate(([-1], parent)).astype(np.int32),
@@ -208,6 +241,19 @@ def _tree(found: Contents, n_words: int, order: int) -> ContextTree:
         collapsed=collapsed,
         n_targets=n_words,
     )
+    if not family("loglinear").link_pairs(
+        tree.n_contexts, tree.n_pairs, tree.parent, tree.pair_ptr, tree.word, tree.pair_parent
+    ):
+        damaged("a word of its tree stands twice or out of order")
+    return tree
+
+
+def tree_of(parent: Ints, symbol: Ints, sizes: Ints, word: Ints, n_words: int, order: int) -> ContextTree:
+    """A tree of contexts below the root with their pairs; every word has a pair at the root."""
+    none = np.empty(0, np.int32)
+    found = Contents({})
+    found.update(parents=parent, symbols=symbol, pairs=sizes, targets=word, edges=none)
+    return _tree(found, n_words, order)
 
 
 def _level_starts(parent: np.ndarray) -> list[range]:

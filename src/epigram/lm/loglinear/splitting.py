@@ -7,8 +7,9 @@ that word, as all share those of the root.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ class Recipe:
 
     def positions(self) -> Positions:
         """The positions of the text whose context ends so."""
-        stream = map_arrays(Path(self.folder) / "common", self.stream)["stream"]
+        stream = _checked(self.folder, json.dumps(self.stream))
         ends = np.concatenate([
             self._found(stream, first) for first in range(1, stream.size, BLOCK)
         ] or [np.empty(0, np.int32)])  # fmt: skip
@@ -59,6 +60,12 @@ class Recipe:
             second = stream[at - 2]
             at = at[(second >= self.before[0]) & (second < self.before[1])]
         return at.astype(np.int32)
+
+
+@lru_cache(maxsize=1)
+def _checked(folder: str, record: str) -> Ints:
+    """The stream of a folder; one digest is enough for all the shards that a process makes of it."""
+    return map_arrays(Path(folder) / "common", json.loads(record))["stream"]
 
 
 def positions_at(stream: Ints, ends: Ints, order: int, n_words: int) -> Positions:

@@ -1,4 +1,5 @@
 #include "chain_inline.h"
+#include "chain_partial.h"
 #include "chain_step.h"
 #include "tree_chain.h"
 #include "second_order_inline.h"
@@ -59,6 +60,7 @@ f64 scored_loss(const Chains *a, const Layout *l, i64 s, const i32 *labels, f64 
     i64 first = a->sentence_ptr[s], n = a->sentence_ptr[s + 1] - first, width = l->width;
     if (n == 0) return 0.0;
     if (a->n_types) return segment_loss(a, l, s, labels, weight, edge_w, x, edges);
+    if (is_partial(a, s, labels)) return partial_loss(a, l, s, labels, weight, edge_w, x, edges);
     f64 loss = 0.0;
     for (i64 t = 0; t < n; t++) loss -= x->scores[t * width + labels[first + t]];
     i64 n_matrices = exp_observed(a, l, s, edge_w, x);

@@ -39,6 +39,9 @@ typedef struct {
     const i32 *unit_length; /* [n_units] */
     const i32 *begin_label; /* [n_types] */
     const i32 *inside_label; /* [n_types] */
+    i64 n_sets; /* of labels, for tokens that may have any of a set: chain_partial.h */
+    i64 set_width;
+    const f64 *label_sets; /* [n_sets * set_width] */
 } Chains;
 
 /* Where weights live. First the dense rows, up to dense_end: one weight per (padded) label. Then the sparse rows, up

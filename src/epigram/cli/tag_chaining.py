@@ -85,7 +85,7 @@ def _learnt(
     spec = spec.completed(corpus, str(path), None, None)
     X, y = spec.split(corpus)
     target = _first_columns(target, X.n_columns)
-    chosen = fitting_template(template, "crf", X, y)
+    chosen = fitting_template(template, "crf", X, y.strings)
     solver = SGD(passes=settings["passes"], random_state=settings["seed"])
     tagger = CRFTagger(chosen, l1=settings["l1"], solver=solver)
     column, learnt = predict_unseen(tagger, X, y, target, folds)

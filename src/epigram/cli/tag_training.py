@@ -14,7 +14,7 @@ from epigram.errors import InputError
 
 if TYPE_CHECKING:
     from epigram.cli.training import TrainingRun
-    from epigram.tagging.corpus import Column, Columns
+    from epigram.tagging.corpus import Column, Columns, Labels
     from epigram.tagging.estimator import SentenceEstimator
     from epigram.tagging.template import Template
 
@@ -84,6 +84,14 @@ def train(
         typer.Option(
             metavar="N,N",
             help="Columns the template sees as its 0, 1, ... (all but the labels; 1 for CoNLL-U).",
+            rich_help_panel=FILES,
+        ),
+    ] = None,
+    alternatives: Annotated[
+        str | None,
+        typer.Option(
+            metavar="C",
+            help="Labels may be known in part: with |, A|B is either label, and | alone any label.",
             rich_help_panel=FILES,
         ),
     ] = None,
@@ -206,6 +214,7 @@ def train(
     from epigram.cli.training import Sharding, TrainingRun
     from epigram.plots import plot_training
     from epigram.tagging.formats import ColumnSpec
+    from epigram.tagging.partial import alternatives as read_alternatives
     from epigram.text import read_bytes
 
     run = TrainingRun(output, plot, json, checkpoint, resume)
@@ -236,9 +245,13 @@ def train(
         if model != "crf":
             raise InputError(f"--order 2 needs --model crf, not {model}")
         settings["order"] = order
+    if alternatives is not None and (model != "crf" or order != 1):
+        raise InputError("--alternatives needs --model crf and --order 1")
     lists = {"classes": classes, "gazetteer": gazetteer, "vectors": vectors}
     spec = ColumnSpec(format, separator, tuple(comments or ()))
     if (sharding := Sharding(shards, n_shards, cluster)).asked_for:
+        if alternatives is not None:
+            raise InputError("--alternatives needs all sentences in memory, without --shards and --cluster")
         if strength == "auto":
             raise InputError(
                 "--l1 auto needs all sentences in memory; give a number with --shards and --cluster"
@@ -256,9 +269,9 @@ def train(
             sharding,
             settings,
             lambda head: spec.completed(head, str(train), label_column, _numbers(columns)),
-            lambda observations, labels: fitting_template(template, model, observations, labels).with_lists(
-                **lists
-            ),
+            lambda observations, labels: fitting_template(
+                template, model, observations, labels.strings
+            ).with_lists(**lists),
             spec,
             _record,
         )
@@ -267,10 +280,17 @@ def train(
     spec = spec.completed(corpus, str(train), label_column, _numbers(columns))
     observations, labels = spec.split(corpus)
     held_out = None if dev is None else spec.split(spec.parse(read_bytes(dev), str(dev)))
-    chosen_template = fitting_template(template, model, observations, labels).with_lists(**lists)
+    answers = read_alternatives(labels, observations.sentence_ptr, alternatives)
+    names = [
+        name
+        for cell in labels.strings
+        for name in (cell.split(alternatives) if alternatives else [cell])
+        if name
+    ]
+    chosen_template = fitting_template(template, model, observations, names).with_lists(**lists)
     chosen_template.check(observations.n_columns, str(train))
     estimator = _estimator(model, chosen_template, settings)
-    _fit(run, estimator, observations, labels, held_out)
+    _fit(run, estimator, observations, answers, held_out)
     estimator.columns_ = spec
     record = {**_record(estimator), "train_seconds": run.cost["seconds"], "template": chosen_template.path}
     run.finish(
@@ -419,13 +439,13 @@ def _numbers(text: str | None) -> tuple[int, ...] | None:
         raise InputError(f"--columns is a list of numbers such as 0,1, not {text!r}") from None
 
 
-def fitting_template(name: str | None, model: str, observations: Columns, labels: Column) -> Template:
+def fitting_template(name: str | None, model: str, observations: Columns, labels: list[str]) -> Template:
     """The template asked for, or the built-in one that fits; without its ``B`` lines for tokens one by one."""
     from epigram.tagging.metrics import are_chunk_labels
     from epigram.tagging.template import Template
 
     if name is None:
-        chunked = are_chunk_labels(labels.strings)
+        chunked = are_chunk_labels(labels)
         name = "chunking" if observations.n_columns > 1 else "ner" if chunked else "pos"
         name += "+" if model == "segment" else ""
         console.stderr().print(f"[dim]template {name}; see epigram tag template {name}[/dim]")
@@ -448,7 +468,7 @@ def _fit(
     run: TrainingRun,
     estimator: SentenceEstimator,
     observations: Columns,
-    labels: Column,
+    labels: Labels,
     dev: tuple[Columns, Column] | None,
 ) -> None:
     """Fit with a progress display."""

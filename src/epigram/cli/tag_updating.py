@@ -27,6 +27,10 @@ def update(
     dev: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Held-out sentences, scored before and after.")
     ] = None,
+    alternatives: Annotated[
+        str | None,
+        typer.Option(metavar="C", help="Labels may be known in part: with |, A|B is either, | alone any."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Learn from more sentences, in files such as it was trained on. Ctrl-C keeps what is learnt so far."""
@@ -48,7 +52,7 @@ def update(
     record: dict[str, Any] = {"sentences": corpus.n_sentences, "tokens": corpus.n_tokens}
     if held_out is not None:
         record["dev_score_before"] = _score(estimator, spec, held_out)
-    _learn(run, estimator, spec, corpus)
+    _learn(run, estimator, spec, corpus, alternatives)
     record |= {
         "samples": estimator.fit_["samples"],
         "active_features": estimator.fit_["active_features"],
@@ -60,15 +64,21 @@ def update(
     run.finish(record, save=lambda: estimator.save(run.output))
 
 
-def _learn(run: TrainingRun, estimator: Any, spec: ColumnSpec, corpus: Columns) -> None:
+def _learn(
+    run: TrainingRun, estimator: Any, spec: ColumnSpec, corpus: Columns, alternatives: str | None
+) -> None:
     """All sentences, in calls of ``CALL``, or those before a signal came."""
     import numpy as np
+
+    from epigram.tagging.partial import alternatives as read_alternatives
 
     n = corpus.n_sentences
     with run.progress("sentences", n, "part") as show:
         for first in range(0, max(n, 1), CALL):
-            part = corpus.take(np.arange(first, min(first + CALL, n)))
-            estimator.partial_fit(*spec.split(part))
+            observations, labels = spec.split(corpus.take(np.arange(first, min(first + CALL, n))))
+            estimator.partial_fit(
+                observations, read_alternatives(labels, observations.sentence_ptr, alternatives)
+            )
             if show(min(first + CALL, n), f"{estimator.fit_['active_features']:,} active"):
                 break
 

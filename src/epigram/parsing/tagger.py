@@ -21,6 +21,7 @@ from epigram.tagging.corpus import Labels, Sequences
 from epigram.tagging.crf import CRFTagger
 from epigram.tagging.explain import Explanation, explain
 from epigram.tagging.model import Allowed
+from epigram.tagging.partial import LabelIndex
 from epigram.tagging.problem import Listener, Samples
 from epigram.tagging.template import Template
 from epigram.tagging.trees import Trees
@@ -50,6 +51,8 @@ class TreeTagger(CRFTagger):
     >>> tagger.predict([([1, -1], [["w=dogs"], ["w=sleep"]])])
     [['subject', 'root']]
     """
+
+    _takes_sets = False
 
     def __init__(
         self,
@@ -87,7 +90,7 @@ class TreeTagger(CRFTagger):
         X: Any,
         y: Labels,
         table: AttributeTable,
-        index: dict[Any, int],
+        index: LabelIndex,
         classes: Sequence[Any] | None,
         sample_weight: npt.ArrayLike | None,
     ) -> Samples:

@@ -73,14 +73,14 @@ def check_permitted(
     allowed: npt.NDArray[np.bool_] | None,
     ends: npt.NDArray[np.bool_] | None = None,
 ) -> None:
-    """Training data must keep to the constraint, else its likelihood is zero."""
+    """Training data must keep to the constraint where its labels are known, else its likelihood is zero."""
     if allowed is None:
         return
     if ends is not None:
         ptr = sequences.sentence_ptr
         full = np.flatnonzero(sequences.lengths > 0)
         for side, where, tokens in ((0, "first", ptr[full]), (1, "last", ptr[full + 1] - 1)):
-            wrong = np.flatnonzero(~ends[side][labels[tokens]])
+            wrong = np.flatnonzero(~ends[side][labels[tokens]] & (labels[tokens] >= 0))
             if len(wrong):
                 raise InputError(
                     f"sentence {full[wrong[0]]}: label {classes[labels[tokens[wrong[0]]]]!r} comes {where}, which "
@@ -88,6 +88,7 @@ def check_permitted(
                 )
     before = sequences.tokens_before()
     after = np.flatnonzero(before >= 0)
+    after = after[(labels[after] >= 0) & (labels[before[after]] >= 0)]
     broken = after[~allowed[labels[before[after]], labels[after]]]
     if len(broken):
         t = int(broken[0])

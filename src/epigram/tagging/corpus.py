@@ -204,6 +204,11 @@ def encode_labels(y: Labels, sequences: Sequences) -> tuple[npt.NDArray[Any], In
         if len(wrong):
             s = int(wrong[0])
             raise InputError(f"sentence {s} has {wanted[s]} tokens, but {lengths[s]} labels")
+        for s, sentence in enumerate(sentences):
+            if any(label is None or isinstance(label, set | frozenset | list | tuple) for label in sentence):
+                raise InputError(
+                    f"sentence {s} has labels that are known in part, which only the training of a CRFTagger takes"
+                )
         index: dict[str, int] = {}
         ids = np.array(
             [index.setdefault(str(label), len(index)) for sentence in sentences for label in sentence],

@@ -17,6 +17,7 @@ from epigram.tagging.constraints import allowed_ends, allowed_transitions, check
 from epigram.tagging.corpus import Labels
 from epigram.tagging.estimator import SentenceEstimator
 from epigram.tagging.model import Allowed
+from epigram.tagging.partial import LabelIndex, check_possible
 from epigram.tagging.problem import (
     Listener,
     Samples,
@@ -74,6 +75,8 @@ class CRFTagger(SentenceEstimator):
     [['DT', 'NN', 'VB']]
     """
 
+    _takes_sets = True
+
     def __init__(
         self,
         template: str | PathLike[str] | Template | None = None,
@@ -110,7 +113,7 @@ class CRFTagger(SentenceEstimator):
         X: Any,
         y: Labels,
         table: AttributeTable,
-        index: dict[Any, int],
+        index: LabelIndex,
         classes: Sequence[Any] | None,
         sample_weight: npt.ArrayLike | None,
     ) -> Samples:
@@ -120,9 +123,13 @@ class CRFTagger(SentenceEstimator):
             names = read.classes.tolist()
             allowed, ends = allowed_transitions(self.constrain, names), allowed_ends(self.constrain, names)
             check_permitted(read.sequences, read.labels, read.classes, allowed, ends)
+            if allowed is not None and read.sets:
+                check_possible(read.sequences, read.labels, read.sets, allowed, ends)
         bare, chained = (True, True) if template is None else (template.transitions, template.has_transitions)
         if self.order not in (1, 2) or (self.order == 2 and not chained):
             raise ValueError(f"order must be 1, or 2 for a template with a B line, not {self.order!r}.")
+        if self.order == 2 and read.sets:
+            raise InputError("labels that are known in part are for order=1")
         shape = Shape(self.pairs, chained, allowed, bare, self.order)
         weights = checked_weights(sample_weight, read.sequences.n_sentences)
         by_class = class_weights(self.class_weight, read.labels, read.classes)

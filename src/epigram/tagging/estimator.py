@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from epigram.errors import InputError
 from epigram.estimator import Estimator, check_fitted
 from epigram.protocols import Ints, Penalty, Solver
 from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.corpus import Column, Columns, Labels, Sequences, encode_labels
 from epigram.tagging.encoding import encode_sentences
 from epigram.tagging.model import ChainModel
+from epigram.tagging.partial import LabelIndex, read_labels
 from epigram.tagging.problem import (
     Listener,
     Problem,
@@ -54,7 +56,7 @@ class ChainEstimator(Estimator):
 
     def problem(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Problem:
         """What ``fit`` minimises, for those who would rather do that themselves: see :class:`Problem`."""
-        samples = self._samples(X, y, AttributeTable(), {}, None, sample_weight)
+        samples = self._samples(X, y, AttributeTable(), LabelIndex(), None, sample_weight)
         if self.min_count is not None:
             samples = samples.by_frequency(self.min_count)
         return Problem.of(samples, self.threads)
@@ -64,7 +66,7 @@ class ChainEstimator(Estimator):
         X: Any,
         y: Any,
         table: AttributeTable,
-        index: dict[Any, int],
+        index: LabelIndex,
         classes: Sequence[Any] | None,
         sample_weight: npt.ArrayLike | None,
     ) -> Samples:
@@ -221,6 +223,7 @@ class SentenceEstimator(ChainEstimator):
     """An estimator whose samples are sentences."""
 
     template: str | PathLike[str] | Template | None
+    _takes_sets = False  # labels that are known in part
 
     def fit(
         self,
@@ -235,7 +238,8 @@ class SentenceEstimator(ChainEstimator):
         Parameters
         ----------
         X : sentences; any iterable (generators are streamed), or :class:`Columns`.
-        y : a list of labels per sentence, or a :class:`Column`.
+        y : a list of labels per sentence, or a :class:`Column`. For a :class:`CRFTagger` of first order a label may be
+            a set or list of labels, any of which may be right, or None: nothing is known.
         sample_weight : one weight per sentence.
         dev : held-out sentences and labels; the weights with the best score on them are kept.
         callback : called with each entry of the history; returning True stops the training.
@@ -243,20 +247,21 @@ class SentenceEstimator(ChainEstimator):
         return self._fit(X, y, sample_weight, dev, callback)
 
     def _read(
-        self, X: Any, y: Labels, table: AttributeTable, index: dict[Any, int], classes: Sequence[Any] | None
+        self, X: Any, y: Labels, table: AttributeTable, index: LabelIndex, classes: Sequence[Any] | None
     ) -> Samples:
         """Sentences and their labels, with no weights yet and of no particular shape."""
         template = load_template(self.template)
         if template is not None and template.has_masks:
             X, template = self._learn_masks(X, template)
         sequences = encode_sentences(X, template, table, grow=True)
-        found, ids = encode_labels(y, sequences)
-        for name in (*found.tolist(), *(() if classes is None else map(str, classes))):
-            index.setdefault(name, len(index))
-        labels = np.array([index[name] for name in found.tolist()], dtype=np.int32)[ids]
+        labels = read_labels(y, sequences, index, () if classes is None else [str(name) for name in classes])
+        if index.sets and not self._takes_sets:
+            raise InputError(
+                f"a {type(self).__name__} needs every label; CRFTagger learns from a part of them"
+            )
         counts = {"sentences": sequences.n_sentences, "tokens": sequences.n_tokens}
         everyone = np.array(list(index), dtype=object)
-        return Samples(sequences, labels, table, everyone, template=template, counts=counts)
+        return Samples(sequences, labels, table, everyone, template=template, counts=counts, sets=index.sets)
 
     def _learn_masks(self, X: Any, template: Template) -> tuple[Any, Template]:
         """The sentences, and the template that knows which words are frequent: here, or where learning began."""

@@ -20,6 +20,7 @@ from epigram.tagging.beam import decode_history, tag_names
 from epigram.tagging.corpus import Labels, Sequences
 from epigram.tagging.estimator import SentenceEstimator
 from epigram.tagging.model import Allowed, ChainModel
+from epigram.tagging.partial import LabelIndex
 from epigram.tagging.problem import Problem, Samples, Shape, checked_weights, class_weights, product
 from epigram.tagging.template import Template
 
@@ -82,7 +83,7 @@ class MaxentTagger(SentenceEstimator):
         X: Any,
         y: Labels,
         table: AttributeTable,
-        index: dict[Any, int],
+        index: LabelIndex,
         classes: Sequence[Any] | None,
         sample_weight: npt.ArrayLike | None,
     ) -> Samples:

@@ -250,8 +250,14 @@ class WeightLayout:
             *triple_fields(self.triples, self.n_labels, self.width),
         )
 
-    def chains(self, sequences: Sequences, distinct: DistinctRows | None = None) -> Any:
-        """Sentences as C takes them: each occurrence by its attribute, or by its number among ``distinct`` rows."""
+    def chains(
+        self, sequences: Sequences, distinct: DistinctRows | None = None, sets: Floats | None = None
+    ) -> Any:
+        """Sentences as C takes them: each occurrence by its attribute, or by its number among ``distinct`` rows.
+
+        ``sets`` has a row for each set of labels that tokens may have (:mod:`epigram.tagging.partial`).
+        """
+        sets = np.zeros((0, self.width)) if sets is None else sets
         if distinct is None:
             none = np.zeros(sequences.n_sentences + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
             distinct = DistinctRows(*none, self.row_of, sequences.attributes)
@@ -270,15 +276,19 @@ class WeightLayout:
             sequences.edge_attributes,
             sequences.parents,
             *segment_fields(sequences.segments, self.types),
+            *sets.shape,
+            sets,
         )
 
-    def scratch(self, sequences: Sequences) -> Any:
+    def scratch(self, sequences: Sequences, with_sets: bool = False) -> Any:
         """Working memory of C for the longest sentence, and one matrix per step with edges."""
         room = 0
         if self.types is not None and sequences.segments is not None:
             n_words, types = int(sequences.segments.n_words.max(initial=0)), self.types
             room = family("segment").room(n_words, self.width, types.longest, len(types.begin))
         n, L, width = int(sequences.lengths.max(initial=1)), self.n_labels, self.width
+        if with_sets:
+            room = 2 * n * width
         if len(self.triples):
             room = family("second_order").room(n, L, width, len(self.triples))
         k = 1
@@ -360,6 +370,7 @@ class SeenPairs:
         after = np.flatnonzero(before >= 0)
         if sequences.segments is not None:  # no steps into rows of segments
             after = np.intersect1d(after, sequences.word_rows)
+        after = after[(labels[after] >= 0) & (labels[before[after]] >= 0)]
         transitions = np.zeros((n_labels, n_labels), dtype=bool)
         transitions[labels[before[after]], labels[after]] = True
         keys = np.empty(len(sequences.edge_attributes), dtype=np.int64)
@@ -374,7 +385,12 @@ class SeenPairs:
             padded(n_labels),
             keys,
         )
+        if len(keys):
+            known = np.zeros(len(labels), dtype=bool)
+            known[after] = True
+            keys = keys[np.repeat(known, np.diff(sequences.edge_ptr))]
         third = after[before[before[after]] >= 0]
+        third = third[labels[before[before[third]]] >= 0]
         second = before[third]
         triples = np.stack([labels[before[second]], labels[second], labels[third]], axis=1)
         return cls(n_labels, bits, transitions, np.unique(keys), unique_triples(triples, n_labels))

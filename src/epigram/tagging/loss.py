@@ -17,6 +17,7 @@ from epigram.penalties.ball import project_l1
 from epigram.protocols import Floats, Ints
 from epigram.tagging.corpus import Sequences
 from epigram.tagging.layout import DistinctRows, WeightLayout, aligned
+from epigram.tagging.partial import Sets, set_rows, with_rows
 from epigram.vectors import Parts
 
 core, rows = family("chain"), family("chain_layout")
@@ -43,6 +44,7 @@ class ChainLoss:
     layout : where the weights are.
     weights : one per sentence; ones by default.
     threads : sentences are shared out among so many threads. Same count, same bits.
+    sets : numbers of the sets of labels that negative label ids stand for (:mod:`epigram.tagging.partial`).
 
     What it is given stays as it is and may be read-only (mapped files). Occurrences that do not stand in the order
     of :func:`put_dense_first` are copied in that order.
@@ -55,10 +57,17 @@ class ChainLoss:
         layout: WeightLayout,
         weights: Floats | None = None,
         threads: int = 1,
+        sets: Sets | None = None,
     ) -> None:
         self.n_weights = layout.n_features
         self.n_samples = sequences.n_sentences
         self.layout = layout
+        self._sets = None
+        if sets and np.min(labels, initial=0) < 0:
+            if layout.types is not None or len(layout.triples) or len(sequences.parents):
+                raise ValueError("labels that are known in part are for chains of first order: order=1.")
+            self._sets = set_rows(sets, layout.n_labels)
+            sequences = with_rows(sequences, layout.row_of, layout.edge_row_ptr)
         if not _is_dense_first(sequences, layout):
             copies = sequences.attributes.copy(), sequences.values.copy()
             sequences = replace(sequences, attributes=copies[0], values=copies[1])
@@ -68,8 +77,8 @@ class ChainLoss:
         self.weights = np.ones(self.n_samples) if weights is None else np.asarray(weights, dtype=np.float64)
         self.threads = threads
         self._shards = self.sequences.shards(threads)
-        self._scratches = [layout.scratch(self.sequences) for _ in self._shards]
-        self._layout, self._chains = layout.struct(), layout.chains(self.sequences)
+        self._scratches = [layout.scratch(self.sequences, self._sets is not None) for _ in self._shards]
+        self._layout, self._chains = layout.struct(), layout.chains(self.sequences, None, self._sets)
         self._steps: tuple[int, Any, Any] | None = None
         self._margin: tuple[Any, ...] | None = None
         self._dual: tuple[int, Any] | None = None
@@ -181,6 +190,8 @@ class ChainLoss:
         """One pass of ``perceptron``, ``passive`` or ``arow``; ``other`` is the sums of moves, or the variances."""
         if self.layout.types is not None:
             raise TypeError("learners by margins are for chains without segments; use SGD, AdaGrad or OWLQN.")
+        if self._sets is not None:
+            raise TypeError("learners by margins need every label; use SGD, AdaGrad or OWLQN.")
         if len(self.layout.triples):
             raise TypeError("learners by margins are for order=1; use SGD, AdaGrad or OWLQN.")
         margin, n, s = family("chain_margin"), self.layout.n_weights, self.sequences
@@ -306,7 +317,7 @@ class ChainLoss:
             taken = np.full(layout.n_weights if batch_size > 1 else 0, -1, dtype=np.int64)
             places = np.empty((3, n_rows), dtype=np.int64)
             step = sgd.Step(n_rows, len(taken), n_gradient, *places, taken, aligned(n_gradient))
-            self._steps = batch_size, layout.chains(self.sequences, distinct), step
+            self._steps = batch_size, layout.chains(self.sequences, distinct, self._sets), step
         return self._steps[1:]
 
     def _dual_memory(self, batch_size: int) -> Any:

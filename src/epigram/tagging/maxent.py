@@ -24,6 +24,7 @@ from epigram.tagging.matrices import (
     sparse_rows,
 )
 from epigram.tagging.model import ChainModel
+from epigram.tagging.partial import LabelIndex
 from epigram.tagging.problem import Listener, Samples, Shape, checked_weights, class_weights, product
 
 BIAS = "(bias)"
@@ -104,7 +105,7 @@ class MaxentClassifier(ChainEstimator):
         X: Any,
         y: npt.ArrayLike,
         table: AttributeTable,
-        index: dict[Any, int],
+        index: LabelIndex,
         classes: Sequence[Any] | None,
         sample_weight: npt.ArrayLike | None,
     ) -> Samples:

@@ -23,6 +23,7 @@ from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss, StreamRule, put_dense_first
 from epigram.tagging.memory import Memory, Remembered, joined
 from epigram.tagging.model import ChainModel
+from epigram.tagging.partial import LabelIndex, seen_in_part
 from epigram.tagging.problem import Samples, Trained
 
 PASSES, REPLAYS = 2, 2  # passes over what is new, and old sentences for each new one
@@ -60,7 +61,7 @@ class Online:
         self.n_calls = 0
         self.n_samples = 0
         self.table = AttributeTable()
-        self.index: dict[Any, int] = {}
+        self.index = LabelIndex()
         self.seen: SeenPairs | None = None
         self.layout: WeightLayout | None = None
         self.state = StreamState.fresh(0)
@@ -82,7 +83,7 @@ class Online:
         """Go on from a training run."""
         self.table, self.seen, self.layout = trained.samples.table, trained.seen, trained.layout
         self.n_samples = trained.n_samples
-        self.index = {name: k for k, name in enumerate(trained.samples.classes.tolist())}
+        self.index = LabelIndex(trained.samples.classes.tolist(), trained.samples.sets)
         self._start(trained.result.w, trained.gradient, trained.squares, rule)
         self.memory = trained.memory
 
@@ -92,7 +93,7 @@ class Online:
         self.n_samples = int(estimator.fit_.get("samples", 1))
         names = model.table.names(range(len(model.table)))
         self.table = AttributeTable(model.table.fingerprints.copy(), names)
-        self.index = {name: k for k, name in enumerate(estimator.classes_.tolist())}
+        self.index = LabelIndex(estimator.classes_.tolist())
         self.seen = SeenPairs.of_weights(len(model.labels), len(model.table), model.weights)
         self.layout = layout
         w = layout.gather(model.w)
@@ -119,7 +120,7 @@ class Online:
         both = joined([mine, *self.memory.draw(REPLAYS * new, self.n_samples)])
         self.memory.add(mine)
         put_dense_first(both.sequences, layout)
-        loss = ChainLoss(both.sequences, both.labels, layout, both.weights)
+        loss = ChainLoss(both.sequences, both.labels, layout, both.weights, sets=self.index.sets)
         order = self.rng.permutation(new).astype(np.int32)
         old = self.rng.permutation(np.arange(new, loss.n_samples, dtype=np.int32))
         n_blocks = min(new, -(-samples.sequences.n_tokens // BLOCK))
@@ -143,7 +144,9 @@ class Online:
 
     def _grow(self, samples: Samples) -> WeightLayout:
         """Lay the weights out anew for what has come, and carry over what they remember."""
-        seen = SeenPairs.of(samples.sequences, samples.labels, len(self.index), len(self.table))
+        seen = seen_in_part(
+            samples.sequences, samples.labels, self.index.sets, len(self.index), len(self.table)
+        )
         self.seen = seen if self.seen is None else self.seen.union(seen)
         layout = lay_out(self.seen, *samples.shape)
         if self.layout is None:

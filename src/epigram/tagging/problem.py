@@ -36,6 +36,7 @@ from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss, put_dense_first
 from epigram.tagging.memory import Memory, Remembered
 from epigram.tagging.model import ChainModel
+from epigram.tagging.partial import Sets, seen_in_part
 from epigram.tagging.segment_features import encode_known
 from epigram.tagging.segment_rows import SegmentTypes
 from epigram.tagging.template import Template
@@ -77,6 +78,7 @@ class Samples:
     template, ends : what the model keeps: its template, and which labels may stand first and last.
     counts : what the report of a fit tells of them.
     longest : the most tokens of a segment; 0 for chains, which have none.
+    sets : numbers of the sets of labels that negative label ids stand for; see :mod:`epigram.tagging.partial`.
     """
 
     sequences: Sequences
@@ -89,6 +91,7 @@ class Samples:
     ends: npt.NDArray[np.bool_] | None = None
     counts: dict[str, int] = field(default_factory=dict)
     longest: int = 0
+    sets: Sets = field(default_factory=dict)
 
     def by_frequency(self, min_count: int) -> Samples:
         """Number attributes by falling frequency, drop those met less than ``min_count`` times."""
@@ -180,12 +183,13 @@ class Problem:
         sequences, labels = samples.sequences, samples.labels
         if not sequences.n_tokens:
             raise InputError("no tokens to train on")
-        seen = SeenPairs.of(sequences, labels, len(samples.classes), len(samples.table))
+        seen = seen_in_part(sequences, labels, samples.sets, len(samples.classes), len(samples.table))
         layout = lay_out(seen, *samples.shape)
         if samples.longest:
             layout = replace(layout, types=SegmentTypes.of(samples.classes.tolist(), samples.longest))
         put_dense_first(sequences, layout)
-        return cls(samples, seen, ChainLoss(sequences, labels, layout, samples.weights, threads))
+        loss = ChainLoss(sequences, labels, layout, samples.weights, threads, samples.sets)
+        return cls(samples, seen, loss)
 
     @property
     def layout(self) -> WeightLayout:
@@ -357,9 +361,10 @@ class Watch:
 def class_weights(
     class_weight: Mapping[Any, float] | str | None, labels: Ints, classes: npt.NDArray[Any]
 ) -> Floats | None:
-    """Weight of each token by its class; None for ones."""
-    per_class = weights_of_labels(class_weight, np.bincount(labels, minlength=len(classes)), classes)
-    return None if per_class is None else per_class[labels]
+    """Weight of each token by its class, 1 where that is known in part; None for ones."""
+    known = labels >= 0
+    per_class = weights_of_labels(class_weight, np.bincount(labels[known], minlength=len(classes)), classes)
+    return None if per_class is None else np.where(known, per_class[labels], 1.0)
 
 
 def weights_of_labels(

@@ -18,6 +18,7 @@ from epigram.tagging.corpus import Columns, Labels
 from epigram.tagging.crf import CRFTagger
 from epigram.tagging.estimator import load_template
 from epigram.tagging.model import Allowed
+from epigram.tagging.partial import LabelIndex
 from epigram.tagging.problem import Samples
 from epigram.tagging.segment_features import SegmentEncoder, intern_answers, segments_of, with_units
 from epigram.tagging.template import Template
@@ -44,6 +45,8 @@ class SegmentTagger(CRFTagger):
     >>> tagger.predict(X) == y
     True
     """
+
+    _takes_sets = False
 
     def __init__(
         self,
@@ -80,7 +83,7 @@ class SegmentTagger(CRFTagger):
         X: Any,
         y: Labels,
         table: AttributeTable,
-        index: dict[Any, int],
+        index: LabelIndex,
         classes: Sequence[Any] | None,
         sample_weight: npt.ArrayLike | None,
     ) -> Samples:

@@ -296,6 +296,9 @@ def test_document_features_are_fitted_on_valid_text(run, text, tmp_path):
     assert shown["perplexity"] == pytest.approx(record["perplexity_valid"], rel=1e-4)
     assert "the text before" in run("lm", "explain", path, "the", "cat")[1]
     assert json.loads(run(*train, "--held-out", 0.4, "--json")[1])["perplexity_valid"] is None
+    code, _, err = run("lm", "update", path, text)
+    assert code == 2
+    assert "a model with --document cannot go on" in err
     code, _, err = run("lm", "train", text, "-o", path, "--document")
     assert code == 2
     assert "--classes auto" in err

@@ -51,8 +51,9 @@ def sample(
     max_words: Annotated[int, typer.Option(min=1, help="Longest sentence.")] = 200,
 ) -> None:
     """Random sentences of the model, one a line."""
-    for sentence in open_model(model).sample(n, context=words, seed=seed, max_words=max_words):
-        print(console.echoed(" ".join(sentence)))
+    language_model = open_model(model)
+    for sentence in language_model.sample(n, context=words, seed=seed, max_words=max_words):
+        print(console.echoed(language_model.vocabulary_.joined(sentence)))
 
 
 @app.command()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
-    from epigram.lm.corpus import Vocabulary
+    from epigram.lm.corpus import Corpus, Vocabulary
     from epigram.protocols import Solver
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -21,6 +21,15 @@ def vocabulary_of(path: Path | None) -> Vocabulary | None:
     from epigram.lm.corpus import Vocabulary
 
     return None if path is None else Vocabulary.read(path)
+
+
+def cut_text(path: Path, tokens: str, **limits: Any) -> Corpus:
+    """The training text in characters or other pieces, which the model will remember."""
+    from epigram.lm.pieces import Pieces, in_pieces
+
+    pieces = Pieces.of(tokens)
+    assert pieces is not None  # the caller reads words itself
+    return in_pieces(path, pieces, **limits)
 
 
 def number_of(text: str, name: str) -> Any:

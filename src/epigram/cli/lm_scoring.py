@@ -15,6 +15,7 @@ from epigram.errors import InputError
 
 if TYPE_CHECKING:
     from epigram.lm.base import LanguageModel
+    from epigram.rerank.language_models import WordScorer
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A *.epigram file, or an ARPA file (gzip too).")]
 Text = Annotated[Path, typer.Argument(metavar="TEXT", help="One sentence a line (gzip too); - is stdin.")]
@@ -42,11 +43,11 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Perplexity of a text, with and without the ends of sentences; by sentence, by word, and what is unknown."""
-    from epigram.lm.corpus import Corpus
+    from epigram.lm.pieces import read_as
     from epigram.lm.report import Report
 
     language_model = open_model(model)
-    whole = Corpus.read(text)
+    whole = read_as(language_model.vocabulary_, text)
     corpus = whole.with_vocabulary(language_model.vocabulary_)
     language_model.score_stream(corpus.stream()[:2])
     watch = console.Stopwatch()
@@ -161,7 +162,7 @@ def _score_nbest(model: Path, path: Path, weight: float, unknown_cost: float) ->
     from epigram.rerank.formats import json_lines, read_nbest
     from epigram.rerank.language_models import with_language_models
 
-    for line in json_lines(with_language_models(read_nbest(path), [open_model(model)])):
+    for line in json_lines(with_language_models(read_nbest(path), [open_word_scorer(model)])):
         record = encoder.loads(line)
         for candidate in record["candidates"]:
             features = candidate["features"]
@@ -207,10 +208,14 @@ def choose(
     if keep is not None and not 0 < keep <= 1:
         raise InputError(f"--keep {keep:g}: a share above 0 and at most 1.")
     lines = [line for line in read_lines(text) if tokens_of(line)]
-    corpus = Corpus.of(lines)
-    measure = Report.of(open_model(model), corpus).perplexities
+    language_model = open_model(model)
+    corpus = Corpus.of(map(language_model.vocabulary_.tokens, lines))
+    measure = Report.of(language_model, corpus).perplexities
     if against is not None:
-        measure = measure / Report.of(open_model(against), corpus).perplexities
+        general = open_model(against)
+        if general.vocabulary_.pieces != language_model.vocabulary_.pieces:
+            raise InputError("cuts text in another way than MODEL (words, characters, pieces)", path=against)
+        measure = measure / Report.of(general, corpus).perplexities
     if max_perplexity is not None:
         chosen = measure <= max_perplexity
     else:
@@ -236,3 +241,11 @@ def open_model(path: Path) -> LanguageModel:
         return parse_arpa(content, path)
     with blaming(path):
         return from_model_file(ModelFile.from_bytes(content, FAMILY, path))
+
+
+def open_word_scorer(path: Path) -> WordScorer:
+    """A language model that takes sentences as words, also where it cuts them into other pieces."""
+    from epigram.lm.pieces import Words
+
+    model = open_model(path)
+    return model if model.vocabulary_.pieces is None else Words(model)

@@ -17,6 +17,7 @@ from epigram.errors import InputError
 
 if TYPE_CHECKING:
     from epigram.lm.base import LanguageModel
+    from epigram.lm.corpus import Corpus
     from epigram.lm.factored.model import ClassFactoredLM
     from epigram.lm.loglinear.model import LogLinearLM
     from epigram.lm.loglinear.penalty import Strength
@@ -97,6 +98,14 @@ def command(
     max_weights: Annotated[
         int | None, typer.Option(min=1, help="Keep so many weights, those worth most, and fit them again.")
     ] = None,
+    tokens: Annotated[
+        str,
+        typer.Option(
+            metavar="words|chars|FILE",
+            help="Cut text into words, characters, or the pieces of a sentencepiece (*.model) or tokenizers (*.json) "
+            "model; the model file remembers it.",
+        ),
+    ] = "words",
     min_count: Annotated[int, typer.Option(min=1, help="Occurrences a word needs; others are <unk>.")] = 1,
     max_words: Annotated[int | None, typer.Option(min=1, help="Most words of the vocabulary.")] = None,
     vocab: Annotated[Path | None, typer.Option(metavar="FILE", help="The vocabulary, a word a line.")] = None,
@@ -163,6 +172,13 @@ def command(
         "max_words": max_words,
         "vocabulary": lm_options.vocabulary_of(vocab),
     }
+    source: Path | Corpus = text
+    if tokens != "words":
+        if counts or sharding.asked_for:
+            raise InputError(
+                "--tokens is for text that is read whole; leave out --counts, --shards and --cluster."
+            )
+        source = lm_options.cut_text(text, tokens, **limits)
     if counted:
         if classes is not None:
             raise InputError(f"--classes is for log-linear models; leave out --model {model} or --classes.")
@@ -172,7 +188,7 @@ def command(
             "prune": lm_options.counts_of(prune),
             **limits,
         }
-        _kneser_ney(run, text, counts, valid, bits, sharding, threads, **settings)
+        _kneser_ney(run, source, counts, valid, bits, sharding, threads, **settings)
         return
     if counts:
         raise InputError(
@@ -216,7 +232,7 @@ def command(
         asked = (penalty, solver, max_weights) != (None, None, None) or unconstrained or not calibrate
         asked = asked or set(numbers.values()) != {"auto"} or depth_weights != "features" or keep_text
         if model == "auto" and not asked and order > 0 and not sharding.asked_for:
-            _train_beside(run, estimator, text, valid, bits)
+            _train_beside(run, estimator, source, valid, bits)
             return
     else:
         from epigram.lm.factored.model import ClassFactoredLM
@@ -240,13 +256,13 @@ def command(
 
         language_model_on_shards(run, estimator, text, valid, bits, sharding, record_of)
         return
-    _train(run, estimator, text, valid, bits, keep_text, document)
+    _train(run, estimator, source, valid, bits, keep_text, document)
 
 
 def _train(
     run: TrainingRun,
     model: LogLinearLM | ClassFactoredLM,
-    text: Path,
+    text: Path | Corpus,
     valid: Path | None,
     bits: int,
     keep_text: bool,
@@ -275,7 +291,9 @@ def _train(
     )
 
 
-def _train_beside(run: TrainingRun, model: LogLinearLM, text: Path, valid: Path | None, bits: int) -> None:
+def _train_beside(
+    run: TrainingRun, model: LogLinearLM, text: Path | Corpus, valid: Path | None, bits: int
+) -> None:
     """Fit a log-linear model, mix it with Kneser-Ney, save the mixture, say what was chosen and report."""
     from epigram.lm.mixed.beside import fit_beside
     from epigram.plots import plot_trials
@@ -361,7 +379,7 @@ def _written(strength: Strength) -> str:
 
 def _kneser_ney(
     run: TrainingRun,
-    text: Path,
+    text: Path | Corpus,
     counts: bool,
     valid: Path | None,
     bits: int,
@@ -373,14 +391,14 @@ def _kneser_ney(
     from epigram.lm.ngram.kneser_ney import KneserNeyLM
 
     model, work = KneserNeyLM(**settings), {}
-    if counts:
+    if counts and isinstance(text, Path):
         from epigram.lm.ngram.counts import read_counts
 
         if sharding.asked_for:
             raise InputError("--counts are counted already; leave out --shards and --cluster.")
         limits = {name: settings[name] for name in ("order", "vocabulary", "min_count", "max_words")}
         model.fit_counts(*read_counts(text, **limits))
-    elif sharding.asked_for:
+    elif sharding.asked_for and isinstance(text, Path):
         from epigram.cli.sharded import counted_on_shards
 
         work = counted_on_shards(run, model, text, sharding, threads)

@@ -19,6 +19,16 @@ if TYPE_CHECKING:
     from epigram.lm.factored.model import ClassFactoredLM
     from epigram.lm.loglinear.model import LogLinearLM
 
+_OTHERS = "an n-gram model cannot go on; only log-linear and class-factored ones can, and mixtures with one of these"
+_REFUSED = {
+    "document": "a model with --document cannot go on, its weights of what came before would no longer fit; train it "
+    "again on all text, or train without --document and update that",
+    "cached": "a model with a cache cannot go on; update the model that it was made of, and add the cache again "
+    "by lm interpolate",
+    "mixture": "only mixtures with exactly one log-linear or class-factored model can go on; update the parts and "
+    "mix them again",
+}
+
 
 def command(
     model: Annotated[
@@ -73,10 +83,7 @@ def _open(path: Path) -> tuple[LogLinearLM | ClassFactoredLM, int, Callable[[], 
     headers = file.header["parts"] if isinstance(found, InterpolatedLM) else [file.header]
     able = [k for k, part in enumerate(parts) if isinstance(part, LogLinearLM | ClassFactoredLM)]
     if len(able) != 1:
-        raise InputError(
-            "an n-gram model cannot go on; only log-linear and class-factored ones can, and mixtures with one of these",
-            path=path,
-        )
+        raise InputError(_REFUSED.get(file.header["settings"]["model"], _OTHERS), path=path)
     learner = parts[able[0]]
     assert isinstance(learner, LogLinearLM | ClassFactoredLM)
     bits = int(headers[able[0]]["settings"].get("bits", 0))

@@ -393,9 +393,9 @@ def _lists(path: Path, references: Path | None, lm: list[Path] | None, models: l
 
 def _language_models(paths: list[Path] | None) -> list[Any]:
     """The language models of these files."""
-    from epigram.cli.lm_scoring import open_model
+    from epigram.cli.lm_scoring import open_word_scorer
 
-    return [open_model(path) for path in paths or ()]
+    return [open_word_scorer(path) for path in paths or ()]
 
 
 def _lead(text: str) -> float | str:

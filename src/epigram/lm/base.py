@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Sentences, Vocabulary, tokens_of
+from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Sentences, Vocabulary
 from epigram.protocols import Floats, Ints
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class LanguageModel(ABC):
         if isinstance(context, tuple) and context and not isinstance(context[0], str):
             return context
         state, _ = self.step(self.start(), UNSEEN)
-        for word in tokens_of(context):
+        for word in self.vocabulary_.tokens(context):
             state, _ = self.advance(state, word)
         return state
 
@@ -102,7 +102,9 @@ class LanguageModel(ABC):
 
     def word_scores(self, sentence: str | Sequence[str]) -> Floats:
         """Natural log-probability of each word of a sentence and, last, of its end."""
-        return self.score_stream(np.append(self.vocabulary_.ids(tokens_of(sentence)), np.int32(BOUNDARY)))
+        return self.score_stream(
+            np.append(self.vocabulary_.ids(self.vocabulary_.tokens(sentence)), np.int32(BOUNDARY))
+        )
 
     def score_corpus(self, corpus: Corpus) -> Floats:
         """Log-probability of each word and each end of a text in ids of this vocabulary; -1 gives NaN."""

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from os import PathLike, fspath
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from epigram.storage.packing import pack_integers
 from epigram.storage.schema import PACKED, Array, Schema, damaged, strings
 from epigram.text import check_text, decode, read_bytes, read_lines
 
+if TYPE_CHECKING:
+    from epigram.lm.pieces import Pieces
+
 END = "</s>"
 START = "<s>"
 UNKNOWN = "<unk>"
@@ -42,7 +45,7 @@ UNSEEN = -1
 Sentences: TypeAlias = Iterable[str | Sequence[str]]
 """Sentences as strings (split at blanks) or as sequences of tokens."""
 
-_WORDS = strings("words", "words")
+_WORDS = strings("words", "words") | {"words.pieces": Array(np.uint8, ("words.pieces",), optional=True)}
 _TEXT = {"text": Array(PACKED, ("text",), below="ids", optional=True)}
 """The arrays of :func:`pack_words` and :func:`pack_text`; ``ids`` is one more than there are words."""
 _TOKEN = re.compile("[^ \t\n\v\f\r\0]+")
@@ -61,9 +64,11 @@ class Vocabulary:
     (4, 2, -1, '</s>')
     >>> "tulip" in vocabulary, vocabulary.ids(["a", "tulip"]).tolist()
     (False, [1, -1])
+
+    ``pieces`` says how strings are cut into tokens, where that is not at blanks (:mod:`epigram.lm.pieces`).
     """
 
-    def __init__(self, words: Iterable[str]) -> None:
+    def __init__(self, words: Iterable[str], pieces: Pieces | None = None) -> None:
         kept = dict.fromkeys(words)
         for reserved in (START, END):
             kept.pop(reserved, None)
@@ -71,6 +76,7 @@ class Vocabulary:
         self.words: list[str] = [END, *kept]
         self._ids = dict(zip(self.words, range(len(self.words)), strict=True))
         self._ids[START] = BOUNDARY
+        self.pieces = pieces
 
     @classmethod
     def from_counts(
@@ -111,7 +117,7 @@ class Vocabulary:
         return word in self._ids and word != START
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Vocabulary) and self.words == other.words
+        return isinstance(other, Vocabulary) and (self.words, self.pieces) == (other.words, other.pieces)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -125,6 +131,14 @@ class Vocabulary:
     def ids(self, words: Iterable[str]) -> Ints:
         """Ids of many words."""
         return np.fromiter(map(self._ids.get, words, repeat(UNSEEN)), dtype=np.int32)
+
+    def tokens(self, text: str | Sequence[str]) -> Sequence[str]:
+        """A string cut as the training text was; anything else is taken as tokens."""
+        return self.pieces.cut(text) if self.pieces is not None and isinstance(text, str) else tokens_of(text)
+
+    def joined(self, tokens: Sequence[str]) -> str:
+        """Tokens as a text, as :meth:`tokens` would cut it."""
+        return " ".join(tokens) if self.pieces is None else self.pieces.joined(tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +187,11 @@ class Corpus:
         if isinstance(sentences, str | bytes):
             return _build(_from_python(sentences), vocabulary, min_count, max_words, training, None)
         has_words: list[bool] = []
+        cut = tokens_of if vocabulary is None else vocabulary.tokens
 
         def noted() -> Iterator[Sequence[str]]:
             for sentence in sentences:
-                tokens = tokens_of(sentence)
+                tokens = cut(sentence)
                 has_words.append(len(tokens) > 0)
                 yield tokens
 
@@ -195,6 +210,9 @@ class Corpus:
     ) -> Corpus:
         """From a file, one sentence a line (gzip by its magic bytes, ``-`` for standard input)."""
         raw = _read(path)
+        if vocabulary is not None and vocabulary.pieces is not None:
+            lines = raw.decode().split("\n")
+            return cls.of(lines, vocabulary, min_count=min_count, max_words=max_words, training=training)
         corpus = _build(factorise_bytes(raw), vocabulary, min_count, max_words, training, path)
         if _BLANK_LINE.search(raw) is None:
             return corpus
@@ -253,6 +271,9 @@ class Corpus:
             words, ids, ptr = text.vocabulary.words, text.ids, text.sentence_ptr
         else:
             path = text if isinstance(text, PathLike) else None
+            if vocabulary.pieces is not None and not isinstance(text, str | bytes):
+                lines = _read(text).decode().split("\n") if isinstance(text, PathLike) else text
+                text = map(vocabulary.tokens, lines)
             words, ids, ptr = (
                 _from_python(text) if not isinstance(text, PathLike) else factorise_bytes(_read(text))
             )
@@ -261,7 +282,7 @@ class Corpus:
         occurs = np.bincount(ids[ids >= 0], minlength=len(words)) > 0
         if UNKNOWN not in vocabulary:
             new = [w for w, seen in zip(words, occurs, strict=True) if seen and w not in vocabulary]
-            vocabulary = Vocabulary([*vocabulary.words, *new]) if new else vocabulary
+            vocabulary = Vocabulary([*vocabulary.words, *new], vocabulary.pieces) if new else vocabulary
         table = np.append(vocabulary.ids(words), np.int32(UNSEEN))
         if UNKNOWN in vocabulary:
             table[table == UNSEEN] = vocabulary.id(UNKNOWN)
@@ -395,7 +416,7 @@ def _build(
     table = vocabulary.ids(words)
     if training and (table == UNSEEN).any():
         if UNKNOWN not in vocabulary:
-            vocabulary = Vocabulary([*vocabulary.words, UNKNOWN])
+            vocabulary = Vocabulary([*vocabulary.words, UNKNOWN], vocabulary.pieces)
         table[table == UNSEEN] = vocabulary.id(UNKNOWN)
     return Corpus(table[ids] if ids.size else ids, ptr, vocabulary)
 
@@ -420,16 +441,24 @@ def unwrap(words: list[str], ids: Ints, ptr: Offsets, path: str | PathLike[str] 
 
 
 def pack_words(vocabulary: Vocabulary) -> dict[str, Any]:
-    """The words of a vocabulary in the order of their ids."""
+    """The words of a vocabulary in the order of their ids, and how text is cut where that is not at blanks."""
     content, lengths = pack_strings(vocabulary.words)
-    return {"words.bytes": content, "words.lengths": lengths}
+    packed = {"words.bytes": content, "words.lengths": lengths}
+    if vocabulary.pieces is not None:
+        packed["words.pieces"] = np.frombuffer(vocabulary.pieces.to_bytes(), dtype=np.uint8)
+    return packed
 
 
 def unpack_words(tensors: Mapping[str, Any]) -> Vocabulary:
     """What :func:`pack_words` made."""
     content = Schema({}, _WORDS).read_arrays(tensors)
     words = unpack_strings(content["words.bytes"], content["words.lengths"])
-    vocabulary = Vocabulary(words)
+    pieces = None
+    if "words.pieces" in content:
+        from epigram.lm.pieces import Pieces
+
+        pieces = Pieces.from_bytes(content["words.pieces"].tobytes())
+    vocabulary = Vocabulary(words, pieces)
     if vocabulary.words != words:
         damaged("its vocabulary does not begin with </s>, or has a word twice")
     return vocabulary

@@ -37,8 +37,8 @@ async def score(call: Call) -> Any:
     """Bits of surprise of each word of sentences and of their ends; null for words the model does not know."""
     body: Score = call.body
     entry = call.studio.shelf.get(body.model, "lm")
-    sentences = [_words(text, f"sentences[{k}]") for k, text in enumerate(body.sentences)]
     model = entry.estimator
+    sentences = [_words(model, text, f"sentences[{k}]") for k, text in enumerate(body.sentences)]
 
     def work(batch: list[Any]) -> list[Any]:
         return [_scored(words, model.word_scores(words).tolist()) for words in batch]
@@ -64,8 +64,8 @@ async def next_words(call: Call) -> Any:
     """The likeliest next words after contexts, with their probabilities."""
     body: Next = call.body
     entry = call.studio.shelf.get(body.model, "lm")
-    contexts = [_words(text, f"contexts[{k}]") for k, text in enumerate(body.contexts)]
     model = entry.estimator
+    contexts = [_words(model, text, f"contexts[{k}]") for k, text in enumerate(body.contexts)]
 
     def work(batch: list[Any]) -> list[Any]:
         return [model.next_words(words, body.k) for words in batch]
@@ -82,7 +82,7 @@ def explain_word(model: Any, context: str, word: str) -> dict[str, Any]:
     """The weights behind a probability: added up, less what all words share, they are its logarithm."""
     if not hasattr(model, "explain"):
         raise Refusal(422, f"a {type(model).__name__} has no weights to show; a log-linear model has")
-    why = model.explain(context.split(), word)
+    why = model.explain(_tokens(model, context), word)
     rows, names = _terms(why), ("context", "weight", "count", "probability")
     return {
         "word": word,
@@ -113,8 +113,13 @@ def _terms(why: Any) -> list[tuple[str, float, int | None, float]]:
     return [(" ".join(term.context), term.weight, term.count, term.probability) for term in why.terms]
 
 
-def _words(text: str, place: str) -> list[str]:
-    words = text.split()
+def _tokens(model: Any, text: str) -> list[str]:
+    """Words, or what the model cuts text into."""
+    return text.split() if model.vocabulary_.pieces is None else list(model.vocabulary_.tokens(text))
+
+
+def _words(model: Any, text: str, place: str) -> list[str]:
+    words = _tokens(model, text)
     if len(words) > MOST_TOKENS:
         raise Refusal(413, f"{len(words):,} words; at most {MOST_TOKENS:,} are taken", place)
     return words

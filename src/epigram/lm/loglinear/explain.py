@@ -56,7 +56,7 @@ def explain(
     target = vocabulary.id(word)
     if target == UNSEEN:
         raise InputError(f"{word!r} is not in the vocabulary.")
-    ids = [vocabulary.id(token) for token in (context.split() if isinstance(context, str) else context)]
+    ids = [vocabulary.id(token) for token in vocabulary.tokens(context)]
     loss.value(w)
     tree, child_ptr = loss.tree, loss.tree.child_ptr
     terms: list[Term] = []

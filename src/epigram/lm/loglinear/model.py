@@ -447,5 +447,6 @@ def split_known(corpus: Corpus, share: float) -> tuple[Corpus, Corpus]:
     """Training and held-out part, both in the words of the first: as a test text would be read."""
     first, rest = corpus.split(share)
     seen = np.bincount(first.ids[first.ids >= 0], minlength=len(corpus.vocabulary)) > 0
-    words = Vocabulary(word for word, known in zip(corpus.vocabulary, seen, strict=True) if known)
+    known = (word for word, occurs in zip(corpus.vocabulary, seen, strict=True) if occurs)
+    words = Vocabulary(known, corpus.vocabulary.pieces)
     return first.with_vocabulary(words), rest.with_vocabulary(words)

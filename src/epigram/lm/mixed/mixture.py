@@ -58,7 +58,12 @@ class InterpolatedLM(LanguageModel):
             self.models += inner
             flat += [share * weight for weight in inner_weights]
         self.weights: Floats = np.array(flat)
-        self.vocabulary_ = Vocabulary(word for model in self.models for word in model.vocabulary_)
+        pieces = self.models[0].vocabulary_.pieces
+        if any(model.vocabulary_.pieces != pieces for model in self.models):
+            raise InputError(
+                "the models cut text in different ways (words, characters, pieces); mix those of one way."
+            )
+        self.vocabulary_ = Vocabulary((word for model in self.models for word in model.vocabulary_), pieces)
         self._translated = [
             np.append(model.vocabulary_.ids(self.vocabulary_), np.int32(UNSEEN)) for model in self.models
         ]

@@ -103,3 +103,29 @@ def test_a_longer_text_leaves_rare_n_grams_out(monkeypatch):
     everything = SecondLook.learn(corpus, surfaces).model.n_ngrams
     monkeypatch.setattr("epigram.ime.second_look.CHARACTERS_PER_COUNT", 20)
     assert SecondLook.learn(corpus, surfaces).model.n_ngrams < everything
+
+
+def test_an_adapted_converter_mixes_characters_as_its_held_out_text_likes_best(converter, tmp_path):
+    """Against the two models, asked apart: each character of what the domain has is their weighted sum."""
+    domain, held = ["橋/はし を 作る/つくる", "端/はし を 切る/きる"] * 3, ["橋/はし を 切る/きる", "箸/はし を 使う/つかう"]
+    adapted = converter.adapt([line.split() for line in domain], [line.split() for line in held])
+    both = [KneserNeyLM(order=ORDER).fit([written(line) for line in lines]) for lines in (TEXT, domain)]
+
+    def apart(text: str) -> np.ndarray:
+        """Probabilities of each character and the end, a row for each model; 0 where a model lacks it."""
+        rows = []
+        for model in both:
+            ids = [model.vocabulary_.id(char) if char in model.vocabulary_ else -1 for char in text]
+            rows.append(model.score_stream(np.array([*ids, 0], np.int32)))
+        return np.exp(np.where(np.isnan(rows), -np.inf, rows))
+
+    kept = np.concatenate([apart("".join(written(line))) for line in held], axis=1)
+    shares = np.linspace(0, 1, 10_001)[1:-1]
+    best = shares[np.argmax(np.log(np.outer(shares, kept[0]) + np.outer(1 - shares, kept[1])).sum(axis=1))]
+    for text in ("橋を作る", "端を切る", "箸を使う"):
+        wanted = np.log(best * apart(text)[0] + (1 - best) * apart(text)[1]).sum()
+        assert adapted.second_look.scores([text])[0] == pytest.approx(wanted, abs=1e-3)
+    adapted.save(tmp_path / "adapted.epigram")
+    again = KanaKanjiConverter.load(tmp_path / "adapted.epigram")
+    assert again.convert("はしをつくる") == adapted.convert("はしをつくる") == "橋を作る"
+    assert converter.adapt([line.split() for line in domain], method="boosting").second_look is None

@@ -7,7 +7,8 @@ the background adapted to the other half.
 
 The held-out part (the last tenth of the text where none is given) chooses the weight of the background, the step of
 the learner and its settings. After that nothing is refitted on it. For MAP, words of the domain join the lexicon;
-the background gives them what it gives an unknown word.
+the background gives them what it gives an unknown word. A model of characters (the second look) is mixed with one of
+the text, too; a reranker takes its place.
 """
 
 from __future__ import annotations
@@ -115,6 +116,10 @@ def adapt(
         adapted = adapt_by_map(decoder, model, corpus, held, smoothing)
         decoder, fit["background_weight"] = adapted.decoder, adapted.weight
         fit["words"], fit["ngrams"] = len(decoder.lexicon) - 1, adapted.model.n_ngrams
+    look = converter.second_look if learner is None else None  # a reranker looks in its place
+    if look is not None:
+        tell("mixing characters", 0.5)
+        look = look.adapted(corpus, held)
     reranker = None
     if learner is not None:
         done, stopped = 0, False
@@ -143,7 +148,7 @@ def adapt(
             fit["settings_tried"] = len(reranker.trials_)
     return KanaKanjiConverter(
         decoder, reranker, {**converter.settings, "method": method}, fit, converter.journal.lessons,
-        converter.journal.words,
+        converter.journal.words, look,
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.ime.context import ENDS
+from epigram.ime.lexicon import split_token
 from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Vocabulary
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.ngram.model import BackoffModel
@@ -59,9 +60,24 @@ class SecondLook:
     @classmethod
     def learn(cls, corpus: Corpus, surfaces: Sequence[str]) -> SecondLook:
         """From a text of words and the surface of each word of its vocabulary."""
-        text = _by_character(corpus, surfaces)
-        prune = text.n_tokens // CHARACTERS_PER_COUNT
-        return cls(KneserNeyLM(order=ORDER, prune=prune).fit(text).backoff_)
+        return cls(_characters_model(_by_character(corpus, surfaces)))
+
+    def adapted(self, text: Corpus, held_out: Corpus) -> SecondLook:
+        """The same mixed with a model of the characters of ``text``; the weights are those ``held_out`` likes best.
+
+        Both are texts of surface/reading tokens.
+
+        Examples
+        --------
+        >>> look = SecondLook.learn(Corpus.of(["橋/はし を", "橋/はし だ"]), ["", "橋", "を", "だ"])
+        >>> news = Corpus.of(["箸/はし だ"] * 3)
+        >>> bool(look.adapted(news, news).scores(["箸だ"])[0] > look.scores(["箸だ"])[0])
+        True
+        """
+        from epigram.lm.mixed.mixture import interpolate, merge
+
+        domain, held = (_by_character(part, _surfaces(part)) for part in (text, held_out))
+        return SecondLook(merge(interpolate([self.model, _characters_model(domain)], held)))
 
     def after(self, before: str) -> SecondLook:
         """The same for text that follows another, of which the open sentence counts."""
@@ -120,6 +136,16 @@ class SecondLook:
                 np.concatenate(([0.0], found["characters.bow"])),
             )
         )
+
+
+def _characters_model(text: Corpus) -> BackoffModel:
+    """Kneser-Ney of a text of characters."""
+    return KneserNeyLM(order=ORDER, prune=text.n_tokens // CHARACTERS_PER_COUNT).fit(text).backoff_
+
+
+def _surfaces(corpus: Corpus) -> list[str]:
+    """What each token of a text's vocabulary writes; the boundary writes nothing."""
+    return ["", *(split_token(token)[0] for token in corpus.vocabulary.words[1:])]
 
 
 def _by_character(corpus: Corpus, surfaces: Sequence[str]) -> Corpus:

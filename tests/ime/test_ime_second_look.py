@@ -107,7 +107,8 @@ def test_a_longer_text_leaves_rare_n_grams_out(monkeypatch):
 
 def test_an_adapted_converter_mixes_characters_as_its_held_out_text_likes_best(converter, tmp_path):
     """Against the two models, asked apart: each character of what the domain has is their weighted sum."""
-    domain, held = ["橋/はし を 作る/つくる", "端/はし を 切る/きる"] * 3, ["橋/はし を 切る/きる", "箸/はし を 使う/つかう"]
+    domain = ["橋/はし を 作る/つくる", "端/はし を 切る/きる"] * 3
+    held = ["橋/はし を 切る/きる", "箸/はし を 使う/つかう"]
     adapted = converter.adapt([line.split() for line in domain], [line.split() for line in held])
     both = [KneserNeyLM(order=ORDER).fit([written(line) for line in lines]) for lines in (TEXT, domain)]
 

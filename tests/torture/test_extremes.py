@@ -22,7 +22,7 @@ from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.rerank import NBest, Reranker
 from epigram.solvers import OWLQN, SGD, BLasso
-from epigram.tagging import CRFTagger, MaxentClassifier
+from epigram.tagging import CRFTagger, MaxentClassifier, layout
 
 Y = [["X", "Y"]] * 3
 HALF = "\ud800"
@@ -135,10 +135,29 @@ def test_a_text_twice_over() -> None:
 
 
 def test_many_labels() -> None:
-    n = 300
+    """One-token sentences have no pairs of labels, which would be 4 million for each."""
+    n = 2000
     X, y = [[[f"w={k}"]] for k in range(n)], [[f"L{k}"] for k in range(n)]
-    tagger = CRFTagger(l1=0.01, solver=SGD(passes=2, eta0=0.5)).fit(X, y)
+    tagger = CRFTagger(l1=0.01, solver=SGD(passes=1, eta0=0.5)).fit(X, y)
     assert tagger.predict(X[:2]) == y[:2]
+    assert len(tagger.predict_marginals(X[:2])[1][0]) == n
+
+
+def test_sentences_too_long_for_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = [[["w=a"], ["w=b"]]] * 3, [["X", "Y"]] * 3
+    tagger = CRFTagger("U0:%x[0,0]\nB1:%x[0,0]\nB\n", l1=0.01).fit([[["a"], ["b"]]] * 3, y)
+    monkeypatch.setattr(layout, "SMALL", 0)
+    monkeypatch.setattr(layout, "available", lambda: 50_000)
+    long = [["a"], ["b"]] * 1000
+    assert tagger.predict([long[:10]])
+    said = r"a sentence of 2,000 tokens, with 2 labels and 1,000 tokens .* needs .*; cut it into shorter ones"
+    for ask in (tagger.predict, tagger.predict_marginals):
+        with pytest.raises(InputError, match=said):
+            ask([long])
+    with pytest.raises(InputError, match=r"a sentence of 2,000 tokens, with 2 labels needs"):
+        CRFTagger(l1=0.01).fit([*X, X[0] * 1000], [*y, y[0] * 1000])
+    with pytest.raises(InputError, match=r"pairs of 2 labels at 2,000 tokens .* fewer sentences"):
+        tagger.marginals([long[:10]] * 200)
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ f64 scored_loss(const Chains *a, const Layout *l, i64 s, const i32 *labels, f64 
         loss += forward(n, l, x);
         backward(n, n_matrices, l, x);
     }
-    if (l->has_transitions) loss -= transition_gradient(a, l, s, labels, weight, edge_w, x, edges);
+    if (l->has_transitions && n > 1) loss -= transition_gradient(a, l, s, labels, weight, edge_w, x, edges);
     f64 *restrict scores = x->scores;
     u8 is_marginal = a->n_parents || l->n_triples; /* what beta is */
     for (i64 j = 0; j < n * width; j++) scores[j] = weight * (is_marginal ? x->beta[j] : x->alpha[j] * x->beta[j]);

@@ -174,12 +174,32 @@ static void descend_token(const Chains *a, const Dual *d, i64 t, const f64 *rest
     }
 }
 
-/* Step k: the gradients of all its sentences at the weights before it, then x -= eta g. */
-static f64 step_once(const Chains *a, const Layout *l, const Pass *plan, i64 k, const Dual *d, Scratch x) {
+/* Whether a sentence of step k has pairs of labels: where there are many, they are what a step costs. */
+static u8 has_pairs(const Chains *a, const Pass *plan, i64 k) {
+    if (a->n_types) return 1;
+    for (i64 at = k * plan->batch; at < step_end(plan, k); at++) {
+        i64 s = plan->order[at];
+        if (a->sentence_ptr[s + 1] - a->sentence_ptr[s] > 1) return 1;
+    }
+    return 0;
+}
+
+/* The weights of transitions and edges at penalty u. */
+static void read_edges(const Dual *d, f64 u) {
+    for (i64 i = 0; i < d->n_edges; i++) d->edge_w[i] = soft_one(d->edge_x[i], u);
+}
+
+/* Step k: the gradients of all its sentences at the weights before it, then x -= eta g. Weights of edges are `late` after
+ * steps without pairs. */
+static f64 step_once(const Chains *a, const Layout *l, const Pass *plan, i64 k, const Dual *d, Scratch x, u8 *late) {
     f64 loss = 0.0, eta = plan->rates[k], u = plan->penalties[k + 1];
     i64 begin = k * plan->batch, end = step_end(plan, k);
-    if (l->has_transitions) exp_transitions(l, d->edge_w, &x);
-    for (i64 i = 0; i < d->n_edges; i++) d->edge_g[i] = 0.0;
+    u8 pairs = l->has_transitions && has_pairs(a, plan, k);
+    if (pairs) {
+        if (*late) read_edges(d, plan->penalties[k]);
+        exp_transitions(l, d->edge_w, &x);
+        for (i64 i = 0; i < d->n_edges; i++) d->edge_g[i] = 0.0;
+    }
     x.scores = d->gradients;
     for (i64 at = begin; at < end; at++) {
         i64 s = plan->order[at], first = a->sentence_ptr[s], n = a->sentence_ptr[s + 1] - first;
@@ -193,6 +213,8 @@ static f64 step_once(const Chains *a, const Layout *l, const Pass *plan, i64 k, 
         for (i64 t = 0; t < n; t++) descend_token(a, d, first + t, x.scores + t * l->width, eta, u);
         x.scores += n * l->width;
     }
+    *late = !pairs;
+    if (!pairs) return loss;
     for (i64 i = 0; i < d->n_edges; i++) {
         d->edge_x[i] -= eta * d->edge_g[i] * l->free[l->state_end + i];
         d->edge_w[i] = soft_one(d->edge_x[i], u);
@@ -206,8 +228,10 @@ f64 chain_cumulative_run(const Chains *a, const Layout *l, const Pass *plan, i64
                          Scratch *x) {
     (void)n_features;
     f64 loss = 0.0;
+    u8 late = 0;
     load(l, w, q, d);
-    for (i64 k = 0; k < plan->n_steps; k++) loss += step_once(a, l, plan, k, d, *x);
+    for (i64 k = 0; k < plan->n_steps; k++) loss += step_once(a, l, plan, k, d, *x, &late);
+    if (late) read_edges(d, plan->penalties[plan->n_steps]);
     store(l, d, w, q);
     return loss;
 }

@@ -262,6 +262,7 @@ static inline void sum_observed_pairs(i64 n, i64 n_matrices, i64 L, i64 width, c
 static inline void backward(i64 n, i64 n_matrices, const Layout *l, const Scratch *x) {
     i64 L = l->n_labels, width = l->width, last = n - 1;
     for (i64 j = 0; j < width; j++) x->beta[last * width + j] = 1.0;
+    if (n == 1) return; /* no step: whoever asks for pair sums has none to ask for */
     if (!l->has_transitions) {
         for (i64 j = 0; j < last * width; j++) x->beta[j] = 1.0;
         return;

@@ -58,7 +58,8 @@ f64 chain_online_gradients(const Chains *a, const Layout *l, const Pass *plan, i
             i64 p = rows[a->local[k]]; /* where a row comes again, its gradient is 0 by then */
             add_up(row_length(l, p), g + p, sums + p, squares + p);
         }
-        add_up(n_weights - base, g + base, sums + base, squares + base);
+        u8 single = !a->n_types && a->sentence_ptr[s + 1] - a->sentence_ptr[s] < 2; /* no pairs of labels */
+        if (!single) add_up(n_weights - base, g + base, sums + base, squares + base);
     }
     return loss;
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
@@ -177,10 +178,11 @@ class CRFTagger(SentenceEstimator):
 
     def predict_marginals(self, X: Any, allowed: Allowed | None = None) -> list[list[dict[str, float]]]:
         """p(label) of each token, as dicts; ``allowed`` as for :meth:`predict`."""
-        return [
-            [dict(zip(self.model_.labels, row, strict=True)) for row in nodes.tolist()]
-            for nodes, _ in self.marginals(X, allowed)
-        ]
+        sequences, names = self._encode(X), self.model_.labels
+        nodes, _, _ = self.model_.marginals(sequences, allowed)
+        flat = [dict(zip(names, row, strict=True)) for row in nodes.tolist()]
+        ptr = sequences.word_ptr.tolist()
+        return [flat[a:b] for a, b in pairwise(ptr)]
 
     def marginals(self, X: Any, allowed: Allowed | None = None) -> list[tuple[Floats, Floats]]:
         """For each sentence of n tokens, p(label) as (n, L) and p(label before, label) as (n - 1, L, L)."""

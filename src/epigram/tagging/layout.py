@@ -16,7 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram._core.native import family
+from epigram.errors import InputError
 from epigram.protocols import Floats, Ints, Offsets
+from epigram.scale.memory import available
 from epigram.tagging.corpus import Sequences
 from epigram.tagging.segment_rows import SegmentTypes, segment_fields
 from epigram.tagging.triples import all_triples, triple_fields, triple_keys, unique_triples
@@ -24,6 +26,7 @@ from epigram.vectors import Parts
 
 chain, core = family("chain"), family("chain_layout")
 MOST_LABELS = 65_535  # the label of a weight has 16 bits in kernels
+SMALL = 1 << 28  # bytes of working memory that nobody is asked for
 DENSE_SHARE = 8  # a row is dense if at least one label in eight has a weight: measured on CoNLL-2000
 
 
@@ -296,6 +299,13 @@ class WeightLayout:
             has_edges = np.diff(sequences.edge_ptr) > 0
             per_sentence = np.diff(np.concatenate([[0], np.cumsum(has_edges)])[sequences.sentence_ptr])
             k += int(per_sentence.max(initial=0))
+        size = 8 * (3 * n * width + k * (2 * L + width) * width + room)
+        check_room(
+            size,
+            f"a sentence of {n:,} tokens, with {L:,} labels"
+            + (f" and {k - 1:,} tokens whose transitions have features of their own" if k > 1 else ""),
+            "cut it into shorter ones, or take fewer labels",
+        )
         return chain.Scratch(
             n,
             L,
@@ -429,6 +439,22 @@ def aligned(n: int) -> Floats:
     raw = np.zeros(n * 8 + 64, dtype=np.uint8)
     start = -raw.ctypes.data % 64
     return raw[start : start + 8 * n].view(np.float64)
+
+
+def check_room(size: int, what: str, way_out: str) -> None:
+    """Refuse work that needs more memory than there is; what is small is not looked at.
+
+    Examples
+    --------
+    >>> check_room(1 << 50, "a sentence of 10,000,000 tokens", "cut it")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    epigram.errors.InputError: a sentence of 10,000,000 tokens needs 1,125,899.9 GB of memory, and ... are free; cut it
+    """
+    if size > SMALL and size > (free := available()):
+        raise InputError(
+            f"{what} needs {size / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} are free; {way_out}"
+        )
 
 
 def padded(n_labels: int) -> int:

@@ -17,7 +17,7 @@ from epigram.errors import InputError
 from epigram.protocols import Floats, Ints
 from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.corpus import Sequences
-from epigram.tagging.layout import ChainWeights, SeenPairs, WeightLayout, lay_out, padded
+from epigram.tagging.layout import ChainWeights, SeenPairs, WeightLayout, check_room, lay_out, padded
 from epigram.tagging.loss import run_each
 from epigram.tagging.second_order import best_labels, labelling_lists, pair_marginals
 from epigram.tagging.segment_decoding import NoLabelling, best_segments, segment_lists, segment_marginals
@@ -156,6 +156,11 @@ class ChainModel:
             self.decode(sequences, allowed)  # says so if a sentence has no permitted labelling
         if len(self.layout.triples):
             return pair_marginals(self, sequences, self.mask(sequences, allowed), with_edges)
+        if with_edges:
+            what = f"the probabilities of pairs of {L:,} labels at {n:,} tokens"
+            check_room(
+                8 * n * L * L, what, "ask for fewer sentences at a time, or for those of single labels"
+            )
         nodes = np.empty((n, L))
         edges = np.zeros((n, L, L) if with_edges else (0, 0, 0))
         log_z = np.zeros(sequences.n_sentences)

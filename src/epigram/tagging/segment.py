@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -109,14 +108,6 @@ class SegmentTagger(CRFTagger):
         )
         everyone[right & (rows.begin >= 0)] = labels[rows.begin[right & (rows.begin >= 0)]]
         return replace(read, sequences=sequences, labels=everyone, longest=longest)
-
-    def predict_marginals(self, X: Any, allowed: Allowed | None = None) -> list[list[dict[str, float]]]:
-        """p(label) of each token, as dicts; ``allowed`` as for :meth:`predict`."""
-        sequences, names = self._encode(X), self.model_.labels
-        nodes, _, _ = self.model_.marginals(sequences, allowed)
-        flat = [dict(zip(names, row, strict=True)) for row in nodes.tolist()]
-        ptr = sequences.word_ptr.tolist()
-        return [flat[a:b] for a, b in itertools.pairwise(ptr)]
 
     def marginals(self, X: Any, allowed: Allowed | None = None) -> list[tuple[Floats, Floats]]:
         """Not of segments: probabilities of label pairs are those of a chain."""

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from functools import wraps
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
@@ -69,6 +70,25 @@ class Piece:
         found = None if self.tape is None else self.tape.entries.get(self.place)
         return None if found is None or found.what != "result" else _copied(found.values)
 
+    def is_due(self, over: bool = False, stop: bool = False) -> bool:
+        """Whether :meth:`save` would write: for a state that takes work to tell, part of it in ``folder``."""
+        tape = self.tape
+        if tape is None or tape.frozen or over or self.ended or (stop and not tape.interrupted):
+            return False
+        return tape.folder is not None and tape.is_due()
+
+    @property
+    def folder(self) -> Path:
+        """Where parts of a state may be kept that are too large for it; not before :meth:`is_due`."""
+        assert self.tape is not None
+        assert self.tape.folder is not None
+        return self.tape.folder
+
+    def give_up(self, why: str) -> None:
+        """A part of the state could not be kept: there will be no more."""
+        if self.tape is not None:
+            self.tape.give_up(why)
+
     def save(self, state: State, *, over: bool = False, stop: bool = False, always: bool = False) -> None:
         """Say where the work stands, at the end of a step; it is only kept where it is time to write.
 
@@ -108,9 +128,15 @@ class Tape:
         self._open = [Piece(self, "", "")]
         self._tokens: list[Token[Tape | None]] = []
 
+    folder: Path | None = None
+    """Beside what is written: for parts of states that are written where they are, on other machines perhaps."""
+
     def is_due(self) -> bool:
         """Whether it is time to write."""
         return False
+
+    def give_up(self, why: str) -> None:
+        """Write no more."""
 
     def write(self) -> None:
         """Write the entries."""

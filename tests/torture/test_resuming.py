@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,14 @@ from epigram.ime.converter import KanaKanjiConverter
 from epigram.ime.sample import BACKGROUND
 from epigram.ime.wordlist import WordList
 from epigram.lm import ClassFactoredLM, LogLinearLM
+from epigram.lm.factored import sharded as factored
+from epigram.lm.loglinear import sharded as loglinear
 from epigram.lm.loglinear.penalty import Strength
+from epigram.lm.sharding import write_stream
 from epigram.parsing import DependencyParser
 from epigram.rerank import Lasso, MinimumSampleRisk, NBest, Perceptron, Reranker
 from epigram.resuming import Tape, noted, piece
+from epigram.scale.engine import Here
 from epigram.solvers import (
     AROW,
     FISTA,
@@ -89,6 +93,16 @@ def reranker(learner: Any) -> Callable[[Path], Any]:
     return lambda path: Reranker(learner, min_count=1).fit(NBest.from_lists(HEARD)).save(path)
 
 
+def in_shards(fit: Any, kind: Any, **options: Any) -> Callable[[Path], Any]:
+    def train(path: Path) -> None:
+        text = path.with_name("text")
+        text.write_text("\n".join(TEXT))
+        manifest = write_stream([text], path.with_name("words"))
+        fit(kind(**options), manifest, n_shards=3).save(path)
+
+    return train
+
+
 def parser(path: Path) -> None:
     words = [("the", "DET", "DT"), ("dog", "NOUN", "NN"), ("barks", "VERB", "VBZ")]
     heads = [(2, "det"), (3, "nsubj"), (0, "root")]
@@ -135,6 +149,15 @@ TRAINERS: dict[str, Callable[[Path], Any]] = {
     "number of classes": language_model(
         ClassFactoredLM, order=2, max_iterations=3, budget=1e6, class_strength=GIVEN, word_strength=GIVEN
     ),
+    "shards": in_shards(
+        loglinear.fit_stream, LogLinearLM, order=3, strength=0.3, ridge=0.1, depth_weight=1.2, max_iterations=7
+    ),
+    "shards, tree-l2": in_shards(
+        loglinear.fit_stream, LogLinearLM, order=3, penalty="tree-l2", strength=0.3, depth_weight=0.9, max_iterations=7
+    ),
+    "shards, classes": in_shards(
+        factored.fit_stream, ClassFactoredLM, order=2, classes=3, max_iterations=4, penalty="l1"
+    ),
     "blasso": reranker(BLasso(eps=0.01, theta=0.0, steps=1500)),
     "boosting, tuned": reranker(Boosting(steps=40)),
     "lasso": reranker(Lasso(steps=4)),
@@ -146,7 +169,8 @@ TRAINERS: dict[str, Callable[[Path], Any]] = {
 
 
 SLOW = (
-    "number of classes", "l1 auto", "lasso", "classes", "sgd", "log-linear, few weights", "log-linear, stochastic",
+    "number of classes", "l1 auto", "lasso", "classes", "sgd", "shards, classes", "shards, tree-l2",
+    "log-linear, few weights", "log-linear, stochastic",
 )  # fmt: skip
 
 
@@ -179,6 +203,63 @@ def test_killed_at_any_step_it_goes_on_to_the_same_bytes(
         with Checkpoint(first.path, every=1000.0, resume=True):
             train(model)
         assert model.read_bytes() == whole.read_bytes(), f"killed after write {at} of {n_writes}"
+
+
+class Forgetful(Here):
+    """An engine that loses a shard now and then, and makes it again from its recipe."""
+
+    may_lose = True
+
+    def make(self, function: Callable[[Any], Any], recipes: Sequence[Any]) -> list[Any]:
+        self.recipes, self.things = (
+            [(function, recipe) for recipe in recipes],
+            super().make(function, recipes),
+        )
+        return list(range(len(recipes)))
+
+    def ask(
+        self, function: Callable[[Any, Any], Any], handles: Sequence[Any], pieces: Sequence[Any]
+    ) -> list[Any]:
+        if self.tally.asked % 5 == 4:
+            lost = self.tally.asked % len(self.things)
+            make, recipe = self.recipes[lost]
+            self.things[lost] = make(recipe)
+        return super().ask(function, [self.things[k] for k in handles], pieces)
+
+
+def test_a_lost_shard_starts_from_the_checkpoint_too(tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("\n".join(TEXT))
+    manifest = write_stream([text], tmp_path / "words")
+
+    def fitted(engine: Here) -> bytes:
+        model = LogLinearLM(order=3, strength=0.3, ridge=0.1, depth_weight=1.2, max_iterations=12)
+        loglinear.fit_stream(model, manifest, engine, 3).save(tmp_path / "model")
+        return (tmp_path / "model").read_bytes()
+
+    whole = fitted(Here())
+    assert fitted(Forgetful()) == whole
+    with Checkpoint(tmp_path / "state", every=0.0) as saved:
+        assert fitted(Forgetful()) == whole
+    (last,) = saved.folder.iterdir()
+    (last / "00001").write_bytes(b"")
+    with (
+        pytest.raises(InputError, match=r"damaged: .*leave out --resume"),
+        Checkpoint(saved.path, resume=True),
+    ):
+        fitted(Here())
+    saved.remove()
+    assert not saved.folder.exists()
+
+
+def test_a_full_disk_ends_the_checkpoints_of_shards(tmp_path: Path) -> None:
+    said: list[str] = []
+    (tmp_path / "state.parts").write_text("a file where the folder would be")
+    with Checkpoint(tmp_path / "state", every=0.0, complain=said.append):
+        TRAINERS["shards"](tmp_path / "model")
+    assert len(said) == 1
+    assert "goes on without a checkpoint" in said[0]
+    assert load(tmp_path / "model") is not None
 
 
 @pytest.mark.parametrize("name", ["sgd", "owlqn", "log-linear", "few classes", "blasso"])

@@ -249,9 +249,8 @@ def command(
             word_contexts=word_contexts,
         )
     if sharding.asked_for:
-        for option, given in (("--resume", resume), ("--document", document)):
-            if given:
-                raise InputError(f"{option} is for training without --shards and --cluster; leave it out")
+        if document:
+            raise InputError("--document is for training without --shards and --cluster; leave it out")
         from epigram.cli.sharded import language_model_on_shards
 
         language_model_on_shards(run, estimator, text, valid, bits, sharding, record_of)

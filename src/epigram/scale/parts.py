@@ -6,21 +6,28 @@ them on its own weights. Two questions an iteration travel: the shared part of y
 part of the step.
 
 A shard's vectors are a state that dies with its worker. Every message has a number, a shard answers the last one
-again, and one that was made anew is told all messages since the first: it ends with the same bits.
+again, and one that was made anew is told all messages since the first: it ends with the same bits. Where the training
+keeps a checkpoint, every shard writes its state to a file of its own; messages from before are then forgotten, and a
+later run goes on from there.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from epigram._core.native import family
+from epigram.errors import InputError
 from epigram.protocols import Callback, Floats, Iteration, ProximalPenalty, Result
+from epigram.resuming import Piece, State, piece
 from epigram.scale.engine import Engine
 
 BEHIND = "behind"
@@ -97,7 +104,7 @@ class Part:
             return self.kept()
         if number == self.heard:
             return self.answer
-        if number != self.heard + 1:
+        if number != self.heard + 1 and kind != "restore":  # which needs nothing from before
             return BEHIND
         self.answer = getattr(self, kind)(*what)
         self.heard = number
@@ -148,6 +155,35 @@ class Part:
         nonzero = float(np.count_nonzero(new[n:]))
         return (*sums.tolist(), value, self.penalty.value(new[n:]), nonzero)
 
+    def store(self, path: Path) -> str:
+        """Write what the next step needs, after an accepted one; returns why that failed, or nothing."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as file:
+                for name in (self._x, self._new, "d"):
+                    np.ascontiguousarray(self.vectors[name]).tofile(file)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            return f"{path}: cannot write: {error.strerror or error}"
+        return ""
+
+    def restore(self, path: Path) -> None:
+        """Read it back."""
+        names, n = (self._x, self._new, "d"), self.loss.n_weights
+        try:
+            if path.stat().st_size != len(names) * n * 8:
+                raise InputError(
+                    "damaged: not as long as it was; leave out --resume to start afresh", path=path
+                )
+            with path.open("rb") as file:
+                for name in names:
+                    self.vectors[name] = np.fromfile(file, np.float64, n)
+        except OSError as error:
+            said = f"cannot read: {error.strerror}; leave out --resume to start afresh"
+            raise InputError(said, path=path) from error
+        self.tried = True
+
     def kept(self) -> Any:
         """What becomes part of the model."""
         raise NotImplementedError
@@ -186,6 +222,13 @@ class Talk:
         """The answers of all parts, in their order."""
         return self._answers(range(len(self.parts)), self._message(kind, *what))
 
+    def store(self, folder: Path) -> str:
+        """Have all parts write their states to a folder; returns why that failed, or nothing."""
+        failed = next(filter(None, self.ask("store", folder)), "")
+        if not failed and self.engine.may_lose:
+            self.said = [(self.number, "restore", folder)]
+        return str(failed)
+
     def in_turn(self, kind: str) -> Iterator[Any]:
         """The answers of all parts, in their order; no more at a time than work at the same time."""
         message, some = self._message(kind), max(self.engine.workers, 1)
@@ -213,8 +256,11 @@ class Talk:
             self.engine.ask(hear_all, [self.parts[k] for k in behind], missed)
 
     def _to(self, k: int, message: Message) -> Message:
-        """A message as part k hears it."""
-        return tuple(x[self.places[k]] if isinstance(x, np.ndarray) else x for x in message)
+        """A message as part k hears it: of vectors its own places, of a folder its own file."""
+        return tuple(
+            x[self.places[k]] if isinstance(x, np.ndarray) else x / f"{k:05d}" if isinstance(x, Path) else x
+            for x in message
+        )
 
 
 class SharedPenalty(Protocol):
@@ -278,13 +324,33 @@ def minimise(
     counts : of the shared weights, in the whole text: what their curvature is made of.
     penalty : of the shared weights: :class:`Separate`, or :class:`~epigram.scale.grouped.SharedGroups`.
     """
+    with piece(f"{len(talk.parts)} shards that share {start.size} weights") as kept:
+        return _descend(talk, start, counts, penalty, tolerance, max_iterations, callback, kept)
+
+
+def _descend(
+    talk: Talk,
+    start: Floats,
+    counts: Floats,
+    penalty: SharedPenalty,
+    tolerance: float,
+    max_iterations: int,
+    callback: Callback | None,
+    kept: Piece,
+) -> Result:
+    """The iterations, from the start or from where an earlier run was."""
     core, began, n = family("solvers"), time.perf_counter(), start.size
     x = start.copy()
     y, gradient, new, point, step = x.copy(), *np.empty((4, n))
     sums = np.empty(3)
     scale, momentum, pull, turned = 1.0, 1.0, 0.0, True
-    objective, optimality, reason, number = np.inf, np.inf, "limit", 0
-    for number in range(1, max_iterations + 1):
+    objective, optimality, reason, done = np.inf, np.inf, "limit", 0
+    if saved := kept.state:
+        x, y, d = saved["x"], saved["y"], saved["d"]
+        scale, momentum, pull, objective, optimality, turned, done = saved["numbers"]
+        talk.ask("restore", Path(saved["folder"]))
+    number = done
+    for number in range(done + 1, max_iterations + 1):
         told = talk.ask("at_y", pull, y, turned)
         at_y = float(sum(answer[0] for answer in told))
         summed(talk.places, [answer[1] for answer in told], gradient)
@@ -308,13 +374,27 @@ def minimise(
         core.extrapolate(n, new, x, pull, y)
         x, new, momentum = new, x, momentum_new
         scale *= 0.98
+        stop, over = False, optimality <= tolerance
         if callback is not None:
             nonzero = int(np.count_nonzero(x) + sum(answer[5] for answer in told))
             seconds = time.perf_counter() - began
-            if callback(Iteration(number, objective, nonzero, seconds, x, optimality)):
-                reason = "callback"
-                break
-        if optimality <= tolerance:
-            reason = "converged"
+            stop = bool(callback(Iteration(number, objective, nonzero, seconds, x, optimality)))
+        if kept.is_due(over, stop):
+            numbers = [scale, float(momentum), float(pull), objective, optimality, turned, number]
+            _keep(talk, kept, {"x": x, "y": y, "d": d, "numbers": numbers}, stop)
+        if stop or over:
+            reason = "callback" if stop else "converged"
             break
     return Result(x, objective, number, reason, optimality)
+
+
+def _keep(talk: Talk, kept: Piece, state: State, stop: bool) -> None:
+    """Note where the iterations stand; what was noted before is removed then, and not earlier."""
+    folder = kept.folder.resolve() / f"{state['numbers'][-1]}"
+    if failed := talk.store(folder):
+        kept.give_up(failed)
+        return
+    kept.save({**state, "folder": str(folder)}, stop=stop)
+    for other in folder.parent.iterdir():
+        if other != folder:
+            shutil.rmtree(other, ignore_errors=True)

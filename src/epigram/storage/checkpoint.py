@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import shutil
 import time
 import zipfile
 import zlib
@@ -62,6 +63,7 @@ class Checkpoint(Tape):
     ) -> None:
         super().__init__()
         self.path, self.subject, self.every, self.resume = Path(path), subject, every, resume
+        self.folder = self.path.with_name(f"{self.path.name}.parts")
         self.complain = complain
         self._last = time.monotonic()
 
@@ -96,13 +98,20 @@ class Checkpoint(Tape):
         except InputError as error:
             if self.complain is None:
                 raise
-            self.complain(f"{error}; training goes on without a checkpoint")
-            self.every = math.inf
+            self.give_up(str(error))
         self._last = time.monotonic()
+
+    def give_up(self, why: str) -> None:
+        """Write no more, and say so."""
+        if self.complain is None:
+            raise InputError(why)
+        self.complain(f"{why}; training goes on without a checkpoint")
+        self.every = math.inf
 
     def remove(self) -> None:
         """The training is done."""
         self.path.unlink(missing_ok=True)
+        shutil.rmtree(self.folder or "", ignore_errors=True)
 
     def _subject(self) -> str:
         if not isinstance(self.subject, str):

@@ -48,6 +48,90 @@ void second_order_marginals(const Chains *chains, const Layout *layout, i64 n_se
     }
 }
 
+/* The largest of A[i, j] + U[i, j, k] over all labels i, `pair` being (j, k); which i that is, to `label`. */
+static f64 best_before(const Layout *l, const f64 *A, const f64 *U, i64 pair, i64 *label) {
+    i64 width = l->width, at = l->triple_ptr[pair], end = l->triple_ptr[pair + 1];
+    f64 best = 2 * NEVER;
+    *label = 0;
+    for (i64 i = 0; i < l->n_labels; i++) {
+        u8 found = at < end && l->triple_before[at] == i;
+        f64 value = A[i * width + pair / width] + (found ? U[l->triple_number[at]] : 0.0);
+        at += found;
+        if (value > best) best = value, *label = i;
+    }
+    return best;
+}
+
+/* A, the best score of what ends with each pair of labels, from that of the token before; M: weights of pairs into it.
+ * Without triples it is top[j], the largest of A[i, j]; those with a weight are better or not, and only where one takes
+ * the largest away all are looked at. */
+static void best_pairs(const Layout *l, const f64 *restrict U, const f64 *restrict before, const f64 *restrict M,
+                       const f64 *restrict scores, f64 *restrict top, f64 *restrict A) {
+    i64 L = l->n_labels, width = l->width, label;
+    for (i64 j = 0; j < width; j++) top[j] = before[j];
+    for (i64 i = 1; i < L; i++) {
+        for (i64 j = 0; j < width; j++) top[j] = larger(top[j], before[i * width + j]);
+    }
+    for (i64 j = 0; j < L; j++) {
+        const f64 *row = M + j * width;
+        for (i64 k = 0; k < width; k++) A[j * width + k] = top[j] + (row[k] + scores[k]);
+        for (i64 at = l->triple_ptr[j * width], end = l->triple_ptr[(j + 1) * width]; at < end;) {
+            i64 pair = l->triple_into[l->triple_number[at]], k = pair - j * width;
+            f64 best = top[j];
+            u8 lost = 0;
+            for (i64 past = l->triple_ptr[pair + 1]; at < past; at++) {
+                f64 old = before[l->triple_from[l->triple_number[at]]], value = old + U[l->triple_number[at]];
+                lost |= old == top[j];
+                best = larger(best, value);
+            }
+            if (lost && best <= top[j]) best = best_before(l, before, U, pair, &label);
+            A[pair] = best + (row[k] + scores[k]);
+        }
+    }
+}
+
+/* The best label of every token of sentence s, whose scores are in x. Where scores came from is asked on the way back. */
+static void best_labels(const Chains *a, const Layout *l, i64 s, const f64 *w, const Scratch *x, i32 *out) {
+    i64 first = a->sentence_ptr[s], n = a->sentence_ptr[s + 1] - first;
+    i64 L = l->n_labels, width = l->width, size = L * width, label = 0;
+    const f64 *U = w + l->n_weights - l->n_triples;
+    Pairs p = pairs_of(l, x);
+    for (i64 t = 1; t < n; t++) {
+        const f64 *M = pairs_into(a, l, first + t, w, x->matrices, x->pair_sums), *scores = x->scores + t * width;
+        f64 *A = p.A + t * size;
+        if (t > 1) best_pairs(l, U, A - size, M, scores, p.base, A);
+        for (i64 pair = 0; t == 1 && pair < size; pair++) A[pair] = x->scores[pair / width] + (M[pair] + scores[pair % width]);
+    }
+    i64 best = arg_max(L, x->scores);
+    out[first] = (i32)best;
+    if (n == 1) return;
+    const f64 *A = p.A + (n - 1) * size;
+    best = 0;
+    for (i64 i = 0; i < L; i++) {
+        i64 row = i * width + arg_max(L, A + i * width);
+        if (A[row] > A[best]) best = row;
+    }
+    for (i64 t = n - 1; t > 0; t--) {
+        out[first + t] = (i32)(best % width);
+        if (t > 1) best_before(l, p.A + (t - 1) * size, U, best, &label);
+        best = label * width + best / width;
+    }
+    out[first] = (i32)(best % width);
+}
+
+void second_order_viterbi(const Chains *chains, const Layout *layout, i64 n_sentences, const i32 *sentences,
+                          i64 n_weights, const f64 *w, i64 n_allowed, const u8 *allowed, const Scratch *scratch,
+                          i64 n_tokens, i32 *out) {
+    (void)n_weights, (void)n_tokens;
+    log_transitions(layout, w, scratch->matrices);
+    for (i64 k = 0; k < n_sentences; k++) {
+        i64 s = sentences[k];
+        if (chains->sentence_ptr[s] == chains->sentence_ptr[s + 1]) continue;
+        allowed_scores(chains, layout, s, w, n_allowed, allowed, scratch->scores);
+        best_labels(chains, layout, s, w, scratch, out);
+    }
+}
+
 /* The paths into a label, by the label before it and their rank; the first n_sorted are the best of them, in order. */
 typedef struct {
     i64 n, n_sorted;

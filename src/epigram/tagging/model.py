@@ -19,7 +19,7 @@ from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.corpus import Sequences
 from epigram.tagging.layout import ChainWeights, SeenPairs, WeightLayout, check_room, lay_out, padded
 from epigram.tagging.loss import run_each
-from epigram.tagging.second_order import best_labels, labelling_lists, pair_marginals
+from epigram.tagging.second_order import labelling_lists, pair_marginals
 from epigram.tagging.segment_decoding import NoLabelling, best_segments, segment_lists, segment_marginals
 from epigram.tagging.segment_features import encode_known
 from epigram.tagging.segment_rows import SegmentTypes
@@ -117,13 +117,12 @@ class ChainModel:
         mask = self.mask(sequences, allowed)
         if self.layout.types is not None:
             return best_segments(self, sequences, mask)
-        if len(self.layout.triples):
-            return best_labels(self, sequences, mask)
         chains, layout = self.layout.chains(sequences), self.layout.struct()
         out = np.empty(sequences.n_tokens, dtype=np.int32)
+        kernel = family("second_order") if len(self.layout.triples) else core
 
         def run(shard: Ints) -> None:
-            core.viterbi(
+            kernel.viterbi(
                 chains,
                 layout,
                 len(shard),

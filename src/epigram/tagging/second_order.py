@@ -10,18 +10,12 @@ import numpy.typing as npt
 from epigram._core.native import family
 from epigram.protocols import Floats, Ints
 from epigram.tagging.corpus import Sequences
-from epigram.tagging.segment_decoding import best_of_lists
 
 if TYPE_CHECKING:
     from epigram.tagging.model import ChainModel
 
 core = family("second_order")
 Mask = npt.NDArray[np.uint8]
-
-
-def best_labels(model: ChainModel, sequences: Sequences, mask: Mask) -> Ints:
-    """Best label id of every token."""
-    return best_of_lists(labelling_lists(model, sequences, 1, mask), sequences)
 
 
 def labelling_lists(

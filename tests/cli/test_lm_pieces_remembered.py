@@ -115,6 +115,8 @@ def test_every_command_cuts(run, text: Path, tmp_path: Path) -> None:
     assert [word for word, _ in scored[1]["words"]] == [*"the▁mat", "</s>"]
     assert " " in run("lm", "sample", model, "-n", 9, "--seed", 1)[1]
     assert "▁" not in run("lm", "sample", model, "-n", 9, "--seed", 1)[1]
+    assert "text is cut into" in run("inspect", model)[1]
+    assert "text is cut into" not in run("inspect", words)[1]
     kept = run("lm", "filter", model, text, "--keep", 0.25, "--against", general)[1].splitlines()
     assert len(kept) == 5
     assert set(kept) <= set(LINES)

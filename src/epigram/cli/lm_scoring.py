@@ -229,18 +229,30 @@ def choose(
 
 
 def open_model(path: Path) -> LanguageModel:
-    """A language model from a model file or an ARPA file."""
+    """A language model from a model file, which is mapped into memory and not copied, or from an ARPA file."""
     from epigram.lm.ngram.arpa import looks_like_arpa, parse_arpa
     from epigram.lm.storage import FAMILY, from_model_file
     from epigram.storage import ModelFile
     from epigram.storage.families import blaming
     from epigram.text import read_bytes
 
-    content = read_bytes(path)
-    if looks_like_arpa(content):
+    if _is_safetensors(path):
+        file = ModelFile.load(path, FAMILY)
+    elif looks_like_arpa(content := read_bytes(path)):
         return parse_arpa(content, path)
+    else:
+        file = ModelFile.from_bytes(content, FAMILY, path)
     with blaming(path):
-        return from_model_file(ModelFile.from_bytes(content, FAMILY, path))
+        return from_model_file(file)
+
+
+def _is_safetensors(path: Path) -> bool:
+    """Whether a file begins as model files of ours do: a length in eight bytes, then JSON."""
+    try:
+        with path.open("rb") as file:
+            return path.is_file() and file.read(9)[8:] == b"{"
+    except OSError:
+        return False
 
 
 def open_word_scorer(path: Path) -> WordScorer:

@@ -40,7 +40,15 @@ def from_model_file(file: ModelFile) -> LanguageModel:
 def describe(file: ModelFile) -> list[Section]:
     """What a model holds, as tables."""
     sections: list[Section] = _reader(file).describe(file)
-    return sections
+    stored = next((array for name, array in file.tensors.items() if name.endswith("words.pieces")), None)
+    if stored is None:
+        return sections
+    from epigram.lm.pieces import Pieces
+
+    return [
+        Section("text is cut into", ("pieces",), [(Pieces.from_bytes(stored.tobytes()).kind,)]),
+        *sections,
+    ]
 
 
 def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:

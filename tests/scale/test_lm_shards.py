@@ -17,8 +17,9 @@ from epigram.errors import InputError
 from epigram.lm.loglinear.joining import Joined
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.penalty import Strength, build_penalty
-from epigram.lm.loglinear.sharded import PENALTIES, GroupedTreeShard, TreeShard, fit_stream, solve_stream
+from epigram.lm.loglinear.sharded import PENALTIES, fit_stream, solve_stream
 from epigram.lm.loglinear.splitting import Split
+from epigram.lm.loglinear.subtree import GroupedTreeShard, TreeShard
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.lm.sharding import KIND, read_vocabulary, write_stream
 from epigram.scale import Here, Manifest
@@ -225,6 +226,20 @@ def test_a_question_that_is_asked_again_is_answered_the_same(folder: Path) -> No
     assert shard.hear((3, "attempt", 1.0, first[1])) == "behind"
     talk = Talk(Here(), [TreeShard(recipe) for recipe in split.recipes], split.places)
     assert talk.ask("at_y", *message[2:])[0][0] == first[0]
+
+
+def test_a_stored_shard_goes_on_with_the_strength_it_had(folder: Path, tmp_path: Path) -> None:
+    split = Split.of(Manifest.read(folder / "shards", KIND), 2, 3, "elastic", STRENGTH, True)
+    one, other = (TreeShard(split.recipes[0]) for _ in range(2))
+    shared = np.zeros(one.n_shared)
+    one.begin(Strength(0.1, 1.1, 0.2), True)
+    for _ in range(2):
+        one.at_y(0.3, shared, True)
+        one.attempt(2.0, shared)
+    assert one.store(tmp_path / "0") == ""
+    other.restore(tmp_path / "0")
+    answers = [[part.at_y(0.5, shared, False)[0], *part.attempt(1.5, shared)] for part in (one, other)]
+    assert answers[0] == answers[1]
 
 
 @pytest.mark.parametrize(

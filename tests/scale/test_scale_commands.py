@@ -118,6 +118,24 @@ def test_language_model_by_shards(home: Path) -> None:
         )
     ]
     assert found[1]["objective"] == pytest.approx(found[0]["objective"], rel=1e-3)
+    words = (
+        "lm",
+        "train",
+        home / "short.words",
+        "--valid",
+        home / "short.words",
+        "--max-iterations",
+        2,
+        "--order",
+        2,
+    )
+    done = in_process.epigram(
+        *words, "--penalty", "l1", "--json", "-o", home / "chosen", "--shards", home / "w3"
+    )
+    chosen = json.loads(done.stdout)
+    assert chosen["trials"] > 3
+    loaded = LogLinearLM.load(home / "chosen")
+    assert loaded.perplexity(home / "short.words") == pytest.approx(chosen["perplexity_valid"], rel=1e-5)
     text = ["the company said it was a new plan"]
     perplexity = [LogLinearLM.load(home / name).perplexity(text) for name in ("lm-one", "lm-many")]
     assert perplexity[0] == pytest.approx(perplexity[1], rel=1e-2)
@@ -198,7 +216,7 @@ def test_a_killed_driver_is_resumed(home: Path, tmp_path: Path) -> None:
         (("tag", "train", "train.txt", "--n-shards", "2"), b"--n-shards is for training with"),
         (("tag", "train", "-", "--shards", "s2"), b"not standard input"),
         (("tag", "train", "train.txt", "--shards", "s2", "--model", "history"), b"--model crf or maxent"),
-        (("lm", "train", "train.words", "--shards", "s2"), b"choose them on a part"),
+        (("lm", "train", "train.words", "--shards", "s2"), b"(--valid FILE)"),
         (("lm", "train", "train.words", "--shards", "s2", "--classes", "auto"), b"number of classes"),
         (("tag", "train", "train.txt", "--cluster", "nonsense"), b"neither local:N nor an address"),
     ],

@@ -11,7 +11,7 @@ import pytest
 
 from epigram import OWLQN, CRFTagger, LogLinearLM
 from epigram.datasets import sample
-from epigram.lm.loglinear import sharded
+from epigram.lm.loglinear import sharded, subtree
 from epigram.lm.sharding import write_stream
 from epigram.scale.memory import Room
 from epigram.tagging import shards
@@ -57,12 +57,12 @@ def test_a_language_model_with_its_vectors_in_files_has_the_same_bits(
     found, rooms = [], []
     for free in (1 << 40, 0):
         monkeypatch.setattr(sharded, "available", lambda free=free: free)
-        monkeypatch.setattr(sharded, "Room", lambda folder: (rooms.append(folder), Room(folder))[1])
+        monkeypatch.setattr(subtree, "Room", lambda folder: (rooms.append(folder), Room(folder))[1])
         model = LogLinearLM(order=4, penalty=penalty, nonnegative=nonnegative, **numbers)
         solution = sharded.solve_stream(model, manifest, n_shards=5)
         solution.save(tmp_path / "model")
         found.append((tmp_path / "model").read_bytes())
-        assert [shard.room is None for shard in solution.talk.parts] == [free > 0] * 5
+        assert [shard.room is None for shard in solution.problem.talk.parts] == [free > 0] * 5
     assert found[0] == found[1]
     assert len(rooms) == 5  # the shards of the second fit, none of the first
     assert sorted(entry.name for entry in (tmp_path / "s").iterdir()) == ["common", "manifest.json"]

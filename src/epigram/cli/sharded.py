@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from epigram.lm.factored.exchange import Bigrams
     from epigram.lm.factored.model import ClassFactoredLM
     from epigram.lm.loglinear.model import LogLinearLM
-    from epigram.lm.loglinear.sharded import Solution
     from epigram.lm.ngram.kneser_ney import KneserNeyLM
     from epigram.protocols import Iteration
     from epigram.scale.engine import Engine, Told
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from epigram.tagging.formats import ColumnSpec
     from epigram.tagging.shards import TaggerShards
     from epigram.tagging.template import Template
+    from epigram.tuning import Trial
 
 HEAD = 1 << 20  # bytes of the text that say what its columns are
 
@@ -134,7 +133,7 @@ def language_model_on_shards(
 
     kind = "factored" if hasattr(model, "class_contexts") else "loglinear"
     home: Any = import_module(f"epigram.lm.{kind}.sharded")
-    home.check_sharded(model)
+    home.check_sharded(model, *([valid is not None] if kind == "loglinear" else []))
     history: list[tuple[int, float | None]] = []
     with engine_of(sharding.cluster, model.threads) as engine:
         with run.progress("words") as show:
@@ -147,27 +146,23 @@ def language_model_on_shards(
                 status = f"objective {now.objective:,.0f}, {now.nonzero:,} weights, gap {now.optimality:.1e}"
                 return show(now.number, status + status_of(engine))
 
+            def on_trial(trial: Trial) -> bool:
+                return show(0, description=f"best fit: {trial.best:.2f} (now {trial.perplexity:.2f})")
+
             arguments = (model, manifest, engine, sharding.n_shards, on_iteration)
             if kind == "loglinear":
-                record, save = _joined(home.solve_stream(*arguments), valid, run.output, bits)
+                fitted = home.solve_stream(*arguments, valid, on_trial)
+                record, trials = fitted.record, fitted.trials
             else:
-                fitted = home.fit_stream(*arguments)
+                fitted, trials = home.fit_stream(*arguments), []
                 perplexity = None if valid is None else fitted.perplexity(valid)
                 record = {"perplexity_valid": perplexity, **report(fitted)}
-                save = partial(fitted.save, run.output, bits)
         work = record_of(engine)
-    run.finish({**record, **work}, save, lambda plot: plot_trials([], history, plot))
-
-
-def _joined(
-    solution: Solution, valid: Path | None, output: Path, bits: int
-) -> tuple[dict[str, Any], Callable[[], None]]:
-    """What is said of a log-linear model, and how it is saved: whole where a text is to judge it, else in parts."""
-    if valid is None:
-        return {"perplexity_valid": None, **solution.record}, partial(solution.save, output, bits)
-    model = solution.fitted()
-    model.valid_perplexity_ = model.perplexity(valid)
-    return {"perplexity_valid": model.valid_perplexity_, **solution.record}, partial(model.save, output, bits)
+        run.finish(
+            {**record, **work},
+            save=lambda: fitted.save(run.output, bits),
+            draw=lambda plot: plot_trials(trials, history, plot),
+        )
 
 
 def counted_on_shards(

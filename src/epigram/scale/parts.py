@@ -101,7 +101,7 @@ class Part:
         number, kind, *what = message
         if kind == "kept" and number in (self.heard, self.heard + 1):  # changes nothing, and is large
             self.heard = number
-            return self.kept()
+            return self.kept(*what)
         if number == self.heard:
             return self.answer
         if number != self.heard + 1 and kind != "restore":  # which needs nothing from before
@@ -184,7 +184,7 @@ class Part:
             raise InputError(said, path=path) from error
         self.tried = True
 
-    def kept(self) -> Any:
+    def kept(self, *what: Any) -> Any:
         """What becomes part of the model."""
         raise NotImplementedError
 
@@ -229,9 +229,9 @@ class Talk:
             self.said = [(self.number, "restore", folder)]
         return str(failed)
 
-    def in_turn(self, kind: str) -> Iterator[Any]:
+    def in_turn(self, kind: str, *what: Any) -> Iterator[Any]:
         """The answers of all parts, in their order; no more at a time than work at the same time."""
-        message, some = self._message(kind), max(self.engine.workers, 1)
+        message, some = self._message(kind, *what), max(self.engine.workers, 1)
         for first in range(0, len(self.parts), some):
             yield from self._answers(range(len(self.parts))[first : first + some], message)
 

@@ -98,7 +98,7 @@ class WordShard(Part):
     def __reduce__(self) -> tuple[Any, ...]:
         return WordShard, (self.recipe,)
 
-    def kept(self) -> tuple[FactorScorer, int]:
+    def kept(self, *_: Any) -> tuple[FactorScorer, int]:
         """The fitted choice among its words, and how many weights there were."""
         return self.problem.scorer(self.weights()), self.loss.n_weights
 

@@ -11,11 +11,12 @@ far, so most cost a few iterations. Only held-out text decides; test text never 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
@@ -98,6 +99,10 @@ class Problem:
         """Perplexity of the held-out text; NaN without any."""
         return float("nan") if self.held_out is None else self.held_out.perplexity(self.loss, w)
 
+    def n_nonzero(self, w: Floats) -> int:
+        """Weights that are not 0."""
+        return int(np.count_nonzero(w))
+
     def log_perplexity(self, w: Floats) -> float:
         """Its natural logarithm."""
         return float(np.log(self.perplexity(w)))
@@ -111,8 +116,30 @@ FIRST_STEPS = {"strength": -0.4, "ridge": -0.4, "depth_weight": 0.15}
 """Sides of the first simplex, natural log."""
 
 
+class Searched(Protocol):
+    """What a search needs of a problem: :class:`Problem`, or one whose weights are elsewhere."""
+
+    def first_weights(self, strength: Strength) -> Floats:
+        """Weights to start from."""
+        ...
+
+    def solve(
+        self, solver: Any, strength: Strength, start: Floats | None = None, callback: Callback | None = None
+    ) -> Result:
+        """The weights of a strength."""
+        ...
+
+    def perplexity(self, w: Floats) -> float:
+        """Of the held-out text."""
+        ...
+
+    def n_nonzero(self, w: Floats) -> int:
+        """Weights that are not 0."""
+        ...
+
+
 def search(
-    problem: Problem,
+    problem: Searched,
     solver: Solver,
     first: Strength,
     free: tuple[str, ...],
@@ -132,7 +159,7 @@ def search(
         fits.update({best: start, strength: result.w})
         perplexity = problem.perplexity(result.w)
         least = min([perplexity, *(trial.perplexity for trial in trials)])
-        nonzero, seconds = int(np.count_nonzero(result.w)), time.process_time() - began
+        nonzero, seconds = problem.n_nonzero(result.w), time.process_time() - began
         trials.append(
             Trial(strength, perplexity, least, result.objective, nonzero, result.iterations, seconds)
         )
@@ -172,23 +199,23 @@ def calibrate(problem: Problem, w: Floats, max_trials: int = 120) -> Floats:
 
     Depths share the factor of the last level that at least a thousandth of the weights reach.
     """
-    tree = problem.tree
-    depth = tree.pair_depth
-    sizes = np.bincount(depth[w != 0], minlength=1)
-    deepest = int(np.flatnonzero(sizes >= 1e-3 * sizes.sum())[-1]) if sizes.any() else 0
-    level = np.minimum(depth, deepest)
+    depth = problem.tree.pair_depth
 
     def log_perplexity(factors: Floats) -> float:
-        return problem.log_perplexity(w * factors[level])
+        return problem.log_perplexity(w * factors[np.minimum(depth, factors.size - 1)])
 
+    return best_factors(np.bincount(depth[w != 0], minlength=depth.max() + 1), log_perplexity, max_trials)
+
+
+def best_factors(
+    sizes: npt.NDArray[np.int64], log_perplexity: Callable[[Floats], float], max_trials: int = 120
+) -> Floats:
+    """One factor a depth that makes a function of them small; ``sizes``: weights that are not 0 of each depth."""
+    deepest = int(np.flatnonzero(sizes >= 1e-3 * sizes.sum())[-1]) if sizes.any() else 0
     start = np.ones(deepest + 1)
     found = nelder_mead(log_perplexity, first_simplex(start), max_trials, x_tolerance=2e-3, f_tolerance=2e-5)
     better = log_perplexity(found) < log_perplexity(start)
-    return (
-        np.append(found, np.full(int(depth.max()) - deepest, found[-1]))
-        if better
-        else np.ones(depth.max() + 1)
-    )
+    return np.append(found, np.full(sizes.size - 1 - deepest, found[-1])) if better else np.ones(sizes.size)
 
 
 def solver_of(

@@ -1,199 +1,55 @@
-"""The log-linear language model in shards, split by the last word of contexts (:mod:`epigram.lm.loglinear.splitting`).
+"""The log-linear language model on a folder of text: its shards (:mod:`epigram.lm.loglinear.subtree`) fitted together.
 
-Contexts that end in different words share no weight but those of the root, so a shard is the subtree of a range of
-last words, grown from its own positions of the text. Shared pairs come first in every shard, all others are its own,
-and its part of the solver's vectors stays with it (:mod:`epigram.scale.parts`).
+Numbers of the penalty that are ``auto`` are chosen on held-out text. Each fit of that search begins with the weights of
+the best one before, so fits follow each other as on one machine, and each of them is done by all shards; a shard
+judges the held-out positions whose contexts it has.
 """
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.lm.loglinear.joining import Joined, Level
+from epigram.lm.corpus import Corpus
+from epigram.lm.loglinear.joining import Joined
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.model import LogLinearLM
+from epigram.lm.loglinear.model import LogLinearLM, Text
 from epigram.lm.loglinear.penalty import Strength, build_penalty, first_weights, named
-from epigram.lm.loglinear.splitting import Recipe, Split
+from epigram.lm.loglinear.problem import best_factors, search
+from epigram.lm.loglinear.splitting import Split
 from epigram.lm.loglinear.storage import header_of
-from epigram.lm.loglinear.tree import ContextTree
+from epigram.lm.loglinear.subtree import GroupedTreeShard, TreeShard
 from epigram.lm.sharding import read_vocabulary
 from epigram.penalties import TreeL2
-from epigram.protocols import Callback, Ints, ProximalPenalty, Result
+from epigram.protocols import Callback, Floats, Iteration, Result
+from epigram.resuming import Tape
 from epigram.scale.engine import Engine, Here
 from epigram.scale.folder import Manifest
-from epigram.scale.grouped import GroupedPart, SharedGroups
-from epigram.scale.memory import Room, available
-from epigram.scale.parts import Message, Part, Separate, Talk, minimise
+from epigram.scale.grouped import SharedGroups
+from epigram.scale.memory import available
+from epigram.scale.parts import Separate, Talk, minimise
+from epigram.tuning import Trial, TrialCallback
 
 SHARD_TOKENS = 1 << 20
 BYTES = 60  # that a token takes for each order: subtrees with their part of the solver's vectors
 PENALTIES = ("elastic", "l1", "l2", "tree-l2")
-AT_REST = ("parent", "symbol", "terminal", "pair_ptr", "word", "count", "pair_parent")
 
 
-def widen(tree: ContextTree, node: int, words: Ints) -> ContextTree:
-    """The tree with a pair at ``node`` for each of ``words`` (rising), count 0 where it had none."""
-    first, last = tree.pair_ptr[node : node + 2].tolist()
-    place = first + np.searchsorted(words, tree.word[first:last])
-    delta = len(words) - (last - first)
-    moved = np.arange(tree.n_pairs + 1, dtype=np.int64)  # one more, for -1
-    moved[last:-1] += delta
-    moved[first:last], moved[-1] = place, -1
-    above = moved[tree.pair_parent]
-    own = np.full(len(words), -1, np.int64)
-    if node:
-        start, stop = tree.pair_ptr[tree.parent[node] : tree.parent[node] + 2].tolist()
-        own = start + np.searchsorted(tree.word[start:stop], words)
-    count = np.zeros(len(words), np.int32)
-    count[place - first] = tree.count[first:last]
-    ptr = tree.pair_ptr.copy()
-    ptr[node + 1 :] += delta
-    unseen = tree.n_unseen if node else np.array([tree.n_targets - len(words)], np.int32)
+def check_sharded(model: LogLinearLM, judged: bool = False) -> tuple[Strength, tuple[str, ...]]:
+    """The strength of the penalty and which of its numbers are to be found, if shards can do what is asked.
 
-    def put(old: Any, new: Any) -> Ints:
-        return np.concatenate([old[:first], new, old[last:]]).astype(np.int32)
-
-    return replace(
-        tree,
-        word=put(tree.word, words),
-        count=put(tree.count, count),
-        pair_parent=put(above, own),
-        pair_ptr=ptr,
-        n_unseen=unseen,
-    )
-
-
-class TreeShard(Part):
-    """The subtree of a recipe with its part of the solver's vectors; it travels as its recipe.
-
-    Where the recipe names a folder for them (``room``), all its arrays are in a file there between two questions.
+    ``judged`` tells whether there is held-out text to choose by.
     """
-
-    def __init__(self, recipe: Recipe) -> None:
-        self.recipe = recipe
-        self.n_shared = sum(
-            words.size for words in (recipe.root_words, recipe.followers) if words is not None
-        )
-        tree = widen(ContextTree.grow(recipe.positions(), recipe.order), 0, recipe.root_words)
-        if recipe.followers is not None:
-            tree = widen(tree, 1, recipe.followers)
-        self.room = None if recipe.room is None else Room(recipe.room)
-        super().__init__(tree.n_pairs, self.room)
-        if self.room is None:
-            self._open(tree)
-        else:
-            self.level_ptr, self.n_unseen = tree.level_ptr, tree.n_unseen
-            for name in AT_REST:
-                self.room[name] = getattr(tree, name)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.recipe,)
-
-    def hear(self, message: Message) -> Any:
-        """As of a part; what is in a file is in memory for as long as it takes."""
-        if self.room is None:
-            return super().hear(message)
-        self._open(self._read(self.room))
-        try:
-            return super().hear(message)
-        finally:
-            del self.tree, self.loss, self.penalty
-
-    def _open(self, tree: ContextTree) -> None:
-        """Loss and penalty of the tree."""
-        self.tree, recipe = tree, self.recipe
-        loss: Any = SuffixLoss(tree)
-        loss.n_shared = self.n_shared
-        self.loss = loss
-        whole: Any = build_penalty(recipe.penalty, tree, recipe.strength, recipe.nonnegative)
-        self.penalty = self.own_penalty(whole, self.n_shared)
-        tree.__dict__.pop("pair_depth", None)  # the penalty has what it needs of it
-
-    def _read(self, room: Room) -> ContextTree:
-        """The tree without what only its growth needs: where in the text a context is spelled."""
-        n, recipe = np.diff(self.level_ptr), self.recipe
-        depth = np.repeat(np.arange(n.size, dtype=np.int32), n)
-        tree = ContextTree(
-            history=np.empty(0, np.int32),
-            level_ptr=self.level_ptr,
-            depth=depth,
-            example=depth,
-            n_unseen=self.n_unseen,
-            order=recipe.order,
-            collapsed=False,
-            n_targets=recipe.n_words,
-            **{name: room[name] for name in AT_REST},
-        )
-        tree.__dict__["multiplicity"] = np.ones(depth.size, np.int32)
-        return tree
-
-    def own_penalty(self, whole: Any, n: int) -> ProximalPenalty:
-        """A penalty of all weights of the subtree without its first n, which are shared."""
-        rest = copy(whole)
-        rest.weights = whole.weights[n:]
-        rest.ridge_weights = whole.ridge_weights[n:]
-        return rest  # type: ignore[no-any-return]
-
-    def kept(self) -> list[Level]:
-        """Of each level from 1 on, contexts that have weights, or others below them that have."""
-        tree, w = self.tree, self.weights()
-        kept = w != 0.0
-        sizes = np.add.reduceat(np.append(kept, False), tree.pair_ptr[:-1]) * (np.diff(tree.pair_ptr) > 0)
-        needed = sizes > 0
-        levels = list(pairwise(tree.level_ptr.tolist()))
-        for first, last in reversed(levels[1:]):
-            needed[tree.parent[first:last][needed[first:last]]] = True
-        if len(levels) > 1 and self.recipe.followers is not None:
-            needed[1] = True
-        number = np.cumsum(needed) - 1
-        found = []
-        for (above, _), (first, last) in pairwise(levels):
-            mine = np.flatnonzero(needed[first:last]) + first
-            pairs = slice(int(tree.pair_ptr[first]), int(tree.pair_ptr[last]))
-            chosen = kept[pairs]
-            found.append(
-                Level(
-                    (number[tree.parent[mine]] - np.count_nonzero(needed[:above])).astype(np.int32),
-                    tree.symbol[mine],
-                    sizes[mine].astype(np.int32),
-                    tree.word[pairs][chosen],
-                    w[pairs][chosen],
-                )
-            )
-        return found
-
-
-class GroupedTreeShard(GroupedPart, TreeShard):
-    """A subtree under tree-l2, whose groups go on in what is shared."""
-
-    def own_penalty(self, whole: TreeL2, n: int) -> ProximalPenalty:
-        """The norm of the own trees, each of which hangs below a shared pair (``above``)."""
-        parent = self.tree.pair_parent
-        above = parent.copy()
-        for first, last in pairwise(np.maximum(self.tree.level_of_pair[1:], n).tolist()):
-            here = above[first:last]
-            here[here >= n] = above[here[here >= n]]
-        self.above = above[n:]
-        own = np.where(parent[n:] < n, -1, parent[n:] - n)
-        v = None if whole.feature_weights is None else whole.feature_weights[n:]
-        return TreeL2(whole.strength, own, whole.group_weights[n:], whole.nonnegative, v)
-
-
-def check_sharded(model: LogLinearLM) -> Strength:
-    """The strength of the penalty, if the model's settings are such as shards can do."""
     strength, free = model._first_strength()
-    if free:
+    if free and not judged:
         asked = ", ".join(f"--{name.replace('_', '-')}" for name in free)
         raise InputError(
-            f"shards need the numbers of the penalty ({asked}); choose them on a part of the text"
+            f"shards need the numbers of the penalty ({asked}), or held-out text that chooses them (--valid FILE)"
         )
     if named(model.penalty)[0] not in PENALTIES:
         raise InputError(
@@ -201,7 +57,92 @@ def check_sharded(model: LogLinearLM) -> Strength:
         )
     if model.order < 2 or model.collapse or model.max_weights is not None or model.solver != "fista":
         raise InputError("shards take an order of 2 or more, fista, and neither collapse nor max_weights")
-    return strength
+    return strength, free
+
+
+@dataclass
+class StreamProblem:
+    """A text in shards, and the text that decides; as :class:`~epigram.lm.loglinear.problem.Problem` for a search.
+
+    Weights stay with the shards, which keep those of the last fit and of the best before. Here they go by the
+    shared ones, the very array that a fit returned.
+    """
+
+    split: Split
+    talk: Talk
+    penalty: str
+    nonnegative: bool
+    _best: Floats | None = None
+    _last: Floats | None = None
+    _nonzero: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        model: LogLinearLM,
+        manifest: Manifest,
+        engine: Engine,
+        n_shards: int | None,
+        strength: Strength,
+        held_out: Corpus | None,
+    ) -> StreamProblem:
+        """Split a folder's text, and have the shards made."""
+        tokens, name = int(manifest.header["tokens"]), named(model.penalty)[0]
+        wanted = n_shards or max(1, -(-tokens // SHARD_TOKENS))
+        tight = isinstance(engine, Here) and BYTES * model.order * tokens > available() // 2
+        room = str(manifest.folder.resolve()) if tight else None
+        split = Split.of(manifest, wanted, model.order, name, strength, model.nonnegative, room)
+        if held_out is not None:
+            split = split.judging(held_out.stream(), model.order)
+        shards = engine.make(GroupedTreeShard if name == "tree-l2" else TreeShard, split.recipes)
+        return cls(split, Talk(engine, shards, split.places), name, model.nonnegative)
+
+    def first_weights(self, strength: Strength) -> Floats:
+        """The best weights of the root alone, 0 elsewhere."""
+        shared = self.split.shared
+        start = first_weights(shared, strength, self.nonnegative)
+        start[int(shared.pair_ptr[1]) :] = 0.0
+        if self._last is None:
+            self._last = start  # the shards' weights are 0, too
+        return start
+
+    def solve(
+        self, solver: Any, strength: Strength, start: Floats | None = None, callback: Callback | None = None
+    ) -> Result:
+        """Minimise loss + penalty: from the weights of the last fit, of the best before, or from the first ones."""
+        shared = self.split.shared
+        if start is None:
+            start = self.first_weights(strength)
+        else:
+            self.talk.ask("begin", strength, start is self._last)
+            self._best = start
+        norm = build_penalty(self.penalty, shared, strength, self.nonnegative)
+        penalty = SharedGroups(norm, shared.pair_parent) if isinstance(norm, TreeL2) else Separate(norm)
+
+        def heard(now: Iteration) -> bool | None:
+            self._nonzero = now.nonzero
+            return None if callback is None else callback(now)
+
+        counts = shared.count.astype(np.float64)
+        result = minimise(self.talk, start, counts, penalty, solver.tolerance, solver.max_iterations, heard)
+        self._last = result.w
+        return result
+
+    def n_nonzero(self, w: Floats) -> int:
+        """Of the last fit."""
+        return self._nonzero
+
+    def perplexity(self, w: Floats, factors: Floats | None = None) -> float:
+        """Perplexity of the held-out text; ``factors`` scale the weights of each depth."""
+        given = None if factors is None else tuple(factors.tolist())
+        told = self.talk.ask("judged", w is not self._last, given)
+        return float(np.exp(-sum(total for total, _ in told) / sum(n for _, n in told)))
+
+    def calibrate(self, w: Floats) -> Floats:
+        """One factor a depth; see :func:`~epigram.lm.loglinear.problem.calibrate`."""
+        sizes = sum(self.talk.ask("sizes", w is not self._last))
+        sizes = sizes + np.bincount(self.split.shared.pair_depth[w != 0], minlength=sizes.size)
+        return best_factors(sizes, lambda factors: float(np.log(self.perplexity(w, factors))))
 
 
 @dataclass(frozen=True)
@@ -211,16 +152,19 @@ class Solution:
     model: LogLinearLM
     manifest: Manifest
     strength: Strength
-    split: Split
-    talk: Talk
+    problem: StreamProblem
     result: Result
+    trials: list[Trial] = field(default_factory=list)
+    scales: Floats | None = None
+    perplexity: float | None = None
 
     def fitted(self) -> LogLinearLM:
         """An ordinary model of the weights that are not 0."""
-        model, joined = self.model, self.joined
-        tree, w = joined.tree()
-        model.restore(read_vocabulary(self.manifest), SuffixLoss(tree), w, self.strength, self._fit)
+        model = self.model
+        tree, w = self.joined.tree()
         model.scales_, model._online, model._behind = None, None, False
+        model.restore(read_vocabulary(self.manifest), SuffixLoss(tree), w, self.strength, self._fit)
+        model.trials_ = self.trials
         return model
 
     def save(self, path: str | PathLike[str], bits: int = 0) -> None:
@@ -233,30 +177,35 @@ class Solution:
     @cached_property
     def joined(self) -> Joined:
         """What the shards have, as one tree."""
-        return Joined.of(self.split, self.result.w, self.talk.in_turn("kept"), self.manifest.folder)
+        split, w, factors = self.problem.split, self.result.w, None
+        if self.scales is not None:
+            w, factors = w * self.scales[split.shared.pair_depth], tuple(self.scales.tolist())
+        return Joined.of(split, w, self.problem.talk.in_turn("kept", factors), self.manifest.folder)
 
     @property
     def _fit(self) -> dict[str, Any]:
         result = self.result
-        return {
-            "objective": result.objective,
-            "n_iter": result.iterations,
-            "reason": result.reason,
-            "positions": int(self.manifest.header["tokens"]),
-        }
+        fit = {"objective": result.objective, "n_iter": result.iterations, "reason": result.reason}
+        if self.perplexity is not None:
+            fit["valid_perplexity"] = self.perplexity
+        if self.scales is not None:
+            fit["scales"] = self.scales.tolist()
+        return {**fit, "positions": int(self.manifest.header["tokens"])}
 
     @property
     def record(self) -> dict[str, Any]:
         """The fit as the command reports it."""
         joined, strength = self.joined, self.strength
         return {
+            "perplexity_valid": self.perplexity,
             "parameters": joined.n_pairs,
             "nonzero": joined.n_nonzero,
             "iterations": self.result.iterations,
             "objective": self.result.objective,
+            "trials": len(self.trials),
             "words": int(self.manifest.header["words"]),
             "positions": int(self.manifest.header["tokens"]),
-            "shards": len(self.split.recipes),
+            "shards": len(self.problem.split.recipes),
             "stopped": self.result.reason,
             "strength": strength.strength,
             "depth_weight": strength.depth_weight,
@@ -270,30 +219,26 @@ def solve_stream(
     engine: Engine | None = None,
     n_shards: int | None = None,
     callback: Callback | None = None,
+    valid: Text | None = None,
+    on_trial: TrialCallback | None = None,
 ) -> Solution:
     """Fit a model's weights on a folder of text; they stay with the shards.
 
-    The numbers of the penalty must be given: they are chosen on held-out text on one machine.
+    Numbers of the penalty that are ``auto`` are chosen on ``valid``, as :meth:`LogLinearLM.fit
+    <epigram.lm.loglinear.model.LogLinearLM.fit>` does it.
     """
-    strength = check_sharded(model)
-    engine = engine or Here(model.threads)
-    tokens = int(manifest.header["tokens"])
-    wanted = n_shards or max(1, -(-tokens // SHARD_TOKENS))
-    name = named(model.penalty)[0]
-    tight = isinstance(engine, Here) and BYTES * model.order * tokens > available() // 2
-    room = str(manifest.folder.resolve()) if tight else None
-    split = Split.of(manifest, wanted, model.order, name, strength, model.nonnegative, room)
-    shared = split.shared
-    start = first_weights(shared, strength, model.nonnegative)
-    start[int(shared.pair_ptr[1]) :] = 0.0
-    norm = build_penalty(name, shared, strength, model.nonnegative)
-    penalty = SharedGroups(norm, shared.pair_parent) if isinstance(norm, TreeL2) else Separate(norm)
-    shards = engine.make(GroupedTreeShard if isinstance(norm, TreeL2) else TreeShard, split.recipes)
-    talk = Talk(engine, shards, split.places)
-    most = model.max_iterations or 500
-    counts = shared.count.astype(np.float64)
-    result = minimise(talk, start, counts, penalty, model.tolerance, most, callback)
-    return Solution(model, manifest, strength, split, talk, result)
+    strength, free = check_sharded(model, valid is not None)
+    held_out = None if valid is None else Corpus.known(valid, read_vocabulary(manifest))
+    problem = StreamProblem.of(model, manifest, engine or Here(model.threads), n_shards, strength, held_out)
+    trials: list[Trial] = []
+    start, scales = None, None
+    if free:
+        with Tape():  # of its own, which nobody keeps: only the shards have the best weights
+            trials, strength, start = search(problem, model._solver(5.0), strength, free, callback, on_trial)
+        scales = problem.calibrate(start) if model.calibrate else None
+    result = problem.solve(model._solver(), strength, start, callback)
+    perplexity = None if held_out is None else problem.perplexity(result.w, scales)
+    return Solution(model, manifest, strength, problem, result, trials, scales, perplexity)
 
 
 def fit_stream(
@@ -302,6 +247,8 @@ def fit_stream(
     engine: Engine | None = None,
     n_shards: int | None = None,
     callback: Callback | None = None,
+    valid: Text | None = None,
+    on_trial: TrialCallback | None = None,
 ) -> LogLinearLM:
     """Train a model on a folder of text (:func:`solve_stream`); it becomes an ordinary model of the weights not 0."""
-    return solve_stream(model, manifest, engine, n_shards, callback).fitted()
+    return solve_stream(model, manifest, engine, n_shards, callback, valid, on_trial).fitted()

@@ -8,7 +8,7 @@ that word, as all share those of the root.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -43,6 +43,8 @@ class Recipe:
     strength: Strength
     nonnegative: bool
     room: str | None = None
+    held_out: Positions | None = None
+    """Positions of another text that this shard judges."""
 
     def positions(self) -> Positions:
         """The positions of the text whose context ends so."""
@@ -101,6 +103,25 @@ class Split:
             here = found == k
             found[here] += np.maximum(np.searchsorted(begins, before[here], side="right") - 1, 0)
         return found
+
+    def judging(self, stream: Ints, order: int) -> Split:
+        """The same with positions of another text, each with the shard that has its context; without one, the first."""
+        n_words = self.shared.n_targets
+        whole = Positions.of_stream(stream, n_words)
+        back = np.arange(order - 1, 0, -1)
+        contexts = stream[np.maximum(whole.end[:, None] - back, 0)]
+        length = np.minimum(whole.length, np.int32(order - 1))
+        last, before = contexts[:, -1], np.where(length > 1, contexts[:, -min(2, order - 1)], -1)
+        shard = np.where(length > 0, self.shard_of(np.maximum(last, 0), before), 0)
+        recipes = []
+        for k, recipe in enumerate(self.recipes):
+            mine = np.flatnonzero(shard == k)
+            end = (np.arange(1, mine.size + 1) * (order - 1)).astype(np.int32)
+            held_out = Positions(
+                contexts[mine].ravel(), end, length[mine], whole.target[mine], n_words, n_words
+            )
+            recipes.append(replace(recipe, held_out=held_out))
+        return replace(self, recipes=recipes)
 
     @cached_property
     def _ranges(self) -> tuple[Offsets, Offsets, dict[int, list[int]]]:

@@ -1,0 +1,228 @@
+"""A shard of the log-linear language model: the subtree of some last words, with its part of the solver's vectors.
+
+Contexts that end in different words share no weight but those of the root. A shard is grown from its own positions of
+the text; shared pairs come first in it, all others are its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import asdict, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from epigram.lm.loglinear.joining import Level
+from epigram.lm.loglinear.loss import SuffixLoss
+from epigram.lm.loglinear.penalty import Strength, build_penalty
+from epigram.lm.loglinear.splitting import Recipe
+from epigram.lm.loglinear.tree import ContextTree, Located
+from epigram.penalties import TreeL2
+from epigram.protocols import Floats, Ints, Offsets, ProximalPenalty
+from epigram.scale.grouped import GroupedPart
+from epigram.scale.memory import Room
+from epigram.scale.parts import Message, Part
+
+AT_REST = ("parent", "symbol", "terminal", "pair_ptr", "word", "count", "pair_parent")
+
+
+def widen(tree: ContextTree, node: int, words: Ints) -> ContextTree:
+    """The tree with a pair at ``node`` for each of ``words`` (rising), count 0 where it had none."""
+    first, last = tree.pair_ptr[node : node + 2].tolist()
+    place = first + np.searchsorted(words, tree.word[first:last])
+    delta = len(words) - (last - first)
+    moved = np.arange(tree.n_pairs + 1, dtype=np.int64)  # one more, for -1
+    moved[last:-1] += delta
+    moved[first:last], moved[-1] = place, -1
+    above = moved[tree.pair_parent]
+    own = np.full(len(words), -1, np.int64)
+    if node:
+        start, stop = tree.pair_ptr[tree.parent[node] : tree.parent[node] + 2].tolist()
+        own = start + np.searchsorted(tree.word[start:stop], words)
+    count = np.zeros(len(words), np.int32)
+    count[place - first] = tree.count[first:last]
+    ptr = tree.pair_ptr.copy()
+    ptr[node + 1 :] += delta
+    unseen = tree.n_unseen if node else np.array([tree.n_targets - len(words)], np.int32)
+
+    def put(old: Any, new: Any) -> Ints:
+        return np.concatenate([old[:first], new, old[last:]]).astype(np.int32)
+
+    return replace(
+        tree,
+        word=put(tree.word, words),
+        count=put(tree.count, count),
+        pair_parent=put(above, own),
+        pair_ptr=ptr,
+        n_unseen=unseen,
+    )
+
+
+class TreeShard(Part):
+    """The subtree of a recipe with its part of the solver's vectors; it travels as its recipe.
+
+    Where the recipe names a folder for them (``room``), all its arrays are in a file there between two questions.
+    """
+
+    loss: Any
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe, self.strength = recipe, recipe.strength
+        self.n_shared = sum(
+            words.size for words in (recipe.root_words, recipe.followers) if words is not None
+        )
+        tree = widen(ContextTree.grow(recipe.positions(), recipe.order), 0, recipe.root_words)
+        if recipe.followers is not None:
+            tree = widen(tree, 1, recipe.followers)
+        self.located: Located | None = None
+        self.room = None if recipe.room is None else Room(recipe.room)
+        super().__init__(tree.n_pairs, self.room)
+        if self.room is None:
+            self._open(tree)
+        else:
+            self.level_ptr, self.n_unseen = tree.level_ptr, tree.n_unseen
+            for name in AT_REST:
+                self.room[name] = getattr(tree, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.recipe,)
+
+    def hear(self, message: Message) -> Any:
+        """As of a part; what is in a file is in memory for as long as it takes."""
+        if self.room is None:
+            return super().hear(message)
+        self._open(self._read(self.room))
+        try:
+            return super().hear(message)
+        finally:
+            del self.tree, self.loss, self.penalty
+            self.located = None
+
+    def _open(self, tree: ContextTree) -> None:
+        """Loss and penalty of the tree."""
+        self.tree, recipe = tree, self.recipe
+        self.loss = SuffixLoss(tree)
+        self.loss.n_shared = self.n_shared
+        whole: Any = build_penalty(recipe.penalty, tree, self.strength, recipe.nonnegative)
+        self.penalty = self.own_penalty(whole, self.n_shared)
+        tree.__dict__.pop("pair_depth", None)  # the penalty has what it needs of it
+
+    def _read(self, room: Room) -> ContextTree:
+        """The tree without what only its growth needs: where in the text a context is spelled."""
+        n, recipe = np.diff(self.level_ptr), self.recipe
+        depth = np.repeat(np.arange(n.size, dtype=np.int32), n)
+        tree = ContextTree(
+            history=np.empty(0, np.int32),
+            level_ptr=self.level_ptr,
+            depth=depth,
+            example=depth,
+            n_unseen=self.n_unseen,
+            order=recipe.order,
+            collapsed=False,
+            n_targets=recipe.n_words,
+            **{name: room[name] for name in AT_REST},
+        )
+        tree.__dict__["multiplicity"] = np.ones(depth.size, np.int32)
+        return tree
+
+    def own_penalty(self, whole: Any, n: int) -> ProximalPenalty:
+        """A penalty of all weights of the subtree without its first n, which are shared."""
+        rest = copy(whole)
+        rest.weights = whole.weights[n:]
+        rest.ridge_weights = whole.ridge_weights[n:]
+        return rest  # type: ignore[no-any-return]
+
+    def begin(self, strength: Strength, is_best: bool) -> None:
+        """Begin anew with another strength, at the best weights so far: those of the last fit, if it ``is_best``."""
+        if is_best:
+            self.vectors["best"] = self.weights().copy()
+        best = self.vectors["best"]
+        self.vectors[self._x], self.vectors["y"] = best.copy(), best.copy()
+        self.strength, self.tried = strength, False
+        self._open(self.tree)
+
+    def store(self, path: Path) -> str:
+        """As of a part, with the strength of the penalty, which may be another than the recipe's."""
+        failed = super().store(path)
+        if not failed:
+            try:
+                path.with_suffix(".json").write_text(json.dumps(asdict(self.strength)))
+            except OSError as error:
+                failed = f"{path}: cannot write: {error.strerror or error}"
+        return failed
+
+    def restore(self, path: Path) -> None:
+        """Read it back."""
+        super().restore(path)
+        self.strength = Strength(**json.loads(path.with_suffix(".json").read_text()))
+        self._open(self.tree)
+
+    def judged(self, of_best: bool, factors: Sequence[float] | None) -> tuple[float, int]:
+        """Sum of log-probabilities of the held-out positions, and their number; ``factors`` scale each depth."""
+        held_out = self.recipe.held_out
+        if held_out is None or not held_out.target.size:
+            return 0.0, 0
+        if self.located is None:
+            self.located = Located(self.tree, held_out)
+        w = self.scaled(self.vectors["best"] if of_best else self.weights(), factors)
+        return float(self.located.log_probabilities(self.loss, w).sum()), held_out.target.size
+
+    def sizes(self, of_best: bool) -> Offsets:
+        """Own weights that are not 0, of each depth."""
+        w = self.vectors["best"] if of_best else self.weights()
+        depth = self.tree.pair_depth[self.n_shared :]
+        return np.bincount(depth[w[self.n_shared :] != 0], minlength=self.recipe.order)
+
+    def scaled(self, w: Floats, factors: Sequence[float] | None) -> Floats:
+        """Weights times the factor of their depth; the last factor is also that of all deeper ones."""
+        if factors is None:
+            return w
+        return np.asarray(w * np.array(factors)[np.minimum(self.tree.pair_depth, len(factors) - 1)])
+
+    def kept(self, factors: Sequence[float] | None = None) -> list[Level]:
+        """Of each level from 1 on, contexts that have weights, or others below them that have."""
+        tree, w = self.tree, self.scaled(self.weights(), factors)
+        kept = w != 0.0
+        sizes = np.add.reduceat(np.append(kept, False), tree.pair_ptr[:-1]) * (np.diff(tree.pair_ptr) > 0)
+        needed = sizes > 0
+        levels = list(pairwise(tree.level_ptr.tolist()))
+        for first, last in reversed(levels[1:]):
+            needed[tree.parent[first:last][needed[first:last]]] = True
+        if len(levels) > 1 and self.recipe.followers is not None:
+            needed[1] = True
+        number = np.cumsum(needed) - 1
+        found = []
+        for (above, _), (first, last) in pairwise(levels):
+            mine = np.flatnonzero(needed[first:last]) + first
+            pairs = slice(int(tree.pair_ptr[first]), int(tree.pair_ptr[last]))
+            chosen = kept[pairs]
+            found.append(
+                Level(
+                    (number[tree.parent[mine]] - np.count_nonzero(needed[:above])).astype(np.int32),
+                    tree.symbol[mine],
+                    sizes[mine].astype(np.int32),
+                    tree.word[pairs][chosen],
+                    w[pairs][chosen],
+                )
+            )
+        return found
+
+
+class GroupedTreeShard(GroupedPart, TreeShard):
+    """A subtree under tree-l2, whose groups go on in what is shared."""
+
+    def own_penalty(self, whole: TreeL2, n: int) -> ProximalPenalty:
+        """The norm of the own trees, each of which hangs below a shared pair (``above``)."""
+        parent = self.tree.pair_parent
+        above = parent.copy()
+        for first, last in pairwise(np.maximum(self.tree.level_of_pair[1:], n).tolist()):
+            here = above[first:last]
+            here[here >= n] = above[here[here >= n]]
+        self.above = above[n:]
+        own = np.where(parent[n:] < n, -1, parent[n:] - n)
+        v = None if whole.feature_weights is None else whole.feature_weights[n:]
+        return TreeL2(whole.strength, own, whole.group_weights[n:], whole.nonnegative, v)

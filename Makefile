@@ -9,7 +9,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Real data sets, for the tests, benchmarks and experiments that need them; the others run without.
 export EPIGRAM_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo studio test suite checks slow core sanitize torture rivals bench bench-long cluster-demo kills results package docs browser format clean
+.PHONY: demo studio test suite checks slow core sanitize torture orders rivals bench bench-long cluster-demo kills results package docs browser format clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/epigram demo
@@ -54,6 +54,10 @@ torture: $(VENV)/.test
 	$(BIN)/python tests/torture/memory.py
 	$(BIN)/python tests/torture/kills.py --kills 100
 	EPIGRAM_HYPOTHESIS=torture $(BIN)/pytest $(XDIST)
+
+# The tests twenty times, each time in another order and with other examples; stops at the first failure and says its seed.
+orders: $(VENV)/.test
+	$(BIN)/python tests/torture/orders.py
 
 # Other people's programs to compare with: their tests are skipped where they cannot be installed.
 rivals: $(VENV)/.test

@@ -62,11 +62,11 @@ f64 partial_loss(const Chains *a, const Layout *l, i64 s, const i32 *labels, f64
     f64 loss = -forward_within(a, l, first, n, labels, x);
     backward(n, n_matrices, l, x);
     for (i64 j = 0; j < size; j++) within[j] = x->alpha[j] * x->beta[j];
-    if (l->has_transitions) add_expected(a, l, s, -weight, x, edges);
+    if (l->has_transitions && n > 1) add_expected(a, l, s, -weight, x, edges);
     memcpy(scores, kept, (size_t)size * sizeof *kept);
     loss += forward(n, l, x);
     backward(n, n_matrices, l, x);
-    if (l->has_transitions) add_expected(a, l, s, weight, x, edges);
+    if (l->has_transitions && n > 1) add_expected(a, l, s, weight, x, edges);
     for (i64 j = 0; j < size; j++) scores[j] = weight * (x->alpha[j] * x->beta[j] - within[j]);
     return weight * loss;
 }

@@ -106,5 +106,5 @@ def test_classes_survive_the_file_and_adaptation(tmp_path):
 def test_a_decoder_of_classes_that_do_not_fit_is_refused():
     scorer = build(TEXT, LIST).decoder.scorer
     assert scorer.fits
-    assert not replace(scorer, word_class=np.full(scorer.n_words, 200, np.uint8)).fits
+    assert not replace(scorer, word_class=np.full(scorer.n_words, 200, np.uint16)).fits
     assert not replace(scorer, class_names=scorer.class_names[1:]).fits

@@ -32,7 +32,7 @@ typedef struct {
     const i32 *pair_next; /* [n_pairs] */
     const i32 *node_parent; /* [n_nodes] */
     const f32 *node_bow; /* [n_nodes] */
-    const u8 *word_class; /* [n_words] */
+    const u16 *word_class; /* [n_words] */
     const f32 *class_logp; /* [n_classes * n_classes] */
 } Trigram;
 
@@ -49,7 +49,7 @@ typedef struct {
     const i64 *special_ptr; /* [n + 1] */
     const i32 *special_end; /* [n_special] */
     const f64 *special_logp; /* [n_special] */
-    const u8 *special_class; /* [n_special] */
+    const u16 *special_class; /* [n_special] */
 } Lattice;
 
 /* What a search from the end needs: the last word of each node and the node of the words before it; characters of each

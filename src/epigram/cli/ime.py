@@ -43,10 +43,13 @@ User = Annotated[
 
 @app.command()
 def build(
-    texts: Annotated[
-        list[Path], typer.Argument(metavar="TEXT...", help="Sentences of surface/reading tokens.")
-    ],
     output: Output,
+    texts: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="TEXT...", help="Sentences of surface/reading tokens; none: by --sudachi alone."
+        ),
+    ] = None,
     lexicon: Annotated[
         list[Path] | None,
         typer.Option(
@@ -55,7 +58,10 @@ def build(
         ),
     ] = None,
     sudachi: Annotated[
-        bool, typer.Option("--sudachi", help="More words: all of the installed SudachiDict.")
+        bool,
+        typer.Option(
+            "--sudachi", help="More words: all of the installed SudachiDict; without TEXT its costs, too."
+        ),
     ] = False,
     prune: Annotated[
         int, typer.Option(min=0, help="Drop trigrams seen at most so often: a smaller model.")
@@ -70,16 +76,26 @@ def build(
     quantise: Quantise = False,
     json: Json = False,
 ) -> None:
-    """Build a converter from text with readings and word lists."""
+    """Build a converter from text with readings and word lists, or from SudachiDict alone."""
     from epigram.cli.training import TrainingRun
     from epigram.ime import KanaKanjiConverter, WordList, read_word_list
 
     building = TrainingRun(output, None, json, checkpoint, resume)
+    if not texts:
+        if not sudachi or lexicon:
+            raise InputError(
+                "no text to build from; give files of surface/reading tokens, or --sudachi without --lexicon for a "
+                "converter by the costs of SudachiDict alone"
+            )
+        with console.stderr().status("reading SudachiDict"):
+            converter = KanaKanjiConverter.from_sudachi()
+        building.finish(_record(converter, output), lambda: converter.save(output, quantise=quantise))
+        return
     lists = [read_word_list(path) for path in lexicon or ()]
     if sudachi:
-        from epigram.ime.text import dictionary_words
+        from epigram.ime.sudachi import read_sudachi
 
-        lists.append(dictionary_words())
+        lists.append(read_sudachi().words())
     words = WordList.joined(lists)
     sources: list[str | PathLike[str]] = [*texts]
     if raw:

@@ -23,7 +23,7 @@ from epigram.lm.corpus import BOUNDARY
 from epigram.lm.ngram.model import BackoffModel
 from epigram.protocols import Floats
 
-Bytes = npt.NDArray[np.uint8]
+ClassNumbers = npt.NDArray[np.uint16]
 ANY = 0
 MOST_CLASSES = 255
 OWN_CLASSES = 100
@@ -46,14 +46,14 @@ class WordClasses:
     ([0, 0, 0], ['any'])
     """
 
-    of_word: Bytes = field(repr=False)
+    of_word: ClassNumbers = field(repr=False)
     transitions: Floats = field(repr=False)
     names: list[str]
 
     @classmethod
     def none(cls, n_words: int) -> WordClasses:
         """One class: no word says anything of its neighbours beyond the n-grams."""
-        return cls(np.zeros(n_words, np.uint8), np.zeros((1, 1)), ["any"])
+        return cls(np.zeros(n_words, np.uint16), np.zeros((1, 1)), ["any"])
 
     @classmethod
     def learn(cls, model: BackoffModel, surfaces: Sequence[str], parts: Sequence[str]) -> WordClasses:
@@ -64,7 +64,7 @@ class WordClasses:
         first = model.pair_word[model.node_pair[model.pair_node[bigrams]]]
         names = class_names(np.bincount(second, minlength=n_words), surfaces, parts)
         table = {name: number for number, name in enumerate(dict.fromkeys(["any", *names]))}
-        of_word = np.array([table[name] for name in names], np.uint8)
+        of_word = np.array([table[name] for name in names], np.uint16)
         size = len(table)
         counts = np.bincount(of_word[first].astype(np.int64) * size + of_word[second], minlength=size * size)
         share = shares(of_word, model, size)
@@ -82,12 +82,12 @@ class WordClasses:
 
     def widened(self, new_id: npt.NDArray[np.integer], n_words: int) -> WordClasses:
         """The same classes over more words: old word k is ``new_id[k]``, the others are of class 0."""
-        of_word = np.zeros(n_words, np.uint8)
+        of_word = np.zeros(n_words, np.uint16)
         of_word[new_id] = self.of_word
         return WordClasses(of_word, self.transitions, self.names)
 
 
-def shares(of_word: Bytes, model: BackoffModel, size: int) -> Floats:
+def shares(of_word: ClassNumbers, model: BackoffModel, size: int) -> Floats:
     """P(c), the probability of each class by the model's single words."""
     p = np.exp(model.pair_logp[: of_word.size])
     return np.asarray(np.bincount(of_word, p, minlength=size))
@@ -139,7 +139,7 @@ def _ladder(part: str) -> list[str]:
     return list(dict.fromkeys([part, "-".join(plain), f"{pieces[0]}-{pieces[-1]}", pieces[0]]))
 
 
-def shift_lower(model: BackoffModel, change: Floats, gains: Floats | None, of_word: Bytes) -> None:
+def shift_lower(model: BackoffModel, change: Floats, gains: Floats | None, of_word: ClassNumbers) -> None:
     """Give every stored n-gram its share of what single words gained, in place.
 
     A word gains ``change`` where nothing stands before it; ``gains`` by classes are ratios less one on top. What an
@@ -151,7 +151,7 @@ def shift_lower(model: BackoffModel, change: Floats, gains: Floats | None, of_wo
     >>> model = KneserNeyLM(order=3).fit(["a b a", "b b a", "a a"]).backoff_
     >>> root = np.exp(model.pair_logp[:3])
     >>> change = np.array([0.0, 0.1, -0.1])
-    >>> shift_lower(model, change, None, np.zeros(3, np.uint8))
+    >>> shift_lower(model, change, None, np.zeros(3, np.uint16))
     >>> model.pair_logp[:3] = np.log(root + change)
     >>> bool(np.isclose(model.distribution("a b").sum(), 1)), bool(np.isclose(model.distribution("b").sum(), 1))
     (True, True)

@@ -21,6 +21,7 @@ from epigram.ime.symbols import signs_of
 from epigram.protocols import Floats
 
 if TYPE_CHECKING:
+    from epigram.ime.build import Background
     from epigram.ime.predict import Prediction
     from epigram.ime.second_look import SecondLook
     from epigram.lm.ngram.model import BackoffModel
@@ -92,13 +93,24 @@ class KanaKanjiConverter:
         from epigram.ime.build import build
 
         made = build(texts, words, prune=prune, second_look=second_look)
+        return cls._of(made, {"method": "trigram", "prune": prune})
+
+    @classmethod
+    def from_sudachi(cls, path: str | PathLike[str] | None = None) -> KanaKanjiConverter:
+        """Without any text: words, costs and connection costs of SudachiDict, the installed one if no file is named."""
+        from epigram.ime.connections import build_from_dictionary
+        from epigram.ime.sudachi import read_sudachi
+
+        return cls._of(build_from_dictionary(read_sudachi(path)), {"method": "dictionary"})
+
+    @classmethod
+    def _of(cls, made: Background, settings: dict[str, object]) -> KanaKanjiConverter:
         fit: dict[str, object] = {
             "sentences": made.n_sentences,
             "tokens": made.n_tokens,
             "words": len(made.decoder.lexicon) - 1,
             "ngrams": made.model.n_ngrams,
         }
-        settings: dict[str, object] = {"method": "trigram", "prune": prune}
         return cls(made.decoder, None, settings, fit, second_look=made.second_look)
 
     @cached_property

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.ime import symbols
-from epigram.ime.classes import ANY, Bytes
+from epigram.ime.classes import ANY, ClassNumbers
 from epigram.ime.context import read_before
 from epigram.ime.kana import to_katakana
 from epigram.ime.lexicon import Lexicon, hash_surfaces, join_token
@@ -79,7 +79,7 @@ class Edges(NamedTuple):
     special_logp: Floats
     special_text: list[str] | None
     special_form: Ints
-    special_class: Bytes
+    special_class: ClassNumbers
 
     @property
     def core(self) -> Any:
@@ -297,7 +297,7 @@ class Decoder:
             special_logp[:used],
             None,
             special_form[:used],
-            np.zeros(used, np.uint8),
+            np.zeros(used, np.uint16),
         )
         own = self.numbers.edges(reading) + symbols.edges(reading)
         own += self._user_edges(reading) if self.user_words else []

@@ -45,7 +45,7 @@ class Grams:
             counts = np.diff(model.pair_ptr)[nodes]
             first = int(model.pair_ptr[nodes[0]]) if nodes.size else 0
             words = model.pair_word[first : first + int(counts.sum())].astype(np.int64)
-            spelled = model.spell(nodes).astype(np.int64)
+            spelled = model.spell(nodes).reshape(nodes.size, depth).astype(np.int64)
             number = spelled[:, 0] if depth == 1 else spelled[:, 0] * size + spelled[:, -1]
             keys.append(np.repeat(number, counts) * size + words)
             if depth == 1:

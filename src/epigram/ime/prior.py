@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram.ime.classes import Bytes, shift_lower
+from epigram.ime.classes import ClassNumbers, shift_lower
 from epigram.lm.ngram.model import BackoffModel
 from epigram.protocols import Floats
 
@@ -23,13 +23,13 @@ LEAN = 50.0
 """So many words of the larger group are added to a cell."""
 
 
-def prior_of_words(counts: npt.NDArray[np.integer], costs: Floats, of_word: Bytes) -> Floats:
+def prior_of_words(counts: npt.NDArray[np.integer], costs: Floats, of_word: ClassNumbers) -> Floats:
     """The share of each word in what discounting leaves to single words; they sum to one.
 
     Examples
     --------
     >>> counts = np.array([9, 1, 0, 0])
-    >>> q = prior_of_words(counts, np.array([0.0, 500.0, 900.0, 8000.0]), np.ones(4, np.uint8))
+    >>> q = prior_of_words(counts, np.array([0.0, 500.0, 900.0, 8000.0]), np.ones(4, np.uint16))
     >>> bool(q[2] > q[3]), round(float(q.sum()), 9)
     (True, 1.0)
     """
@@ -67,6 +67,6 @@ def share_by_prior(model: BackoffModel, prior: Floats) -> None:
     root = np.exp(model.pair_logp[:n_words])
     least = root.min()
     change = least * (n_words * prior - 1)
-    shift_lower(model, change, None, np.zeros(n_words, np.uint8))
+    shift_lower(model, change, None, np.zeros(n_words, np.uint16))
     model.pair_logp[:n_words] = np.log(root + change)
     model.root_changed()

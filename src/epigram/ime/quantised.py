@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram.ime.classes import Bytes
+from epigram.ime.classes import ClassNumbers
 from epigram.ime.trigram import NOTHING, Scorer, Singles, Trie
 from epigram.lm.ngram.model import linked, nodes_of_pairs
 from epigram.storage.packing import codebook, pack_integers
 from epigram.storage.schema import PACKED, Array, Contents
 
 CODES = 256
+Bytes = npt.NDArray[np.uint8]
 LOWEST = np.float32(-1e9)
 """Numbers below stand for something else, no gain or no chance, and keep their value."""
 ARRAYS = {
@@ -60,7 +61,7 @@ def pack(scorer: Scorer) -> dict[str, npt.NDArray[Any]]:
     return {**out, "lm.gain.codes": gain, "lm.gain.books": gain_books}
 
 
-def unpack(found: Contents, word_class: Bytes, class_logp: Singles, class_names: list[str]) -> Scorer:
+def unpack(found: Contents, word_class: ClassNumbers, class_logp: Singles, class_names: list[str]) -> Scorer:
     """The model of the arrays of a file."""
     n_words = word_class.size
     trie = Trie(
@@ -82,7 +83,7 @@ def _laid_out(
     logp: Singles,
     bow: Singles,
     gain: Singles | None,
-    word_class: Bytes,
+    word_class: ClassNumbers,
     class_logp: Singles,
     class_names: list[str],
 ) -> Scorer:

@@ -6,12 +6,9 @@ from collections.abc import Iterable
 from os import PathLike
 from typing import Any
 
-import numpy as np
-
 from epigram.errors import InputError
 from epigram.ime.kana import is_hiragana, is_katakana, to_hiragana
 from epigram.ime.lexicon import LONGEST_READING, join_token, plain_token, split_token
-from epigram.ime.wordlist import WordList
 from epigram.text import read_lines
 
 USUAL = {"日本": "にほん", "私": "わたし", "言う": "いう"}
@@ -67,30 +64,23 @@ def sudachi() -> Any:
     return Dictionary()
 
 
-def dictionary_words() -> WordList:
-    """All words of the installed SudachiDict that have kana for a reading, with their parts of speech.
+def token_of(surface: str, reading: str) -> str | None:
+    """``surface/reading``; kana and signs are their own reading, kanji without a reading in kana give None.
 
-    Latin, numeric and symbol entries are left out: their readings are not what people type.
+    Examples
+    --------
+    >>> token_of("橋", "ハシ"), token_of("ペン", "ペン"), token_of("A", "エー"), token_of("々", "")
+    ('橋/はし', 'ペン/ぺん', 'A', None)
     """
-    tokens: dict[str, str] = {}
-    for morpheme in sudachi().entries():
-        surface = morpheme.surface()
-        if surface and surface.split() == [surface] and len(surface) <= LONGEST_READING:
-            token = _token(morpheme)
-            if token and len(token) <= LONGEST_READING and (token != surface or is_hiragana(surface)):
-                part = "-".join(piece for piece in morpheme.part_of_speech() if piece != "*")
-                tokens.setdefault(token, part)
-    return WordList(list(tokens), np.full(len(tokens), np.nan), list(tokens.values()))
-
-
-def _token(morpheme: Any) -> str | None:
-    """``surface/reading``; kana and signs are their own reading, what has none is None."""
-    surface = morpheme.surface()
-    if not surface.strip():
-        return ""
     if is_katakana(surface):
         return join_token(surface, to_hiragana(surface))
     if not any("一" <= c <= "鿿" or c in "々〆ヶ" for c in surface):
-        return str(surface)
-    reading = USUAL.get(surface) or to_hiragana(morpheme.reading_form())
+        return surface
+    reading = USUAL.get(surface) or to_hiragana(reading)
     return join_token(surface, reading) if is_hiragana(reading) else None
+
+
+def _token(morpheme: Any) -> str | None:
+    """The token of a word; blanks have none ("")."""
+    surface = str(morpheme.surface())
+    return token_of(surface, str(morpheme.reading_form())) if surface.strip() else ""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from epigram._core.native import family
 from epigram.errors import InputError
-from epigram.ime.classes import WordClasses, shift_lower
+from epigram.ime.classes import ClassNumbers, WordClasses, shift_lower
 from epigram.lm.corpus import BOUNDARY
 from epigram.lm.ngram.model import Links
 from epigram.protocols import Floats, Ints, Offsets
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 core = family("ime")
 Singles = npt.NDArray[np.float32]
-Bytes = npt.NDArray[np.uint8]
 ROUNDING = 1e-4
 NOTHING = np.float32(-1e30)
 """The gain of a node that has nothing to win; finite, so that files hold no infinities."""
@@ -68,7 +67,7 @@ class Scorer:
     node_pair: Offsets = field(repr=False)
     gain: Singles = field(repr=False)
     start: int
-    word_class: Bytes = field(repr=False)
+    word_class: ClassNumbers = field(repr=False)
     class_logp: Singles = field(repr=False)
     class_names: list[str] = field(repr=False)
 
@@ -136,7 +135,7 @@ class Scorer:
         links: Links,
         logp: Singles,
         bow: Singles,
-        word_class: Bytes,
+        word_class: ClassNumbers,
         class_logp: Singles,
         class_names: list[str],
         gain: Singles | None = None,
@@ -154,7 +153,7 @@ class Scorer:
             np.insert(bow, 0, np.zeros(more, np.float32)),
         )
         node_pair = np.insert(trie.node_pair, 0, np.full(more, -1))
-        start = int(links.pair_next[BOUNDARY]) + more
+        start = int(tables.pair_next[BOUNDARY])
         if gain is not None:
             gain = np.insert(gain, 0, np.full(more, NOTHING))
             return cls(tables, node_pair, gain, start, word_class, class_logp, class_names)
@@ -250,7 +249,7 @@ class Scorer:
             )
 
 
-def _numbered(nodes: Ints, words: Ints, word_class: Bytes, more: int) -> Ints:
+def _numbered(nodes: Ints, words: Ints, word_class: ClassNumbers, more: int) -> Ints:
     """Nodes of a model once ``more`` nodes of classes stand behind the root; the root becomes that of a class."""
     out: Ints = nodes + np.int32(more)
     root = np.flatnonzero(nodes == 0)

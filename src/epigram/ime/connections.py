@@ -46,7 +46,7 @@ FARTHEST, STEP = 3000, 500
 """Entries of a word that cost so much more than its cheapest are left out; what others cost more is rounded so."""
 PROBES, DIRECTIONS, HIGHEST = 400, 32, 8000
 """Types are compared by connections with so many ids, on so many directions; dearer ones count as this."""
-NUMBER, UNKNOWN = 5000.0, 12_000.0
+NUMBER, UNKNOWN = 1000.0, 8000.0
 """Prices of a number, before its digits, and of a word that the dictionary lacks, before its kana."""
 WORD = -960.0
 BY_PART = {

@@ -30,19 +30,23 @@ static void expect_steps(const Chains *a, const Layout *l, i64 s, f64 weight, f6
             for (i64 j = 0; j < width; j++) edges[i * width + j] += before * E[j] * v[j];
         }
     }
+    i64 types = types_of(a->n_types);
+    for (i64 type = 0; type < types; type++) k.near[type] = k.far[type] = 0.0;
+    for (i64 b = 0; b < n; b++) {
+        for (i64 d = 2; d <= most_tokens(a, n, b); d++) {
+            const f64 *restrict p = segments_at(a, k, b, d);
+            f64 *restrict on = k.near, *restrict far = k.far;
+            for (i64 type = 0; type < types; type++) {
+                on[type] += p[type];
+                far[type] += p[type] * (f64)(d - 2);
+            }
+        }
+    }
     for (i64 type = 0; type < a->n_types; type++) {
         i64 begin = a->begin_label[type], inside = a->inside_label[type];
         if (inside < 0) continue;
-        f64 on = 0.0, far = 0.0;
-        for (i64 b = 0; b < n; b++) {
-            for (i64 d = 2; d <= most_tokens(a, n, b); d++) {
-                f64 p = *segment_at(a, k, b, d, type);
-                on += p;
-                far += p * (f64)(d - 2);
-            }
-        }
-        edges[begin * width + inside] += weight * on;
-        edges[inside * width + inside] += weight * far;
+        edges[begin * width + inside] += weight * k.near[type];
+        edges[inside * width + inside] += weight * k.far[type];
     }
 }
 

@@ -10,7 +10,7 @@ segments of one length are computed at once (that of a concatenation follows fro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from epigram._core.native import family
 from epigram.protocols import Ints, Offsets
-from epigram.tagging.attributes import AttributeTable, Fingerprints, Strings, hash_parts
+from epigram.tagging.attributes import AttributeTable, Fingerprints, hash_parts
 from epigram.tagging.cell_functions import CellFunction, apply_chain
 from epigram.tagging.corpus import Columns, Sequences
 from epigram.tagging.encoding import encode_sentences
@@ -77,13 +77,14 @@ class SegmentEncoder:
         core.mix_all(len(flat), flat)
         return flat.reshape(out.shape), there
 
-    def names(self, begin: int, length: int) -> Iterator[tuple[int, str]]:
-        """The attributes of one segment as strings, with the number of their line: for people, and for names."""
-        for k, line in enumerate(self.lines):
-            values = [self._spell(cell, begin, length) for cell in line.cells]
-            if all(value is not None for value in values):
-                parts = zip(values, line.literals[1:], strict=True)
-                yield k, line.literals[0] + "".join(f"{value}{literal}" for value, literal in parts)
+    def name(self, begin: int, length: int, number: int) -> str | None:
+        """The attribute that line ``number`` makes of one segment as a string; None where it makes none."""
+        line = self.lines[number]
+        values = [self._spell(cell, begin, length) for cell in line.cells]
+        if any(value is None for value in values):
+            return None
+        parts = zip(values, line.literals[1:], strict=True)
+        return line.literals[0] + "".join(f"{value}{literal}" for value, literal in parts)
 
     def _spell(self, cell: SegmentCell, begin: int, length: int) -> str | None:
         if cell.place == "length":
@@ -164,15 +165,25 @@ def segments_of(labels: Ints, names: Sequence[str], ptr: Offsets) -> Segments:
     return Segments(begin, stops[np.searchsorted(stops, begin, side="right")] - begin)
 
 
+class SegmentNames:
+    """A source that spells the attributes of segments of one length when somebody asks for them."""
+
+    def __init__(self, encoder: SegmentEncoder, begin: Offsets, length: int, lines: Offsets) -> None:
+        self.encoder, self.begin, self.length, self.lines = encoder, begin, length, lines
+
+    def names(self, occurrences: Offsets) -> list[str]:
+        """The strings of some occurrences."""
+        places = zip(self.begin[occurrences].tolist(), self.lines[occurrences].tolist(), strict=True)
+        return [self.encoder.name(begin, self.length, line) or "" for begin, line in places]
+
+
 def intern_answers(encoder: SegmentEncoder, answers: Segments, table: AttributeTable) -> None:
     """Number the attributes of the segments that the answers have."""
     for length in np.unique(answers.length).tolist():
         begin = answers.begin[answers.length == length]
         keys, there = encoder.keys(begin, length)
-        spelt = [dict(encoder.names(b, length)) for b in begin.tolist()]
         rows, lines = np.nonzero(there)
-        names = [spelt[row][line] for row, line in zip(rows.tolist(), lines.tolist(), strict=True)]
-        table.intern(np.ascontiguousarray(keys[there]), Strings(names))
+        table.intern(np.ascontiguousarray(keys[there]), SegmentNames(encoder, begin[rows], length, lines))
 
 
 def with_units(

@@ -69,7 +69,7 @@ def test_strength_is_chosen_and_lists_are_asked(folder: Path) -> None:
     [
         (("--l1", "much"), "--l1 is auto or a number of at least 0"),
         (("--l1", "auto", "--l2", "1"), "--l1 auto is for l1 alone"),
-        (("--l1", "auto", "--shards", "x"), "needs all sentences in memory"),
+        (("--l1", "auto", "--shards", "x"), "needs --dev FILE to choose by"),
         (("--model", "segment", "--constrain", "bioes"), "reads labels as iob2"),
         (("--classes", "nowhere"), "no such file"),
     ],

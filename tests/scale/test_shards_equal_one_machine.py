@@ -288,3 +288,22 @@ def test_pieces_are_the_file_and_end_with_sentences(tmp_path: Path) -> None:
         assert b"".join(piece.read() for piece in pieces) == path.read_bytes()
         assert all(before.end == after.start for before, after in pairwise(pieces))
         assert all(piece.read().endswith((b"\n\n", b"\n\r\n")) for piece in pieces[:-1])
+
+
+def test_l1_that_is_auto_is_chosen_on_shards_by_held_out_sentences(tmp_path: Path) -> None:
+    (tmp_path / "train").write_text(as_text(sample.tagged("train", 60)), "utf-8")
+    write_shards([tmp_path / "train"], tmp_path / "s", TEMPLATE, READING, n_shards=3)
+    rows = sample.tagged("test", 20)
+    X, y = ([[token[a:b] for token in sentence] for sentence in rows] for a, b in ((0, 2), (2, 3)))
+    dev = X, [[token[0] for token in sentence] for sentence in y]
+    tagger = CRFTagger(TEMPLATE, l1="auto", solver=OWLQN(max_iterations=15))
+    with pytest.raises(InputError, match="needs held-out sentences"):
+        tagger.fit_shards(tmp_path / "s")
+    tagger.fit_shards(tmp_path / "s", dev=dev)
+    path = tagger.fit_["path"]
+    assert tagger.fit_["l1"] == max(path, key=lambda entry: entry["score"])["l1"]
+    assert [entry["l1"] for entry in path[:3]] == [4.0, 2.0, 1.0]
+    given = CRFTagger(TEMPLATE, l1=tagger.fit_["l1"], solver=OWLQN(max_iterations=15)).fit_shards(
+        tmp_path / "s", dev=dev
+    )
+    np.testing.assert_array_equal(tagger.model_.w, given.model_.w)

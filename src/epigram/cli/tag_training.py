@@ -252,9 +252,9 @@ def train(
     if (sharding := Sharding(shards, n_shards, cluster)).asked_for:
         if alternatives is not None:
             raise InputError("--alternatives needs all sentences in memory, without --shards and --cluster")
-        if strength == "auto":
+        if strength == "auto" and dev is None:
             raise InputError(
-                "--l1 auto needs all sentences in memory; give a number with --shards and --cluster"
+                "--l1 auto with --shards and --cluster needs --dev FILE to choose by; or give a number"
             )
         if model in ("history", "segment") or order != 1 or solver in ("adagrad", "projected"):
             raise InputError(

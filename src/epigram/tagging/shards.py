@@ -6,7 +6,7 @@ the whole corpus. SGD sees :class:`StreamedLoss`, which visits shard after shard
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,7 @@ from epigram.tagging.problem import (
     weights_of_labels,
 )
 from epigram.tagging.sharding import ARRAYS, KIND, joined, own_pairs
+from epigram.tagging.strength import follow
 from epigram.tagging.template import Template
 
 if TYPE_CHECKING:
@@ -363,29 +364,18 @@ def fit_shards(
     engine: Engine | None = None,
     dev: tuple[Any, Labels] | None = None,
     listener: Listener | None = None,
-) -> Trained:
-    """Train on a folder: what :meth:`CRFTagger.fit_shards <epigram.tagging.crf.CRFTagger.fit_shards>` does."""
+) -> tuple[Trained, dict[str, Any]]:
+    """Train on a folder: what :meth:`CRFTagger.fit_shards <epigram.tagging.crf.CRFTagger.fit_shards>` does.
+
+    Returns also what is told of an l1 that was chosen.
+    """
     classes, header = np.array(shards.classes, dtype=object), shards.manifest.header
     allowed = allowed_transitions(tagger.constrain, shards.classes)
     ends = allowed_ends(tagger.constrain, shards.classes)
     counts = np.array(header["label_counts"], dtype=np.int64)
     terms = Terms(allowed, ends, weights_of_labels(tagger.class_weight, counts, classes))
-    if isinstance(tagger.l1, str):
-        raise ValueError("l1='auto' needs all sentences in memory; give a number to train on shards.")
-    penalty = penalty_of(tagger.penalty, tagger.l1, tagger.l2)
-    solver = solver_of(tagger.solver, penalty, tagger.random_state)
     seen = shards.seen()
     layout = shards.layout(seen, allowed)
-    loss: Any
-    if hasattr(solver, "passes"):
-        if engine is not None and not isinstance(engine, Here):
-            raise InputError(
-                f"{type(solver).__name__} stays on one machine: averaged weights of several would not be sparse; "
-                "use OWL-QN or L-BFGS on a cluster"
-            )
-        loss = StreamedLoss(shards, layout, seen, terms, tagger.threads)
-    else:
-        loss = shards.loss(engine or Here(tagger.threads), layout, seen, terms)
     none = Sequences.of([0], [0], [])
     told = {"sentences": header["sentences"], "tokens": header["tokens"]}
     shape = Shape(header["pairs"], layout.has_transitions, allowed, shards.template.transitions)
@@ -395,8 +385,41 @@ def fit_shards(
     if dev is not None:
         samples = replace(samples, table=shards.table())
     scorer = None if dev is None else samples.scorer(layout, *dev, tagger._decode)
+
+    def streamed() -> StreamedLoss:
+        return StreamedLoss(shards, layout, seen, terms, tagger.threads)
+
+    l1, chosen = _strength(tagger, streamed, scorer)
+    penalty = penalty_of(tagger.penalty, l1, tagger.l2)
+    solver = solver_of(tagger.solver, penalty, tagger.random_state)
+    loss: Any
+    if hasattr(solver, "passes"):
+        if engine is not None and not isinstance(engine, Here):
+            raise InputError(
+                f"{type(solver).__name__} stays on one machine: averaged weights of several would not be sparse; "
+                "use OWL-QN or L-BFGS on a cluster"
+            )
+        loss = streamed()
+    else:
+        loss = shards.loss(engine or Here(tagger.threads), layout, seen, terms)
     watch = Watch(scorer, tagger.patience, listener)
     trained = train(loss, layout, samples, seen, solver, penalty, watch)
     if dev is None:  # only now: the table of all attributes takes as much memory as the solver
         trained.samples = replace(trained.samples, table=shards.table())
-    return trained
+    return trained, chosen
+
+
+def _strength(
+    tagger: CRFTagger, loss: Callable[[], StreamedLoss], score: Callable[[Floats], float] | None
+) -> tuple[float, dict[str, Any]]:
+    """The number that ``l1`` is, or that ``dev`` chooses by passes of SGD over the shards; and what is told of that."""
+    if not isinstance(tagger.l1, str):
+        return tagger.l1, {}
+    if tagger.l1 != "auto" or tagger.l2 or tagger.penalty is not None:
+        raise ValueError(f"l1 is a number, or 'auto' without l2 and penalty, not {tagger.l1!r}.")
+    if score is None:
+        raise InputError(
+            "l1='auto' on shards needs held-out sentences to choose by (dev, --dev FILE), or a number"
+        )
+    l1, path = follow(loss(), score, tagger.random_state)
+    return l1, {"l1": l1, "path": path}

@@ -7,6 +7,7 @@ strength is then used for a training of its own on all sentences.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,13 +43,18 @@ def choose_l1(
     if dev is None:
         (X, y), dev = hold_out(X, y)
     problem = estimator.problem(X, y)
-    score = problem.scorer(*dev, estimator._decode)
+    return follow(problem.loss, problem.scorer(*dev, estimator._decode), estimator.random_state)
+
+
+def follow(
+    loss: Any, score: Callable[[Floats], float], seed: int | None
+) -> tuple[float, list[dict[str, float]]]:
+    """The strength whose weights have the best score, and the path with its scores."""
     path: list[dict[str, float]] = []
     w: Floats | None = None
     best, since, l1 = -np.inf, 0, STRONGEST
     for step in range(MOST_STEPS):
-        solver = SGD(passes=PASSES[step > 0], random_state=estimator.random_state)
-        w = solver.solve(problem.loss, L1(l1), w).w
+        w = SGD(passes=PASSES[step > 0], random_state=seed).solve(loss, L1(l1), w).w
         path.append({"l1": l1, "score": score(w), "active": float(np.count_nonzero(w))})
         since = 0 if path[-1]["score"] > best else since + 1
         best = max(best, path[-1]["score"])

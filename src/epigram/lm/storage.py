@@ -1,9 +1,9 @@
 """Language models in the model file, family ``lm``: from the kind of model to the module that reads it.
 
-Every kind keeps its vocabulary (:func:`~epigram.lm.corpus.pack_words`). Its training text, in ids, is kept only where
-that is asked for: training goes on from it exactly (``partial_fit``), but whoever has the file can read it. What else a
-kind keeps is written down in its own ``storage`` module, which offers ``from_model_file`` and ``describe``; models
-write themselves (:meth:`~epigram.lm.base.LanguageModel.save`).
+Every kind keeps its vocabulary (:func:`~epigram.lm.packed_text.pack_words`). Its training text, in ids, is kept only
+where that is asked for: training goes on from it exactly (``partial_fit``), but whoever has the file can read it. What
+else a kind keeps is written down in its own ``storage`` module, which offers ``from_model_file`` and ``describe``;
+models write themselves (:meth:`~epigram.lm.base.LanguageModel.save`).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import epigram as library
-from epigram import SGD, CRFTagger, RerankedTagger, SegmentTagger
+from epigram import SGD, CRFTagger, MaxentTagger, RerankedTagger, SegmentTagger
 from epigram.errors import ModelFileError
 from epigram.rerank.learners import Softmax
 from epigram.tagging.corpus import Columns
@@ -199,6 +199,8 @@ def test_settings_that_mean_nothing_are_refused() -> None:
         reranked(X, y, k=0)
     with pytest.raises(ValueError, match="reach must be at least 0"):
         reranked(X, y, reach=-1)
+    with pytest.raises(ValueError, match="must be a CRFTagger or a SegmentTagger"):
+        RerankedTagger(MaxentTagger(TEMPLATE)).fit(X, y)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="a template"):
         RerankedTagger(CRFTagger(l1=0.1, solver=FAST)).fit([[["w=a"]]] * 5, [["X"]] * 5)
 

@@ -24,6 +24,7 @@ from epigram.tagging.jackknife import label_unseen
 from epigram.tagging.labellings import Labellings, Scheme
 from epigram.tagging.model import Allowed
 from epigram.tagging.second_look import MOST_LABELLINGS, SecondLook
+from epigram.tagging.storage import kind_of
 
 if TYPE_CHECKING:
     from epigram.rerank import NBest
@@ -93,8 +94,10 @@ class RerankedTagger(Estimator):
         """
         self._check_settings()
         columns = X if isinstance(X, Columns) else Columns.from_rows(X)
+        given = learnt or (CRFTagger("ner") if self.tagger is None else self.tagger)
+        if not isinstance(given, CRFTagger) or kind_of(given) not in ("crf", "segment"):
+            raise ValueError(f"tagger must be a CRFTagger or a SegmentTagger, not {given!r}.")
         if learnt is None:
-            given = CRFTagger("ner") if self.tagger is None else self.tagger
             learnt = type(given)(**given.get_params(deep=False)).fit(columns, y)
         if learnt._check().template is None:
             raise ValueError("a second look needs the words of sentences: give the tagger a template.")

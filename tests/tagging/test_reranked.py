@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import epigram as library
 from epigram import SGD, CRFTagger, MaxentTagger, RerankedTagger, SegmentTagger
 from epigram.errors import ModelFileError
 from epigram.rerank.learners import Softmax
+from epigram.storage import ModelFile
 from epigram.tagging.corpus import Columns
 from epigram.tagging.global_features import features_of
 from epigram.tagging.jackknife import label_unseen
@@ -176,6 +178,35 @@ def test_a_file_holds_both_and_the_commands_read_it(tmp_path: Path) -> None:
     assert epigram("tag", "update", str(model), str(train)).returncode == 2
     nbest = epigram("tag", "run", str(model), str(train), "--nbest", "2", "--json").stdout.splitlines()
     assert [json.loads(line)["nbest"][0]["labels"] for line in nbest] == loaded.predict(X)
+
+
+@cache
+def stored() -> bytes:
+    return reranked(*task(60, 4)).to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("k", 0), ("k", 10**9), ("reach", -1), ("base_weight", "x"), ("base_weight", float("inf")), ("k", None)],
+)
+def test_damaged_second_looks_are_refused(field: str, value: Any) -> None:
+    file = ModelFile.from_bytes(stored())
+    file.header["second_look"][field] = value
+    with pytest.raises(ModelFileError):
+        RerankedTagger.from_bytes(file.to_bytes())
+
+
+def test_a_second_look_needs_its_arrays_and_a_tagger_that_has_labellings() -> None:
+    file = ModelFile.from_bytes(stored())
+    assert {"look.bytes", "look.lengths", "look.weights"} <= file.tensors.keys()
+    weights = file.tensors["look.weights"]
+    file.tensors["look.weights"] = weights[:-1]
+    with pytest.raises(ModelFileError):
+        RerankedTagger.from_bytes(file.to_bytes())
+    file.tensors["look.weights"] = weights
+    file.header["kind"] = "history"
+    with pytest.raises(ModelFileError, match="labellings that it cannot have"):
+        RerankedTagger.from_bytes(file.to_bytes())
 
 
 def test_explanations_sum_to_the_lead_in_score() -> None:

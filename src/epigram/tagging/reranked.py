@@ -22,7 +22,7 @@ from epigram.tagging.crf import CRFTagger
 from epigram.tagging.global_features import Telling, features_of
 from epigram.tagging.jackknife import label_unseen
 from epigram.tagging.labellings import Labellings, Scheme
-from epigram.tagging.model import Allowed
+from epigram.tagging.model import Allowed, ChainModel
 from epigram.tagging.second_look import MOST_LABELLINGS, SecondLook
 from epigram.tagging.storage import kind_of
 
@@ -152,6 +152,11 @@ class RerankedTagger(Estimator):
             errors, first = held_out.errors(), held_out.list_ptr[:-1]
             for name, choice in (("before", 0), ("after", reranker.predict(held_out))):
                 self.fit_[f"held_out_errors_{name}"] = float(errors[first + choice].sum())
+
+    @property
+    def model_(self) -> ChainModel:
+        """The chain model of the tagger."""
+        return self.tagger_.model_
 
     def predict(self, X: Any) -> list[list[str]]:
         """The labels of each sentence; with ``reach``, sentences are taken as those of one text."""

@@ -87,7 +87,9 @@ def test_first_order_on_request(run, treebank, tmp_path):
     model = tmp_path / "one.epigram"
     assert run("parse", "train", treebank, "-o", model, "--order", "1", "--l1", "0.05")[0] == 0
     assert "s[+0" not in run("inspect", model, "--weights")[1]
-    assert run("parse", "train", treebank, "-o", model, "--order", "3")[0] == 2
+    assert run("parse", "train", treebank, "-o", model, "--order", "4")[0] == 2
+    assert run("parse", "train", treebank, "-o", model, "--order", "3", "--prune", "0.1")[0] == 0
+    assert "g[+0" in run("inspect", model, "--weights")[1]
 
 
 def test_labels_of_given_trees(run, treebank, tmp_path):

@@ -29,7 +29,8 @@ NEED_AN_ELEMENT = {
     *("ime_best", "ime_fits", "ime_step"),
     *("ngram_distribution", "ngram_link", "ngram_relative_entropy_scores", "ngram_step"),
     *("rerank_find_gram", "rerank_line_search", "second_order_k_best", "segment_k_best"),
-    *("sibling_features_encode", "sibling_features_keys", "sibling_features_scores"),
+    *("sibling_features_encode", "sibling_features_scores"),
+    *("part_features_encode", "part_features_keys", "part_features_scores"),
 }
 
 

@@ -55,7 +55,8 @@ def parser():
 
 def of_siblings(model, words, heads):
     """The score of a tree's parts of second order."""
-    return sum(weight for _, _, weight in model.sibling_terms(words, 0, siblings.parts(heads)))
+    parts = [(heads[h - 1], h, q, c) for h, q, c in siblings.parts(heads)]
+    return sum(weight for _, _, weight in model.part_terms(words, 0, parts))
 
 
 def test_learns_a_grammar_and_reports(parser):

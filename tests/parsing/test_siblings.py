@@ -12,7 +12,7 @@ from epigram._core.native import family
 from epigram.parsing.arc_features import encode_arcs, learn_features, locate
 from epigram.parsing.arc_loss import SiblingLoss, sibling_span_memory
 from epigram.parsing.arc_model import ArcModel
-from epigram.parsing.sibling_features import part_keys, sibling_slots, tree_parts
+from epigram.parsing.part_features import part_keys, part_slots, tree_parts
 from epigram.parsing.templates import ArcTemplate
 from epigram.parsing.words import Words
 from epigram.tagging.corpus import Columns
@@ -67,7 +67,7 @@ HEADS = np.array([2, 3, 0, 3, 3, 0, 1], dtype=np.int32)
 def problem(weights=None, threads=1):
     words, template = Words.of(Columns.from_rows(ROWS), 3), ArcTemplate.parse(TEMPLATE)
     table, keys = learn_features(words, HEADS, template, 1, None)
-    arcs, slots = encode_arcs(words, template, table), sibling_slots(table, keys)
+    arcs, slots = encode_arcs(words, template, table), part_slots(table, keys)
     return SiblingLoss(arcs, HEADS, len(table), weights, threads, words, template, slots), words, table
 
 
@@ -76,13 +76,15 @@ def features_of(loss, words, table, s, heads):
     arcs, n = loss.arcs, len(heads)
     ptr = arcs.arc_ptr[arcs.first_arc[s] :]
     found = [arcs.features[ptr[h * n + c] : ptr[h * n + c + 1]] for c, h in enumerate(heads)]
-    ids = table.look_up(part_keys(words, ArcTemplate.parse(TEMPLATE), s, slow.parts(heads)).ravel())
+    parts = [(heads[h - 1], h, q, c) for h, q, c in slow.parts(heads)]
+    ids = table.look_up(part_keys(words, ArcTemplate.parse(TEMPLATE).part_lines[0], s, parts).ravel())
     return np.concatenate([*found, ids[ids >= 0]])
 
 
 def test_the_parts_of_a_tree_are_those_of_all_its_heads():
     for heads in eisner.all_trees(4):
-        assert sorted(tree_parts(heads)) == sorted(slow.parts(heads))
+        wanted = [(heads[h - 1], h, q, c) for h, q, c in slow.parts(heads)]
+        assert sorted(tree_parts(heads)) == sorted(wanted)
 
 
 def test_loss_is_minus_the_log_probability_and_its_gradient_the_slope():
@@ -146,17 +148,17 @@ def test_a_model_scores_by_strings_as_the_loss_does_by_numbers():
 
 def test_first_order_is_second_order_without_lines_of_siblings():
     template = ArcTemplate.parse(TEMPLATE)
-    assert template.first_order().lines == template.arc_lines
+    assert template.of_order(1).lines == template.arc_lines
     y = [list(zip(HEADS[a:b].tolist(), "abcde", strict=False)) for a, b in ((0, 5), (5, 7))]
     one = DependencyParser(TEMPLATE, order=1, min_count=1, l1=0.01).fit(ROWS, y)
     same = DependencyParser("+h[0,2] c[0,1]\nb[1] side", min_count=1, l1=0.01).fit(ROWS, y)
     assert one.arcs_.weights.tobytes() == same.arcs_.weights.tobytes()
     with pytest.raises(ValueError, match="order must be"):
-        DependencyParser(order=3).fit(ROWS, y)
+        DependencyParser(order=4).fit(ROWS, y)
 
 
 @pytest.mark.parametrize(
-    ("line", "words"), [("s[0,1] b[1]", "cells of h, s and c"), ("h[0,1] gap", "there is no s")]
+    ("line", "words"), [("s[0,1] b[1]", "cells of g, h, s and c"), ("h[0,1] gap", "there is no s")]
 )
 def test_lines_that_make_no_sense_are_refused(line, words):
     with pytest.raises(InputError, match=words):

@@ -155,7 +155,7 @@ i64 arcs_count_keys(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 
 }
 
 i64 arcs_encode(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, i64 n_slots, const u64 *slots, i64 n_arcs,
-                i64 *ptr, i64 room, i32 *ids) {
+                const u8 *keep, i64 *ptr, i64 room, i32 *ids) {
     (void)n_arcs;
     project_ways(t, m);
     i64 n = project(t, a, s, m), used = 0, start = ptr[0];
@@ -163,7 +163,7 @@ i64 arcs_encode(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, i
     for (i64 h = 0; h <= n; h++) {
         look_around(t, n, h, m);
         for (i64 c = 1; c <= n; c++) {
-            i64 found = c == h ? 0 : keys_of_arc(t, m, h, c);
+            i64 found = c == h || !keep[h * n + c - 1] ? 0 : keys_of_arc(t, m, h, c);
             if (used + found > room) return -1;
             for (i64 k = 0; k < found; k++) __builtin_prefetch(slots + 2 * (m->keys[k] & mask));
             for (i64 k = 0; k < found; k++) {
@@ -229,7 +229,7 @@ void arcs_fill(i64 n, const u64 *keys, const f32 *weights, i64 n_slots, u64 *slo
 }
 
 void arcs_scores(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, i64 n_slots, const u64 *slots, i64 n_arcs,
-                 f64 *scores) {
+                 const u8 *keep, f64 *scores) {
     (void)n_arcs;
     project_ways(t, m);
     i64 n = project(t, a, s, m);
@@ -237,7 +237,7 @@ void arcs_scores(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, 
     for (i64 h = 0; h <= n; h++) {
         look_around(t, n, h, m);
         for (i64 c = 1; c <= n; c++) {
-            i64 found = c == h ? 0 : keys_of_arc(t, m, h, c);
+            i64 found = c == h || !keep[h * n + c - 1] ? 0 : keys_of_arc(t, m, h, c);
             f64 sum = 0.0;
             for (i64 k = 0; k < found; k++) sum += weight_of(mask, slots, m->keys[k]);
             scores[h * n + c - 1] = sum;
@@ -267,7 +267,7 @@ void arcs_keys_of(const ArcTemplates *t, i64 n, const i32 *owners, const i64 *pt
         for (i64 k = t->cell_ptr[i]; k < t->cell_ptr[i + 1]; k++) {
             u64 atom = atoms[ptr[f] + k - t->cell_ptr[i]];
             if (t->places[k] == WAY) atom = way_atom((i64)atom);
-            if (t->places[k] == SIDE) atom = way_atom(N_WAYS + side_of((i64)atom));
+            if (t->places[k] == SIDE || t->places[k] == UP) atom = way_atom(N_WAYS + side_of((i64)atom));
             if (t->places[k] == GAP) atom = gap_atom((i64)atom);
             sum += factor(t, i, k - t->cell_ptr[i]) * atom;
         }

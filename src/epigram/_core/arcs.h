@@ -11,7 +11,8 @@
 #include "core.h"
 
 /* places: 0 head, 1 child, 2 between, 3 side and distance, 4 side, 5 left of both, 6 right of both; in lines of
- * siblings also 7 the sibling and 8 the way from it to the child. */
+ * siblings also 7 the sibling and 8 the way from it to the child; in those of grandparents 9 the head's head and 10 the side
+ * on which the head is. */
 typedef struct {
     i64 n_templates;
     i64 n_between;
@@ -58,20 +59,21 @@ i64 arcs_gold_keys(const ArcTemplates *templates, const ArcWords *words, ArcMemo
 i64 arcs_count_keys(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, i64 n_counters,
                     u8 counters[n_counters], i64 least, i64 room, u64 keys[room]);
 
-/* Ids of the known features of all arcs of sentence s; ptr[a + 1] is where those of arc a end, ptr[0] where they begin.
+/* Ids of the known features of all arcs of sentence s for which keep is 1; ptr[a + 1] is where those of arc a end, ptr[0] where they begin.
  * Returns the number of ids, or -1 where there is no room. */
 i64 arcs_encode(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, i64 n_slots,
-                const u64 slots[2 * n_slots], i64 n_arcs, i64 ptr[n_arcs + 1], i64 room, i32 ids[room]);
+                const u64 slots[2 * n_slots], i64 n_arcs, const u8 keep[n_arcs], i64 ptr[n_arcs + 1], i64 room,
+                i32 ids[room]);
 
 /* Where each feature is met first among all arcs of sentence s, for those that are still nowhere (places[4 * id] < 0):
  * head, child, template, word between (or 0). */
 void arcs_locate(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, i64 n_slots,
                  const u64 slots[2 * n_slots], i64 n_features, i32 places[4 * n_features], i32 sentences[n_features]);
 
-/* Scores of all arcs of sentence s, 0 where head and child are the same. A slot is 0, or the upper half of a key and, above
+/* Scores of all arcs of sentence s for which keep is 1, else 0, also where head and child are the same. A slot is 0, or the upper half of a key and, above
  * it, a 32-bit weight. */
 void arcs_scores(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, i64 n_slots,
-                 const u64 slots[n_slots], i64 n_arcs, f64 scores[n_arcs]);
+                 const u64 slots[n_slots], i64 n_arcs, const u8 keep[n_arcs], f64 scores[n_arcs]);
 
 /* Fill the slots that arcs_scores reads. */
 void arcs_fill(i64 n, const u64 keys[n], const f32 weights[n], i64 n_slots, u64 slots[n_slots]);

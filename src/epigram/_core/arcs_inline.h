@@ -4,7 +4,7 @@
 #include "arcs.h"
 #include "fingerprint.h"
 
-enum { HEAD, CHILD, BETWEEN, WAY, SIDE, LEFT_OF, RIGHT_OF, SIBLING, GAP };
+enum { HEAD, CHILD, BETWEEN, WAY, SIDE, LEFT_OF, RIGHT_OF, SIBLING, GAP, GRAND, UP };
 enum { N_WAYS = 13, FROM_ROOT = 12, MOST_VALUES = 64, N_OUTSIDE = 5 };
 
 /* The odd number by which cell k of a template is told from its others. */

@@ -113,22 +113,6 @@ static inline void visit_trios(const SiblingMemory *m, i64 n, Visit *visit, void
     }
 }
 
-void sibling_features_keys(const ArcTemplates *t, const ArcWords *a, SiblingMemory *m, i64 s, i64 n_parts, const i32 *parts,
-                           i64 n_keys, u64 *keys) {
-    (void)n_keys;
-    project_gaps(t, m);
-    i64 n = project_siblings(t, a, s, m), T = t->n_templates;
-    for (i64 p = 0; p < n_parts; p++) {
-        i64 h = parts[3 * p] - 1, left = parts[3 * p + 2] - 1 < h;
-        i64 q = parts[3 * p + 1] - 1 == h ? n : parts[3 * p + 1] - 1;
-        i64 c = parts[3 * p + 2] == 0 ? n : parts[3 * p + 2] - 1;
-        i64 found = pair_keys(m, n, q, c, left);
-        memcpy(keys + p * T, m->keys, (size_t)found * sizeof *keys);
-        i64 more = trio_keys(m, n, base_keys(m, h, c), q, c, left);
-        memcpy(keys + p * T + found, m->keys, (size_t)more * sizeof *keys);
-    }
-}
-
 typedef struct {
     i64 n_slots;
     const u64 *slots;

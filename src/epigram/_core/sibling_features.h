@@ -22,11 +22,6 @@ typedef struct {
     f64 *pairs; /* [2 * room * room + 4 * room + 2] */
 } SiblingMemory;
 
-/* Keys by all templates of parts of sentence s: (head, sibling, child) each, words from 1; the head in the place of no
- * sibling, 0 and n + 1 for the ends on the left and right. */
-void sibling_features_keys(const ArcTemplates *templates, const ArcWords *words, SiblingMemory *memory, i64 s, i64 n_parts,
-                           const i32 parts[3 * n_parts], i64 n_keys, u64 keys[n_keys]);
-
 /* Ids of the known features of all parts of sentence s; those of part p are ids[ptr[p]] to ids[ptr[p + 1]]. Returns their
  * number, or -1 where there is no room. */
 i64 sibling_features_encode(const ArcTemplates *templates, const ArcWords *words, SiblingMemory *memory, i64 s, i64 n_slots,

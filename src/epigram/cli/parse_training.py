@@ -56,11 +56,20 @@ def train(
         int,
         typer.Option(
             min=1,
-            max=2,
-            help="Of a parser: 1 scores arcs alone, 2 also siblings.",
+            max=3,
+            help="Of a parser: 1 scores arcs alone, 2 also siblings, 3 also grandparents.",
             rich_help_panel=LEARNING,
         ),
     ] = 2,
+    prune: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            max=0.99,
+            help="Of --order 3: heads below this share of the likeliest are left out.",
+            rich_help_panel=LEARNING,
+        ),
+    ] = 0.005,
     solver: Annotated[
         Literal["sgd", "owlqn", "lbfgs"] | None,
         typer.Option(help="By default what fits the penalty.", rich_help_panel=LEARNING),
@@ -129,7 +138,7 @@ def train(
         bank.check_heads(single_root=model == "parser")
     if model == "parser":
         record = _fit_parser(
-            run, banks, {**settings, "label_l1": label_l1, "order": order, "classes": classes}, passes
+            run, banks, {**settings, "label_l1": label_l1, "order": order, "prune": prune, "classes": classes}, passes
         )
     else:
         if label_l1 is not None:

@@ -12,7 +12,8 @@ import numpy as np
 
 from epigram._core.native import family
 from epigram.parsing.arc_loss import ArcFeatures
-from epigram.parsing.sibling_features import learn_siblings, locate_siblings
+from epigram.parsing.forests import Kept
+from epigram.parsing.part_features import learn_parts, locate_parts
 from epigram.parsing.templates import ArcTemplate
 from epigram.parsing.words import Words
 from epigram.protocols import Ints, Offsets
@@ -24,10 +25,10 @@ BLOCK = 1 << 20
 
 
 class Known(NamedTuple):
-    """The table of all features, and the keys of those of siblings."""
+    """The table of all features, and the keys of those of parts."""
 
     table: AttributeTable
-    siblings: Fingerprints
+    parts: Fingerprints
 
 
 def learn_features(
@@ -50,13 +51,13 @@ def learn_features(
     while s < words.columns.n_sentences:
         s = core.gold_keys(template.struct, words.struct, memory, len(heads), heads, s, len(keys), keys, done)
         table.intern_more(keys[: done[0]])
-    siblings = np.empty(0, dtype=np.uint64)
-    if template.sibling_lines:
-        siblings = learn_siblings(words, heads, template, table)
+    parts = np.empty(0, dtype=np.uint64)
+    if template.part_lines:
+        parts = learn_parts(words, heads, template, table)
     if min_count > 1:
         table.renumber(renumbering(table.counts, min_count))
     if often is None:
-        return Known(table, siblings)
+        return Known(table, parts)
     counters = np.zeros(COUNTERS, dtype=np.uint8)
     for s, n in enumerate(words.lengths.tolist()):
         if n * (n + 1) * most > len(keys):
@@ -65,11 +66,13 @@ def learn_features(
             template.struct, words.struct, memory, s, len(counters), counters, often, len(keys), keys
         )
         table.intern_more(keys[:found])
-    return Known(table, siblings)
+    return Known(table, parts)
 
 
-def encode_arcs(words: Words, template: ArcTemplate, table: AttributeTable) -> ArcFeatures:
-    """The ids of the known features of every arc."""
+def encode_arcs(
+    words: Words, template: ArcTemplate, table: AttributeTable, kept: Kept | None = None
+) -> ArcFeatures:
+    """The ids of the known features of every arc, or of those kept."""
     lengths = words.lengths
     memory = template.memory(int(lengths.max(initial=1)))
     first_arc = np.concatenate([[0], np.cumsum(lengths * (lengths + 1))]).astype(np.int64)
@@ -77,8 +80,9 @@ def encode_arcs(words: Words, template: ArcTemplate, table: AttributeTable) -> A
     most = len(template.arc_lines) + 64 * template.n_between
     usual = len(template.arc_lines) + 8 * template.n_between
     largest = int((lengths * (lengths + 1)).max(initial=0)) * most
+    keep = np.ones(int(first_arc[-1]), dtype=np.uint8) if kept is None else kept
     ids = np.empty(
-        int(first_arc[-1]) * usual + largest, dtype=np.int32
+        int(np.count_nonzero(keep)) * usual + largest, dtype=np.int32
     )  # pages that are not used are not there
     used = 0
     for s, n in enumerate(lengths.tolist()):
@@ -93,6 +97,7 @@ def encode_arcs(words: Words, template: ArcTemplate, table: AttributeTable) -> A
             len(table.slots),
             table.slots,
             n * (n + 1),
+            keep[first_arc[s] :],
             own,
             len(ids) - used,
             ids[used:],
@@ -101,7 +106,7 @@ def encode_arcs(words: Words, template: ArcTemplate, table: AttributeTable) -> A
 
 
 def locate(words: Words, heads: Ints, template: ArcTemplate, table: AttributeTable) -> tuple[Ints, Offsets]:
-    """Where each feature is met first: (head, child, line, word between or sibling) of each, and the sentence."""
+    """Where each feature is met first: (head, child, line, word between or sibling, grandparent), and the sentence."""
     memory = template.memory(int(words.lengths.max(initial=1)))
     places = np.full((len(table), 4), -1, dtype=np.int32)
     sentences = np.zeros(len(table), dtype=np.int32)
@@ -117,7 +122,8 @@ def locate(words: Words, heads: Ints, template: ArcTemplate, table: AttributeTab
             places,
             sentences,
         )
-    found = sentences.astype(np.int64)
-    if template.sibling_lines:
-        locate_siblings(words, heads, template, table, places, found)
-    return places, found
+    found, above = sentences.astype(np.int64), np.zeros((len(table), 1), dtype=np.int32)
+    whole = np.hstack([places, above])
+    if template.part_lines:
+        locate_parts(words, heads, template, table, whole, found)
+    return whole, found

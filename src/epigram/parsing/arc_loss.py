@@ -66,13 +66,24 @@ class ArcLoss:
     threads : sentences are shared out among so many threads. Same count, same bits.
     """
 
+    core = core
+
     def __init__(
         self, arcs: ArcFeatures, heads: Ints, n_weights: int, weights: Floats | None = None, threads: int = 1
     ) -> None:
         self.n_weights, self.n_samples = n_weights, arcs.n_sentences
         self.arcs, self.threads, self.heads = arcs, threads, np.ascontiguousarray(heads, dtype=np.int32)
         given = np.ones(arcs.n_sentences) if weights is None else np.asarray(weights, dtype=np.float64)
-        self._corpus = core.ArcCorpus(
+        self._corpus = self._encoded(given)
+        work = np.cumsum(np.diff(arcs.first_arc))
+        bounds = np.searchsorted(work, np.linspace(0, work[-1] if len(work) else 0, threads + 1)[1:-1])
+        self._shards = np.split(np.arange(arcs.n_sentences, dtype=np.int32), bounds)
+        self._memory = [self._scratch() for _ in self._shards]
+
+    def _encoded(self, weights: Floats) -> Any:
+        """The sentences as C takes them."""
+        arcs = self.arcs
+        return core.ArcCorpus(
             arcs.n_sentences,
             int(arcs.sentence_ptr[-1]),
             len(arcs.arc_ptr) - 1,
@@ -82,12 +93,8 @@ class ArcLoss:
             arcs.arc_ptr,
             arcs.features,
             self.heads,
-            given,
+            weights,
         )
-        work = np.cumsum(np.diff(arcs.first_arc))
-        bounds = np.searchsorted(work, np.linspace(0, work[-1] if len(work) else 0, threads + 1)[1:-1])
-        self._shards = np.split(np.arange(arcs.n_sentences, dtype=np.int32), bounds)
-        self._memory = [self._scratch() for _ in self._shards]
 
     def _scratch(self) -> tuple[Any, ...]:
         n = self.arcs.longest
@@ -95,7 +102,7 @@ class ArcLoss:
 
     def _call(self, name: str, k: int, arguments: tuple[Any, ...], *out: Any) -> Any:
         """A function of the loss in C, with the working memory of thread k."""
-        return getattr(core, name)(self._corpus, *arguments, *self._memory[k], *out)
+        return getattr(self.core, name)(self._corpus, *arguments, *self._memory[k], *out)
 
     def value_and_gradient(self, w: Floats, out: Floats) -> float:
         """Sum of sample losses at ``w``; gradient to ``out``."""
@@ -148,7 +155,7 @@ class SiblingLoss(ArcLoss):
     ----------
     arcs, heads, n_weights, weights, threads : as for :class:`ArcLoss`.
     words, template : the sentences, whose siblings are encoded each time they are met, and by what.
-    slots : the features of siblings (:func:`epigram.parsing.sibling_features.sibling_slots`).
+    slots : the features of siblings (:func:`epigram.parsing.part_features.part_slots`).
     """
 
     def __init__(

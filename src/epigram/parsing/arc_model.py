@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from epigram._core.native import family
 from epigram.errors import InputError
-from epigram.parsing.charts import FORBIDDEN, Chart, SiblingChart
-from epigram.parsing.sibling_features import Part, part_keys
+from epigram.parsing.charts import FORBIDDEN, Chart, ForestChart, SiblingChart
+from epigram.parsing.forests import Kept, likely_arcs
+from epigram.parsing.part_features import Part, part_keys, seen_by
 from epigram.parsing.templates import NUMBERED, SIDES, WAYS, ArcTemplate, Cell
 from epigram.parsing.words import NO_SIBLING, THE_END, Words, with_classes
 from epigram.protocols import Floats, Ints, Offsets
@@ -26,6 +27,8 @@ from epigram.tagging.loss import run_each
 
 core = family("arcs")
 Allowed = Sequence[Sequence[Iterable[int] | None] | None]
+Place = tuple[int, int, int, int]
+"""A head, a child, the sibling or the word of many that is meant, and the head's head."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class ArcModel:
     strings : the strings.
     weights : of each feature.
     classes : a word list whose classes are one more column, the last; None for none.
+    pruner : of third order, what chooses the arcs that trees are made of; None for all.
     """
 
     template: ArcTemplate
@@ -49,6 +53,7 @@ class ArcModel:
     strings: tuple[str, ...] = field(repr=False)
     weights: npt.NDArray[np.float32] = field(repr=False)
     classes: Lexicon | None = field(default=None, repr=False)
+    pruner: Pruner | None = field(default=None, repr=False)
     keys: Fingerprints = field(init=False, repr=False)
     slots: Fingerprints = field(init=False, repr=False)
 
@@ -74,13 +79,14 @@ class ArcModel:
         sentences: Offsets,
         weights: Floats,
         classes: Lexicon | None = None,
+        pruner: Pruner | None = None,
     ) -> ArcModel:
-        """The model of features by where each is met: (head, child, line, word between or sibling) of a sentence."""
+        """The model of features by where each is met: (head, child, line, word between or sibling, grandparent)."""
         index: dict[str, int] = {}
         owners, ptr, cells = places[:, 2].copy(), [0], []
-        for (head, child, line, other), s in zip(places.tolist(), sentences.tolist(), strict=True):
+        for (head, child, line, other, grand), s in zip(places.tolist(), sentences.tolist(), strict=True):
             for cell in template.lines[line]:
-                place = (head, child, other)
+                place = (head, child, other, grand)
                 if cell.place in NUMBERED:
                     cells.append(number_of(words, s, cell, place))
                 else:
@@ -95,6 +101,7 @@ class ArcModel:
             tuple(index),
             weights.astype(np.float32),
             classes,
+            pruner,
         )
 
     def followed_by(self, other: ArcModel) -> ArcModel:
@@ -110,10 +117,16 @@ class ArcModel:
         cells, kept = np.concatenate([self.cells, theirs]), weights != 0.0
         ptr = np.concatenate([[0], np.cumsum(lengths[kept])]).astype(np.int64)
         chosen = cells[np.repeat(kept, lengths)]
-        return ArcModel(self.template, owners[kept], ptr, chosen, tuple(index), weights[kept], self.classes)
+        strings, rest = tuple(index), (self.classes, self.pruner)
+        return ArcModel(self.template, owners[kept], ptr, chosen, strings, weights[kept], *rest)
 
     def __len__(self) -> int:
         return len(self.owners)
+
+    @property
+    def n_weights(self) -> int:
+        """How many weights there are, those of a pruner included."""
+        return len(self) + (0 if self.pruner is None else len(self.pruner.model))
 
     def names(self, features: Iterable[int]) -> list[str]:
         """Features spelt out, such as ``h[+0,1]=NOUN c[+0,1]=DET way=left 1``."""
@@ -131,6 +144,13 @@ class ArcModel:
         """Sentences as the template looks at them."""
         return Words.of(with_classes(columns, self.classes), self.template.n_columns)
 
+    def chart(self, words: Words) -> Chart:
+        """What looks at sentences, one at a time."""
+        if self.template.has_grandparents:
+            return ForestChart(self.template, self.slots, words, self.pruner)
+        kind = SiblingChart if self.template.sibling_lines else Chart
+        return kind(self.template, self.slots, words)
+
     def each(
         self,
         words: Words,
@@ -144,10 +164,9 @@ class ArcModel:
                 f"allowed has {len(allowed)} sentences, the input {len(words.lengths)}; give one list each"
             )
         found: list[Any] = [None] * len(words.lengths)
-        kind = SiblingChart if self.template.sibling_lines else Chart
 
         def share(first: int) -> None:
-            chart = kind(self.template, self.slots, words)
+            chart = self.chart(words)
             for s in range(first, len(found), threads):
                 if words.lengths[s]:
                     chart.score(s, None if allowed is None else allowed[s])
@@ -199,23 +218,26 @@ class ArcModel:
         memory = self.template.memory(int(words.lengths[s]))
         n = core.keys(self.template.struct, words.struct, memory, s, head, child, most, keys, owners, middles)
         return {
-            self._name(words, s, self.template.lines[owner], (head, child, middle)): self._weight[key]
+            self._name(words, s, self.template.lines[owner], (head, child, middle, 0)): self._weight[key]
             for key, owner, middle in zip(
                 *(part[:n].tolist() for part in (keys, owners, middles)), strict=True
             )
             if key in self._weight
         }
 
-    def sibling_terms(self, words: Words, s: int, parts: Sequence[Part]) -> Iterator[tuple[Part, str, float]]:
-        """The weights of parts (head, sibling, child), with the names of their features."""
-        keys = part_keys(words, self.template, s, parts)
-        for part, own in zip(parts, keys.tolist(), strict=True):
-            for line, key in zip(self.template.sibling_lines, own, strict=True):
-                if key in self._weight:
-                    head, sibling, child = part
-                    yield part, self._name(words, s, line, (head, child, sibling)), self._weight[key]
+    def part_terms(self, words: Words, s: int, parts: Sequence[Part]) -> Iterator[tuple[Part, str, float]]:
+        """The weights of parts (grandparent, head, sibling, child), with the names of their features."""
+        for lines in self.template.part_lines:
+            chosen = seen_by(lines, int(words.lengths[s]), parts)
+            keys = part_keys(words, lines, s, chosen)
+            for part, own in zip(chosen, keys.tolist(), strict=True):
+                grand, head, sibling, child = part
+                for line, key in zip(lines.lines, own, strict=True):
+                    if key in self._weight:
+                        name = self._name(words, s, line, (head, child, sibling, grand))
+                        yield part, name, self._weight[key]
 
-    def _name(self, words: Words, s: int, line: tuple[Cell, ...], place: tuple[int, int, int]) -> str:
+    def _name(self, words: Words, s: int, line: tuple[Cell, ...], place: Place) -> str:
         """A line with what is in its cells at a place."""
         parts = [
             spelt(cell, number_of(words, s, cell, place), ())
@@ -224,6 +246,29 @@ class ArcModel:
             for cell in line
         ]
         return " ".join(parts)
+
+
+@dataclass(frozen=True)
+class Pruner:
+    """A small model of first order, and the share of a word's likeliest head below which others are left out."""
+
+    model: ArcModel
+    share: float
+
+    def kept(self, words: Words, heads: Ints | None = None) -> Kept:
+        """1 for the arcs of each sentence that are worth a look, and for those of trees that are given."""
+
+        def run(s: int, chart: Chart) -> Kept:
+            own = slice(*words.sentence_ptr[s : s + 2].tolist())
+            best = np.zeros(chart.n, dtype=np.int32)
+            chart.best(best)
+            keep = likely_arcs(chart.marginals()[0], best, self.share)
+            if heads is not None:
+                keep[heads[own], np.arange(chart.n)] = 1
+            return keep.ravel()
+
+        found = [own for own in self.model.each(words, run) if own is not None]
+        return np.concatenate([np.empty(0, dtype=np.uint8), *found])
 
 
 def way_of(head: int, child: int) -> int:
@@ -240,26 +285,29 @@ def spelt(cell: Cell, value: int, strings: Sequence[str]) -> str:
         return f"way={WAYS[value]}"
     if cell.place == "gap":
         return f"gap={WAYS[value] if value < 12 else 'none'}"
-    if cell.place == "side":
-        return f"side={SIDES[2 if value == 12 else int(value >= 6)]}"
+    if cell.place in ("side", "up"):
+        return f"{cell.place}={SIDES[2 if value == 12 else int(value >= 6)]}"
     return f"{cell}={strings[value]}"
 
 
-def number_of(words: Words, s: int, cell: Cell, place: tuple[int, int, int]) -> int:
-    """The number of the way that a cell looks at: from the head to the child, or (gap) from the sibling to it."""
-    head, child, sibling = place
+def number_of(words: Words, s: int, cell: Cell, place: Place) -> int:
+    """The number of the way that a cell looks at: from the head to the child, (gap) from the sibling to it, or (up)
+    from the grandparent to the head."""
+    head, child, sibling, grand = place
+    if cell.place == "up":
+        return way_of(grand, head)
     if cell.place != "gap":
         return way_of(head, child)
     missing = sibling == head or not 1 <= child <= words.lengths[s]
     return way_of(0, 0) if missing else way_of(sibling, child)
 
 
-def _string(words: Words, s: int, cell: Cell, place: tuple[int, int, int]) -> str:
-    """What a cell looks at; a place is a head, a child, and the sibling or the word of many that is meant."""
-    head, child, other = place
+def _string(words: Words, s: int, cell: Cell, place: Place) -> str:
+    """What a cell looks at."""
+    head, child, other, grand = place
     if cell.place == "s" and other == head:
         return NO_SIBLING
     if cell.place == "c" and not 1 <= child <= words.lengths[s]:
         return THE_END
-    word = {"h": head, "c": child}.get(cell.place, other)
+    word = {"h": head, "c": child, "g": grand}.get(cell.place, other)
     return words.cell(s, cell.column, word, cell.offset)

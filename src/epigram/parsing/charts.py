@@ -1,21 +1,25 @@
-"""All trees of one sentence at a time: scores of its arcs and, second order, of siblings; sums, maxima and k best."""
+"""All trees of one sentence at a time: scores of its arcs and parts; sums, maxima and k best."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.parsing.arc_loss import sibling_span_memory, span_memory
+from epigram.parsing.forests import ForestMemory, Kept, forest_sizes, likely_arcs
 from epigram.parsing.templates import ArcTemplate
 from epigram.parsing.words import Words
 from epigram.protocols import Floats, Ints
 from epigram.tagging.attributes import Fingerprints
 
-arcs, trees = family("arcs"), family("eisner")
+if TYPE_CHECKING:
+    from epigram.parsing.arc_model import Pruner
+
+arcs, trees, forests, parts = family("arcs"), family("eisner"), family("forest"), family("part_features")
 siblings, sibling_trees = family("sibling_features"), family("siblings")
 FORBIDDEN = -1e300
 
@@ -40,6 +44,7 @@ class Chart:
             len(self.slots),
             self.slots,
             self.scores.size,
+            np.ones(self.scores.size, dtype=np.uint8),
             self.scores,
         )
         if allowed is not None:
@@ -123,6 +128,73 @@ class SiblingChart(Chart):
         values, origins = np.empty(k), np.zeros(k, dtype=np.int64)
         heads = np.zeros((k, self.n), dtype=np.int32)
         found = sibling_trees.k_best(*self._given(), lists, k, values, origins, heads)
+        return heads[:found], values[:found]
+
+
+class ForestChart(Chart):
+    """Third order, over the arcs that a model of first order keeps; all of them without one."""
+
+    def __init__(self, template: ArcTemplate, slots: Fingerprints, words: Words, pruner: Pruner | None) -> None:
+        super().__init__(template, slots, words)
+        self._pruner = None if pruner is None else pruner.model.chart(words)
+        self._prune = 0.0 if pruner is None else pruner.share
+        room = int(words.lengths.max(initial=1))
+        self._forest = ForestMemory(0, np.zeros(6, dtype=np.int64))
+        self._parts = {lines.rank: (lines, lines.memory(room)) for lines in template.part_lines}
+
+    def score(self, s: int, allowed: Sequence[Iterable[int] | None] | None) -> None:
+        n = self.n = int(self.words.lengths[s])
+        keep = self._kept(s, allowed)
+        (sizes,) = forest_sizes([n], np.zeros(2, dtype=np.int64), keep.ravel())
+        if not self._forest.fits(n, sizes):
+            self._forest = ForestMemory(n, sizes)
+        forests.build(n, keep, self._forest.struct)
+        n_arcs, many = n * (n + 1), self._forest.counts
+        if 2 not in self._parts:
+            many = many[:2]
+        values = np.zeros(n_arcs + sum(many))
+        start = self.template.struct, self.words.struct, self._memory, s, len(self.slots), self.slots
+        arcs.scores(*start, n_arcs, keep, values)
+        for rank, (lines, memory) in self._parts.items():
+            own = values[n_arcs + sum(many[:rank]) :]
+            given = lines.struct, self.words.struct, memory, s, len(self.slots), self.slots
+            parts.scores(*given, many[rank], self._forest.parts[rank], own)
+        self.scores = np.where(keep.astype(bool), values[:n_arcs].reshape(n + 1, n), FORBIDDEN)
+        forests.score(n, len(values), values, self._forest.struct)
+
+    def _kept(self, s: int, allowed: Sequence[Iterable[int] | None] | None) -> Kept:
+        n = self.n
+        if self._pruner is None:
+            scores = np.zeros((n + 1, n))
+            if allowed is not None:
+                forbid(scores, allowed, s)
+            return (scores > FORBIDDEN / 2).astype(np.uint8)
+        self._pruner.score(s, allowed)
+        p, best = self._pruner.marginals()[0], np.zeros(n, dtype=np.int32)
+        if self._pruner.best(best) < FORBIDDEN / 2:
+            return np.zeros((n + 1, n), dtype=np.uint8)
+        return likely_arcs(p, best, self._prune)
+
+    def log_z(self) -> float:
+        z: float = forests.inside(self._forest.struct)
+        return z
+
+    def marginals(self) -> tuple[Floats, float]:
+        n, forest = self.n, self._forest.struct
+        z: float = forests.marginals(forest)
+        out = np.zeros(n * (n + 1) + sum(self._forest.counts[:2]))
+        forests.collect(n, forest, len(out), out)
+        return out[: n * (n + 1)].reshape(n + 1, n), z
+
+    def best(self, heads: Ints) -> float:
+        value: float = forests.best(self.n, self._forest.struct, heads)
+        return value
+
+    def k_best(self, k: int) -> tuple[Ints, Floats]:
+        size = self._forest.n_nodes * k
+        values, heads = np.empty(k), np.zeros((k, self.n), dtype=np.int32)
+        back = np.zeros(size, dtype=np.int64)
+        found = forests.k_best(self.n, self._forest.struct, k, size, np.empty(size), back, values, heads)
         return heads[:found], values[:found]
 
 

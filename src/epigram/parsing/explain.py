@@ -13,7 +13,7 @@ import numpy as np
 
 from epigram.errors import InputError
 from epigram.parsing.arc_model import ArcModel
-from epigram.parsing.sibling_features import tree_parts
+from epigram.parsing.part_features import tree_parts
 from epigram.parsing.words import Words
 
 
@@ -69,11 +69,12 @@ def explain_head(model: ArcModel, words: Words, word: int) -> HeadExplanation:
             for name, weight in model.terms(words, 0, above, child).items():
                 lifts[child, above, name] += sign * weight
     parts, other_parts = set(tree_parts(best)), set(tree_parts(rival))
-    for part, name, weight in model.sibling_terms(words, 0, sorted(parts ^ other_parts)):
-        above, sibling, child = part
+    for part, name, weight in model.part_terms(words, 0, sorted(parts ^ other_parts)):
+        _, above, sibling, child = part
         own = child if 1 <= child <= n else sibling
         lifts[own, above, name] += weight if part in parts else -weight
-    terms = sorted((ArcTerm(*place, lift) for place, lift in lifts.items()), key=lambda term: -abs(term.lift))
+    told = (ArcTerm(*place, lift) for place, lift in lifts.items() if lift)
+    terms = sorted(told, key=lambda term: -abs(term.lift))
     lead = float(np.sum([term.lift for term in terms]))
     other = rival[word - 1]
     return HeadExplanation(word, head, other, mine, float(p[other, word - 1]), best, rival, lead, terms)

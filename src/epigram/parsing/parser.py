@@ -22,14 +22,15 @@ from epigram.errors import InputError
 from epigram.estimator import Estimator, check_fitted
 from epigram.parsing.arc_features import Known, encode_arcs, learn_features, locate
 from epigram.parsing.arc_loss import ArcLoss, SiblingLoss
-from epigram.parsing.arc_model import Allowed, ArcModel
+from epigram.parsing.arc_model import Allowed, ArcModel, Pruner
+from epigram.parsing.forest_loss import ForestLoss, encode_parts
 from epigram.parsing.explain import HeadExplanation, explain_head
 from epigram.parsing.gold import Gold, gold_of, observed
+from epigram.parsing.part_features import part_slots
 from epigram.parsing.projective import projectivised
-from epigram.parsing.sibling_features import sibling_slots
 from epigram.parsing.surroundings import surroundings, usual_template
 from epigram.parsing.tagger import TreeTagger
-from epigram.parsing.templates import BY_CLASS, USUAL, ArcTemplate
+from epigram.parsing.templates import BY_CLASS, SMALL, USUAL, ArcTemplate
 from epigram.parsing.words import Words, with_classes
 from epigram.penalties import L1
 from epigram.protocols import Floats, Ints, Penalty, Solver
@@ -42,6 +43,7 @@ Arc = tuple[int, str]
 DECODINGS = ("best", "mbr")
 PASSES, RATE = 8, 0.1
 UPDATES = 3  # passes of partial_fit
+PRUNER_L1 = 1.5
 
 
 class DependencyParser(Estimator):
@@ -62,7 +64,9 @@ class DependencyParser(Estimator):
     often : features met so often on any arc get a weight too; None for none.
     classes : a file of word classes (:mod:`epigram.tagging.lexicon`), kept in the model. The class of a word is a
         column after those of the sentences; the usual template then has lines for it, as column 3.
-    order : 2 with the template's features of siblings, 1 without: faster, and less exact trees.
+    order : 3 with the template's features of grandparents and siblings, 2 with those of siblings, 1 with arcs alone.
+    prune : of order 3, arcs whose probability by a small model of first order is below this share of that of the
+        word's likeliest head are in no tree; 0 keeps all arcs, in time that grows with the fourth power of the length.
     constrain : the permitted pairs (relation of the head, relation), in training and prediction; None for all.
     decoding : ``"mbr"``, the tree with most arcs to be expected right, or ``"best"``, the best tree.
     patience : with a held-out set, stop after so many iterations without a better score.
@@ -103,6 +107,7 @@ class DependencyParser(Estimator):
         often: int | None = 40,
         classes: str | PathLike[str] | None = None,
         order: int = 2,
+        prune: float = 0.005,
         constrain: Iterable[tuple[str, str]] | None = None,
         decoding: str = "mbr",
         patience: int | None = None,
@@ -120,6 +125,7 @@ class DependencyParser(Estimator):
         self.often = often
         self.classes = classes
         self.order = order
+        self.prune = prune
         self.constrain = constrain
         self.decoding = decoding
         self.patience = patience
@@ -168,10 +174,11 @@ class DependencyParser(Estimator):
         words = Words.of(with_classes(gold.columns, classes), template.n_columns)
         if not gold.columns.n_tokens:
             raise InputError("no words to train on")
+        pruner = self._pruner(words, heads, template, weights)
         known = learn_features(words, heads, template, self.min_count, self.often)
-        table, loss = known.table, _loss(words, heads, template, known, weights, self.threads)
+        table, loss = known.table, _loss(words, heads, template, known, pruner, weights, self.threads)
         penalty = penalty_of(self.penalty, self.l1, self.l2)
-        scorer = None if held_out is None else _arc_scorer(held_out, template, known, classes)
+        scorer = None if held_out is None else _arc_scorer(held_out, template, known, classes, pruner)
         watch = Watch(scorer, self.patience, _staged("arcs", callback))
         result = watch.solve(self._solver(self.solver, penalty), loss, penalty)
         if watch.best_w is not None:
@@ -182,19 +189,39 @@ class DependencyParser(Estimator):
         n_features = len(table)
         table.renumber(new_ids)
         places = locate(words, heads, template, table)
-        self.arcs_ = ArcModel.of_places(template, words, *places, result.w[kept], classes)
+        self.arcs_ = ArcModel.of_places(template, words, *places, result.w[kept], classes, pruner)
         self.history_ = [{"stage": "arcs", **entry} for entry in watch.history]
         return {
             "iterations": result.iterations,
             "stopped": result.reason,
             "objective": result.objective,
             "features": n_features,
-            "arc_weights": len(kept),
+            "arc_weights": self.arcs_.n_weights,
             "sentences": gold.columns.n_sentences,
             "words": gold.columns.n_tokens,
             "sentences_made_projective": n_lifted,
             "arcs_lifted": n_arcs,
         }
+
+    def _pruner(
+        self, words: Words, heads: Ints, template: ArcTemplate, weights: Floats | None
+    ) -> Pruner | None:
+        """Of third order, a small model of first order that chooses the arcs; None where all are kept."""
+        if not 0.0 <= self.prune < 1.0:
+            raise ValueError(f"prune is a share from 0 to below 1, not {self.prune!r}.")
+        if not template.has_grandparents or not self.prune:
+            return None
+        small = ArcTemplate.parse(SMALL).within(template.n_columns)
+        known = learn_features(words, heads, small, self.min_count, None)
+        loss = _loss(words, heads, small, known, None, weights)
+        solver = SGD(passes=PASSES // 2, eta0=RATE, random_state=self.random_state)
+        w = solver.solve(loss, L1(PRUNER_L1), np.zeros(loss.n_weights)).w
+        kept = np.flatnonzero(w)
+        new_ids = np.full(len(w), -1, dtype=np.int32)
+        new_ids[kept] = np.arange(len(kept), dtype=np.int32)
+        known.table.renumber(new_ids)
+        places = locate(words, heads, small, known.table)
+        return Pruner(ArcModel.of_places(small, words, *places, w[kept]), self.prune)
 
     def _fit_labels(
         self, gold: Gold, weights: Floats | None, held_out: Gold | None, callback: Listener | None
@@ -227,9 +254,9 @@ class DependencyParser(Estimator):
         heads, n_lifted, n_arcs = projectivised(gold.heads, gold.columns.sentence_ptr)
         words = old.encode(gold.columns)
         known = learn_features(words, heads, old.template, 1, None, old.keys)
-        of_siblings = old.keys[old.owners >= len(old.template.arc_lines)]
-        known = known._replace(siblings=np.union1d(known.siblings, of_siblings))
-        table, loss = known.table, _loss(words, heads, old.template, known, weights, self.threads)
+        of_parts = old.keys[old.owners >= len(old.template.arc_lines)]
+        known = known._replace(parts=np.union1d(known.parts, of_parts))
+        table, loss = known.table, _loss(words, heads, old.template, known, old.pruner, weights, self.threads)
         start = np.concatenate([old.weights.astype(np.float64), np.zeros(len(table) - len(old))])
         seen = self.fit_["sentences"]
         share = loss.n_samples / (seen + loss.n_samples)
@@ -245,8 +272,8 @@ class DependencyParser(Estimator):
                   "sentences_made_projective": n_lifted, "arcs_lifted": n_arcs}  # fmt: skip
         self.fit_ = {**self.fit_, **{name: self.fit_[name] + n for name, n in counts.items()}}
         label_weights = self.labels_.model_.weights.n_nonzero
-        self.fit_ |= {"arc_weights": len(self.arcs_), "label_weights": label_weights}
-        self.fit_["active_features"] = len(self.arcs_) + label_weights
+        self.fit_ |= {"arc_weights": self.arcs_.n_weights, "label_weights": label_weights}
+        self.fit_["active_features"] = self.arcs_.n_weights + label_weights
         return self
 
     def _solver(self, given: str | Solver | None, penalty: Penalty) -> Solver:
@@ -358,11 +385,11 @@ class DependencyParser(Estimator):
 
 
 def _arc_template(given: str | ArcTemplate | None, order: int, by_class: bool) -> ArcTemplate:
-    if order not in (1, 2):
-        raise ValueError(f"order must be 1 or 2, not {order!r}.")
+    if order not in (1, 2, 3):
+        raise ValueError(f"order must be 1, 2 or 3, not {order!r}.")
     usual = USUAL + BY_CLASS if by_class else USUAL
     template = given if isinstance(given, ArcTemplate) else ArcTemplate.parse(given or usual)
-    return template.first_order() if order == 1 else template
+    return template.of_order(order)
 
 
 def _loss(
@@ -370,15 +397,26 @@ def _loss(
     heads: Ints,
     template: ArcTemplate,
     known: Known,
+    pruner: Pruner | None,
     weights: Floats | None = None,
     threads: int = 1,
+    given: bool = True,
 ) -> ArcLoss:
-    """The loss of trees, of the order of the template."""
-    arcs, n_weights = encode_arcs(words, template, known.table), len(known.table)
+    """The loss of trees, of the order of the template; those ``given`` by the heads are among the trees, pruned or not."""
+    n_weights, slots = len(known.table), part_slots(known.table, known.parts)
+    if template.has_grandparents:
+        keep = _all_arcs(words) if pruner is None else pruner.kept(words, heads if given else None)
+        parts = encode_parts(words, template, known.table, slots, keep)
+        return ForestLoss(parts, heads, n_weights, weights, threads)
+    arcs = encode_arcs(words, template, known.table)
     if not template.sibling_lines:
         return ArcLoss(arcs, heads, n_weights, weights, threads)
-    slots = sibling_slots(known.table, known.siblings)
     return SiblingLoss(arcs, heads, n_weights, weights, threads, words, template, slots)
+
+
+def _all_arcs(words: Words) -> npt.NDArray[np.uint8]:
+    """Every arc of every sentence is kept."""
+    return np.ones(int((words.lengths * (words.lengths + 1)).sum()), dtype=np.uint8)
 
 
 def _staged(stage: str, callback: Listener | None) -> Listener | None:
@@ -386,7 +424,9 @@ def _staged(stage: str, callback: Listener | None) -> Listener | None:
     return None if callback is None else lambda entry: callback({"stage": stage, **entry})
 
 
-def _arc_scorer(gold: Gold, template: ArcTemplate, known: Known, classes: Lexicon | None) -> Scorer:
+def _arc_scorer(
+    gold: Gold, template: ArcTemplate, known: Known, classes: Lexicon | None, pruner: Pruner | None
+) -> Scorer:
     """UAS of weights on other sentences."""
     words = Words.of(with_classes(gold.columns, classes), template.n_columns)
-    return _loss(words, gold.heads, template, known).attachment
+    return _loss(words, gold.heads, template, known, pruner, given=False).attachment

@@ -6,13 +6,14 @@ that of a tagger, its arrays with ``label_`` before their names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from epigram.errors import ModelFileError
-from epigram.parsing.arc_model import ArcModel
+from epigram.parsing.arc_model import ArcModel, Pruner
 from epigram.parsing.tagger import TreeTagger
 from epigram.parsing.templates import WAYS, ArcTemplate
 from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
@@ -21,7 +22,7 @@ from epigram.tagging import storage as taggers
 from epigram.tagging.lexicon import Lexicon
 
 FAMILY = "parser"
-PREFIX = "label_"
+PREFIX, PRUNER = "label_", "pruner_"
 SCHEMA = Schema(
     {
         "template": str,
@@ -30,6 +31,8 @@ SCHEMA = Schema(
         "fit": dict,
         "history": list,
         "classes": Maybe(str),
+        "pruner": Maybe(str),
+        "prune": Maybe(float),
     },
     {
         "strings": Array(np.uint8, ("bytes",)),
@@ -47,16 +50,8 @@ def to_model_file(parser: Any) -> ModelFile:
     """A fitted parser as a model file."""
     arcs: ArcModel = parser.arcs_
     labels = taggers.to_model_file(parser.labels_)
-    content, lengths = pack_strings(arcs.strings)
-    order = np.argsort(arcs.owners, kind="stable")
-    within = [arcs.cells[arcs.ptr[k] : arcs.ptr[k + 1]] for k in order.tolist()]
-    cells = np.concatenate([np.empty(0, dtype=np.int32), *within])
     tensors: dict[str, Any] = {
-        "strings": content,
-        "string_lengths": lengths.astype(np.uint16),
-        "line_counts": np.bincount(arcs.owners, minlength=len(arcs.template.lines)).astype(np.int32),
-        "cells": cells.astype(np.uint16 if len(arcs.strings) < 1 << 16 else np.int32),
-        "weights": arcs.weights[order],
+        **_tensors(arcs),
         **{PREFIX + name: tensor for name, tensor in labels.tensors.items() if "squares" not in name},
     }
     header: dict[str, Any] = {
@@ -70,13 +65,45 @@ def to_model_file(parser: Any) -> ModelFile:
     if arcs.classes is not None:
         header["classes"] = arcs.classes.name
         tensors["classes"] = np.frombuffer(arcs.classes.to_bytes(), dtype=np.uint8)
+    if arcs.pruner is not None:
+        header |= {"pruner": arcs.pruner.model.template.text, "prune": arcs.pruner.share}
+        tensors |= {PRUNER + name: tensor for name, tensor in _tensors(arcs.pruner.model).items()}
     return ModelFile(FAMILY, header, {name: tensor for name, tensor in tensors.items() if tensor.size})
 
 
+def _tensors(arcs: ArcModel) -> dict[str, Any]:
+    """The features and weights of arcs."""
+    content, lengths = pack_strings(arcs.strings)
+    order = np.argsort(arcs.owners, kind="stable")
+    within = [arcs.cells[arcs.ptr[k] : arcs.ptr[k + 1]] for k in order.tolist()]
+    cells = np.concatenate([np.empty(0, dtype=np.int32), *within])
+    return {
+        "strings": content,
+        "string_lengths": lengths.astype(np.uint16),
+        "line_counts": np.bincount(arcs.owners, minlength=len(arcs.template.lines)).astype(np.int32),
+        "cells": cells.astype(np.uint16 if len(arcs.strings) < 1 << 16 else np.int32),
+        "weights": arcs.weights[order],
+    }
+
+
 def _arcs(file: ModelFile) -> ArcModel:
-    """The arcs of a file; numbers that point outside are refused, because C follows them."""
-    template = ArcTemplate.parse(file.header["template"])
-    t = SCHEMA.read(file, lines=len(template.lines))
+    """The arcs of a file and, of third order, what chooses among them."""
+    arcs = _features(file.header["template"], file.tensors, "")
+    name, text = file.header.get("classes"), file.header.get("pruner")
+    if name is not None:
+        arcs = replace(arcs, classes=Lexicon.from_bytes(name, file.tensors["classes"].tobytes()))
+    if text is None:
+        return arcs
+    share, model = file.header["prune"], _features(text, file.tensors, PRUNER)
+    if model.template.part_lines or model.template.n_columns > arcs.template.n_columns or not 0.0 < share < 1.0:
+        damaged("what chooses its arcs is no model of first order")
+    return replace(arcs, pruner=Pruner(model, share))
+
+
+def _features(text: str, tensors: Mapping[str, Any], prefix: str) -> ArcModel:
+    """The features and weights of arcs; numbers that point outside are refused, because C follows them."""
+    template = ArcTemplate.parse(text)
+    t = SCHEMA.read_arrays(tensors, prefix, lines=len(template.lines))
     strings, cells, weights = unpack_strings(t["strings"], t["string_lengths"]), t["cells"], t["weights"]
     owners = np.repeat(np.arange(len(template.lines), dtype=np.int32), t["line_counts"])
     sizes = np.array([len(line) for line in template.lines], dtype=np.int64)[owners]
@@ -86,10 +113,7 @@ def _arcs(file: ModelFile) -> ArcModel:
     limit = np.where(template.way_cells(owners, ptr), len(WAYS), len(strings))
     if (cells >= limit).any():
         damaged("a cell that is none of the strings")
-    name, classes = file.header.get("classes"), None
-    if name is not None:
-        classes = Lexicon.from_bytes(name, t["classes"].tobytes())
-    return ArcModel(template, owners, ptr, cells, tuple(strings), weights, classes)
+    return ArcModel(template, owners, ptr, cells, tuple(strings), weights)
 
 
 def _labels(file: ModelFile) -> TreeTagger:

@@ -6,7 +6,8 @@ same of the words left and right of both; ``way`` is the side of the child and i
 and more words), ``side`` the side alone. A line that begins with ``+`` stands for two, with ``way`` and without.
 A line with ``s[0,1]`` is a feature of second order: of a child ``c`` and the child ``s`` of the same head before it,
 from the inside to the outside; the first has the sibling ``<none>``, and the last is the sibling of an ``<end>``.
-``gap`` is the way from the one to the other. ``#`` begins a comment.
+``gap`` is the way from the one to the other. A line with ``g[0,1]`` is one of the head's head too, with or without a
+sibling; ``up`` is the side of it on which the head is. ``#`` begins a comment.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from epigram.errors import InputError
 from epigram.protocols import Ints, Offsets
 from epigram.tagging.attributes import fingerprints
 
-core, siblings = family("arcs"), family("sibling_features")
-PLACES = {"h": 0, "c": 1, "b": 2, "way": 3, "side": 4, "l": 5, "r": 6, "s": 7, "gap": 8}
+core, siblings, parts = family("arcs"), family("sibling_features"), family("part_features")
+PLACES = {"h": 0, "c": 1, "b": 2, "way": 3, "side": 4, "l": 5, "r": 6, "s": 7, "gap": 8, "g": 9, "up": 10}
 ZONES = ("b", "l", "r")
-NUMBERED = ("way", "side", "gap")  # places whose value is the number of a way
+NUMBERED = ("way", "side", "gap", "up")  # places whose value is the number of a way
 WAYS = (*(f"right {far}" for far in ("1", "2", "3", "4", "5-9", "10+")),
         *(f"left {far}" for far in ("1", "2", "3", "4", "5-9", "10+")), "root")  # fmt: skip
 SIDES = ("right", "left", "root")
-_WORD = re.compile(r"([hcs])\[([+-]?\d+),(\d+)\]$")
+_WORD = re.compile(r"([hcsg])\[([+-]?\d+),(\d+)\]$")
 _ZONE = re.compile(r"([blr])\[(\d+)\]$")
 
 USUAL = """
@@ -114,6 +115,22 @@ h[0,0] s[0,1] c[0,1] side
 h[0,1] s[0,0] c[0,1] side
 h[0,1] s[0,1] c[0,0] side
 h[0,1] s[0,1] c[-1,1] c[0,1] side
+# The head's head.
+g[0,2] h[0,2] c[0,2] side up
+g[0,1] h[0,1] c[0,1] side up
+g[0,2] c[0,2] side up
+g[0,1] c[0,1] side up
+g[0,0] c[0,0] side up
+g[0,0] c[0,2] side up
+g[0,2] c[0,0] side up
+g[0,0] h[0,1] c[0,1] side up
+g[0,1] h[0,0] c[0,1] side up
+g[0,1] h[0,1] c[0,0] side up
+g[0,1] h[0,0] c[0,0] side up
+g[0,0] h[0,0] c[0,1] side up
+g[0,1] h[0,1] s[0,1] c[0,1] side up
+g[0,1] s[0,1] c[0,1] side up
+g[0,2] h[0,2] s[0,2] c[0,2] side up
 """
 
 
@@ -131,8 +148,25 @@ h[0,3] s[0,1] c[0,3] side
 """
 
 
+SMALL = """
+# What chooses the arcs that are worth a model of third order.
++h[0,1] c[0,1]
++h[0,2] c[0,2]
++h[0,0] c[0,2]
++h[0,2] c[0,0]
+h[0,0] c[0,0] side
++h[0,2] h[+1,2] c[-1,2] c[0,2]
++h[-1,2] h[0,2] c[-1,2] c[0,2]
++h[0,2] h[+1,2] c[0,2] c[+1,2]
++h[-1,2] h[0,2] c[0,2] c[+1,2]
+h[0,1] b[1] c[0,1] way
+h[0,2] b[2] c[0,2] side
+way
+"""
+
+
 class Cell(NamedTuple):
-    """A place (h, c, s, b, l, r, way, side or gap), an offset from it, and a column."""
+    """A place (h, c, s, g, b, l, r, way, side, gap or up), an offset from it, and a column."""
 
     place: str
     offset: int = 0
@@ -148,7 +182,7 @@ class Cell(NamedTuple):
 @dataclass(frozen=True)
 class ArcTemplate:
     """Lines of cells: those of arcs, with a cell of many words (``b``, ``l``, ``r``) last; then those of siblings, of
-    pairs first, with a head last.
+    pairs first, with a head last; then those of grandparents, with siblings last.
 
     Examples
     --------
@@ -179,11 +213,17 @@ class ArcTemplate:
         lines.sort(key=_rank)
         return cls(text, tuple(dict.fromkeys(lines)))
 
-    def first_order(self) -> ArcTemplate:
-        """The lines of arcs alone."""
-        if not self.sibling_lines:
+    def of_order(self, order: int) -> ArcTemplate:
+        """The lines up to an order: 1 of arcs alone, 2 with siblings, 3 with grandparents."""
+        chosen = [line for line in self.lines if _rank(line) < 2 * order]
+        if len(chosen) == len(self.lines):
             return self
-        return ArcTemplate.parse("\n".join(" ".join(map(str, line)) for line in self.arc_lines))
+        return ArcTemplate.parse("\n".join(" ".join(map(str, line)) for line in chosen))
+
+    def within(self, n_columns: int) -> ArcTemplate:
+        """The lines that look at the first columns alone."""
+        chosen = (line for line in self.lines if all(cell.column < n_columns for cell in line))
+        return ArcTemplate.parse("\n".join(" ".join(map(str, line)) for line in chosen))
 
     @cached_property
     def arc_lines(self) -> tuple[tuple[Cell, ...], ...]:
@@ -192,8 +232,24 @@ class ArcTemplate:
 
     @cached_property
     def sibling_lines(self) -> tuple[tuple[Cell, ...], ...]:
-        """The lines of second order, which come last."""
-        return self.lines[len(self.arc_lines) :]
+        """The lines of siblings."""
+        return tuple(line for line in self.lines if _rank(line) in (2, 3))
+
+    @cached_property
+    def part_lines(self) -> tuple[PartLines, ...]:
+        """The lines of second and third order: of siblings, of grandparents, of both."""
+        found, first = [], len(self.arc_lines)
+        for ranks in ((2, 3), (4,), (5,)):
+            lines = tuple(line for line in self.lines if _rank(line) in ranks)
+            if lines:
+                found.append(PartLines(lines, first))
+            first += len(lines)
+        return tuple(found)
+
+    @property
+    def has_grandparents(self) -> bool:
+        """Whether it is of third order."""
+        return _rank(self.lines[-1]) >= 4
 
     @property
     def n_between(self) -> int:
@@ -241,6 +297,38 @@ class ArcTemplate:
         return siblings.SiblingMemory(room, T, pairs, *keys, np.zeros(2 * (room + 1) ** 2))
 
 
+@dataclass(frozen=True)
+class PartLines:
+    """Lines that look at the same kind of parts, and the number of the first of them in the template."""
+
+    lines: tuple[tuple[Cell, ...], ...]
+    first: int
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @property
+    def rank(self) -> int:
+        """0 for siblings, 1 for grandparents, 2 for both."""
+        return max(0, _rank(self.lines[0]) - 3)
+
+    @property
+    def see_ends(self) -> bool:
+        """Whether they look at the end after the last child."""
+        return self.rank != 1
+
+    @cached_property
+    def struct(self) -> Any:
+        """The lines as C takes them."""
+        return _as_struct(self.lines, 0)
+
+    def memory(self, room: int) -> Any:
+        """Working memory of C for sentences of so many words."""
+        T = len(self.lines)
+        sizes = (4 * (room + 2) * T, 78 * T, T)
+        return parts.PartMemory(room, T, *(np.zeros(size, dtype=np.uint64) for size in sizes))
+
+
 def _as_struct(lines: tuple[tuple[Cell, ...], ...], n_between: int) -> Any:
     """Lines as C takes them."""
     cells = [cell for line in lines for cell in line]
@@ -254,8 +342,11 @@ def _as_struct(lines: tuple[tuple[Cell, ...], ...], n_between: int) -> Any:
 
 
 def _rank(line: tuple[Cell, ...]) -> int:
-    """The order of lines: of arcs, of arcs and many words, of pairs of siblings, of siblings and their head."""
+    """The order of lines: of arcs, of arcs and many words, of pairs of siblings, of siblings and their head, of
+    grandparents, of grandparents and siblings."""
     places = {cell.place for cell in line}
+    if "g" in places:
+        return 5 if "s" in places else 4
     if "s" in places:
         return 3 if "h" in places else 2
     return 1 if places & set(ZONES) else 0
@@ -266,8 +357,10 @@ def _check_line(cells: tuple[Cell, ...]) -> None:
     places, text = [cell.place for cell in cells], " ".join(map(str, cells))
     if sum(place in ZONES for place in places) > 1:
         raise InputError(f"template line {text}: one cell of b, l and r is all there can be")
-    if "s" in places and any(place in (*ZONES, "way") for place in places):
-        raise InputError(f"template line {text}: a line with s has cells of h, s and c, side and gap")
+    if {"s", "g"} & set(places) and any(place in (*ZONES, "way") for place in places):
+        raise InputError(f"template line {text}: a line with s or g has cells of g, h, s and c, side, gap and up")
+    if "up" in places and "g" not in places:
+        raise InputError(f"template line {text}: up is the side of g on which h is; there is no g")
     if "gap" in places and "s" not in places:
         raise InputError(f"template line {text}: gap is the way from a sibling s to c; there is no s")
 
@@ -281,5 +374,5 @@ def _cell(word: str, number: int) -> Cell:
         return Cell(found[1], 0, int(found[2]))
     raise InputError(
         f"template line {number}: {word!r} is no cell; "
-        "cells are h[0,1], c[-1,0], s[0,1], b[1], l[1], r[1], way, side and gap"
+        "cells are h[0,1], c[-1,0], s[0,1], g[0,1], b[1], l[1], r[1], way, side, gap and up"
     )

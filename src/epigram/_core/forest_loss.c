@@ -1,0 +1,107 @@
+#include "forest_loss.h"
+
+#include "arc_loss_inline.h"
+
+i64 sizeof_ForestCorpus(void) { return sizeof(ForestCorpus); }
+i64 sizeof_ForestScratch(void) { return sizeof(ForestScratch); }
+
+/* Build the forest of sentence s and score its links; weights are `stride` numbers apart. Returns the number of words. */
+static i64 score_forest(const ForestCorpus *a, i64 s, const f64 *w, i64 stride, Forest *forest, ForestScratch *x) {
+    i64 n = a->sentence_ptr[s + 1] - a->sentence_ptr[s], first = a->first_part[s], n_parts = a->first_part[s + 1] - first;
+    if (!n) return 0;
+    i64 last = a->n_occurrences - PREFETCHED;
+    for (i64 p = 0; p < n_parts; p++) {
+        f64 sum = 0.0;
+        for (i64 o = a->part_ptr[first + p]; o < a->part_ptr[first + p + 1]; o++) {
+            if (o < last) __builtin_prefetch(w + a->features[o + PREFETCHED] * stride, 1);
+            sum += w[a->features[o] * stride];
+        }
+        x->scores[p] = sum;
+    }
+    forest_build(n, a->keep + a->first_arc[s], forest);
+    forest_score(n, n_parts, x->scores, forest);
+    return n;
+}
+
+/* The child of the same head before each word of a tree, or the head; then the last on the right and left of each. */
+static void find_siblings(i64 n, const i32 *heads, i32 *before) {
+    i32 *right = before + n + 1, *left = right + n + 1;
+    for (i64 h = 0; h <= n; h++) right[h] = left[h] = (i32)h;
+    for (i64 c = 1; c <= n; c++) {
+        i64 h = heads[c - 1];
+        if (h < c) before[c] = right[h], right[h] = (i32)c;
+    }
+    for (i64 c = n; c >= 1; c--) {
+        i64 h = heads[c - 1];
+        if (h > c) before[c] = left[h], left[h] = (i32)c;
+    }
+}
+
+/* Whether a link is one of the tree. */
+static inline int in_tree(i64 n, const i32 *heads, const i32 *before, const i32 *link) {
+    i64 g = link[0], h = link[1], s = link[2], c = link[3];
+    if (g < 0) return heads[c - 1] == 0;
+    if (heads[h - 1] != g) return 0;
+    if (c > n) return before[n + 1 + h] == s;
+    if (c < 1) return before[2 * (n + 1) + h] == s;
+    return heads[c - 1] == h && before[c] == s;
+}
+
+/* Weighted loss of sentence s; scratch->scores become its derivatives by the scores of parts, times the weight. */
+static f64 sentence_loss(const ForestCorpus *a, i64 s, const f64 *w, i64 stride, Forest *forest, ForestScratch *x) {
+    i64 n = score_forest(a, s, w, stride, forest, x);
+    if (!n) return 0.0;
+    const i32 *heads = a->heads + a->sentence_ptr[s];
+    f64 weight = a->weights[s], loss = forest_marginals(forest);
+    find_siblings(n, heads, x->before);
+    for (i64 l = 0; l < forest->counts[3]; l++) {
+        if (in_tree(n, heads, x->before, forest->links + 4 * l)) {
+            loss -= forest->values[l];
+            forest->marginals[l] -= 1.0;
+        }
+        forest->marginals[l] *= weight;
+    }
+    forest_collect(n, forest, a->first_part[s + 1] - a->first_part[s], x->scores);
+    return weight * loss;
+}
+
+f64 forest_loss_gradient(const ForestCorpus *a, i64 n, const i32 *sentences, i64 n_weights, const f64 *w,
+                         Forest *forest, ForestScratch *x, f64 *out) {
+    (void)n_weights;
+    f64 loss = 0.0;
+    for (i64 k = 0; k < n; k++) {
+        i64 s = sentences[k], first = a->first_part[s];
+        loss += sentence_loss(a, s, w, 1, forest, x);
+        for (i64 p = first; p < a->first_part[s + 1]; p++) {
+            f64 g = x->scores[p - first];
+            for (i64 o = a->part_ptr[p]; o < a->part_ptr[p + 1]; o++) out[a->features[o]] += g;
+        }
+    }
+    return loss;
+}
+
+f64 forest_loss_cumulative(const ForestCorpus *a, i64 n, const i32 *order, const f64 *rates, const f64 *totals,
+                           i64 n_weights, f64 *wq, Forest *forest, ForestScratch *x) {
+    (void)n_weights;
+    f64 loss = 0.0;
+    for (i64 k = 0; k < n; k++) {
+        i64 s = order[k], first = a->first_part[s], end = a->first_part[s + 1];
+        loss += sentence_loss(a, s, wq, 2, forest, x);
+        for (i64 p = first; p < end; p++) {
+            f64 g = x->scores[p - first];
+            if (fabs(g) < STILL) continue;
+            for (i64 o = a->part_ptr[p]; o < a->part_ptr[p + 1]; o++) wq[2 * a->features[o]] -= rates[k] * g;
+        }
+        for (i64 o = a->part_ptr[first]; o < a->part_ptr[end]; o++) penalise(wq + 2 * a->features[o], totals[k + 1]);
+    }
+    return loss;
+}
+
+void forest_loss_heads(const ForestCorpus *a, i64 n_weights, const f64 *w, Forest *forest, ForestScratch *x,
+                       i64 n_tokens, i32 *heads) {
+    (void)n_weights, (void)n_tokens;
+    for (i64 s = 0; s < a->n_sentences; s++) {
+        i64 n = score_forest(a, s, w, 1, forest, x);
+        if (n) forest_best(n, forest, heads + a->sentence_ptr[s]);
+    }
+}

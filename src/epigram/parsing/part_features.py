@@ -1,0 +1,102 @@
+"""Features of second and third order: the parts of trees, and which of their features get a weight.
+
+A part is (grandparent, head, sibling, child): a child with the child of the same head before it, from the inside to
+the outside, and with the head of its head. Words count from 1, and 0 as a grandparent is the root. The head stands in
+the place of the sibling where a child is the first on its side; 0 on the left and n + 1 on the right are the ends
+after the last child.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from epigram._core.native import family
+from epigram.parsing.templates import ArcTemplate, PartLines
+from epigram.parsing.words import Words
+from epigram.protocols import Ints, Offsets
+from epigram.tagging.attributes import AttributeTable, Fingerprints
+
+core, encoding = family("part_features"), family("encoding")
+Part = tuple[int, int, int, int]
+
+
+def tree_parts(heads: Sequence[int]) -> list[Part]:
+    """All parts of a tree; the child of the root has none.
+
+    Examples
+    --------
+    >>> tree_parts([2, 0])
+    [(2, 1, 1, 0), (2, 1, 1, 3), (0, 2, 2, 1), (0, 2, 1, 0), (0, 2, 2, 3)]
+    """
+    n = len(heads)
+    sides: list[tuple[list[int], list[int]]] = [([], []) for _ in range(n + 1)]
+    for child, head in enumerate(heads, 1):
+        sides[head][head < child].append(child)
+    found = []
+    for head, (left, right) in enumerate(sides[1:], 1):
+        for chain in ([head, *left[::-1], 0], [head, *right, n + 1]):
+            found += [(heads[head - 1], head, sibling, child) for sibling, child in pairwise(chain)]
+    return found
+
+
+def part_keys(words: Words, lines: PartLines, s: int, parts: Sequence[Part]) -> Fingerprints:
+    """The key of every part by every line."""
+    out = np.empty((len(parts), len(lines)), dtype=np.uint64)
+    given = np.array(parts, dtype=np.int32).reshape(-1, 4)
+    core.keys(
+        lines.struct, words.struct, lines.memory(int(words.lengths[s])), s, len(given), given, out.size, out
+    )
+    return out
+
+
+def seen_by(lines: PartLines, n: int, parts: Sequence[Part]) -> list[Part]:
+    """The parts of a sentence of n words that lines look at: those without a sibling look at no ends."""
+    return [part for part in parts if lines.see_ends or 1 <= part[3] <= n]
+
+
+def _gold(
+    words: Words, heads: Ints, template: ArcTemplate
+) -> Iterator[tuple[int, PartLines, list[Part], Fingerprints]]:
+    """Of each sentence and kind of lines the parts of its tree and their keys."""
+    for s, (a, b) in enumerate(pairwise(words.sentence_ptr.tolist())):
+        parts = tree_parts(heads[a:b].tolist())
+        for lines in template.part_lines:
+            chosen = seen_by(lines, b - a, parts)
+            yield s, lines, chosen, part_keys(words, lines, s, chosen)
+
+
+def learn_parts(words: Words, heads: Ints, template: ArcTemplate, table: AttributeTable) -> Fingerprints:
+    """Add the features of trees to a table; their keys."""
+    met = [np.empty(0, dtype=np.uint64)]
+    for _, _, _, keys in _gold(words, heads, template):
+        table.intern_more(keys.ravel())
+        met.append(keys.ravel())
+    return np.unique(np.concatenate(met))
+
+
+def part_slots(table: AttributeTable, keys: Fingerprints) -> Fingerprints:
+    """A table of the features of parts alone, which is smaller than that of all: pairs of a key and an id."""
+    ids = table.look_up(keys)
+    known = keys[ids >= 0]
+    slots = np.zeros((1 << max(4, (2 * len(known)).bit_length()), 2), dtype=np.uint64)
+    encoding.fill_slots(len(known), known, len(slots), slots)
+    there = slots[:, 0] != 0
+    slots[there, 1] = ids[ids >= 0][slots[there, 1].astype(np.int64)].astype(np.uint64)
+    return slots
+
+
+def locate_parts(
+    words: Words, heads: Ints, template: ArcTemplate, table: AttributeTable, places: Ints, sentences: Offsets
+) -> None:
+    """Where features of parts are met first: (head, child, line, sibling, grandparent) of each, and the sentence."""
+    for s, lines, parts, keys in _gold(words, heads, template):
+        ids: npt.NDArray[np.int32] = table.look_up(keys.ravel()).reshape(keys.shape)
+        for k, line in np.argwhere((ids >= 0) & (places[ids, 0] < 0)).tolist():
+            grand, head, sibling, child = parts[k]
+            if places[ids[k, line], 0] < 0:
+                places[ids[k, line]] = head, child, lines.first + line, sibling, grand
+                sentences[ids[k, line]] = s

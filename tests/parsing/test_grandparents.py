@@ -228,7 +228,9 @@ def test_a_parser_of_third_order_learns_saves_explains_and_keeps_to_what_is_know
     with pytest.raises(InputError, match="no projective tree"):
         again.predict(ROWS[1:], allowed=[[[2], [1]]])
     before = again.arcs_.n_weights
-    again.partial_fit([[("Stop", "V", "VB"), ("there", "R", "RB"), ("now", "R", "RB")]], [[(0, "a"), (1, "b"), (1, "b")]])
+    again.partial_fit(
+        [[("Stop", "V", "VB"), ("there", "R", "RB"), ("now", "R", "RB")]], [[(0, "a"), (1, "b"), (1, "b")]]
+    )
     assert again.arcs_.n_weights > before
     assert again.arcs_.pruner is not None
 

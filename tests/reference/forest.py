@@ -6,7 +6,7 @@ from reference import siblings
 
 
 def parts(heads):
-    """The (grandparent, head, sibling, child) of a tree, words from 1; that of the root's child is (-1, 0, 0, child)."""
+    """The (grandparent, head, sibling, child) of a tree; that of the root's child is (-1, 0, 0, child)."""
     root = heads.index(0) + 1
     return [(heads[h - 1], h, q, c) for h, q, c in siblings.parts(heads)] + [(-1, 0, 0, root)]
 

@@ -69,7 +69,7 @@ def train(
             help="Of --order 3: heads below this share of the likeliest are left out.",
             rich_help_panel=LEARNING,
         ),
-    ] = 0.005,
+    ] = 0.003,
     solver: Annotated[
         Literal["sgd", "owlqn", "lbfgs"] | None,
         typer.Option(help="By default what fits the penalty.", rich_help_panel=LEARNING),
@@ -138,7 +138,10 @@ def train(
         bank.check_heads(single_root=model == "parser")
     if model == "parser":
         record = _fit_parser(
-            run, banks, {**settings, "label_l1": label_l1, "order": order, "prune": prune, "classes": classes}, passes
+            run,
+            banks,
+            {**settings, "label_l1": label_l1, "order": order, "prune": prune, "classes": classes},
+            passes,
         )
     else:
         if label_l1 is not None:

@@ -134,7 +134,9 @@ class SiblingChart(Chart):
 class ForestChart(Chart):
     """Third order, over the arcs that a model of first order keeps; all of them without one."""
 
-    def __init__(self, template: ArcTemplate, slots: Fingerprints, words: Words, pruner: Pruner | None) -> None:
+    def __init__(
+        self, template: ArcTemplate, slots: Fingerprints, words: Words, pruner: Pruner | None
+    ) -> None:
         super().__init__(template, slots, words)
         self._pruner = None if pruner is None else pruner.model.chart(words)
         self._prune = 0.0 if pruner is None else pruner.share

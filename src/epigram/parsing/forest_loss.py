@@ -1,4 +1,4 @@
-"""The loss of third order: as :mod:`epigram.parsing.arc_loss`, over the trees whose arcs are kept (``_core/forest_loss.h``)."""
+"""The loss of third order: as that of arcs, over the trees whose arcs are kept (``_core/forest_loss.h``)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ core, forests, features = family("forest_loss"), family("forest"), family("part_
 
 @dataclass(frozen=True)
 class PartFeatures:
-    """The feature ids of all parts of sentences: those of part p are ``features[part_ptr[p]]`` to ``[part_ptr[p + 1]]``.
+    """The feature ids of all parts of sentences; those of part p are ``features[part_ptr[p] : part_ptr[p + 1]]``.
 
     The parts of a sentence are all arcs, of which some are kept, then trios, grands and links as ``_core/forest.h`` has
     them, these last only where the template looks at them. ``sizes`` says how much each sentence has of everything.
@@ -49,55 +49,55 @@ class PartFeatures:
 def encode_parts(
     words: Words, template: ArcTemplate, table: AttributeTable, slots: Fingerprints, keep: Kept
 ) -> PartFeatures:
-    """The ids of the known features of every part whose arcs are kept; ``slots`` has those of second and third order."""
+    """The ids of the known features of every part whose arcs are kept; ``slots`` has those of trios and more."""
     arcs = encode_arcs(words, template, table, keep)
-    lengths, longest = words.lengths.tolist(), arcs.longest
-    sizes = forest_sizes(lengths, arcs.first_arc, keep)
-    forest = ForestMemory(longest, sizes.max(0, initial=1))
-    lines = {own.rank: own for own in template.part_lines}
-    memory = {rank: own.memory(longest) for rank, own in lines.items()}
-    ptrs, ids, first_part = [np.zeros(1, dtype=np.int64)], [np.empty(0, dtype=np.int32)], [0]
-    n_ids = 0
-    for s, n in enumerate(lengths):
+    sizes = forest_sizes(words.lengths.tolist(), arcs.first_arc, keep)
+    encoder = _Encoder(words, template, slots, ForestMemory(arcs.longest, sizes.max(0, initial=1)))
+    first_part = [0]
+    for s in range(arcs.n_sentences):
         a, b = arcs.first_arc[s : s + 2].tolist()
-        own = arcs.arc_ptr[a : b + 1]
-        ptrs.append(own[1:] - own[0] + n_ids)
-        ids.append(arcs.features[own[0] : own[-1]])
-        n_ids += int(own[-1] - own[0])
-        n_parts = b - a
-        if n:
-            forests.build(n, keep[a:b], forest.struct)
-            for rank, many in enumerate(forest.counts[: 3 if 2 in lines else 2]):
-                ptr = np.full(many + 1, n_ids, dtype=np.int64)
-                if rank in lines:
-                    found = np.empty(many * len(lines[rank]), dtype=np.int32)
-                    used = features.encode(
-                        lines[rank].struct,
-                        words.struct,
-                        memory[rank],
-                        s,
-                        len(slots),
-                        slots,
-                        many,
-                        forest.parts[rank],
-                        ptr,
-                        len(found),
-                        found,
-                    )
-                    ids.append(found[:used].copy())
-                    n_ids += used
-                ptrs.append(ptr[1:])
-                n_parts += many
-        first_part.append(first_part[-1] + n_parts)
-    return PartFeatures(
-        words.sentence_ptr,
-        arcs.first_arc,
-        keep,
-        np.array(first_part, dtype=np.int64),
-        np.concatenate(ptrs),
-        np.concatenate(ids),
-        sizes,
-    )
+        ptr = arcs.arc_ptr[a : b + 1]
+        encoder.add(ptr - ptr[0], arcs.features[ptr[0] : ptr[-1]])
+        if a < b:
+            encoder.add_parts(s, keep[a:b])
+        first_part.append(encoder.n_parts)
+    found = np.concatenate(encoder.ptrs), np.concatenate(encoder.ids)
+    first = np.array(first_part, dtype=np.int64)
+    return PartFeatures(words.sentence_ptr, arcs.first_arc, keep, first, *found, sizes)
+
+
+class _Encoder:
+    """The ids of the parts so far, and where those of each part end."""
+
+    def __init__(
+        self, words: Words, template: ArcTemplate, slots: Fingerprints, memory: ForestMemory
+    ) -> None:
+        self._words, self._slots, self._forest = words, slots, memory
+        room = int(words.lengths.max(initial=1))
+        self._lines = {lines.rank: (lines, lines.memory(room)) for lines in template.part_lines}
+        self.ptrs, self.ids = [np.zeros(1, dtype=np.int64)], [np.empty(0, dtype=np.int32)]
+        self.n_parts = self._n_ids = 0
+
+    def add(self, ptr: Offsets, ids: Ints) -> None:
+        """Parts with their ids."""
+        self.ptrs.append(ptr[1:] + self._n_ids)
+        self.ids.append(ids)
+        self._n_ids += len(ids)
+        self.n_parts += len(ptr) - 1
+
+    def add_parts(self, s: int, keep: Kept) -> None:
+        """Trios, grands and, where any line looks at them, links of a sentence."""
+        forest, words = self._forest, self._words
+        forests.build(int(words.lengths[s]), keep, forest.struct)
+        for rank, many in enumerate(forest.counts if 2 in self._lines else forest.counts[:2]):
+            ptr, ids = np.zeros(many + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
+            if rank in self._lines:
+                lines, memory = self._lines[rank]
+                room = np.empty(many * len(lines), dtype=np.int32)
+                given = lines.struct, words.struct, memory, s, len(self._slots), self._slots
+                used = features.encode(*given, many, forest.parts[rank], ptr, len(room), room)
+                ids = room[:used].copy()
+            self.add(ptr, ids)
 
 
 class ForestLoss(ArcLoss):

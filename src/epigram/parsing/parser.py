@@ -23,8 +23,8 @@ from epigram.estimator import Estimator, check_fitted
 from epigram.parsing.arc_features import Known, encode_arcs, learn_features, locate
 from epigram.parsing.arc_loss import ArcLoss, SiblingLoss
 from epigram.parsing.arc_model import Allowed, ArcModel, Pruner
-from epigram.parsing.forest_loss import ForestLoss, encode_parts
 from epigram.parsing.explain import HeadExplanation, explain_head
+from epigram.parsing.forest_loss import ForestLoss, encode_parts
 from epigram.parsing.gold import Gold, gold_of, observed
 from epigram.parsing.part_features import part_slots
 from epigram.parsing.projective import projectivised
@@ -43,7 +43,7 @@ Arc = tuple[int, str]
 DECODINGS = ("best", "mbr")
 PASSES, RATE = 8, 0.1
 UPDATES = 3  # passes of partial_fit
-PRUNER_L1 = 1.5
+PRUNER_L1 = 3.0
 
 
 class DependencyParser(Estimator):
@@ -107,7 +107,7 @@ class DependencyParser(Estimator):
         often: int | None = 40,
         classes: str | PathLike[str] | None = None,
         order: int = 2,
-        prune: float = 0.005,
+        prune: float = 0.003,
         constrain: Iterable[tuple[str, str]] | None = None,
         decoding: str = "mbr",
         patience: int | None = None,
@@ -402,7 +402,7 @@ def _loss(
     threads: int = 1,
     given: bool = True,
 ) -> ArcLoss:
-    """The loss of trees, of the order of the template; those ``given`` by the heads are among the trees, pruned or not."""
+    """The loss of trees, of the order of the template; trees that are ``given`` are never pruned."""
     n_weights, slots = len(known.table), part_slots(known.table, known.parts)
     if template.has_grandparents:
         keep = _all_arcs(words) if pruner is None else pruner.kept(words, heads if given else None)

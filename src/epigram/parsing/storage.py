@@ -95,7 +95,11 @@ def _arcs(file: ModelFile) -> ArcModel:
     if text is None:
         return arcs
     share, model = file.header["prune"], _features(text, file.tensors, PRUNER)
-    if model.template.part_lines or model.template.n_columns > arcs.template.n_columns or not 0.0 < share < 1.0:
+    if (
+        model.template.part_lines
+        or model.template.n_columns > arcs.template.n_columns
+        or not 0.0 < share < 1.0
+    ):
         damaged("what chooses its arcs is no model of first order")
     return replace(arcs, pruner=Pruner(model, share))
 

@@ -358,7 +358,9 @@ def _check_line(cells: tuple[Cell, ...]) -> None:
     if sum(place in ZONES for place in places) > 1:
         raise InputError(f"template line {text}: one cell of b, l and r is all there can be")
     if {"s", "g"} & set(places) and any(place in (*ZONES, "way") for place in places):
-        raise InputError(f"template line {text}: a line with s or g has cells of g, h, s and c, side, gap and up")
+        raise InputError(
+            f"template line {text}: a line with s or g has cells of g, h, s and c, side, gap and up"
+        )
     if "up" in places and "g" not in places:
         raise InputError(f"template line {text}: up is the side of g on which h is; there is no g")
     if "gap" in places and "s" not in places:

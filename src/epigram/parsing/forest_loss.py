@@ -13,7 +13,7 @@ from epigram.parsing.arc_loss import ArcLoss
 from epigram.parsing.forests import ForestMemory, Kept, forest_sizes
 from epigram.parsing.templates import ArcTemplate
 from epigram.parsing.words import Words
-from epigram.protocols import Ints, Offsets
+from epigram.protocols import Floats, Ints, Offsets
 from epigram.tagging.attributes import AttributeTable, Fingerprints
 
 core, forests, features = family("forest_loss"), family("forest"), family("part_features")
@@ -113,7 +113,12 @@ class ForestLoss(ArcLoss):
     arcs: PartFeatures  # type: ignore[assignment]
     core = core
 
-    def _encoded(self, weights: Any) -> Any:
+    def __init__(
+        self, arcs: PartFeatures, heads: Ints, n_weights: int, weights: Floats | None = None, threads: int = 1
+    ) -> None:
+        super().__init__(arcs, heads, n_weights, weights, threads)  # type: ignore[arg-type]
+
+    def _encoded(self, weights: Floats) -> Any:
         arcs = self.arcs
         return core.ForestCorpus(
             arcs.n_sentences,

@@ -28,9 +28,9 @@ def likely_arcs(p: Floats, best: Ints, prune: float) -> Kept:
     least = prune * p.max(0)
     if n > MOST_HEADS:
         least = np.maximum(least, np.partition(p, n - MOST_HEADS, axis=0)[n - MOST_HEADS + 1])
-    keep = (p >= least) & (p > 0.0)
-    keep[best, np.arange(n)] = True
-    return keep.astype(np.uint8)
+    keep: Kept = ((p >= least) & (p > 0.0)).astype(np.uint8)
+    keep[best, np.arange(n)] = 1
+    return keep
 
 
 def forest_sizes(lengths: Sequence[int] | Offsets, first_arc: Offsets, keep: Kept) -> Offsets:

@@ -163,7 +163,7 @@ def describe(file: ModelFile) -> list[Section]:
     arcs: ArcModel = parser.arcs_
     top = np.argsort(-np.abs(arcs.weights), kind="stable")[:20].tolist()
     strongest = zip(arcs.names(top), arcs.weights[top].tolist(), strict=True)
-    size = (len(parser.classes_), len(arcs), parser.fit_.get("label_weights"), parser.fit_.get("features"))
+    size = (len(parser.classes_), arcs.n_weights, parser.fit_.get("label_weights"), parser.fit_.get("features"))
     return [
         Section("size", ("relations", "arc weights", "relation weights", "possible weights"), [size]),
         Section("strongest features of arcs", ("feature", "weight"), list(strongest)),
@@ -172,14 +172,16 @@ def describe(file: ModelFile) -> list[Section]:
 
 
 def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
-    """Every weight: of arcs first (no labels), then of relations as a tagger has them."""
+    """Every weight: of arcs first (no labels), of what chooses among them, then of relations as a tagger has them."""
     parser = from_model_file(file)
     columns, rest = taggers.weights(taggers.to_model_file(parser.labels_))
 
     def rows() -> Iterator[tuple[Any, ...]]:
         arcs: ArcModel = parser.arcs_
-        for name, weight in zip(arcs.names(range(len(arcs))), arcs.weights.tolist(), strict=True):
-            yield name, "", "", weight
+        models = [("", arcs)] if arcs.pruner is None else [("", arcs), ("pruner ", arcs.pruner.model)]
+        for prefix, own in models:
+            for name, weight in zip(own.names(range(len(own))), own.weights.tolist(), strict=True):
+                yield prefix + name, "", "", weight
         yield from rest
 
     return columns, rows()

@@ -106,7 +106,7 @@ def in_shards(fit: Any, kind: Any, **options: Any) -> Callable[[Path], Any]:
 def parser(path: Path) -> None:
     words = [("the", "DET", "DT"), ("dog", "NOUN", "NN"), ("barks", "VERB", "VBZ")]
     heads = [(2, "det"), (3, "nsubj"), (0, "root")]
-    one = DependencyParser(l1=0.01, min_count=1)
+    one = DependencyParser(l1=0.01, min_count=1, order=3)
     one.fit([words] * 3, [heads] * 3, dev=([words], [heads])).save(path)
 
 

@@ -163,7 +163,12 @@ def describe(file: ModelFile) -> list[Section]:
     arcs: ArcModel = parser.arcs_
     top = np.argsort(-np.abs(arcs.weights), kind="stable")[:20].tolist()
     strongest = zip(arcs.names(top), arcs.weights[top].tolist(), strict=True)
-    size = (len(parser.classes_), arcs.n_weights, parser.fit_.get("label_weights"), parser.fit_.get("features"))
+    size = (
+        len(parser.classes_),
+        arcs.n_weights,
+        parser.fit_.get("label_weights"),
+        parser.fit_.get("features"),
+    )
     return [
         Section("size", ("relations", "arc weights", "relation weights", "possible weights"), [size]),
         Section("strongest features of arcs", ("feature", "weight"), list(strongest)),

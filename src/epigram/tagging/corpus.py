@@ -183,6 +183,11 @@ class Columns:
             yield tokens[begin:end]
 
 
+def is_open(label: Any) -> bool:
+    """Whether a label is known in part: a set or list of labels, or None (:mod:`epigram.tagging.partial`)."""
+    return label is None or isinstance(label, set | frozenset | list | tuple)
+
+
 def encode_labels(y: Labels, sequences: Sequences) -> tuple[npt.NDArray[Any], Ints]:
     """Sorted label names and one id per token; counts must match."""
     if y is None:
@@ -205,7 +210,7 @@ def encode_labels(y: Labels, sequences: Sequences) -> tuple[npt.NDArray[Any], In
             s = int(wrong[0])
             raise InputError(f"sentence {s} has {wanted[s]} tokens, but {lengths[s]} labels")
         for s, sentence in enumerate(sentences):
-            if any(label is None or isinstance(label, set | frozenset | list | tuple) for label in sentence):
+            if any(map(is_open, sentence)):
                 raise InputError(
                     f"sentence {s} has labels that are known in part, which only the training of a CRFTagger takes"
                 )

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.tagging.corpus import Column, Labels, Sequences, encode_labels
+from epigram.tagging.corpus import Column, Labels, Sequences, encode_labels, is_open
 from epigram.tagging.layout import SeenPairs, padded
 from epigram.text import check_text
 
@@ -69,7 +69,7 @@ def read_labels(y: Any, sequences: Sequences, index: LabelIndex, known: Collecti
     """
     if not isinstance(y, Column) and y is not None:
         y = [list(sentence) for sentence in y]
-        if any(label is None or _is_set(label) for sentence in y for label in sentence):
+        if any(is_open(label) for sentence in y for label in sentence):
             return _in_part(y, sequences, index, known)
     found, ids = encode_labels(y, sequences)
     for name in (*found.tolist(), *known):
@@ -92,15 +92,11 @@ def _in_part(y: list[list[Any]], sequences: Sequences, index: LabelIndex, known:
     return np.array([numbers[names] for names in flat], dtype=np.int32)
 
 
-def _is_set(label: Any) -> bool:
-    return isinstance(label, Collection) and not isinstance(label, str)
-
-
 def _names(label: Any) -> tuple[str, ...]:
     """The names that a label may be; none for any."""
     if label is None:
         return ()
-    names = tuple(sorted({str(name) for name in label})) if _is_set(label) else (str(label),)
+    names = tuple(sorted({str(name) for name in label})) if is_open(label) else (str(label),)
     if not names:
         raise InputError("a token has an empty set of labels; None stands for any label")
     return names

@@ -72,6 +72,21 @@ def test_what_is_no_such_file_is_refused_with_a_way_out(tmp_path, file):
         read_sudachi(write_sudachi(tmp_path / "ids.dic", ENTRIES, CONNECTIONS[:4, :4]))
 
 
+def test_damaged_files_are_read_or_refused(file, tmp_path):
+    rng, raw = np.random.default_rng(3), np.frombuffer(file.read_bytes(), np.uint8)
+    used = np.flatnonzero(raw)
+    refused = 0
+    for _ in range(400):
+        wrong = raw.copy()
+        wrong[rng.choice(used, 3)] = rng.choice([0, 1, 127, 128, 255, int(rng.integers(256))], 3)
+        (tmp_path / "wrong.dic").write_bytes(wrong.tobytes())
+        try:
+            read_sudachi(tmp_path / "wrong.dic")
+        except InputError:
+            refused += 1
+    assert 50 < refused < 400
+
+
 def test_without_the_dictionary_one_sentence_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr("epigram.ime.sudachi.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"pip install 'epigram\[japanese\]'"):

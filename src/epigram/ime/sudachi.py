@@ -38,6 +38,8 @@ MAGIC = b"SudachiBinaryDic"
 VERSION = 1
 HEADER_BYTES = 4096
 BLOCKS = ("ConnMatrix", "POS", "WordPointers", "Strings", "Entries")
+LONGEST_INTEGER = 5
+"""Bytes of an integer in WordPointers."""
 SHORTEST_LONG = 20
 """A place in Strings has the length in its upper five bits; from this on they say how many more bits have it."""
 Bytes = npt.NDArray[np.uint8]
@@ -164,6 +166,8 @@ def _word_numbers(block: Bytes) -> Offsets:
     last = np.flatnonzero(block < 128)
     lengths = np.diff(last, prepend=-1)
     values = np.zeros(last.size, np.int64)
+    if lengths.max(initial=0) > LONGEST_INTEGER:
+        raise ValueError("a word has a number of more than 35 bits")
     for k in range(int(lengths.max(initial=0))):
         these = np.flatnonzero(lengths > k)
         byte = block[last[these] - lengths[these] + 1 + k]
@@ -172,6 +176,8 @@ def _word_numbers(block: Bytes) -> Offsets:
     while at < len(flat):
         counts.append(flat[at])
         at += 1 + flat[at]
+    if at != len(flat):
+        raise ValueError("the numbers of words end within a surface")
     sizes = np.array(counts, np.int64)
     heads = np.cumsum(sizes + 1) - sizes - 1
     steps = np.delete(values, heads)

@@ -135,8 +135,8 @@ def test_a_text_twice_over() -> None:
 
 
 def test_many_labels() -> None:
-    """One-token sentences have no pairs of labels, which would be 4 million for each."""
-    n = 2000
+    """One-token sentences have no pairs of labels, which would be a million for each."""
+    n = 1000
     X, y = [[[f"w={k}"]] for k in range(n)], [[f"L{k}"] for k in range(n)]
     tagger = CRFTagger(l1=0.01, solver=SGD(passes=1, eta0=0.5)).fit(X, y)
     assert tagger.predict(X[:2]) == y[:2]

@@ -113,20 +113,26 @@ i64 factored_scorer_contexts(i64 n, const i32 *end, const i32 *length, i64 n_his
     return -1;
 }
 
+/* A position and a tree in which it still goes down: number b * n_trees + tree. */
+typedef struct {
+    i32 b, k;
+} Open;
+
 /* What positions need: in each tree the context they have come to (-1: no further) and the deepest row, and where the
  * pairs of the contexts below the rows are. Position b has its own at [b * n_trees] and [b * n_symbols]. */
 typedef struct {
     i64 n_trees, n_symbols;
     i32 *at, *row, *n_below, *below;
+    Open *open;
 } Paths;
 
 /* Numbers that the paths of a block take. */
-i64 factored_scorer_room(i64 n_trees, i64 n_symbols) { return BLOCK * (2 * n_trees + 1 + n_symbols); }
+i64 factored_scorer_room(i64 n_trees, i64 n_symbols) { return BLOCK * (4 * n_trees + 1 + n_symbols); }
 
 static Paths paths_in(i32 *room, i64 n_room, i64 n_trees) {
-    i64 n_symbols = n_room / BLOCK - 2 * n_trees - 1;
-    i32 *row = room + BLOCK * n_trees, *n_below = row + BLOCK * n_trees;
-    return (Paths){n_trees, n_symbols, room, row, n_below, n_below + BLOCK};
+    i64 n_symbols = n_room / BLOCK - 4 * n_trees - 1;
+    i32 *row = room + BLOCK * n_trees, *open = row + BLOCK * n_trees, *n_below = open + 2 * BLOCK * n_trees;
+    return (Paths){n_trees, n_symbols, room, row, n_below, n_below + BLOCK, (Open *)open};
 }
 
 /* Position b begins at a root. */
@@ -149,19 +155,18 @@ static inline const Move *step_from(const Weights *m, i64 c, i32 symbol) {
     return NULL;
 }
 
-/* One step down tree t for position b. */
-static inline void step_down(const Weights *m, const Paths *paths, i64 b, i64 t, i32 symbol) {
-    i32 *at = paths->at + b * m->n_trees + t;
-    const Move *step = step_from(m, *at, symbol);
-    *at = step && step->child > 0 ? step->child : -1;
-    if (!step || step->start == NOTHING) return;
+/* One step down a tree for a position; returns whether there is a further one. */
+static inline u8 step_down(const Weights *m, const Paths *paths, Open one, i32 symbol) {
+    const Move *step = step_from(m, paths->at[one.k], symbol);
+    if (!step) return 0;
+    paths->at[one.k] = step->child;
     if (step->start >= 0) {
-        paths->row[b * m->n_trees + t] = step->start;
-    } else {
-        paths->below[b * paths->n_symbols + paths->n_below[b]++] = ~step->start;
+        paths->row[one.k] = step->start;
+    } else if (step->start != NOTHING) {
+        paths->below[one.b * paths->n_symbols + paths->n_below[one.b]++] = ~step->start;
         __builtin_prefetch((const Pair *)m->pairs + ~step->start);
-        __builtin_prefetch((const Pair *)m->pairs + ~step->start + 4);
     }
+    return step->child > 0;
 }
 
 /* Call for the step by a symbol from where position and tree k stand. */
@@ -172,22 +177,23 @@ static inline void fetch_step(const Weights *m, const Paths *paths, i64 k, i32 s
 /* Walk n positions down all trees, each one step in turn, so that their waits for memory overlap. Row b of ends and
  * lengths is that of position b. */
 static void walk(const Weights *m, i64 n, const i32 *history, const i32 *ends, const i32 *lengths, const Paths *paths) {
-    u8 open = 1;
-    for (i64 k = 0; k < n * m->n_trees; k++)
-        if (lengths[k] > 0) fetch_step(m, paths, k, history[ends[k] - 1]);
-    for (i64 d = 0; open; d++) {
-        open = 0;
-        for (i64 b = 0; b < n; b++) {
-            for (i64 t = 0; t < m->n_trees; t++) {
-                i64 k = b * m->n_trees + t;
-                if (d >= lengths[k] || paths->at[k] < 0) continue;
-                const i32 *symbol = history + ends[k] - 1 - d;
-                step_down(m, paths, b, t, symbol[0]);
-                if (paths->at[k] < 0 || d + 1 >= lengths[k]) continue;
-                fetch_step(m, paths, k, symbol[-1]);
-                open = 1;
+    i64 n_open = 0;
+    for (i64 b = 0, k = 0; b < n; b++)
+        for (i64 t = 0; t < m->n_trees; t++, k++)
+            if (lengths[k] > 0) {
+                fetch_step(m, paths, k, history[ends[k] - 1]);
+                paths->open[n_open++] = (Open){(i32)b, (i32)k};
             }
+    for (i64 d = 0; n_open; d++) {
+        i64 n_left = 0;
+        for (i64 o = 0; o < n_open; o++) {
+            Open one = paths->open[o];
+            const i32 *symbol = history + ends[one.k] - 1 - d;
+            if (!step_down(m, paths, one, symbol[0]) || d + 1 >= lengths[one.k]) continue;
+            fetch_step(m, paths, one.k, symbol[-1]);
+            paths->open[n_left++] = one;
         }
+        n_open = n_left;
     }
 }
 
@@ -228,7 +234,7 @@ static f64 total_of(i64 n, const f64 *x) {
 static void fetch_rows(const Weights *m, i64 b, i64 width, const Paths *paths) {
     for (i64 t = 0; t < m->n_trees; t++) {
         const f64 *row = m->rows + paths->row[b * m->n_trees + t];
-        for (i64 u = 0; u < width; u += 8) __builtin_prefetch(row + u);
+        for (i64 u = 0; u < smaller_i(width, 32); u += 8) __builtin_prefetch(row + u);
     }
 }
 

@@ -53,9 +53,10 @@ f64 solvers_pseudo_gradient(i64 n, const f64 *w, const f64 *g, f64 l1, f64 *out)
 }
 
 /* w + step * d to out; with an l1 part, d keeps only what goes downhill and the sum stays in w's orthant
- * (section 3.2). sums: |out|, and the slope pseudo . (out - w). */
+ * (section 3.2). sums: |out|, the slope pseudo . (out - w), and how many of out are not 0. */
 void solvers_step_in_orthant(i64 n, const f64 *w, const f64 *pseudo, const f64 *d, f64 step, f64 l1, f64 *out, f64 *sums) {
     f64 size = 0.0, slope = 0.0;
+    i64 nonzero = 0;
     for (i64 i = 0; i < n; i++) {
         f64 v = w[i] + step * d[i];
         if (l1 > 0.0) {
@@ -65,9 +66,11 @@ void solvers_step_in_orthant(i64 n, const f64 *w, const f64 *pseudo, const f64 *
         out[i] = v;
         size += fabs(v);
         slope += pseudo[i] * (v - w[i]);
+        nonzero += v != 0.0;
     }
     sums[0] = size;
     sums[1] = slope;
+    sums[2] = (f64)nonzero;
 }
 
 /* With s = w' - w and y = g' - g, sums: s . y and y . y */

@@ -7,7 +7,7 @@ void solvers_extrapolate(i64 n, const f64 next[n], const f64 x[n], f64 pull, f64
 void solvers_average(i64 n, const f64 w[n], const f64 z[n], f64 tau, f64 out[n]);
 void solvers_sage_average(i64 n, const f64 point[n], const f64 w[n], f64 rho, f64 tau, f64 mu, f64 z[n]);
 f64 solvers_pseudo_gradient(i64 n, const f64 w[n], const f64 g[n], f64 l1, f64 out[n]);
-void solvers_step_in_orthant(i64 n, const f64 w[n], const f64 pseudo[n], const f64 d[n], f64 step, f64 l1, f64 out[n], f64 sums[2]);
+void solvers_step_in_orthant(i64 n, const f64 w[n], const f64 pseudo[n], const f64 d[n], f64 step, f64 l1, f64 out[n], f64 sums[3]);
 void solvers_curvature(i64 n, const f64 w_next[n], const f64 w[n], const f64 g_next[n], const f64 g[n], f64 sums[2]);
 void solvers_keep_pair(i64 n, const f64 w_next[n], const f64 w[n], const f64 g_next[n], const f64 g[n], f64 scale, f32 s[n], f32 y[n]);
 void solvers_row_products(i64 n_rows, i64 n, const f32 rows[n_rows * n], i64 first, i64 last, const f32 s[last], const f32 y[last], const f64 g[last], f64 out[3 * n_rows]);

@@ -210,14 +210,14 @@ class LBFGS(Estimator):
                     break
                 history.slots.clear()
                 continue
-            w_next, reached = step
+            w_next, reached, nonzero = step
             stalled = stalled + 1 if objective - reached <= np.spacing(abs(objective)) else 0
             objective = reached
             history.push(w_next, w, g_next, g)
             w, (g, g_next) = w_next, (g_next, g)
             number += 1
             norm = _pseudo_gradient(w, g, l1, pseudo, parts)
-            seconds, nonzero = time.perf_counter() - began, int(np.count_nonzero(w))
+            seconds = time.perf_counter() - began
             stop = callback is not None and bool(
                 callback(Iteration(number, objective, nonzero, seconds, w, norm / scale, norm))
             )
@@ -296,8 +296,11 @@ def _search(
     d: Floats,
     g_next: Floats,
     parts: Parts,
-) -> tuple[Floats, float] | None:
-    """Backtrack along d, projected on the orthant of w (Andrew & Gao, section 3.2); None if nothing helps."""
+) -> tuple[Floats, float, int] | None:
+    """Backtrack along d, projected on the orthant of w (Andrew & Gao, section 3.2); None if nothing helps.
+
+    Where it ends, the objective there, and how many weights are not 0.
+    """
     step = 1.0
     w_next = np.empty_like(w)
 
@@ -306,9 +309,9 @@ def _search(
         core.step_in_orthant(part.stop - part.start, *at, step, l1, w_next[part], out)
 
     for _ in range(MAX_HALVINGS):
-        size, slope = parts.sums(2, walk).tolist()
+        size, slope, nonzero = parts.sums(3, walk).tolist()
         reached = _smooth(loss, l2, w_next, g_next) + l1 * size
         if reached <= objective + ARMIJO * slope:
-            return w_next, reached
+            return w_next, reached, int(nonzero)
         step *= 0.5
     return None

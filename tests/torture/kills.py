@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 
+from epigram.datasets import folders
 from epigram.datasets.sample import columns, plain
 from epigram.errors import EpigramError
 from epigram.ime.corrections import Journal
@@ -338,21 +339,26 @@ def main() -> None:
     home = Path(tempfile.mkdtemp(prefix="epigram-kills-"))
     campaign = Campaign(home, given.kills, given.seed, began + given.seconds)
     trainings = commands(home)
-    names = given.only or [*trainings, "ime type", "reproduce"]
-    while not campaign.is_over:
-        for name in names:
-            try:
-                if name == "ime type":
-                    campaign.type(home / "converter.epigram")
-                elif name == "reproduce":
-                    campaign.reproduce()
-                else:
-                    campaign.train(name, trainings[name])
-            except Broken as error:
-                broken.append(error)
-                print(error, flush=True)
+    has_data = any(folder.is_dir() for folder in folders())
+    names = given.only or [*trainings, "ime type", *(["reproduce"] if has_data else [])]
+    failures: Counter[str] = Counter()
+    while names and not campaign.is_over:
+        # Kills are shared out evenly; a command that is often faster than its killer has to come to an end some day.
+        name = min(names, key=lambda one: campaign.killed[one] + campaign.chains[one] / 5)
+        try:
+            if name == "ime type":
+                campaign.type(home / "converter.epigram")
+            elif name == "reproduce":
+                campaign.reproduce()
+            else:
+                campaign.train(name, trainings[name])
+        except Broken as error:
+            broken.append(error)
+            print(f"{name}: {error}", flush=True)
+            failures[name] += 1
+            names = [one for one in names if failures[one] < 3]
         kills = sum(campaign.killed.values())
-        print(f"{kills:,} kills, {time.monotonic() - began:,.0f} s", file=sys.stderr, flush=True)
+        print(f"{kills:,} kills, {time.monotonic() - began:,.0f} s: {name}", file=sys.stderr, flush=True)
     for name in sorted(campaign.killed):
         print(f"{campaign.killed[name]:6,} kills, {campaign.chains[name]:4,} to the end  {name}")
     print(

@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 from cluster_processes import Processes
 
-from epigram import OWLQN, CRFTagger, KneserNeyLM, LogLinearLM
+from epigram import OWLQN, ClassFactoredLM, CRFTagger, KneserNeyLM, LogLinearLM
 from epigram.datasets import sample
 from epigram.errors import EpigramError, InputError
-from epigram.lm.loglinear.sharded import fit_stream
+from epigram.lm.factored.sharded import fit_stream as factored_fit
+from epigram.lm.loglinear.sharded import PENALTIES, fit_stream
 from epigram.lm.ngram.sharded import fit_stream as count_fit
 from epigram.lm.sharding import write_stream
 from epigram.scale import DaskEngine, Here, connect
@@ -100,16 +101,21 @@ def test_every_model_has_the_same_bits_on_one_two_and_three_workers(
 
     def models(engine: Any) -> Iterator[bytes]:
         yield fitted(folder, engine, 4).model_.w.tobytes()
+        settings: dict[str, Any] = {"strength": 0.4, "depth_weight": 1.2, "max_iterations": 2}
         fitted_models: list[Any] = [
             fit_stream(
-                LogLinearLM(order=3, penalty=name, strength=0.4, depth_weight=1.2, max_iterations=4, **more),
+                LogLinearLM(
+                    order=3, penalty=name, **settings, **({"ridge": 0.06} if name == "elastic" else {})
+                ),
                 manifest,
                 engine,
                 3,
             )
-            for name, more in (("elastic", {"ridge": 0.06}), ("tree-l2", {}))
+            for name in PENALTIES
         ]
         fitted_models.append(count_fit(KneserNeyLM(order=3), manifest, engine, 3))
+        factored = ClassFactoredLM(classes=5, order=2, max_iterations=2, budget=0)
+        fitted_models.append(factored_fit(factored, manifest, engine, 3))
         for model in fitted_models:
             model.save(tmp_path / "model")
             yield (tmp_path / "model").read_bytes()

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 Text = Sentences | Corpus | PathLike[str]
 Auto = Literal["auto"]
-ChoiceCallback = Callable[[Corpus, Corpus, BackoffModel], None]
+ChoiceCallback = Callable[[Corpus, Corpus, Floats], None]
 
 NOTHING = 1e-50
 MOST_ITERATIONS = 500
@@ -151,7 +151,8 @@ class LogLinearLM(FittedBackoff, Estimator):
 
         ``callback`` hears of iterations, ``on_trial`` of the fits of the search; either ends training by
         returning True, and the model is then that of the best weights so far. Where the text is split for the search,
-        ``on_choice`` gets both parts, and the best model of the first, before that of the whole text is made.
+        ``on_choice`` gets both parts, and log-probabilities of the second by the best model of the first, before the
+        model of the whole text is made.
         """
         self._solver()  # refuses wrong settings before the text is read
         strength, free = self._first_strength()
@@ -163,9 +164,13 @@ class LogLinearLM(FittedBackoff, Estimator):
             parts = split_known(corpus, self.held_out)
             search_on = self._problem(*parts)
             strength, w = self._choose(search_on, strength, free, callback, on_trial)
-            if on_choice is not None:
-                on_choice(*parts, search_on.model(w * self._factors(search_on.tree)))
+            logps = (
+                None if on_choice is None else search_on.log_probabilities(w * self._factors(search_on.tree))
+            )
             del search_on, w
+            if on_choice is not None and logps is not None:
+                on_choice(*parts, logps)
+            del parts
         problem = self._problem(corpus, None if valid is None else Corpus.known(valid, corpus.vocabulary))
         if free and valid is not None:
             strength, start = self._choose(problem, strength, free, callback, on_trial)

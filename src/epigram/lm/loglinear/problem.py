@@ -95,6 +95,10 @@ class Problem:
             self.loss, penalty, self.first_weights(strength) if start is None else start, callback
         )
 
+    def log_probabilities(self, w: Floats) -> Floats:
+        """Of the known words of the held-out text and its ends of sentences, natural logarithms."""
+        return np.empty(0) if self.held_out is None else self.held_out.log_probabilities(self.loss, w)
+
     def perplexity(self, w: Floats) -> float:
         """Perplexity of the held-out text; NaN without any."""
         return float("nan") if self.held_out is None else self.held_out.perplexity(self.loss, w)

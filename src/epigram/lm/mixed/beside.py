@@ -66,13 +66,14 @@ def fit_beside(
     corpus = Corpus.for_training(sentences, model.vocabulary, model.min_count, model.max_words)
     judged: list[Floats] = []
 
-    def on_choice(text: Corpus, held_out: Corpus, found: LanguageModel) -> None:
-        judged.append(_logps(found, KneserNeyLM(model.order).fit(text), held_out))
+    def on_choice(text: Corpus, held_out: Corpus, logps: Floats) -> None:
+        judged.append(np.stack([logps, _logps(KneserNeyLM(model.order).fit(text), held_out)]))
 
     model.fit(corpus, valid=valid, callback=callback, on_trial=on_trial, on_choice=on_choice)
     kneser_ney = KneserNeyLM(model.order).fit(corpus)
     if valid is not None:
-        judged.append(_logps(model, kneser_ney, Corpus.known(valid, corpus.vocabulary)))
+        held_out = Corpus.known(valid, corpus.vocabulary)
+        judged.append(np.stack([_logps(each, held_out) for each in (model, kneser_ney)]))
     logps = judged[-1]
     share = (float(mixture_weights(logps)[0]) + 0.5) / 2
     together = np.logaddexp(logps[0] + np.log(share), logps[1] + np.log(1 - share))
@@ -81,8 +82,7 @@ def fit_beside(
     return Beside(mixture, model, (first, second), float(np.exp(-together.mean())))
 
 
-def _logps(loglinear: LanguageModel, kneser_ney: LanguageModel, held_out: Corpus) -> Floats:
-    """Log-probabilities of the known words of held-out text, a row for each model."""
-    stream = held_out.stream()[1:]
-    rows: Floats = np.stack([each.score_stream(stream) for each in (loglinear, kneser_ney)])
-    return rows[:, ~np.isnan(rows[0])]
+def _logps(model: LanguageModel, held_out: Corpus) -> Floats:
+    """Log-probabilities of the known words of held-out text."""
+    found = model.score_corpus(held_out)
+    return found[~np.isnan(found)]

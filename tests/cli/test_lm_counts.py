@@ -63,6 +63,10 @@ def test_files_end_to_end_are_the_counts_of_both_texts(tmp_path: Path) -> None:
     both = KneserNeyLM(order=3).fit_counts(*read_counts(tmp_path / "both"))
     whole = KneserNeyLM(order=3).fit(TEXT)
     assert both.perplexity(TEXT) == pytest.approx(whole.perplexity(TEXT), rel=1e-12)
+    lower = KneserNeyLM(order=2).fit_counts(
+        *read_counts(tmp_path / "both")
+    )  # the model's order is what counts
+    assert lower.perplexity(TEXT) == pytest.approx(KneserNeyLM(order=2).fit(TEXT).perplexity(TEXT), rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -85,8 +85,9 @@ class KneserNeyLM(FittedBackoff, Estimator):
         return self.fit_counts(corpus.vocabulary, count_ngrams(corpus, self.order))
 
     def fit_counts(self, vocabulary: Vocabulary, levels: list[Level]) -> KneserNeyLM:
-        """Smooth n-grams that are counted already (:func:`count_ngrams`); they are used up."""
+        """Smooth n-grams that are counted already (:func:`count_ngrams`), up to ``order``; they are used up."""
         thresholds = _thresholds(self.prune, self.order)
+        del levels[self.order :]
         counts = adjusted_counts(levels)
         self.discounts_ = [discounts(count, self.modified) for count in counts]
         kept = [

@@ -55,7 +55,7 @@ def part_keys(words: Words, lines: PartLines, s: int, parts: Sequence[Part]) -> 
 
 def seen_by(lines: PartLines, n: int, parts: Sequence[Part]) -> list[Part]:
     """The parts of a sentence of n words that lines look at: those without a sibling look at no ends."""
-    return [part for part in parts if lines.see_ends or 1 <= part[3] <= n]
+    return list(parts) if lines.see_ends else [part for part in parts if 1 <= part[3] <= n]
 
 
 def _gold(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ class Words:
         """Where sentences begin and end."""
         return self.columns.sentence_ptr
 
-    @property
+    @cached_property
     def lengths(self) -> Offsets:
         """Words of each sentence."""
         return np.diff(self.columns.sentence_ptr)

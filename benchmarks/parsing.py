@@ -1,9 +1,10 @@
 """Parsing UD English-EWT with gold tags, beside UDPipe 1: attachment, size, speed; and relations on given trees.
 
-``python benchmarks/parsing.py [--record FILE.json] [--parser MODEL] [--udpipe MODEL] [--every N]``. UDPipe (``pip
-install ufal.udpipe``) is trained with its documented options for English where no model of it is given: hours of CPU
-time. With ``--every 10`` both it and a parser of ours to compare it with learn from every tenth sentence alone. Exits
-1 where a bar is missed.
+``python benchmarks/parsing.py [--record FILE.json] [--parser MODEL] [--udpipe MODEL] [--vectors FILE] [--every N]``.
+UDPipe (``pip install ufal.udpipe``) is trained with its documented options for English where no model of it is given:
+hours of CPU time. ``--vectors`` are those of the training words, which its documentation makes with word2vec. With
+``--every 10`` both it and a parser of ours to compare it with learn from every tenth sentence alone. Exits 1 where a
+bar is missed.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import itertools
+import resource
 import sys
 import tempfile
 import time
@@ -147,7 +149,7 @@ def relations(claims: Claims) -> None:
 
 def compare(claims: Claims, parser: DependencyParser, path: Path, options: argparse.Namespace) -> None:
     """Beside UDPipe, both trained on the same sentences: attachment, size, speed."""
-    rival = udpipe(options.udpipe, options.every, options.iterations)
+    rival = udpipe(options.udpipe, options.every, options.iterations, options.vectors)
     if rival is None:
         return
     words = ""
@@ -174,9 +176,13 @@ def compare(claims: Claims, parser: DependencyParser, path: Path, options: argpa
     seconds = min(parse_file(path, raw) for _ in range(3))
     claims.add(f"seconds, file to file{words}", f"{seconds:.2f}", f"{rival[1]:.2f}", seconds / rival[1], 1.0)
     claims.add(f"bytes of the model{words}", f"{size:,}", f"{rival[2]:,}", size / rival[2], 1.0)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    claims.add("most memory so far, MB", f"{peak:,.0f}", "", peak, None)
 
 
-def udpipe(model: Path | None, every: int, iterations: int) -> tuple[Treebank, float, int] | None:
+def udpipe(
+    model: Path | None, every: int, iterations: int, vectors: Path | None
+) -> tuple[Treebank, float, int] | None:
     """UDPipe's parse of the test set, its CPU seconds and its size; None where it is not installed."""
     try:
         import ufal.udpipe as rival
@@ -188,9 +194,13 @@ def udpipe(model: Path | None, every: int, iterations: int) -> tuple[Treebank, f
         texts = gzip.decompress(TRAIN.read_bytes()), DEV.read_bytes()
         banks = [_sentences(rival, text, every) for text in texts]
         error, settings = rival.ProcessingError(), UDPIPE.format(iterations=iterations)
+        if vectors is not None:
+            settings += f";embedding_form_file={vectors}"
+        began = time.process_time()
         content = rival.Trainer.train("morphodita_parsito", *banks, "none", "none", settings, error)
         if error.occurred():
             raise SystemExit(f"UDPipe: {error.message}")
+        print(f"UDPipe: {time.process_time() - began:,.0f} CPU seconds of training", flush=True)
         model.write_bytes(content)
     best: tuple[Treebank, float, int] | None = None
     for _ in range(3):
@@ -223,6 +233,7 @@ def main() -> int:
         "--parser", type=Path, help="a trained parser of ours: nothing is trained on all of EWT"
     )
     options.add_argument("--udpipe", type=Path, help="a trained model of UDPipe")
+    options.add_argument("--vectors", type=Path, help="word vectors for UDPipe, in word2vec's text format")
     options.add_argument(
         "--every", type=int, default=1, help="compare with UDPipe on every N-th training sentence"
     )

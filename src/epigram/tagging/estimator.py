@@ -34,7 +34,37 @@ if TYPE_CHECKING:
     from epigram.tagging.online import Online
 
 
-class ChainEstimator(Estimator):
+class StoredTagger(Estimator):
+    """An estimator of family ``tagger`` that is written to model files and read from them."""
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model file."""
+        from epigram.tagging.storage import to_model_file
+
+        to_model_file(self).save(path)
+
+    def to_bytes(self) -> bytes:
+        """The content of the model file."""
+        from epigram.tagging.storage import to_model_file
+
+        return to_model_file(self).to_bytes()
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a model file."""
+        from epigram.tagging.storage import load_as
+
+        return load_as(cls, path=path)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        """Read the content of a model file."""
+        from epigram.tagging.storage import load_as
+
+        return load_as(cls, content=content)
+
+
+class ChainEstimator(StoredTagger):
     """An estimator with a chain model: ``model_``, ``classes_``, ``history_`` and ``fit_`` once it is fitted.
 
     A kind of tagger says how it reads samples and, where it has one, what solver is usual; all else is here.
@@ -162,32 +192,6 @@ class ChainEstimator(Estimator):
         self.model_, self.fit_ = model, report
         self.classes_ = samples.classes[np.argsort(samples.classes, kind="stable")]
         self.n_features_ = report["features"]
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model file."""
-        from epigram.tagging.storage import to_model_file
-
-        to_model_file(self).save(path)
-
-    def to_bytes(self) -> bytes:
-        """The content of the model file."""
-        from epigram.tagging.storage import to_model_file
-
-        return to_model_file(self).to_bytes()
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a model file."""
-        from epigram.tagging.storage import load_as
-
-        return load_as(cls, path=path)
-
-    @classmethod
-    def from_bytes(cls, content: bytes) -> Self:
-        """Read the content of a model file."""
-        from epigram.tagging.storage import load_as
-
-        return load_as(cls, content=content)
 
     def _check(self) -> ChainModel:
         check_fitted(self, "model_")

@@ -10,15 +10,15 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable
-from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from epigram.estimator import Estimator, check_fitted
+from epigram.estimator import check_fitted
 from epigram.protocols import Ints, Learner, Offsets
 from epigram.tagging.corpus import Column, Columns, Labels, Sequences, encode_labels, gather
 from epigram.tagging.crf import CRFTagger
+from epigram.tagging.estimator import StoredTagger
 from epigram.tagging.global_features import Telling, features_of
 from epigram.tagging.jackknife import label_unseen
 from epigram.tagging.labellings import Labellings, Scheme
@@ -35,7 +35,7 @@ Told = Callable[[int, str], bool | None]
 """``callback(folds done, what comes)``; one that returns True stops: the lists made by then are learnt from."""
 
 
-class RerankedTagger(Estimator):
+class RerankedTagger(StoredTagger):
     """Labels tokens by a tagger and a reranker of its best labellings, which knows whole chunks and more of the text.
 
     Parameters
@@ -199,32 +199,6 @@ class RerankedTagger(Estimator):
         check_fitted(self, "look_")
         columns = X if isinstance(X, Columns) else Columns.from_rows(X)
         return self.tagger_.model_.encode(columns), columns
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write tagger and second look as one model file."""
-        from epigram.tagging.storage import to_model_file
-
-        to_model_file(self).save(path)
-
-    def to_bytes(self) -> bytes:
-        """The content of the model file."""
-        from epigram.tagging.storage import to_model_file
-
-        return to_model_file(self).to_bytes()
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a model file."""
-        from epigram.tagging.storage import load_as
-
-        return load_as(cls, path=path)
-
-    @classmethod
-    def from_bytes(cls, content: bytes) -> Self:
-        """Read the content of a model file."""
-        from epigram.tagging.storage import load_as
-
-        return load_as(cls, content=content)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -71,6 +71,9 @@ def _use_tagger(tagger: Any) -> None:
     if type(tagger).__name__ == "MaxentClassifier":
         tagger.predict_proba([{"a": 1.0}, {}])
         return
+    if type(tagger).__name__ == "RerankedTagger":
+        tagger.predict([[["The", "DT"], ["dog", "NN"], ["Sees-", "VBZ"]], [["x", "NN"]]])
+        return
     if type(tagger).__name__ == "TreeTagger":
         tagger.predict([([1, -1], [["w=dogs"], ["w=sleep"]]), ([-1], [[]])])
         return
@@ -190,7 +193,7 @@ def _models() -> dict[str, bytes]:
     from epigram.parsing import DependencyParser, TreeTagger
     from epigram.rerank import NBest, Reranker
     from epigram.solvers import SGD, BLasso
-    from epigram.tagging import CRFTagger, MaxentClassifier, MaxentTagger, SegmentTagger
+    from epigram.tagging import CRFTagger, MaxentClassifier, MaxentTagger, RerankedTagger, SegmentTagger
 
     sentences = tagged("train", 20)
     X, y = [[token[:2] for token in s] for s in sentences], [[token[2] for token in s] for s in sentences]
@@ -223,6 +226,8 @@ def _models() -> dict[str, bytes]:
     made["parser"] = DependencyParser(l1=0.01, min_count=1).fit([words] * 3, [heads] * 3)
     nodes = [([1, -1, 1], [["w=dogs"], ["w=chase"], ["w=cats"]]), ([1, -1], [["w=cats"], ["w=sleep"]])]
     made["tree"] = TreeTagger(l1=0.01).fit(nodes, [["subject", "root", "object"], ["subject", "root"]])
+    second_look = RerankedTagger(CRFTagger("U0:%x[0,0]\nB\n", l1=0.1, solver=solver), k=3, folds=2)
+    made["second look"] = second_look.fit(X, y)
     segments = "U0:%x[0,0]\nB\nS0:%x[all,0]\nS1:%x[length]\n"
     made["segments"] = SegmentTagger(segments, l1=0.01).fit(X, y)
     contents = {name: _written(model.save) for name, model in made.items()}

@@ -71,6 +71,7 @@ def attack(
     """One training under attack."""
     began = time.monotonic()
     with Processes(home, 2) as cluster, connect(str(cluster.file), deadline=DEADLINE) as engine:
+        engine.lonely = DEADLINE  # on a busy machine a new worker may take longer than a user should wait
         killer = Killer(cluster, engine, kills, all_at_once, seed)
         killer.start()
         same, rounds = True, 0

@@ -60,7 +60,7 @@ def train(
             help="Of a parser: 1 scores arcs alone, 2 also siblings, 3 also grandparents.",
             rich_help_panel=LEARNING,
         ),
-    ] = 2,
+    ] = 3,
     prune: Annotated[
         float,
         typer.Option(

@@ -106,7 +106,7 @@ class DependencyParser(Estimator):
         min_count: int = 2,
         often: int | None = 40,
         classes: str | PathLike[str] | None = None,
-        order: int = 2,
+        order: int = 3,
         prune: float = 0.003,
         constrain: Iterable[tuple[str, str]] | None = None,
         decoding: str = "mbr",

@@ -23,7 +23,7 @@ class Claim:
         """Whether the bar holds; true where there is none."""
         if self.bar is None:
             return True
-        return self.ratio >= self.bar if self.at_least else self.ratio <= self.bar
+        return bool(self.ratio >= self.bar if self.at_least else self.ratio <= self.bar)
 
 
 @dataclass

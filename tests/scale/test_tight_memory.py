@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,9 @@ def test_a_language_model_with_its_vectors_in_files_has_the_same_bits(
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells of Linux only")
+@pytest.mark.skipif(
+    "libasan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer's own memory is more"
+)
 def test_limits_of_the_process_are_known() -> None:
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_DATA, (400 << 20,) * 2);"

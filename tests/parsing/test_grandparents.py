@@ -129,25 +129,14 @@ def test_loss_is_minus_the_log_probability_and_its_gradient_the_slope(pruned):
         keep = (np.random.default_rng(0).random(36) < 0.6).astype(np.uint8)
         keep[[2 * 5 + 0, 3 * 5 + 1, 2, 3 * 5 + 3, 3 * 5 + 4, 30, 30 + 2 + 1]] = 1  # those of the trees
     loss, words, table = problem(weights, threads=2, keep=keep)
-    w, out = np.random.default_rng(1).normal(size=loss.n_weights), np.zeros(loss.n_weights)
-    total, slope = 0.0, np.zeros(loss.n_weights)
-    for s, weight in enumerate(weights):
-        gold = HEADS[loss.arcs.sentence_ptr[s] : loss.arcs.sentence_ptr[s + 1]].tolist()
-        n, first = len(gold), loss.arcs.first_arc[s]
-        every = [t for t in eisner.all_trees(n) if all(keep[first + h * n + c] for c, h in enumerate(t))]
-        features = [features_of(loss, words, table, s, heads) for heads in every]
-        values = np.array([w[own].sum() for own in features])
-        z = np.log(np.exp(values - values.max()).sum()) + values.max()
-        total += weight * (z - values[every.index(tuple(gold))])
-        for own, value, heads in zip(features, values, every, strict=True):
-            np.add.at(slope, own, weight * (np.exp(value - z) - (heads == tuple(gold))))
-    assert loss.value_and_gradient(w, out) == pytest.approx(total)
-    np.testing.assert_allclose(out, slope, atol=1e-10)
-    for k in range(0, loss.n_weights, 5):
-        step, trash = np.zeros_like(w), np.empty_like(w)
-        step[k] = 1e-5
-        wide = loss.value_and_gradient(w + step, trash) - loss.value_and_gradient(w - step, trash)
-        assert out[k] == pytest.approx(wide / 2e-5, abs=1e-7)
+
+    def trees_of(s):
+        n, first = int(words.lengths[s]), loss.arcs.first_arc[s]
+        return [t for t in eisner.all_trees(n) if all(keep[first + h * n + c] for c, h in enumerate(t))]
+
+    eisner.check_likelihood(
+        loss, HEADS, weights, lambda s, heads: features_of(loss, words, table, s, heads), trees_of
+    )
 
 
 def test_cumulative_pass_is_the_algorithm_of_the_paper():

@@ -90,24 +90,13 @@ def test_the_parts_of_a_tree_are_those_of_all_its_heads():
 def test_loss_is_minus_the_log_probability_and_its_gradient_the_slope():
     weights = np.array([1.0, 2.5])
     loss, words, table = problem(weights, threads=2)
-    w, out = np.random.default_rng(1).normal(size=loss.n_weights), np.zeros(loss.n_weights)
-    total, slope = 0.0, np.zeros(loss.n_weights)
-    for s, weight in enumerate(weights):
-        gold = HEADS[loss.arcs.sentence_ptr[s] : loss.arcs.sentence_ptr[s + 1]].tolist()
-        every = eisner.all_trees(len(gold))
-        features = [features_of(loss, words, table, s, heads) for heads in every]
-        values = np.array([w[own].sum() for own in features])
-        z = np.log(np.exp(values - values.max()).sum()) + values.max()
-        total += weight * (z - values[every.index(tuple(gold))])
-        for own, value, heads in zip(features, values, every, strict=True):
-            np.add.at(slope, own, weight * (np.exp(value - z) - (heads == tuple(gold))))
-    assert loss.value_and_gradient(w, out) == pytest.approx(total)
-    np.testing.assert_allclose(out, slope, atol=1e-10)
-    for k in range(0, loss.n_weights, 5):
-        step, trash = np.zeros_like(w), np.empty_like(w)
-        step[k] = 1e-5
-        wide = loss.value_and_gradient(w + step, trash) - loss.value_and_gradient(w - step, trash)
-        assert out[k] == pytest.approx(wide / 2e-5, abs=1e-7)
+    eisner.check_likelihood(
+        loss,
+        HEADS,
+        weights,
+        lambda s, heads: features_of(loss, words, table, s, heads),
+        lambda s: eisner.all_trees(int(words.lengths[s])),
+    )
 
 
 def test_cumulative_pass_is_the_algorithm_of_the_paper():

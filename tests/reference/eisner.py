@@ -47,3 +47,28 @@ def marginals(values, trees, n):
         for c, h in enumerate(heads):
             out[h, c] += weight
     return top + np.log(weights.sum()), out
+
+
+def check_likelihood(loss, gold_heads, weights, features_of, trees_of):
+    """A loss is minus the log-probability of the gold trees among ``trees_of(s)``, and its gradient the slope.
+
+    ``features_of(s, heads)`` are the ids of all features of a tree of sentence s.
+    """
+    w, out = np.random.default_rng(1).normal(size=loss.n_weights), np.zeros(loss.n_weights)
+    total, slope = 0.0, np.zeros(loss.n_weights)
+    for s, weight in enumerate(weights):
+        gold = tuple(gold_heads[loss.arcs.sentence_ptr[s] : loss.arcs.sentence_ptr[s + 1]].tolist())
+        every = trees_of(s)
+        features = [features_of(s, heads) for heads in every]
+        values = np.array([w[own].sum() for own in features])
+        z = np.log(np.exp(values - values.max()).sum()) + values.max()
+        total += weight * (z - values[every.index(gold)])
+        for own, value, heads in zip(features, values, every, strict=True):
+            np.add.at(slope, own, weight * (np.exp(value - z) - (heads == gold)))
+    np.testing.assert_allclose(loss.value_and_gradient(w, out), total, rtol=1e-6)
+    np.testing.assert_allclose(out, slope, atol=1e-10)
+    for k in range(0, loss.n_weights, 5):
+        step, trash = np.zeros_like(w), np.empty_like(w)
+        step[k] = 1e-5
+        wide = loss.value_and_gradient(w + step, trash) - loss.value_and_gradient(w - step, trash)
+        np.testing.assert_allclose(out[k], wide / 2e-5, rtol=1e-6, atol=1e-7)

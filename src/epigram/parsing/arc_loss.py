@@ -23,13 +23,11 @@ second, sibling_spans = family("sibling_loss"), family("siblings")
 
 
 @dataclass(frozen=True)
-class ArcFeatures:
-    """The feature ids of all arcs of sentences: those of arc a are ``features[arc_ptr[a]]`` to ``[arc_ptr[a + 1]]``."""
+class SentenceArcs:
+    """Sentences and the first arc of each, of the n + 1 by n that a sentence of n words has."""
 
     sentence_ptr: Offsets
     first_arc: Offsets
-    arc_ptr: Offsets = field(repr=False)
-    features: Ints = field(repr=False)
 
     @property
     def n_sentences(self) -> int:
@@ -40,6 +38,14 @@ class ArcFeatures:
     def longest(self) -> int:
         """Words of the longest sentence."""
         return int(np.diff(self.sentence_ptr).max(initial=1))
+
+
+@dataclass(frozen=True)
+class ArcFeatures(SentenceArcs):
+    """The feature ids of all arcs of sentences: those of arc a are ``features[arc_ptr[a]]`` to ``[arc_ptr[a + 1]]``."""
+
+    arc_ptr: Offsets = field(repr=False)
+    features: Ints = field(repr=False)
 
 
 def span_memory(room: int) -> Any:

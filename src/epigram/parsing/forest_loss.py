@@ -9,7 +9,7 @@ import numpy as np
 
 from epigram._core.native import family
 from epigram.parsing.arc_features import encode_arcs
-from epigram.parsing.arc_loss import ArcLoss
+from epigram.parsing.arc_loss import ArcLoss, SentenceArcs
 from epigram.parsing.forests import ForestMemory, Kept, forest_sizes
 from epigram.parsing.templates import ArcTemplate
 from epigram.parsing.words import Words
@@ -20,30 +20,18 @@ core, forests, features = family("forest_loss"), family("forest"), family("part_
 
 
 @dataclass(frozen=True)
-class PartFeatures:
+class PartFeatures(SentenceArcs):
     """The feature ids of all parts of sentences; those of part p are ``features[part_ptr[p] : part_ptr[p + 1]]``.
 
     The parts of a sentence are all arcs, of which some are kept, then trios, grands and links as ``_core/forest.h`` has
     them, these last only where the template looks at them. ``sizes`` says how much each sentence has of everything.
     """
 
-    sentence_ptr: Offsets
-    first_arc: Offsets
     keep: Kept = field(repr=False)
     first_part: Offsets = field(repr=False)
     part_ptr: Offsets = field(repr=False)
     features: Ints = field(repr=False)
     sizes: Offsets = field(repr=False)
-
-    @property
-    def n_sentences(self) -> int:
-        """Number of sentences."""
-        return len(self.sentence_ptr) - 1
-
-    @property
-    def longest(self) -> int:
-        """Words of the longest sentence."""
-        return int(np.diff(self.sentence_ptr).max(initial=1))
 
 
 def encode_parts(

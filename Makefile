@@ -9,7 +9,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Real data sets, for the tests, benchmarks and experiments that need them; the others run without.
 export EPIGRAM_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo studio test suite checks slow core sanitize torture orders rivals bench bench-long cluster-demo kills results package docs browser format clean
+.PHONY: demo studio test suite checks smoke slow core sanitize torture orders rivals bench bench-long cluster-demo kills results package docs browser format clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/epigram demo
@@ -18,9 +18,9 @@ demo: $(VENV)/.demo
 studio: $(VENV)/.studio
 	@$(BIN)/epigram serve
 
-# The checks run beside the tests: mypy alone would leave a core idle.
+# The checks run beside the tests: mypy alone would leave a core idle. Then a minute of damaged files.
 test: $(VENV)/.test
-	@$(MAKE) --no-print-directory -j2 suite checks
+	@$(MAKE) --no-print-directory -j2 suite checks smoke
 
 checks: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -31,6 +31,12 @@ checks: $(VENV)/.test
 # Tests of one file stay with one process, which makes their shared models once.
 suite: $(VENV)/.test
 	$(BIN)/pytest $(XDIST)
+
+# Damaged files of every format for a minute, always the same ones.
+smoke: $(VENV)/.test
+	@mkdir -p build
+	$(BIN)/python tests/torture/torture.py --seconds 60 --seed 0 > build/smoke.txt 2>/dev/null || { cat build/smoke.txt; exit 1; }
+	@tail -n 1 build/smoke.txt
 
 # The tests that take minutes, before a release: every experiment of the papers on subsets.
 slow: $(VENV)/.test

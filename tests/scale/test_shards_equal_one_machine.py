@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +20,7 @@ from epigram.datasets import sample
 from epigram.errors import InputError
 from epigram.scale import Here, Manifest
 from epigram.scale import pieces as scale_pieces
+from epigram.scale.folder import map_array, write_arrays
 from epigram.storage.checkpoint import Checkpoint
 from epigram.tagging.attributes import AttributeTable, renumbering
 from epigram.tagging.corpus import encode_labels
@@ -307,3 +311,33 @@ def test_l1_that_is_auto_is_chosen_on_shards_by_held_out_sentences(tmp_path: Pat
         tmp_path / "s", dev=dev
     )
     np.testing.assert_array_equal(tagger.model_.w, given.model_.w)
+
+
+class Cycle:
+    """Rubbish whose removal lets another thread run."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        for _ in range(200):
+            pass
+
+
+def test_many_threads_open_arrays_at_once(tmp_path: Path) -> None:
+    """Threads that change places while numpy reads a header: Python 3.11's parser of it is not made for that."""
+    write_arrays(tmp_path, {"ids": np.arange(3)})
+
+    def opened(_: int) -> int:
+        Cycle()
+        return len(map_array(tmp_path / "ids.npy"))
+
+    interval, threshold = sys.getswitchinterval(), gc.get_threshold()
+    sys.setswitchinterval(1e-6)
+    gc.set_threshold(20)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            assert set(pool.map(opened, range(4000))) == {3}
+    finally:
+        sys.setswitchinterval(interval)
+        gc.set_threshold(*threshold)

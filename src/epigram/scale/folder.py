@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import threading
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -25,6 +26,8 @@ from epigram.storage.file import write_atomically
 FORMAT = 1
 NAME = "manifest.json"
 BLOCK = 1 << 22
+ONE_AT_A_TIME = threading.Lock()
+"""numpy parses a header as Python source, which fails in several threads of Python 3.11 (SystemError)."""
 Record = dict[str, dict[str, Any]]
 """Of each array: ``dtype``, ``shape`` and ``digest``."""
 
@@ -161,11 +164,12 @@ def map_arrays(folder: Path, record: Record, checked: bool = False) -> dict[str,
 def map_array(path: Path) -> npt.NDArray[Any]:
     """One array, mapped read-only."""
     try:
-        try:
-            array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-            return array.view(np.ndarray)
-        except ValueError:  # nothing to map in an empty array
-            array = np.load(path, allow_pickle=False)
+        with ONE_AT_A_TIME:
+            try:
+                array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+                return array.view(np.ndarray)
+            except ValueError:  # nothing to map in an empty array
+                array = np.load(path, allow_pickle=False)
     except OSError as error:
         raise InputError(
             f"a file of the shards cannot be read: {error.strerror or error}; make the shards again",

@@ -78,5 +78,5 @@ def test_classes_of_counted_bigrams_are_those_of_the_text(folder: Path) -> None:
 
 
 def test_wrong_orders_are_refused(folder: Path) -> None:
-    with pytest.raises(InputError, match="order must be at least 1"):
+    with pytest.raises(InputError, match="order must be a whole number >= 1"):
         count_stream(Manifest.read(folder / "words", "lm"), 0)

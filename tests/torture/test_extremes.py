@@ -20,8 +20,10 @@ from epigram.ime.sample import BACKGROUND
 from epigram.lm import ClassFactoredLM, KneserNeyLM, LogLinearLM
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.tree import ContextTree, Positions
+from epigram.parsing import DependencyParser, TreeTagger
 from epigram.rerank import NBest, Reranker
 from epigram.solvers import OWLQN, SGD, BLasso
+from epigram.storage import load
 from epigram.tagging import CRFTagger, MaxentClassifier, layout
 
 Y = [["X", "Y"]] * 3
@@ -76,6 +78,34 @@ def test_extreme_settings() -> None:
         with pytest.raises(InputError, match="strength must be a finite number above 0"):
             LogLinearLM(order=2, strength=strength).fit(["a b"] * 4)
     assert CRFTagger(l1=1e308).fit(values(1.0), Y).fit_["active_features"] == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: CRFTagger().fit(3, Y), "X must be an iterable of sentences, not 3"),
+        (lambda: CRFTagger().fit([3], Y[:1]), "sentence 0 must be an iterable of tokens, not 3"),
+        (lambda: CRFTagger().fit(values(1.0), 3), "y must be an iterable of lists of labels, not 3"),
+        (lambda: CRFTagger().fit(values(1.0), [3]), r"y\[0\] must be an iterable of labels, not 3"),
+        (
+            lambda: CRFTagger(threads="two").fit(values(1.0), Y),
+            "threads must be a whole number >= 1, not 'two'",
+        ),
+        (lambda: CRFTagger(threads=0).fit(values(1.0), Y), "threads must be a whole number >= 1, not 0"),
+        (lambda: MaxentClassifier().fit(3, ["x"]), "X must be an iterable of samples, not 3"),
+        (lambda: TreeTagger().fit(3, Y), "X must be an iterable of trees, not 3"),
+        (lambda: DependencyParser().fit([["a"]], 3), "y must be an iterable of trees, not 3"),
+        (lambda: Reranker().fit(3), "training lists must be an iterable of lists, not 3"),
+        (lambda: KneserNeyLM().fit(3), "sentences must be an iterable of sentences, not 3"),
+        (lambda: LogLinearLM().fit([3]), "sentence 0 must be a text or a list of words, not 3"),
+        (lambda: LogLinearLM(order="5").fit(["a b"] * 4), "order .* must be a whole number >= 0, not '5'"),
+        (lambda: KneserNeyLM(order="5").fit(["a b"]), "order must be a whole number >= 1, not '5'"),
+        (lambda: load(3), "path must be the path of a model file, not 3"),
+    ],
+)
+def test_arguments_of_a_wrong_type_are_named(call: Callable[[], Any], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        call()
 
 
 @pytest.mark.parametrize("score", [1e308, -1e308, 1e200])

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from epigram._core.native import family
-from epigram.errors import InputError
+from epigram.errors import InputError, each
 from epigram.protocols import Ints, Offsets
 from epigram.text import check_text, decode, read_bytes, read_lines
 
@@ -184,9 +184,14 @@ class Corpus:
         cut = tokens_of if vocabulary is None else vocabulary.tokens
 
         def noted() -> Iterator[Sequence[str]]:
-            for sentence in sentences:
+            for k, sentence in enumerate(each(sentences, "sentences", "sentences")):
                 tokens = cut(sentence)
-                has_words.append(len(tokens) > 0)
+                try:
+                    has_words.append(len(tokens) > 0)
+                except TypeError:
+                    raise InputError(
+                        f"sentence {k} must be a text or a list of words, not {sentence!r}"
+                    ) from None
                 yield tokens
 
         corpus = _build(_from_python(noted()), vocabulary, min_count, max_words, training, None)

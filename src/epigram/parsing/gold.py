@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epigram.errors import InputError
+from epigram.errors import InputError, each
 from epigram.parsing.conllu import Treebank
 from epigram.parsing.surroundings import surroundings
 from epigram.parsing.words import heads_of, sentences_of
@@ -41,7 +41,7 @@ def gold_of(X: Any, y: Any) -> Gold:
         raise InputError(
             "requires y to be passed, but the target y is None: give (head, relation) of every word"
         )
-    columns, trees = observed(X), [list(tree) for tree in y]
+    columns, trees = observed(X), [list(tree) for tree in each(y, "y", "trees")]
     heads = heads_of([[head for head, _ in tree] for tree in trees], columns)
     gold = Gold(columns, heads, [[str(name) for _, name in tree] for tree in trees])
     _check_trees(gold)

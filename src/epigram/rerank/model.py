@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from epigram.errors import InputError
+from epigram.errors import InputError, each
 from epigram.estimator import Estimator, check_fitted
 from epigram.protocols import Floats, Learner, Offsets
 from epigram.rerank.explain import Explanation, explain
@@ -360,7 +360,7 @@ class _Told:
 def as_nbest(lists: Any, role: str) -> NBest:
     """Return lists as columns: NBest as it is, several NBest (as scikit-learn cuts them) as one, or dictionaries."""
     if not isinstance(lists, NBest):
-        lists = list(lists)
+        lists = list(each(lists, f"{role} lists", "lists"))
         whole = lists and all(isinstance(part, NBest) for part in lists)
         lists = NBest.joined(lists) if whole else NBest.from_lists(lists)
     if not len(lists):

@@ -114,6 +114,8 @@ class ModelFile:
     @classmethod
     def load(cls, path: str | PathLike[str], family: str | None = None) -> ModelFile:
         """Read a file; ``family`` demands one."""
+        if not isinstance(path, str | PathLike):  # a number would be an open file of this process
+            raise InputError(f"path must be the path of a model file, not {path!r}")
         try:
             content = _mapped(path)
         except OSError as error:

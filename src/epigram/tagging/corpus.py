@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram._core.native import family
-from epigram.errors import InputError
+from epigram.errors import InputError, at_least, each
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.tagging.segment_rows import SegmentRows
 from epigram.text import check_text
@@ -86,7 +86,7 @@ class Columns:
         numbering: list[defaultdict[str, int]] = []
         ids: list[array[int]] = []
         n_tokens = 0
-        for s, sentence in enumerate(sentences):
+        for s, sentence in enumerate(each(sentences, "X", "sentences")):
             rows = sentence if isinstance(sentence, list | tuple) else list(sentence)
             if len(numbering) == 1 and set(map(type, rows)) == {str}:  # the others' way, at once
                 ids[0].extend(map(numbering[0].__getitem__, rows))
@@ -382,7 +382,7 @@ class Sequences:
         >>> Sequences.of([0, 2, 3, 4], [0, 0, 0, 0, 0], []).shards(2)
         [array([0], dtype=int32), array([1, 2], dtype=int32)]
         """
-        if threads == 1:
+        if at_least(1, threads, "threads") == 1:
             return [np.arange(self.n_sentences, dtype=np.int32)]
         bounds = np.searchsorted(self.sentence_ptr, np.linspace(0, self.n_tokens, threads + 1)[1:-1])
         runs = np.split(np.arange(self.n_sentences, dtype=np.int32), bounds)

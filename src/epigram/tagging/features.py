@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram._core.native import family
-from epigram.errors import InputError
+from epigram.errors import InputError, each
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.tagging.attributes import AttributeTable, Fingerprints, SpeltNames, fingerprints
 from epigram.tagging.corpus import Sequences
@@ -54,7 +54,7 @@ def encode_features(sentences: Iterable[Iterable[Token]], table: AttributeTable,
     (['w:cat', 'length', 'bias', 'w:dog'], array([1., 3., 1., 1.]))
     """
     reader = FeatureReader(table, grow)
-    for sentence in sentences:
+    for sentence in each(sentences, "X", "sentences"):
         reader.add(sentence)
     return reader.sequences()
 
@@ -151,7 +151,7 @@ class FeatureReader:
     def _add_slowly(self, sentence: Iterable[Token]) -> None:
         """The same for any iterable of any mappings and iterables."""
         counts, names, values = [], [], []
-        for t, token in enumerate(sentence):
+        for t, token in enumerate(each(sentence, f"sentence {self._n_sentences}", "tokens")):
             try:
                 found = [(name, value) for name, value in flatten(token) if value != 0.0 or self._zeros]
             except ValueError as error:

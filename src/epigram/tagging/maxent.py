@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from epigram.errors import InputError
+from epigram.errors import InputError, each
 from epigram.estimator import check_fitted
 from epigram.protocols import Floats, Ints, Penalty, Solver, is_plain
 from epigram.solvers import LBFGS, OWLQN
@@ -155,7 +155,7 @@ class MaxentClassifier(ChainEstimator):
             if grow and reset:
                 self.__dict__.pop("n_features_in_", None)
                 self.__dict__.pop("_columns", None)
-            sequences = encode_features(([sample] for sample in X), table, grow)
+            sequences = encode_features(([sample] for sample in each(X, "X", "samples")), table, grow)
         if y is not None:
             y = checked_classes(y, sequences.n_sentences)
         if grow:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram.errors import InputError
+from epigram.errors import InputError, each
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.tagging.corpus import Column, Labels, Sequences, encode_labels, is_open
 from epigram.tagging.layout import SeenPairs, padded
@@ -68,7 +68,7 @@ def read_labels(y: Any, sequences: Sequences, index: LabelIndex, known: Collecti
     A label is a name; or, for tokens known in part, a set or list of names, or None.
     """
     if not isinstance(y, Column) and y is not None:
-        y = [list(sentence) for sentence in y]
+        y = [list(each(own, f"y[{s}]", "labels")) for s, own in enumerate(each(y, "y", "lists of labels"))]
         if any(is_open(label) for sentence in y for label in sentence):
             return _in_part(y, sequences, index, known)
     found, ids = encode_labels(y, sequences)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from epigram.errors import InputError
+from epigram.errors import InputError, each
 from epigram.protocols import Ints, Offsets
 from epigram.tagging.corpus import Columns, Sequences
 
@@ -41,7 +41,7 @@ class Trees:
             return X
         parents: list[Sequence[int]] = []
         nodes: list[Any] = []
-        for s, tree in enumerate(X):
+        for s, tree in enumerate(each(X, "X", "trees")):
             try:
                 own, tokens = tree
             except (TypeError, ValueError):

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from epigram._core.native import family
+from epigram.errors import at_least
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
 from epigram.protocols import Floats, Ints, Offsets
 
@@ -55,7 +56,9 @@ class SuffixLoss:
         self.r = np.empty(tree.n_contexts)
         self._exponents = tree.per_pair(tree.multiplicity).astype(np.float64) if tree.collapsed else None
         # More shards than threads, because subtrees differ in cost: a thread that is done takes the next one.
-        self._shards = _shards(tree, threads if threads == 1 else SHARDS_PER_THREAD * threads)
+        self._shards = _shards(
+            tree, at_least(1, threads, "threads") if threads == 1 else SHARDS_PER_THREAD * threads
+        )
         self._pool = ThreadPoolExecutor(threads) if len(self._shards) > 1 else None
 
     @cached_property

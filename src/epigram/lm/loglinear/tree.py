@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epigram._core.native import family
-from epigram.errors import InputError
+from epigram.errors import InputError, at_least
 from epigram.lm.corpus import Corpus
 from epigram.protocols import Floats, Ints, Offsets
 
@@ -168,8 +168,7 @@ class ContextTree:
         >>> ContextTree.grow(Positions.of(Corpus.of(["a b", "a b"])), order=0, collapse=True).n_trie
         9
         """
-        if order < 0:
-            raise InputError(f"the order must be 1 or more, or 0 for unbounded, not {order}.")
+        at_least(0, order, "order (0 is unbounded)")
         if positions.target.size == 0:
             raise InputError("no training positions: the text is empty.")
         return _Growth(positions, order or positions.largest_order(), collapse).tree()

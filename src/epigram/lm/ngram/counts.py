@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from epigram.errors import InputError
+from epigram.errors import InputError, at_least
 from epigram.lm.corpus import END, START, UNKNOWN, UNSEEN, Vocabulary, factorise_bytes
 from epigram.lm.ngram.kneser_ney import Level
 from epigram.protocols import Ints, Offsets
@@ -79,8 +79,7 @@ def read_counts(
 
     Orders above ``order`` are left out; words that a limit leaves out are ``<unk>``, as in a text.
     """
-    if order < 1:
-        raise InputError(f"the order must be at least 1, not {order}.")
+    at_least(1, order, "order")
     lines = _read(path)
     vocabulary, table = _numbered_words(lines, vocabulary, min_count, max_words)
     n_words = len(vocabulary)

@@ -32,7 +32,7 @@ from typing import TypeVar
 import numpy as np
 
 from epigram._core.native import family
-from epigram.errors import InputError
+from epigram.errors import InputError, at_least
 from epigram.estimator import Estimator
 from epigram.lm.corpus import Corpus, Sentences, Vocabulary
 from epigram.lm.ngram.model import BackoffModel, FittedBackoff
@@ -136,7 +136,7 @@ def discounts(counts: Ints, modified: bool) -> Floats:
 
 def _thresholds(prune: int | Sequence[int], order: int) -> list[int]:
     given = [0, 0, prune] if isinstance(prune, int | np.integer) else [int(k) for k in prune]
-    thresholds = (given + given[-1:] * order)[:order]
+    thresholds = (given + given[-1:] * at_least(1, order, "order"))[:order]
     if min(given, default=-1) < 0 or given != sorted(given):
         raise InputError(f"prune must be counts >= 0 that do not fall with the order, not {prune!r}.")
     return thresholds
@@ -224,8 +224,7 @@ def count_ngrams(corpus: Corpus, order: int) -> list[Level]:
     >>> [level.word.size for level in levels], levels[1].count.tolist()
     ([3, 4, 4], [1, 2, 1, 1])
     """
-    if order < 1:
-        raise InputError(f"the order must be at least 1, not {order}.")
+    at_least(1, order, "order")
     stream, n_words = corpus.stream(), len(corpus.vocabulary)
     core, by_word = family("ngram"), np.empty(stream.size, dtype=np.int32)
     ends = np.empty(n_words + 1, dtype=np.int64)

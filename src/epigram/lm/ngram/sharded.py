@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from epigram.errors import InputError
+from epigram.errors import at_least
 from epigram.lm.ngram.kneser_ney import KneserNeyLM, Level
 from epigram.lm.sharding import read_vocabulary
 from epigram.protocols import Ints, Offsets
@@ -105,8 +105,7 @@ def count_stream(
     >>> [level.word.size for level in levels], levels[1].count.tolist()
     ([3, 4, 4], [1, 2, 1, 1])
     """
-    if order < 1:
-        raise InputError(f"the order must be at least 1, not {order}.")
+    at_least(1, order, "order")
     shards = ranges(manifest, order, n_shards)
     sizes = np.array(in_turn(engine or Here(), count_range, shards, "counting n-grams", told))
     (counts,) = manifest.shared("counts")

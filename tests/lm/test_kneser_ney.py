@@ -91,7 +91,7 @@ def test_test_words_outside_the_vocabulary_cut_the_context():
 def test_bad_settings_and_empty_text_are_refused():
     with pytest.raises(InputError, match="no words"):
         KneserNeyLM().fit([])
-    with pytest.raises(InputError, match="at least 1"):
+    with pytest.raises(InputError, match="whole number >= 1"):
         KneserNeyLM(order=0).fit(["a"])
     with pytest.raises(InputError, match="prune"):
         KneserNeyLM(prune=[0, 2, 1]).fit(["a"])

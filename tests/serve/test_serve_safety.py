@@ -68,14 +68,14 @@ def test_browsers_are_told_to_be_strict(client: TestClient) -> None:
 
 def test_a_token_guards_the_api_and_the_metrics(studio: Studio) -> None:
     app = build(studio, Door(token="sesame"))
-    with TestClient(app, base_url="http://localhost") as client:
-        assert client.get("/healthz").status_code == 200
-        assert client.get("/").status_code == 200
-        for path in ("/v1/models", "/metrics", "/v1/openapi.json"):
-            assert client.get(path).status_code == 401
-            assert client.get(path, headers={"authorization": "Bearer wrong"}).status_code == 401
-            assert client.get(path, headers={"authorization": "Bearer sésame".encode()}).status_code == 401
-            assert client.get(path, headers={"authorization": "Bearer sesame"}).status_code == 200
+    client = TestClient(app, base_url="http://localhost")  # not entered: leaving it would close the studio
+    assert client.get("/healthz").status_code == 200
+    assert client.get("/").status_code == 200
+    for path in ("/v1/models", "/metrics", "/v1/openapi.json"):
+        assert client.get(path).status_code == 401
+        assert client.get(path, headers={"authorization": "Bearer wrong"}).status_code == 401
+        assert client.get(path, headers={"authorization": "Bearer sésame".encode()}).status_code == 401
+        assert client.get(path, headers={"authorization": "Bearer sesame"}).status_code == 200
 
 
 def test_addresses_that_others_reach_need_a_word(server: Running, tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from epigram.solvers import LBFGS, SGD
 from epigram.tagging.attributes import AttributeTable, fingerprints
 from epigram.tagging.corpus import Sequences
 from epigram.tagging.encoding import encode_sentences
-from epigram.tagging.layout import SeenPairs, lay_out
+from epigram.tagging.labels import SeenPairs
+from epigram.tagging.layout import lay_out
 from epigram.tagging.loss import ChainLoss
 from epigram.tagging.model import ChainModel
 from epigram.tagging.storage import to_model_file, weights

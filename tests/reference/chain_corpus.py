@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from epigram.tagging.corpus import Sequences
-from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
+from epigram.tagging.labels import SeenPairs
+from epigram.tagging.layout import WeightLayout, lay_out
 from reference.chain import Labelling, Sentence, sentences_of
 
 

@@ -26,7 +26,8 @@ from epigram.tagging.attributes import AttributeTable, renumbering
 from epigram.tagging.corpus import encode_labels
 from epigram.tagging.encoding import encode
 from epigram.tagging.formats import ColumnSpec, parse_columns
-from epigram.tagging.layout import SeenPairs, lay_out
+from epigram.tagging.labels import SeenPairs
+from epigram.tagging.layout import lay_out
 from epigram.tagging.loss import ChainLoss
 from epigram.tagging.sharding import ARRAYS, KIND, write_shards
 from epigram.tagging.shards import ChainShard, StreamedLoss, TaggerShards, Terms

@@ -9,7 +9,8 @@ from epigram import L1, OWLQN, SGD
 from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.corpus import encode_labels
 from epigram.tagging.encoding import encode_sentences
-from epigram.tagging.layout import SeenPairs, lay_out
+from epigram.tagging.labels import SeenPairs
+from epigram.tagging.layout import lay_out
 from epigram.tagging.loss import ChainLoss
 from epigram.tagging.template import Template
 from reference.chain_data import TEMPLATE, part

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from epigram.tagging.corpus import Sequences
-from epigram.tagging.layout import SeenPairs, lay_out
+from epigram.tagging.labels import SeenPairs
+from epigram.tagging.layout import lay_out
 from epigram.tagging.loss import ChainLoss, put_dense_first
 from reference.chain import by_name, chain_of
 from reference.chain_corpus import CASES, WIDE, Case, corpus

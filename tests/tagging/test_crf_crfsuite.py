@@ -13,7 +13,8 @@ from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.corpus import Sequences, encode_labels
 from epigram.tagging.encoding import encode
 from epigram.tagging.formats import read_columns
-from epigram.tagging.layout import ChainWeights, SeenPairs, WeightLayout, lay_out
+from epigram.tagging.labels import SeenPairs
+from epigram.tagging.layout import ChainWeights, WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss
 from epigram.tagging.template import Template
 

@@ -10,8 +10,8 @@ import pytest
 
 from epigram import LBFGS, OWLQN, SGD, CRFTagger, MaxentClassifier, MaxentTagger
 from epigram.errors import InputError
-from epigram.tagging import memory as memory_module
 from epigram.tagging import online as online_module
+from epigram.tagging import problem as problem_module
 from epigram.tagging.corpus import Sequences
 from reference.chain_data import TEMPLATE, part
 
@@ -224,19 +224,21 @@ def test_old_sentences_are_met_again() -> None:
 
 
 def test_the_memory_is_a_fair_sample_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_module, "TOKENS_KEPT", 300)
-    monkeypatch.setattr(memory_module, "PARTS_KEPT", 5)
-    memory = memory_module.Memory()
+    monkeypatch.setattr(problem_module, "TOKENS_KEPT", 300)
+    monkeypatch.setattr(problem_module, "PARTS_KEPT", 5)
+    memory = problem_module.Memory()
     for k in range(100):
         ids = np.arange(20 * k, 20 * k + 20)
         lengths = np.full(20, 2)
         sequences = Sequences.of(
             np.concatenate([[0], lengths.cumsum()]), np.arange(41), np.repeat(ids, 2), np.repeat(ids / 7.0, 2)
         )
-        memory.add(memory_module.Remembered(sequences, np.repeat(ids, 2).astype(np.int32), ids.astype(float)))
+        memory.add(
+            problem_module.Remembered(sequences, np.repeat(ids, 2).astype(np.int32), ids.astype(float))
+        )
         assert len(memory.parts) <= 5
         assert sum(part.sequences.n_tokens for part in memory.parts) <= 300
-    drawn = memory_module.joined([part for _ in range(20) for part in memory.draw(100, 2000)])
+    drawn = problem_module.joined([part for _ in range(20) for part in memory.draw(100, 2000)])
     assert not memory.draw(10, 10**9)
     assert drawn.weights is not None
     np.testing.assert_array_equal(drawn.labels, drawn.sequences.attributes)

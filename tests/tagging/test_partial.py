@@ -14,9 +14,9 @@ import pytest
 from epigram import LBFGS, OWLQN, SGD, AdaGrad, CRFTagger, MaxentTagger, SegmentTagger
 from epigram.errors import InputError
 from epigram.tagging.corpus import Column, Columns, Sequences
+from epigram.tagging.labels import LabelIndex, alternatives, check_possible, seen_in_part
 from epigram.tagging.layout import lay_out
 from epigram.tagging.loss import ChainLoss
-from epigram.tagging.partial import LabelIndex, alternatives, check_possible, seen_in_part
 from in_process import epigram
 from reference.chain import by_name, chain_of
 from reference.chain_corpus import CASES, WIDE, Case, Corpus, corpus

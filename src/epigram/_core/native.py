@@ -5,7 +5,7 @@ A header is the contract of its family. From ``f64 vectors_dot(i64 n, const f64 
 arrays of at least n numbers and n is not negative, and releases the GIL while C runs. From a
 ``typedef struct { ... } Name;`` comes ``family("vectors").Name(...)``, checked when it is made; it keeps its arrays
 alive, and ``const Name *`` in a prototype takes it, also in headers that include ``vectors.h``. Booleans go over as
-``u8``, integers and floats as themselves.
+``u8``, integers and floats as themselves. :class:`Parts` shares the columns of long vectors out among threads.
 """
 
 from __future__ import annotations
@@ -13,14 +13,18 @@ from __future__ import annotations
 import ctypes
 import re
 import zlib
+from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from epigram.errors import EpigramError
+from epigram.protocols import Floats
 
 HERE = Path(__file__).parent
 ENDINGS = ("so", "dylib", "dll")
@@ -53,6 +57,8 @@ _STRUCT = re.compile(r"typedef struct \{(.*?)\} (\w+);", re.DOTALL)
 _FUNCTION = re.compile(r"^(\w+) (\w+)\(([^)]*)\);", re.MULTILINE)
 _ARGUMENT = re.compile(r"(const )?(\w+) (\*)?(\w+)(?:\[(.*)\])?$")
 _FIELD = re.compile(r"(const )?(\w+) (\*)?(\w+);(?:\s*/\* \[(.*?)\] \*/)?")
+T = TypeVar("T")
+FEW = 1 << 14  # columns that one thread is through with before another one has begun
 
 
 class Family:
@@ -254,3 +260,48 @@ def _structure(name: str, body: str) -> type:
 
     space["__init__"].__qualname__ = name
     return type(name, (_Structure,), {"__slots__": (), "__init__": space["__init__"]})
+
+
+class Parts:
+    """The columns of vectors, shared out among threads. Same number of threads, same parts.
+
+    Examples
+    --------
+    >>> x = np.arange(4.0)
+    >>> with Parts(x.size, threads=1) as parts:
+    ...     parts.each(lambda part: float(x[part].sum()))
+    [6.0]
+    """
+
+    def __init__(self, n: int, threads: int = 1) -> None:
+        bounds = np.linspace(0, n, (threads if n >= FEW else 1) + 1).astype(int).tolist()
+        self._slices = [slice(a, b) for a, b in pairwise(bounds)]
+        self._run: Callable[..., object] = map
+        if len(self._slices) > 1:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._pool = ThreadPoolExecutor(len(self._slices))
+            self._run = self._pool.map
+
+    def each(self, work: Callable[[slice], T]) -> list[T]:
+        """Results of the work on each part, in their order; C lets go of the interpreter meanwhile."""
+        return list(self._run(work, self._slices))  # type: ignore[call-overload, no-any-return]
+
+    def sums(self, size: int, work: Callable[[slice, Floats], object]) -> Floats:
+        """Numbers that the work writes for each part, added up."""
+
+        def run(part: slice) -> Floats:
+            out = np.zeros(size)
+            work(part, out)
+            return out
+
+        return np.asarray(sum(self.each(run)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if len(self._slices) > 1:
+            self._pool.shutdown()

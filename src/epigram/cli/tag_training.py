@@ -214,7 +214,7 @@ def train(
     from epigram.cli.training import Sharding, TrainingRun
     from epigram.plots import plot_training
     from epigram.tagging.formats import ColumnSpec
-    from epigram.tagging.partial import alternatives as read_alternatives
+    from epigram.tagging.labels import alternatives as read_alternatives
     from epigram.text import read_bytes
 
     run = TrainingRun(output, plot, json, checkpoint, resume)

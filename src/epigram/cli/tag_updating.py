@@ -70,7 +70,7 @@ def _learn(
     """All sentences, in calls of ``CALL``, or those before a signal came."""
     import numpy as np
 
-    from epigram.tagging.partial import alternatives as read_alternatives
+    from epigram.tagging.labels import alternatives as read_alternatives
 
     n = corpus.n_sentences
     with run.progress("sentences", n, "part") as show:

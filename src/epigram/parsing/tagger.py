@@ -20,8 +20,8 @@ from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.corpus import Labels, Sequences
 from epigram.tagging.crf import CRFTagger
 from epigram.tagging.explain import Explanation, explain
+from epigram.tagging.labels import LabelIndex
 from epigram.tagging.model import Allowed
-from epigram.tagging.partial import LabelIndex
 from epigram.tagging.problem import Listener, Samples
 from epigram.tagging.template import Template
 from epigram.tagging.trees import Trees

@@ -14,7 +14,7 @@ import time
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family
+from epigram._core.native import Parts, family
 from epigram.errors import misfit
 from epigram.estimator import Estimator
 from epigram.protocols import (
@@ -29,7 +29,6 @@ from epigram.protocols import (
     require,
 )
 from epigram.resuming import State, here, resumable
-from epigram.vectors import Parts
 
 ARMIJO = 1e-4
 core = family("solvers")

@@ -12,7 +12,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,6 @@ import numpy.typing as npt
 from epigram._core.native import family
 from epigram.errors import InputError, at_least, each
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.tagging.segment_rows import SegmentRows
 from epigram.text import check_text
 
 core = family("columns")
@@ -184,7 +183,7 @@ class Columns:
 
 
 def is_open(label: Any) -> bool:
-    """Whether a label is known in part: a set or list of labels, or None (:mod:`epigram.tagging.partial`)."""
+    """Whether a label is known in part: a set or list of labels, or None (:mod:`epigram.tagging.labels`)."""
     return label is None or isinstance(label, set | frozenset | list | tuple)
 
 
@@ -480,3 +479,15 @@ def gather(ptr: Offsets, rows: Offsets) -> tuple[Offsets, Offsets]:
     np.cumsum(lengths, out=new_ptr[1:])
     index = np.arange(new_ptr[-1], dtype=np.int64) + np.repeat(starts - new_ptr[:-1], lengths)
     return new_ptr, index
+
+
+class SegmentRows(NamedTuple):
+    """Rows beside those of tokens, for segments of several tokens: see ``_core/segment_inline.h``.
+
+    In each sentence the first ``n_words[s]`` rows are its tokens; row ``r`` of the others is the segment of
+    ``length[r]`` tokens that begins at token ``begin[r]`` of the sentence.
+    """
+
+    n_words: Ints
+    begin: Ints
+    length: Ints

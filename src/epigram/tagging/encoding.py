@@ -18,11 +18,16 @@ from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.protocols import Ints, Offsets
 from epigram.tagging.attributes import AttributeTable, Fingerprints, hash_parts, utf8
-from epigram.tagging.cell_functions import MOST_VALUES, CellFunction, apply_chain, too_many
+from epigram.tagging.cell_functions import (
+    MOST_VALUES,
+    CellFunction,
+    Line,
+    apply_chain,
+    too_many,
+)
 from epigram.tagging.corpus import Columns, Sequences
 from epigram.tagging.features import encode_features
 from epigram.tagging.template import Template, outside_mark
-from epigram.tagging.template_lines import Line
 from epigram.tagging.trees import Trees, hang
 
 core = family("encoding")
@@ -312,3 +317,15 @@ def _slices(strings: Sequence[str], name: str, argument: int) -> tuple[Offsets, 
             len(strings), ptr, len(content), content, argument, at_end, hashes, powers, value_ptr
         )
     return value_ptr, hashes[:n], powers[:n]
+
+
+def encode_known(X: Any, template: Template | None, table: AttributeTable, longest: int) -> Sequences:
+    """Sentences to label, with the segments up to ``longest`` tokens that a model knows; 0 for a chain."""
+    if not longest or template is None:
+        return encode_sentences(X, template, table, grow=False)
+    from epigram.tagging.segment_features import SegmentEncoder, with_units
+
+    columns = X if isinstance(X, Columns) else Columns.from_rows(X)
+    tokens = encode_sentences(columns, template, table, grow=False)
+    encoder = SegmentEncoder(columns, template.segments, template.drops_outside)
+    return with_units(tokens, encoder, table, longest)[0]

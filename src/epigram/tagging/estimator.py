@@ -16,8 +16,8 @@ from epigram.protocols import Ints, Penalty, Solver
 from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.corpus import Column, Columns, Labels, Sequences, encode_labels
 from epigram.tagging.encoding import encode_sentences
+from epigram.tagging.labels import LabelIndex, read_labels
 from epigram.tagging.model import ChainModel
-from epigram.tagging.partial import LabelIndex, read_labels
 from epigram.tagging.problem import (
     Listener,
     Problem,

@@ -19,8 +19,8 @@ from epigram.tagging.attributes import AttributeTable, Strings, fingerprints
 from epigram.tagging.beam import decode_history, tag_names
 from epigram.tagging.corpus import Labels, Sequences
 from epigram.tagging.estimator import SentenceEstimator
+from epigram.tagging.labels import LabelIndex
 from epigram.tagging.model import Allowed, ChainModel
-from epigram.tagging.partial import LabelIndex
 from epigram.tagging.problem import Problem, Samples, Shape, checked_weights, class_weights, product
 from epigram.tagging.template import Template
 

@@ -15,14 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family
+from epigram._core.native import Parts, family
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.scale.memory import available
-from epigram.tagging.corpus import Sequences
-from epigram.tagging.segment_rows import SegmentTypes, segment_fields
-from epigram.tagging.triples import all_triples, triple_fields, triple_keys, unique_triples
-from epigram.vectors import Parts
+from epigram.tagging.corpus import SegmentRows, Sequences
+from epigram.tagging.labels import SeenPairs, all_triples, padded, triple_keys
 
 chain, core = family("chain"), family("chain_layout")
 MOST_LABELS = 65_535  # the label of a weight has 16 bits in kernels
@@ -258,7 +256,7 @@ class WeightLayout:
     ) -> Any:
         """Sentences as C takes them: each occurrence by its attribute, or by its number among ``distinct`` rows.
 
-        ``sets`` has a row for each set of labels that tokens may have (:mod:`epigram.tagging.partial`).
+        ``sets`` has a row for each set of labels that tokens may have (:mod:`epigram.tagging.labels`).
         """
         sets = np.zeros((0, self.width)) if sets is None else sets
         if distinct is None:
@@ -358,82 +356,6 @@ class DistinctRows(NamedTuple):
         return found._replace(rows=found.rows[:n_rows].copy())
 
 
-@dataclass(slots=True)
-class SeenPairs:
-    """The combinations of an attribute and a label, of labels, and of both, that get a weight."""
-
-    n_labels: int
-    bits: npt.NDArray[np.int64] = field(repr=False)
-    transitions: npt.NDArray[np.bool_] = field(repr=False)
-    edges: Offsets = field(repr=False)  # attribute * L * width + before * width + after, sorted
-    triples: Ints = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int32), repr=False)
-
-    @classmethod
-    def of(cls, sequences: Sequences, labels: Ints, n_labels: int, n_attributes: int) -> SeenPairs:
-        """Those of a labelled corpus."""
-        bits = np.zeros((n_attributes, (n_labels + 63) // 64), dtype=np.int64)
-        attributes = sequences.attributes
-        core.mark_pairs(
-            len(labels), sequences.attribute_ptr, len(attributes), attributes, labels, *bits.shape, bits
-        )
-        before = sequences.tokens_before()
-        after = np.flatnonzero(before >= 0)
-        if sequences.segments is not None:  # no steps into rows of segments
-            after = np.intersect1d(after, sequences.word_rows)
-        after = after[(labels[after] >= 0) & (labels[before[after]] >= 0)]
-        transitions = np.zeros((n_labels, n_labels), dtype=bool)
-        transitions[labels[before[after]], labels[after]] = True
-        keys = np.empty(len(sequences.edge_attributes), dtype=np.int64)
-        core.mark_edges(
-            len(labels),
-            sequences.edge_ptr,
-            len(keys),
-            sequences.edge_attributes,
-            before,
-            labels,
-            n_labels,
-            padded(n_labels),
-            keys,
-        )
-        if len(keys):
-            known = np.zeros(len(labels), dtype=bool)
-            known[after] = True
-            keys = keys[np.repeat(known, np.diff(sequences.edge_ptr))]
-        third = after[before[before[after]] >= 0]
-        third = third[labels[before[before[third]]] >= 0]
-        second = before[third]
-        triples = np.stack([labels[before[second]], labels[second], labels[third]], axis=1)
-        return cls(n_labels, bits, transitions, np.unique(keys), unique_triples(triples, n_labels))
-
-    @classmethod
-    def of_weights(cls, n_labels: int, n_attributes: int, weights: ChainWeights) -> SeenPairs:
-        """Those of a trained model's nonzero weights."""
-        bits = np.zeros((n_attributes, (n_labels + 63) // 64), dtype=np.int64)
-        bit = np.left_shift(np.int64(1), (weights.labels & 63).astype(np.int64))
-        np.bitwise_or.at(bits, (weights.attributes, weights.labels >> 6), bit)
-        width = padded(n_labels)
-        keys = weights.edge_attributes.astype(np.int64) * n_labels * width
-        keys += weights.before * width + weights.after
-        triples = unique_triples(weights.triples, n_labels)
-        return cls(n_labels, bits, weights.transitions != 0, np.unique(keys), triples)
-
-    def union(self, other: SeenPairs) -> SeenPairs:
-        """What either has; the larger number of attributes and labels counts."""
-        L = max(self.n_labels, other.n_labels)
-        shape = (max(len(self.bits), len(other.bits)), (L + 63) // 64)
-        bits = np.zeros(shape, dtype=np.int64)
-        transitions = np.zeros((L, L), dtype=bool)
-        keys = []
-        for one in (self, other):
-            bits[: one.bits.shape[0], : one.bits.shape[1]] |= one.bits
-            transitions[: one.n_labels, : one.n_labels] |= one.transitions
-            size = one.n_labels * padded(one.n_labels)
-            before, after = np.divmod(one.edges % size, padded(one.n_labels))
-            keys.append((one.edges // size) * L * padded(L) + before * padded(L) + after)
-        triples = unique_triples(np.concatenate([self.triples, other.triples]), L)
-        return SeenPairs(L, bits, transitions, np.unique(np.concatenate(keys)), triples)
-
-
 def aligned(n: int) -> Floats:
     """Zeros that start on a cache line, so that rows of labels do not straddle more lines than they must."""
     raw = np.zeros(n * 8 + 64, dtype=np.uint8)
@@ -455,11 +377,6 @@ def check_room(size: int, what: str, way_out: str) -> None:
         raise InputError(
             f"{what} needs {size / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} are free; {way_out}"
         )
-
-
-def padded(n_labels: int) -> int:
-    """The length of a row of labels in kernels."""
-    return -(-n_labels // 8) * 8
 
 
 def lay_out(
@@ -547,3 +464,44 @@ def _edges(seen: SeenPairs, pairs: str) -> Offsets:
     L, width = seen.n_labels, padded(seen.n_labels)
     every = (np.arange(L)[:, None] * width + np.arange(L)).ravel()
     return (np.unique(seen.edges // (L * width))[:, None] * (L * width) + every).ravel()
+
+
+def triple_fields(triples: Ints, n_labels: int, width: int) -> tuple[Any, ...]:
+    """What C is told of triples: how many, where those into each pair of labels are, and their pairs."""
+    first, second, third = triples.T
+    pairs, ptr = second * width + third, np.zeros(1, dtype=np.int64)
+    by_pair = np.lexsort((first, pairs)).astype(np.int32)
+    if len(pairs):
+        ptr = np.searchsorted(pairs[by_pair], np.arange(n_labels * width + 1)).astype(np.int64, copy=False)
+    return len(pairs), len(ptr) - 1, ptr, first[by_pair], by_pair, first * width + second, pairs
+
+
+def segment_fields(rows: SegmentRows | None, types: SegmentTypes | None) -> tuple[Any, ...]:
+    """What C is told of segments: nothing where there are none."""
+    if rows is None or types is None:
+        none = np.empty(0, dtype=np.int32)
+        return 0, 0, 0, 0, none, none, none, none, none
+    counts = len(types.begin), types.longest, len(rows.n_words), len(rows.begin)
+    return *counts, rows.n_words, rows.begin, rows.length, types.begin, types.inside
+
+
+class SegmentTypes(NamedTuple):
+    """The types of segments by their labels in IOB2: ``B-x``, and ``I-x`` or -1; and the most tokens of one."""
+
+    longest: int
+    begin: Ints
+    inside: Ints
+
+    @classmethod
+    def of(cls, labels: Sequence[str], longest: int) -> SegmentTypes:
+        """Those of some labels, in their order.
+
+        Examples
+        --------
+        >>> SegmentTypes.of(["B-NP", "B-X", "I-NP", "O"], 3)
+        SegmentTypes(longest=3, begin=array([0, 1], dtype=int32), inside=array([ 2, -1], dtype=int32))
+        """
+        number = {label: k for k, label in enumerate(labels)}
+        begin = [k for k, label in enumerate(labels) if label.startswith("B-")]
+        inside = [number.get("I-" + labels[k][2:], -1) for k in begin]
+        return cls(longest, np.array(begin, dtype=np.int32), np.array(inside, dtype=np.int32))

@@ -16,6 +16,7 @@ from epigram.tagging.attributes import AttributeTable, Strings, fingerprints
 from epigram.tagging.corpus import Sequences
 from epigram.tagging.estimator import ChainEstimator
 from epigram.tagging.features import encode_features
+from epigram.tagging.labels import LabelIndex
 from epigram.tagging.matrices import (
     checked_classes,
     checked_matrix,
@@ -24,7 +25,6 @@ from epigram.tagging.matrices import (
     sparse_rows,
 )
 from epigram.tagging.model import ChainModel
-from epigram.tagging.partial import LabelIndex
 from epigram.tagging.problem import Listener, Samples, Shape, checked_weights, class_weights, product
 
 BIAS = "(bias)"

@@ -17,12 +17,12 @@ from epigram.errors import InputError
 from epigram.protocols import Floats, Ints
 from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.corpus import Sequences
-from epigram.tagging.layout import ChainWeights, SeenPairs, WeightLayout, check_room, lay_out, padded
+from epigram.tagging.encoding import encode_known
+from epigram.tagging.labels import SeenPairs, padded
+from epigram.tagging.layout import ChainWeights, SegmentTypes, WeightLayout, check_room, lay_out
 from epigram.tagging.loss import run_each
 from epigram.tagging.second_order import labelling_lists, pair_marginals
 from epigram.tagging.segment_decoding import NoLabelling, best_segments, segment_lists, segment_marginals
-from epigram.tagging.segment_features import encode_known
-from epigram.tagging.segment_rows import SegmentTypes
 from epigram.tagging.template import Template
 
 core = family("decoding")

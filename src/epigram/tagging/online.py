@@ -3,9 +3,9 @@
 Weights follow the gradients by FTRL-Proximal (McMahan et al. 2013): a weight's rate falls with the squares of its own
 gradients so far, so weights that have learnt much take small steps and new ones large ones; and the penalty
 stands for all text so far, however much there is, as it does in ``fit``. Differs: the sentences of a call are
-passed over twice, block by block, and as many old ones are met again with each (see :mod:`epigram.tagging.memory`),
-so the penalty is as strong as a sentence has visits; and the model has not the last weights
-but their average, in which the last part of the stream counts most (Shamir and Zhang 2013, section 4).
+passed over twice, block by block, and as many old ones are met again with each (``Memory`` in
+:mod:`epigram.tagging.problem`), so the penalty is as strong as a sentence has visits; and the model has not the last
+weights but their average, in which the last part of the stream counts most (Shamir and Zhang 2013, section 4).
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ import numpy.typing as npt
 from epigram.errors import InputError
 from epigram.protocols import Floats, L1Penalty, L2Penalty, Penalty, check_finite, is_plain
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
+from epigram.tagging.labels import LabelIndex, SeenPairs, seen_in_part
+from epigram.tagging.layout import WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss, StreamRule, put_dense_first
-from epigram.tagging.memory import Memory, Remembered, joined
 from epigram.tagging.model import ChainModel
-from epigram.tagging.partial import LabelIndex, seen_in_part
-from epigram.tagging.problem import Samples, Trained
+from epigram.tagging.problem import Memory, Remembered, Samples, Trained, joined
 
 PASSES, REPLAYS = 2, 2  # passes over what is new, and old sentences for each new one
 VISITS = PASSES + REPLAYS  # of a sentence, on average and in the end

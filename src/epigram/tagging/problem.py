@@ -30,15 +30,12 @@ from epigram.protocols import (
 )
 from epigram.resuming import State, here, piece
 from epigram.tagging.attributes import AttributeTable, renumbering
-from epigram.tagging.corpus import Labels, Sequences, encode_labels
-from epigram.tagging.encoding import encode_sentences
-from epigram.tagging.layout import SeenPairs, WeightLayout, lay_out
+from epigram.tagging.corpus import Labels, Sequences, encode_labels, gather
+from epigram.tagging.encoding import encode_known, encode_sentences
+from epigram.tagging.labels import SeenPairs, Sets, seen_in_part
+from epigram.tagging.layout import SegmentTypes, WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss, put_dense_first
-from epigram.tagging.memory import Memory, Remembered
 from epigram.tagging.model import ChainModel
-from epigram.tagging.partial import Sets, seen_in_part
-from epigram.tagging.segment_features import encode_known
-from epigram.tagging.segment_rows import SegmentTypes
 from epigram.tagging.template import Template
 
 Decoder = Callable[[ChainModel, Sequences], Ints]
@@ -53,6 +50,8 @@ SOLVERS = {
     "lbfgs": "LBFGS",
     "fista": "FISTA",
 }
+TOKENS_KEPT = 400_000
+PARTS_KEPT = 64  # then they become one
 
 
 class Shape(NamedTuple):
@@ -78,7 +77,7 @@ class Samples:
     template, ends : what the model keeps: its template, and which labels may stand first and last.
     counts : what the report of a fit tells of them.
     longest : the most tokens of a segment; 0 for chains, which have none.
-    sets : numbers of the sets of labels that negative label ids stand for; see :mod:`epigram.tagging.partial`.
+    sets : numbers of the sets of labels that negative label ids stand for; see :mod:`epigram.tagging.labels`.
     """
 
     sequences: Sequences
@@ -405,3 +404,73 @@ def product(one: Floats | None, other: Floats | None) -> Floats | None:
     if one is None or other is None:
         return other if one is None else one
     return one * other
+
+
+class Remembered(NamedTuple):
+    """Encoded sentences, the label of every token, and a weight per sentence; None for ones."""
+
+    sequences: Sequences
+    labels: Ints
+    weights: Floats | None
+
+    def take(self, sentences: Offsets) -> Remembered:
+        """The named sentences."""
+        _, tokens = gather(self.sequences.sentence_ptr, sentences)
+        weights = None if self.weights is None else self.weights[sentences]
+        return Remembered(self.sequences.take(sentences), self.labels[tokens], weights)
+
+
+def joined(parts: list[Remembered]) -> Remembered:
+    """All parts, one after the other."""
+    weights = None
+    if any(part.weights is not None for part in parts):
+        ones = (
+            np.ones(part.sequences.n_sentences) if part.weights is None else part.weights for part in parts
+        )
+        weights = np.concatenate(list(ones))
+    sequences = Sequences.joined([part.sequences for part in parts])
+    return Remembered(sequences, np.concatenate([part.labels for part in parts]), weights)
+
+
+class Memory:
+    """A sample of all sentences so far, each as likely to be in it as any other, of bounded size.
+
+    A stream that is passed over once ends behind training on all of it at once: its first sentences were met by
+    weights that knew nothing. Meeting a few old sentences again with every new one makes up for that at a cost that
+    does not grow with the stream.
+    """
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(0)
+        self.parts: list[Remembered] = []
+        self.share = 1.0
+
+    def add(self, new: Remembered) -> None:
+        """Remember sentences; where there are too many, forget half of all, whichever they are."""
+        if self.share < 1.0:
+            new = new.take(np.flatnonzero(self.rng.random(new.sequences.n_sentences) < self.share))
+        self.parts.append(new)
+        while sum(part.sequences.n_tokens for part in self.parts) > TOKENS_KEPT:
+            everything = joined(self.parts)
+            kept = np.flatnonzero(self.rng.random(everything.sequences.n_sentences) < 0.5)
+            self.parts, self.share = [everything.take(kept)], self.share / 2.0
+        if len(self.parts) > PARTS_KEPT:
+            self.parts = [joined(self.parts)]
+
+    def draw(self, count: int, past: int) -> list[Remembered]:
+        """As many sentences as chance would have among ``count`` of all ``past`` ones, none of them twice.
+
+        Those that were learnt elsewhere, before a model was stored, are not drawn, nor are others in their place.
+        """
+        ends = np.cumsum([0, *(part.sequences.n_sentences for part in self.parts)], dtype=np.int64)
+        known = float(ends[-1]) / self.share
+        count = round(count * min(known / past, 1.0)) if past else 0
+        if not count or not ends[-1]:
+            return []
+        drawn = np.unique(self.rng.integers(0, ends[-1], count))
+        bounds = np.searchsorted(drawn, ends)
+        return [
+            part.take(drawn[low:high] - start)
+            for part, low, high, start in zip(self.parts, bounds[:-1], bounds[1:], ends[:-1], strict=True)
+            if high > low
+        ]

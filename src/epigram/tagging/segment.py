@@ -16,8 +16,8 @@ from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.corpus import Columns, Labels
 from epigram.tagging.crf import CRFTagger
 from epigram.tagging.estimator import load_template
+from epigram.tagging.labels import LabelIndex
 from epigram.tagging.model import Allowed
-from epigram.tagging.partial import LabelIndex
 from epigram.tagging.problem import Samples
 from epigram.tagging.segment_features import SegmentEncoder, intern_answers, segments_of, with_units
 from epigram.tagging.template import Template

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +20,8 @@ import numpy.typing as npt
 from epigram._core.native import family
 from epigram.protocols import Ints, Offsets
 from epigram.tagging.attributes import AttributeTable, Fingerprints, hash_parts
-from epigram.tagging.cell_functions import CellFunction, apply_chain
-from epigram.tagging.corpus import Columns, Sequences
-from epigram.tagging.encoding import encode_sentences
-from epigram.tagging.segment_rows import SegmentRows
-from epigram.tagging.template import Template
-from epigram.tagging.template_lines import SegmentCell, SegmentLine
+from epigram.tagging.cell_functions import CellFunction, SegmentCell, SegmentLine, apply_chain
+from epigram.tagging.corpus import Columns, SegmentRows, Sequences
 
 OUTSIDE = {"before": "_B-1", "after": "_B+1"}
 core = family("encoding")
@@ -207,16 +203,6 @@ def with_units(
         counts.append(known[kept].sum(axis=1))
         ids.append(found[kept][known[kept]])
     return _joined(sequences, begins, lengths, counts, ids)
-
-
-def encode_known(X: Any, template: Template | None, table: AttributeTable, longest: int) -> Sequences:
-    """Sentences to label, with the segments up to ``longest`` tokens that a model knows; 0 for a chain."""
-    if not longest or template is None:
-        return encode_sentences(X, template, table, grow=False)
-    columns = X if isinstance(X, Columns) else Columns.from_rows(X)
-    tokens = encode_sentences(columns, template, table, grow=False)
-    encoder = SegmentEncoder(columns, template.segments, template.drops_outside)
-    return with_units(tokens, encoder, table, longest)[0]
 
 
 def _joined(

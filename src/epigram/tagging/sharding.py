@@ -32,7 +32,8 @@ from epigram.tagging.attributes import AttributeTable, Strings, renumbering, utf
 from epigram.tagging.corpus import Columns, Sequences, encode_labels
 from epigram.tagging.encoding import encode
 from epigram.tagging.formats import ColumnSpec
-from epigram.tagging.layout import SeenPairs, lay_out, padded
+from epigram.tagging.labels import SeenPairs, padded
+from epigram.tagging.layout import lay_out
 from epigram.tagging.template import Template
 
 KIND = "tagging"

@@ -20,11 +20,11 @@ from epigram.storage import ModelFile, Section, load, pack_strings, unpack_strin
 from epigram.storage.families import loads
 from epigram.storage.schema import Array, Maybe, Schema, damaged
 from epigram.tagging.attributes import AttributeTable, fingerprints
+from epigram.tagging.labels import unique_triples
 from epigram.tagging.layout import ChainWeights
 from epigram.tagging.lexicon import Lexicon
 from epigram.tagging.model import ChainModel
 from epigram.tagging.template import BUILT_IN, Template
-from epigram.tagging.triples import unique_triples
 
 FAMILY = "tagger"
 SECOND_LOOK = "second_look"

@@ -21,16 +21,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.tagging.cell_functions import CellFunction, FindList, Mask, apply_chain
-from epigram.tagging.lexicon import Lexicon, mapped_phrases, match_spans
-from epigram.tagging.template_lines import (
+from epigram.tagging.cell_functions import (
     Cell,
+    CellFunction,
+    FindList,
     Line,
+    Mask,
     SegmentCell,
     SegmentLine,
+    apply_chain,
     parse_line,
     parse_segment_line,
 )
+from epigram.tagging.lexicon import Lexicon, mapped_phrases, match_spans
 from epigram.text import read_text
 
 if TYPE_CHECKING:

@@ -1,27 +1,33 @@
-"""Labels that are known in part: a token may have any label of a set, or any label at all.
+"""Labels of sentences: their numbers, what they were seen with, and labels that are known in part.
 
-Such sentences are learnt from by the likelihood of all labellings that keep to what is known,
-log p = log Z' - log Z, where Z' sums over these labellings (``_core/chain_partial.h``). In arrays a label of -1 - m
-stands for set m of a :class:`LabelIndex`.
+Where a token may have any label of a set, or any label at all, its sentence is learnt from by the likelihood of all
+labellings that keep to what is known, log p = log Z' - log Z, where Z' sums over these labellings
+(``_core/chain_partial.h``). In arrays a label of -1 - m stands for set m of a :class:`LabelIndex`.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from epigram._core.native import family
 from epigram.errors import InputError, each
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.tagging.corpus import Column, Labels, Sequences, encode_labels, is_open
-from epigram.tagging.layout import SeenPairs, padded
 from epigram.text import check_text
 
+if TYPE_CHECKING:
+    from epigram.tagging.layout import ChainWeights
+
+core = family("chain_layout")
 Sets = Mapping[tuple[int, ...], int]
 """Numbers of sets of label ids, in rising order; the empty one stands for all labels."""
+MOST_TRIPLES = 1 << 27  # of pairs="all"
 
 
 class LabelIndex(dict[Any, int]):
@@ -167,3 +173,108 @@ def check_possible(
                 f"sentence {s}: no labelling that its labels leave open is permitted by constrain; mend the data or "
                 "leave constrain out"
             )
+
+
+@dataclass(slots=True)
+class SeenPairs:
+    """The combinations of an attribute and a label, of labels, and of both, that get a weight."""
+
+    n_labels: int
+    bits: npt.NDArray[np.int64] = field(repr=False)
+    transitions: npt.NDArray[np.bool_] = field(repr=False)
+    edges: Offsets = field(repr=False)  # attribute * L * width + before * width + after, sorted
+    triples: Ints = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int32), repr=False)
+
+    @classmethod
+    def of(cls, sequences: Sequences, labels: Ints, n_labels: int, n_attributes: int) -> SeenPairs:
+        """Those of a labelled corpus."""
+        bits = np.zeros((n_attributes, (n_labels + 63) // 64), dtype=np.int64)
+        attributes = sequences.attributes
+        core.mark_pairs(
+            len(labels), sequences.attribute_ptr, len(attributes), attributes, labels, *bits.shape, bits
+        )
+        before = sequences.tokens_before()
+        after = np.flatnonzero(before >= 0)
+        if sequences.segments is not None:  # no steps into rows of segments
+            after = np.intersect1d(after, sequences.word_rows)
+        after = after[(labels[after] >= 0) & (labels[before[after]] >= 0)]
+        transitions = np.zeros((n_labels, n_labels), dtype=bool)
+        transitions[labels[before[after]], labels[after]] = True
+        keys = np.empty(len(sequences.edge_attributes), dtype=np.int64)
+        core.mark_edges(
+            len(labels),
+            sequences.edge_ptr,
+            len(keys),
+            sequences.edge_attributes,
+            before,
+            labels,
+            n_labels,
+            padded(n_labels),
+            keys,
+        )
+        if len(keys):
+            known = np.zeros(len(labels), dtype=bool)
+            known[after] = True
+            keys = keys[np.repeat(known, np.diff(sequences.edge_ptr))]
+        third = after[before[before[after]] >= 0]
+        third = third[labels[before[before[third]]] >= 0]
+        second = before[third]
+        triples = np.stack([labels[before[second]], labels[second], labels[third]], axis=1)
+        return cls(n_labels, bits, transitions, np.unique(keys), unique_triples(triples, n_labels))
+
+    @classmethod
+    def of_weights(cls, n_labels: int, n_attributes: int, weights: ChainWeights) -> SeenPairs:
+        """Those of a trained model's nonzero weights."""
+        bits = np.zeros((n_attributes, (n_labels + 63) // 64), dtype=np.int64)
+        bit = np.left_shift(np.int64(1), (weights.labels & 63).astype(np.int64))
+        np.bitwise_or.at(bits, (weights.attributes, weights.labels >> 6), bit)
+        width = padded(n_labels)
+        keys = weights.edge_attributes.astype(np.int64) * n_labels * width
+        keys += weights.before * width + weights.after
+        triples = unique_triples(weights.triples, n_labels)
+        return cls(n_labels, bits, weights.transitions != 0, np.unique(keys), triples)
+
+    def union(self, other: SeenPairs) -> SeenPairs:
+        """What either has; the larger number of attributes and labels counts."""
+        L = max(self.n_labels, other.n_labels)
+        shape = (max(len(self.bits), len(other.bits)), (L + 63) // 64)
+        bits = np.zeros(shape, dtype=np.int64)
+        transitions = np.zeros((L, L), dtype=bool)
+        keys = []
+        for one in (self, other):
+            bits[: one.bits.shape[0], : one.bits.shape[1]] |= one.bits
+            transitions[: one.n_labels, : one.n_labels] |= one.transitions
+            size = one.n_labels * padded(one.n_labels)
+            before, after = np.divmod(one.edges % size, padded(one.n_labels))
+            keys.append((one.edges // size) * L * padded(L) + before * padded(L) + after)
+        triples = unique_triples(np.concatenate([self.triples, other.triples]), L)
+        return SeenPairs(L, bits, transitions, np.unique(np.concatenate(keys)), triples)
+
+
+def padded(n_labels: int) -> int:
+    """The length of a row of labels in kernels."""
+    return -(-n_labels // 8) * 8
+
+
+def triple_keys(triples: Ints, n_labels: int) -> Offsets:
+    """A number for each label triple, which sorts them as C takes them: by the last label, the first, the second."""
+    first, second, third = triples.T.astype(np.int64)
+    keys: Offsets = (third * n_labels + first) * n_labels + second
+    return keys
+
+
+def unique_triples(triples: Ints, n_labels: int) -> Ints:
+    """The distinct ones in the order of :func:`triple_keys`."""
+    _, first = np.unique(triple_keys(triples, n_labels), return_index=True)
+    return np.ascontiguousarray(triples[first], dtype=np.int32)
+
+
+def all_triples(n_labels: int, allowed: npt.NDArray[np.bool_] | None) -> Ints:
+    """All whose pairs are permitted."""
+    if n_labels**3 > MOST_TRIPLES:
+        raise ValueError(
+            f"{n_labels:,} labels have {n_labels**3:,} triples; use pairs='seen' to have weights for those met."
+        )
+    permitted = np.ones((n_labels, n_labels), dtype=bool) if allowed is None else allowed
+    every = np.argwhere(permitted[:, :, None] & permitted[None])
+    return unique_triples(every.astype(np.int32), n_labels)

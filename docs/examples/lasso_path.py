@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from epigram import BLasso, Boosting, KanaKanjiConverter, Reranker
-from epigram.ime.nbest import convert_text
+from epigram.ime.decoder import convert_text
 from epigram.ime.sample import BACKGROUND, DOMAIN, WORDS
 
 converter = KanaKanjiConverter.build(BACKGROUND, WORDS)

@@ -11,8 +11,8 @@ from sudachi_file import Given, write_sudachi
 
 from epigram import KanaKanjiConverter
 from epigram.ime.connections import CONNECTION, SCALE, STEP, Types, build_from_dictionary, prices
-from epigram.ime.lexicon import split_token
 from epigram.ime.sudachi import read_sudachi
+from epigram.ime.text import split_token
 from in_process import epigram
 
 NOUN, NAME, VERB = "名詞-普通名詞-一般", "名詞-固有名詞-地名", "動詞-一般-五段-ラ行-終止形"

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.ime.kana import from_romaji, romaji_table, to_hiragana, to_katakana
-from epigram.ime.lexicon import Lexicon, core, join_token, split_token
-from epigram.ime.unknown import CLASSES, UnknownWords, class_of, classify
+from epigram.ime.lexicon import CLASSES, Lexicon, UnknownWords, class_of, classify, core
+from epigram.ime.text import from_romaji, join_token, romaji_table, split_token, to_hiragana, to_katakana
 from epigram.ime.wordlist import read_word_list
 
 READINGS = st.text("かきくけこー", min_size=1, max_size=4)

@@ -8,7 +8,7 @@ import pytest
 
 from epigram import KanaKanjiConverter
 from epigram.ime.decoder import Decoder, Word
-from epigram.ime.numbers import NumberForms, form_of, read_numbers, ways_to_write
+from epigram.ime.numbers_and_signs import NumberForms, form_of, read_numbers, ways_to_write
 
 TEXT = [
     "12/じゅうに 月/がつ 15/じゅうご 日/にち",

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from epigram.ime.classes import WordClasses
 from epigram.ime.decoder import Decoder
-from epigram.ime.kana import to_katakana
-from epigram.ime.trigram import Scorer
-from epigram.ime.unknown import UnknownWords, kana_rows
+from epigram.ime.lexicon import UnknownWords, kana_rows
+from epigram.ime.text import to_katakana
+from epigram.ime.trigram import Scorer, WordClasses
 from epigram.lm.ngram.model import BackoffModel
 
 

@@ -658,7 +658,7 @@ TINY: dict[str, Any] = {
 
 def test_experiment_agrees_with_converter_and_reranker(tiny: Path) -> None:
     from epigram.ime.build import build
-    from epigram.ime.nbest import convert_text
+    from epigram.ime.decoder import convert_text
 
     result = experiments.adaptation(data=str(tiny), **TINY)
     sentences = {

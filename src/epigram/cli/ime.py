@@ -123,7 +123,7 @@ def convert(
 ) -> None:
     """Write kana as text, one result a line."""
     from epigram.ime.explain import explain as explained
-    from epigram.ime.kana import from_romaji
+    from epigram.ime.text import from_romaji
 
     if kana and source is not None:
         raise InputError("give readings as arguments or --input FILE, not both")
@@ -165,7 +165,7 @@ def nbest_lists(
     raw: Raw = False,
 ) -> None:
     """Convert a text's readings to n-best lists (JSON lines), for epigram rerank."""
-    from epigram.ime.nbest import convert_text
+    from epigram.ime.decoder import convert_text
     from epigram.rerank import write_nbest
     from epigram.storage.file import check_writable
 
@@ -277,7 +277,7 @@ def words(
     from epigram.ime import KanaKanjiConverter
     from epigram.ime.corrections import Journal
     from epigram.ime.dictionaries import read_dictionary
-    from epigram.ime.lexicon import split_token
+    from epigram.ime.text import split_token
 
     converter = KanaKanjiConverter.build(["。"])
     converter.journal = Journal.load(converter.decoder, user)

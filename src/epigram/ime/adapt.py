@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.ime.decoder import Decoder
-from epigram.ime.lexicon import Lexicon, plain_token, split_token
+from epigram.ime.decoder import Decoder, convert_text
+from epigram.ime.lexicon import Lexicon
 from epigram.ime.mixture import (
     BIGRAM,
     best_weight,
@@ -31,7 +31,7 @@ from epigram.ime.mixture import (
     share_with_bigrams,
     widen,
 )
-from epigram.ime.nbest import convert_text
+from epigram.ime.text import plain_token, split_token
 from epigram.ime.trigram import Scorer
 from epigram.lm.corpus import Corpus
 from epigram.lm.ngram.kneser_ney import KneserNeyLM

@@ -3,7 +3,7 @@
 The model is P(w | u v) = (1 - BIGRAM) P3(w | u v) + BIGRAM P2(w | v), both modified Kneser-Ney: chosen on held-out
 text, it writes text of other domains better and of its own no worse. Words of the lists that the text never has
 get from Kneser-Ney the share of the discounts that every word has; where a list has costs and parts of speech, that
-share follows them (epigram.ime.prior), and backing off ends in classes of words (epigram.ime.classes).
+share follows them (epigram.ime.prior), and backing off ends in classes of words (epigram.ime.trigram).
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.errors import InputError
-from epigram.ime.classes import WordClasses
 from epigram.ime.decoder import Decoder
-from epigram.ime.lexicon import Lexicon, plain_token
+from epigram.ime.lexicon import Lexicon, UnknownWords
 from epigram.ime.mixture import BIGRAM, share_with_bigrams
-from epigram.ime.numbers import NumberForms
+from epigram.ime.numbers_and_signs import NumberForms
 from epigram.ime.prior import prior_of_words, share_by_prior
-from epigram.ime.trigram import Scorer
-from epigram.ime.unknown import UnknownWords
+from epigram.ime.text import plain_token
+from epigram.ime.trigram import Scorer, WordClasses
 from epigram.ime.wordlist import WordList
 from epigram.lm.corpus import UNSEEN, Corpus, Vocabulary
 from epigram.lm.ngram.kneser_ney import KneserNeyLM

@@ -2,7 +2,7 @@
 
 A dictionary of MeCab's kind prices a text at the sum of cost(w) + connection(word before, w) over its words and its two
 edges; SCALE of that is one nat. The search takes P(w) = exp(-cost / SCALE) / Z for a word by itself, and
-exp(-connection / SCALE) Z for what the class of the word before adds to it (epigram.ime.classes), so that the best text
+exp(-connection / SCALE) Z for what the class of the word before adds to it (epigram.ime.trigram), so that the best text
 is the one with the least price. With Z the single words sum to one (a thousand odd words below 0 cost 0, or they would
 be the most of it); the classes are no probabilities.
 
@@ -23,15 +23,13 @@ from itertools import pairwise
 import numpy as np
 
 from epigram.ime.build import Background
-from epigram.ime.classes import WordClasses
 from epigram.ime.decoder import Decoder
 from epigram.ime.dictionaries import has_kanji
-from epigram.ime.kana import is_hiragana, is_katakana, to_hiragana
-from epigram.ime.lexicon import Lexicon, split_token
-from epigram.ime.numbers import FORMS, NumberForms
+from epigram.ime.lexicon import Lexicon, UnknownWords, spelling
+from epigram.ime.numbers_and_signs import FORMS, NumberForms
 from epigram.ime.sudachi import SudachiDictionary
-from epigram.ime.trigram import Scorer, Singles
-from epigram.ime.unknown import UnknownWords, spelling
+from epigram.ime.text import is_hiragana, is_katakana, split_token, to_hiragana
+from epigram.ime.trigram import Scorer, Singles, WordClasses
 from epigram.lm.corpus import BOUNDARY
 from epigram.lm.ngram.model import BackoffModel
 from epigram.protocols import Floats, Ints, Offsets

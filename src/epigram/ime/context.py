@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from epigram.ime.classes import ANY
 from epigram.ime.lexicon import Lexicon, hash_surfaces
-from epigram.ime.trigram import Scorer
+from epigram.ime.trigram import ANY, Scorer
 
 ENDS = "。！？!?\n"
 LONGEST_WORD = 12

@@ -15,9 +15,8 @@ from epigram.errors import InputError
 from epigram.ime.corrections import FIRST_LOGP, MARGIN, Journal, Lesson, difference, new_word, spell_as
 from epigram.ime.decoder import Conversion, Decoder, Word
 from epigram.ime.dictionaries import Entry
-from epigram.ime.kana import from_romaji, to_katakana
-from epigram.ime.lexicon import split_token
-from epigram.ime.symbols import signs_of
+from epigram.ime.numbers_and_signs import signs_of
+from epigram.ime.text import from_romaji, split_token, to_katakana
 from epigram.protocols import Floats
 
 if TYPE_CHECKING:
@@ -155,7 +154,7 @@ class KanaKanjiConverter:
     def _look_again(self, ways: Sequence[Conversion]) -> Floats:
         """Scores of conversions by the reranker, or by words and characters."""
         if self.reranker is not None:
-            from epigram.ime.nbest import as_lists
+            from epigram.ime.decoder import as_lists
 
             return self.reranker.scores(as_lists([ways]))
         from epigram.ime.second_look import WEIGHT

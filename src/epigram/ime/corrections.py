@@ -23,7 +23,7 @@ import numpy as np
 from epigram.errors import InputError
 from epigram.ime.decoder import Conversion, Decoder, UserWord, Word
 from epigram.ime.dictionaries import Entry
-from epigram.ime.lexicon import join_token, split_token
+from epigram.ime.text import join_token, split_token
 from epigram.ime.trigram import Singles
 from epigram.protocols import Ints
 from epigram.storage import write_atomically

@@ -3,31 +3,33 @@
 Forward over (position, context) with backing off as arcs of its own, which bounds what any path can reach from
 above. Where the best path of that relaxed decoder reaches its bound, it is the best of all; that is the rule. Where
 not, and for the k best distinct surfaces, A* from the end, led by the bound, is exact (``_core/ime_kbest.c``).
+Conversions become n-best lists for a reranker: tokens are ``surface/reading``, the base score is log P.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from epigram._core.native import family
 from epigram.errors import InputError
-from epigram.ime import symbols
-from epigram.ime.classes import ANY, ClassNumbers
 from epigram.ime.context import read_before
-from epigram.ime.kana import to_katakana
-from epigram.ime.lexicon import Lexicon, hash_surfaces, join_token
-from epigram.ime.numbers import NumberForms, OwnEdge
-from epigram.ime.trigram import Scorer, Singles
-from epigram.ime.unknown import LONGEST, UnknownWords, classify
+from epigram.ime.lexicon import LONGEST_UNKNOWN, Lexicon, UnknownWords, classify, hash_surfaces
+from epigram.ime.numbers_and_signs import NumberForms, OwnEdge, sign_edges
+from epigram.ime.text import join_token, split_token, to_katakana
+from epigram.ime.trigram import ANY, ClassNumbers, Scorer, Singles
 from epigram.lm.corpus import BOUNDARY
 from epigram.protocols import Floats, Ints, Offsets
+from epigram.resuming import piece
+
+if TYPE_CHECKING:
+    from epigram.rerank import NBest
 
 core = family("ime")
 TOLERANCE = 1e-6
@@ -282,11 +284,11 @@ class Decoder:
         chars = _characters(reading)
         n = chars.size
         unknown = self.unknown
-        room = 2 * n * LONGEST
+        room = 2 * n * LONGEST_UNKNOWN
         special_ptr, special_logp = np.empty(n + 1, np.int64), np.empty(room)
         special_end, special_form = np.empty(room, np.int32), np.empty(room, np.int32)
         core.find_unknown(
-            n, *classify(chars), LONGEST, len(unknown.hiragana), unknown.hiragana, unknown.katakana,
+            n, *classify(chars), LONGEST_UNKNOWN, len(unknown.hiragana), unknown.hiragana, unknown.katakana,
             unknown.class_logp, self._char_logp, special_ptr, special_end, special_form, special_logp,
         )  # fmt: skip
         used = int(special_ptr[-1])
@@ -299,7 +301,7 @@ class Decoder:
             special_form[:used],
             np.zeros(used, np.uint16),
         )
-        own = self.numbers.edges(reading) + symbols.edges(reading)
+        own = self.numbers.edges(reading) + sign_edges(reading)
         own += self._user_edges(reading) if self.user_words else []
         return edges.with_own(own) if own else edges
 
@@ -364,3 +366,60 @@ def special_edge(word: int) -> int:
 
 def _characters(reading: str) -> Ints:
     return np.frombuffer(reading.encode("utf-32-le", "surrogatepass"), np.int32)
+
+
+def as_lists(
+    lists: Iterable[Sequence[Conversion | Candidate]], references: Sequence[Sequence[str]] | None = None
+) -> NBest:
+    """Lists of conversions, with the tokens of each reference where known.
+
+    Examples
+    --------
+    >>> from epigram.ime.build import build
+    >>> decoder = build(["橋/はし を 渡る/わたる", "箸/はし"]).decoder
+    >>> lists = as_lists([decoder.k_best("はし", 2)], [["橋/はし"]])
+    >>> lists.texts, lists.errors("cer").tolist()
+    (['箸', '橋'], [1.0, 0.0])
+    """
+    from epigram.rerank.nbest import Builder
+
+    builder = Builder()
+    for number, ways in enumerate(lists):
+        if references is None:
+            builder.begin(str(number + 1), None, None)
+        else:
+            tokens = list(references[number])
+            builder.begin(str(number + 1), "".join(split_token(token)[0] for token in tokens), tokens)
+        for way in ways:
+            builder.candidate(way.tokens, way.text, way.score, None)
+    return builder.build()
+
+
+def convert_text(
+    decoder: Decoder, sentences: Sequence[Sequence[str]], k: int, tick: Callable[[], object] | None = None
+) -> NBest:
+    """The k best conversions of the readings of tokenised sentences, with the sentences as references.
+
+    ``tick`` is called after each sentence; True ends the work with the lists so far.
+    """
+
+    with piece(f"{k} best of {len(sentences)} sentences") as kept:
+        saved = (kept.result or kept.state or {"found": []})["found"]
+        found, stop = [[Candidate(*way) for way in ways] for ways in saved], False
+        for tokens in sentences[len(found) :]:
+            best = decoder.k_best("".join(split_token(token)[1] for token in tokens), k)
+            found.append([Candidate(way.tokens, way.text, way.score) for way in best])
+            stop = tick is not None and bool(tick())
+            kept.save({"found": found}, stop=stop)
+            if stop:
+                break
+        kept.finish({"found": found}, stop)
+    return as_lists(found, sentences)
+
+
+class Candidate(NamedTuple):
+    """What a list keeps of a conversion."""
+
+    tokens: list[str]
+    text: str
+    score: float

@@ -12,8 +12,7 @@ from os import PathLike, fspath
 from typing import NamedTuple
 
 from epigram.errors import InputError
-from epigram.ime.kana import is_hiragana, to_hiragana
-from epigram.ime.lexicon import LONGEST_READING
+from epigram.ime.text import LONGEST_READING, is_hiragana, to_hiragana
 from epigram.text import read_bytes
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from epigram.errors import InputError
 from epigram.ime.converter import KanaKanjiConverter, Segment
-from epigram.ime.kana import from_romaji
+from epigram.ime.text import from_romaji
 
 LEFT, RIGHT, UP, DOWN = "left", "right", "up", "down"
 LONGER, SHORTER, TAB = "longer", "shorter", "tab"

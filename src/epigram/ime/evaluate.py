@@ -16,7 +16,7 @@ import numpy as np
 from epigram.distance import edit_distance
 from epigram.errors import InputError
 from epigram.ime.converter import N_BEST, KanaKanjiConverter
-from epigram.ime.lexicon import split_token
+from epigram.ime.text import split_token
 from epigram.protocols import Floats
 
 _QUOTES = "「」『』“”‘’\"'`´｢｣〝〟"

@@ -1,16 +1,23 @@
-"""The lexicon: words with their readings, sorted by reading, so that homophones are one range of word ids.
+"""Words by their readings: those of the lexicon, sorted such that homophones are a range of ids, and unknown ones.
 
 A token is ``surface/reading``; one without a slash is its own reading. Word 0 is the sentence boundary; the words
 of reading r are ``reading_word[r] .. reading_word[r + 1]``. Readings that begin alike are neighbours, so a search in
 the sorted readings, one character after the other, finds all words that start at a position of the input. Because ids
 rise with the reading, what a language model has stored after a context meets the words of one reading in one search
 (``push_from_node`` of ``_core/ime_search.c``).
+
+Words outside the lexicon are kana as typed, kana as katakana, digits, Latin letters, or anything else as typed:
+p(word) = p(class) p(characters | class). The mass of a class is NEWS times the Good-Turing estimate: tokens of the
+class that the text has once, by all tokens; NEWS is 2 because other texts hold more news. Kana are spelled by a
+character bigram (Witten-Bell, over the distinct words of the class), others by a uniform choice of characters and
+of going on. After such a word the context is empty.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -20,46 +27,24 @@ import numpy.typing as npt
 
 from epigram._core.native import family
 from epigram.errors import InputError
+from epigram.ime.text import (
+    KANA_ROWS,
+    LONGEST_READING,
+    is_hiragana,
+    is_katakana,
+    join_token,
+    split_token,
+    to_hiragana,
+)
 from epigram.lm.corpus import Vocabulary
-from epigram.protocols import Ints, Offsets
+from epigram.protocols import Floats, Ints, Offsets
 from epigram.text import check_text
 
 core = family("ime")
-LONGEST_READING = 64
-
-
-def split_token(token: str) -> tuple[str, str]:
-    """Surface and reading of a token.
-
-    Examples
-    --------
-    >>> split_token("京都/きょうと"), split_token("は"), split_token("/")
-    (('京都', 'きょうと'), ('は', 'は'), ('/', '/'))
-    """
-    surface, slash, reading = token.rpartition("/")
-    return (surface, reading) if slash and surface and reading else (token, token)
-
-
-def join_token(surface: str, reading: str) -> str:
-    """The token of a word.
-
-    Examples
-    --------
-    >>> join_token("京都", "きょうと"), join_token("は", "は")
-    ('京都/きょうと', 'は')
-    """
-    return surface if surface == reading else f"{surface}/{reading}"
-
-
-def plain_token(token: str) -> str:
-    """Return a token as the lexicon writes it: a word that is its own reading has no slash.
-
-    Examples
-    --------
-    >>> plain_token("は/は"), plain_token("橋/はし")
-    ('は', '橋/はし')
-    """
-    return join_token(*split_token(token))
+CLASSES = ("katakana", "kana", "digits", "latin", "typed katakana", "other")
+LONGEST_UNKNOWN = 20
+NEWS = 2.0
+_ALPHABET = {"digits": 10, "latin": 52, "typed katakana": 90, "other": 10_000}
 
 
 class Lexicon:
@@ -304,3 +289,120 @@ def _offsets(lengths: npt.NDArray[np.uint32]) -> Offsets:
     out = np.zeros(lengths.size + 1, np.int64)
     np.cumsum(lengths, dtype=np.int64, out=out[1:])
     return out
+
+
+@dataclass(frozen=True)
+class UnknownWords:
+    """The probability of a word that the lexicon lacks: of its class, then of its characters; natural logs."""
+
+    class_logp: Floats
+    hiragana: Floats = field(repr=False)
+    katakana: Floats = field(repr=False)
+
+    @classmethod
+    def estimate(cls, counts: Mapping[str, int], words: Iterable[str] = ()) -> UnknownWords:
+        """From counts of surfaces in a text; ``words`` are more surfaces to learn spelling from.
+
+        Examples
+        --------
+        >>> model = UnknownWords.estimate({"は": 8, "ペン": 1, "すし": 1})
+        >>> np.exp(model.class_logp[:2]).round(2).tolist()
+        [0.2, 0.2]
+        """
+        total = max(sum(counts.values()), 1)
+        once = dict.fromkeys(CLASSES, 0)
+        for surface, count in counts.items():
+            if count == 1:
+                once[class_of(surface)] += 1
+        masses = NEWS * np.maximum([once[name] for name in CLASSES], 0.5) / total
+        surfaces = {*counts, *words}
+        return cls(
+            np.log(masses),
+            spelling(surface for surface in surfaces if is_hiragana(surface)),
+            spelling(to_hiragana(surface) for surface in surfaces if is_katakana(surface)),
+        )
+
+    @property
+    def char_logp(self) -> Floats:
+        """Log-probability of one more character, per kind (kana, which have a model of their own, is 0)."""
+        out: Floats = np.log(np.array([1.0, *(0.5 / _ALPHABET[name] for name in CLASSES[2:])]))
+        return out
+
+    @property
+    def mass(self) -> float:
+        """All classes together."""
+        return float(np.exp(self.class_logp).sum())
+
+    def log_probability(self, surface: str, reading: str) -> float:
+        """As if the word were outside the lexicon; a surface of kanji counts as spelled by its reading in kana.
+
+        Examples
+        --------
+        >>> model = UnknownWords.estimate({"は": 8, "ペン": 1, "すし": 1})
+        >>> model.log_probability("ペン", "ぺん") > model.log_probability("ペソ", "ぺそ")
+        True
+        """
+        name = class_of(surface)
+        rows = kana_rows(reading)
+        if name == "katakana" or (name == "typed katakana" and is_hiragana(reading)):
+            return float(self.class_logp[0]) + _spelled(self.katakana, rows)
+        if is_hiragana(reading):
+            return float(self.class_logp[1]) + _spelled(self.hiragana, rows)
+        k = CLASSES.index(name)
+        return float(self.class_logp[k] + len(reading) * self.char_logp[max(k - 1, 0)])
+
+
+def class_of(surface: str) -> str:
+    """The class of a word by its characters."""
+    if is_katakana(surface):
+        return "katakana"
+    if is_hiragana(surface):
+        return "kana"
+    if surface.isascii() and surface.isdigit():
+        return "digits"
+    return "latin" if surface.isascii() and surface.isalpha() else "other"
+
+
+def classify(chars: Ints) -> tuple[Ints, Ints]:
+    """Kinds of characters (0 kana, 1 digits, 2 Latin letters, 3 katakana as typed, 4 other), and their rows.
+
+    Rows are those of the character models: hiragana, the long mark, any other sign.
+
+    Examples
+    --------
+    >>> kind, row = classify(np.array([ord(c) for c in "ぁー1aァ。"], np.int32))
+    >>> kind.tolist(), row.tolist()
+    ([0, 0, 1, 2, 3, 4], [0, 86, 87, 87, 87, 87])
+    """
+    kind, row = np.empty(chars.size, np.int32), np.empty(chars.size, np.int32)
+    family("ime").classify(chars.size, chars, kind, row)
+    return kind, row
+
+
+def kana_rows(word: str) -> Ints:
+    """Rows of a word's characters in the character models."""
+    return classify(np.array([ord(c) for c in word], np.int32))[1]
+
+
+def spelling(words: Iterable[str]) -> Floats:
+    """log p(next | this) over kana and the edge of the word, Witten-Bell down to uniform."""
+    edge = KANA_ROWS
+    counts = np.zeros((edge + 1, edge + 1))
+    for word in sorted(words):
+        rows = kana_rows(word)
+        np.add.at(counts, (np.append(edge, rows), np.append(rows, edge)), 1)
+    uniform = np.full(edge + 1, 1.0 / (edge + 1))
+    single = _witten_bell(counts.sum(axis=0), uniform)
+    out: Floats = np.log(np.array([_witten_bell(row, single) for row in counts]))
+    return out
+
+
+def _witten_bell(counts: Floats, lower: Floats) -> Floats:
+    n_kinds = max(int(np.count_nonzero(counts)), 1)
+    out: Floats = (counts + n_kinds * lower) / (counts.sum() + n_kinds)
+    return out
+
+
+def _spelled(model: Floats, rows: Ints) -> float:
+    edge = model.shape[0] - 1
+    return float(model[np.append(edge, rows), np.append(rows, edge)].sum())

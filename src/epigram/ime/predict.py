@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from epigram.ime.kana import HIRAGANA
 from epigram.ime.lexicon import Lexicon
+from epigram.ime.text import HIRAGANA
 from epigram.ime.trigram import Scorer
 from epigram.protocols import Floats
 

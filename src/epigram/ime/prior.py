@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram.ime.classes import ClassNumbers, shift_lower
+from epigram.ime.trigram import ClassNumbers, shift_lower
 from epigram.lm.ngram.model import BackoffModel
 from epigram.protocols import Floats
 

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram.ime.classes import ClassNumbers
-from epigram.ime.trigram import NOTHING, Scorer, Singles, Trie
+from epigram.ime.trigram import NOTHING, ClassNumbers, Scorer, Singles, Trie
 from epigram.lm.ngram.model import linked, nodes_of_pairs
 from epigram.storage.packing import codebook, pack_integers
 from epigram.storage.schema import PACKED, Array, Contents

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.ime.context import ENDS
-from epigram.ime.lexicon import split_token
+from epigram.ime.text import split_token
 from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Vocabulary
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.ngram.model import BackoffModel

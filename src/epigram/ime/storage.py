@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 
 from epigram.ime import quantised
-from epigram.ime.classes import WordClasses
 from epigram.ime.converter import KanaKanjiConverter
 from epigram.ime.corrections import read_lesson
 from epigram.ime.decoder import Decoder
 from epigram.ime.dictionaries import Entry
-from epigram.ime.kana import KANA_ROWS
-from epigram.ime.lexicon import LONGEST_READING, Lexicon
-from epigram.ime.numbers import FORMS, NumberForms
-from epigram.ime.trigram import Scorer, Tables
-from epigram.ime.unknown import CLASSES, UnknownWords
+from epigram.ime.lexicon import CLASSES, Lexicon, UnknownWords
+from epigram.ime.numbers_and_signs import FORMS, NumberForms
+from epigram.ime.text import KANA_ROWS, LONGEST_READING
+from epigram.ime.trigram import Scorer, Tables, WordClasses
 from epigram.lm.ngram.storage import LARGEST_LOG, ngram_rows
 from epigram.protocols import check_finite
 from epigram.storage import ModelFile, Section

@@ -27,9 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.errors import InputError
-from epigram.ime.kana import is_hiragana
-from epigram.ime.lexicon import LONGEST_READING
-from epigram.ime.text import token_of
+from epigram.ime.text import LONGEST_READING, is_hiragana, token_of
 from epigram.ime.wordlist import WordList
 from epigram.protocols import Ints, Offsets
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from epigram.errors import InputError
 from epigram.ime.dictionaries import has_kanji
-from epigram.ime.kana import is_hiragana
 from epigram.ime.lexicon import checked_token
+from epigram.ime.text import is_hiragana
 from epigram.protocols import Floats
 from epigram.text import read_lines
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from epigram.ime.explain import explain
-from epigram.ime.kana import from_romaji, romaji_table
+from epigram.ime.text import from_romaji, romaji_table
 from epigram.serve.errors import Refusal
 from epigram.serve.fields import Between, Longest
 from epigram.serve.limits import LONGEST_READING, LONGEST_TOKEN, MOST_SENTENCES

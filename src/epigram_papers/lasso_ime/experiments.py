@@ -22,8 +22,7 @@ from epigram.errors import InputError
 from epigram.ime.adapt import SMOOTHINGS, adapt_by_map, cross_entropy, widened
 from epigram.ime.build import Background, build
 from epigram.ime.converter import KanaKanjiConverter
-from epigram.ime.decoder import Decoder
-from epigram.ime.nbest import convert_text
+from epigram.ime.decoder import Decoder, convert_text
 from epigram.ime.text import read_sentences
 from epigram.ime.trigram import Scorer
 from epigram.ime.wordlist import read_word_list

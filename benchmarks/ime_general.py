@@ -22,11 +22,11 @@ import numpy as np
 
 from _data import DATA
 from epigram import KanaKanjiConverter
-from epigram.distance import edit_distance
 from epigram.ime.evaluate import normalise, split_sentence
 from epigram.ime.text import read_sentences
 from epigram.ime.wordlist import WordList, read_word_list
 from epigram.rerank.metrics import compare
+from epigram.rerank.nbest import edit_distance
 from ime import Report, pairs_of, speed
 
 IME = DATA / "ime"

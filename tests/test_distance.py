@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epigram.distance import edit_distance
+from epigram.rerank.nbest import edit_distance
 
 
 def by_definition(a: str, b: str) -> int:

@@ -1,19 +1,25 @@
-"""The contracts. Objective = sum of sample losses + penalty, natural log, float64 weights.
+"""The contracts: what a loss, a penalty, a solver, a learner and an estimator must offer.
+
+The objective is the sum of sample losses + penalty, natural log, float64 weights.
 
 A loss knows no penalty, a penalty no loss. A solver names the protocols it needs, checks them once at its
-door with :func:`require`, and never asks for a concrete class.
+door with :func:`require`, and never asks for a concrete class. An :class:`Estimator` works with ``clone``,
+``GridSearchCV`` and ``cross_val_score`` where scikit-learn is installed, and never imports it otherwise.
 """
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from epigram.errors import DivergenceError, misfit
+from epigram.errors import DivergenceError, EpigramError, misfit
 
 if TYPE_CHECKING:
     from epigram.solvers.stagewise import WeightPath
@@ -277,3 +283,104 @@ def is_plain(penalty: object) -> bool:
     (True, False)
     """
     return getattr(penalty, "weights", None) is None and not getattr(penalty, "nonnegative", False)
+
+
+class NotFittedError(EpigramError, ValueError, AttributeError):
+    """An estimator that was asked before it was fitted."""
+
+
+class Estimator:
+    """Parameters are the arguments of ``__init__``, kept as attributes of the same name.
+
+    Examples
+    --------
+    >>> class Model(Estimator):
+    ...     def __init__(self, order=3, solver=None):
+    ...         self.order, self.solver = order, solver
+    >>> Model(order=5)
+    Model(order=5)
+    >>> Model().set_params(order=4).get_params()
+    {'order': 4, 'solver': None}
+    """
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        """Parameters by name, sorted, with their defaults."""
+        parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
+        return {p.name: p.default for p in sorted(parameters, key=lambda p: p.name)}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; with ``deep`` also those of parameters that have some, as ``name__inner``."""
+        found: dict[str, Any] = {}
+        for name in self._defaults():
+            value = getattr(self, name)
+            if deep and hasattr(value, "get_params") and not isinstance(value, type):
+                found |= {f"{name}__{inner}": of for inner, of in value.get_params().items()}
+            found[name] = value
+        return found
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Change parameters; ``name__inner`` changes a parameter of a parameter."""
+        known = self._defaults()
+        inner: dict[str, dict[str, Any]] = {}
+        for key, value in parameters.items():
+            name, _, rest = key.partition("__")
+            if name not in known:
+                raise ValueError(
+                    f"Invalid parameter {name!r} for estimator {self}. Valid parameters are: {list(known)!r}."
+                )
+            if rest:
+                inner.setdefault(name, {})[rest] = value
+            else:
+                setattr(self, name, value)
+        for name, values in inner.items():
+            getattr(self, name).set_params(**values)
+        return self
+
+    def __repr__(self) -> str:
+        given = [
+            f"{name}={getattr(self, name)!r}"
+            for name, default in self._defaults().items()
+            if not _same(getattr(self, name, default), default)
+        ]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import Tags, TargetTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            transformer_tags=None,
+            regressor_tags=None,
+            classifier_tags=None,
+        )
+
+
+def check_fitted(estimator: object, attribute: str) -> None:
+    """Raise :class:`NotFittedError` where the attribute that ``fit`` sets is missing."""
+    if not hasattr(estimator, attribute):
+        name = type(estimator).__name__
+        raise _error_class("sklearn.exceptions" in sys.modules)(
+            f"This {name} instance is not fitted yet. Call 'fit' with appropriate arguments before using it."
+        )
+
+
+@cache
+def _error_class(with_sklearn: bool) -> type[NotFittedError]:
+    """Ours; where scikit-learn is loaded, one that is scikit-learn's too."""
+    if not with_sklearn:
+        return NotFittedError
+    from sklearn.exceptions import NotFittedError as Theirs
+
+    return type("NotFittedError", (NotFittedError, Theirs), {"__doc__": NotFittedError.__doc__})
+
+
+def _same(value: object, default: object) -> bool:
+    """Whether a parameter has its default; arrays and NaN compare as one would think."""
+    if value is default:
+        return True
+    try:
+        return bool(np.all(value == default)) or repr(value) == repr(default)
+    except (TypeError, ValueError):
+        return repr(value) == repr(default)

@@ -1,4 +1,7 @@
-"""Text in and out: UTF-8, gzip by its magic bytes, ``-`` for standard streams, errors with line numbers."""
+"""Files in and out: UTF-8, gzip by its magic bytes, ``-`` for standard streams, errors with line numbers.
+
+What is written replaces a file whole or not at all (:func:`write_atomically`).
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,14 @@ import gzip
 import io
 import json
 import os
+import platform
 import re
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
+from stat import S_IMODE
 from typing import Any
 
 from epigram.errors import InputError
@@ -169,3 +174,89 @@ def stream_lines(path: str | PathLike[str]) -> Iterator[str]:
         raise InputError(f"broken gzip data: {error}", path=path) from error
     except OSError as error:
         raise InputError(f"cannot read: {error.strerror}", path=path) from error
+
+
+def write_atomically(path: str | PathLike[str], content: bytes) -> None:
+    """Replace ``path`` by ``content``; a reader, or a crash, sees the old file or the new one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "a"
+    >>> write_atomically(target, b"new")
+    >>> target.read_bytes(), [p.name for p in target.parent.iterdir()]
+    (b'new', ['a'])
+    """
+    target = Path(os.path.realpath(path))  # a link is followed, not replaced
+    try:
+        if target.exists() and not target.is_file():  # a device or a pipe cannot be renamed over
+            target.write_bytes(content)
+            return
+        temporary = _claim(target)
+        try:
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+            _sync_folder(target.parent)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def check_writable(path: str | PathLike[str]) -> None:
+    """Fail now, not after an hour of training, if ``path`` cannot be written."""
+    target = Path(os.path.realpath(path))
+    try:
+        if target.is_dir():
+            raise InputError("cannot write: is a folder; give a file name", path=path)
+        if target.is_file() or not target.exists():
+            _claim(target).unlink()
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _claim(target: Path) -> Path:
+    """A new, empty file beside ``target`` with its permissions, or with those that a new file gets.
+
+    Its name tells whose it is: files that killed processes of this machine left here are removed.
+    """
+    host = f"{zlib.crc32(platform.node().encode()):08x}"
+    for left in target.parent.glob(f".epigram-{host}-*"):
+        owner = left.name.split("-")[2]
+        if owner.isdecimal() and not _is_alive(int(owner)):
+            left.unlink(missing_ok=True)
+    temporary = target.with_name(f".epigram-{host}-{os.getpid()}-{os.urandom(8).hex()}")
+    temporary.touch(mode=0o600 if target.exists() else 0o666, exist_ok=False)
+    if target.exists():
+        temporary.chmod(S_IMODE(target.stat().st_mode))
+    return temporary
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new name last through a crash of the machine; Windows has no such thing."""
+    if os.name == "nt":
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _unwritable(path: str | PathLike[str], error: OSError) -> InputError:
+    if isinstance(error, FileNotFoundError):
+        return InputError("cannot write: the folder does not exist; make it first", path=path)
+    return InputError(f"cannot write: {error.strerror}", path=path)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epigram.cli import console
+from epigram import cli
 from epigram.errors import EpigramError, InputError
 from epigram_papers.progress import Display
 
@@ -78,13 +78,13 @@ def command(
         ):
             reports = _reports(runner, modules, errors)
     except KeyboardInterrupt:
-        console.stderr().print("finished experiments are kept; the same command goes on from here")
+        cli.stderr().print("finished experiments are kept; the same command goes on from here")
         raise
     if reports:
         run = _run(runner, reports)
         page = publish(run, output)
         if json:
-            console.print_json(_record(run, page))
+            cli.print_json(_record(run, page))
         else:
             _summarise(run)
             print(f"report: {page}")
@@ -154,9 +154,9 @@ def _summarise(run: Run) -> None:
         for report in run.reports
         for claim in report.claims()
     ]
-    console.table("claims of the papers", ["paper", "verdict", "claim"], rows)
+    cli.table("claims of the papers", ["paper", "verdict", "claim"], rows)
     for note in run.notes:
-        console.stderr().print(note)
+        cli.stderr().print(note)
 
 
 def _data_folder(given: Path | None) -> Path:
@@ -174,7 +174,7 @@ def _data_folder(given: Path | None) -> Path:
 
 
 def _make_folder(folder: Path) -> None:
-    from epigram.storage.file import check_writable
+    from epigram.text import check_writable
 
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from epigram.cli import console
+from epigram import cli
 
 if TYPE_CHECKING:
     from epigram_papers.runner import Status
@@ -21,7 +21,7 @@ class Display:
     def __init__(self) -> None:
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-        self._console = console.stderr()
+        self._console = cli.stderr()
         self._began = time.monotonic()
         self._last_line = self._began
         self._bar = Progress(

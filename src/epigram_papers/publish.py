@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from epigram.storage.file import write_atomically
+from epigram.text import write_atomically
 from epigram_papers.figures import draw, looks
 from epigram_papers.html import page
 from epigram_papers.markdown import FIGURES, text

@@ -244,7 +244,7 @@ def execute(
     code: str,
 ) -> None:
     """In a worker: run one experiment and keep its result."""
-    from epigram.storage.file import write_atomically
+    from epigram.text import write_atomically
 
     began, wall = time.process_time(), time.perf_counter()
     result = function(data=data, **settings)

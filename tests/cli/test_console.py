@@ -7,11 +7,11 @@ import json
 import numpy as np
 import pytest
 
-from epigram.cli import console
+from epigram import cli
 
 
 def test_json_of_numpy_and_of_what_json_has_no_word_for(capsys: pytest.CaptureFixture[str]) -> None:
-    console.print_json(
+    cli.print_json(
         {
             "nan": float("nan"),
             "inf": np.float32("inf"),
@@ -48,23 +48,23 @@ def test_json_of_numpy_and_of_what_json_has_no_word_for(capsys: pytest.CaptureFi
     ],
 )
 def test_numbers_for_people(value: object, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
-    console.table("title", ("column",), [(value,)])
+    cli.table("title", ("column",), [(value,)])
     assert shown in capsys.readouterr().out.split()
 
 
 def test_a_piped_table_does_not_fold_at_80(capsys: pytest.CaptureFixture[str]) -> None:
-    console.table("title", ("a", "b"), [("x" * 60, "y" * 60)])
+    cli.table("title", ("a", "b"), [("x" * 60, "y" * 60)])
     assert any("x" * 60 in line and "y" * 60 in line for line in capsys.readouterr().out.splitlines())
 
 
 def test_facts_are_lines_without_an_empty_head(capsys: pytest.CaptureFixture[str]) -> None:
-    console.facts("fit", {"active_features": 1234, "solver": {"name": "SGD", "passes": 30}})
+    cli.facts("fit", {"active_features": 1234, "solver": {"name": "SGD", "passes": 30}})
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert lines == ["fit", "active features  1,234", "solver           name SGD, passes 30", ""]
 
 
 def test_progress_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    with console.progress() as bars:
+    with cli.progress() as bars:
         task = bars.add_task("training", total=2, status="")
         bars.update(task, completed=2, status="objective 7")
     captured = capsys.readouterr()
@@ -73,7 +73,7 @@ def test_progress_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_stopwatch_goes_forward() -> None:
-    watch = console.Stopwatch()
+    watch = cli.Stopwatch()
     sum(range(100_000))
     assert watch.cpu_seconds > 0
     assert 0 < watch.seconds <= watch.seconds

@@ -17,8 +17,7 @@ from epigram.ime.build import build
 from epigram.ime.corrections import Journal, Lesson
 from epigram.ime.sample import BACKGROUND
 from epigram.lm.ngram.arpa import parse_arpa
-from epigram.storage.file import write_atomically
-from epigram.text import parse_json, read_bytes, shown, stream_lines
+from epigram.text import parse_json, read_bytes, shown, stream_lines, write_atomically
 
 OLD = Path(__file__).parents[1] / "storage" / "old"
 
@@ -85,7 +84,7 @@ def test_modes_are_kept_and_leftovers_removed(tmp_path: Path) -> None:
 
 
 def _names_while_writing(folder: Path, target: Path) -> list[str]:
-    from epigram.storage.file import _claim
+    from epigram.text import _claim
 
     claimed = _claim(target)
     names = [path.name for path in folder.iterdir() if path != target]

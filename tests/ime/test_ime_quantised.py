@@ -10,8 +10,8 @@ from epigram.ime import KanaKanjiConverter, WordList
 from epigram.ime.quantised import CODES, _coded, _decoded
 from epigram.ime.storage import from_model_file, to_model_file
 from epigram.storage import ModelFile
-from epigram.storage.families import loads
-from epigram.storage.packing import pack_integers
+from epigram.storage.arrays import pack_integers
+from epigram.storage.file import loads
 
 KANJI = "木気機器期記基規紀既"
 

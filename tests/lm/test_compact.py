@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from epigram._core.native import family
 from epigram.errors import InputError, ModelFileError
-from epigram.storage import packing
-from epigram.storage.packing import codebook, pack_integers, pack_weights, unpack_integers, unpack_weights
+from epigram.storage import arrays
+from epigram.storage.arrays import codebook, pack_integers, pack_weights, unpack_integers, unpack_weights
 from reference import ans
 from reference import packing as reference
 
@@ -44,13 +44,13 @@ def test_codes_of_many_are_those_of_exact_arithmetic(values):
     numbers, counts = np.array(values, np.uint32), np.empty((16, 240), np.int64)
     family("ans").count(numbers.size, numbers, counts)
     assert counts.sum() == numbers.size
-    tables = np.stack([packing._shares(row) for row in counts])
+    tables = np.stack([arrays._shares(row) for row in counts])
     assert (tables.sum(axis=1) == 4096 * (counts.sum(axis=1) > 0)).all()
     assert ((tables > 0) == (counts > 0)).all()
-    code = packing._pack_many(numbers)
+    code = arrays._pack_many(numbers)
     tables_end = 4 + int.from_bytes(code[:4].tobytes(), "little")
     assert code[tables_end:].tobytes() == ans.pack(values, tables)
-    assert packing._unpack_many(code, numbers.size).tolist() == values
+    assert arrays._unpack_many(code, numbers.size).tolist() == values
 
 
 def test_many_numbers_come_back():

@@ -309,7 +309,7 @@ def test_damaged_files_give_one_sentence(tmp_path):
 @pytest.mark.parametrize("part", ["class", "word"])
 @pytest.mark.parametrize("name", ["choices", "parents", "symbols", "pairs", "targets", "weights"])
 def test_arrays_that_do_not_fit_are_refused(tmp_path, part, name):
-    from epigram.storage.packing import pack_integers, unpack_integers
+    from epigram.storage.arrays import pack_integers, unpack_integers
 
     path = tmp_path / "model.epigram"
     MODEL.save(path)
@@ -330,7 +330,7 @@ def test_arrays_that_do_not_fit_are_refused(tmp_path, part, name):
 
 
 def test_classes_that_do_not_fit_the_vocabulary_are_refused(tmp_path):
-    from epigram.storage.packing import pack_integers
+    from epigram.storage.arrays import pack_integers
 
     MODEL.save(tmp_path / "model.epigram")
     file = ModelFile.load(tmp_path / "model.epigram")

@@ -9,7 +9,7 @@ from epigram.errors import ModelFileError
 from epigram.lm.mixed.cached import CachedLM
 from epigram.lm.mixed.mixture import InterpolatedLM
 from epigram.storage import ModelFile, describe
-from epigram.storage.families import weights
+from epigram.storage.file import weights
 
 TEXT = ["a b c a", "b b c", "c a d", "d d a b"]
 OTHER = ["a e", "e e b", "b a e"]

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from epigram import L1, L2, LBFGS, OWLQN, SGD, CRFTagger
 from epigram.datasets import sample
 from epigram.errors import InputError
+from epigram.resuming import Checkpoint
 from epigram.scale import Here, Manifest
 from epigram.scale import pieces as scale_pieces
 from epigram.scale.folder import map_array, write_arrays
-from epigram.storage.checkpoint import Checkpoint
 from epigram.tagging.attributes import AttributeTable, renumbering
 from epigram.tagging.corpus import encode_labels
 from epigram.tagging.encoding import encode

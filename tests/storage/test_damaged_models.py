@@ -13,9 +13,8 @@ import pytest
 import epigram
 from epigram.errors import ModelFileError
 from epigram.storage import ModelFile, describe, load
+from epigram.storage.arrays import Array, Maybe, Schema, pack_integers, packed_size, unpack_integers
 from epigram.storage.file import sealed
-from epigram.storage.packing import pack_integers, packed_size, unpack_integers
-from epigram.storage.schema import Array, Maybe, Schema
 
 OLD = Path(__file__).parent / "old"
 Change = Callable[[dict[str, Any], dict[str, Any]], None]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from epigram.errors import InputError
-from epigram.storage.file import check_writable, write_atomically
+from epigram.text import check_writable, write_atomically
 
 
 def test_writes_replaces_and_leaves_nothing_else(tmp_path: Path) -> None:

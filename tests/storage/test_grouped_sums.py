@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epigram.errors import ModelFileError
-from epigram.storage.packing import differences, summed
+from epigram.storage.arrays import differences, summed
 
 
 @given(st.lists(st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=5, unique=True), max_size=8))

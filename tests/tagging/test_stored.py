@@ -11,7 +11,7 @@ import pytest
 from epigram import LBFGS, OWLQN, SGD, CRFTagger, MaxentClassifier, MaxentTagger
 from epigram.errors import ModelFileError
 from epigram.storage import ModelFile
-from epigram.storage.families import describe, load
+from epigram.storage.file import describe, load
 from epigram.tagging.storage import from_model_file, to_model_file
 from reference.chain_data import TEMPLATE, features, part
 

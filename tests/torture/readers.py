@@ -16,7 +16,7 @@ from epigram.datasets.sample import columns, plain, tagged
 from epigram.errors import EpigramError
 from epigram.ime.sample import BACKGROUND, WORDS
 from epigram.storage import describe, load, packing
-from epigram.storage.families import weights
+from epigram.storage.file import weights
 
 sys.path.append(str(Path(__file__).parents[1]))
 TEMPLATE = (

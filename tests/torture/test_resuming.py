@@ -23,7 +23,7 @@ from epigram.lm.loglinear.penalty import Strength
 from epigram.lm.sharding import write_stream
 from epigram.parsing import DependencyParser
 from epigram.rerank import Lasso, MinimumSampleRisk, NBest, Perceptron, Reranker
-from epigram.resuming import Tape, noted, piece
+from epigram.resuming import Checkpoint, Tape, noted, piece
 from epigram.scale.engine import Here
 from epigram.solvers import (
     AROW,
@@ -40,7 +40,6 @@ from epigram.solvers import (
     StochasticProximal,
 )
 from epigram.storage import load
-from epigram.storage.checkpoint import Checkpoint
 from epigram.tagging import CRFTagger
 
 SENTENCES = tagged("train", 30)

@@ -1,4 +1,4 @@
-"""The ``epigram`` command: one module per command group, imported only when its command is used.
+"""The ``epigram`` command: one module per command group, imported only when its command is used; what all share.
 
 Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 result not reached
 (or nobody reads it any more), 2 bad use or input, 130 interrupted.
@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import atexit
 import gc
+import json
+import math
 import os
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 gc.set_threshold(
     20_000
@@ -24,6 +27,10 @@ import typer  # noqa: E402
 
 import epigram  # noqa: E402
 from epigram.errors import DivergenceError, EpigramError  # noqa: E402
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
 
 COMMANDS = {
     "lm": ("epigram.cli.lm", "Train, evaluate, query, explain, mix and export language models."),
@@ -38,6 +45,21 @@ COMMANDS = {
 }
 ADDED = "epigram.commands"
 """The group of entry points by which other packages add commands; they are loaded unless one of ours is asked for."""
+PIPE_WIDTH = 160  # a file or a pipe has no width of its own; rich would fold at 80
+EVERY = 60.0
+Seconds = Annotated[
+    float,
+    typer.Option(
+        "--checkpoint",
+        metavar="SECONDS",
+        min=0.0,
+        help="Note so often, in MODEL.checkpoint, where training stands; 0 for never.",
+    ),
+]
+Resume = Annotated[
+    bool,
+    typer.Option("--resume", help="Go on where a stopped run of the same command was, to the same model."),
+]
 
 
 def build(wanted: str | None, inner: str | None = None) -> typer.Typer:
@@ -168,3 +190,124 @@ def _version(show: bool) -> None:
 
 def _placeholder() -> None:
     """Stands for a command whose module was not asked for."""
+
+
+def stdout() -> Console:
+    """Console for results."""
+    from rich.console import Console
+
+    piped = not sys.stdout.isatty()
+    return Console(highlight=False, soft_wrap=piped, width=PIPE_WIDTH if piped else None)
+
+
+def echoed(text: str) -> str:
+    """Data as a command writes it: as it is, but on a terminal with control characters spelled out."""
+    from epigram.text import shown
+
+    return shown(text) if sys.stdout.isatty() else text
+
+
+def stderr() -> Console:
+    """Console for progress and notes."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
+
+
+def print_json(record: Any) -> None:
+    """One JSON object on standard output; infinities and NaN become null."""
+    print(echoed(json.dumps(_finite(record), ensure_ascii=False, indent=2)))
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A table on standard output; numbers are right-aligned and written for people."""
+    from rich import box
+    from rich.table import Table
+
+    rows = [tuple(row) for row in rows]
+    grid = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for k, column in enumerate(columns):
+        numeric = bool(rows) and all(isinstance(row[k], int | float) for row in rows)
+        grid.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        grid.add_row(*(_for_people(value) for value in row))
+    stdout().print(grid)
+
+
+def facts(title: str, record: dict[str, Any]) -> None:
+    """Name and value pairs, one a line."""
+    from rich.table import Table
+
+    grid = Table(title=title, title_justify="left", title_style="bold", box=None, show_header=False)
+    for name, value in record.items():
+        grid.add_row(f"  [dim]{name.replace('_', ' ')}[/]", _for_people(value))
+    stdout().print(grid)
+    stdout().print()
+
+
+def progress() -> Progress:
+    """A progress display on standard error, with time used and time left; use as a context manager."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),  # "12/?" where the end is not known
+        TextColumn("{task.fields[status]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(compact=True),
+        console=stderr(),
+        transient=False,
+    )
+
+
+class Stopwatch:
+    """Wall and CPU seconds since it was made."""
+
+    def __init__(self) -> None:
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+
+    @property
+    def seconds(self) -> float:
+        """Wall seconds so far."""
+        return time.perf_counter() - self._wall
+
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU seconds of this process so far, all threads."""
+        return time.process_time() - self._cpu
+
+
+def _for_people(value: Any) -> str:
+    from rich.markup import escape
+
+    from epigram.text import shown
+
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "-"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        if value != 0 and (abs(value) < 1e-3 or abs(value) >= 1e7):
+            return f"{value:.3e}"
+        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.1f}"
+    if isinstance(value, dict):
+        return ", ".join(f"{name.replace('_', ' ')} {_for_people(item)}" for name, item in value.items())
+    return escape(shown(str(value)))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return _finite(value.tolist()) if hasattr(value, "tolist") else value

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epigram.cli import console
+from epigram import cli
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def engine_of(cluster: str | None, threads: int) -> Iterator[Engine]:
 def say_if_small(cluster: str | None, tokens: int) -> None:
     """One machine is faster on a text of this size."""
     if cluster is not None and tokens < PAYS:
-        console.stderr().print(
+        cli.stderr().print(
             f"[dim]{tokens:,} tokens: one machine is faster below some {PAYS:,}; leave out --cluster[/dim]"
         )
 
@@ -99,7 +99,7 @@ def run_in_pieces(words: list[str], source: Path | None, cluster: str, between: 
         raise InputError("--cluster takes a file that all workers see, not standard input")
     if not source.is_file():
         raise InputError("cannot read: no such file", path=source)
-    with engine_of(cluster, 1) as engine, console.progress() as bar:
+    with engine_of(cluster, 1) as engine, cli.progress() as bar:
         size = source.stat().st_size // max(4 * engine.workers, 1)
         pieces = cut([source.resolve()], between, min(max(size, SMALLEST), PARTITION_BYTES))
         task = bar.add_task("pieces", total=len(pieces), status="")

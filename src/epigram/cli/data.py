@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epigram.cli import console
+from epigram import cli
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -25,9 +25,9 @@ def list_(json: Json = False) -> None:
     """Show every data set: what it is, its licence, and where it is on this machine."""
     records = [_record(name) for name in _names()]
     if json:
-        console.print_json(records)
+        cli.print_json(records)
         return
-    console.table(
+    cli.table(
         "data sets",
         ("name", "what", "MB", "licence", "here"),
         [
@@ -50,11 +50,11 @@ def path(name: Name, file: OneFile = None, json: Json = False) -> None:
 
     found = fetch(name, file) if name == "sample" else find(name, file)
     if json:
-        console.print_json({**_record(name), "path": found and str(found)})
+        cli.print_json({**_record(name), "path": found and str(found)})
     elif found:
         print(found)
     if found is None:
-        console.stderr().print(f"{name} is not on this machine; try: epigram data get {name}", soft_wrap=True)
+        cli.stderr().print(f"{name} is not on this machine; try: epigram data get {name}", soft_wrap=True)
         raise typer.Exit(1)
 
 
@@ -66,7 +66,7 @@ def get(name: Name, file: OneFile = None, json: Json = False) -> None:
     with _meters() as meter:
         found = fetch(name, file, meter)
     if json:
-        console.print_json({**_record(name), "path": str(found)})
+        cli.print_json({**_record(name), "path": str(found)})
     else:
         print(found)
 
@@ -95,7 +95,7 @@ def _meters() -> Iterator[Callable[[str], _Meter]]:
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
     look = (TextColumn("{task.description}"), BarColumn(24), DownloadColumn(), TransferSpeedColumn())
-    bars = Progress(*look, console=console.stderr())
+    bars = Progress(*look, console=cli.stderr())
 
     def meter(name: str) -> _Meter:
         bars.start()

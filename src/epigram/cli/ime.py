@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epigram.cli import console
+from epigram import cli
+from epigram.cli import EVERY, Resume, Seconds
 from epigram.cli.cluster import Cluster
 from epigram.cli.rerank import Eps, Rate, Reach, Shrinkage, Smoothing, Steps, Strongest, Theta, Top, Weakest
-from epigram.cli.resuming import EVERY, Resume, Seconds
 from epigram.errors import InputError
 from epigram.text import read_lines
 
@@ -87,7 +87,7 @@ def build(
                 "no text to build from; give files of surface/reading tokens, or --sudachi without --lexicon for a "
                 "converter by the costs of SudachiDict alone"
             )
-        with console.stderr().status("reading SudachiDict"):
+        with cli.stderr().status("reading SudachiDict"):
             converter = KanaKanjiConverter.from_sudachi()
         building.finish(_record(converter, output), lambda: converter.save(output, quantise=quantise))
         return
@@ -100,7 +100,7 @@ def build(
     sources: list[str | PathLike[str]] = [*texts]
     if raw:
         sources = [" ".join(tokens) for path in texts for tokens in _sentences(path, raw)]
-    with console.stderr().status("counting"), building.checkpoint:
+    with cli.stderr().status("counting"), building.checkpoint:
         converter = KanaKanjiConverter.build(sources, words, prune=prune, second_look=second_look)
     building.finish(_record(converter, output), lambda: converter.save(output, quantise=quantise))
 
@@ -150,10 +150,10 @@ def convert(
             ) from None
         for way in ways:
             line = f"{way.score:.4f}\t{way.text}" if nbest > 1 else way.text
-            print(console.echoed(line), flush=not kana)
+            print(cli.echoed(line), flush=not kana)
             if explain:
                 rows = [tuple(row) for row in explained(converter, way)]
-                console.table("", ("word", "log probability", "n-gram", "bonus"), rows)
+                cli.table("", ("word", "log probability", "n-gram", "bonus"), rows)
 
 
 @app.command(name="nbest")
@@ -167,7 +167,7 @@ def nbest_lists(
     """Convert a text's readings to n-best lists (JSON lines), for epigram rerank."""
     from epigram.ime.decoder import convert_text
     from epigram.rerank import write_nbest
-    from epigram.storage.file import check_writable
+    from epigram.text import check_writable
 
     check_writable(output)
     converter = _load(model)
@@ -243,9 +243,9 @@ def evaluate(
     with _progress("converting", len(sentences)) as tick:
         scores = measured(converter, sentences, k, tick).record()
     if json:
-        console.print_json(scores)
+        cli.print_json(scores)
     else:
-        console.facts(str(text), scores)
+        cli.facts(str(text), scores)
 
 
 @app.command(name="type")
@@ -291,12 +291,12 @@ def words(
         converter.journal.save(user)
     kept = converter.user_dictionary
     if json:
-        console.print_json({"taken": len(taken), "removed": len(gone), "words": kept})
+        cli.print_json({"taken": len(taken), "removed": len(gone), "words": kept})
     elif taken or gone:
         print(f"{len(taken):,} words taken, {len(gone):,} removed, {len(kept):,} in {user}")
     else:
         for entry in kept:
-            print(console.echoed(f"{entry.surface}\t{entry.reading}"))
+            print(cli.echoed(f"{entry.surface}\t{entry.reading}"))
 
 
 def _load(model: Path, user: Path | None = None) -> KanaKanjiConverter:
@@ -334,7 +334,7 @@ def _stdin() -> Iterator[str]:
 
 @contextmanager
 def _progress(what: str, total: int) -> Iterator[Callable[[], object]]:
-    with console.progress() as bar:
+    with cli.progress() as bar:
         task = bar.add_task(what, total=total, status="")
         yield lambda: bar.advance(task)
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from epigram.cli import console
+from epigram import cli
 from epigram.errors import InputError
 from epigram.storage import describe
 
@@ -45,13 +45,13 @@ def command(
         "fit": file.header.get("fit", {}),
     }
     if json:
-        console.print_json({**record, **{section.title: section.records() for section in sections}})
+        cli.print_json({**record, **{section.title: section.records() for section in sections}})
         return
-    console.facts(str(model), {name: record[name] for name in ("family", "bytes", "epigram", "checksum")})
-    console.facts("settings", record["settings"])
-    console.facts("fit", record["fit"])
+    cli.facts(str(model), {name: record[name] for name in ("family", "bytes", "epigram", "checksum")})
+    cli.facts("settings", record["settings"])
+    cli.facts("fit", record["fit"])
     for section in sections:
-        console.table(section.title, section.columns, section.rows)
+        cli.table(section.title, section.columns, section.rows)
 
 
 def _stream(model: Path, label: str | None, attribute: str | None, format: str) -> None:
@@ -60,7 +60,7 @@ def _stream(model: Path, label: str | None, attribute: str | None, format: str) 
     import sys
     from fnmatch import fnmatchcase
 
-    from epigram.storage.families import weights
+    from epigram.storage.file import weights
 
     columns, rows = weights(model)
     for name, wanted in (("label", label), ("attribute", attribute)):
@@ -80,4 +80,4 @@ def _stream(model: Path, label: str | None, attribute: str | None, format: str) 
             line = json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False)
         else:
             line = "\t".join(f"{cell:.9g}" if isinstance(cell, float) else cell for cell in row)
-        sys.stdout.write(console.echoed(f"{line}\n"))
+        sys.stdout.write(cli.echoed(f"{line}\n"))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epigram.cli import console, lm_classes, lm_counts, lm_prepare, lm_scoring, lm_training, lm_update
+from epigram import cli
+from epigram.cli import lm_classes, lm_counts, lm_prepare, lm_scoring, lm_training, lm_update
 from epigram.cli.lm_scoring import Json, Model, open_model
 from epigram.errors import InputError
 
@@ -37,9 +38,9 @@ def next_words(
     """The likeliest next words and their probabilities."""
     found = open_model(model).next_words(words, k)
     if json:
-        console.print_json([{"word": word, "probability": p} for word, p in found])
+        cli.print_json([{"word": word, "probability": p} for word, p in found])
         return
-    console.table(words or "(no context)", ("word", "probability"), found)
+    cli.table(words or "(no context)", ("word", "probability"), found)
 
 
 @app.command()
@@ -53,7 +54,7 @@ def sample(
     """Random sentences of the model, one a line."""
     language_model = open_model(model)
     for sentence in language_model.sample(n, context=words, seed=seed, max_words=max_words):
-        print(console.echoed(language_model.vocabulary_.joined(sentence)))
+        print(cli.echoed(language_model.vocabulary_.joined(sentence)))
 
 
 @app.command()
@@ -70,7 +71,7 @@ def explain(
     if not hasattr(language_model, "explain"):
         raise InputError("only log-linear models and mixtures have weights to show", path=model)
     why = language_model.explain(words, word)
-    console.print_json(asdict(why)) if json else _show_reasons(why, words)
+    cli.print_json(asdict(why)) if json else _show_reasons(why, words)
 
 
 def _show_reasons(why: Any, words: str, of: str = "") -> None:
@@ -82,16 +83,16 @@ def _show_reasons(why: Any, words: str, of: str = "") -> None:
     columns = ("context", "weight", "seen", "P so far")
     if isinstance(why, Blend):
         rows = [(part.name, part.share, part.probability) for part in why.parts]
-        console.table(title, ("part", "share", "P"), rows)
+        cli.table(title, ("part", "share", "P"), rows)
         for part in why.parts:
             if part.why is not None:
                 _show_reasons(part.why, words, f" of {part.name}{of}")
     elif isinstance(why, Explanation):
-        console.table(title, columns, [_term_row(" ".join(term.context), term) for term in why.terms])
+        cli.table(title, columns, [_term_row(" ".join(term.context), term) for term in why.terms])
     else:
         for part in (why.class_part, why.word_part):
             rows = [_term_row(name, step) for name, step in part.terms]
-            console.table(f"{title}: {part.choice} {part.probability:.6g}", columns, rows)
+            cli.table(f"{title}: {part.choice} {part.probability:.6g}", columns, rows)
 
 
 def _term_row(name: str, term: Any) -> tuple[Any, ...]:
@@ -142,7 +143,7 @@ def interpolate(
         record |= {"cache_weight": cached.weight, "perplexity_valid": cached.perplexity(valid)}
     if output is not None:
         _write(mixture, output)
-    console.print_json(record) if json else console.facts("mixture", record)
+    cli.print_json(record) if json else cli.facts("mixture", record)
 
 
 @app.command()
@@ -165,7 +166,7 @@ def prune(
     )
     _write(after, output)
     record = {"ngrams_before": size, "ngrams": after.n_ngrams, "bytes": output.stat().st_size}
-    console.print_json(record) if json else console.facts(str(output), record)
+    cli.print_json(record) if json else cli.facts(str(output), record)
 
 
 @app.command("export-arpa")
@@ -198,9 +199,9 @@ def export_arpa(
         record["perplexity_model"] = open_model(model).perplexity(valid)
         record["perplexity"] = table.perplexity(valid)
     if json:
-        console.print_json(record)
+        cli.print_json(record)
     elif ngrams is not None or valid is not None:
-        console.facts(str(output), record)
+        cli.facts(str(output), record)
 
 
 app.command("classes")(lm_classes.command)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epigram.cli import console
+from epigram import cli
 from epigram.cli.cluster import Cluster, NShards, Shards
 from epigram.cli.training import EXIT_CODE, GracefulStop, Sharding
 from epigram.errors import InputError
@@ -45,11 +45,11 @@ def command(
 ) -> None:
     """Put words into classes by their neighbours; a text file of class, word and count."""
     from epigram.lm.factored.classes import write_sizes
-    from epigram.storage.file import check_writable
+    from epigram.text import check_writable
 
     numbers = _sizes(k)
     check_writable(output)
-    watch = console.Stopwatch()
+    watch = cli.Stopwatch()
     sharding = Sharding(shards, n_shards, cluster)
     if sharding.asked_for:
         from epigram.cli.sharded import bigrams_on_shards
@@ -78,11 +78,11 @@ def command(
     }
     shown = _most_frequent(classes, counts)
     if json:
-        console.print_json({**record, "most_frequent": shown})
+        cli.print_json({**record, "most_frequent": shown})
     else:
         rows = [(one["class"], one["size"], one["tokens"], " ".join(one["words"])) for one in shown]
-        console.table("most frequent classes", ("class", "words", "tokens", "most frequent words"), rows)
-        console.facts(str(output), record)
+        cli.table("most frequent classes", ("class", "words", "tokens", "most frequent words"), rows)
+        cli.facts(str(output), record)
     if interrupted:
         raise typer.Exit(EXIT_CODE)
 
@@ -110,7 +110,7 @@ def _learn(
     from epigram.lm.factored.classes import WordClasses
 
     passes: list[ExchangePass] = []
-    with console.progress() as bar, GracefulStop(lambda: bar.log("stopping after this pass")) as stop:
+    with cli.progress() as bar, GracefulStop(lambda: bar.log("stopping after this pass")) as stop:
         task = bar.add_task("classes", total=max_passes, status="")
 
         def on_pass(now: ExchangePass) -> bool:

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from epigram.cli import console, lm_options
+from epigram import cli
+from epigram.cli import lm_options
 from epigram.errors import InputError
 
 
@@ -30,7 +31,7 @@ def command(
     from epigram.lm.corpus import Corpus
     from epigram.lm.ngram.counts import count_lines
     from epigram.lm.ngram.kneser_ney import count_ngrams
-    from epigram.storage.file import check_writable
+    from epigram.text import check_writable
 
     to_stdout = str(output) == "-"
     if to_stdout and json:
@@ -47,4 +48,4 @@ def command(
         "ngrams": [int((level.count > 0).sum()) for level in levels],
     }
     if not to_stdout:
-        console.print_json(record) if json else console.facts(str(output), record)
+        cli.print_json(record) if json else cli.facts(str(output), record)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from epigram.cli import console
+from epigram import cli
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
@@ -60,8 +60,7 @@ def command(
 ) -> None:
     """Prepare a text for training: lower case, symbols for numbers, rare words and proper nouns."""
     from epigram.lm.prepare import Preparation, Replaced
-    from epigram.storage.file import check_writable
-    from epigram.text import read_lines
+    from epigram.text import check_writable, read_lines
 
     to_stdout = str(output) == "-"
     if to_stdout and json:
@@ -78,7 +77,7 @@ def command(
     if tokens is not None:
         _cut(text, lines, tokens, output, json)
         return
-    with console.progress() as bar:
+    with cli.progress() as bar:
         task = bar.add_task("reading", total=len(lines), status="")
 
         def advance(number: int) -> None:
@@ -107,7 +106,7 @@ def command(
         how.write(save)
     if not to_stdout:
         record = _report(how, replaced)
-        console.print_json(record) if json else console.facts(str(output), record)
+        cli.print_json(record) if json else cli.facts(str(output), record)
 
 
 def _cut(text: Path, lines: list[str], tokens: str, output: Path, json: bool) -> None:
@@ -122,7 +121,7 @@ def _cut(text: Path, lines: list[str], tokens: str, output: Path, json: bool) ->
     write_text(output, "".join(" ".join(line) + "\n" for line in pieces).encode())
     if str(output) != "-":
         record = {"sentences": sum(len(line) > 0 for line in pieces), "tokens": n_tokens}
-        console.print_json(record) if json else console.facts(str(output), record)
+        cli.print_json(record) if json else cli.facts(str(output), record)
 
 
 def _report(how: Preparation, replaced: Replaced) -> dict[str, int]:
@@ -133,7 +132,7 @@ def _report(how: Preparation, replaced: Replaced) -> dict[str, int]:
 
 def write_text(output: Path, content: bytes) -> None:
     """A text to a file, packed where its name ends in .gz, or to standard output."""
-    from epigram.storage.file import write_atomically
+    from epigram.text import write_atomically
 
     if str(output) == "-":
         sys.stdout.buffer.write(content)

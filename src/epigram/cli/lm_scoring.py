@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from epigram.cli import console
+from epigram import cli
 from epigram.cli.cluster import Cluster
 from epigram.errors import InputError
 
@@ -50,7 +50,7 @@ def evaluate(
     whole = read_as(language_model.vocabulary_, text)
     corpus = whole.with_vocabulary(language_model.vocabulary_)
     language_model.score_stream(corpus.stream()[:2])
-    watch = console.Stopwatch()
+    watch = cli.Stopwatch()
     found = language_model.evaluate(corpus)
     seconds = max(watch.cpu_seconds, 1e-9)
     record = {
@@ -84,11 +84,11 @@ def evaluate(
         rows = {
             name: [dict(zip(columns, row, strict=True)) for row in rows] for name, columns, rows in tables
         }
-        console.print_json(record | rows)
+        cli.print_json(record | rows)
         return
-    console.facts(str(model), record)
+    cli.facts(str(model), record)
     for name, columns, found_rows in tables:
-        console.table(name, columns, found_rows)
+        cli.table(name, columns, found_rows)
 
 
 def _worst(report: Any, text: Any, k: int) -> list[tuple[Any, ...]]:
@@ -154,7 +154,7 @@ def score(
             for word, p in zip([*(words[i] for i in ids), "</s>"], own, strict=True)
         ]
         record = {"score": float(np.nansum(own)), "words": scored}
-        print(console.echoed(encoder.dumps(record, ensure_ascii=False)))
+        print(cli.echoed(encoder.dumps(record, ensure_ascii=False)))
 
 
 def _score_nbest(model: Path, path: Path, weight: float, unknown_cost: float) -> None:
@@ -233,7 +233,7 @@ def open_model(path: Path) -> LanguageModel:
     from epigram.lm.ngram.arpa import looks_like_arpa, parse_arpa
     from epigram.lm.storage import FAMILY, from_model_file
     from epigram.storage import ModelFile
-    from epigram.storage.families import blaming
+    from epigram.storage.file import blaming
     from epigram.text import read_bytes
 
     if _is_safetensors(path):

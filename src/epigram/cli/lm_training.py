@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from epigram.cli import console, lm_options
+from epigram import cli
+from epigram.cli import EVERY, Resume, Seconds, lm_options
 from epigram.cli.cluster import Cluster, NShards, Shards
-from epigram.cli.resuming import EVERY, Resume, Seconds
 from epigram.cli.training import Sharding, TrainingRun
 from epigram.errors import InputError
 
@@ -300,7 +300,7 @@ def _train_beside(
     history: History = []
     with _watched(run, model, history) as watching:
         found = fit_beside(model, text, valid=valid, **watching)
-    console.stderr().print(found.why, highlight=False)
+    cli.stderr().print(found.why, highlight=False)
     shares = dict(zip(("loglinear", "modified-kneser-ney"), found.mixture.weights.tolist(), strict=True))
     alone = dict(zip(shares, found.alone, strict=True))
     chosen = {"model": "mixture", "shares": shares, "perplexity_valid_alone": alone}

@@ -74,7 +74,7 @@ def _open(path: Path) -> tuple[LogLinearLM | ClassFactoredLM, int, Callable[[], 
     from epigram.lm.mixed.mixture import InterpolatedLM
     from epigram.lm.storage import FAMILY, from_model_file
     from epigram.storage import ModelFile
-    from epigram.storage.families import blaming
+    from epigram.storage.file import blaming
 
     file = ModelFile.load(path, FAMILY)
     with blaming(path):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from epigram.cli import console
+from epigram import cli
 from epigram.cli.parse_training import train
 from epigram.errors import InputError
 
@@ -42,7 +42,7 @@ def evaluate(
 
     estimator = _load(model, decoding, threads)
     bank = read_treebank(test)
-    watch = console.Stopwatch()
+    watch = cli.Stopwatch()
     predicted = _parsed(estimator, bank)
     speed = {
         "seconds": watch.seconds,
@@ -63,23 +63,21 @@ def evaluate(
             "accuracy": sum(right) / len(right),
             **speed,
         }
-        console.print_json(record) if json else console.facts(f"{model} on {test}", record)
+        cli.print_json(record) if json else cli.facts(f"{model} on {test}", record)
         return
     gold = list(itertools.chain.from_iterable(bank.relations()))
     report = evaluate_trees(bank.sentence_ptr, (bank.heads, predicted.heads), (gold, predicted.labels))
     if json:
-        console.print_json({**size, **report.as_dict(), **speed})
+        cli.print_json({**size, **report.as_dict(), **speed})
         return
     overall = report.overall
     facts = {"words": overall.words, "UAS": f"{100 * overall.uas:.2f}", "LAS": f"{100 * overall.las:.2f}"}
-    console.facts(
-        f"{model} on {test}", {**size, **facts, "with subtypes": f"{100 * overall.exact:.2f}", **speed}
-    )
+    cli.facts(f"{model} on {test}", {**size, **facts, "with subtypes": f"{100 * overall.exact:.2f}", **speed})
     for title, groups in (("relation", report.by_relation), ("length", report.by_length)):
         rows = [
             (name, own.words, f"{100 * own.uas:.2f}", f"{100 * own.las:.2f}") for name, own in groups.items()
         ]
-        console.table(f"by {title}, %", (title, "words", "UAS", "LAS"), rows)
+        cli.table(f"by {title}, %", (title, "words", "UAS", "LAS"), rows)
 
 
 @app.command()
@@ -129,7 +127,7 @@ def run(
         else:
             heads = predicted.heads if predicted.column is None else None
             lines = bank.written(heads, {predicted.column or "deprel": predicted.labels})
-    sys.stdout.buffer.write(console.echoed("".join(lines)).encode())
+    sys.stdout.buffer.write(cli.echoed("".join(lines)).encode())
     sys.stdout.buffer.flush()
 
 
@@ -160,9 +158,7 @@ def explain(
     chosen = range(1, len(forms)) if word is None else [word]
     found = [estimator.explain(rows, k) for k in chosen]
     if json:
-        console.print_json(
-            {"sentence": sentence, "words": forms[1:], "heads": [asdict(why) for why in found]}
-        )
+        cli.print_json({"sentence": sentence, "words": forms[1:], "heads": [asdict(why) for why in found]})
         return
     for why in found:
         against = "nothing" if why.other is None else f"{forms[why.other]} ({why.other_probability:.3f})"
@@ -171,7 +167,7 @@ def explain(
             (forms[term.word], forms[term.head], term.feature, f"{term.lift:+.3f}")
             for term in why.terms[:top]
         ]
-        console.table(title, ("word", "head", "feature", "lift"), terms)
+        cli.table(title, ("word", "head", "feature", "lift"), terms)
 
 
 def _load(path: Path, decoding: str | None, threads: int) -> Any:

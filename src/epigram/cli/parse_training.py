@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from epigram.cli.resuming import EVERY, Resume, Seconds
+from epigram.cli import EVERY, Resume, Seconds
 from epigram.errors import InputError
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epigram.cli import console
+from epigram import cli
+from epigram.cli import EVERY, Resume, Seconds
 from epigram.cli.cluster import Cluster
-from epigram.cli.resuming import EVERY, Resume, Seconds
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def evaluate(
         record["cer_against"] = error_rate(lists, theirs, "cer")
         record["p_value"] = result.p_matched_pairs
         record["p_bootstrap"] = result.p_bootstrap
-    console.print_json(record) if json else console.facts(f"{model} on {nbest}", record)
+    cli.print_json(record) if json else cli.facts(f"{model} on {nbest}", record)
 
 
 @app.command()
@@ -233,7 +233,7 @@ def run(
     best = reranker.predict(lists)
     if not json:
         texts = (lists.texts[c] for c in (lists.list_ptr[:-1] + best).tolist())
-        sys.stdout.write(console.echoed("".join(f"{text}\n" for text in texts)))
+        sys.stdout.write(cli.echoed("".join(f"{text}\n" for text in texts)))
         return
     scores = reranker.scores(lists)
     for i, ranking in enumerate(reranker.rank(lists)):
@@ -245,7 +245,7 @@ def run(
             "ranking": ranking.tolist(),
             "scores": scores[first:last].tolist(),
         }
-        sys.stdout.write(console.echoed(text_json.dumps(record, ensure_ascii=False) + "\n"))
+        sys.stdout.write(cli.echoed(text_json.dumps(record, ensure_ascii=False) + "\n"))
 
 
 def _run_on(cluster: str, model: Path, nbest: Path, json: bool, lm: list[Path] | None) -> None:
@@ -291,14 +291,14 @@ def explain(
             {**asdict(item), "terms": [{**asdict(term), "lift": term.lift} for term in item.terms[:top]]}
             for item in found
         ]
-        console.print_json({"lists": records})
+        cli.print_json({"lists": records})
         return
     for item in found:
         title = f"{item.id}: {item.winner_text}  <-  {item.base_text}  (lead {item.lead:.3f})"
         rows = [(term.feature, term.weight, term.difference, term.lift) for term in item.terms[:top]]
-        console.table(title, ("feature", "weight", "difference", "lift"), rows)
+        cli.table(title, ("feature", "weight", "difference", "lift"), rows)
     if not found:
-        console.stderr().print("the base model's choice wins in every list")
+        cli.stderr().print("the base model's choice wins in every list")
 
 
 @app.command("path")
@@ -321,10 +321,10 @@ def show_path(
         _draw(loaded, plot)
     tables = {name: _path_rows(model, every) for name, model in loaded.items()}
     if json:
-        console.print_json({"models": tables})
+        cli.print_json({"models": tables})
         return
     for name, rows in tables.items():
-        console.table(name, tuple(rows[0]), [tuple(row.values()) for row in rows])
+        cli.table(name, tuple(rows[0]), [tuple(row.values()) for row in rows])
 
 
 def _path_rows(model: Reranker, every: int | None) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from epigram.cli import console
+from epigram import cli
 from epigram.errors import InputError
 
 
@@ -63,7 +63,7 @@ def command(
     else:
         from epigram.serve.sample_models import SAMPLES, sample_files
 
-        screen = console.stderr()
+        screen = cli.stderr()
         files = sample_files(lambda name: screen.print(f"[dim]training the sample model {name}[/]"))
         notes = SAMPLES
     studio = open_studio(files, notes, uploads=uploads)
@@ -73,7 +73,7 @@ def command(
 
     def ready() -> None:
         print(address + (f"#token={token}" if token else ""), flush=True)
-        console.stderr().print("[dim]Ctrl-C ends it[/]")
+        cli.stderr().print("[dim]Ctrl-C ends it[/]")
 
     serve(studio, Door(loopback, tuple(name.lower() for name in allow_host or ()), token), listener, ready)
 

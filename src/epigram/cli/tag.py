@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from epigram.cli import console
+from epigram import cli
 from epigram.cli.cluster import Cluster
 from epigram.cli.tag_chaining import chain
 from epigram.cli.tag_convert import convert
@@ -52,7 +52,7 @@ def evaluate(
     if label_column is not None:
         reading = replace(reading, label_column=label_column)
     raw = read_bytes(test)
-    watch = console.Stopwatch()
+    watch = cli.Stopwatch()
     corpus = reading.parse(raw, str(test))
     observations, gold = reading.split(corpus)
     predicted = tagger.decode(tagger.model.encode(observations), observations, threads)
@@ -68,7 +68,7 @@ def evaluate(
         "mistakes": [{"gold": g, "predicted": p, "tokens": n} for g, p, n in report.mistakes()],
     }
     if json:
-        console.print_json(record)
+        cli.print_json(record)
     else:
         show_report(report, record, f"{model} on {test}")
 
@@ -119,7 +119,7 @@ def run(
         return
     corpus = tagger.read(source, format)
     if format is None and corpus.lines is None:
-        console.stderr().print("[dim]read as plain text, a sentence a line; --format says otherwise[/dim]")
+        cli.stderr().print("[dim]read as plain text, a sentence a line; --format says otherwise[/dim]")
     observations = tagger.reading.observations(corpus)
     sequences = tagger.model.encode(observations)
     if nbest is not None:
@@ -133,7 +133,7 @@ def run(
         from epigram.tagging.formats import add_columns
 
         lines = iter(add_columns(corpus, added, tagger.reading.separator))
-    sys.stdout.buffer.write(console.echoed("".join(lines)).encode())
+    sys.stdout.buffer.write(cli.echoed("".join(lines)).encode())
     sys.stdout.buffer.flush()
 
 
@@ -149,7 +149,7 @@ def template(
     if name is None:
         print("\n".join(BUILT_IN))
         return
-    print(console.echoed(Template.load(name).text), end="")
+    print(cli.echoed(Template.load(name).text), end="")
 
 
 def _run_on(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epigram.cli import console
+from epigram import cli
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ def chain(
     json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Add a column before the labels that a tagger predicts: training data for the next tagger, test data for it."""
-    from epigram.storage.file import check_writable, write_atomically
     from epigram.tagging.corpus import Columns
     from epigram.tagging.formats import read_columns
+    from epigram.text import check_writable, write_atomically
 
     if (learn is None) == (use is None):
         raise InputError("give --learn FILE, which trains a tagger, or --with MODEL, which has one")
@@ -64,9 +64,9 @@ def chain(
     write_atomically(output, text.encode())
     record |= {"columns": whole.n_columns, "labels": len(set(column.strings)), "bytes": output.stat().st_size}
     if json:
-        console.print_json(record)
+        cli.print_json(record)
     else:
-        console.facts(str(output), record)
+        cli.facts(str(output), record)
 
 
 def _learnt(

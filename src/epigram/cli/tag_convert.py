@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from epigram.cli import console
+from epigram import cli
 from epigram.errors import InputError
 
 
@@ -24,9 +24,9 @@ def convert(
 ) -> None:
     """Turn a CRFsuite, CRF++ or Wapiti model into one of ours, or one into CRFsuite's; nothing is trained again."""
     from epigram.storage import ModelFile
-    from epigram.storage.families import blaming
-    from epigram.storage.file import check_writable, write_atomically
+    from epigram.storage.file import blaming
     from epigram.tagging.storage import FAMILY, SECOND_LOOK, chain_model
+    from epigram.text import check_writable, write_atomically
 
     check_writable(output)
     to = to or ("crfsuite" if output.suffix == ".crfsuite" else "epigram")
@@ -53,6 +53,6 @@ def convert(
         "bytes": len(content),
     }
     if json:
-        console.print_json(facts)
+        cli.print_json(facts)
     else:
-        console.facts(str(output), facts)
+        cli.facts(str(output), facts)

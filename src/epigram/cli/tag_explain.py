@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epigram.cli import console
+from epigram import cli
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ def explain(
     tokens = range(int(sequences.word_lengths[sentence])) if token is None else [token]
     found = [explain_token(sentence, t) for t in tokens]
     if json:
-        console.print_json(
+        cli.print_json(
             {"sentence": sentence, "tokens": [_record(why, words[first + why.token]) for why in found]}
         )
         return
     for why in found:
         title = f"{words[first + why.token]}: {why.label} against {why.other or 'nothing'}, by {why.lead:.3f}"
         rows = [(term.token, term.feature, term.label, f"{term.lift:+.3f}") for term in why.terms[:top]]
-        console.table(title, ("token", "feature", "label", "lift"), rows)
+        cli.table(title, ("token", "feature", "label", "lift"), rows)
 
 
 def _record(why: Explanation, word: str) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def _record(why: Explanation, word: str) -> dict[str, Any]:
 def _read(model: Path, source: Path) -> tuple[Callable[[int, int], Explanation], Any, list[str]]:
     """What explains a token of a sentence, the encoded input, and a name for each token."""
     from epigram.storage import ModelFile
-    from epigram.storage.families import blaming
+    from epigram.storage.file import blaming
     from epigram.tagging.explain import explain as explain_token
     from epigram.tagging.storage import FAMILY, chain_model
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from epigram.cli import console
+from epigram import cli
 from epigram.storage import ModelFile, load
 from epigram.tagging.items import read_items
 from epigram.tagging.storage import FAMILY
@@ -40,7 +40,7 @@ def run(model: Path, source: Path, marginals: bool, threads: int, json: bool) ->
             continue
         added = [f":{p:.6f}" for p in probabilities] if marginals else [""] * len(labels)
         lines += [f"{label}{p}\n" for label, p in zip(labels, added, strict=True)] + ["\n"]
-    sys.stdout.buffer.write(console.echoed("".join(lines)).encode())
+    sys.stdout.buffer.write(cli.echoed("".join(lines)).encode())
     sys.stdout.buffer.flush()
 
 
@@ -50,7 +50,7 @@ def evaluate(model: Path, test: Path, threads: int, json: bool) -> None:
     from epigram.tagging.metrics import evaluate as score
 
     tagger, items = _tagger(model, threads), read_items(test)
-    watch = console.Stopwatch()
+    watch = cli.Stopwatch()
     report = score(items.labels, tagger.predict(items.features))
     seconds, n = max(watch.seconds, 1e-9), sum(map(len, items.labels))
     record = {
@@ -62,6 +62,6 @@ def evaluate(model: Path, test: Path, threads: int, json: bool) -> None:
         "mistakes": [{"gold": g, "predicted": p, "tokens": k} for g, p, k in report.mistakes()],
     }
     if json:
-        console.print_json(record)
+        cli.print_json(record)
     else:
         show_report(report, record, f"{model} on {test}")

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from epigram.cli import console
+from epigram import cli
 from epigram.protocols import Ints
 from epigram.tagging.corpus import Columns, Sequences
 from epigram.tagging.files import FileTagger
@@ -69,11 +69,11 @@ def show_report(report: Report, record: dict[str, Any], title: str) -> None:
     facts = {name: record[name] for name in shown}
     if record["unknown_labels"]:
         facts["labels the model has not"] = ", ".join(record["unknown_labels"])
-    console.facts(title, facts)
+    cli.facts(title, facts)
     rows = [
         (name, f"{100 * s.precision:.2f}", f"{100 * s.recall:.2f}", f"{100 * s.f1:.2f}", s.gold, s.predicted)
         for name, s in sorted(report.per_type.items(), key=lambda item: -item[1].gold)
     ]
     kind = "type" if report.chunked else "label"
-    console.table(f"by {kind}, %", (kind, "precision", "recall", "F1", "in the text", "predicted"), rows)
-    console.table("most frequent mistakes", ("label", "predicted", "tokens"), report.mistakes())
+    cli.table(f"by {kind}, %", (kind, "precision", "recall", "F1", "in the text", "predicted"), rows)
+    cli.table("most frequent mistakes", ("label", "predicted", "tokens"), report.mistakes())

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from epigram.cli import console
+from epigram import cli
+from epigram.cli import EVERY, Resume, Seconds
 from epigram.cli.cluster import Cluster, NShards, Shards
-from epigram.cli.resuming import EVERY, Resume, Seconds
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
@@ -448,7 +448,7 @@ def fitting_template(name: str | None, model: str, observations: Columns, labels
         chunked = are_chunk_labels(labels)
         name = "chunking" if observations.n_columns > 1 else "ner" if chunked else "pos"
         name += "+" if model == "segment" else ""
-        console.stderr().print(f"[dim]template {name}; see epigram tag template {name}[/dim]")
+        cli.stderr().print(f"[dim]template {name}; see epigram tag template {name}[/dim]")
     template = Template.load(name)
     if model != "maxent":
         return template

@@ -24,13 +24,12 @@ import typer
 import typer.core
 
 import epigram
-from epigram.cli import console
-from epigram.cli.resuming import EVERY
+from epigram import cli
+from epigram.cli import EVERY
 from epigram.errors import InputError
 from epigram.plots import check_plot
-from epigram.storage.checkpoint import Checkpoint
-from epigram.storage.file import check_writable
-from epigram.text import shown
+from epigram.resuming import Checkpoint
+from epigram.text import check_writable, shown
 
 EXIT_CODE = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -101,13 +100,13 @@ class TrainingRun:
             _say(f"{self.checkpoint.path} is of a run that was stopped; --resume would go on from it")
         elif resume and not self.checkpoint.path.exists():
             _say(f"no {self.checkpoint.path}: training starts afresh")
-        self._watch = console.Stopwatch()
+        self._watch = cli.Stopwatch()
 
     @contextmanager
     def progress(self, description: str, total: int | None = None, step: str = "iteration") -> Iterator[Show]:
         """A progress bar whose ``show`` tells whether to stop: a first Ctrl-C ends the fit after the present step."""
-        self._watch = console.Stopwatch()
-        with console.progress() as bar:
+        self._watch = cli.Stopwatch()
+        with cli.progress() as bar:
             task = bar.add_task(description, total=total, status="")
 
             def say() -> None:
@@ -147,7 +146,7 @@ class TrainingRun:
         record["bytes"] = self.output.stat().st_size
         if self.plot is not None and draw is not None:
             draw(self.plot)
-        console.print_json(record) if self.json else console.facts(str(self.output), record)
+        cli.print_json(record) if self.json else cli.facts(str(self.output), record)
         if self.interrupted:
             raise typer.Exit(EXIT_CODE)
 
@@ -187,7 +186,7 @@ def _context() -> tuple[str, dict[str, Any]]:
 
 
 def _say(text: str) -> None:
-    console.stderr().print(shown(text), style="dim", markup=False)
+    cli.stderr().print(shown(text), style="dim", markup=False)
 
 
 class GracefulStop:

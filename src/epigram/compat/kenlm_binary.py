@@ -20,7 +20,7 @@ from epigram.lm.ngram.arpa import LOG10, with_every_word
 from epigram.lm.ngram.model import BackoffModel
 from epigram.protocols import Floats, Ints
 from epigram.storage import ModelFile
-from epigram.storage.families import blaming
+from epigram.storage.file import blaming
 
 MAGIC = b"mmap lm http://kheafield.com/code format version 5\n"
 _TESTS = MAGIC.ljust(56, b"\0") + struct.pack("<3f3IQ", 0.0, 1.0, -0.5, 1, 2**32 - 1, 0, 1)

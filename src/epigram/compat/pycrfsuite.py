@@ -22,13 +22,13 @@ from epigram.compat.crfsuite_training import Instances, train
 from epigram.errors import InputError, ModelFileError
 from epigram.protocols import Floats
 from epigram.storage import ModelFile
-from epigram.storage.file import write_atomically
 from epigram.tagging.corpus import Sequences
 from epigram.tagging.crf import CRFTagger
 from epigram.tagging.features import flatten
 from epigram.tagging.model import ChainModel
 from epigram.tagging.single import SentenceTagger
 from epigram.tagging.storage import FAMILY, chain_model
+from epigram.text import write_atomically
 
 __all__ = [
     "BaseTrainer",

@@ -21,7 +21,7 @@ from epigram.datasets import sample
 from epigram.datasets.entries import DataSet, File, dataset
 from epigram.errors import EpigramError, InputError
 from epigram.paths import user_cache
-from epigram.storage.file import write_atomically
+from epigram.text import write_atomically
 
 TIMEOUT_SECONDS = 30
 

@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from epigram.distance import edit_distance
 from epigram.errors import InputError
 from epigram.ime.converter import N_BEST, KanaKanjiConverter
 from epigram.ime.text import split_token
 from epigram.protocols import Floats
+from epigram.rerank.nbest import edit_distance
 
 _QUOTES = "「」『』“”‘’\"'`´｢｣〝〟"
 _STOPS = {"，": "、", ",": "、", "､": "、", "．": "。", "｡": "。"}

@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from epigram.ime.trigram import NOTHING, ClassNumbers, Scorer, Singles, Trie
 from epigram.lm.ngram.model import linked, nodes_of_pairs
-from epigram.storage.packing import codebook, pack_integers
-from epigram.storage.schema import PACKED, Array, Contents
+from epigram.storage.arrays import PACKED, Array, Contents, codebook, pack_integers
 
 CODES = 256
 Bytes = npt.NDArray[np.uint8]

@@ -22,8 +22,7 @@ from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Vocabulary
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.ngram.model import BackoffModel
 from epigram.protocols import Floats, Ints
-from epigram.storage.packing import narrow, pack_integers
-from epigram.storage.schema import PACKED, Array, Contents
+from epigram.storage.arrays import PACKED, Array, Contents, narrow, pack_integers
 
 ORDER = 5
 WEIGHT = 0.5

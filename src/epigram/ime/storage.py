@@ -21,8 +21,7 @@ from epigram.ime.trigram import Scorer, Tables, WordClasses
 from epigram.lm.ngram.storage import LARGEST_LOG, ngram_rows
 from epigram.protocols import check_finite
 from epigram.storage import ModelFile, Section
-from epigram.storage.packing import narrow
-from epigram.storage.schema import Array, Contents, Maybe, Schema, damaged
+from epigram.storage.arrays import Array, Contents, Maybe, Schema, damaged, narrow
 
 _RERANK = "rerank."
 UNBOUNDED = {

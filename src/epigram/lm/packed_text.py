@@ -9,9 +9,8 @@ import numpy as np
 
 from epigram.lm.corpus import BOUNDARY, Corpus, Vocabulary
 from epigram.lm.pieces import Pieces
+from epigram.storage.arrays import PACKED, Array, Schema, damaged, pack_integers, strings
 from epigram.storage.file import pack_strings, unpack_strings
-from epigram.storage.packing import pack_integers
-from epigram.storage.schema import PACKED, Array, Schema, damaged, strings
 
 _WORDS = strings("words", "words") | {"words.pieces": Array(np.uint8, ("words.pieces",), optional=True)}
 _TEXT = {"text": Array(PACKED, ("text",), below="ids", optional=True)}

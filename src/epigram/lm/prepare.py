@@ -27,8 +27,7 @@ from typing import Any
 
 from epigram.errors import InputError
 from epigram.lm.corpus import UNKNOWN, Sentences, tokens_of
-from epigram.storage.file import write_atomically
-from epigram.text import parse_json, read_text
+from epigram.text import parse_json, read_text, write_atomically
 
 NUMBER = "#n"
 NAME = "<name>"

@@ -16,7 +16,7 @@ from typing import Any
 from epigram.errors import ModelFileError
 from epigram.lm.base import LanguageModel
 from epigram.storage import ModelFile, Section
-from epigram.storage.schema import Maybe, Schema
+from epigram.storage.arrays import Maybe, Schema
 
 FAMILY = "lm"
 READERS = {

@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.errors import InputError
-from epigram.estimator import Estimator, check_fitted
 from epigram.parsing.arc_features import Known, encode_arcs, learn_features, locate
 from epigram.parsing.arc_loss import ArcLoss, SiblingLoss
 from epigram.parsing.arc_model import Allowed, ArcModel, Pruner
@@ -33,7 +32,7 @@ from epigram.parsing.tagger import TreeTagger
 from epigram.parsing.templates import BY_CLASS, SMALL, USUAL, ArcTemplate
 from epigram.parsing.words import Words, with_classes
 from epigram.penalties import L1
-from epigram.protocols import Floats, Ints, Penalty, Solver
+from epigram.protocols import Estimator, Floats, Ints, Penalty, Solver, check_fitted
 from epigram.solvers import SGD
 from epigram.tagging.lexicon import Lexicon
 from epigram.tagging.model import Allowed as AllowedLabels
@@ -366,7 +365,7 @@ class DependencyParser(Estimator):
         """Read a model file."""
         from epigram.parsing.storage import FAMILY, from_model_file
         from epigram.storage import ModelFile
-        from epigram.storage.families import blaming
+        from epigram.storage.file import blaming
 
         file = ModelFile.load(path, FAMILY)
         with blaming(path):

@@ -17,7 +17,7 @@ from epigram.parsing.arc_model import ArcModel, Pruner
 from epigram.parsing.tagger import TreeTagger
 from epigram.parsing.templates import WAYS, ArcTemplate
 from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
-from epigram.storage.schema import Array, Maybe, Schema, damaged
+from epigram.storage.arrays import Array, Maybe, Schema, damaged
 from epigram.tagging import storage as taggers
 from epigram.tagging.lexicon import Lexicon
 

@@ -16,8 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from epigram.errors import InputError, each
-from epigram.estimator import Estimator, check_fitted
-from epigram.protocols import Floats, Learner, Offsets
+from epigram.protocols import Estimator, Floats, Learner, Offsets, check_fitted
 from epigram.rerank.explain import Explanation, explain
 from epigram.rerank.features import FeatureSpace
 from epigram.rerank.metrics import base_choice, error_rate, errors_of

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from epigram._core.native import family
-from epigram.distance import edit_distance
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.text import check_text
@@ -433,3 +432,26 @@ def _is_words(value: Any) -> bool:
 
 def _kind(value: Any) -> str:
     return "null" if value is None else type(value).__name__
+
+
+def edit_distance(first: str | Sequence[str], second: str | Sequence[str]) -> int:
+    """Insertions, deletions and substitutions (of characters, or of words) that turn one into the other.
+
+    Examples
+    --------
+    >>> edit_distance("sitting", "kitten"), edit_distance(["the", "cat"], ["cat"])
+    (3, 1)
+    """
+    if isinstance(first, str) and isinstance(second, str):
+        a, b = _characters(first), _characters(second)
+    else:
+        number: dict[str, int] = {}
+        a, b = (
+            np.array([number.setdefault(word, len(number)) for word in words], dtype=np.int32)
+            for words in (first, second)
+        )
+    return int(family("distance").levenshtein(a.size, a, b.size, b, np.empty(b.size + 1, dtype=np.int64)))
+
+
+def _characters(text: str) -> Ints:
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.int32)

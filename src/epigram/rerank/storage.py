@@ -19,7 +19,7 @@ from epigram.rerank.model import Reranker
 from epigram.rerank.walk import Curves, Tracker, Trial
 from epigram.solvers.stagewise import BLasso, WeightPath
 from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
-from epigram.storage.schema import Array, Maybe, Schema, damaged, strings
+from epigram.storage.arrays import Array, Maybe, Schema, damaged, strings
 
 UNBOUNDED = ("path.alphas", "curves.dev_errors")  # alpha before the first step, errors without dev lists
 LONGEST_GRAM = 64

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 import epigram
 from epigram.errors import InputError
-from epigram.storage.file import write_atomically
+from epigram.text import write_atomically
 
 FORMAT = 1
 NAME = "manifest.json"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from epigram.storage.families import weights
+from epigram.storage.file import weights
 
 MOST_ROWS = 2_000_000
 _NUMBERS = ("weight", "backoff")

@@ -12,8 +12,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from epigram.errors import misfit
-from epigram.estimator import Estimator
-from epigram.protocols import Callback, Floats, Ints, L1Penalty, Result, is_plain, require
+from epigram.protocols import Callback, Estimator, Floats, Ints, L1Penalty, Result, is_plain, require
 from epigram.resuming import State, here, restored_rng, resumable
 from epigram.solvers.passes import best_rate, check_settings, falling, run_passes, step_sizes
 

@@ -13,8 +13,17 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from epigram.errors import misfit
-from epigram.estimator import Estimator
-from epigram.protocols import Callback, Floats, Ints, Iteration, L2Penalty, Result, is_plain, require
+from epigram.protocols import (
+    Callback,
+    Estimator,
+    Floats,
+    Ints,
+    Iteration,
+    L2Penalty,
+    Result,
+    is_plain,
+    require,
+)
 from epigram.resuming import here, restored_rng, resumable
 
 

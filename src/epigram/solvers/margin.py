@@ -15,8 +15,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from epigram.errors import misfit
-from epigram.estimator import Estimator
-from epigram.protocols import Callback, Floats, Ints, Iteration, Result, require
+from epigram.protocols import Callback, Estimator, Floats, Ints, Iteration, Result, require
 from epigram.resuming import State, here, restored_rng, resumable
 
 

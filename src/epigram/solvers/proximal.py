@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram._core.native import family
-from epigram.estimator import Estimator
 from epigram.protocols import (
     BatchLoss,
     Callback,
+    Estimator,
     Floats,
     Ints,
     Iteration,

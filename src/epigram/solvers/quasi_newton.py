@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from epigram._core.native import Parts, family
 from epigram.errors import misfit
-from epigram.estimator import Estimator
 from epigram.protocols import (
     BatchLoss,
     Callback,
+    Estimator,
     Floats,
     Iteration,
     L1Penalty,

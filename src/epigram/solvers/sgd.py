@@ -17,10 +17,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from epigram.errors import DivergenceError, misfit
-from epigram.estimator import Estimator
 from epigram.protocols import (
     BatchLoss,
     Callback,
+    Estimator,
     Floats,
     Ints,
     Iteration,

@@ -1,4 +1,4 @@
-"""The model file: a safetensors file whose metadata carries one JSON header.
+"""The model file: a safetensors file whose metadata carries one JSON header; and which family's module reads it.
 
 Header fields: ``family``, ``format`` (version of this layout), ``epigram`` (version that wrote it),
 ``settings`` (how it was trained), ``fit`` (metrics of the fit), and what the family adds. The first is ``crc32``, the
@@ -7,6 +7,9 @@ checksum of the whole file with zeros in its place; files of earlier versions ha
 A file is mapped, not read: its arrays are pages of the file, which processes share, and a change of an array stays in
 its process. Saving replaces a file and never writes into one (:func:`write_atomically`), so a model in use keeps its
 pages, and a crash leaves the old file or the new one.
+
+A family's module, imported on use, offers ``from_model_file(file) -> estimator``, ``describe(file) -> list[Section]``
+and ``weights(file) -> (columns, rows)``.
 """
 
 from __future__ import annotations
@@ -14,16 +17,16 @@ from __future__ import annotations
 import json
 import math
 import os
-import platform
 import re
 import zlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from mmap import ACCESS_COPY, mmap
 from os import PathLike
-from pathlib import Path
-from stat import S_IMODE, S_ISREG
+from stat import S_ISREG
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -32,6 +35,7 @@ import numpy.typing as npt
 import epigram
 from epigram.errors import InputError, ModelFileError
 from epigram.protocols import check_finite
+from epigram.text import write_atomically
 
 FORMAT = 1
 _KEY = "epigram"
@@ -51,6 +55,13 @@ _DTYPES = {
     "BOOL": np.dtype(np.bool_),
     **{f"{kind}{8 * size}": np.dtype(f"<{kind.lower()}{size}") for kind in "UI" for size in (1, 2, 4, 8)},
     **{f"F{8 * size}": np.dtype(f"<f{size}") for size in (2, 4, 8)},
+}
+FAMILIES = {
+    "ime": "epigram.ime.storage",
+    "tagger": "epigram.tagging.storage",
+    "reranker": "epigram.rerank.storage",
+    "lm": "epigram.lm.storage",
+    "parser": "epigram.parsing.storage",
 }
 
 
@@ -280,87 +291,65 @@ def unpack_strings(content: npt.NDArray[np.uint8], lengths: npt.NDArray[np.uint3
         raise ModelFileError(f"damaged: its strings are no UTF-8 ({error})") from error
 
 
-def write_atomically(path: str | PathLike[str], content: bytes) -> None:
-    """Replace ``path`` by ``content``; a reader, or a crash, sees the old file or the new one.
+def load(path: str | PathLike[str], family: str | None = None) -> Any:
+    """The fitted estimator of any model file; ``family`` demands one."""
+    return _estimator(ModelFile.load(path, family), path)
 
-    Examples
-    --------
-    >>> import tempfile
-    >>> target = Path(tempfile.mkdtemp()) / "a"
-    >>> write_atomically(target, b"new")
-    >>> target.read_bytes(), [p.name for p in target.parent.iterdir()]
-    (b'new', ['a'])
-    """
-    target = Path(os.path.realpath(path))  # a link is followed, not replaced
+
+def loads(content: bytes, family: str | None = None, path: str | PathLike[str] | None = None) -> Any:
+    """The same from a file's content."""
+    return _estimator(ModelFile.from_bytes(content, family, path), path)
+
+
+def _estimator(file: ModelFile, path: str | PathLike[str] | None) -> Any:
+    reader = _reader(file, path)
+    with blaming(path):
+        return reader.from_model_file(file)
+
+
+def describe(path: str | PathLike[str]) -> tuple[ModelFile, list[Section]]:
+    """A model file and what its family says about it."""
+    file = ModelFile.load(path)
+    reader = _reader(file, path)
+    with blaming(path):
+        return file, reader.describe(file)
+
+
+def weights(path: str | PathLike[str]) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
+    """Names of columns, and a row for every weight of a model, one at a time."""
+    file = ModelFile.load(path)
+    reader = _reader(file, path)
+    with blaming(path):
+        columns, rows = reader.weights(file)
+    return columns, rows
+
+
+def _reader(file: ModelFile, path: str | PathLike[str] | None) -> ModuleType:
+    if file.family not in FAMILIES:
+        raise ModelFileError(f"unknown family {file.family!r}; upgrade epigram to read it", path=path)
+    return import_module(FAMILIES[file.family])
+
+
+@contextmanager
+def blaming(path: str | PathLike[str] | None) -> Iterator[None]:
+    """Whatever goes wrong while a file becomes a model is one sentence that names the file."""
     try:
-        if target.exists() and not target.is_file():  # a device or a pipe cannot be renamed over
-            target.write_bytes(content)
-            return
-        temporary = _claim(target)
-        try:
-            with temporary.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-            _sync_folder(target.parent)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def check_writable(path: str | PathLike[str]) -> None:
-    """Fail now, not after an hour of training, if ``path`` cannot be written."""
-    target = Path(os.path.realpath(path))
-    try:
-        if target.is_dir():
-            raise InputError("cannot write: is a folder; give a file name", path=path)
-        if target.is_file() or not target.exists():
-            _claim(target).unlink()
-    except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _claim(target: Path) -> Path:
-    """A new, empty file beside ``target`` with its permissions, or with those that a new file gets.
-
-    Its name tells whose it is: files that killed processes of this machine left here are removed.
-    """
-    host = f"{zlib.crc32(platform.node().encode()):08x}"
-    for left in target.parent.glob(f".epigram-{host}-*"):
-        owner = left.name.split("-")[2]
-        if owner.isdecimal() and not _is_alive(int(owner)):
-            left.unlink(missing_ok=True)
-    temporary = target.with_name(f".epigram-{host}-{os.getpid()}-{os.urandom(8).hex()}")
-    temporary.touch(mode=0o600 if target.exists() else 0o666, exist_ok=False)
-    if target.exists():
-        temporary.chmod(S_IMODE(target.stat().st_mode))
-    return temporary
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a new name last through a crash of the machine; Windows has no such thing."""
-    if os.name == "nt":
-        return
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
-
-
-def _unwritable(path: str | PathLike[str], error: OSError) -> InputError:
-    if isinstance(error, FileNotFoundError):
-        return InputError("cannot write: the folder does not exist; make it first", path=path)
-    return InputError(f"cannot write: {error.strerror}", path=path)
+        yield
+    except KeyError as missing:
+        raise ModelFileError(f"damaged: it has no {missing}", path=path) from missing
+    except ModelFileError as error:
+        if error.path is not None:
+            raise
+        raise ModelFileError(str(error), path=path) from error
+    except InputError as error:
+        raise ModelFileError(f"damaged: {error}", path=path) from error
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        MemoryError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise ModelFileError(f"damaged: {type(error).__name__}: {error}", path=path) from error

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.errors import InputError
-from epigram.estimator import Estimator, check_fitted
-from epigram.protocols import Ints, Penalty, Solver
+from epigram.protocols import Estimator, Ints, Penalty, Solver, check_fitted
 from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.corpus import Column, Columns, Labels, Sequences, encode_labels
 from epigram.tagging.encoding import encode_sentences

@@ -14,7 +14,7 @@ import numpy as np
 from epigram.errors import InputError, ModelFileError
 from epigram.protocols import Ints
 from epigram.storage import ModelFile
-from epigram.storage.families import blaming
+from epigram.storage.file import blaming
 from epigram.tagging.beam import decode_history
 from epigram.tagging.corpus import Column, Columns, Sequences
 from epigram.tagging.formats import ColumnSpec, parse_columns

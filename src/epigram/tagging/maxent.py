@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.errors import InputError, each
-from epigram.estimator import check_fitted
-from epigram.protocols import Floats, Ints, Penalty, Solver, is_plain
+from epigram.protocols import Floats, Ints, Penalty, Solver, check_fitted, is_plain
 from epigram.solvers import LBFGS, OWLQN
 from epigram.tagging.attributes import AttributeTable, Strings, fingerprints
 from epigram.tagging.corpus import Sequences

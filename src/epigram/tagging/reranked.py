@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from epigram.estimator import check_fitted
-from epigram.protocols import Ints, Learner, Offsets
+from epigram.protocols import Ints, Learner, Offsets, check_fitted
 from epigram.tagging.corpus import Column, Columns, Labels, Sequences, encode_labels, gather
 from epigram.tagging.crf import CRFTagger
 from epigram.tagging.estimator import StoredTagger

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints
 from epigram.storage import ModelFile, pack_strings, unpack_strings
-from epigram.storage.schema import Array, Maybe, Schema, damaged, strings
+from epigram.storage.arrays import Array, Maybe, Schema, damaged, strings
 from epigram.tagging.corpus import Columns, Sequences
 from epigram.tagging.explain import Explanation, Term, difference
 from epigram.tagging.global_features import features_of

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from epigram.errors import ModelFileError
 from epigram.protocols import Floats, Penalty
 from epigram.storage import ModelFile, Section, load, pack_strings, unpack_strings
-from epigram.storage.families import loads
-from epigram.storage.schema import Array, Maybe, Schema, damaged
+from epigram.storage.arrays import Array, Maybe, Schema, damaged
+from epigram.storage.file import loads
 from epigram.tagging.attributes import AttributeTable, fingerprints
 from epigram.tagging.labels import unique_triples
 from epigram.tagging.layout import ChainWeights

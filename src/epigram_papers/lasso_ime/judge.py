@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from epigram.distance import edit_distance
 from epigram.ime.evaluate import normalise, split_sentence
 from epigram.protocols import Floats
 from epigram.rerank import compare
+from epigram.rerank.nbest import edit_distance
 
 Sentences = list[list[str]]
 Difference = dict[str, float]

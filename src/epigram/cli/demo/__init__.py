@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from epigram.cli import console
+from epigram import cli
 from epigram.errors import InputError
 
 FAMILIES = {
@@ -35,4 +35,4 @@ def command(
         raise InputError(f"no family {family!r}; there are {', '.join(FAMILIES)}")
     for name in [family] if family else FAMILIES:
         import_module(FAMILIES[name]).show(seed)
-    console.stdout().print(NEXT, highlight=False)
+    cli.stdout().print(NEXT, highlight=False)

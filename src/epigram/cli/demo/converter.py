@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epigram.cli import console
+from epigram import cli
 from epigram.ime import KanaKanjiConverter
 from epigram.ime.sample import BACKGROUND, DOMAIN, READINGS, WORDS
 
@@ -11,7 +11,7 @@ def show(seed: int) -> None:
     """Build, convert, choose, learn, adapt; nothing here is random, the seed is not used."""
     from rich.markup import escape
 
-    screen = console.stdout()
+    screen = cli.stdout()
     screen.rule("[bold]an input method turns kana into text", style="dim")
     converter = KanaKanjiConverter.build(BACKGROUND, WORDS)
     size = len(converter.decoder.lexicon) - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from epigram.cli import console
+from epigram import cli
 from epigram.datasets import sample
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def show(seed: int) -> None:
     """Train three models, compare them, ask one of them."""
     from epigram.lm import ClassFactoredLM, KneserNeyLM, LogLinearLM
 
-    screen = console.stdout()
+    screen = cli.stdout()
     screen.rule("[bold]language models predict the next word", style="dim")
     train, test = (sample.plain(part, seed=seed) for part in ("train", "test"))
     screen.print(f"{len(train)} sentences to learn from, {len(test)} others to predict, word by word:\n")
@@ -30,7 +30,7 @@ def show(seed: int) -> None:
         "log-linear with 20 word classes": ClassFactoredLM(order=4, classes=20),
     }
     found = {}
-    with console.progress() as bars:
+    with cli.progress() as bars:
         task = bars.add_task("training", total=len(models), status="")
         for name, model in models.items():
             bars.update(task, status=name)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epigram.cli import console
+from epigram import cli
 from epigram.cli.demo.tagger import spark
 from epigram.datasets import sample
 
@@ -22,7 +22,7 @@ def show(seed: int) -> None:
 
     from epigram.rerank import BLasso, Reranker
 
-    screen = console.stdout()
+    screen = cli.stdout()
     screen.rule("[bold]a reranker picks the best of a list", style="dim")
     train, dev, test = (_lists(part, n, seed) for part, n in (("train", 800), ("dev", 100), ("test", 100)))
     screen.print(

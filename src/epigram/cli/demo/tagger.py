@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from math import log
 from typing import TYPE_CHECKING, Any
 
-from epigram.cli import console
+from epigram import cli
 from epigram.cli.demo.chunks import chunks, colour, draw
 from epigram.datasets import sample
 
@@ -30,7 +30,7 @@ Part = tuple[list[list[tuple[str, str]]], list[list[str]]]
 
 def show(seed: int) -> None:
     """Train, score, look inside, tag."""
-    screen = console.stdout()
+    screen = cli.stdout()
     train, dev, test = (_split(part, seed) for part in ("train", "dev", "test"))
     screen.rule("[bold]a tagger learns to find phrases", style="dim")
     screen.print(_introduction(train, test), soft_wrap=False)
@@ -69,8 +69,8 @@ def _introduction(train: Part, test: Part) -> str:
 def _train(train: Part, dev: Part, seed: int) -> tuple[CRFTagger, float]:
     from epigram import SGD, CRFTagger
 
-    watch = console.Stopwatch()
-    with console.progress() as bars:
+    watch = cli.Stopwatch()
+    with cli.progress() as bars:
         task = bars.add_task("training", total=PASSES, status="")
 
         def show(entry: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from epigram.compat.crfsuite_dump import ParsedDump
 from epigram.compat.crfsuite_log import TrainLogParser
 from epigram.compat.pycrfsuite import Tagger, Trainer
 from epigram.compat.sklearn_crfsuite.metrics import flatten
-from epigram.estimator import Estimator
+from epigram.protocols import Estimator
 
 NAMES = {  # of parameters that CRFsuite calls otherwise
     "feature.minfreq": "min_freq",

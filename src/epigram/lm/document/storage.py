@@ -16,8 +16,7 @@ from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.mixed.storage import parts_of
 from epigram.lm.mixed.storage import to_model_file as put_together
 from epigram.storage import ModelFile, Section
-from epigram.storage.packing import pack_integers
-from epigram.storage.schema import PACKED, Array, Schema, damaged
+from epigram.storage.arrays import PACKED, Array, Schema, damaged, pack_integers
 
 if TYPE_CHECKING:
     from epigram.protocols import Floats

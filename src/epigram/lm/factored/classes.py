@@ -22,8 +22,7 @@ from epigram.errors import InputError
 from epigram.lm.corpus import BOUNDARY, END, START, UNKNOWN, UNSEEN, Corpus, Vocabulary
 from epigram.lm.factored.exchange import Bigrams, Exchange, PassCallback, first_classes
 from epigram.protocols import Ints, Offsets
-from epigram.storage.file import write_atomically
-from epigram.text import read_lines
+from epigram.text import read_lines, write_atomically
 
 NONE = -1
 

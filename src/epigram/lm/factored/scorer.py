@@ -13,9 +13,18 @@ from epigram._core.native import family
 from epigram.lm.factored.contexts import Contexts
 from epigram.lm.factored.loss import FactorExamples, FactorLoss
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.storage.packing import differences, pack_integers, pack_weights, packed_size, unpack_weights
-from epigram.storage.schema import PACKED, Array, Schema, damaged
-from epigram.storage.schema import weights as weights_schema
+from epigram.storage.arrays import (
+    PACKED,
+    Array,
+    Schema,
+    damaged,
+    differences,
+    pack_integers,
+    pack_weights,
+    packed_size,
+    unpack_weights,
+)
+from epigram.storage.arrays import weights as weights_schema
 
 core = family("factored_scorer")
 ARRAYS = {

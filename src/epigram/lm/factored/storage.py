@@ -18,8 +18,7 @@ from epigram.lm.loglinear.problem import settings_of, with_solver
 from epigram.lm.packed_text import pack_text, pack_words, unpack_text, unpack_words
 from epigram.lm.storage import FAMILY
 from epigram.storage import ModelFile, Section
-from epigram.storage.packing import pack_integers
-from epigram.storage.schema import PACKED, Array, Schema, damaged
+from epigram.storage.arrays import PACKED, Array, Schema, damaged, pack_integers
 
 PARTS = ("class", "word")
 LONGEST_CONTEXT = 1000

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.estimator import Estimator
 from epigram.lm.corpus import Corpus, Sentences, Vocabulary
 from epigram.lm.loglinear.explain import Explanation, explain
 from epigram.lm.loglinear.loss import SuffixLoss
@@ -32,7 +31,7 @@ from epigram.lm.loglinear.sparsify import MaskedPenalty, largest, weight_importa
 from epigram.lm.loglinear.to_backoff import to_backoff
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.lm.ngram.model import BackoffModel, FittedBackoff
-from epigram.protocols import Callback, Floats, Result, Solver
+from epigram.protocols import Callback, Estimator, Floats, Result, Solver
 from epigram.tuning import Trial, TrialCallback
 
 if TYPE_CHECKING:

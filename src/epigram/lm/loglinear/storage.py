@@ -1,7 +1,7 @@
 """Log-linear models in the model file: the weights that are not 0, on the tree of their contexts.
 
 Contexts stand in level order by (parent, symbol), their pairs sorted by word, everything as differences, compressed
-(:mod:`epigram.storage.packing`). Besides the weights that are not 0 the pairs that their contexts are spelled with are
+(:mod:`epigram.storage.arrays`). Besides the weights that are not 0 the pairs that their contexts are spelled with are
 kept. Reading makes a tree of the kept pairs; a pair hangs below its nearest kept ancestor, as weights in between are
 0. Counts are left out.
 """
@@ -25,9 +25,18 @@ from epigram.lm.packed_text import pack_text, pack_words, unpack_text, unpack_wo
 from epigram.lm.storage import FAMILY
 from epigram.protocols import Floats, Ints
 from epigram.storage import ModelFile, Section
-from epigram.storage.packing import pack_integers, pack_weights, unpack_weights
-from epigram.storage.schema import PACKED, Array, Contents, Maybe, Schema, damaged
-from epigram.storage.schema import weights as weights_schema
+from epigram.storage.arrays import (
+    PACKED,
+    Array,
+    Contents,
+    Maybe,
+    Schema,
+    damaged,
+    pack_integers,
+    pack_weights,
+    unpack_weights,
+)
+from epigram.storage.arrays import weights as weights_schema
 
 
 def to_model_file(model: LogLinearLM, bits: int, fit: dict[str, Any], text: bool) -> ModelFile:

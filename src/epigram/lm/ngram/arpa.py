@@ -24,8 +24,7 @@ from epigram.errors import InputError
 from epigram.lm.corpus import BOUNDARY, END, START, UNKNOWN, Vocabulary
 from epigram.lm.ngram.model import BackoffModel, find_grams
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.storage.file import write_atomically
-from epigram.text import decode, read_bytes
+from epigram.text import decode, read_bytes, write_atomically
 
 LOG10 = float(np.log(10.0))
 _MARK = re.compile(rb"^[ \t]*\\(data|end|\d+-grams:?)\\?[ \t\r]*$", re.MULTILINE)

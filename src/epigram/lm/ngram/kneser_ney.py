@@ -33,10 +33,9 @@ import numpy as np
 
 from epigram._core.native import family
 from epigram.errors import InputError, at_least
-from epigram.estimator import Estimator
 from epigram.lm.corpus import Corpus, Sentences, Vocabulary
 from epigram.lm.ngram.model import BackoffModel, FittedBackoff
-from epigram.protocols import Floats, Ints
+from epigram.protocols import Estimator, Floats, Ints
 
 T = TypeVar("T")
 

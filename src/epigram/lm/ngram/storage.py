@@ -13,9 +13,16 @@ from epigram.lm.packed_text import pack_words, unpack_words
 from epigram.lm.storage import FAMILY, HEADER
 from epigram.protocols import Floats
 from epigram.storage import ModelFile, Section
-from epigram.storage.packing import differences, pack_integers, pack_weights, unpack_weights
-from epigram.storage.schema import PACKED, Array, Schema
-from epigram.storage.schema import weights as weights_schema
+from epigram.storage.arrays import (
+    PACKED,
+    Array,
+    Schema,
+    differences,
+    pack_integers,
+    pack_weights,
+    unpack_weights,
+)
+from epigram.storage.arrays import weights as weights_schema
 
 LARGEST_LOG = 1e-3
 """Of a probability, rounding included."""

@@ -14,7 +14,7 @@ from epigram.lm.factored.contexts import Contexts
 from epigram.lm.factored.loss import Factor, FactorExamples, FactorLoss
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.penalty import PENALTIES, Strength, build_penalty
+from epigram.lm.loglinear.problem import PENALTIES, Strength, build_penalty
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.solvers.proximal import FISTA, StochasticProximal
 from reference import choice as twin

@@ -19,7 +19,7 @@ from epigram.lm.factored.contexts import Contexts
 from epigram.lm.factored.loss import Factor
 from epigram.lm.factored.problem import FactorProblem
 from epigram.lm.factored.scorer import FactorScorer
-from epigram.lm.loglinear.penalty import PENALTIES, Strength, build_penalty
+from epigram.lm.loglinear.problem import PENALTIES, Strength, build_penalty
 from epigram.lm.loglinear.sparsify import largest, weight_importance
 from epigram.lm.loglinear.tree import Positions
 from epigram.lm.mixed.mixture import InterpolatedLM, interpolate, merge

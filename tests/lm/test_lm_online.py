@@ -14,7 +14,7 @@ from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.growing import Blocks, Growing, WeightTable, keys_of
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.online import WithRest
-from epigram.lm.loglinear.penalty import build_penalty
+from epigram.lm.loglinear.problem import build_penalty
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from reference import online as reference
 from reference.lm_suffix import weights_by_context

@@ -12,7 +12,7 @@ from test_context_tree import corpora
 from epigram import LogLinearLM
 from epigram.errors import InputError, ModelFileError
 from epigram.lm.corpus import Corpus
-from epigram.lm.loglinear.penalty import PENALTIES
+from epigram.lm.loglinear.problem import PENALTIES
 from epigram.lm.ngram.arpa import write_arpa
 from epigram.storage import describe, load
 from reference.lm_suffix import weights_by_context

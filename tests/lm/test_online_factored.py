@@ -9,7 +9,7 @@ from test_lm_online import TEST, TEXT, WORDS
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.model import ClassFactoredLM
-from epigram.lm.loglinear.penalty import PENALTIES
+from epigram.lm.loglinear.problem import PENALTIES
 
 CLASSES = WordClasses.learn(Corpus.of(TEXT, WORDS), 8)
 

@@ -10,8 +10,7 @@ from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.loglinear.model import LogLinearLM
-from epigram.lm.loglinear.penalty import Strength, build_penalty
-from epigram.lm.loglinear.problem import Problem
+from epigram.lm.loglinear.problem import Problem, Strength, build_penalty
 from epigram.solvers.proximal import FISTA
 
 TEXT = ["a rose is a rose", "a tulip is red", "a rose is red", "red is a colour"]

@@ -17,7 +17,7 @@ from epigram.datasets import sample
 from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.model import LogLinearLM
-from epigram.lm.loglinear.penalty import Strength
+from epigram.lm.loglinear.problem import Strength
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram_papers.report import Claim, Figure, Table
 from epigram_papers.structured_lm import claims, cost_claims, costs, experiments, tables

@@ -12,7 +12,7 @@ from epigram import ClassFactoredLM
 from epigram.datasets import sample
 from epigram.errors import InputError
 from epigram.lm.factored.sharded import WordShard, fit_stream
-from epigram.lm.loglinear.penalty import Strength
+from epigram.lm.loglinear.problem import Strength
 from epigram.lm.sharding import KIND, write_stream
 from epigram.scale import Here, Manifest
 

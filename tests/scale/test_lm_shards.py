@@ -16,7 +16,7 @@ from epigram.datasets import sample
 from epigram.errors import InputError
 from epigram.lm.loglinear.joining import Joined
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.penalty import Strength, build_penalty
+from epigram.lm.loglinear.problem import Strength, build_penalty
 from epigram.lm.loglinear.sharded import PENALTIES, fit_stream, solve_stream
 from epigram.lm.loglinear.splitting import Split
 from epigram.lm.loglinear.subtree import GroupedTreeShard, TreeShard

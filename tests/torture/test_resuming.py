@@ -19,7 +19,7 @@ from epigram.ime.wordlist import WordList
 from epigram.lm import ClassFactoredLM, LogLinearLM
 from epigram.lm.factored import sharded as factored
 from epigram.lm.loglinear import sharded as loglinear
-from epigram.lm.loglinear.penalty import Strength
+from epigram.lm.loglinear.problem import Strength
 from epigram.lm.sharding import write_stream
 from epigram.parsing import DependencyParser
 from epigram.rerank import Lasso, MinimumSampleRisk, NBest, Perceptron, Reranker

@@ -77,7 +77,7 @@ def explain(
 def _show_reasons(why: Any, words: str, of: str = "") -> None:
     """The terms of a probability as tables; a mixture shows its parts, then the terms of each."""
     from epigram.lm.loglinear.explain import Explanation
-    from epigram.lm.mixed.blend import Blend
+    from epigram.lm.mixed.mixture import Blend
 
     title = f"P({why.word} | {words}) = {why.probability:.6g}{of}"
     columns = ("context", "weight", "seen", "P so far")

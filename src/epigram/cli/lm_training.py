@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from epigram.lm.corpus import Corpus
     from epigram.lm.factored.model import ClassFactoredLM
     from epigram.lm.loglinear.model import LogLinearLM
-    from epigram.lm.loglinear.penalty import Strength
+    from epigram.lm.loglinear.problem import Strength
     from epigram.protocols import Iteration
     from epigram.tuning import Trial
 
@@ -294,7 +294,7 @@ def _train_beside(
     run: TrainingRun, model: LogLinearLM, text: Path | Corpus, valid: Path | None, bits: int
 ) -> None:
     """Fit a log-linear model, mix it with Kneser-Ney, save the mixture, say what was chosen and report."""
-    from epigram.lm.mixed.beside import fit_beside
+    from epigram.lm.mixed.mixture import fit_beside
     from epigram.plots import plot_trials
 
     history: History = []

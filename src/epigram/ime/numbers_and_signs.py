@@ -33,7 +33,7 @@ _HUNDREDS = ("ひゃく", "ひゃっ", "びゃく", "びゃっ", "ぴゃく", "�
 _THOUSANDS = ("せん", "ぜん")
 _LARGE = {"まん": 10**4, "おく": 10**8, "ちょう": 10**12, "おっ": 10**8}
 _UNITS = dict.fromkeys(_TENS, 10) | dict.fromkeys(_HUNDREDS, 100) | dict.fromkeys(_THOUSANDS, 1000)
-_PIECE = re.compile("|".join(sorted([*_ONES, *_UNITS, *_LARGE], key=lambda text: -len(text))))
+_PIECE = re.compile("|".join(sorted([*_ONES, *_UNITS, *_LARGE], key=len, reverse=True)))
 _DIGITS = "〇一二三四五六七八九"
 _WIDE = str.maketrans("0123456789", "０１２３４５６７８９")
 LARGEST = 10**16
@@ -170,7 +170,7 @@ SIGN, NEXT_SIGN = -15.0, -0.4
 """Log-probability of the first sign of a reading, and what each further one has less."""
 SPELLED, LETTER = -9.0, -2.6
 """Log-probability of a word that is spelled out, and of each of its letters."""
-_LETTER = re.compile("|".join(sorted(LETTERS, key=lambda name: -len(name))))
+_LETTER = re.compile("|".join(sorted(LETTERS, key=len, reverse=True)))
 _FIRST_OF_SIGN = {
     first: [name for name in SIGNS if name[0] == first] for first in {name[0] for name in SIGNS}
 }

@@ -6,9 +6,9 @@ from epigram.lm.document.model import fit_document as fit_document
 from epigram.lm.factored.classes import WordClasses as WordClasses
 from epigram.lm.factored.model import ClassFactoredLM as ClassFactoredLM
 from epigram.lm.loglinear.model import LogLinearLM as LogLinearLM
-from epigram.lm.mixed.beside import fit_beside as fit_beside
 from epigram.lm.mixed.cached import CachedLM as CachedLM
 from epigram.lm.mixed.mixture import InterpolatedLM as InterpolatedLM
+from epigram.lm.mixed.mixture import fit_beside as fit_beside
 from epigram.lm.mixed.mixture import interpolate as interpolate
 from epigram.lm.ngram.arpa import read_arpa as read_arpa
 from epigram.lm.ngram.arpa import write_arpa as write_arpa

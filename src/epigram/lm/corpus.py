@@ -17,17 +17,19 @@ A sentence may be wrapped in its own ``<s>`` and ``</s>``; inside a sentence the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from epigram._core.native import family
 from epigram.errors import InputError, each
 from epigram.protocols import Ints, Offsets
+from epigram.storage.arrays import PACKED, Array, Schema, damaged, pack_integers, strings
+from epigram.storage.file import pack_strings, unpack_strings
 from epigram.text import check_text, decode, read_bytes, read_lines
 
 if TYPE_CHECKING:
@@ -46,6 +48,9 @@ _TOKEN = re.compile("[^ \t\n\v\f\r\0]+")
 _BLANKS = b" \t\v\f\r\0"
 _BLANK_LINE = re.compile(rb"\n[ \t\v\f\r\0]*\n")
 Factorised: TypeAlias = tuple[list[str], Ints, Offsets]
+_WORDS = strings("words", "words") | {"words.pieces": Array(np.uint8, ("words.pieces",), optional=True)}
+_TEXT = {"text": Array(PACKED, ("text",), below="ids", optional=True)}
+"""The arrays of :func:`pack_words` and :func:`pack_text`; ``ids`` is one more than there are words."""
 
 
 class Vocabulary:
@@ -437,3 +442,43 @@ def unwrap(words: list[str], ids: Ints, ptr: Offsets, path: str | PathLike[str] 
         )
     kept = np.concatenate(([0], np.cumsum(~drop)))[ptr]
     return words, ids[~drop], np.unique(kept).astype(np.int64)
+
+
+def pack_words(vocabulary: Vocabulary) -> dict[str, Any]:
+    """The words of a vocabulary in the order of their ids, and how text is cut where that is not at blanks."""
+    content, lengths = pack_strings(vocabulary.words)
+    packed = {"words.bytes": content, "words.lengths": lengths}
+    if vocabulary.pieces is not None:
+        packed["words.pieces"] = np.frombuffer(vocabulary.pieces.to_bytes(), dtype=np.uint8)
+    return packed
+
+
+def unpack_words(tensors: Mapping[str, Any]) -> Vocabulary:
+    """What :func:`pack_words` made."""
+    content = Schema({}, _WORDS).read_arrays(tensors)
+    words = unpack_strings(content["words.bytes"], content["words.lengths"])
+    pieces = None
+    if "words.pieces" in content:
+        from epigram.lm.pieces import Pieces
+
+        pieces = Pieces.from_bytes(content["words.pieces"].tobytes())
+    vocabulary = Vocabulary(words, pieces)
+    if vocabulary.words != words:
+        damaged("its vocabulary does not begin with </s>, or has a word twice")
+    return vocabulary
+
+
+def pack_text(corpus: Corpus) -> dict[str, Any]:
+    """The ids of a text, boundaries included; one more than the id, as -1 is a word outside the vocabulary."""
+    return {"text": pack_integers(corpus.stream() + 1)}
+
+
+def unpack_text(tensors: Mapping[str, Any], vocabulary: Vocabulary) -> Corpus | None:
+    """What :func:`pack_text` made; None in a file without text."""
+    content = Schema({}, _TEXT).read_arrays(tensors, ids=len(vocabulary) + 1)
+    if "text" not in content:
+        return None
+    stream = (content["text"] - 1).astype(np.int32)
+    if stream.size == 0 or stream[0] != BOUNDARY or stream[-1] != BOUNDARY:
+        damaged("its text does not begin and end with the boundary of a sentence")
+    return Corpus.of_stream(stream, vocabulary)

@@ -1,6 +1,6 @@
 """Language models in the model file, family ``lm``: from the kind of model to the module that reads it.
 
-Every kind keeps its vocabulary (:func:`~epigram.lm.packed_text.pack_words`). Its training text, in ids, is kept only
+Every kind keeps its vocabulary (:func:`~epigram.lm.corpus.pack_words`). Its training text, in ids, is kept only
 where that is asked for: training goes on from it exactly (``partial_fit``), but whoever has the file can read it. What
 else a kind keeps is written down in its own ``storage`` module, which offers ``from_model_file`` and ``describe``;
 models write themselves (:meth:`~epigram.lm.base.LanguageModel.save`).
@@ -23,8 +23,8 @@ READERS = {
     "backoff": "epigram.lm.ngram.storage",
     "loglinear": "epigram.lm.loglinear.storage",
     "factored": "epigram.lm.factored.storage",
-    "mixture": "epigram.lm.mixed.storage",
-    "cached": "epigram.lm.mixed.storage",
+    "mixture": "epigram.lm.mixed.mixture",
+    "cached": "epigram.lm.mixed.mixture",
     "document": "epigram.lm.document.storage",
 }
 HEADER = {"settings": {"model": str, "bits": Maybe(int)}, "fit": Maybe(dict)}

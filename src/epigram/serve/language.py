@@ -95,7 +95,7 @@ def explain_word(model: Any, context: str, word: str) -> dict[str, Any]:
 def _terms(why: Any) -> list[tuple[str, float, int | None, float]]:
     """Context, weight, count and probability so far; of a mixture, those of its first part that has weights."""
     from epigram.lm.factored.model import FactoredExplanation
-    from epigram.lm.mixed.blend import Blend
+    from epigram.lm.mixed.mixture import Blend
 
     if isinstance(why, Blend):
         part = next((part for part in why.parts if part.why is not None and part.probability > 0), None)

@@ -22,7 +22,7 @@ import numpy as np
 
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.penalty import Strength, build_penalty, first_weights
+from epigram.lm.loglinear.problem import Strength, build_penalty, first_weights
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.penalties import L1, TreeL2, TreeLinf
 from epigram.penalties.forest import Forest

@@ -29,8 +29,7 @@ import numpy as np
 
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.model import LogLinearLM
-from epigram.lm.loglinear.penalty import Strength
-from epigram.lm.loglinear.problem import Problem
+from epigram.lm.loglinear.problem import Problem, Strength
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
 from epigram.protocols import Floats
 from epigram.solvers.proximal import FISTA, StochasticProximal

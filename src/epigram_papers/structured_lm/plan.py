@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from epigram.lm.loglinear.penalty import Strength
+from epigram.lm.loglinear.problem import Strength
 from epigram_papers.runner import Experiment
 from epigram_papers.structured_lm import costs
 from epigram_papers.structured_lm.experiments import (

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from epigram.lm.loglinear.penalty import Strength
+from epigram.lm.loglinear.problem import Strength
 from epigram_papers.structured_lm.plan import (
     CHOSEN_AT,
     NORMS,

@@ -13,8 +13,7 @@ from epigram.lm.document.loss import PastWeights
 from epigram.lm.document.model import DocumentLM
 from epigram.lm.document.recent import PARTS, Recent
 from epigram.lm.factored.model import ClassFactoredLM
-from epigram.lm.mixed.storage import parts_of
-from epigram.lm.mixed.storage import to_model_file as put_together
+from epigram.lm.mixed.mixture import parts_of, put_together
 from epigram.storage import ModelFile, Section
 from epigram.storage.arrays import PACKED, Array, Schema, damaged, pack_integers
 

@@ -25,8 +25,7 @@ from epigram.lm.factored.online import FactorRecipe, OnlineFactored
 from epigram.lm.factored.problem import PARTS, Fitted, Search
 from epigram.lm.factored.scorer import FactorScorer, Step
 from epigram.lm.loglinear.model import Auto, Text
-from epigram.lm.loglinear.penalty import Given, Strength, named
-from epigram.lm.loglinear.problem import solver_of
+from epigram.lm.loglinear.problem import Given, Strength, named, solver_of
 from epigram.lm.loglinear.tree import Positions
 from epigram.protocols import Callback, Estimator, Floats, Ints, Solver
 from epigram.tuning import Trial, TrialCallback

@@ -23,7 +23,7 @@ from epigram.lm.factored.problem import FactorProblem
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.growing import Blocks, TextSoFar, WeightTable, keys_of, pair_keys
 from epigram.lm.loglinear.online import LEAST_WORK, WORK
-from epigram.lm.loglinear.penalty import Strength
+from epigram.lm.loglinear.problem import Strength
 from epigram.lm.loglinear.tree import Positions
 from epigram.protocols import Floats, Offsets
 from epigram.solvers.proximal import FISTA

@@ -21,8 +21,15 @@ from epigram.lm.factored.exchange import ExchangePass
 from epigram.lm.factored.loss import Factor, FactorExamples, FactorLoss
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.model import split_known
-from epigram.lm.loglinear.penalty import FIRST_STRENGTHS, Strength, build_penalty, first_weights, named
-from epigram.lm.loglinear.problem import as_written, written
+from epigram.lm.loglinear.problem import (
+    FIRST_STRENGTHS,
+    Strength,
+    as_written,
+    build_penalty,
+    first_weights,
+    named,
+    written,
+)
 from epigram.lm.loglinear.sparsify import MaskedPenalty, largest, weight_importance
 from epigram.lm.loglinear.tree import Positions
 from epigram.protocols import Callback, Floats, Iteration, Result, Solver

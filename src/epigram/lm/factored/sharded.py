@@ -23,7 +23,7 @@ from epigram.lm.factored.loss import Factor
 from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.factored.problem import PARTS, FactorProblem, first_strength
 from epigram.lm.factored.scorer import FactorScorer
-from epigram.lm.loglinear.penalty import Strength, build_penalty, named
+from epigram.lm.loglinear.problem import Strength, build_penalty, named
 from epigram.lm.loglinear.sharded import SHARD_TOKENS
 from epigram.lm.loglinear.splitting import BLOCK, positions_at
 from epigram.lm.loglinear.tree import Positions

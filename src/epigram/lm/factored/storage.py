@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from epigram.lm.corpus import pack_text, pack_words, unpack_text, unpack_words
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.contexts import Contexts
 from epigram.lm.factored.loss import Factor
 from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.factored.scorer import FactorScorer
-from epigram.lm.loglinear.penalty import Strength, named
-from epigram.lm.loglinear.problem import settings_of, with_solver
-from epigram.lm.packed_text import pack_text, pack_words, unpack_text, unpack_words
+from epigram.lm.loglinear.problem import Strength, named, settings_of, with_solver
 from epigram.lm.storage import FAMILY
 from epigram.storage import ModelFile, Section
 from epigram.storage.arrays import PACKED, Array, Schema, damaged, pack_integers

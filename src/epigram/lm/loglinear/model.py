@@ -24,8 +24,17 @@ from epigram.lm.corpus import Corpus, Sentences, Vocabulary
 from epigram.lm.loglinear.explain import Explanation, explain
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.online import Online, Recipe
-from epigram.lm.loglinear.penalty import FIRST_STRENGTHS, Given, Strength, build_penalty, named
-from epigram.lm.loglinear.problem import Problem, calibrate, search, solver_of
+from epigram.lm.loglinear.problem import (
+    FIRST_STRENGTHS,
+    Given,
+    Problem,
+    Strength,
+    build_penalty,
+    calibrate,
+    named,
+    search,
+    solver_of,
+)
 from epigram.lm.loglinear.recalled import recalled_positions
 from epigram.lm.loglinear.sparsify import MaskedPenalty, largest, weight_importance
 from epigram.lm.loglinear.to_backoff import to_backoff
@@ -53,7 +62,7 @@ class LogLinearLM(FittedBackoff, Estimator):
     order : longest context plus one; 0 for unbounded
     penalty : ``elastic``, ``l1``, ``l2``, ``tree-l2`` or ``tree-linf``; or an object that says how strong it is,
         such as ``L1(0.5)``: then nothing is searched, and ``auto`` depth weights are 1
-    strength, depth_weight, ridge : how strong the penalty is (:mod:`epigram.lm.loglinear.penalty`; ``ridge`` is the
+    strength, depth_weight, ridge : how strong the penalty is (:mod:`epigram.lm.loglinear.problem`; ``ridge`` is the
         squared part of ``elastic``); ``"auto"`` chooses on held-out text
     depth_weights : what the depth weight acts on inside tree norms: ``features`` (as in the paper) or ``groups``
     nonnegative : weights >= 0, as in the paper

@@ -26,7 +26,7 @@ import numpy as np
 from epigram.lm.corpus import Corpus, Vocabulary
 from epigram.lm.loglinear.growing import Blocks, Keys, TextSoFar, WeightTable, keys_of, last_symbols
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.penalty import Strength, build_penalty
+from epigram.lm.loglinear.problem import Strength, build_penalty
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.solvers.proximal import FISTA

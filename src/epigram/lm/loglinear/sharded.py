@@ -19,8 +19,7 @@ from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.joining import Joined
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.model import LogLinearLM, Text
-from epigram.lm.loglinear.penalty import Strength, build_penalty, first_weights, named
-from epigram.lm.loglinear.problem import best_factors, search
+from epigram.lm.loglinear.problem import Strength, best_factors, build_penalty, first_weights, named, search
 from epigram.lm.loglinear.splitting import Split
 from epigram.lm.loglinear.storage import header_of
 from epigram.lm.loglinear.subtree import GroupedTreeShard, TreeShard

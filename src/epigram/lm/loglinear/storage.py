@@ -15,13 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram._core.native import family
-from epigram.lm.corpus import BOUNDARY, START, Vocabulary
+from epigram.lm.corpus import BOUNDARY, START, Vocabulary, pack_text, pack_words, unpack_text, unpack_words
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.model import LogLinearLM
-from epigram.lm.loglinear.penalty import Strength, named
-from epigram.lm.loglinear.problem import settings_of, with_solver
+from epigram.lm.loglinear.problem import Strength, named, settings_of, with_solver
 from epigram.lm.loglinear.tree import ContextTree
-from epigram.lm.packed_text import pack_text, pack_words, unpack_text, unpack_words
 from epigram.lm.storage import FAMILY
 from epigram.protocols import Floats, Ints
 from epigram.storage import ModelFile, Section

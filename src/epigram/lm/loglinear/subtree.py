@@ -18,7 +18,7 @@ import numpy as np
 
 from epigram.lm.loglinear.joining import Level
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.penalty import Strength, build_penalty
+from epigram.lm.loglinear.problem import Strength, build_penalty
 from epigram.lm.loglinear.splitting import Recipe
 from epigram.lm.loglinear.tree import ContextTree, Located
 from epigram.penalties import TreeL2

@@ -12,8 +12,7 @@ import numpy as np
 from epigram.lm.base import LanguageModel
 from epigram.lm.corpus import UNSEEN
 from epigram.lm.mixed.mixture import grams_of
-from epigram.lm.ngram.model import BackoffModel
-from epigram.lm.ngram.prune import renormalised
+from epigram.lm.ngram.model import BackoffModel, renormalised
 from epigram.protocols import Floats, Ints
 
 AT_ONCE = 100_000  # n-grams that are scored together

@@ -18,8 +18,7 @@ from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.lm.base import Context, LanguageModel, State
 from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Sentences
-from epigram.lm.mixed.blend import Blend, blend
-from epigram.lm.mixed.mixture import mixture_weights
+from epigram.lm.mixed.mixture import Blend, blend, mixture_weights, put_together
 from epigram.protocols import Floats, Ints
 
 if TYPE_CHECKING:
@@ -127,10 +126,8 @@ class CachedLM(LanguageModel):
         self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False
     ) -> ModelFile:
         """The model as header and arrays; ``fit`` adds metrics to the header."""
-        from epigram.lm.mixed.storage import to_model_file
-
         settings = {"model": "cached", "size": self.size, "weight": self.weight}
-        return to_model_file([self.model], settings, bits, fit or {}, text)
+        return put_together([self.model], settings, bits, fit or {}, text)
 
     def _state(self, context: Context) -> tuple[State, tuple[int, ...]]:
         inner, recent = cast("tuple[State, tuple[int, ...]]", self.state(context))

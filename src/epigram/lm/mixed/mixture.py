@@ -6,28 +6,37 @@ this is the MAP adaptation of the reranking experiments.
 
 A mixture is not a back-off model: the share of each model in an unseen n-gram changes with the history. So
 :class:`InterpolatedLM` keeps its models and is exact; :func:`merge` makes one back-off model of it (for ARPA),
-exact for every n-gram that a model stores, renormalised elsewhere, as SRILM's ``-mix-lm``.
+exact for every n-gram that a model stores, renormalised elsewhere, as SRILM's ``-mix-lm``. In a model file the parts of
+a mixture stand side by side.
+
+:func:`fit_beside` is what ``epigram lm train`` does where nothing else is asked for. The log-linear model is better
+than Kneser-Ney on most texts; on a text whose end is unlike its beginning, held-out text misleads the choice of its
+strengths, and Kneser-Ney, which chooses nothing, may be ahead. A mixture of both is safe. EM finds the share that
+predicts held-out text best; as that text may mislead here too, the share used is half way from there to one half.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epigram.errors import InputError
+from epigram.errors import InputError, ModelFileError
+from epigram.lm import storage as lm_storage
 from epigram.lm.base import Context, LanguageModel, State
 from epigram.lm.corpus import UNSEEN, Corpus, Sentences, Vocabulary
-from epigram.lm.mixed.blend import Blend, blend
-from epigram.lm.ngram.model import BackoffModel, as_backoff
-from epigram.lm.ngram.prune import renormalised
-from epigram.protocols import Floats, Ints
+from epigram.lm.ngram.model import BackoffModel, as_backoff, renormalised
+from epigram.protocols import Callback, Floats, Ints
+from epigram.storage import ModelFile, Section
+from epigram.tuning import TrialCallback
 
 if TYPE_CHECKING:
-    from epigram.storage import ModelFile
+    from epigram.lm.loglinear.model import LogLinearLM, Text
 
 
 class InterpolatedLM(LanguageModel):
@@ -132,10 +141,8 @@ class InterpolatedLM(LanguageModel):
         self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False
     ) -> ModelFile:
         """The models and their weights as header and arrays; ``fit`` adds metrics to the header."""
-        from epigram.lm.mixed.storage import to_model_file
-
         settings = {"model": "mixture", "weights": self.weights.tolist()}
-        return to_model_file(self.models, settings, bits, fit or {}, text)
+        return put_together(self.models, settings, bits, fit or {}, text)
 
 
 def interpolate(
@@ -210,3 +217,181 @@ def grams_of(model: BackoffModel, vocabulary: Vocabulary, n: int) -> Ints:
     pairs = np.flatnonzero(np.repeat(model.node_depth, np.diff(model.pair_ptr)) == n - 1)
     table = vocabulary.ids(model.vocabulary_)
     return table[np.column_stack((contexts, model.pair_word[pairs])).astype(np.int32)]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a mixture: its share, what it makes of the word, and its own reasons where it has any."""
+
+    name: str
+    share: float
+    probability: float
+    why: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Blend:
+    """A probability as the sum of share times probability over parts."""
+
+    word: str
+    probability: float
+    parts: tuple[Part, ...]
+
+
+def blend(
+    context: str | Sequence[str], word: str, parts: Sequence[tuple[str, float, LanguageModel | float, Any]]
+) -> Blend:
+    """The blend of models (with the state each is in) and of plain probabilities."""
+    found = []
+    for name, share, source, state in parts:
+        if not isinstance(source, LanguageModel):
+            found.append(Part(name, share, source))
+        elif word not in source.vocabulary_:
+            found.append(Part(name, share, 0.0))
+        else:
+            _, logp = source.advance(state, word)
+            own = getattr(source, "explain", None)
+            found.append(Part(name, share, math.exp(logp), None if own is None else own(context, word)))
+    if not any(isinstance(source, LanguageModel) and word in source.vocabulary_ for _, _, source, _ in parts):
+        raise InputError(f"{word!r} is not in the vocabulary.")
+    return Blend(word, sum(part.share * part.probability for part in found), tuple(found))
+
+
+def put_together(
+    models: Sequence[LanguageModel], settings: dict[str, Any], bits: int, fit: dict[str, Any], text: bool
+) -> ModelFile:
+    """The parts as one file; the arrays of part k have the prefix ``k.``."""
+    files = [model.to_model_file(bits, None, text) for model in models]
+    tensors = {f"{k}.{name}": array for k, file in enumerate(files) for name, array in file.tensors.items()}
+    unbounded = [f"{k}.{name}" for k, file in enumerate(files) for name in file.unbounded]
+    header = {"settings": settings, "fit": fit, "parts": [file.header for file in files]}
+    return ModelFile(lm_storage.FAMILY, header, tensors, unbounded)
+
+
+def parts_of(file: ModelFile) -> list[ModelFile]:
+    """The files that were put together."""
+    headers = file.header["parts"]
+    if not isinstance(headers, list) or not headers or len(headers) > len(file.tensors):
+        raise ModelFileError("damaged: the parts of a mixture are missing")
+    return [_part(file, k, header) for k, header in enumerate(headers)]
+
+
+def _part(file: ModelFile, k: int, header: Any) -> ModelFile:
+    if not isinstance(header, dict) or not isinstance(header.get("settings"), dict):
+        raise ModelFileError(f"damaged: part {k} of a mixture has no settings")
+    prefix = f"{k}."
+    own = {
+        name.removeprefix(prefix): array for name, array in file.tensors.items() if name.startswith(prefix)
+    }
+    return ModelFile(lm_storage.FAMILY, header, own, own)
+
+
+def from_model_file(file: ModelFile) -> LanguageModel:
+    """The mixture, or the model with its cache."""
+    settings = file.header["settings"]
+    models = [lm_storage.from_model_file(part) for part in parts_of(file)]
+    try:
+        if settings["model"] == "mixture":
+            return InterpolatedLM(models, [float(weight) for weight in settings["weights"]])
+        from epigram.lm.mixed.cached import CachedLM
+
+        return CachedLM(models[0], int(settings["size"]), float(settings["weight"]))
+    except (TypeError, ValueError) as wrong:
+        raise ModelFileError(f"damaged: {wrong}") from wrong
+
+
+def describe(file: ModelFile) -> list[Section]:
+    """The shares, then what each part holds."""
+    settings, parts = file.header["settings"], parts_of(file)
+    kinds = [part.header["settings"].get("model", "?") for part in parts]
+    if settings["model"] == "mixture":
+        shares = list(zip(map(str, range(len(parts))), kinds, settings["weights"], strict=True))
+    else:
+        weight = settings["weight"]
+        shares = [("0", kinds[0], 1 - weight), ("cache", f"{settings['size']} words", weight)]
+    sections = [Section("shares", ("part", "kind", "share"), shares)]
+    for k, part in enumerate(parts):
+        sections += [
+            Section(f"part {k}: {own.title}", own.columns, own.rows) for own in lm_storage.describe(part)
+        ]
+    return sections
+
+
+def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
+    """Every weight of every part, as JSON objects would name them: parts differ in their columns."""
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        for k, part in enumerate(parts_of(file)):
+            columns, own = lm_storage.weights(part)
+            places = [columns.index(name) for name in ("attribute", "label", "weight")]
+            for row in own:
+                yield (k, *(row[place] for place in places))
+
+    return ("model", "attribute", "label", "weight"), rows()
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A mixture of ``loglinear`` and Kneser-Ney, with what held-out text said: perplexities alone and together."""
+
+    mixture: InterpolatedLM
+    loglinear: LogLinearLM
+    alone: tuple[float, float]
+    together: float
+
+    @property
+    def why(self) -> str:
+        """The choice in one line."""
+        share = float(self.mixture.weights[0])
+        return (
+            f"a mixture of {share:.2f} log-linear and {1 - share:.2f} modified Kneser-Ney; held-out perplexity "
+            f"{self.together:.2f} together, {self.alone[0]:.2f} and {self.alone[1]:.2f} alone "
+            "(--model loglinear makes the log-linear model alone)"
+        )
+
+
+def fit_beside(
+    model: LogLinearLM,
+    sentences: Text,
+    *,
+    valid: Text | None = None,
+    callback: Callback | None = None,
+    on_trial: TrialCallback | None = None,
+) -> Beside:
+    """Fit a log-linear model and Kneser-Ney of its order on a text, and mix them; arguments are those of its ``fit``.
+
+    Examples
+    --------
+    >>> from epigram import LogLinearLM
+    >>> text = ["a rose is a rose", "a rose is red", "a tulip is red", "red is a rose"] * 3
+    >>> both = fit_beside(LogLinearLM(order=2), text)
+    >>> round(float(both.mixture.distribution("a").sum()), 12)
+    1.0
+    >>> bool(both.together <= max(both.alone))
+    True
+    """
+    from epigram.lm.ngram.kneser_ney import KneserNeyLM
+
+    corpus = Corpus.for_training(sentences, model.vocabulary, model.min_count, model.max_words)
+    judged: list[Floats] = []
+
+    def on_choice(text: Corpus, held_out: Corpus, logps: Floats) -> None:
+        judged.append(np.stack([logps, _logps(KneserNeyLM(model.order).fit(text), held_out)]))
+
+    model.fit(corpus, valid=valid, callback=callback, on_trial=on_trial, on_choice=on_choice)
+    kneser_ney = KneserNeyLM(model.order).fit(corpus)
+    if valid is not None:
+        held_out = Corpus.known(valid, corpus.vocabulary)
+        judged.append(np.stack([_logps(each, held_out) for each in (model, kneser_ney)]))
+    logps = judged[-1]
+    share = (float(mixture_weights(logps)[0]) + 0.5) / 2
+    together = np.logaddexp(logps[0] + np.log(share), logps[1] + np.log(1 - share))
+    first, second = np.exp(-logps.mean(axis=1)).tolist()
+    mixture = InterpolatedLM([model, kneser_ney], [share, 1 - share])
+    return Beside(mixture, model, (first, second), float(np.exp(-together.mean())))
+
+
+def _logps(model: LanguageModel, held_out: Corpus) -> Floats:
+    """Log-probabilities of the known words of held-out text."""
+    found = model.score_corpus(held_out)
+    return found[~np.isnan(found)]

@@ -431,3 +431,9 @@ def _complete(grams: list[Ints], logps: list[Floats], contexts: list[Ints]) -> N
         missing = np.array([row.tobytes() not in given for row in needed], dtype=bool)
         grams[n] = np.concatenate((grams[n], needed[missing]))
         logps[n] = np.concatenate((logps[n], np.full(int(missing.sum()), np.nan)))
+
+
+def renormalised(model: BackoffModel) -> BackoffModel:
+    """The same n-grams with back-off weights that make every distribution sum to one; changes the model."""
+    family("ngram").renormalise(model.core)
+    return model

@@ -22,7 +22,7 @@ import numpy as np
 
 from epigram._core.native import family
 from epigram.errors import InputError
-from epigram.lm.ngram.model import BackoffModel
+from epigram.lm.ngram.model import BackoffModel, renormalised
 from epigram.protocols import Floats
 
 
@@ -99,9 +99,3 @@ def _keep(model: BackoffModel, kept: np.ndarray) -> BackoffModel:
             model.node_bow[is_node],
         )
     )
-
-
-def renormalised(model: BackoffModel) -> BackoffModel:
-    """The same n-grams with back-off weights that make every distribution sum to one; changes the model."""
-    family("ngram").renormalise(model.core)
-    return model

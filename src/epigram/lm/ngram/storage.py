@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from epigram.lm.corpus import BOUNDARY, START
+from epigram.lm.corpus import BOUNDARY, START, pack_words, unpack_words
 from epigram.lm.ngram.model import BackoffModel
-from epigram.lm.packed_text import pack_words, unpack_words
 from epigram.lm.storage import FAMILY, HEADER
 from epigram.protocols import Floats
 from epigram.storage import ModelFile, Section

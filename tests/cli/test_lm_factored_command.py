@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from epigram.cli.lm_options import seconds_of
+from epigram.cli.lm_training import seconds_of
 from epigram.errors import InputError
 from epigram.lm.factored.model import ClassFactoredLM
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from epigram import FSLR, BLasso, Boosting, FBoosting, InputError, Perceptron, Reranker
 from epigram.rerank import NBest, RerankProblem, Walk, WeightPath
-from epigram.rerank.learners import LEARNERS, make_learner
+from epigram.rerank.model import LEARNERS, make_learner
 from epigram.rerank.walk import Curves, long_enough, tune
 from reference.rerank_lists import random_lists
 

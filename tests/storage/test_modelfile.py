@@ -18,7 +18,8 @@ from hypothesis.extra import numpy as hnp
 
 import epigram
 from epigram.errors import DivergenceError, ModelFileError
-from epigram.storage import ModelFile, Section, describe, families, load, pack_strings, unpack_strings
+from epigram.storage import ModelFile, Section, describe, load, pack_strings, unpack_strings
+from epigram.storage import file as file_module
 from epigram.storage.file import sealed
 
 MODEL = ModelFile(
@@ -220,7 +221,7 @@ def test_a_family_that_misses_a_tensor_says_so(tmp_path: Path, monkeypatch: pyte
     reader = SimpleNamespace(
         from_model_file=lambda file: file.tensors["ids"], describe=lambda file: file.tensors["ids"]
     )
-    monkeypatch.setattr(families, "_reader", lambda file, path: reader)
+    monkeypatch.setattr(file_module, "_reader", lambda file, path: reader)
     for function in (load, describe):
         with pytest.raises(ModelFileError, match="damaged: it has no 'ids'"):
             function(tmp_path / "m")
@@ -243,7 +244,7 @@ def test_a_family_that_refuses_a_file_names_it(tmp_path: Path, monkeypatch: pyte
 
     MODEL.save(tmp_path / "m")
     reader = SimpleNamespace(from_model_file=refuse, describe=refuse)
-    monkeypatch.setattr(families, "_reader", lambda file, path: reader)
+    monkeypatch.setattr(file_module, "_reader", lambda file, path: reader)
     for function in (load, describe):
         with pytest.raises(ModelFileError, match="labels and weights do not fit") as raised:
             function(tmp_path / "m")

@@ -12,7 +12,7 @@ from unittest.mock import patch
 import numpy as np
 
 from epigram.errors import EpigramError
-from epigram.storage import ModelFile, packing
+from epigram.storage import ModelFile, arrays
 
 NUMBERS = [0, 1, -1, 2, 127, 128, 255, 256, 65535, 65536, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, -(2**31)]
 WORDS = [
@@ -129,11 +129,11 @@ def change_array(tensors: dict[str, Any], name: str, rng: Random) -> None:
         tensors[name] = change_numbers(array, rng)
     elif kind < 7 and array.dtype == np.uint8 and array.ndim == 1 and array.size > 8 and array[7] >= 128:
         try:
-            numbers = packing.unpack_integers(array)
+            numbers = arrays.unpack_integers(array)
         except EpigramError:
             return
-        with patch.object(packing, "_MANY", 1 if array[7] & 64 else 1 << 15):
-            tensors[name] = packing.pack_integers(change_numbers(numbers, rng) & 0xFFFFFFFF)
+        with patch.object(arrays, "_MANY", 1 if array[7] & 64 else 1 << 15):
+            tensors[name] = arrays.pack_integers(change_numbers(numbers, rng) & 0xFFFFFFFF)
     elif kind == 7:
         with np.errstate(all="ignore"):
             tensors[name] = array.astype(rng.choice(DTYPES))

@@ -15,7 +15,7 @@ import numpy as np
 from epigram.datasets.sample import columns, plain, tagged
 from epigram.errors import EpigramError
 from epigram.ime.sample import BACKGROUND, WORDS
-from epigram.storage import describe, load, packing
+from epigram.storage import arrays, describe, load
 from epigram.storage.file import weights
 
 sys.path.append(str(Path(__file__).parents[1]))
@@ -233,7 +233,7 @@ def _models() -> dict[str, bytes]:
     contents = {name: _written(model.save) for name, model in made.items()}
     contents["converter, quantised"] = _written(lambda path: looking_twice.save(path, quantise=True))
     contents["backoff, 4 bits"] = _written(lambda path: made["backoff"].save(path, 4))
-    with patch.object(packing, "_MANY", 1):  # the coder of large models
+    with patch.object(arrays, "_MANY", 1):  # the coder of large models
         for name in ("backoff", "converter"):
             contents[f"{name}, as large ones"] = _written(made[name].save)
     return contents

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from epigram import cli
-from epigram.cli import lm_options
+from epigram.cli.lm_training import vocabulary_of
 from epigram.errors import InputError
 
 
@@ -38,7 +38,7 @@ def command(
         raise InputError("the counts go to standard output; leave out --json, or give -o a file.")
     if not to_stdout:
         check_writable(output)
-    corpus = Corpus.for_training(text, lm_options.vocabulary_of(vocab), min_count, max_words)
+    corpus = Corpus.for_training(text, vocabulary_of(vocab), min_count, max_words)
     levels = count_ngrams(corpus, order)
     write_text(output, "".join(f"{line}\n" for line in count_lines(corpus.vocabulary, levels)).encode())
     record = {

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
 from epigram import cli
-from epigram.cli import EVERY, Resume, Seconds, lm_options
+from epigram.cli import EVERY, Resume, Seconds
 from epigram.cli.cluster import Cluster, NShards, Shards
 from epigram.cli.training import Sharding, TrainingRun
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
     from epigram.lm.base import LanguageModel
-    from epigram.lm.corpus import Corpus
+    from epigram.lm.corpus import Corpus, Vocabulary
     from epigram.lm.factored.model import ClassFactoredLM
     from epigram.lm.loglinear.model import LogLinearLM
     from epigram.lm.loglinear.problem import Strength
-    from epigram.protocols import Iteration
+    from epigram.protocols import Iteration, Solver
     from epigram.tuning import Trial
 
 History: TypeAlias = list[tuple[int, float | None]]
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def command(
@@ -170,7 +173,7 @@ def command(
     limits: dict[str, Any] = {
         "min_count": min_count,
         "max_words": max_words,
-        "vocabulary": lm_options.vocabulary_of(vocab),
+        "vocabulary": vocabulary_of(vocab),
     }
     source: Path | Corpus = text
     if tokens != "words":
@@ -178,14 +181,18 @@ def command(
             raise InputError(
                 "--tokens is for text that is read whole; leave out --counts, --shards and --cluster."
             )
-        source = lm_options.cut_text(text, tokens, **limits)
+        from epigram.lm.pieces import Pieces, in_pieces
+
+        pieces = Pieces.of(tokens)
+        assert pieces is not None  # words are read by the model itself
+        source = in_pieces(text, pieces, **limits)  # which the model will remember
     if counted:
         if classes is not None:
             raise InputError(f"--classes is for log-linear models; leave out --model {model} or --classes.")
         settings = {
             "order": order,
             "modified": model == "modified-kneser-ney",
-            "prune": lm_options.counts_of(prune),
+            "prune": counts_of(prune),
             **limits,
         }
         _kneser_ney(run, source, counts, valid, bits, sharding, threads, **settings)
@@ -194,21 +201,21 @@ def command(
         raise InputError(
             "--counts is for Kneser-Ney models, others need sentences; leave out --model loglinear."
         )
-    if lm_options.counts_of(prune) != 0:
+    if counts_of(prune) != 0:
         raise InputError(
             "--prune is for Kneser-Ney models; leave it out, or give a --model, or use --max-weights."
         )
     stochastic = {"passes": passes, "batch_size": batch_size, "lipschitz": lipschitz, "mu": mu}
     numbers = {
-        "strength": lm_options.number_of(strength, "--strength"),
-        "depth_weight": lm_options.number_of(depth_weight, "--depth-weight"),
-        "ridge": lm_options.number_of(ridge, "--ridge"),
+        "strength": number_of(strength, "--strength"),
+        "depth_weight": number_of(depth_weight, "--depth-weight"),
+        "ridge": number_of(ridge, "--ridge"),
     }
     common: dict[str, Any] = {
         "order": order,
         "penalty": penalty or "elastic",
         "nonnegative": not unconstrained,
-        "solver": lm_options.solver_of(solver or "fista", max_iterations, tolerance, seed, **stochastic),
+        "solver": solver_of(solver or "fista", max_iterations, tolerance, seed, **stochastic),
         "max_iterations": max_iterations,
         "max_weights": max_weights,
         "held_out": held_out,
@@ -241,10 +248,10 @@ def command(
             raise InputError("--depth-weights is for models without --classes; leave out one of them.")
         estimator = ClassFactoredLM(
             **common,
-            **lm_options.strengths_of(penalty or "elastic", **numbers),
+            **strengths_of(penalty or "elastic", **numbers),
             tolerance=tolerance or 2e-5,
-            classes=lm_options.classes_of(classes),
-            budget=lm_options.seconds_of(budget),
+            classes=classes_of(classes),
+            budget=seconds_of(budget),
             class_contexts=class_contexts,
             word_contexts=word_contexts,
         )
@@ -416,3 +423,83 @@ def _kneser_ney(
         **work,
     }
     run.finish(record, save=lambda: model.save(run.output, bits, fit={"perplexity_valid": perplexity}))
+
+
+def vocabulary_of(path: Path | None) -> Vocabulary | None:
+    """The given list of words, if any."""
+    from epigram.lm.corpus import Vocabulary
+
+    return None if path is None else Vocabulary.read(path)
+
+
+def number_of(text: str, name: str) -> Any:
+    """``auto`` or a number."""
+    if text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{name} is auto or a number, not {text!r}.") from None
+
+
+def counts_of(text: str) -> int | list[int]:
+    """A count, or one for each order between commas."""
+    if not re.fullmatch(r"\d{1,9}(,\d{1,9})*", text):
+        raise InputError(f"--prune {text!r}: a count, or one for each order, as 0,0,1.")
+    counts = [int(part) for part in text.split(",")]
+    return counts if "," in text else counts[0]
+
+
+def seconds_of(text: str) -> float:
+    """A duration such as ``90``, ``60s``, ``5m`` or ``1h``."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
+    if match is None:
+        raise InputError(f"--budget {text!r} is no duration; write 60s, 5m or 1h.")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def classes_of(text: str) -> int | str | Path:
+    """``auto``, a number of classes or a class file."""
+    if text == "auto":
+        return text
+    if text.isdecimal():
+        if int(text) < 2:
+            raise InputError(f"--classes {text}: two classes at least, one of them for </s>.")
+        return int(text)
+    if not Path(text).is_file():
+        raise InputError(
+            f"--classes {text!r} is neither auto, a number nor a file; make one with epigram lm classes."
+        )
+    return Path(text)
+
+
+def strengths_of(penalty: str, **numbers: Any) -> dict[str, Any]:
+    """Both strengths of a class-factored model with the given numbers; None (to be searched) where all are ``auto``."""
+    from epigram.lm.factored.problem import first_strength
+
+    given = {name: value for name, value in numbers.items() if value != "auto"}
+    if not given:
+        return {"class_strength": None, "word_strength": None}
+    return {f"{part}_strength": replace(first_strength(penalty, part), **given) for part in ("class", "word")}
+
+
+def solver_of(
+    name: str, max_iterations: int | None, tolerance: float | None, seed: int, **stochastic: Any
+) -> str | Solver:
+    """The name alone, or Algorithm 1 with the options that were given for it."""
+    from epigram.solvers.proximal import StochasticProximal
+
+    given = {option: value for option, value in stochastic.items() if value is not None}
+    if name == "stochastic" and max_iterations is not None:
+        raise InputError("--max-iterations is for --solver fista; say how many passes with --passes.")
+    if name != "stochastic" and given:
+        options = ", ".join(f"--{option.replace('_', '-')}" for option in given)
+        raise InputError(f"{options}: for --solver stochastic only; leave out or add that.")
+    if not given:
+        return name
+    if tolerance is not None:
+        given["tolerance"] = tolerance
+    try:
+        return StochasticProximal(seed=seed, **given)
+    except ValueError as wrong:
+        raise InputError(str(wrong)) from wrong

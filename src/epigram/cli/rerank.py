@@ -124,7 +124,7 @@ def train(
     from epigram.cli.training import TrainingRun
     from epigram.rerank import Reranker, read_nbest, with_language_models
     from epigram.rerank.language_models import check_models
-    from epigram.rerank.learners import make_learner
+    from epigram.rerank.model import make_learner
 
     training = TrainingRun(output, plot, json, checkpoint, resume)
     chosen = make_learner(
@@ -139,8 +139,10 @@ def train(
     scorers = _language_models(lm)
     if known:
         check_models(model.space_.names, len(scorers))
-    lists = with_language_models(read_nbest(nbest, references), scorers)
-    dev_lists = with_language_models(read_nbest(dev, dev_references), scorers) if dev else None
+    lists, dev_lists = read_nbest(nbest, references), read_nbest(dev, dev_references) if dev else None
+    if scorers:
+        lists = with_language_models(lists, scorers)
+        dev_lists = None if dev_lists is None else with_language_models(dev_lists, scorers)
     with training.progress("training", total=steps, step="step") as show:
 
         def tell(now: Progress) -> bool:

@@ -30,7 +30,7 @@ def rerank(
 ) -> None:
     """Train a second look at the tagger's best labellings, by features of whole chunks; both become one model."""
     from epigram.cli.training import TrainingRun
-    from epigram.rerank.learners import make_learner
+    from epigram.rerank.model import make_learner
     from epigram.storage import load
     from epigram.tagging import CRFTagger, RerankedTagger
     from epigram.tagging.formats import ColumnSpec

@@ -37,7 +37,7 @@ from epigram.lm.corpus import Corpus
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.ngram.model import BackoffModel
 from epigram.rerank import NBest, Reranker
-from epigram.rerank.learners import LEARNERS, make_learner
+from epigram.rerank.model import LEARNERS, make_learner
 
 if TYPE_CHECKING:
     from epigram.ime.converter import KanaKanjiConverter

@@ -10,20 +10,18 @@ n-best lists Roark et al. 2004).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from epigram._core.native import family
-from epigram.errors import InputError
 from epigram.penalties import L1, L2
 from epigram.protocols import Floats
 from epigram.rerank.problem import ExponentialLoss, PairLoss, SoftmaxLoss
-from epigram.rerank.sample_risk import MinimumSampleRisk
 from epigram.resuming import restored_rng
 from epigram.solvers.quasi_newton import LBFGS, OWLQN
-from epigram.solvers.stagewise import FSLR, BLasso, Boosting, FBoosting, Settings, WeightPath
+from epigram.solvers.stagewise import Settings, WeightPath
 
 
 class _Falling(Settings):
@@ -173,40 +171,3 @@ class Perceptron(Settings):
             if t >= len(path):
                 yield WeightPath.of_model(before, after, loss.value(after))
             before = after
-
-
-LEARNERS: dict[str, type[Any]] = {
-    "blasso": BLasso,
-    "boosting": Boosting,
-    "fslr": FSLR,
-    "f-boosting": FBoosting,
-    "softmax": Softmax,
-    "perceptron": Perceptron,
-    "lasso": Lasso,
-    "ridge": Ridge,
-    "msr": MinimumSampleRisk,
-}
-"""Names of the learners, for the command line and the model file."""
-
-
-def make_learner(name: str, **settings: float | None) -> Any:
-    """Return a learner by its name; settings that are None stay open, those it does not have are refused.
-
-    Examples
-    --------
-    >>> make_learner("boosting", smoothing=1e-3, eps=None)
-    Boosting(steps=None, smoothing=0.001, shrinkage=None)
-    """
-    if name not in LEARNERS:
-        raise InputError(f"unknown learner {name!r}; use one of {', '.join(LEARNERS)}")
-    given = {setting: value for setting, value in settings.items() if value is not None}
-    known = [field.name for field in fields(LEARNERS[name])]
-    for setting in given:
-        if setting not in known:
-            raise InputError(
-                f"{setting} has no meaning for {name}, which has {', '.join(known)}; leave it out"
-            )
-    try:
-        return LEARNERS[name](**given)
-    except ValueError as error:
-        raise InputError(str(error)) from None

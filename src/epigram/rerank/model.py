@@ -9,7 +9,7 @@ where there is something to choose; without that either, the model is the last s
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from os import PathLike
 from typing import Any, TypeAlias
 
@@ -19,15 +19,29 @@ from epigram.errors import InputError, each
 from epigram.protocols import Estimator, Floats, Learner, Offsets, check_fitted
 from epigram.rerank.explain import Explanation, explain
 from epigram.rerank.features import FeatureSpace
+from epigram.rerank.learners import Lasso, Perceptron, Ridge, Softmax
 from epigram.rerank.metrics import base_choice, error_rate, errors_of
 from epigram.rerank.nbest import MEASURES, NBest
 from epigram.rerank.problem import RerankProblem
+from epigram.rerank.sample_risk import MinimumSampleRisk
 from epigram.rerank.walk import Curves, Trial, best_step, long_enough, tune
 from epigram.resuming import here
-from epigram.solvers.stagewise import BLasso, WeightPath
+from epigram.solvers.stagewise import FSLR, BLasso, Boosting, FBoosting, WeightPath
 
 FEWEST_LISTS = 10
 """With fewer lists none is held out."""
+LEARNERS: dict[str, type[Any]] = {
+    "blasso": BLasso,
+    "boosting": Boosting,
+    "fslr": FSLR,
+    "f-boosting": FBoosting,
+    "softmax": Softmax,
+    "perceptron": Perceptron,
+    "lasso": Lasso,
+    "ridge": Ridge,
+    "msr": MinimumSampleRisk,
+}
+"""Names of the learners, for the command line and the model file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,3 +379,26 @@ def as_nbest(lists: Any, role: str) -> NBest:
     if not len(lists):
         raise InputError(f"no {role} lists")
     return lists  # type: ignore[no-any-return]
+
+
+def make_learner(name: str, **settings: float | None) -> Any:
+    """Return a learner by its name; settings that are None stay open, those it does not have are refused.
+
+    Examples
+    --------
+    >>> make_learner("boosting", smoothing=1e-3, eps=None)
+    Boosting(steps=None, smoothing=0.001, shrinkage=None)
+    """
+    if name not in LEARNERS:
+        raise InputError(f"unknown learner {name!r}; use one of {', '.join(LEARNERS)}")
+    given = {setting: value for setting, value in settings.items() if value is not None}
+    known = [field.name for field in fields(LEARNERS[name])]
+    for setting in given:
+        if setting not in known:
+            raise InputError(
+                f"{setting} has no meaning for {name}, which has {', '.join(known)}; leave it out"
+            )
+    try:
+        return LEARNERS[name](**given)
+    except ValueError as error:
+        raise InputError(str(error)) from None

@@ -14,8 +14,7 @@ import numpy as np
 
 from epigram.protocols import Ints
 from epigram.rerank.features import FeatureSpace, grams_of, restore
-from epigram.rerank.learners import LEARNERS
-from epigram.rerank.model import Reranker
+from epigram.rerank.model import LEARNERS, Reranker
 from epigram.rerank.walk import Curves, Tracker, Trial
 from epigram.solvers.stagewise import BLasso, WeightPath
 from epigram.storage import ModelFile, Section, pack_strings, unpack_strings

@@ -128,7 +128,7 @@ def train_lm(options: dict[str, Any], report: Reporter) -> tuple[Any, dict[str, 
 def train_reranker(options: dict[str, Any], report: Reporter) -> tuple[Any, dict[str, Any]]:
     """A reranker of n-best lists with references; the last tenth of the lists chooses the step."""
     from epigram import Reranker, read_nbest
-    from epigram.rerank.learners import make_learner
+    from epigram.rerank.model import make_learner
 
     lists = read_nbest(UPLOAD)
     cut = len(lists) - max(1, len(lists) // 10)

@@ -19,7 +19,7 @@ from epigram.datasets import fetch
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.penalties import TreeL2, TreeLinf, prox
-from epigram.penalties.forest import Forest, collapse
+from epigram.penalties.tree import Forest, collapse
 
 N_NODES = 1_000_000
 KAPPA = 0.02

@@ -20,8 +20,7 @@ from _data import DATA
 from epigram import L1, SGD, AdaGrad, L1Ball, ProjectedSGD
 from epigram.protocols import Result
 from epigram.tagging.problem import Problem
-from epigram_papers.sgd_l1.problem import problem_of
-from epigram_papers.sgd_l1.tasks import TASKS
+from epigram_papers.sgd_l1.tasks import TASKS, problem_of
 
 PASSES = 30
 RATES, DECAYS = (1.0, 0.5, 0.2), (0.9, 0.85)

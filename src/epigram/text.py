@@ -260,3 +260,12 @@ def _unwritable(path: str | PathLike[str], error: OSError) -> InputError:
     if isinstance(error, FileNotFoundError):
         return InputError("cannot write: the folder does not exist; make it first", path=path)
     return InputError(f"cannot write: {error.strerror}", path=path)
+
+
+def user_cache() -> Path:
+    """The folder for things that can be made again: ``EPIGRAM_CACHE``, else the platform's cache folder."""
+    explicit = os.environ.get("EPIGRAM_CACHE")
+    if explicit:
+        return Path(explicit)
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    return (Path(base) if base else Path.home() / ".cache") / "epigram"

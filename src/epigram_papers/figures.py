@@ -15,8 +15,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from epigram.errors import InputError
-from epigram_papers.report import Curve, Figure
-from epigram_papers.values import slug
+from epigram_papers.report import Curve, Figure, slug
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")

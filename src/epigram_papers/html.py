@@ -21,8 +21,10 @@ from epigram_papers.report import (
     Section,
     Table,
     Verdict,
+    cells,
+    is_numeric,
+    slug,
 )
-from epigram_papers.values import cells, is_numeric, slug
 
 ABOUT = (
     "Experiments of papers on compact log-linear models, run by `epigram reproduce` on this machine. Every "

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from epigram.text import write_atomically
 from epigram_papers.figures import draw, looks
-from epigram_papers.html import page
-from epigram_papers.markdown import FIGURES, text
-from epigram_papers.report import Figure, Run
+from epigram_papers.html import ABOUT, duration, page, title
+from epigram_papers.report import (
+    QUICK,
+    SYMBOLS,
+    Claim,
+    Figure,
+    Note,
+    Part,
+    Report,
+    Run,
+    Table,
+    cells,
+    is_numeric,
+)
+
+FIGURES = "figures"
 
 
 def publish(run: Run, folder: Path) -> Path:
@@ -47,3 +62,88 @@ def finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [finite(item) for item in value]
     return value
+
+
+def text(run: Run) -> str:
+    """The whole report; figures are linked as ``figures/NAME.svg``."""
+    return "\n\n".join(_blocks(run)) + "\n"
+
+
+def prose(words: str) -> str:
+    """Text in which only `code` is markup.
+
+    Examples
+    --------
+    >>> prose("2 * 3 < 7, see `a*b`")
+    '2 \\\\* 3 \\\\< 7, see `a*b`'
+    """
+    parts = re.split(r"(`[^`]+`)", words)
+    return "".join(
+        part if k % 2 else re.sub(r"([\\*<\[\]|]|\b_|_\b)", r"\\\1", part) for k, part in enumerate(parts)
+    )
+
+
+def _blocks(run: Run) -> Iterator[str]:
+    yield f"# {title(run)}"
+    yield ABOUT
+    if run.quick:
+        yield f"**Quick run:** {QUICK}"
+    when = run.ended if run.began == run.ended else f"{run.began} to {run.ended}"
+    facts = {"date": when, "CPU time": duration(run.cpu_seconds), **run.machine}
+    yield _grid(["", ""], [[name, prose(value)] for name, value in facts.items()], [False, False])
+    yield from (prose(note) for note in run.notes)
+    yield "## Summary"
+    counts = [f"{SYMBOLS[verdict]} {verdict}: {count}" for verdict, count in run.verdicts().items()]
+    yield " · ".join(counts)
+    for report in run.reports:
+        rows = [[f"{SYMBOLS[claim.verdict]} {claim.verdict}", _flat(claim.text)] for claim in report.claims()]
+        if rows:
+            yield _grid(["verdict", prose(report.title)], rows, [False, False])
+    for report in run.reports:
+        yield from _report(run, report)
+
+
+def _report(run: Run, report: Report) -> Iterator[str]:
+    yield f"## {prose(report.title)}"
+    yield prose(report.paper)
+    if report.intro:
+        yield prose(report.intro)
+    for section in report.sections:
+        yield f"### {prose(section.title)}"
+        if section.intro:
+            yield prose(section.intro)
+        for part in section.parts:
+            yield from _part(run, report, part)
+
+
+def _part(run: Run, report: Report, part: Part) -> Iterator[str]:
+    if isinstance(part, Note):
+        yield prose(part.text)
+        return
+    if isinstance(part, Claim):
+        yield f"**{SYMBOLS[part.verdict]} {part.verdict}** – {prose(part.text)}\n*This run:* {prose(part.why)}"
+        return
+    yield f"**{prose(part.title)}**"
+    if isinstance(part, Table):
+        numeric = [is_numeric(row[k] for row in part.rows) for k in range(len(part.columns))]
+        rows = [[_flat(value) for value in row] for row in cells(part)]
+        for k in part.highlight:
+            rows[k] = [f"**{value}**" if value else value for value in rows[k]]
+        yield _grid([_flat(name) for name in part.columns], rows, numeric)
+    else:
+        yield f"![{_alternative(part)}]({FIGURES}/{part.name}.svg)"
+    source = f"Paper: {prose(part.source)}." if part.source else ""
+    yield " ".join(word for word in (prose(part.note), source, f"`{run.command(report, part)}`") if word)
+
+
+def _alternative(figure: Figure) -> str:
+    return _flat(f"{figure.title}: {figure.y_label} against {figure.x_label}")
+
+
+def _grid(columns: list[str], rows: list[list[str]], numeric: list[bool]) -> str:
+    rule = ["--:" if number else "---" for number in numeric]
+    return "\n".join("| " + " | ".join(row) + " |" for row in (columns, rule, *rows))
+
+
+def _flat(words: str) -> str:
+    return " ".join(prose(words).split())

@@ -1,12 +1,14 @@
 """What a reproduced paper has to say: sections of tables, figures, claims and notes, as plain data.
 
 The papers' packages fill these in from the results of their experiments; :mod:`epigram_papers.html` and
-:mod:`epigram_papers.markdown` write them down. All of it becomes JSON through :func:`dataclasses.asdict`.
+:mod:`epigram_papers.publish` write them down. All of it becomes JSON through :func:`dataclasses.asdict`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -28,6 +30,8 @@ QUICK = (
     "a full run decides them."
 )
 RIVALS = ("rival", "crfsuite", "kenlm", "spams", "skglm", "mozc", "scikit")
+MISSING = "–"
+_NUMBER = re.compile(r"[<>≤≥≈~±]?\s*[-+−]?[\d.,]")
 
 
 @dataclass(frozen=True)
@@ -227,3 +231,65 @@ def column_kind(name: str) -> Kind:
 def _same_length(what: str, given: Sequence[object], wanted: Sequence[object]) -> None:
     if len(given) != len(wanted):
         raise ValueError(f"{what} has {len(given)} entries; {len(wanted)} are needed")
+
+
+def show(value: Value, spec: str | None = None) -> str:
+    """A value for people; ``spec`` is a format spec for numbers, None to choose one.
+
+    Examples
+    --------
+    >>> [show(v) for v in (None, 12345, 93.6412, 12345.6, 0.00001234, float("nan"), "n/a")]
+    ['–', '12,345', '93.64', '12,346', '1.23e-05', 'not a number', 'n/a']
+    >>> show(93.6412, ".1f")
+    '93.6'
+    """
+    if value is None:
+        return MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    if math.isnan(value):
+        return "not a number"
+    if math.isinf(value):
+        return "infinite" if value > 0 else "minus infinite"
+    text = _number(value) if spec is None else format(value, spec)
+    return text if "e" in text else text.replace("-", "−")
+
+
+def cells(table: Table) -> list[list[str]]:
+    """The rows of a table as they are shown."""
+    specs: list[str | None] = [None] * len(table.columns) if table.formats is None else [*table.formats]
+    return [[_shown(value, spec) for value, spec in zip(row, specs, strict=True)] for row in table.rows]
+
+
+def is_numeric(values: Iterable[Value]) -> bool:
+    """True where a column holds numbers, some of them perhaps missing or written out."""
+    given = [value for value in values if value is not None]
+    numbers = [isinstance(value, int | float) or bool(_NUMBER.match(value)) for value in given]
+    return bool(given) and 2 * sum(numbers) > len(numbers)
+
+
+def slug(text: str) -> str:
+    """Lower-case words with hyphens.
+
+    >>> slug("Table 1: F-score (CoNLL-2000)")
+    'table-1-f-score-conll-2000'
+    """
+    return "-".join(re.findall(r"[a-z0-9]+", text.lower()))
+
+
+def _shown(value: Value, spec: str | None) -> str:
+    try:
+        return show(value, spec)
+    except ValueError as error:
+        raise ValueError(f"format {spec!r} does not fit {value!r}: {error}") from error
+
+
+def _number(value: float) -> str:
+    size = abs(value)
+    if isinstance(value, int) or value == 0:
+        return f"{value:,}"
+    if size < 1e-3 or size >= 1e9:
+        return f"{value:.2e}"
+    return f"{value:,.0f}" if size >= 1000 else f"{value:.4g}"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epigram.cli.demo import FAMILIES
-from epigram.cli.demo.chunks import chunks, draw
+from epigram.cli.demo.tagger import chunks, draw
 
 types = st.sampled_from(["NP", "VP", "SBAR"])
 

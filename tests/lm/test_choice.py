@@ -10,8 +10,7 @@ from test_context_tree import corpora
 
 from epigram.lm.corpus import Corpus, Vocabulary
 from epigram.lm.factored.classes import WordClasses
-from epigram.lm.factored.contexts import Contexts
-from epigram.lm.factored.loss import Factor, FactorExamples, FactorLoss
+from epigram.lm.factored.loss import Contexts, Factor, FactorExamples, FactorLoss
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.problem import PENALTIES, Strength, build_penalty

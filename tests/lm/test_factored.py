@@ -15,8 +15,7 @@ from epigram import FISTA, ClassFactoredLM, StochasticProximal
 from epigram.errors import InputError, ModelFileError
 from epigram.lm.corpus import UNSEEN, Corpus, Vocabulary
 from epigram.lm.factored.classes import WordClasses
-from epigram.lm.factored.contexts import Contexts
-from epigram.lm.factored.loss import Factor
+from epigram.lm.factored.loss import Contexts, Factor
 from epigram.lm.factored.problem import FactorProblem
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.problem import PENALTIES, Strength, build_penalty

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from epigram.errors import InputError
 from epigram.penalties import TreeL2, TreeLinf, depth_weights, prox
-from epigram.penalties.forest import Forest, collapse
+from epigram.penalties.tree import Forest, collapse
 from epigram.protocols import ProximalPenalty
 from reference import tree_prox as reference
 

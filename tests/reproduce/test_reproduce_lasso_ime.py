@@ -31,13 +31,12 @@ from epigram_papers.lasso_ime import (
 )
 from epigram_papers.lasso_ime import report as reporting
 from epigram_papers.lasso_ime.curve_claims import COMPLEXITY_CLAIMS, CURVE_CLAIMS, SENSITIVITY_CLAIMS
-from epigram_papers.lasso_ime.headwords import JUDGED, headwords_of
-from epigram_papers.lasso_ime.judge import Judge
+from epigram_papers.lasso_ime.experiments import JUDGED, headwords_of
 from epigram_papers.lasso_ime.penalty_claims import PENALTY_CLAIMS
 from epigram_papers.lasso_ime.report import Judgement
 from epigram_papers.lasso_ime.results import LEARNERS, PENALTIES, lines, pooled, reduction, value_at
 from epigram_papers.lasso_ime.table_claims import TABLE_CLAIMS
-from epigram_papers.lasso_ime.trial import LADDER, LOOKS, Trial, norms_beside, penalties
+from epigram_papers.lasso_ime.trial import LADDER, LOOKS, Judge, Trial, norms_beside, penalties
 from epigram_papers.report import Figure, Table
 from epigram_papers.runner import Experiment
 

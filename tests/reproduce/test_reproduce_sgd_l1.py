@@ -28,10 +28,9 @@ from epigram_papers.sgd_l1.experiments import (
     search,
 )
 from epigram_papers.sgd_l1.plan import FULL, QUICK, plans, run_all
-from epigram_papers.sgd_l1.problem import problem_of
 from epigram_papers.sgd_l1.report import build
 from epigram_papers.sgd_l1.rival import crfsuite
-from epigram_papers.sgd_l1.tasks import TASKS
+from epigram_papers.sgd_l1.tasks import TASKS, problem_of
 
 TINY = {"task": "conll2000", "sentences": 120}
 

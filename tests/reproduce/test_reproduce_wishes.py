@@ -11,8 +11,7 @@ from epigram import FISTA, L1, AdaGrad, L1Ball
 from epigram.datasets import sample
 from epigram.tagging.problem import Problem
 from epigram_papers.report import Note, Table
-from epigram_papers.sgd_l1.problem import problem_of
-from epigram_papers.sgd_l1.tasks import TASKS
+from epigram_papers.sgd_l1.tasks import TASKS, problem_of
 from epigram_papers.sgd_l1.wishes import adaptive, batch_ball, inside_ball, wished
 from epigram_papers.sgd_l1.wishes_report import wishes
 

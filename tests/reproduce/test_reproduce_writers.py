@@ -10,11 +10,23 @@ from pathlib import Path
 import fake_paper
 import pytest
 
-from epigram_papers import html, markdown
+from epigram_papers import html
+from epigram_papers import publish as markdown
 from epigram_papers.figures import COLOURS, draw, inline, looks
 from epigram_papers.publish import publish
-from epigram_papers.report import Claim, Curve, Figure, Report, Run, Section, Table, too_small
-from epigram_papers.values import cells, is_numeric, show
+from epigram_papers.report import (
+    Claim,
+    Curve,
+    Figure,
+    Report,
+    Run,
+    Section,
+    Table,
+    cells,
+    is_numeric,
+    show,
+    too_small,
+)
 
 VOID = {"meta", "link", "br", "img"}
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import epigram
 from epigram.datasets import sample
-from epigram.paths import user_cache
+from epigram.text import user_cache
 
 CANDIDATES = 6
 SAMPLES = {

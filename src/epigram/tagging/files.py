@@ -15,7 +15,6 @@ from epigram.errors import InputError, ModelFileError
 from epigram.protocols import Ints
 from epigram.storage import ModelFile
 from epigram.storage.file import blaming
-from epigram.tagging.beam import decode_history
 from epigram.tagging.corpus import Column, Columns, Sequences
 from epigram.tagging.formats import ColumnSpec, parse_columns
 from epigram.tagging.metrics import Report, evaluate_ids
@@ -109,6 +108,8 @@ class FileTagger:
         if self.look is not None:
             return self.look.decode(self.model, sequences, observations)
         if self.kind == "history":
+            from epigram.tagging.history import decode_history
+
             return decode_history(self.model, sequences, self.beam)
         return self.model.decode(sequences, None, threads)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from epigram_papers.lasso_ime import paper
-from epigram_papers.lasso_ime.headwords import JUDGED
+from epigram_papers.lasso_ime.experiments import JUDGED
 from epigram_papers.lasso_ime.results import (
     LEARNERS,
     Difference,

@@ -8,15 +8,22 @@ MAP interpolates the background with a model P_a of the adaptation text (section
 maximum likelihood over a lexicon that stays as it is: ``map``. We also smooth P_a by Kneser-Ney (``map-kn``), and let
 the words of the adaptation text join the lexicon (``map+words``, ``map-kn+words``), which the learners that rerank the
 background's lists cannot do.
+
+Headwords (section 5.3) are content words in the paper (Gao et al. 2002); we take words that begin with kanji or
+katakana, which leaves out particles, endings and signs. How far their bigrams are word bigrams too the paper counts "in
+the adaptation test data": we take the features of the model (headword bigrams seen more than once in the training
+lists) and look at their instances in the test text, and show beside it what other counts would give.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from epigram.errors import InputError
 from epigram.ime.adapt import SMOOTHINGS, adapt_by_map, cross_entropy, widened
@@ -29,13 +36,16 @@ from epigram.ime.wordlist import read_word_list
 from epigram.lm.corpus import Corpus
 from epigram.lm.ngram.model import BackoffModel
 from epigram.protocols import Floats
+from epigram.rerank import NBest
 from epigram.rerank.metrics import base_choice, errors_of
 from epigram.text import read_lines
-from epigram_papers.lasso_ime.headwords import headwords_of, overlap
-from epigram_papers.lasso_ime.judge import Judge, Sentences
-from epigram_papers.lasso_ime.trial import Trial, penalties
+from epigram_papers.lasso_ime.trial import Judge, Sentences, Trial, penalties
 
 N_BEST = 20
+MIN_COUNT = 2
+JUDGED = "features in the test text"
+Counts = dict[tuple[str, str], tuple[int, int]]
+"""Of each headword bigram: its instances, and how many of them are word bigrams."""
 
 
 def adaptation(
@@ -184,3 +194,84 @@ def _lexicons(base: Background, text: Corpus) -> Iterator[tuple[Decoder, Backoff
     yield base.decoder, base.model, text.with_vocabulary(base.model.vocabulary_), ""
     lexicon, model = widened(base.decoder, base.model, text)  # once for both kinds of smoothing
     yield Decoder(lexicon, Scorer.of(model), base.decoder.unknown), model, text, "+words"
+
+
+def is_headword(word: str) -> bool:
+    """Does it begin with kanji or katakana?
+
+    Examples
+    --------
+    >>> [is_headword(word) for word in ("橋/はし", "コーヒー/こーひー", "を", "。")]
+    [True, True, False, False]
+    """
+    return bool(word) and ("一" <= word[0] <= "鿿" or "ァ" <= word[0] <= "ヺ" or word[0] == "々")
+
+
+def headwords_of(*lists: NBest) -> frozenset[str]:
+    """All headwords of some lists."""
+    return frozenset(word for part in lists for word in part.vocabulary if is_headword(word))
+
+
+def overlap(train: NBest, test: Sequence[Sequence[str]]) -> dict[str, dict[str, float]]:
+    """Percent of the headword bigrams that are always, never or sometimes word bigrams too, counted in three ways.
+
+    Examples
+    --------
+    >>> train = NBest.from_lists([{"candidates": [{"text": "山 川 を 海", "score": 0.0}]}] * 2)
+    >>> shares = overlap(train, [["山", "川", "海"], ["川", "を", "海"], ["海", "山"]])
+    >>> shares["features in the test text"]
+    {'bigrams': 2, 'always': 50.0, 'never': 0.0, 'sometimes': 50.0}
+    """
+    in_lists, in_text = _in_lists(train), _in_text(test)
+    features = {pair for pair, (count, _) in in_lists.items() if count >= MIN_COUNT}
+    return {
+        JUDGED: _shares([counts for pair, counts in in_text.items() if pair in features]),
+        "seen more than once in the test text": _shares(_frequent(in_text)),
+        "seen more than once in the training lists": _shares(_frequent(in_lists)),
+    }
+
+
+def _in_text(sentences: Sequence[Sequence[str]]) -> Counts:
+    out: Counts = {}
+    for words in sentences:
+        heads = [k for k, word in enumerate(words) if is_headword(word)]
+        for left, right in pairwise(heads):
+            count, adjacent = out.get((words[left], words[right]), (0, 0))
+            out[words[left], words[right]] = count + 1, adjacent + (right - left == 1)
+    return out
+
+
+def _in_lists(lists: NBest) -> Counts:
+    is_head = np.array([is_headword(word) for word in lists.vocabulary], bool)
+    at = np.flatnonzero(is_head[lists.tokens])
+    owner = np.searchsorted(lists.token_ptr, at, side="right")
+    same = owner[1:] == owner[:-1]
+    left, right = at[:-1][same], at[1:][same]
+    size = len(lists.vocabulary)
+    keys, number, counts = np.unique(
+        lists.tokens[left].astype(np.int64) * size + lists.tokens[right],
+        return_inverse=True,
+        return_counts=True,
+    )
+    adjacent = np.bincount(number, right - left == 1, minlength=len(counts)).astype(int)
+    columns = (keys.tolist(), counts.tolist(), adjacent.tolist())
+    return {
+        (lists.vocabulary[key // size], lists.vocabulary[key % size]): (count, together)
+        for key, count, together in zip(*columns, strict=True)
+    }
+
+
+def _frequent(found: Counts) -> list[tuple[int, int]]:
+    return [counts for counts in found.values() if counts[0] >= MIN_COUNT]
+
+
+def _shares(counts: list[tuple[int, int]]) -> dict[str, float]:
+    n = max(len(counts), 1)
+    always = sum(adjacent == count for count, adjacent in counts)
+    never = sum(adjacent == 0 for _, adjacent in counts)
+    return {
+        "bigrams": len(counts),
+        "always": 100.0 * always / n,
+        "never": 100.0 * never / n,
+        "sometimes": 100.0 * (len(counts) - always - never) / n,
+    }

@@ -10,15 +10,17 @@ the L1 and L2 penalty to future work", section 4); ``msr`` counts errors instead
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from epigram.ime.evaluate import normalise, split_sentence
 from epigram.protocols import Floats
-from epigram.rerank import FSLR, BLasso, Boosting, FBoosting, Lasso, MinimumSampleRisk, NBest, Ridge
+from epigram.rerank import FSLR, BLasso, Boosting, FBoosting, Lasso, MinimumSampleRisk, NBest, Ridge, compare
+from epigram.rerank.nbest import edit_distance
 from epigram.rerank.walk import Walk
-from epigram_papers.lasso_ime.judge import Difference, Judge
 from epigram_papers.lasso_ime.paths import Course, TimedWalk, at_equal_loss, sampled, summary
 
 EPS = 0.5
@@ -30,6 +32,9 @@ SHARES = {"early": (0.0, 0.25), "late": (0.75, 1.0)}
 """Of a path: what counts as its early and its later iterations."""
 LOOKS = 8
 """Steps of such a share at which test errors are counted; the mean is free of single steps' luck."""
+Sentences = list[list[str]]
+Difference = dict[str, float]
+"""``points`` of error rate between two systems, their standard error ``se``, and p-values of two tests."""
 
 
 class Trial:
@@ -205,3 +210,46 @@ def _norm_at(walk: Walk, loss: float) -> float:
     t = max(int(np.argmax(losses <= loss)), 1)
     share = (losses[t - 1] - loss) / (losses[t - 1] - losses[t])
     return float(norms[t - 1] + share * (norms[t] - norms[t - 1]))
+
+
+class Judge:
+    """References of the test sentences."""
+
+    def __init__(self, sentences: Sentences) -> None:
+        pairs = [split_sentence(tokens) for tokens in sentences]
+        self.readings = [reading for reading, _ in pairs]
+        self.surfaces = [surface for _, surface in pairs]
+        self.characters = sum(map(len, self.surfaces))
+
+    def rate(self, errors: Floats) -> float:
+        """Character error rate in percent of errors a sentence."""
+        return 100.0 * float(errors.sum()) / self.characters
+
+    def errors(self, texts: Sequence[str]) -> Floats:
+        """Character errors of each sentence."""
+        return np.array([edit_distance(*pair) for pair in zip(texts, self.surfaces, strict=True)], np.float64)
+
+    def normalised(self, texts: Sequence[str]) -> float:
+        """The rate with habits of writing merged (epigram.ime.evaluate)."""
+        wanted = [normalise(surface) for surface in self.surfaces]
+        errors = sum(edit_distance(normalise(text), want) for text, want in zip(texts, wanted, strict=True))
+        return 100.0 * errors / max(sum(map(len, wanted)), 1)
+
+    def difference(self, first: Floats, second: Floats) -> Difference:
+        """How many points the second system's rate is below the first's, and by how much chance alone moves that.
+
+        Examples
+        --------
+        >>> found = Judge([["山", "川"]] * 4).difference(np.array([1.0, 2.0, 1.0, 2.0]), np.array([1.0, 0.0, 1.0, 0.0]))
+        >>> found["points"], round(found["se"], 2), round(found["matched_pairs"], 3)
+        (50.0, 28.87, 0.083)
+        """
+        gap, n = first - second, len(first)
+        spread = float(gap.std(ddof=1)) if n > 1 else 0.0
+        tests = compare(first, second)
+        return {
+            "points": self.rate(gap),
+            "se": 100.0 * math.sqrt(n) * spread / self.characters,
+            "matched_pairs": tests.p_matched_pairs,
+            "bootstrap": tests.p_bootstrap,
+        }

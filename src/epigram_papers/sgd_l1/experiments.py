@@ -22,8 +22,7 @@ from epigram.penalties import L1
 from epigram.protocols import Floats
 from epigram.solvers import OWLQN, SGD
 from epigram.tagging.problem import Problem
-from epigram_papers.sgd_l1.problem import Counted, Watch, percent, problem_of
-from epigram_papers.sgd_l1.tasks import TASKS, Part
+from epigram_papers.sgd_l1.tasks import TASKS, Counted, Part, Watch, percent, problem_of
 
 TOLERANCE, LOOKS_BACK = 1e-4, 10
 EXACT_AT = (1, 2, 3, 4, 6, 8, 10, 15, 20, 25)

@@ -18,8 +18,7 @@ from epigram.solvers import FISTA, AdaGrad, ProjectedSGD
 from epigram.tagging.problem import Problem
 from epigram_papers.sgd_l1.experiments import EXACT_AT, converged, lowest, table_row
 from epigram_papers.sgd_l1.paper import PASSES
-from epigram_papers.sgd_l1.problem import Counted, Watch, problem_of
-from epigram_papers.sgd_l1.tasks import TASKS, Part
+from epigram_papers.sgd_l1.tasks import TASKS, Counted, Part, Watch, problem_of
 
 ADAGRAD_RATES = (1.0, 2.0, 4.0)
 

@@ -25,8 +25,8 @@ from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.problem import Strength, build_penalty, first_weights
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.penalties import L1, TreeL2, TreeLinf
-from epigram.penalties.forest import Forest
-from epigram.penalties.forest import collapse as merge
+from epigram.penalties.tree import Forest
+from epigram.penalties.tree import collapse as merge
 from epigram.protocols import Floats, Ints
 from epigram.solvers.proximal import FISTA, StochasticProximal, metric
 from epigram_papers.structured_lm.experiments import BATCH

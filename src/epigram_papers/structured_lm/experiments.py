@@ -216,7 +216,7 @@ def _problem(
 
 def _constant_paths(tree: ContextTree, w: Floats) -> int:
     """Constant value non-branching paths (Definition 3) of fitted weights: the values a model must store."""
-    from epigram.penalties.forest import collapse
+    from epigram.penalties.tree import collapse
 
     return int(collapse(tree.pair_parent, w.round(9))[0].size)
 

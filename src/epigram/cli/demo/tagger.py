@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from math import log
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from epigram import cli
-from epigram.cli.demo.chunks import chunks, colour, draw
 from epigram.datasets import sample
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from epigram.tagging.crf import CRFTagger
     from epigram.tagging.metrics import Report
@@ -26,6 +26,16 @@ PASSES = 30
 BLOCKS = "▁▂▃▄▅▆▇█"
 TWO_READINGS = "The/DT cook/NN tasted/VBD the/DT soup/NN before/IN the/DT guests/NNS waited/VBD ./."
 Part = tuple[list[list[tuple[str, str]]], list[list[str]]]
+COLOURS = {
+    "NP": "cyan",
+    "VP": "green",
+    "PP": "yellow",
+    "SBAR": "magenta",
+    "ADVP": "bright_blue",
+    "ADJP": "bright_magenta",
+    "PRT": "bright_yellow",
+    "INTJ": "white",
+}
 
 
 def show(seed: int) -> None:
@@ -210,3 +220,55 @@ def _show_doubt(screen: Console, tagger: CRFTagger) -> None:
         for line in _drawn(words, tags, tags, set(map(str.lower, words)), screen.width):
             screen.print(line)
         screen.print()
+
+
+class Chunk(NamedTuple):
+    """A run of words with one type; type "" is outside of all chunks."""
+
+    type: str
+    start: int
+    end: int
+
+
+def chunks(tags: Sequence[str]) -> list[Chunk]:
+    """The chunks of IOB2 tags, and the runs outside of them.
+
+    Examples
+    --------
+    >>> [tuple(chunk) for chunk in chunks(["B-NP", "I-NP", "B-NP", "O", "O"])]
+    [('NP', 0, 2), ('NP', 2, 3), ('', 3, 4), ('', 4, 5)]
+    """
+    found: list[Chunk] = []
+    for k, tag in enumerate(tags):
+        kind = tag[2:]
+        if tag.startswith("I-") and found and found[-1].type == kind:
+            found[-1] = found[-1]._replace(end=k + 1)
+        else:
+            found.append(Chunk(kind, k, k + 1))
+    return found
+
+
+def colour(kind: str) -> str:
+    """The colour of a chunk type."""
+    return COLOURS.get(kind, "white")
+
+
+def draw(words: Sequence[str], tags: Sequence[str], gold: Sequence[str], width: int) -> Iterator[Text]:
+    """Pairs of lines, words above chunk types, folded between chunks; what is not gold is marked in red."""
+    from rich.text import Text
+
+    right = set(chunks(gold))
+    above, below = Text(), Text()
+    for chunk in chunks(tags):
+        text = " ".join(words[chunk.start : chunk.end])
+        label = chunk.type if chunk in right else f"{chunk.type or 'O'} ✗"
+        size = max(len(text), len(label)) + 2
+        if len(above) + size > width and len(above):
+            yield from (above, below)
+            above, below = Text(), Text()
+        shade = colour(chunk.type)
+        above.append(f" {text}".ljust(size), style=f"black on {shade}" if chunk.type else "dim")
+        below.append(f" {label}".ljust(size), style=shade if chunk in right else "bold red")
+        above.append(" ")
+        below.append(" ")
+    yield from (above, below)

@@ -2,7 +2,7 @@
 
 Goes past Nelakanti et al. 2013, who close by wishing for a hierarchical model; Chen's Model M (NAACL 2009) is
 the published anchor. Contexts alternate the class and the word of each earlier position, and side trees skip the
-nearest words (:mod:`epigram.lm.factored.contexts`); both objectives stay convex and are minimised exactly
+nearest words (:mod:`epigram.lm.factored.loss`); both objectives stay convex and are minimised exactly
 (:mod:`epigram.lm.factored.loss`).
 """
 
@@ -19,8 +19,7 @@ from epigram.errors import InputError
 from epigram.lm.base import Context, LanguageModel
 from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Vocabulary
 from epigram.lm.factored.classes import WordClasses
-from epigram.lm.factored.contexts import Contexts
-from epigram.lm.factored.loss import Factor
+from epigram.lm.factored.loss import Contexts, Factor
 from epigram.lm.factored.online import FactorRecipe, OnlineFactored
 from epigram.lm.factored.problem import PARTS, Fitted, Search
 from epigram.lm.factored.scorer import FactorScorer, Step

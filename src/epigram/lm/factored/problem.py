@@ -53,7 +53,7 @@ class FactorProblem:
 
     Examples
     --------
-    >>> from epigram.lm.factored.contexts import Contexts
+    >>> from epigram.lm.factored.loss import Contexts
     >>> from epigram.solvers.proximal import FISTA
     >>> corpus = Corpus.of(["a b a b", "b a c"])
     >>> classes = WordClasses(corpus.vocabulary, np.array([0, 1, 2, 2], np.int32))

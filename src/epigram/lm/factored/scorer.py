@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from epigram._core.native import family
-from epigram.lm.factored.contexts import Contexts
-from epigram.lm.factored.loss import FactorExamples, FactorLoss
+from epigram.lm.factored.loss import Contexts, FactorExamples, FactorLoss
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.storage.arrays import (
     PACKED,

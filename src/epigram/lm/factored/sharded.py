@@ -17,9 +17,8 @@ import numpy as np
 
 from epigram.errors import InputError
 from epigram.lm.factored.classes import WordClasses
-from epigram.lm.factored.contexts import Contexts
 from epigram.lm.factored.exchange import Bigrams
-from epigram.lm.factored.loss import Factor
+from epigram.lm.factored.loss import Contexts, Factor
 from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.factored.problem import PARTS, FactorProblem, first_strength
 from epigram.lm.factored.scorer import FactorScorer

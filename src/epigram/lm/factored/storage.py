@@ -10,8 +10,7 @@ import numpy as np
 
 from epigram.lm.corpus import pack_text, pack_words, unpack_text, unpack_words
 from epigram.lm.factored.classes import WordClasses
-from epigram.lm.factored.contexts import Contexts
-from epigram.lm.factored.loss import Factor
+from epigram.lm.factored.loss import Contexts, Factor
 from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.problem import Strength, named, settings_of, with_solver

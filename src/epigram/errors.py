@@ -6,10 +6,8 @@ input and the options were well formed and the result was not reached.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from operator import index
 from os import PathLike
-from typing import Any, NoReturn
+from typing import NoReturn
 
 
 class EpigramError(Exception):
@@ -47,37 +45,3 @@ def misfit(solver: object, needs: str, given: object, instead: str) -> NoReturn:
     raise TypeError(
         f"{type(solver).__name__} needs {needs}; {type(given).__name__} is not that. Use {instead}."
     )
-
-
-def each(things: Any, name: str, of: str) -> Iterator[Any]:
-    """Iterate over an argument, or say which one is no iterable.
-
-    Examples
-    --------
-    >>> next(each(3, "X", "sentences"))
-    Traceback (most recent call last):
-        ...
-    epigram.errors.InputError: X must be an iterable of sentences, not 3
-    """
-    try:
-        return iter(things)
-    except TypeError:
-        raise InputError(f"{name} must be an iterable of {of}, not {things!r}") from None
-
-
-def at_least(least: int, number: Any, name: str) -> int:
-    """A whole number that is large enough, or say which one is not.
-
-    Examples
-    --------
-    >>> at_least(1, "two", "threads")
-    Traceback (most recent call last):
-        ...
-    epigram.errors.InputError: threads must be a whole number >= 1, not 'two'
-    """
-    try:
-        if index(number) >= least:
-            return index(number)
-    except TypeError:
-        pass
-    raise InputError(f"{name} must be a whole number >= {least}, not {number!r}")

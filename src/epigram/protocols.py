@@ -14,12 +14,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from epigram.errors import DivergenceError, EpigramError, misfit
+from epigram.errors import DivergenceError, EpigramError, InputError, misfit
 
 if TYPE_CHECKING:
     from epigram.solvers.stagewise import WeightPath
@@ -384,3 +385,37 @@ def _same(value: object, default: object) -> bool:
         return bool(np.all(value == default)) or repr(value) == repr(default)
     except (TypeError, ValueError):
         return repr(value) == repr(default)
+
+
+def each(things: Any, name: str, of: str) -> Iterator[Any]:
+    """Iterate over an argument, or say which one is no iterable.
+
+    Examples
+    --------
+    >>> next(each(3, "X", "sentences"))
+    Traceback (most recent call last):
+        ...
+    epigram.errors.InputError: X must be an iterable of sentences, not 3
+    """
+    try:
+        return iter(things)
+    except TypeError:
+        raise InputError(f"{name} must be an iterable of {of}, not {things!r}") from None
+
+
+def at_least(least: int, number: Any, name: str) -> int:
+    """A whole number that is large enough, or say which one is not.
+
+    Examples
+    --------
+    >>> at_least(1, "two", "threads")
+    Traceback (most recent call last):
+        ...
+    epigram.errors.InputError: threads must be a whole number >= 1, not 'two'
+    """
+    try:
+        if index(number) >= least:
+            return index(number)
+    except TypeError:
+        pass
+    raise InputError(f"{name} must be a whole number >= {least}, not {number!r}")

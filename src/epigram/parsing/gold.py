@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epigram.errors import InputError, each
+from epigram.errors import InputError
 from epigram.parsing.conllu import Treebank
 from epigram.parsing.surroundings import surroundings
 from epigram.parsing.words import heads_of, sentences_of
-from epigram.protocols import Ints
+from epigram.protocols import Ints, each
 from epigram.tagging.corpus import Columns
 from epigram.tagging.trees import depths_of
 

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from epigram.errors import InputError, each
-from epigram.protocols import Estimator, Floats, Learner, Offsets, check_fitted
+from epigram.errors import InputError
+from epigram.protocols import Estimator, Floats, Learner, Offsets, check_fitted, each
 from epigram.rerank.explain import Explanation, explain
 from epigram.rerank.features import FeatureSpace
 from epigram.rerank.learners import Lasso, Perceptron, Ridge, Softmax

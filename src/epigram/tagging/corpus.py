@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram._core.native import family
-from epigram.errors import InputError, at_least, each
-from epigram.protocols import Floats, Ints, Offsets
+from epigram.errors import InputError
+from epigram.protocols import Floats, Ints, Offsets, at_least, each
 from epigram.text import check_text
 
 core = family("columns")

@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram._core.native import family
-from epigram.errors import InputError, each
-from epigram.protocols import Floats, Ints, Offsets
+from epigram.errors import InputError
+from epigram.protocols import Floats, Ints, Offsets, each
 from epigram.tagging.attributes import AttributeTable, Fingerprints, SpeltNames, fingerprints
 from epigram.tagging.corpus import Sequences
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from epigram.errors import InputError, each
-from epigram.protocols import Ints, Offsets
+from epigram.errors import InputError
+from epigram.protocols import Ints, Offsets, each
 from epigram.tagging.corpus import Columns, Sequences
 
 

@@ -19,9 +19,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from epigram._core.native import family
-from epigram.errors import at_least
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
-from epigram.protocols import Floats, Ints, Offsets
+from epigram.protocols import Floats, Ints, Offsets, at_least
 
 T = TypeVar("T")
 SHARDS_PER_THREAD = 6

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epigram._core.native import family
-from epigram.errors import InputError, at_least
+from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
-from epigram.protocols import Floats, Ints, Offsets
+from epigram.protocols import Floats, Ints, Offsets, at_least
 
 if TYPE_CHECKING:
     from epigram.lm.loglinear.loss import SuffixLoss

@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from epigram.errors import InputError, at_least
+from epigram.errors import InputError
 from epigram.lm.corpus import END, START, UNKNOWN, UNSEEN, Vocabulary, factorise_bytes
 from epigram.lm.ngram.kneser_ney import Level
-from epigram.protocols import Ints, Offsets
+from epigram.protocols import Ints, Offsets, at_least
 from epigram.text import decode, read_bytes
 
 _COUNT = re.compile(r"[0-9]{1,10}")

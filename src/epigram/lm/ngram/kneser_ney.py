@@ -32,10 +32,10 @@ from typing import TypeVar
 import numpy as np
 
 from epigram._core.native import family
-from epigram.errors import InputError, at_least
+from epigram.errors import InputError
 from epigram.lm.corpus import Corpus, Sentences, Vocabulary
 from epigram.lm.ngram.model import BackoffModel, FittedBackoff
-from epigram.protocols import Estimator, Floats, Ints
+from epigram.protocols import Estimator, Floats, Ints, at_least
 
 T = TypeVar("T")
 

@@ -15,10 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from epigram.errors import at_least
 from epigram.lm.ngram.kneser_ney import KneserNeyLM, Level
 from epigram.lm.sharding import read_vocabulary
-from epigram.protocols import Ints, Offsets
+from epigram.protocols import Ints, Offsets, at_least
 from epigram.scale.engine import Engine, Here, Told, in_turn, untold
 from epigram.scale.folder import Manifest, Record, map_array, map_arrays, write_arrays
 

@@ -47,7 +47,7 @@ def imported(home: str) -> dict[str, Path]:
     Examples
     --------
     >>> [name.rpartition(".")[2] for name in sorted(imported("epigram_papers.sgd_l1.rival"))]
-    ['experiments', 'problem', 'rival', 'tasks']
+    ['experiments', 'rival', 'tasks']
     """
     root = home.partition(".")[0]
     found: dict[str, Path] = {}

@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from epigram import LBFGS, OWLQN, SGD, MaxentTagger
 from epigram.errors import InputError
-from epigram.tagging import beam as beam_module
+from epigram.tagging import history as history_module
 from epigram.tagging.metrics import evaluate
 from reference.chain_data import TEMPLATE, features, part
 
@@ -180,7 +180,7 @@ def test_weights_of_sentences_and_classes() -> None:
 
 
 def test_many_labels_do_without_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beam_module, "MOST_LABELS", 2)
+    monkeypatch.setattr(history_module, "MOST_LABELS", 2)
     X, y = small(0)
     tagger = MaxentTagger(l1=0.1, solver=OWLQN()).fit(X, y)
     assert not any(name.startswith("tag[-2") for name, _ in weights_by_name(tagger))

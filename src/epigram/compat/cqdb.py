@@ -14,6 +14,7 @@ import numpy as np
 
 from epigram._core.native import family
 from epigram.errors import ModelFileError
+from epigram.protocols import offsets
 
 core = family("cqdb")
 _HEADER = struct.Struct("<4s5I")
@@ -67,7 +68,7 @@ def write_strings(strings: Sequence[str]) -> bytes:
     first = _HEADER.size + N_TABLES * _RECORD.size
     places = (first + ptr[:-1] + _RECORD.size * np.arange(n)).astype(np.uint32)
     sizes = 2 * np.bincount(hashes & 255, minlength=N_TABLES)
-    table_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    table_ptr = offsets(sizes)
     buckets = np.zeros((2 * n, 2), dtype=np.uint32)
     core.fill_buckets(n, hashes, places, table_ptr, len(buckets), buckets)
     tables = np.zeros((N_TABLES, 2), dtype="<u4")

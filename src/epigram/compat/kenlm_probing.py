@@ -17,7 +17,7 @@ import numpy.typing as npt
 from epigram._core.native import family
 from epigram.compat.kenlm_binary import REST_PROBING, Head, Level, numbers
 from epigram.errors import ModelFileError
-from epigram.protocols import Ints, Offsets
+from epigram.protocols import Ints, Offsets, offsets
 
 A, B = np.uint64(8978948897894561157), np.uint64(17894857484156487943)
 MOST_PAIRS = 2 * 10**11
@@ -118,4 +118,4 @@ def _grouped(rows: Offsets, parts: Keys, group: Offsets, n_groups: int) -> tuple
     """Rows and their parts of keys by group, within it by the lowest byte; and where each group begins."""
     order = np.lexsort((parts & np.uint64(255), group[rows]))
     sizes = np.bincount(group[rows], minlength=n_groups)
-    return rows[order], parts[order], np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    return rows[order], parts[order], offsets(sizes)

@@ -37,7 +37,7 @@ from epigram.ime.text import (
     to_hiragana,
 )
 from epigram.lm.corpus import Vocabulary
-from epigram.protocols import Floats, Ints, Offsets
+from epigram.protocols import Floats, Ints, Offsets, offsets
 from epigram.text import check_text
 
 core = family("ime")
@@ -66,10 +66,10 @@ class Lexicon:
         reading_sizes: npt.NDArray[np.uint32],
     ) -> None:
         self.surface_raw = surface_raw
-        self.surface_ptr = _offsets(surface_lengths)
+        self.surface_ptr = offsets(surface_lengths)
         self.reading_chars = reading_chars
-        self.reading_ptr = _offsets(reading_lengths)
-        self.reading_word = (1 + _offsets(reading_sizes)).astype(np.int32)
+        self.reading_ptr = offsets(reading_lengths)
+        self.reading_word = (1 + offsets(reading_sizes)).astype(np.int32)
         fits = (
             surface_raw.size == self.surface_ptr[-1]
             and reading_chars.size == self.reading_ptr[-1]
@@ -282,13 +282,7 @@ def checked_token(surface: str, reading: str, path: str | PathLike[str] | None, 
 def _glued(raw: Sequence[bytes]) -> tuple[npt.NDArray[np.uint8], Offsets]:
     """Byte strings end to end, and where each begins."""
     lengths = np.array([len(piece) for piece in raw], np.uint32)
-    return np.frombuffer(b"".join(raw), np.uint8), _offsets(lengths)
-
-
-def _offsets(lengths: npt.NDArray[np.uint32]) -> Offsets:
-    out = np.zeros(lengths.size + 1, np.int64)
-    np.cumsum(lengths, dtype=np.int64, out=out[1:])
-    return out
+    return np.frombuffer(b"".join(raw), np.uint8), offsets(lengths)
 
 
 @dataclass(frozen=True)

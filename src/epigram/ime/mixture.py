@@ -20,7 +20,7 @@ from epigram.lm.corpus import BOUNDARY, Corpus, Vocabulary
 from epigram.lm.mixed.mixture import mixture_weights
 from epigram.lm.ngram.kneser_ney import count_ngrams
 from epigram.lm.ngram.model import BackoffModel
-from epigram.protocols import Floats, Ints, Offsets
+from epigram.protocols import Floats, Ints, Offsets, offsets
 
 SMALLEST = 1e-12
 BIGRAM = 0.4
@@ -263,7 +263,7 @@ def lay_out(
     return BackoffModel(
         vocabulary,
         np.concatenate(([-1], grams.contexts, size + np.searchsorted(grams.bigrams, pairs))),
-        np.concatenate(([0], np.cumsum(np.concatenate(([size], per_word, per_pair))))).astype(np.int64),
+        offsets(np.concatenate(([size], per_word, per_pair))),
         np.concatenate((np.arange(size), grams.bigrams % size, grams.trigrams % size)).astype(np.int32),
         np.concatenate((root, two, three)),
         np.concatenate(([0.0], bow1, bow2)),

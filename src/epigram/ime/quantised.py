@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from epigram.ime.trigram import NOTHING, ClassNumbers, Scorer, Singles, Trie
 from epigram.lm.ngram.model import linked, nodes_of_pairs
+from epigram.protocols import offsets
 from epigram.storage.arrays import PACKED, Array, Contents, codebook, pack_integers
 
 CODES = 256
@@ -64,7 +65,7 @@ def unpack(found: Contents, word_class: ClassNumbers, class_logp: Singles, class
     n_words = word_class.size
     trie = Trie(
         np.concatenate(([-1], found["lm.contexts"])),
-        np.concatenate(([0], np.cumsum(found["lm.counts"]))),
+        offsets(found["lm.counts"]),
         np.concatenate((np.arange(n_words, dtype=np.int32), found["lm.targets"])),
     )
     of_pairs, of_contexts = _levels(trie, n_words)

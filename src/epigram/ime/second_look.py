@@ -21,7 +21,7 @@ from epigram.ime.text import split_token
 from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Vocabulary
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.ngram.model import BackoffModel
-from epigram.protocols import Floats, Ints
+from epigram.protocols import Floats, Ints, offsets
 from epigram.storage.arrays import PACKED, Array, Contents, narrow, pack_integers
 
 ORDER = 5
@@ -129,7 +129,7 @@ class SecondLook:
             BackoffModel(
                 Vocabulary(chr(point) for point in found["characters.points"].tolist()),
                 np.concatenate(([-1], found["characters.contexts"])),
-                np.concatenate(([0], np.cumsum(found["characters.counts"]))),
+                offsets(found["characters.counts"]),
                 found["characters.targets"],
                 found["characters.logp"],
                 np.concatenate(([0.0], found["characters.bow"])),

@@ -27,7 +27,7 @@ import numpy as np
 
 from epigram._core.native import family
 from epigram.errors import InputError
-from epigram.protocols import Ints, Offsets, each
+from epigram.protocols import Ints, Offsets, each, offsets
 from epigram.storage.arrays import PACKED, Array, Schema, damaged, pack_integers, strings
 from epigram.storage.file import pack_strings, unpack_strings
 from epigram.text import check_text, decode, read_bytes, read_lines
@@ -440,7 +440,7 @@ def unwrap(words: list[str], ids: Ints, ptr: Offsets, path: str | PathLike[str] 
             f"{words[ids[wrong[0]]]!r} inside sentence {sentence}{where}; it marks boundaries and may stand "
             "only at the edges of a line."
         )
-    kept = np.concatenate(([0], np.cumsum(~drop)))[ptr]
+    kept = offsets(~drop)[ptr]
     return words, ids[~drop], np.unique(kept).astype(np.int64)
 
 

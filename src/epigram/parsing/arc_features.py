@@ -16,7 +16,7 @@ from epigram.parsing.forests import Kept
 from epigram.parsing.part_features import learn_parts, locate_parts
 from epigram.parsing.templates import ArcTemplate
 from epigram.parsing.words import Words
-from epigram.protocols import Ints, Offsets
+from epigram.protocols import Ints, Offsets, offsets
 from epigram.tagging.attributes import AttributeTable, Fingerprints, Strings, renumbering
 
 core = family("arcs")
@@ -75,7 +75,7 @@ def encode_arcs(
     """The ids of the known features of every arc, or of those kept."""
     lengths = words.lengths
     memory = template.memory(int(lengths.max(initial=1)))
-    first_arc = np.concatenate([[0], np.cumsum(lengths * (lengths + 1))]).astype(np.int64)
+    first_arc = offsets(lengths * (lengths + 1))
     ptr = np.zeros(int(first_arc[-1]) + 1, dtype=np.int64)
     most = len(template.arc_lines) + 64 * template.n_between
     usual = len(template.arc_lines) + 8 * template.n_between

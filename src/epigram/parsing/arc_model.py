@@ -20,7 +20,7 @@ from epigram.parsing.forests import Kept, likely_arcs
 from epigram.parsing.part_features import Part, part_keys, seen_by
 from epigram.parsing.templates import NUMBERED, SIDES, WAYS, ArcTemplate, Cell
 from epigram.parsing.words import NO_SIBLING, THE_END, Words, with_classes
-from epigram.protocols import Floats, Ints, Offsets
+from epigram.protocols import Floats, Ints, Offsets, offsets
 from epigram.tagging.attributes import Fingerprints, fingerprints
 from epigram.tagging.lexicon import Lexicon
 from epigram.tagging.loss import run_each
@@ -115,7 +115,7 @@ class ArcModel:
         lengths = np.concatenate([np.diff(self.ptr), np.diff(other.ptr)])
         weights = np.concatenate([self.weights, other.weights])
         cells, kept = np.concatenate([self.cells, theirs]), weights != 0.0
-        ptr = np.concatenate([[0], np.cumsum(lengths[kept])]).astype(np.int64)
+        ptr = offsets(lengths[kept])
         chosen = cells[np.repeat(kept, lengths)]
         strings, rest = tuple(index), (self.classes, self.pruner)
         return ArcModel(self.template, owners[kept], ptr, chosen, strings, weights[kept], *rest)

@@ -16,6 +16,7 @@ from epigram.errors import ModelFileError
 from epigram.parsing.arc_model import ArcModel, Pruner
 from epigram.parsing.tagger import TreeTagger
 from epigram.parsing.templates import WAYS, ArcTemplate
+from epigram.protocols import offsets
 from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
 from epigram.storage.arrays import Array, Maybe, Schema, damaged
 from epigram.tagging import storage as taggers
@@ -111,7 +112,7 @@ def _features(text: str, tensors: Mapping[str, Any], prefix: str) -> ArcModel:
     strings, cells, weights = unpack_strings(t["strings"], t["string_lengths"]), t["cells"], t["weights"]
     owners = np.repeat(np.arange(len(template.lines), dtype=np.int32), t["line_counts"])
     sizes = np.array([len(line) for line in template.lines], dtype=np.int64)[owners]
-    ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    ptr = offsets(sizes)
     if len(cells) != ptr[-1]:
         damaged(f"{len(cells):,} cells where {ptr[-1]:,} belong")
     limit = np.where(template.way_cells(owners, ptr), len(WAYS), len(strings))

@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from epigram._core.native import family
-from epigram.protocols import Floats, Ints, Offsets
-from epigram.rerank.nbest import NBest, offsets
+from epigram.protocols import Floats, Ints, Offsets, offsets
+from epigram.rerank.nbest import NBest
 
 START, END = 0, 1
 RESERVED = ("<s>", "</s>")
@@ -231,7 +231,7 @@ class FeatureSpace:
                 if tags is not None:
                     span = slice(lists.token_ptr[c], lists.token_ptr[c + 1])
                     chosen[span] |= [tag in self.headword_tags for tag in tags]
-        before = np.concatenate([[0], np.cumsum(chosen)])
+        before = offsets(chosen)
         return self.ids_of(lists)[lists.tokens[chosen]], before[lists.token_ptr]
 
     @property
@@ -260,7 +260,7 @@ class FeatureSpace:
         ours = {name: self._first_named + k for k, name in enumerate(self.names)}
         number = np.array([ours.get(name, -1) for name in lists.names], np.int32)[lists.named]
         known = number >= 0
-        before = np.concatenate([[0], np.cumsum(known)])
+        before = offsets(known)
         return before[lists.named_ptr], number[known], lists.named_values[known]
 
     def score(self, lists: NBest, weights: Floats, base_weight: float) -> Floats:

@@ -17,7 +17,7 @@ import numpy as np
 
 from epigram._core.native import family
 from epigram.errors import InputError
-from epigram.protocols import Floats, Ints, Offsets
+from epigram.protocols import Floats, Ints, Offsets, offsets, ranges
 from epigram.text import check_text
 
 MEASURES = ("cer", "wer")
@@ -384,32 +384,6 @@ class Builder:
             named_values=np.array(self.named_values, dtype=np.float64),
             tags=self.tags if self.any_tags else [],
         )
-
-
-def offsets(counts: Any) -> Offsets:
-    """Where each of a row of blocks starts, and where the last ends.
-
-    Examples
-    --------
-    >>> offsets([2, 0, 3]).tolist()
-    [0, 2, 2, 5]
-    """
-    out = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=out[1:])
-    return out
-
-
-def ranges(starts: Offsets, ends: Offsets) -> Offsets:
-    """All of starts[0]..ends[0], starts[1]..ends[1], ... end to end.
-
-    Examples
-    --------
-    >>> ranges(np.array([3, 0]), np.array([5, 2])).tolist()
-    [3, 4, 0, 1]
-    """
-    counts = ends - starts
-    places = offsets(counts)
-    return np.arange(places[-1]) + np.repeat(starts - places[:-1], counts)
 
 
 def _sizes(pointers: Sequence[Offsets]) -> Offsets:

@@ -20,9 +20,18 @@ import numpy.typing as npt
 
 from epigram._core.native import family
 from epigram.errors import InputError
-from epigram.protocols import Floats, Ints, Learner, Offsets, StagewiseRule, StagewiseSteps, check_finite
+from epigram.protocols import (
+    Floats,
+    Ints,
+    Learner,
+    Offsets,
+    StagewiseRule,
+    StagewiseSteps,
+    check_finite,
+    offsets,
+)
 from epigram.rerank.features import FeatureSpace
-from epigram.rerank.nbest import NBest, offsets
+from epigram.rerank.nbest import NBest
 from epigram.rerank.walk import Curves, Tracker, Walk
 from epigram.resuming import State, piece
 from epigram.solvers.stagewise import WeightPath

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from epigram.protocols import Floats, Ints, Offsets
+from epigram.protocols import Floats, Ints, Offsets, offsets
 from epigram.rerank.nbest import NBest
 
 LONGEST = 4
@@ -44,7 +44,7 @@ def _dcg(gains: Floats, scores: Floats, discounts: Floats) -> float:
     """Gains by discounts, where candidates of the same score share the mean of their places."""
     _, group, counts = np.unique(-scores, return_inverse=True, return_counts=True)
     mean_gain = np.bincount(group, gains) / counts
-    ends = np.concatenate([[0.0], np.cumsum(discounts)])[np.concatenate([[0], np.cumsum(counts)])]
+    ends = np.concatenate([[0.0], np.cumsum(discounts)])[offsets(counts)]
     return float(mean_gain @ np.diff(ends))
 
 

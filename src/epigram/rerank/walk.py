@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from epigram._core.native import family
-from epigram.protocols import Floats, Ints, Learner, Offsets
+from epigram.protocols import Floats, Ints, Learner, Offsets, offsets
 from epigram.rerank.features import FeatureSpace
-from epigram.rerank.nbest import NBest, offsets
+from epigram.rerank.nbest import NBest
 from epigram.solvers.stagewise import WeightPath
 
 core = family("rerank")

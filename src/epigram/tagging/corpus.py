@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from epigram._core.native import family
 from epigram.errors import InputError
-from epigram.protocols import Floats, Ints, Offsets, at_least, each
+from epigram.protocols import Floats, Ints, Offsets, at_least, each, offsets, ranges
 from epigram.text import check_text
 
 core = family("columns")
@@ -336,7 +336,7 @@ class Sequences:
         """Where each sentence begins among all tokens, those rows left out that are segments."""
         if self.segments is None:
             return self.sentence_ptr
-        return np.concatenate([[0], np.cumsum(self.word_lengths)]).astype(np.int64)
+        return offsets(self.word_lengths)
 
     @property
     def word_rows(self) -> Offsets:
@@ -455,14 +455,12 @@ class Sequences:
 def _joined_ptr(parts: list[Offsets]) -> Offsets:
     """Offsets of runs laid end to end."""
     lengths = np.concatenate([np.diff(ptr) for ptr in parts])
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return offsets(lengths)
 
 
 def _kept_ptr(ptr: Offsets, ids: Ints) -> Offsets:
     """Offsets after the negative ids are gone."""
-    kept = np.zeros(len(ids) + 1, dtype=np.int64)
-    np.cumsum(ids >= 0, out=kept[1:])
-    return kept[ptr]
+    return offsets(ids >= 0)[ptr]
 
 
 def gather(ptr: Offsets, rows: Offsets) -> tuple[Offsets, Offsets]:
@@ -473,12 +471,8 @@ def gather(ptr: Offsets, rows: Offsets) -> tuple[Offsets, Offsets]:
     >>> gather(np.array([0, 2, 3]), np.array([1, 0]))
     (array([0, 1, 3]), array([2, 0, 1]))
     """
-    starts = ptr[rows]
-    lengths = ptr[rows + 1] - starts
-    new_ptr = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=new_ptr[1:])
-    index = np.arange(new_ptr[-1], dtype=np.int64) + np.repeat(starts - new_ptr[:-1], lengths)
-    return new_ptr, index
+    starts, ends = ptr[rows], ptr[rows + 1]
+    return offsets(ends - starts), ranges(starts, ends)
 
 
 class SegmentRows(NamedTuple):

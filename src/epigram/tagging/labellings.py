@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from epigram.protocols import Floats, Ints, Offsets
+from epigram.protocols import Floats, Ints, Offsets, offsets
 from epigram.tagging.corpus import gather
 from epigram.tagging.metrics import are_chunk_labels, chunk_tables, chunks_of
 
@@ -49,8 +49,8 @@ class Labellings:
         lists = [candidates or none for candidates in found]
         flat = [candidate for candidates in lists for candidate in candidates]
         return cls(
-            _offsets([len(candidates) for candidates in lists]),
-            _offsets([len(labels) for labels, _ in flat]),
+            offsets([len(candidates) for candidates in lists]),
+            offsets([len(labels) for labels, _ in flat]),
             np.concatenate([np.empty(0, dtype=np.int32), *(labels for labels, _ in flat)]),
             np.array([score for _, score in flat]),
         )
@@ -73,8 +73,8 @@ class Labellings:
         """The first k candidates of each sentence."""
         kept = np.flatnonzero(np.arange(self.n_candidates) - self.list_ptr[self.list_of] < k)
         return Labellings(
-            _offsets(np.minimum(np.diff(self.list_ptr), k)),
-            _offsets(np.diff(self.token_ptr)[kept]),
+            offsets(np.minimum(np.diff(self.list_ptr), k)),
+            offsets(np.diff(self.token_ptr)[kept]),
             self.chosen(kept),
             self.scores[kept],
         )
@@ -147,7 +147,7 @@ class Scheme:
         [2.0, 0.0]
         """
         n = found.n_candidates
-        ptr = np.concatenate([[0], np.cumsum(np.diff(found.token_ptr)[found.list_ptr[:-1]])])
+        ptr = offsets(np.diff(found.token_ptr)[found.list_ptr[:-1]])
         answers, units = self.units(gold, ptr), self.units(found.labels, found.token_ptr)
         longest = int(np.diff(ptr).max(initial=0)) + 1
         n_types = len(self.types) + 1
@@ -199,10 +199,4 @@ def _folded(keys: npt.NDArray[np.int64], sizes: Sequence[int]) -> Offsets:
     out = np.zeros(len(keys), dtype=np.int64)
     for column, size in zip(keys.T, sizes, strict=True):
         out = out * size + column + 2
-    return out
-
-
-def _offsets(counts: Sequence[int] | Offsets) -> Offsets:
-    out = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=out[1:])
     return out

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from epigram._core.native import Parts, family
 from epigram.errors import InputError
-from epigram.protocols import Floats, Ints, Offsets
+from epigram.protocols import Floats, Ints, Offsets, offsets
 from epigram.scale.memory import available
 from epigram.tagging.corpus import SegmentRows, Sequences
 from epigram.tagging.labels import SeenPairs, all_triples, padded, triple_keys
@@ -295,7 +295,7 @@ class WeightLayout:
         k = 1
         if len(sequences.edge_attributes):
             has_edges = np.diff(sequences.edge_ptr) > 0
-            per_sentence = np.diff(np.concatenate([[0], np.cumsum(has_edges)])[sequences.sentence_ptr])
+            per_sentence = np.diff(offsets(has_edges)[sequences.sentence_ptr])
             k += int(per_sentence.max(initial=0))
         size = 8 * (3 * n * width + k * (2 * L + width) * width + room)
         check_room(

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.errors import InputError
-from epigram.protocols import Floats, Ints, Offsets
+from epigram.protocols import Floats, Ints, Offsets, offsets
 
 
 def is_matrix(X: Any) -> bool:
@@ -87,5 +87,5 @@ def sparse_rows(X: Any) -> tuple[Offsets, Ints, Floats]:
         rows = X.tocsr()
         return rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data
     at = np.nonzero(X)
-    ptr = np.concatenate([[0], np.cumsum(np.bincount(at[0], minlength=X.shape[0]))])
+    ptr = offsets(np.bincount(at[0], minlength=X.shape[0]))
     return ptr, at[1].astype(np.int32), X[at]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.errors import InputError
-from epigram.protocols import Floats, Ints, Penalty, Solver, check_fitted, each, is_plain
+from epigram.protocols import Floats, Ints, Penalty, Solver, check_fitted, each, is_plain, offsets
 from epigram.solvers import LBFGS, OWLQN
 from epigram.tagging.attributes import AttributeTable, Strings, fingerprints
 from epigram.tagging.corpus import Sequences
@@ -245,7 +245,7 @@ def _of_matrix(X: Any, ids: Ints) -> Sequences:
     ptr, columns, values = sparse_rows(X)
     attributes = ids[columns]
     known = (attributes >= 0) & (values != 0.0)
-    ptr = np.concatenate([[0], np.cumsum(known)])[ptr]
+    ptr = offsets(known)[ptr]
     return Sequences.of(np.arange(len(ptr)), ptr, attributes[known], values[known])
 
 

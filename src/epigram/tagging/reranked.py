@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from epigram.protocols import Ints, Learner, Offsets, check_fitted
+from epigram.protocols import Ints, Learner, Offsets, check_fitted, offsets
 from epigram.tagging.corpus import Column, Columns, Labels, Sequences, encode_labels, gather
 from epigram.tagging.crf import CRFTagger
 from epigram.tagging.estimator import StoredTagger
@@ -230,7 +230,7 @@ def training_lists(
         references=[None] * n_lists,
         given_errors=scheme.errors(found, gold),
         names=list(number),
-        named_ptr=np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n))]),
+        named_ptr=offsets(np.bincount(owner, minlength=n)),
         named=np.concatenate(features)[order],
         named_values=np.ones(len(owner)),
         tags=[],

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram._core.native import family
-from epigram.protocols import Ints, Offsets
+from epigram.protocols import Ints, Offsets, offsets
 from epigram.tagging.attributes import AttributeTable, Fingerprints, hash_parts
 from epigram.tagging.cell_functions import CellFunction, SegmentCell, SegmentLine, apply_chain
 from epigram.tagging.corpus import Columns, SegmentRows, Sequences
@@ -226,7 +226,7 @@ def _joined(
         [sequences.attribute_ptr[:-1], len(sequences.attributes) + np.cumsum(count) - count]
     )
     sizes = np.concatenate([np.diff(sequences.attribute_ptr), count])[order]
-    new_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    new_ptr = offsets(sizes)
     where = np.arange(new_ptr[-1]) + np.repeat(starts[order] - new_ptr[:-1], sizes)
     every = np.concatenate([sequences.attributes, attributes]).astype(np.int32)
     whole = len(sequences.values) == len(sequences.attributes)
@@ -240,9 +240,7 @@ def _joined(
     in_sentence = np.where(rows.begin < 0, 0, rows.begin - ptr[sentence[order]])
     return replace(
         sequences,
-        sentence_ptr=np.concatenate([[0], np.cumsum(np.bincount(sentence, minlength=len(ptr) - 1))]).astype(
-            np.int64
-        ),
+        sentence_ptr=offsets(np.bincount(sentence, minlength=len(ptr) - 1)),
         attribute_ptr=new_ptr,
         attributes=every[where],
         values=values,

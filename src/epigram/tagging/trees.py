@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.protocols import Ints, Offsets, each
+from epigram.protocols import Ints, Offsets, each, offsets
 from epigram.tagging.corpus import Columns, Sequences
 
 
@@ -99,5 +99,5 @@ def hang(sequences: Sequences, parents: Ints) -> Sequences:
     if len(parents) != sequences.n_tokens:
         raise InputError(f"{len(parents)} parents for {sequences.n_tokens} tokens")
     kept = np.repeat(parents >= 0, np.diff(sequences.edge_ptr))
-    ptr = np.concatenate([[0], np.cumsum(kept)])[sequences.edge_ptr].astype(np.int64)
+    ptr = offsets(kept)[sequences.edge_ptr].astype(np.int64)
     return replace(sequences, edge_ptr=ptr, edge_attributes=sequences.edge_attributes[kept], parents=parents)

@@ -238,14 +238,12 @@ def chunks(tags: Sequence[str]) -> list[Chunk]:
     >>> [tuple(chunk) for chunk in chunks(["B-NP", "I-NP", "B-NP", "O", "O"])]
     [('NP', 0, 2), ('NP', 2, 3), ('', 3, 4), ('', 4, 5)]
     """
-    found: list[Chunk] = []
-    for k, tag in enumerate(tags):
-        kind = tag[2:]
-        if tag.startswith("I-") and found and found[-1].type == kind:
-            found[-1] = found[-1]._replace(end=k + 1)
-        else:
-            found.append(Chunk(kind, k, k + 1))
-    return found
+    from epigram.tagging.metrics import chunks as inside
+
+    found = [Chunk(*chunk) for chunk in inside(tags)]
+    covered = {k for chunk in found for k in range(chunk.start, chunk.end)}
+    outside = (Chunk("", k, k + 1) for k in range(len(tags)) if k not in covered)
+    return sorted([*found, *outside], key=lambda chunk: chunk.start)
 
 
 def colour(kind: str) -> str:

@@ -27,7 +27,7 @@ import numpy as np
 from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus
-from epigram.protocols import Ints, Offsets
+from epigram.protocols import Ints, Offsets, offsets
 from epigram.resuming import Piece, piece
 
 core = family("exchange")
@@ -89,7 +89,7 @@ class Bigrams:
     @property
     def word_count(self) -> Offsets:
         """How often each word occurs; as first and as second word of a bigram it is the same."""
-        totals = np.concatenate(([0], np.cumsum(self.succ_count)))
+        totals = offsets(self.succ_count)
         return np.diff(totals[self.succ_ptr]).astype(np.int64)
 
 

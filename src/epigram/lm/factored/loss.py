@@ -267,7 +267,7 @@ class FactorLoss:
         low, high = self._child_ptr[root : root + 2].tolist()
         pair_ptr = self.tree.pair_ptr[low : high + 1]
         counts = self.tree.count[int(pair_ptr[0]) : int(pair_ptr[-1])]
-        before = np.concatenate(([0], np.cumsum(counts)))[pair_ptr - pair_ptr[0]]
+        before = offsets(counts)[pair_ptr - pair_ptr[0]]
         inner = np.searchsorted(before, before[-1] * np.arange(1, split) / split)
         return [low, *(low + inner).tolist(), high]
 

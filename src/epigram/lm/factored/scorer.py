@@ -11,7 +11,7 @@ import numpy as np
 
 from epigram._core.native import family
 from epigram.lm.factored.loss import Contexts, FactorExamples, FactorLoss
-from epigram.protocols import Floats, Ints, Offsets
+from epigram.protocols import Floats, Ints, Offsets, offsets
 from epigram.storage.arrays import (
     PACKED,
     Array,
@@ -93,7 +93,7 @@ class FactorScorer:
             loss.n_choices,
             np.where(parent >= 0, number[parent], -1).astype(np.int32),
             tree.symbol[needed],
-            np.concatenate(([0], np.cumsum(np.bincount(number[owner], minlength=parent.size)))),
+            offsets(np.bincount(number[owner], minlength=parent.size)),
             tree.word[kept],
             w[kept],
             tree.count[kept],
@@ -279,7 +279,7 @@ class FactorScorer:
             n_choices,
             np.concatenate((roots, parent)).astype(np.int32),
             np.concatenate((roots, found["symbols"])).astype(np.int32),
-            np.concatenate(([0], np.cumsum(sizes))),
+            offsets(sizes),
             found["targets"].astype(np.int32),
             unpack_weights(found),
         )

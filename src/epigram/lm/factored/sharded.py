@@ -29,7 +29,7 @@ from epigram.lm.loglinear.tree import Positions
 from epigram.lm.ngram.sharded import count_stream
 from epigram.lm.sharding import KIND, read_vocabulary
 from epigram.penalties import L1
-from epigram.protocols import Callback, Floats, Ints, Offsets, Result
+from epigram.protocols import Callback, Floats, Ints, Offsets, Result, offsets
 from epigram.scale.engine import Engine, Here
 from epigram.scale.folder import Manifest
 from epigram.scale.loss import ShardedLoss
@@ -253,7 +253,7 @@ def _fit_classes(
     for recipe in recipes:
         known = recipe.problem().loss.tree.contexts_in(tree)
         sizes = np.diff(tree.pair_ptr)[known]
-        ptr = np.concatenate(([0], np.cumsum(sizes)))
+        ptr = offsets(sizes)
         mine = np.arange(ptr[-1]) + np.repeat(tree.pair_ptr[known] - ptr[:-1], sizes)
         places.append(mine)
         wide.append(replace(recipe, pairs=(ptr, tree.word[mine])))
@@ -296,7 +296,7 @@ def joined(scorers: list[FactorScorer]) -> FactorScorer:
         for k, one in enumerate(scorers)
     ])  # fmt: skip
     order = np.argsort(owner, kind="stable")
-    ends: Offsets = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=n))))
+    ends: Offsets = offsets(np.bincount(owner, minlength=n))
     choice, w, count = (
         np.concatenate([getattr(one, name) for one in scorers])[order] for name in ("choice", "w", "count")
     )

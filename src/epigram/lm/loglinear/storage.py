@@ -21,7 +21,7 @@ from epigram.lm.loglinear.model import LogLinearLM
 from epigram.lm.loglinear.problem import Strength, named, settings_of, with_solver
 from epigram.lm.loglinear.tree import ContextTree
 from epigram.lm.storage import FAMILY
-from epigram.protocols import Floats, Ints
+from epigram.protocols import Floats, Ints, offsets
 from epigram.storage import ModelFile, Section
 from epigram.storage.arrays import (
     PACKED,
@@ -234,7 +234,7 @@ def _tree(found: Contents, n_words: int, order: int) -> ContextTree:
     above = depth[np.concatenate(([0], parent))]
     tree = ContextTree(
         history=history,
-        level_ptr=np.concatenate(([0], np.cumsum(np.bincount(level)))).astype(np.int64),
+        level_ptr=offsets(np.bincount(level)),
         parent=np.concatenate(([-1], parent)).astype(np.int32),
         symbol=np.concatenate(([-1], symbol)).astype(np.int32),
         depth=depth,

@@ -35,7 +35,7 @@ from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.lm.corpus import Corpus, Sentences, Vocabulary
 from epigram.lm.ngram.model import BackoffModel, FittedBackoff
-from epigram.protocols import Estimator, Floats, Ints, at_least
+from epigram.protocols import Estimator, Floats, Ints, at_least, offsets
 
 T = TypeVar("T")
 
@@ -197,7 +197,7 @@ def _smooth(
     return BackoffModel(
         vocabulary,
         np.concatenate(node_pair),
-        np.concatenate(([0], np.cumsum(np.concatenate(pair_counts)))).astype(np.int64),
+        offsets(np.concatenate(pair_counts)),
         np.concatenate(words),
         np.concatenate(logps),
         bow,

@@ -23,7 +23,7 @@ import numpy as np
 from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.lm.ngram.model import BackoffModel, renormalised
-from epigram.protocols import Floats
+from epigram.protocols import Floats, offsets
 
 
 def prune(model: BackoffModel, threshold: float | None = None, n_ngrams: int | None = None) -> BackoffModel:
@@ -93,7 +93,7 @@ def _keep(model: BackoffModel, kept: np.ndarray) -> BackoffModel:
         BackoffModel(
             model.vocabulary_,
             node_pair,
-            np.concatenate(([0], np.cumsum(sizes[is_node]))),
+            offsets(sizes[is_node]),
             model.pair_word[kept],
             model.pair_logp[kept],
             model.node_bow[is_node],

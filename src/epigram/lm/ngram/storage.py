@@ -10,7 +10,7 @@ import numpy as np
 from epigram.lm.corpus import BOUNDARY, START, pack_words, unpack_words
 from epigram.lm.ngram.model import BackoffModel
 from epigram.lm.storage import FAMILY, HEADER
-from epigram.protocols import Floats
+from epigram.protocols import Floats, offsets
 from epigram.storage import ModelFile, Section
 from epigram.storage.arrays import (
     PACKED,
@@ -64,7 +64,7 @@ def from_model_file(file: ModelFile) -> BackoffModel:
     return BackoffModel(
         vocabulary,
         np.concatenate(([-1], found["node_pair"])),
-        np.concatenate(([0], np.cumsum(found["pairs"]))),
+        offsets(found["pairs"]),
         found["targets"].astype(np.int32),
         numbers("logp."),
         numbers("bow."),

@@ -1,6 +1,6 @@
 """The class-factored language model against modified Kneser-Ney: perplexity, training time, scoring speed.
 
-Prices were chosen on validation text (Penn Treebank) or are chosen here on the end of the training text (AP);
+Strengths were chosen on validation text (Penn Treebank) or are chosen here on the end of the training text (AP);
 test text is read once, by the finished model. Mixtures (a second clustering, Kneser-Ney) get their weights from
 the same held-out text. ``figure`` draws perplexity on validation text against the CPU seconds of training for
 Kneser-Ney, plain tree models and class-factored ones.
@@ -94,10 +94,10 @@ def ap(claims: Claims) -> None:
         whole: list[LanguageModel] = [KneserNeyLM(5).fit(corpus)]
         for seed in (0, 1):
             tried = ClassFactoredLM(budget=40, random_state=seed).fit(first, valid=held_out)
-            prices = {"class_strength": tried.class_strength_, "word_strength": tried.word_strength_}
+            strengths = {"class_strength": tried.class_strength_, "word_strength": tried.word_strength_}
             settings = {"classes": tried.classes_.n_classes, "random_state": seed, "budget": 0.0}
             parts.append(tried)
-            whole.append(ClassFactoredLM(**settings, **prices).fit(corpus))  # type: ignore[arg-type]
+            whole.append(ClassFactoredLM(**settings, **strengths).fit(corpus))  # type: ignore[arg-type]
         shares = interpolate(parts, held_out).weights
         mixture = InterpolatedLM(whole, shares.tolist())
         rivals.append(whole[0].perplexity(test))

@@ -21,7 +21,7 @@ from epigram.lm.loglinear.model import LogLinearLM
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram_papers.structured_lm.text import novels
 
-PTB_PRICE = {"strength": 0.3, "depth_weight": 1.65, "ridge": 0.04}
+PTB_STRENGTH = {"strength": 0.3, "depth_weight": 1.65, "ridge": 0.04}
 rows: list[tuple[str, str, str, bool]] = []
 
 
@@ -83,9 +83,9 @@ def sweeps() -> None:
 def training() -> None:
     """PTB, order 5, at a given strength, to convergence."""
     corpus = Corpus.read(DATA / "ptb" / "ptb.train.txt.gz")
-    LogLinearLM(order=5, max_iterations=2, **PTB_PRICE).fit(corpus.take(0, 100))
+    LogLinearLM(order=5, max_iterations=2, **PTB_STRENGTH).fit(corpus.take(0, 100))
     began = time.process_time()
-    model = LogLinearLM(order=5, **PTB_PRICE).fit(corpus)
+    model = LogLinearLM(order=5, **PTB_STRENGTH).fit(corpus)
     seconds = time.process_time() - began
     perplexity = model._held_out(DATA / "ptb" / "ptb.valid.txt").perplexity(model.loss_, model.weights_)
     print(f"PTB order 5: {model.n_iter_} iterations, {model.reason_}, valid perplexity {perplexity:.2f}")

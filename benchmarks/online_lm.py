@@ -22,7 +22,7 @@ from epigram.lm.corpus import Corpus
 from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.loglinear.model import LogLinearLM
 
-PRICES = {
+STRENGTHS = {
     "elastic": {"strength": 0.4, "depth_weight": 1.7, "ridge": 0.06},
     "tree-linf": {"strength": 0.6, "depth_weight": 1.15},
     "tree-l2": {"strength": 0.7, "depth_weight": 0.9},
@@ -32,7 +32,7 @@ SENTENCES = 100
 
 def ap(claims: Claims, order: int) -> None:
     """Log-linear models of three penalties."""
-    for penalty, strength in PRICES.items():
+    for penalty, strength in STRENGTHS.items():
         _goes_on(claims, penalty, LogLinearLM(order=order, penalty=penalty, tolerance=1e-6, **strength))
 
 
@@ -65,7 +65,7 @@ def cost(claims: Claims) -> None:
     calls = 40
     seconds = {}
     for n in (3_800, 38_000):
-        model = LogLinearLM(order=5, max_iterations=20, **PRICES["elastic"]).fit(text.take(0, n))
+        model = LogLinearLM(order=5, max_iterations=20, **STRENGTHS["elastic"]).fit(text.take(0, n))
         model.partial_fit(text.take(n, n + SENTENCES))
         used = []
         for first in range(n + SENTENCES, n + SENTENCES * (calls + 1), SENTENCES):

@@ -131,10 +131,10 @@ class StagewiseLoss(Protocol):
 
 @runtime_checkable
 class Penalty(Protocol):
-    """Anything that puts a price on weights."""
+    """A number that grows with the weights: what is added to the loss."""
 
     def value(self, w: Floats) -> float:
-        """The price of ``w``."""
+        """The value of the penalty at ``w``."""
         ...
 
 
@@ -275,7 +275,7 @@ def require(thing: object, protocol: type, solver: object, needs: str, instead: 
 
 
 def is_plain(penalty: object) -> bool:
-    """True where every weight has the same price and may have either sign: what its strengths say is all there is.
+    """True where every weight has the same strength and may have either sign: what its strengths say is all there is.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from epigram.storage import ModelFile
 
 OLD = "the cat sat on the mat\nthe dog sat on the log\na cat saw the dog\nthe dog saw a cat\n" * 3
 NEW = "the cat sat on the log\n\na yak saw the cat\nthe yak sat\n" * 4
-PRICES = ("--order", 3, "--strength", 0.2, "--depth-weight", 1.2, "--ridge", 0.02)
+STRENGTHS = ("--order", 3, "--strength", 0.2, "--depth-weight", 1.2, "--ridge", 0.02)
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def texts(tmp_path):
 def test_update_learns_the_new_text(run, texts, tmp_path, more, batch):
     old, new = texts
     model, other = tmp_path / "m.epigram", tmp_path / "n.epigram"
-    assert run("lm", "train", old, "-o", model, *PRICES, *more, "--keep-text")[0] == 0
+    assert run("lm", "train", old, "-o", model, *STRENGTHS, *more, "--keep-text")[0] == 0
     before = model.read_bytes()
     code, out, err = run("lm", "update", model, new, "-o", other, "--batch", batch, "--json")
     assert code == 0, err
@@ -47,7 +47,7 @@ def test_update_learns_the_new_text(run, texts, tmp_path, more, batch):
 def test_update_for_people_and_what_it_refuses(run, texts, tmp_path):
     old, new = texts
     model, counts, empty = tmp_path / "m.epigram", tmp_path / "kn.epigram", tmp_path / "empty"
-    run("lm", "train", old, "-o", model, *PRICES)
+    run("lm", "train", old, "-o", model, *STRENGTHS)
     run("lm", "train", old, "-o", counts, "--model", "kneser-ney")
     empty.write_text("\n\n")
     assert "perplexity after" in run("lm", "update", model, new)[1]
@@ -69,7 +69,7 @@ def test_a_file_holds_its_text_only_where_that_is_asked_for(run, texts, tmp_path
     for option in ("--keep-text", "--no-text", None):
         path = tmp_path / f"{option}.epigram"
         given = () if option is None else (option,)
-        assert run("lm", "train", texts[0], "-o", path, *PRICES, *more, *given)[0] == 0
+        assert run("lm", "train", texts[0], "-o", path, *STRENGTHS, *more, *given)[0] == 0
         found[option] = "text" in ModelFile.load(path).tensors
     assert found == {"--keep-text": True, "--no-text": False, None: False}
     # What an update learns stays out of a file without text too.

@@ -24,7 +24,7 @@ from epigram.lm.loglinear.tree import Positions
 from epigram.lm.mixed.mixture import InterpolatedLM, interpolate, merge
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.storage import ModelFile, describe, load
-from reference import choice as twin
+from reference import factored as twin
 
 TEXT = ["the cat sat on the mat", "the dog sat on the log", "a cat saw the dog", "the dog saw a cat"]
 STRENGTH = Strength(0.2, 1.2, 0.05, 1.5)

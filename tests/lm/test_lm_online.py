@@ -19,14 +19,14 @@ from epigram.lm.loglinear.tree import ContextTree, Positions
 from reference import online as reference
 from reference.lm_suffix import weights_by_context
 
-PRICES = {
+STRENGTHS = {
     "elastic": {"strength": 0.4, "depth_weight": 1.7, "ridge": 0.06},
     "l1": {"strength": 0.5, "depth_weight": 1.1},
     "l2": {"strength": 0.1, "depth_weight": 1.5},
     "tree-l2": {"strength": 0.7, "depth_weight": 0.9},
     "tree-linf": {"strength": 0.6, "depth_weight": 1.15},
 }
-KINDS = [*((name, False) for name in PRICES), ("tree-linf", True), ("elastic", True)]
+KINDS = [*((name, False) for name in STRENGTHS), ("tree-linf", True), ("elastic", True)]
 
 
 def made_up_text(n, seed=0):
@@ -49,7 +49,7 @@ WORDS = Corpus.of(TEXT).vocabulary
 
 
 def make(penalty="elastic", collapse=False, **given):
-    settings = {"order": 3, "tolerance": 1e-7, "vocabulary": WORDS, **PRICES[penalty], **given}
+    settings = {"order": 3, "tolerance": 1e-7, "vocabulary": WORDS, **STRENGTHS[penalty], **given}
     return LogLinearLM(penalty=penalty, collapse=collapse, **settings)
 
 
@@ -129,7 +129,7 @@ def test_a_model_from_a_file_without_its_text_goes_on_at_some_loss(tmp_path, pen
 def test_recalled_text_of_real_text_is_nearly_as_good(tmp_path, data):
     corpus = Corpus.read(data / "lm-splits" / "apnews.s0.train.txt.gz")
     test = Corpus.read(data / "lm-splits" / "apnews.s0.test.txt.gz", corpus.vocabulary)
-    model = LogLinearLM(order=3, tolerance=1e-5, **PRICES["elastic"]).fit(corpus.take(0, 2000))
+    model = LogLinearLM(order=3, tolerance=1e-5, **STRENGTHS["elastic"]).fit(corpus.take(0, 2000))
     before = model.perplexity(test)
     model.save(tmp_path / "m")
     assert (
@@ -150,9 +150,9 @@ def test_factors_of_the_depths_are_kept(tmp_path):
 
 
 def test_new_words_join_an_open_vocabulary():
-    model = LogLinearLM(order=3, **PRICES["elastic"]).fit(["a b a b", "b a"])
+    model = LogLinearLM(order=3, **STRENGTHS["elastic"]).fit(["a b a b", "b a"])
     model.partial_fit(["a c b", "a c"])
-    whole = LogLinearLM(order=3, vocabulary=model.vocabulary_, **PRICES["elastic"])
+    whole = LogLinearLM(order=3, vocabulary=model.vocabulary_, **STRENGTHS["elastic"])
     whole.fit(["a b a b", "b a", "a c b", "a c"])
     assert model.vocabulary_.words == ["</s>", "a", "b", "c"]
     np.testing.assert_allclose(model.distribution("a"), whole.distribution("a"), atol=0.01)
@@ -160,7 +160,7 @@ def test_new_words_join_an_open_vocabulary():
 
 
 def test_new_words_are_unknown_where_the_vocabulary_is_limited():
-    model = LogLinearLM(order=2, max_words=1, **PRICES["elastic"]).fit(["a b a", "a c a"])
+    model = LogLinearLM(order=2, max_words=1, **STRENGTHS["elastic"]).fit(["a b a", "a c a"])
     before = model.distribution("a")[model.vocabulary_.id("<unk>")]
     model.partial_fit(["a d", "a e"])
     assert model.vocabulary_.words == ["</s>", "a", "<unk>"]

@@ -74,15 +74,15 @@ def as_in_the_paper() -> Results:
     counts |= dict.fromkeys(("tree", "collapsed", "collapsed_bytes"), flat)
     for key in perplexity:
         counts[f"{key}/nonzero"] = counts[f"{key}/values"] = flat
-    prices = {f"{norm}/{kind}": Strength(0.5, 1.0) for norm in NORMS for kind in kinds_of(norm)}
-    prices |= {f"{norm}/weighted": Strength(0.5, 0.9 if norm == "tree-l2" else 1.2) for norm in NORMS}
+    strengths = {f"{norm}/{kind}": Strength(0.5, 1.0) for norm in NORMS for kind in kinds_of(norm)}
+    strengths |= {f"{norm}/weighted": Strength(0.5, 0.9 if norm == "tree-l2" else 1.2) for norm in NORMS}
     a_pass = {"positions": 10_000_000, "weights": 20_000_000, "vocabulary": 9}
     seconds = {"read": 1.0, "tree": 9.0, "gradient": 0.5, "prox": 1.0}
     return Results(
         quick=False,
         orders=ORDERS,
         splits=4,
-        prices=prices,
+        strengths=strengths,
         perplexity=perplexity,
         without_end=perplexity,
         again=dict.fromkeys(NORMS, 150.0),
@@ -139,7 +139,7 @@ def with_counts(results: Results, **columns: list[float]) -> Results:
 
 
 GOOD = as_in_the_paper()
-FLAT_PRICES = GOOD.prices | {"l1/weighted": Strength(0.5, 0.9)}
+FLAT_STRENGTHS = GOOD.strengths | {"l1/weighted": Strength(0.5, 0.9)}
 SLOW = {"read": 1.0, "tree": 9.0, "gradient": 1e6, "prox": 1.0}
 SLOW_TREE = [{**row, "pivot-col": row["pivot"] * row["order"]} for row in GOOD.by_order]
 SOME_LOSS = GOOD.free | {"l2": 0.97 * GOOD.at("l2/plain", 5)}
@@ -173,7 +173,7 @@ FLIPS = {
     "positivity": (claims.positivity_is_free, "reproduced", replace(GOOD, free=SOME_LOSS)),
     "k": (cost_claims.few_are_clipped, "reproduced", replace(GOOD, k_best=MANY)),
     "online": (cost_claims.trained_online, "reproduced", replace(GOOD, online=FORGETS)),
-    "directions": (claims.directions, "reproduced", replace(GOOD, prices=FLAT_PRICES)),
+    "directions": (claims.directions, "reproduced", replace(GOOD, strengths=FLAT_STRENGTHS)),
     "long contexts": (
         claims.long_contexts,
         "reproduced",
@@ -399,7 +399,7 @@ def test_kneser_ney_and_sizes_are_those_of_the_library(tiny):
     assert row["tree"] <= row["collapsed"] <= row["trie"] == found["rows"][0]["ngrams"]
 
 
-def test_prices_are_chosen_on_training_text_alone(tiny):
+def test_strengths_are_chosen_on_training_text_alone(tiny):
     train, held_out = choosing_text(str(tiny), 0, 1000, 300)
     whole = Corpus.read(tiny / "lm-splits" / "apnews.s0.train.txt.gz")
     sentences = list(whole.sentences())
@@ -451,8 +451,8 @@ def test_projection_sizes_are_those_of_slow_projections(tiny):
 
 
 def test_online_training_is_compared_with_exact_training_on_the_same_text(tiny):
-    price = {"penalty": "tree-linf", "strength": 0.4, "depth_weight": 1.0}
-    settings = {"split": 0, "words": None, "order": 3, **price, "tolerance": 1e-7}
+    penalty_strength = {"penalty": "tree-linf", "strength": 0.4, "depth_weight": 1.0}
+    settings = {"split": 0, "words": None, "order": 3, **penalty_strength, "tolerance": 1e-7}
     found = experiments.online(data=str(tiny), parts=4, exact_parts=[1, 4], **settings)
     assert [row["words"] for row in found["rows"]] == sorted(row["words"] for row in found["rows"])
     first, *_, last = found["rows"]
@@ -461,7 +461,7 @@ def test_online_training_is_compared_with_exact_training_on_the_same_text(tiny):
     assert "exact" not in found["rows"][1]
     train, test = split_text(str(tiny), 0)
     assert last["words"] == train.n_tokens
-    exact = LogLinearLM(3, tolerance=1e-7, vocabulary=train.vocabulary, **price).fit(train)
+    exact = LogLinearLM(3, tolerance=1e-7, vocabulary=train.vocabulary, **penalty_strength).fit(train)
     assert last["exact"] == pytest.approx(exact.perplexity(test), rel=1e-4)
 
 

@@ -3,7 +3,7 @@ onto the l1-ball for learning in high dimensions".
 
 The nearest point of the ball is a soft threshold, v = sign(w) max(|w| - theta, 0), with the theta that makes
 ||v||_1 the radius (their equation 3); theta is found by random pivots (their Figure 2), O(n) expected. Differs:
-prices a and steps s per weight. The nearest point in sum (v - w)^2 / s with sum a |v| <= radius has the
+scales a and steps s per weight. The nearest point in sum (v - w)^2 / s with sum a |v| <= radius has the
 thresholds theta s a, so a weight reaches zero at theta = |w| / (s a) and all else stays the same.
 """
 
@@ -42,21 +42,21 @@ def project_l1(
     [2.5, -0.5, 0.0]
     """
     sizes = np.maximum(w, 0.0) if nonnegative else np.abs(w)
-    prices = np.ones(1) if weights is None else weights
-    if float((prices * sizes).sum()) > radius:
-        thresholds = np.broadcast_to(steps * prices, w.shape)
-        sizes -= _theta(sizes, thresholds, np.broadcast_to(prices, w.shape), radius) * thresholds
+    scales = np.ones(1) if weights is None else weights
+    if float((scales * sizes).sum()) > radius:
+        thresholds = np.broadcast_to(steps * scales, w.shape)
+        sizes -= _theta(sizes, thresholds, np.broadcast_to(scales, w.shape), radius) * thresholds
         np.maximum(sizes, 0.0, out=sizes)
     np.copysign(sizes, w, out=out)
     out += 0.0  # a zero has no sign
 
 
-def _theta(sizes: Floats, thresholds: Floats, prices: Floats, radius: float) -> float:
-    """The root of sum prices max(sizes - theta thresholds, 0) = radius, by random pivots."""
+def _theta(sizes: Floats, thresholds: Floats, scales: Floats, radius: float) -> float:
+    """The root of sum scales max(sizes - theta thresholds, 0) = radius, by random pivots."""
     undecided = np.flatnonzero((sizes > 0.0) & (thresholds > 0.0))
     ends = sizes[undecided] / thresholds[undecided]  # the theta at which each weight is zero
-    costs = prices[undecided] * sizes[undecided]
-    slopes = prices[undecided] * thresholds[undecided]
+    costs = scales[undecided] * sizes[undecided]
+    slopes = scales[undecided] * thresholds[undecided]
     cost, slope = 0.0, 0.0  # of the weights known not to be zero
     rng = np.random.default_rng(0)
     while ends.size:
@@ -73,7 +73,7 @@ def _theta(sizes: Floats, thresholds: Floats, prices: Floats, radius: float) -> 
 
 
 class L1Ball:
-    """A limit instead of a price: 0 where ``sum weights |w| <= radius``, infinite elsewhere.
+    """A limit instead of a penalty: 0 where ``sum weights |w| <= radius``, infinite elsewhere.
 
     Training under ``L1Ball(r)`` gives what ``L1(c)`` gives for the c whose solution has ``||w||_1 = r``.
 

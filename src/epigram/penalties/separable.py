@@ -1,6 +1,6 @@
 """Penalties that are sums over single weights: l1, squared l2, and both (elastic net).
 
-``L1(c)`` is c sum |w|; ``L2(c)`` is c sum w^2 (as CRFsuite's c2); ``weights`` scales the price of each
+``L1(c)`` is c sum |w|; ``L2(c)`` is c sum w^2 (as CRFsuite's c2); ``weights`` scales the strength of each
 coordinate (``ridge_weights``, where given, that of its squared part alone); ``nonnegative`` adds the
 constraint w >= 0 (Nelakanti et al. 2013, section 3).
 """
@@ -32,7 +32,7 @@ class _Separable:
             if not (np.isfinite(strength) and strength >= 0):
                 raise ValueError(f"{name} must be finite and >= 0, not {strength!r}.")
         if weights is not None and not (np.isfinite(weights).all() and np.min(weights, initial=0.0) >= 0):
-            raise ValueError("weights must be finite and >= 0: they scale the price of each coordinate.")
+            raise ValueError("weights must be finite and >= 0: they scale the strength of each coordinate.")
         self.weights = weights
         self.ridge_weights = weights if ridge_weights is None else ridge_weights
         self.nonnegative = nonnegative
@@ -40,17 +40,17 @@ class _Separable:
         self._l2 = float(l2)
 
     def value(self, w: Floats) -> float:
-        """The price of ``w``; infinite outside a non-negativity constraint."""
+        """The value of the penalty at ``w``; infinite outside a non-negativity constraint."""
         if self.nonnegative and w.size and w.min() < 0:
             return float("inf")
         if self.weights is not None and self.ridge_weights is not None:
             return float(core.value(w.size, w, self._l1, self._l2, self.weights, self.ridge_weights))
-        price = 0.0
+        total = 0.0
         if self._l1:
-            price += self._l1 * float(np.abs(w).sum())
+            total += self._l1 * float(np.abs(w).sum())
         if self._l2:
-            price += self._l2 * float(np.einsum("i,i", w, w))  # BLAS would wake threads that wait by spinning
-        return price
+            total += self._l2 * float(np.einsum("i,i", w, w))  # BLAS would wake threads that wait by spinning
+        return total
 
     def prox(self, w: Floats, step: float | Floats, out: Floats) -> None:
         """Soft threshold by step * l1, then divide by 1 + 2 step l2."""

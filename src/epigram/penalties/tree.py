@@ -4,7 +4,7 @@
     tree-linf(w) = sum_x h_x max |v w| over the subtree of x      prox by Algorithm 4, O(n log n)
 
 over all nodes x of a forest. h are weights of groups, v of features (entries), all 1 unless given. The paper's
-depth weights are on features: it multiplies a feature of depth m by alpha^m, so that v = alpha^-m; pricing the
+depth weights are on features: it multiplies a feature of depth m by alpha^m, so that v = alpha^-m; weighing the
 groups instead, h = alpha^-m, is another norm (:func:`depth_weights` makes either).
 
 Groups are nested or disjoint, so the prox is the composition of the groups' own from the leaves up: a projection
@@ -79,14 +79,14 @@ class _TreeNorm:
         return out
 
     def with_strength(self, strength: float) -> Self:
-        """The same norm, priced differently; trees and work space are shared, so use one at a time."""
+        """The same norm of another strength; trees and work space are shared, so use one at a time."""
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.strength = _strength(strength)
         return other
 
     def value(self, w: Floats) -> float:
-        """The price of ``w``; infinite outside a non-negativity constraint."""
+        """The value of the penalty at ``w``; infinite outside a non-negativity constraint."""
         w = self._fits(w)
         if self.nonnegative and w.size and w.min() < 0:
             return float("inf")

@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from epigram.serve import catalogue, conversion, language, reasons, reranking, tagging, training
+from epigram.serve import catalogue, converter, language, reasons, reranking, tagging, training
 from epigram.serve.errors import Refusal
 from epigram.serve.fields import parse, read
 from epigram.serve.guard import Door, Guard
@@ -25,7 +25,7 @@ from epigram.serve.studio import Call, Operation, Raw, Studio
 
 OPERATIONS: list[Operation] = [
     *tagging.OPERATIONS,
-    *conversion.OPERATIONS,
+    *converter.OPERATIONS,
     *language.OPERATIONS,
     *reranking.OPERATIONS,
     *reasons.OPERATIONS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from epigram.serve.conversion import Left, Reading, explain_conversion
+from epigram.serve.converter import Left, Reading, explain_conversion
 from epigram.serve.errors import Refusal
 from epigram.serve.fields import Between, Longest
 from epigram.serve.language import Text as Context

@@ -140,9 +140,15 @@ class _Run:
     """The state of one training: w, z, h, r, and the number of samples seen."""
 
     def __init__(
-        self, solver: AdaGrad, loss: AdaptiveLoss, price: float, eta0: float, start: Floats | None, n: int = 0
+        self,
+        solver: AdaGrad,
+        loss: AdaptiveLoss,
+        strength: float,
+        eta0: float,
+        start: Floats | None,
+        n: int = 0,
     ) -> None:
-        self.solver, self.loss, self.price, self.eta0 = solver, loss, price, eta0
+        self.solver, self.loss, self.strength, self.eta0 = solver, loss, strength, eta0
         self.n = n or loss.n_samples  # samples of a pass
         self.w = np.zeros(loss.n_weights) if start is None else start.astype(np.float64)
         self.h = np.full(loss.n_weights, FIRST_SQUARES)
@@ -155,7 +161,7 @@ class _Run:
         solver = self.solver
         sizes = step_sizes(len(order), solver.batch_size)
         rates = falling(self.eta0, solver.decay, self.seen, sizes, self.n)
-        penalties = self.price * (self.seen + np.concatenate([[0.0], np.cumsum(sizes)]))
+        penalties = self.strength * (self.seen + np.concatenate([[0.0], np.cumsum(sizes)]))
         self.seen += len(order)
         return self.loss.adaptive_pass(
             order,

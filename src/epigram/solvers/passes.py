@@ -16,7 +16,7 @@ FURTHEST = 20  # factors of two that a trial may be away from the first
 def run_passes(
     one_pass: Callable[[], float],
     loss: object,
-    price: Callable[[Floats], float],
+    penalty_at: Callable[[Floats], float],
     w: Floats,
     passes: int,
     callback: Callback | None,
@@ -24,14 +24,14 @@ def run_passes(
 ) -> Result:
     """Make passes, each of which changes ``w`` and returns the losses met on the way.
 
-    ``price`` is the penalty's; the objective at the end is exact where the loss can say it. ``state`` is what passes
-    change, ``w`` included; who calls has put back that of an earlier run.
+    ``penalty_at`` gives the penalty's value; the objective at the end is exact where the loss can say it. ``state`` is
+    what passes change, ``w`` included; who calls has put back that of an earlier run.
     """
     began, kept = time.perf_counter(), here()
     done, objective = kept.state["done"] if kept.state else (0, float("nan"))
     number, reason = done, "limit"
     for number in range(done + 1, passes + 1):
-        objective = one_pass() + price(w)
+        objective = one_pass() + penalty_at(w)
         seconds = time.perf_counter() - began
         stop = callback is not None and bool(
             callback(Iteration(number, objective, int(np.count_nonzero(w)), seconds, w))
@@ -41,7 +41,7 @@ def run_passes(
             reason = "callback"
             break
     if isinstance(loss, BatchLoss):
-        objective = loss.value_and_gradient(w, np.empty_like(w)) + price(w)
+        objective = loss.value_and_gradient(w, np.empty_like(w)) + penalty_at(w)
     return Result(w, objective, number, reason)
 
 

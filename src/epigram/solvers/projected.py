@@ -50,7 +50,7 @@ class ProjectedSGD(Estimator):
     Parameters
     ----------
     radius : of the ball; None takes that of the ``L1Ball`` given as penalty. With a radius the penalty may also be
-        ``L1(0)``: no price but the limit.
+        ``L1(0)``: no penalty but the limit.
     eta0 : the first rate, or ``"auto"``: tried on a sample before the first pass.
     decay : of the rate, per pass.
     passes : over all samples, shuffled anew each time.

@@ -44,7 +44,7 @@ class CurvedLoss(BatchLoss, Protocol):
 
 @runtime_checkable
 class LevelPenalty(ProximalPenalty, Protocol):
-    """A penalty whose prox cannot take any steps: weights that it prices together must share theirs."""
+    """A penalty whose prox cannot take any steps: weights of one group must share theirs."""
 
     def level(self, d: Floats) -> Floats:
         """The least diagonal of at least ``d`` with which the prox can be taken."""

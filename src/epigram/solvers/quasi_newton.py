@@ -131,7 +131,7 @@ class LBFGS(Estimator):
     [0.5, 0.5]
     """
 
-    _needs = "a penalty with a squared l2 part only, and one price for all weights"
+    _needs = "a penalty with a squared l2 part only, and one strength for all weights"
     _instead = "L2, OWLQN for an l1 part, or FISTA"
 
     def __init__(
@@ -260,7 +260,7 @@ class OWLQN(LBFGS):
     Parameters are those of :class:`LBFGS`; the gradient is replaced by the pseudo-gradient.
     """
 
-    _needs = "a penalty with an l1 part, at most a squared l2 part, and one price for all weights"
+    _needs = "a penalty with an l1 part, at most a squared l2 part, and one strength for all weights"
     _instead = "L1 or ElasticNet, LBFGS for L2, or FISTA"
 
     def _check(self, penalty: object) -> tuple[float, float]:

@@ -151,7 +151,7 @@ def similar_to_kneser_ney(results: Results) -> Claim:
 
 
 def positivity_is_free(results: Results) -> Claim:
-    """Weights of either sign at order 5, with a price of their own; on the pairs that were seen, as ours always are."""
+    """Weights of either sign at order 5, with a strength of their own; on pairs that were seen, as ours always are."""
     order = CHOSEN_AT
     lost = {norm: results.at(f"{norm}/plain", order) / results.free[norm] - 1 for norm in NORMS}
     listed = ", ".join(
@@ -256,15 +256,15 @@ def ends_best(results: Results) -> Claim:
 
 
 def directions(results: Results) -> Claim:
-    """Whether prices grow with the depth where the paper's do."""
-    chosen = {norm: results.prices[f"{norm}/weighted"].depth_weight for norm in NORMS}
+    """Whether strengths grow with the depth where the paper's do."""
+    chosen = {norm: results.strengths[f"{norm}/weighted"].depth_weight for norm in NORMS}
     agree = [norm for norm in NORMS if (chosen[norm] > 1) == (ALPHAS[norm] < 1)]
     listed = ", ".join(f"{norm} {chosen[norm]:.2f} (alpha {ALPHAS[norm]:g})" for norm in NORMS)
     text = (
         "The best alpha is below 1 for all norms but tree-l2: the unweighted tree-l2 over-penalises deep "
         "features, the others under-penalise them (section 6)."
     )
-    why = f"Factor of the price for each symbol of depth, above 1 where alpha is below: {listed}."
+    why = f"Factor of the strength for each symbol of depth, above 1 where alpha is below: {listed}."
     reason = f"Held-out text chose the other side of 1 for {', '.join(n for n in NORMS if n not in agree)}."
     return judged(results, text, why, len(agree) == len(NORMS), None, reason=reason)
 

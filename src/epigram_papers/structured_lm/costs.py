@@ -103,9 +103,9 @@ def prox_input(
     corpus: Corpus, order: int, strength: float, iterations: int, collapse: bool
 ) -> tuple[Ints, Floats, float, Floats]:
     """Parents in pre-order (which SPAMS and random pivots need), the vector, kappa, and multiplicities."""
-    tree, price = ContextTree.grow(Positions.of(corpus), order, collapse), Strength(strength, 1.0)
-    loss, penalty = SuffixLoss(tree), build_penalty("tree-linf", tree, price)
-    w = FISTA(1e-12, iterations).solve(loss, penalty, first_weights(tree, price)).w
+    tree, penalty_strength = ContextTree.grow(Positions.of(corpus), order, collapse), Strength(strength, 1.0)
+    loss, penalty = SuffixLoss(tree), build_penalty("tree-linf", tree, penalty_strength)
+    w = FISTA(1e-12, iterations).solve(loss, penalty, first_weights(tree, penalty_strength)).w
     gradient = np.empty_like(w)
     loss.value_and_gradient(w, gradient)
     step = float(1.0 / np.max(metric(loss, penalty, gradient)))
@@ -132,10 +132,10 @@ def _collapsed_times(parents: Ints, v: Floats, kappa: float, m: Floats) -> dict[
 def gradient_pass(*, data: str, words: int | None, order: int, strength: float) -> dict[str, Any]:
     """One exact iteration over novels: the tree, loss and gradient of all words, and the tree-linf prox."""
     tree, loss, seconds = _novels(data, words, order)
-    price = Strength(strength, 1.0)
-    w, gradient = first_weights(tree, price), np.empty(tree.n_pairs)
+    penalty_strength = Strength(strength, 1.0)
+    w, gradient = first_weights(tree, penalty_strength), np.empty(tree.n_pairs)
     seconds["gradient"] = _seconds(lambda: loss.value_and_gradient(w, gradient), 3)
-    penalty = build_penalty("tree-linf", tree, price)
+    penalty = build_penalty("tree-linf", tree, penalty_strength)
     step = 1.0 / loss.curvature(gradient)
     out = np.empty_like(w)
     seconds["prox"] = _seconds(lambda: penalty.prox(w - step * gradient, step, out), 3)
@@ -150,8 +150,8 @@ def stochastic_pass(
     Two runs, of one batch and of one and ``batches`` more, so that what a run costs once falls out.
     """
     tree, loss, _ = _novels(data, words, order)
-    price = Strength(strength, 1.0)
-    penalty, w = build_penalty("tree-linf", tree, price), first_weights(tree, price)
+    penalty_strength = Strength(strength, 1.0)
+    penalty, w = build_penalty("tree-linf", tree, penalty_strength), first_weights(tree, penalty_strength)
     solver = StochasticProximal(BATCH, 1)
     samples = np.random.default_rng(0).permutation(loss.n_samples)
     spent = []

@@ -1,15 +1,15 @@
 """Experiments on perplexity and size (Figure 2), and training online (section 7).
 
-A price is chosen once for each norm, with and without depth weights, at one order, by the mean log-perplexity over
+A strength is chosen once for each norm, with and without depth weights, at one order, by the mean log-perplexity over
 held-out parts of the four training texts together. The fits of rising order start from the weights of the order
 before (``carry_over``); the problems are convex and solved to a tolerance, so this saves time only. As in the
 paper, penalties without depth weights work on the collapsed tree, tree-l2 excepted.
 
 Online, the training text of a split is a stream in parts of equal length. The first part is fitted; each further one is
-learnt by ``LogLinearLM.partial_fit``, at a price chosen before. Words are those of the whole text from the start, so
+learnt by ``LogLinearLM.partial_fit``, at a strength chosen before. Words are those of the whole text from the start, so
 that perplexities along the stream are of the same words.
 
-Differs from the paper: gradients are exact. Depth weights A multiply the price of a pair by A^depth, inside the tree
+Differs from the paper: gradients are exact. Depth weights A multiply the strength of a pair by A^depth, inside the tree
 norms as well; the paper multiplies features by alpha^depth instead: alpha = 1 / A (for squared weights A^-1/2).
 """
 
@@ -36,7 +36,7 @@ from epigram.solvers.proximal import FISTA, StochasticProximal
 from epigram.tuning import simplex
 from epigram_papers.structured_lm.text import choosing_text, split_text
 
-FIRST_PRICES = {
+FIRST_STRENGTHS = {
     "l1": Strength(0.7, 1.0),
     "l2": Strength(0.2, 1.0),
     "tree-l2": Strength(0.6, 1.0),
@@ -63,8 +63,8 @@ def choose(
     nonnegative: bool = True,
     depth_weights: str = "features",
 ) -> dict[str, Any]:
-    """The price of least mean held-out log-perplexity over some splits, by Nelder-Mead on a log scale."""
-    first = replace(FIRST_PRICES[penalty], depth_weights=depth_weights)
+    """The strength of least mean held-out log-perplexity over some splits, by Nelder-Mead on a log scale."""
+    first = replace(FIRST_STRENGTHS[penalty], depth_weights=depth_weights)
     free = ("strength", "depth_weight") if weighted else ("strength",)
     problems = []
     for split in splits:
@@ -74,20 +74,22 @@ def choose(
     trials: list[tuple[Strength, float]] = []
     solver = FISTA(tolerance, MAX_ITERATIONS)
 
-    def judge(price: Strength, best: Strength) -> float:
+    def judge(penalty_strength: Strength, best: Strength) -> float:
         starts = fits[best]
-        found = [problem.solve(solver, price, w).w for problem, w in zip(problems, starts, strict=True)]
+        found = [
+            problem.solve(solver, penalty_strength, w).w for problem, w in zip(problems, starts, strict=True)
+        ]
         logs = [problem.log_perplexity(w) for problem, w in zip(problems, found, strict=True)]
         fits.clear()
-        fits.update({best: starts, price: found})
-        trials.append((price, float(np.mean(logs))))
+        fits.update({best: starts, penalty_strength: found})
+        trials.append((penalty_strength, float(np.mean(logs))))
         return trials[-1][1]
 
     steps = {name: FIRST_STEPS[name] for name in free}
-    price = simplex(judge, first, steps, max_trials=max_trials, x_tolerance=0.03, f_tolerance=1e-4)
+    penalty_strength = simplex(judge, first, steps, max_trials=max_trials, x_tolerance=0.03, f_tolerance=1e-4)
     return {
-        "strength": price.strength,
-        "depth_weight": price.depth_weight,
+        "strength": penalty_strength.strength,
+        "depth_weight": penalty_strength.depth_weight,
         "held_out_perplexity": float(np.exp(min(found for _, found in trials))),
         "trials": [[each.strength, each.depth_weight, float(np.exp(found))] for each, found in trials],
     }
@@ -108,7 +110,7 @@ def fit_orders(
 ) -> dict[str, Any]:
     """Test perplexity and size of the models of rising order; order 0 is unbounded."""
     train, test = split_text(data, split, words)
-    price = Strength(strength, depth_weight, depth_weights=depth_weights)
+    penalty_strength = Strength(strength, depth_weight, depth_weights=depth_weights)
     asked = Positions.of(test)
     rows, before = [], None
     for order in orders:
@@ -116,7 +118,7 @@ def fit_orders(
         problem = _problem(train, order, penalty, depth_weight != 1.0, nonnegative)
         tree = problem.tree
         start: Floats | None = None if before is None else tree.carry_over(*before)
-        result = problem.solve(FISTA(tolerance, MAX_ITERATIONS), price, start)
+        result = problem.solve(FISTA(tolerance, MAX_ITERATIONS), penalty_strength, start)
         seconds = time.process_time() - began
         logp = Located(tree, asked).log_probabilities(problem.loss, result.w)
         rows.append(
@@ -133,7 +135,7 @@ def fit_orders(
             }
         )
         before = tree, result.w
-    return {"price": asdict(price), "rows": rows}
+    return {"strength": asdict(penalty_strength), "rows": rows}
 
 
 def kneser_ney(*, data: str, split: int, orders: list[int], words: int | None) -> dict[str, Any]:
@@ -187,11 +189,14 @@ def stochastic(
     L and mu are the solver's own defaults.
     """
     train, test = split_text(data, split, words)
-    problem, price = _problem(train, order, "tree-linf", False, True, test), Strength(strength, 1.0)
+    problem, penalty_strength = (
+        _problem(train, order, "tree-linf", False, True, test),
+        Strength(strength, 1.0),
+    )
     rows = []
     for number in passes:
         began = time.process_time()
-        result = problem.solve(StochasticProximal(BATCH, number, tolerance=0.0), price)
+        result = problem.solve(StochasticProximal(BATCH, number, tolerance=0.0), penalty_strength)
         rows.append(
             {
                 "passes": number,
@@ -282,10 +287,10 @@ def online(
     """Test perplexity and CPU seconds after each part, online, and of exact training on all text so far."""
     train, test = split_text(data, split, words)
     cuts = np.searchsorted(train.sentence_ptr, np.linspace(0, train.n_tokens, parts + 1)).tolist()
-    price = {"penalty": penalty, "strength": strength, "depth_weight": depth_weight}
+    penalty_strength = {"penalty": penalty, "strength": strength, "depth_weight": depth_weight}
     settings: dict[str, Any] = {
         "order": order,
-        **price,
+        **penalty_strength,
         "tolerance": tolerance,
         "vocabulary": train.vocabulary,
     }
@@ -301,4 +306,4 @@ def online(
             exact = LogLinearLM(**settings).fit(list(train.take(0, last).sentences()))
             row |= {"exact": exact.perplexity(test), "exact_seconds": time.process_time() - began}
         rows.append(row)
-    return {"rows": rows, "order": order, **price}
+    return {"rows": rows, "order": order, **penalty_strength}

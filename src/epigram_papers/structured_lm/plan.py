@@ -1,4 +1,4 @@
-"""Which experiments are run, at two sizes. Prices are chosen first; everything else uses them."""
+"""Which experiments are run, at two sizes. Strengths are chosen first; everything else uses them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from epigram.lm.loglinear.problem import Strength
 from epigram_papers.runner import Experiment
 from epigram_papers.structured_lm import costs
 from epigram_papers.structured_lm.experiments import (
-    FIRST_PRICES,
+    FIRST_STRENGTHS,
     choose,
     fit_orders,
     kneser_ney,
@@ -24,10 +24,10 @@ NORMS = ("l1", "l2", "tree-l2", "tree-linf")
 TREE_NORMS = ("tree-l2", "tree-linf")
 WEIGHTINGS = ("plain", "weighted")
 CHOSEN_AT = 5
-"""The order at which prices are chosen."""
+"""The order at which strengths are chosen."""
 
-Prices = Mapping[str, Strength]
-"""By kind: ``l1/plain``, ``l1/weighted``, ``l1/again`` for a price chosen anew at the highest order, ``l1/free`` for
+Strengths = Mapping[str, Strength]
+"""By kind: ``l1/plain``, ``l1/weighted``, ``l1/again`` for a strength chosen anew at the highest order, ``l1/free`` for
 one chosen for weights of either sign, and ``tree-l2/groups`` for one whose depth weights act on groups."""
 
 
@@ -121,7 +121,7 @@ def group_orders(orders: Sequence[int]) -> list[int]:
 
 
 def choosing(quick: bool) -> list[Experiment]:
-    """Prices of each norm: plain, weighted, plain again at the highest order, and with free signs."""
+    """Strengths of each norm: plain, weighted, plain again at the highest order, and with free signs."""
     at = size(quick)
     share = 0.05 if quick else 1.0
     experiments = []
@@ -145,7 +145,7 @@ def choosing(quick: bool) -> list[Experiment]:
     return experiments
 
 
-def fitting(quick: bool, prices: Prices) -> list[Experiment]:
+def fitting(quick: bool, strengths: Strengths) -> list[Experiment]:
     """Figure 2: every norm and weighting on every split, Kneser-Ney, and the sizes of trie and tree."""
     at = size(quick)
     cost = 0.15 if quick else 1.0
@@ -158,12 +158,12 @@ def fitting(quick: bool, prices: Prices) -> list[Experiment]:
                 orders = some.get(kind, list(at.orders))
                 if norm == "tree-linf" and kind == "plain":
                     orders.append(0)
-                price = prices[f"{norm}/{kind}"]
+                penalty_strength = strengths[f"{norm}/{kind}"]
                 settings = {
                     **common,
                     "penalty": norm,
-                    "strength": price.strength,
-                    "depth_weight": price.depth_weight,
+                    "strength": penalty_strength.strength,
+                    "depth_weight": penalty_strength.depth_weight,
                     "orders": orders,
                     "tolerance": at.tolerance,
                     "nonnegative": kind != "free",
@@ -176,15 +176,15 @@ def fitting(quick: bool, prices: Prices) -> list[Experiment]:
             _experiment(f"kneser-ney/{split}", kneser_ney, {**common, "orders": orders}, 3 * cost)
         )
         experiments.append(_experiment(f"sizes/{split}", sizes, {**common, "orders": [*orders, 0]}, 2 * cost))
-    strength = prices["tree-linf/plain"].strength
+    strength = strengths["tree-linf/plain"].strength
     settings = {"split": 0, "words": at.words, "order": CHOSEN_AT, "strength": strength}
     experiments.append(
         _experiment("stochastic", stochastic, {**settings, "passes": list(at.passes)}, 25 * cost)
     )
-    strengths = [factor * strength for factor in STRENGTHS]
-    heaps = {"split": 0, "words": at.words, "order": CHOSEN_AT, "strengths": strengths}
+    tried = [factor * strength for factor in STRENGTHS]
+    heaps = {"split": 0, "words": at.words, "order": CHOSEN_AT, "strengths": tried}
     experiments.append(_experiment("k-best", costs.k_best, {**heaps, "iterations": at.iterations}, 12 * cost))
-    experiments.append(_experiment("online", online, _stream(at, prices["tree-linf/plain"]), 60 * cost))
+    experiments.append(_experiment("online", online, _stream(at, strengths["tree-linf/plain"]), 60 * cost))
     return experiments
 
 
@@ -192,26 +192,26 @@ def _on_groups(kind: str) -> dict[str, str]:
     return {"depth_weights": "groups"} if kind == "groups" else {}
 
 
-def _stream(at: Size, price: Strength) -> dict[str, Any]:
+def _stream(at: Size, penalty_strength: Strength) -> dict[str, Any]:
     """Settings of the online experiment, with the norm that the paper means for long text."""
     return {
         "split": 0,
         "words": at.words,
         "order": CHOSEN_AT,
         "penalty": "tree-linf",
-        "strength": price.strength,
-        "depth_weight": price.depth_weight,
+        "strength": penalty_strength.strength,
+        "depth_weight": penalty_strength.depth_weight,
         "parts": at.parts,
         "exact_parts": list(at.exact_parts),
         "tolerance": 10 * at.tolerance,
     }
 
 
-def measuring(quick: bool, prices: Prices) -> list[Experiment]:
+def measuring(quick: bool, strengths: Strengths) -> list[Experiment]:
     """Figure 3, Table 1 and the time of a pass: nothing else runs beside these."""
     at = size(quick)
     cost = 0.03 if quick else 1.0
-    common: dict[str, Any] = {"strength": prices["tree-linf/plain"].strength}
+    common: dict[str, Any] = {"strength": strengths["tree-linf/plain"].strength}
     prox = {**common, "iterations": at.iterations, "rival": True}
     by_order = {**prox, "split": 0, "orders": list(at.orders), "words": at.words}
     by_words = {**prox, "sizes": list(at.prox_words), "largest_trie": at.largest_trie, "order": at.orders[-1]}
@@ -233,8 +233,8 @@ def measuring(quick: bool, prices: Prices) -> list[Experiment]:
 
 def plan(quick: bool) -> dict[str, float]:
     """Expected CPU seconds of every experiment."""
-    prices = {f"{norm}/{kind}": FIRST_PRICES[norm] for norm in NORMS for kind in kinds_of(norm)}
-    experiments = [*choosing(quick), *fitting(quick, prices), *measuring(quick, prices)]
+    strengths = {f"{norm}/{kind}": FIRST_STRENGTHS[norm] for norm in NORMS for kind in kinds_of(norm)}
+    experiments = [*choosing(quick), *fitting(quick, strengths), *measuring(quick, strengths)]
     return {experiment.name: experiment.cost for experiment in experiments}
 
 

@@ -1,4 +1,4 @@
-"""The report: Figure 2 with its table, Figure 3 and Table 1, the time of a pass, and how prices were chosen."""
+"""The report: Figure 2 with its table, Figure 3 and Table 1, the time of a pass, and how strengths were chosen."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from epigram_papers.structured_lm.claims import perplexity_claims, size_claims, 
 from epigram_papers.structured_lm.cost_claims import pass_claims, prox_claims
 from epigram_papers.structured_lm.paper import CITATION
 from epigram_papers.structured_lm.plan import NORMS, choosing, fitting, measuring, plan, size
-from epigram_papers.structured_lm.results import LABELS, Found, Results, collect, prices_of
+from epigram_papers.structured_lm.results import LABELS, Found, Results, collect, strengths_of
 from epigram_papers.structured_lm.tables import (
     depth_table,
     pass_table,
     perplexity_table,
-    price_table,
     prox_table,
     size_table,
+    strength_table,
     table_1,
 )
 
@@ -43,10 +43,10 @@ VARIANTS = {
 
 
 def run(runner: Runner) -> Report:
-    """Choose prices, run the fits and the measurements with them, and report."""
+    """Choose strengths, run the fits and the measurements with them, and report."""
     found = dict(runner.run(choosing(runner.quick)))
-    prices = prices_of(_own(found))
-    found |= runner.run([*fitting(runner.quick, prices), *measuring(runner.quick, prices)])
+    strengths = strengths_of(_own(found))
+    found |= runner.run([*fitting(runner.quick, strengths), *measuring(runner.quick, strengths)])
     return build(_own(found), runner.quick)
 
 
@@ -91,7 +91,11 @@ def build(found: Found, quick: bool) -> Report:
                 command,
             ),
             _section(
-                "How prices were chosen", results, None, [_choice(results), price_table(results)], command
+                "How strengths were chosen",
+                results,
+                None,
+                [_choice(results), strength_table(results)],
+                command,
             ),
         ],
     )
@@ -124,12 +128,12 @@ def _choice(results: Results) -> Note:
     at = size(results.quick)
     return Note(
         f"As in the paper, on a smaller text: {at.choosing_words:,} words to fit and {at.held_out:,} to choose "
-        "by, from the training part of each split run; never on test text. One price for each norm, with and "
+        "by, from the training part of each split run; never on test text. One strength for each norm, with and "
         "without depth weights, has the least mean log-perplexity over the splits at order 5, found by "
         "Nelder-Mead, and is used for all orders. The strength without depth weights was chosen once more at "
         f"order {results.orders[-1]}, to see whether a curve rises only because its strength was chosen for "
         "another order, and once more at order 5 for weights of either sign. The objective is a sum over the text, so "
-        "a price found on less text holds for more."
+        "a strength found on less text holds for more."
     )
 
 

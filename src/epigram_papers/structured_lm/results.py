@@ -39,9 +39,9 @@ LABELS = {
 class Results:
     """Lists run over ``orders``; ``perplexity`` and others are keyed as :data:`LABELS`.
 
-    ``again`` is the perplexity of each norm at the highest order with its price chosen there; ``free`` that at order 5
-    with weights of either sign and a price chosen for them; ``groups`` those of the tree norms with depth weights on
-    groups, at the orders of ``group_orders``; ``unbounded`` that of tree-linf without a limit of the order.
+    ``again`` is the perplexity of each norm at the highest order with its strength chosen there; ``free`` that at order
+    5 with weights of either sign and a strength chosen for them; ``groups`` those of the tree norms with depth weights
+    on groups, at the orders of ``group_orders``; ``unbounded`` that of tree-linf without a limit of the order.
     ``counts`` has ``trie``, ``tree`` and ``collapsed`` nodes, ``ngrams``, and ``KEY/nonzero`` and ``KEY/values`` of the
     fitted models. ``by_order`` and ``by_words`` are rows of prox times, ``k_best`` of k in section 4.5; ``online`` is
     what training online found, ``passes`` what passes over novels did.
@@ -50,7 +50,7 @@ class Results:
     quick: bool
     orders: list[int]
     splits: int
-    prices: dict[str, Strength]
+    strengths: dict[str, Strength]
     perplexity: dict[str, list[float]]
     without_end: dict[str, list[float]]
     again: dict[str, float]
@@ -78,8 +78,8 @@ class Results:
         return self.perplexity[key][self.orders.index(order) if order in self.orders else -1]
 
 
-def prices_of(found: Found) -> dict[str, Strength]:
-    """The chosen prices, by ``NORM/KIND``."""
+def strengths_of(found: Found) -> dict[str, Strength]:
+    """The chosen strengths, by ``NORM/KIND``."""
     return {
         f"{norm}/{kind}": Strength(choice["strength"], choice["depth_weight"])
         for norm in NORMS
@@ -116,7 +116,7 @@ def collect(found: Found, quick: bool) -> Results:
         quick,
         orders,
         len(at.splits),
-        prices_of(found),
+        strengths_of(found),
         perplexity,
         without_end,
         {norm: mean(f"fit/{norm}/again", "perplexity", orders[-1:])[0] for norm in NORMS},

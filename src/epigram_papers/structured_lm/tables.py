@@ -89,7 +89,7 @@ def size_table(results: Results) -> Table:
         rows,
         note="|T| joins chains within the trie of one word, as the paper does; collapsed contexts joins contexts "
         "that always occur together, where this changes nothing, and is what l1, l2² and tree-linf are trained "
-        "on. With prices that grow with the depth the collapsed tree is not exact, so weighted models are "
+        "on. With strengths that grow with the depth the collapsed tree is not exact, so weighted models are "
         "trained on the trie.",
         formats=["", *[",.0f"] * 7, ".1f", ".1f"],
         source="Figure 2c",
@@ -209,8 +209,8 @@ def depth_table(results: Results) -> Table:
             plain, features = (results.at(f"{norm}/{kind}", order) for kind in WEIGHTINGS)
             rows.append([norm, order, plain, features, groups])
     chosen = ", ".join(
-        f"{norm} {results.prices[f'{norm}/weighted'].depth_weight:.2f} and "
-        f"{results.prices[f'{norm}/groups'].depth_weight:.2f}"
+        f"{norm} {results.strengths[f'{norm}/weighted'].depth_weight:.2f} and "
+        f"{results.strengths[f'{norm}/groups'].depth_weight:.2f}"
         for norm in TREE_NORMS
     )
     return Table(
@@ -225,11 +225,13 @@ def depth_table(results: Results) -> Table:
     )
 
 
-def price_table(results: Results) -> Table:
+def strength_table(results: Results) -> Table:
     """Strengths and depth weights."""
     rows: list[list[Value]] = []
     for norm in NORMS:
-        plain, weighted, again = (results.prices[f"{norm}/{kind}"] for kind in ("plain", "weighted", "again"))
+        plain, weighted, again = (
+            results.strengths[f"{norm}/{kind}"] for kind in ("plain", "weighted", "again")
+        )
         last = results.perplexity[f"{norm}/plain"][-1]
         rows.append(
             [
@@ -257,10 +259,10 @@ def price_table(results: Results) -> Table:
         f"the same, chosen at order {order}",
     ]
     return Table(
-        "Chosen prices, epigram",
+        "Chosen strengths, epigram",
         columns,
         rows,
-        note="The depth weight A multiplies the price for each symbol of depth, inside the tree norms; the paper's "
+        note="The depth weight A multiplies the strength for each symbol of depth, inside the tree norms; the paper's "
         "alpha multiplies the feature, so it is 1/A, and for squared weights A to the power of -1/2.",
         formats=["", *[".3f"] * 3, ".2f", "g", ".3f", ".2f", ".2f"],
         source="section 6",

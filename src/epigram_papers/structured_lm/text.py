@@ -1,6 +1,6 @@
-"""The texts of the experiments: four splits of AP news, parts of them to choose prices on, and novels.
+"""The texts of the experiments: four splits of AP news, parts of them to choose strengths on, and novels.
 
-The paper chooses prices on 30,000 words against 10,000 (section 6). Here these are the first 40,000 words of the
+The paper chooses strengths on 30,000 words against 10,000 (section 6). Here these are the first 40,000 words of the
 *training* part of each split; test parts are read by the final fits only.
 """
 

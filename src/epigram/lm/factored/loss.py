@@ -25,7 +25,7 @@ from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
-from epigram.protocols import Floats, Ints, Offsets
+from epigram.protocols import Floats, Ints, Offsets, offsets
 
 T = TypeVar("T")
 

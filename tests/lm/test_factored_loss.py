@@ -16,7 +16,7 @@ from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.problem import PENALTIES, Strength, build_penalty
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.solvers.proximal import FISTA, StochasticProximal
-from reference import choice as twin
+from reference import factored as twin
 
 WORDS = Vocabulary(["a", "b", "c", "never"])
 CLASSES = WordClasses(WORDS, np.array([0, 1, 2, 2, 2], np.int32))

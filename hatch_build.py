@@ -31,7 +31,7 @@ SANITIZE = [
     "-O1",
     "-fno-omit-frame-pointer",
 ]
-LEVELS = ("x86-64-v2", "x86-64-v3")
+LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 
 
 def compiler() -> list[str] | None:

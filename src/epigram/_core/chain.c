@@ -127,11 +127,11 @@ void scatter(const Chains *a, const Layout *l, i64 s, const f64 *restrict scores
     }
 }
 
-/* Loss of the given sentences; the gradient is added to `out`. */
+/* Loss of the given sentences; the gradient is added to `out`, where weights that are not free have what no one may read. */
 f64 chain_batch_gradient(const Chains *chains, const Layout *layout, i64 n_sentences, const i32 *sentences,
                          i64 n_tokens, const i32 *labels, i64 n_weighted, const f64 *weights, i64 n_weights,
                          const f64 *w, Scratch *scratch, f64 *out) {
-    (void)n_tokens, (void)n_weighted;
+    (void)n_tokens, (void)n_weighted, (void)n_weights;
     f64 loss = 0.0, *edges = out + layout->state_end;
     if (layout->has_transitions) exp_shared(layout, w, scratch);
     for (i64 k = 0; k < n_sentences; k++) {
@@ -139,6 +139,5 @@ f64 chain_batch_gradient(const Chains *chains, const Layout *layout, i64 n_sente
         loss += sentence_loss(chains, layout, s, labels, weights[s], w, scratch, edges);
         scatter(chains, layout, s, scratch->scores, out);
     }
-    for (i64 i = 0; i < n_weights; i++) out[i] *= layout->free[i];
     return loss;
 }

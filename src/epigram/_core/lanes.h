@@ -7,7 +7,10 @@
 #define EPIGRAM_LANES_H
 #include "core.h"
 
-#ifdef __AVX__
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#define LANES 8
+#elif defined(__AVX__)
 #include <immintrin.h>
 #define LANES 4
 #else
@@ -24,7 +27,9 @@ typedef i64 masks __attribute__((vector_size(LANES * 8)));
 
 /* x - clamp(x, -u, u): each number u nearer to zero, not across it. */
 BLOCK_FUNCTION lanes soft(lanes x, lanes u) {
-#ifdef __AVX__
+#if defined(__AVX512F__)
+    return x - (lanes)_mm512_max_pd(_mm512_min_pd((__m512d)x, (__m512d)u), (__m512d)-u);
+#elif defined(__AVX__)
     return x - (lanes)_mm256_max_pd(_mm256_min_pd((__m256d)x, (__m256d)u), (__m256d)-u);
 #else
     masks above = x > u, below = x < -u;

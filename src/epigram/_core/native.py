@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -57,7 +57,7 @@ _STRUCT = re.compile(r"typedef struct \{(.*?)\} (\w+);", re.DOTALL)
 _FUNCTION = re.compile(r"^(\w+) (\w+)\(([^)]*)\);", re.MULTILINE)
 _ARGUMENT = re.compile(r"(const )?(\w+) (\*)?(\w+)(?:\[(.*)\])?$")
 _FIELD = re.compile(r"(const )?(\w+) (\*)?(\w+);(?:\s*/\* \[(.*?)\] \*/)?")
-T = TypeVar("T")
+S, T = TypeVar("S"), TypeVar("T")
 FEW = 1 << 14  # columns that one thread is through with before another one has begun
 
 
@@ -276,16 +276,19 @@ class Parts:
     def __init__(self, n: int, threads: int = 1) -> None:
         bounds = np.linspace(0, n, (threads if n >= FEW else 1) + 1).astype(int).tolist()
         self._slices = [slice(a, b) for a, b in pairwise(bounds)]
-        self._run: Callable[..., object] = map
-        if len(self._slices) > 1:
-            from concurrent.futures import ThreadPoolExecutor
+        self._pool: Any = None
+        if threads > 1:
+            from concurrent.futures import ThreadPoolExecutor  # not cheap to import
 
-            self._pool = ThreadPoolExecutor(len(self._slices))
-            self._run = self._pool.map
+            self._pool = ThreadPoolExecutor(threads)
 
     def each(self, work: Callable[[slice], T]) -> list[T]:
-        """Results of the work on each part, in their order; C lets go of the interpreter meanwhile."""
-        return list(self._run(work, self._slices))  # type: ignore[call-overload, no-any-return]
+        """Results of the work on each part, in their order."""
+        return self.run(work, self._slices)
+
+    def run(self, work: Callable[[S], T], tasks: Sequence[S]) -> list[T]:
+        """Results of the work on any tasks, by the same threads; C lets go of the interpreter meanwhile."""
+        return list(map(work, tasks) if len(tasks) == 1 or not self._pool else self._pool.map(work, tasks))
 
     def sums(self, size: int, work: Callable[[slice, Floats], object]) -> Floats:
         """Numbers that the work writes for each part, added up."""
@@ -303,5 +306,5 @@ class Parts:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if len(self._slices) > 1:
+        if self._pool:
             self._pool.shutdown()

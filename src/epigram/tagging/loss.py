@@ -85,13 +85,13 @@ class ChainLoss:
 
     def value_and_gradient(self, w: Floats, out: Floats) -> float:
         """Sum of sample losses at ``w``; gradient to ``out``."""
-        with Parts(self.n_weights, len(self._shards)) as parts:
-            if self._room is None:  # kept, because pages that are new are dear
-                self._room = [aligned(self.layout.n_weights) for _ in (None, *self._shards)]
-            padded_w, *sums = self._room
-            self.layout.spread(w, parts, padded_w)
-            value = self._add_up(padded_w, sums)
-            self.layout.gather_sum(sums, out, parts)
+        if self._room is None:  # kept, because pages and threads that are new are dear
+            self._room = [aligned(self.layout.n_weights) for _ in (None, *self._shards)]
+            self._parts = Parts(self.n_weights, len(self._shards))
+        padded_w, *sums = self._room
+        self.layout.spread(w, self._parts, padded_w)
+        value = self._add_up(padded_w, sums)
+        self.layout.gather_sum(sums, out, self._parts)
         return value
 
     def _add_up(self, padded_w: Floats, sums: list[Floats]) -> float:
@@ -115,8 +115,7 @@ class ChainLoss:
             )
             return met
 
-        losses: list[float] = run_each(run, range(len(self._shards)))
-        return sum(losses)
+        return sum(self._parts.run(run, range(len(self._shards))))
 
     def sgd_pass(
         self,

@@ -50,6 +50,26 @@ def test_levels_are_sorted_and_parents_agree(sentences, order, collapse):
     assert (tree.parent[context_of_pair[child]] == context_of_pair[tree.pair_parent[child]]).all()
 
 
+@settings(max_examples=100, deadline=None)
+@given(corpora, st.integers(2, 5), st.integers(0, 2**32))
+def test_a_kept_pair_keeps_what_its_context_is_spelled_with(sentences, order, seed):
+    tree = ContextTree.grow(Positions.of(Corpus.of(sentences)), order)
+    rng = np.random.default_rng(seed)
+    w = rng.normal(size=tree.n_pairs) * (rng.random(tree.n_pairs) < rng.random())
+    contexts = [tuple(tree.context(node).tolist()) for node in range(tree.n_contexts)]
+    owner = tree.per_pair(np.arange(tree.n_contexts, dtype=np.int32))
+    pairs = [(contexts[c], u) for c, u in zip(owner.tolist(), tree.word.tolist(), strict=True)]
+    kept, needed, grows = {p for p, v in zip(pairs, w, strict=True) if v}, {()}, True
+    while grows:
+        before = len(kept) + len(needed)
+        needed |= {context[k:] for context, _ in kept for k in range(len(context) + 1)}
+        kept |= {(c[:-1], c[-1]) for c in needed if len(c) > 1} & set(pairs)
+        grows = len(kept) + len(needed) > before
+    nodes, found = tree.needed_parts(w)
+    assert [contexts[node] for node in nodes] == [c for c in contexts if c in needed]
+    assert [pairs[p] for p in found] == [p for p in pairs if p in kept and p[0]]
+
+
 def test_large_groups_are_sorted_too():
     # Groups over 24 positions take the merging and the counting branch of the sort.
     rng = np.random.default_rng(0)

@@ -28,6 +28,31 @@ static inline f64 smaller(f64 a, f64 b) { return a < b ? a : b; }
 static inline i64 larger_i(i64 a, i64 b) { return a > b ? a : b; }
 static inline i64 smaller_i(i64 a, i64 b) { return a < b ? a : b; }
 
+/* e^x for -708 < x < 708 to about 1e-16: 2^k times a polynomial in the rest, all of it vectorisable. */
+static inline f64 fast_exp(f64 x) {
+    f64 k = floor(x * 1.4426950408889634 + 0.5);
+    f64 r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
+    f64 y = 2.08767569878680989792e-09; /* 1/12!, then 1/11!, ... */
+    y = y * r + 2.50521083854417187751e-08;
+    y = y * r + 2.75573192239858906526e-07;
+    y = y * r + 2.75573192239858906526e-06;
+    y = y * r + 2.48015873015873015873e-05;
+    y = y * r + 1.98412698412698412698e-04;
+    y = y * r + 1.38888888888888888889e-03;
+    y = y * r + 8.33333333333333333333e-03;
+    y = y * r + 4.16666666666666666667e-02;
+    y = y * r + 1.66666666666666666667e-01;
+    y = y * r + 0.5;
+    y = y * r + 1.0;
+    y = y * r + 1.0;
+    union {
+        f64 number;
+        u64 bits;
+    } power = {k + (6755399441055744.0 + 1023.0)}; /* 1.5 * 2^52 + k + 1023, whose low bits are k + 1023 */
+    power.bits <<= 52;
+    return y * power.number;
+}
+
 /* Index of wanted in the rising values[low .. high], or -1. Halves without branches: what is wanted is not to be guessed. */
 static inline i64 search_rising(const i32 *values, i64 low, i64 high, i32 wanted) {
     i64 n = high - low;

@@ -1,17 +1,43 @@
 /* The loss over a context tree: the two sweeps of the exact gradient, whole or of a mini-batch. */
 #include "loglinear.h"
 
+enum { TOGETHER = 512 }; /* pairs whose exponentials are taken side by side */
+
+/* e = exp(m w) of the pairs of contexts c to `last`. */
+static void exp_weights(const Tree *t, i64 c, i64 last, const f64 *restrict w, f64 *restrict e) {
+    i64 first = t->pair_ptr[c], end = t->pair_ptr[last];
+    f64 largest = 0.0;
+    for (; c < last; c++) {
+        f64 m = t->multiplicity[c];
+        for (i64 p = t->pair_ptr[c]; p < t->pair_ptr[c + 1]; p++) e[p] = m * w[p];
+    }
+    for (i64 p = first; p < end; p++) largest = larger(largest, fabs(e[p]));
+    if (largest < 700.0) {
+        for (i64 p = first; p < end; p++) e[p] = fast_exp(e[p]);
+    } else {
+        for (i64 p = first; p < end; p++) e[p] = exp(e[p]);
+    }
+}
+
+/* The context after c and the next ones, as long as they have no more than TOGETHER pairs, and not after `high`. */
+static i64 some_contexts(const Tree *t, i64 c, i64 high) {
+    i64 limit = t->pair_ptr[c] + TOGETHER;
+    for (c++; c < high && t->pair_ptr[c + 1] <= limit;) c++;
+    return c;
+}
+
 /* e = exp s and Z of a shard: Z[c] = Z[c'] + sum_u (e[c,u] - e[c',u]). bounds holds for each level the first and the last
  * context. Returns sum term[c] log Z[c] less each weight as often as it was seen. */
 f64 loglinear_sweep_down(const Tree *t, const Sums *sums, i64 n_levels, const i64 *bounds, i64 n_pairs, const f64 *w) {
     (void)n_pairs;
     f64 *e = sums->e, *z = sums->z, logs = 0.0, fitted = 0.0;
     for (i64 level = 0; level < n_levels; level++) {
-        for (i64 c = bounds[2 * level]; c < bounds[2 * level + 1]; c++) {
+        for (i64 c = bounds[2 * level], high = bounds[2 * level + 1], last = c; c < high; c++) {
+            if (c == last) exp_weights(t, c, last = some_contexts(t, c, high), w, e);
             f64 m = t->multiplicity[c], zc = z[t->parent[c]];
             for (i64 p = t->pair_ptr[c]; p < t->pair_ptr[c + 1]; p++) {
-                f64 own = m * w[p], before = e[t->pair_parent[p]], now = before * exp(own);
-                fitted += t->count[p] * own;
+                f64 before = e[t->pair_parent[p]], now = before * e[p];
+                fitted += t->count[p] * m * w[p];
                 e[p] = now;
                 zc += now - before;
             }

@@ -106,6 +106,20 @@ def test_labels_of_given_trees(run, treebank, tmp_path):
     assert json.loads(run("parse", "eval", model, treebank, "--json")[1])["column"] == "upos"
 
 
+def test_the_columns_of_a_parser_are_chosen(run, tmp_path):
+    """Of two words with the same tags the one in the imperative is the root."""
+    imperative = ["1 go go VERB VB Mood=Imp 0 root _ _", "2 eat eat VERB VB _ 1 xcomp _ _"]
+    infinitive = ["1 go go VERB VB _ 2 csubj _ _", "2 eat eat VERB VB _ 0 root _ _"]
+    bank, model = tmp_path / "moods.conllu", tmp_path / "p.epigram"
+    bank.write_text((conllu(imperative) + conllu(infinitive)) * 10, "utf-8")
+    for options, las in (((), 1.0), (("--observed", "form,upos,xpos"), 0.5)):
+        code, _, err = run("parse", "train", bank, "-o", model, "--l1", "0.02", "--eta0", "0.1", *options)
+        assert code == 0, err
+        assert json.loads(run("parse", "eval", model, bank, "--json")[1])["las"] == las
+    code, _, err = run("parse", "train", bank, "-o", model, "--observed", "form,mood")
+    assert (code, "no column 'mood'" in err) == (2, True)
+
+
 def changed(row, head):
     cells = ROWS[row].split()
     cells[6] = str(head)

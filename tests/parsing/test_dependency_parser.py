@@ -11,12 +11,14 @@ import pytest
 from epigram import OWLQN, Columns, CRFTagger, DependencyParser, InputError, load
 from epigram.parsing.conllu import parse_treebank
 from epigram.parsing.pictures import svg_picture, terminal_picture
+from epigram.parsing.storage import to_model_file
 from epigram.solvers import LBFGS, SGD
 from reference import eisner as slow
 from reference import siblings
 
 TAGS = {"the": ("DET", "DT"), "a": ("DET", "DT"), "dog": ("NOUN", "NN"), "cat": ("NOUN", "NN"),
         "sees": ("VERB", "VBZ"), "hears": ("VERB", "VBZ"), "old": ("ADJ", "JJ"), ".": ("PUNCT", ".")}  # fmt: skip
+FOUR = ("form", "upos", "xpos", "feats")
 
 
 def grammar(n, seed=0):
@@ -174,6 +176,56 @@ def test_word_classes_tell_what_tags_do_not(tmp_path):
         assert learner.predict(new) == [trees["man"], trees["dog"]]
     with pytest.raises(InputError, match="no such file"):
         DependencyParser(classes=tmp_path / "words.classes").fit(X, y)
+
+
+def test_morphological_features_tell_what_tags_do_not(tmp_path):
+    """A verb in the imperative is the root, an infinitive hangs on the verb after it: word and tags are the same."""
+    moods = {"Mood=Imp": [(0, "root"), (1, "parataxis")], "VerbForm=Inf": [(2, "csubj"), (0, "root")]}
+    banks = [_treebank([("go", mood), ("helps", "VerbForm=Fin")], tree) for mood, tree in moods.items()]
+    bank = parse_treebank("".join(text for _ in range(25) for text in banks).encode())
+    settings = {"l1": 0.02, "min_count": 1, "often": 1}
+    parser = DependencyParser(**settings).fit(bank)
+    parser.save(tmp_path / "p.epigram")
+    for learner in (parser, load(tmp_path / "p.epigram")):
+        assert learner.predict(bank) == [*moods.values()] * 25
+        assert learner.predict([list(rows) for rows in bank.observed(FOUR).rows()][:2]) == [*moods.values()]
+        assert learner.explain(bank.take([0]), 1).head == 0
+        assert learner.score(bank) == learner.partial_fit(bank).score(bank) == 1.0
+    names = parser.arcs_.names(range(len(parser.arcs_)))
+    assert any("h[+0,3]=Mood=Imp" in name for name in names)
+    blind = DependencyParser(observed="form, upos, xpos", **settings).fit(bank)
+    assert blind.arcs_.template.n_columns == 3
+    assert blind.score(bank) == 0.5
+    with pytest.raises(InputError, match="no column 'mood'"):
+        DependencyParser(observed="form,upos,mood").fit(bank)
+
+
+def test_files_from_before_columns_were_chosen_look_at_three(tmp_path):
+    bank = parse_treebank(_treebank([("go", "Mood=Imp"), ("!", "_")], [(0, "root"), (1, "punct")]).encode())
+    parser = DependencyParser(observed="form,upos,xpos", l1=0.01, min_count=1).fit(bank)
+    file = to_model_file(parser)
+    del file.header["settings"]["observed"]
+    file.save(tmp_path / "old.epigram")
+    again = load(tmp_path / "old.epigram")
+    assert again.observed == "form,upos,xpos"
+    assert again.predict(bank) == parser.predict(bank) == [[(0, "root"), (1, "punct")]]
+
+
+def test_classes_are_the_column_after_those_of_the_sentences(tmp_path):
+    (tmp_path / "words.classes").write_text("1\tgo\t3\n2\t!\t2\n", "utf-8")
+    bank = parse_treebank(_treebank([("go", "Mood=Imp"), ("!", "_")], [(0, "root"), (1, "punct")]).encode())
+    arcs = DependencyParser(classes=tmp_path / "words.classes", l1=0.01, min_count=1).fit(bank).arcs_
+    assert arcs.template.n_columns == 5
+    assert arcs.encode(bank.observed(FOUR)).cell(0, 4, 1) == "1"
+
+
+def _treebank(words, tree):
+    """A sentence in CoNLL-U of words with features."""
+    rows = [
+        [str(k), form, form, "VERB", "VB", feats, str(head), relation, "_", "_"]
+        for k, ((form, feats), (head, relation)) in enumerate(zip(words, tree, strict=True), 1)
+    ]
+    return "".join("\t".join(row) + "\n" for row in rows) + "\n"
 
 
 def test_learns_on_without_forgetting(tmp_path):

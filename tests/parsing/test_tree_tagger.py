@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram import OWLQN, CRFTagger, InputError, L1Ball, TreeTagger, load
+from epigram.parsing.surroundings import surroundings, usual_template
 from epigram.solvers import LBFGS, SGD
 from epigram.tagging.attributes import AttributeTable, fingerprints
-from epigram.tagging.corpus import Sequences
+from epigram.tagging.corpus import Columns, Sequences
 from epigram.tagging.encoding import encode_sentences
 from epigram.tagging.labels import SeenPairs
 from epigram.tagging.layout import lay_out
@@ -19,6 +20,7 @@ from epigram.tagging.model import ChainModel
 from epigram.tagging.storage import to_model_file, weights
 from epigram.tagging.template import Template
 from epigram.tagging.trees import Trees
+from reference import surroundings as slow_surroundings
 from reference import tree_chain as slow
 
 N_STATES, N_EDGES = 4, 2
@@ -205,3 +207,22 @@ def test_edge_lines_of_a_template_reach_first_words_but_not_roots():
     s = encode_sentences(columns, Template.parse("U:%x[0,0]\nB0:%x[0,1]\n"), table, grow=True)
     assert s.edge_ptr.tolist() == [0, 1, 1]
     assert table.names(s.edge_attributes.tolist()) == ["B0:x"]
+
+
+@given(st.lists(forests(), min_size=1, max_size=4), st.integers(1, 4), st.integers(0, 1000))
+def test_what_a_word_sees_of_the_tree_is_what_a_search_finds(trees, n_columns, seed):
+    rng = np.random.default_rng(seed)
+    rows = [[tuple(str(v) for v in rng.integers(0, 9, n_columns)) for _ in tree] for tree in trees]
+    parents = np.array([p for tree in trees for p in tree], dtype=np.int32)
+    seen = surroundings(Columns.from_rows(rows), parents).nodes
+    assert list(seen.rows()) == [
+        slow_surroundings.seen(own, tree) for own, tree in zip(rows, trees, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("n_columns", [1, 2, 3, 4])
+def test_the_usual_template_looks_at_columns_that_are_there_once_each(n_columns):
+    template = Template.parse(usual_template(n_columns))
+    lines = [line.partition(":")[2] for line in template.text.splitlines() if line.startswith("U")]
+    assert len(set(lines)) == len(lines)
+    assert {cell.column for node in template.nodes for cell in node.cells} <= set(range(7 * n_columns + 5))

@@ -153,10 +153,10 @@ def explain(
     bank = read_treebank(source)
     if sentence > bank.n_sentences:
         raise InputError(f"there is no sentence {sentence}; the input has {bank.n_sentences}, counted from 1")
-    rows = next(iter(bank.observed().take([sentence - 1]).rows()))
-    forms = ["root", *(row[0] for row in rows)]
+    own = bank.take([sentence - 1])
+    forms = ["root", *(row[0] for row in next(iter(own.observed(["form"]).rows())))]
     chosen = range(1, len(forms)) if word is None else [word]
-    found = [estimator.explain(rows, k) for k in chosen]
+    found = [estimator.explain(own, k) for k in chosen]
     if json:
         cli.print_json({"sentence": sentence, "words": forms[1:], "heads": [asdict(why) for why in found]})
         return
@@ -193,10 +193,9 @@ def _parsed(estimator: Any, bank: Treebank, keep: bool = False) -> Any:
     from epigram.cli.parse_output import Parsed
 
     if hasattr(estimator, "arcs_"):
-        columns = bank.observed()
         allowed, relations = bank.given() if keep else (None, None)
-        heads = estimator.predict_heads(columns, allowed)
-        return Parsed(heads, estimator.predict_relations(columns, heads, relations), None)
+        heads = estimator.predict_heads(bank, allowed)
+        return Parsed(heads, estimator.predict_relations(bank, heads, relations), None)
     if keep:
         raise InputError("--keep is for parsers; this model labels the nodes of given trees")
     spec = estimator.columns_

@@ -41,7 +41,7 @@ def nbest_lines(parser: Any, bank: Treebank, k: int, keep: bool = False) -> Iter
     """One object a sentence, with its k best trees; of those that ``keep`` what the input has."""
     form = bank.column("form")
     words = [form.strings[i] for i in form.ids.tolist()]
-    found = parser.predict_nbest(bank.observed(), k, *(bank.given() if keep else ()))
+    found = parser.predict_nbest(bank, k, *(bank.given() if keep else ()))
     for (a, b), trees in zip(pairwise(bank.sentence_ptr.tolist()), found, strict=True):
         best = [
             {"probability": p, "heads": [h for h, _ in tree], "relations": [name for _, name in tree]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,21 +28,21 @@ class Gold(NamedTuple):
         return surroundings(self.columns, np.maximum(self.heads - 1, -1).astype(np.int32))
 
 
-def observed(X: Any) -> Columns:
-    """The sentences of what a parser is given."""
-    return X.observed() if isinstance(X, Treebank) else sentences_of(X)
+def observed(X: Any, names: Sequence[str]) -> Columns:
+    """The sentences of what a parser is given; of a treebank the columns of these names."""
+    return X.observed(names) if isinstance(X, Treebank) else sentences_of(X)
 
 
-def gold_of(X: Any, y: Any) -> Gold:
+def gold_of(X: Any, y: Any, names: Sequence[str]) -> Gold:
     """Sentences with their trees, checked."""
     if isinstance(X, Treebank):
         X.check_heads()
-        return Gold(X.observed(), X.heads, X.relations())
+        return Gold(X.observed(names), X.heads, X.relations())
     if y is None:
         raise InputError(
             "requires y to be passed, but the target y is None: give (head, relation) of every word"
         )
-    columns, trees = observed(X), [list(tree) for tree in each(y, "y", "trees")]
+    columns, trees = sentences_of(X), [list(tree) for tree in each(y, "y", "trees")]
     heads = heads_of([[head for head, _ in tree] for tree in trees], columns)
     gold = Gold(columns, heads, [[str(name) for _, name in tree] for tree in trees])
     _check_trees(gold)

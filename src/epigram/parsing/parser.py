@@ -22,6 +22,7 @@ from epigram.errors import InputError
 from epigram.parsing.arc_features import Known, encode_arcs, learn_features, locate
 from epigram.parsing.arc_loss import ArcLoss, SiblingLoss
 from epigram.parsing.arc_model import Allowed, ArcModel, Pruner
+from epigram.parsing.conllu import Treebank
 from epigram.parsing.explain import HeadExplanation, explain_head
 from epigram.parsing.forest_loss import ForestLoss, encode_parts
 from epigram.parsing.gold import Gold, gold_of, observed
@@ -29,11 +30,12 @@ from epigram.parsing.part_features import part_slots
 from epigram.parsing.projective import projectivised
 from epigram.parsing.surroundings import surroundings, usual_template
 from epigram.parsing.tagger import TreeTagger
-from epigram.parsing.templates import BY_CLASS, SMALL, USUAL, ArcTemplate
+from epigram.parsing.templates import BY_CLASS, BY_FEATURES, SMALL, USUAL, ArcTemplate
 from epigram.parsing.words import Words, with_classes
 from epigram.penalties import L1
 from epigram.protocols import Estimator, Floats, Ints, Penalty, Solver, check_fitted
 from epigram.solvers import SGD
+from epigram.tagging.corpus import Columns
 from epigram.tagging.lexicon import Lexicon
 from epigram.tagging.model import Allowed as AllowedLabels
 from epigram.tagging.problem import Listener, Scorer, Watch, checked_weights, penalty_of, solver_of
@@ -41,6 +43,8 @@ from epigram.tagging.problem import Listener, Scorer, Watch, checked_weights, pe
 Arc = tuple[int, str]
 DECODINGS = ("best", "mbr")
 PASSES, RATE = 8, 0.1
+SLOW_RATE, TRAVEL = 0.03, 60.0
+LABEL_SHARE = 0.8  # l1 of relations by that of arcs
 UPDATES = 3  # passes of partial_fit
 PRUNER_L1 = 3.0
 
@@ -48,8 +52,9 @@ PRUNER_L1 = 3.0
 class DependencyParser(Estimator):
     """Parses sentences into labelled projective dependency trees, with scikit-learn's interface.
 
-    A sentence is a list of rows (word, coarse tag, fine tag); a tree a list of pairs (head, relation), where heads
-    count words from 1 and 0 is the root. :class:`~epigram.parsing.Treebank` stands for both.
+    A sentence is a list of rows (word, coarse tag, fine tag and, if there are, morphological features); a tree a list
+    of pairs (head, relation), where heads count words from 1 and 0 is the root. :class:`~epigram.parsing.Treebank`
+    stands for both.
 
     Parameters
     ----------
@@ -58,11 +63,12 @@ class DependencyParser(Estimator):
         :mod:`epigram.parsing.surroundings`; None for the usual ones.
     l1, l2, penalty, solver : of the arcs, as for :class:`~epigram.tagging.CRFTagger`; by default SGD with cumulative
         penalty.
-    label_l1 : strength of the penalty of relations; that of the arcs if None.
+    label_l1 : strength of the penalty of relations; 0.8 times that of the arcs if None.
     min_count : features of the trees' arcs that are met less often are left out.
     often : features met so often on any arc get a weight too; None for none.
     classes : a file of word classes (:mod:`epigram.tagging.lexicon`), kept in the model. The class of a word is a
-        column after those of the sentences; the usual template then has lines for it, as column 3.
+        column after those of the sentences; the usual template then has lines for it.
+    observed : the columns of a treebank that are looked at, in this order; rows have them as they are.
     order : 3 with the template's features of grandparents and siblings, 2 with those of siblings, 1 with arcs alone.
     prune : of order 3, arcs whose probability by a small model of first order is below this share of that of the
         word's likeliest head are in no tree; 0 keeps all arcs, in time that grows with the fourth power of the length.
@@ -97,7 +103,7 @@ class DependencyParser(Estimator):
         template: str | ArcTemplate | None = None,
         *,
         label_template: str | None = None,
-        l1: float = 1.2,
+        l1: float = 1.5,
         l2: float = 0.0,
         penalty: Penalty | None = None,
         solver: str | Solver | None = None,
@@ -105,6 +111,7 @@ class DependencyParser(Estimator):
         min_count: int = 2,
         often: int | None = 40,
         classes: str | PathLike[str] | None = None,
+        observed: str = "form,upos,xpos,feats",
         order: int = 3,
         prune: float = 0.003,
         constrain: Iterable[tuple[str, str]] | None = None,
@@ -123,6 +130,7 @@ class DependencyParser(Estimator):
         self.min_count = min_count
         self.often = often
         self.classes = classes
+        self.observed = observed
         self.order = order
         self.prune = prune
         self.constrain = constrain
@@ -149,9 +157,9 @@ class DependencyParser(Estimator):
         dev : held-out sentences and trees, as (X, y) or a treebank; the weights with the best score on them are kept.
         callback : called with each entry of the history; returning True stops the training.
         """
-        gold = gold_of(X, y)
+        gold = self._gold(X, y)
         weights = checked_weights(sample_weight, gold.columns.n_sentences)
-        held_out = None if dev is None else gold_of(*(dev if isinstance(dev, tuple) else (dev, None)))
+        held_out = None if dev is None else self._gold(*(dev if isinstance(dev, tuple) else (dev, None)))
         arcs = self._fit_arcs(gold, weights, held_out, callback)
         labels = self._fit_labels(gold, weights, held_out, callback)
         self.classes_ = self.labels_.classes_
@@ -168,7 +176,7 @@ class DependencyParser(Estimator):
         self, gold: Gold, weights: Floats | None, held_out: Gold | None, callback: Listener | None
     ) -> dict[str, Any]:
         classes = None if self.classes is None else Lexicon.read(f"class:{self.classes}")
-        template = _arc_template(self.template, self.order, classes is not None)
+        template = _arc_template(self.template, self.order, gold.columns, classes is not None)
         heads, n_lifted, n_arcs = projectivised(gold.heads, gold.columns.sentence_ptr)
         words = Words.of(with_classes(gold.columns, classes), template.n_columns)
         if not gold.columns.n_tokens:
@@ -179,7 +187,7 @@ class DependencyParser(Estimator):
         penalty = penalty_of(self.penalty, self.l1, self.l2)
         scorer = None if held_out is None else _arc_scorer(held_out, template, known, classes, pruner)
         watch = Watch(scorer, self.patience, _staged("arcs", callback))
-        result = watch.solve(self._solver(self.solver, penalty), loss, penalty)
+        result = watch.solve(self._solver(self.solver, penalty, usual_rate(loss.n_samples)), loss, penalty)
         if watch.best_w is not None:
             result = replace(result, w=watch.best_w)
         kept = np.flatnonzero(result.w)
@@ -225,11 +233,11 @@ class DependencyParser(Estimator):
     def _fit_labels(
         self, gold: Gold, weights: Floats | None, held_out: Gold | None, callback: Listener | None
     ) -> dict[str, Any]:
-        label_l1 = self.l1 if self.label_l1 is None else self.label_l1
+        label_l1 = LABEL_SHARE * self.l1 if self.label_l1 is None else self.label_l1
         self.labels_ = TreeTagger(
             self.label_template or usual_template(gold.columns.n_columns),
             l1=label_l1,
-            solver=self._solver(None, penalty_of(None, label_l1, 0.0)),
+            solver=self._solver(None, penalty_of(None, label_l1, 0.0), RATE),
             constrain=self.constrain,
             patience=self.patience,
             threads=self.threads,
@@ -248,7 +256,7 @@ class DependencyParser(Estimator):
         """
         if not hasattr(self, "arcs_"):
             return self.fit(X, y, sample_weight)
-        gold, old = gold_of(X, y), self.arcs_
+        gold, old = self._gold(X, y), self.arcs_
         weights = checked_weights(sample_weight, gold.columns.n_sentences)
         heads, n_lifted, n_arcs = projectivised(gold.heads, gold.columns.sentence_ptr)
         words = old.encode(gold.columns)
@@ -275,11 +283,11 @@ class DependencyParser(Estimator):
         self.fit_["active_features"] = self.arcs_.n_weights + label_weights
         return self
 
-    def _solver(self, given: str | Solver | None, penalty: Penalty) -> Solver:
-        """The solver given, or the usual one: SGD in few passes for l1."""
+    def _solver(self, given: str | Solver | None, penalty: Penalty, rate: float) -> Solver:
+        """The solver given, or the usual one: SGD in few passes for l1, from a rate on."""
         usual = solver_of(None, penalty, self.random_state)
         if given is None and isinstance(usual, SGD):
-            return SGD(passes=PASSES, eta0=RATE, random_state=self.random_state)
+            return SGD(passes=PASSES, eta0=rate, random_state=self.random_state)
         return solver_of(given, penalty, self.random_state)
 
     def predict(
@@ -290,7 +298,7 @@ class DependencyParser(Estimator):
         ``allowed`` may give, for each sentence, for each word, the heads to choose from (None: all), and ``relations``
         the relations: one of them requires it.
         """
-        columns = observed(X)
+        columns = self._observed(X)
         heads = self.predict_heads(columns, allowed)
         names = self.predict_relations(columns, heads, relations)
         pairs = list(zip(heads.tolist(), names, strict=True))
@@ -301,14 +309,14 @@ class DependencyParser(Estimator):
         if self.decoding not in DECODINGS:
             raise ValueError(f"decoding must be one of {', '.join(DECODINGS)}, not {self.decoding!r}.")
         model = self._check()
-        return model.decode(model.encode(observed(X)), self.decoding, allowed, self.threads)
+        return model.decode(model.encode(self._observed(X)), self.decoding, allowed, self.threads)
 
     def predict_relations(
         self, X: Any, heads: npt.ArrayLike, allowed: AllowedLabels | None = None
     ) -> list[str]:
         """Relation of every word of trees that are given, all sentences end to end; of those ``allowed``."""
         self._check()
-        columns, given = observed(X), np.asarray(heads, dtype=np.int32)
+        columns, given = self._observed(X), np.asarray(heads, dtype=np.int32)
         if not columns.n_tokens:
             return []
         trees = surroundings(columns, np.maximum(given - 1, -1).astype(np.int32))
@@ -319,13 +327,13 @@ class DependencyParser(Estimator):
     def predict_marginals(self, X: Any, allowed: Allowed | None = None) -> list[Floats]:
         """Of each sentence of n words p(head) as (n + 1, n): row 0 is the root, and columns sum to 1."""
         model = self._check()
-        return [p for p, _ in model.marginals(model.encode(observed(X)), allowed, self.threads)]
+        return [p for p, _ in model.marginals(model.encode(self._observed(X)), allowed, self.threads)]
 
     def predict_nbest(
         self, X: Any, k: int = 5, allowed: Allowed | None = None, relations: AllowedLabels | None = None
     ) -> list[list[tuple[list[Arc], float]]]:
         """The k best trees of each sentence, with p(tree) and the best relations of each; see :meth:`predict`."""
-        model, columns = self._check(), observed(X)
+        model, columns = self._check(), self._observed(X)
         found = model.n_best(model.encode(columns), k, allowed)
         rows = [s for s, own in enumerate(found) for _ in own]
         if not rows:
@@ -337,7 +345,7 @@ class DependencyParser(Estimator):
 
     def score(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> float:
         """Share of words with the right head and relation (LAS), subtypes of relations left aside."""
-        gold = gold_of(X, y)
+        gold = self._gold(X, y)
         weights = checked_weights(sample_weight, gold.columns.n_sentences)
         heads = self.predict_heads(gold.columns)
         relations = self.predict_relations(gold.columns, heads)
@@ -349,9 +357,13 @@ class DependencyParser(Estimator):
         return float(right @ per_word / per_word.sum()) if per_word.any() else 0.0
 
     def explain(self, sentence: Any, word: int) -> HeadExplanation:
-        """Why a word (from 1) has its head and not the runner-up: the weights of both, which sum to the difference."""
+        """Why a word (from 1) has its head and not the runner-up: the weights of both, which sum to the difference.
+
+        ``sentence`` is one, or a treebank of one.
+        """
         model = self._check()
-        return explain_head(model, model.encode(observed([sentence])), word)
+        X = sentence if isinstance(sentence, Treebank) else [sentence]
+        return explain_head(model, model.encode(self._observed(X)), word)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model file."""
@@ -372,6 +384,18 @@ class DependencyParser(Estimator):
             parser: Self = from_model_file(file)
         return parser
 
+    def _observed(self, X: Any) -> Columns:
+        """The sentences of what is given."""
+        return observed(X, self._names())
+
+    def _gold(self, X: Any, y: Any) -> Gold:
+        """Sentences with their trees, checked."""
+        return gold_of(X, y, self._names())
+
+    def _names(self) -> list[str]:
+        """The columns of a treebank that are looked at."""
+        return [name.strip() for name in self.observed.split(",")]
+
     def _check(self) -> ArcModel:
         check_fitted(self, "arcs_")
         return self.arcs_
@@ -383,12 +407,28 @@ class DependencyParser(Estimator):
         return tags
 
 
-def _arc_template(given: str | ArcTemplate | None, order: int, by_class: bool) -> ArcTemplate:
+def usual_rate(n_sentences: int) -> float:
+    """The first rate of SGD over trees: many features share a step, so it is low where there are sentences enough.
+
+    Examples
+    --------
+    >>> usual_rate(100), usual_rate(1000), usual_rate(10000)
+    (0.1, 0.06, 0.03)
+    """
+    return min(RATE, max(SLOW_RATE, TRAVEL / max(1, n_sentences)))
+
+
+def _arc_template(
+    given: str | ArcTemplate | None, order: int, columns: Columns, by_class: bool
+) -> ArcTemplate:
+    """The template given, or the usual one for these columns and, if asked, one more of classes; up to an order."""
     if order not in (1, 2, 3):
         raise ValueError(f"order must be 1, 2 or 3, not {order!r}.")
-    usual = USUAL + BY_CLASS if by_class else USUAL
-    template = given if isinstance(given, ArcTemplate) else ArcTemplate.parse(given or usual)
-    return template.of_order(order)
+    if given is None:
+        tells = columns.n_columns > 3 and len(np.unique(columns.columns[3].ids)) > 1
+        usual = USUAL + BY_FEATURES if tells else USUAL
+        given = usual + BY_CLASS.format(columns.n_columns) if by_class else usual
+    return (given if isinstance(given, ArcTemplate) else ArcTemplate.parse(given)).of_order(order)
 
 
 def _loss(

@@ -93,6 +93,8 @@ def locate_parts(
     words: Words, heads: Ints, template: ArcTemplate, table: AttributeTable, places: Ints, sentences: Offsets
 ) -> None:
     """Where features of parts are met first: (head, child, line, sibling, grandparent) of each, and the sentence."""
+    if not len(places):
+        return
     for s, lines, parts, keys in _gold(words, heads, template):
         ids: npt.NDArray[np.int32] = table.look_up(keys.ravel()).reshape(keys.shape)
         for k, line in np.argwhere((ids >= 0) & (places[ids, 0] < 0)).tolist():

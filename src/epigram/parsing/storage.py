@@ -14,6 +14,7 @@ import numpy as np
 
 from epigram.errors import ModelFileError
 from epigram.parsing.arc_model import ArcModel, Pruner
+from epigram.parsing.conllu import OBSERVED
 from epigram.parsing.tagger import TreeTagger
 from epigram.parsing.templates import WAYS, ArcTemplate
 from epigram.protocols import offsets
@@ -28,7 +29,7 @@ SCHEMA = Schema(
     {
         "template": str,
         "label_header": dict,
-        "settings": {"decoding": str, "threads": int},
+        "settings": {"decoding": str, "threads": int, "observed": Maybe(str)},
         "fit": dict,
         "history": list,
         "classes": Maybe(str),
@@ -139,7 +140,7 @@ def from_model_file(file: ModelFile) -> Any:
     parser = DependencyParser()
     try:
         SCHEMA.check_header(file.header)
-        settings = file.header["settings"]
+        settings = {"observed": ",".join(OBSERVED), **file.header["settings"]}  # before there was a choice
         if settings["decoding"] not in DECODINGS:
             damaged("it does not say how trees are chosen")
         taggers.check_setting("threads", settings["threads"])

@@ -2,7 +2,8 @@
 
 Of K observed columns: 0 to K-1 the word's own; K to 2K-1 its head's; 2K to 3K-1 those of its head's head; then, of
 the last observed column (usually the finest tags), the first child, the last child, and the nearest sibling on the
-left; then on which side the head is and how far away, and how many children there are on the left and on the right.
+left; then on which side the head is and how far away, and how many children there are on the left and on the right;
+then, of each observed column, the first child, the last child, and the nearest siblings on the left and on the right.
 """
 
 from __future__ import annotations
@@ -25,8 +26,11 @@ def surroundings(observed: Columns, parents: Ints) -> Trees:
     --------
     >>> words = Columns.from_rows([[("the", "DT"), ("dog", "NN"), ("barks", "VBZ")]])
     >>> trees = surroundings(words, np.array([1, 2, -1], dtype=np.int32))
-    >>> list(trees.nodes.rows())[0][0]
-    ('the', 'DT', 'dog', 'NN', 'barks', 'VBZ', '<none>', '<none>', '<none>', 'R1', '0/0')
+    >>> dog = next(trees.nodes.rows())[1]
+    >>> dog[:11]
+    ('dog', 'NN', 'barks', 'VBZ', '<root>', '<root>', 'DT', 'DT', '<none>', 'R1', '1/0')
+    >>> dog[11:]
+    ('the', 'the', '<none>', '<none>', 'DT', 'DT', '<none>', '<none>')
     """
     n = observed.n_tokens
     firsts = np.repeat(observed.sentence_ptr[:-1], np.diff(observed.sentence_ptr))
@@ -34,12 +38,13 @@ def surroundings(observed: Columns, parents: Ints) -> Trees:
     grand = np.where(head >= 0, head[head], -2)
     own = observed.columns
     columns = [*own, *(_moved(column, head) for column in own), *(_moved(column, grand) for column in own)]
-    first, last, sibling, left, right = _children(head, n)
-    columns += [_moved(own[-1], of) for of in (first, last, sibling)]
+    *relatives, left, right = _relatives(head, n)
+    columns += [_moved(own[-1], of) for of in relatives[:3]]
     columns.append(_ways(head, n))
     counts = np.minimum(left, MOST_CHILDREN) * (MOST_CHILDREN + 1) + np.minimum(right, MOST_CHILDREN)
     names = [f"{a}/{b}" for a in range(MOST_CHILDREN + 1) for b in range(MOST_CHILDREN + 1)]
     columns.append(Column(counts.astype(np.int32), names))
+    columns += [_moved(column, of) for column in own for of in relatives]
     return Trees(Columns(observed.sentence_ptr, columns, observed.path, observed.lines), parents)
 
 
@@ -50,19 +55,20 @@ def _moved(column: Column, of: Offsets) -> Column:
     return Column(ids.astype(np.int32), [*column.strings, ROOT, NOTHING])
 
 
-def _children(head: Offsets, n: int) -> tuple[Offsets, ...]:
-    """First child, last child and left sibling of each word (-2: none); how many children on the left and right."""
+def _relatives(head: Offsets, n: int) -> tuple[Offsets, ...]:
+    """First and last child, left and right sibling of each word (-2: none); numbers of children on both sides."""
     words = np.arange(n)
     inner = words[head >= 0]
     above = head[inner]
-    first, last, sibling = (np.full(n, -2, dtype=np.int64) for _ in range(3))
+    first, last, before, after = (np.full(n, -2, dtype=np.int64) for _ in range(4))
     last[above] = inner  # the last assignment stays
     first[above[::-1]] = inner[::-1]
     order = np.argsort(above, kind="stable")
     same = above[order[1:]] == above[order[:-1]]
-    sibling[inner[order[1:][same]]] = inner[order[:-1][same]]
+    before[inner[order[1:][same]]] = inner[order[:-1][same]]
+    after[inner[order[:-1][same]]] = inner[order[1:][same]]
     left = np.bincount(above[inner < above], minlength=n)
-    return first, last, sibling, left, np.bincount(above[inner > above], minlength=n)
+    return first, last, before, after, left, np.bincount(above[inner > above], minlength=n)
 
 
 def _ways(head: Offsets, n: int) -> Column:
@@ -75,28 +81,39 @@ def _ways(head: Offsets, n: int) -> Column:
 
 
 def usual_template(n_observed: int) -> str:
-    """A template over the columns of :func:`surroundings`: pairs of own and head's cells, children, siblings, sides."""
-    k, tag = n_observed, n_observed - 1
-    own, head = range(k), range(k, 2 * k)
-    first, last, sibling, way, children = range(3 * k, 3 * k + 5)
-    bags: list[tuple[int | str, ...]] = [(c,) for c in (*own, *head, first, last, sibling, way, children)]
-    bags += [("-1", tag), ("1", tag), ("-1", 0), ("1", 0), ("-2", tag), ("2", tag)]
-    lines = [f"%x[{bag[0]},{bag[1]}]" if len(bag) == 2 else f"%x[0,{bag[0]}]" for bag in bags]
-    pairs = [
-        (0, k), (0, k + tag), (tag, k), (tag, k + tag), (tag, way), (0, way), (k + tag, way), (tag, sibling),
-        (tag, first), (tag, last), (tag, children), (k, way), (0, first), (0, sibling), (k, sibling), (0, children),
-    ]  # fmt: skip
-    triples = [
-        (tag, k + tag, way), (0, k + tag, way), (tag, k, way), (tag, k + tag, sibling), (tag, k + tag, first),
-        (tag, k + tag, last), (tag, k + tag, 2 * k + tag), (tag, k + tag, children), (tag, k, sibling), (0, k, way),
-        (k + tag, sibling, way),
+    """A template over the columns of :func:`surroundings`: pairs of own and head's cells, children, siblings, sides.
+
+    The tags are the third column, or the last of fewer; a fourth one has morphological features.
+    """
+    k, tag = n_observed, min(2, n_observed - 1)
+    way, children, relatives = 3 * k + 3, 3 * k + 4, 3 * k + 5
+    first_word, last_word, left_word, right_word = range(relatives, relatives + 4)
+    first, last, left, right = range(relatives + 4 * tag, relatives + 4 * tag + 4)
+    own, head, grand = tag, k + tag, 2 * k + tag
+    lines = [f"%x[0,{c}]" for c in (*range(2 * k), first, last, left, right, way, children)]
+    lines += [f"%x[{offset},{c}]" for offset in (-1, 1) for c in (tag, 0)] + [f"%x[-2,{tag}]", f"%x[2,{tag}]"]
+    bags = [
+        (0, k), (0, head), (own, k), (own, head), (own, way), (0, way), (head, way), (own, left), (own, first),
+        (own, last), (own, children), (k, way), (0, first), (0, left), (k, left), (0, children), (own, right),
+        (own, head, way), (0, head, way), (own, k, way), (own, head, left), (own, head, first), (own, head, last),
+        (own, head, grand), (own, head, children), (own, k, left), (0, k, way), (head, left, way),
+        (own, head, right, way), (own, k, right), (first_word,), (own, first_word), (own, head, first_word),
+        (own, k, first_word), (0, first_word), (own, last_word), (own, head, left_word), (own, head, right_word),
+        (own, head, first_word, way),
     ]  # fmt: skip
     if k > 2:
-        pairs += [(1, k + 1), (1, way), (0, k + 1), (1, k)]
-        triples += [(1, k + 1, way), (1, k + 1, sibling), (1, k + 1, 2 * k + 1)]
-    for bag in (*pairs, *triples):
-        lines.append("/".join(f"%x[0,{c}]" for c in dict.fromkeys(bag)))
+        bags += [(1, k + 1), (1, way), (0, k + 1), (1, k), (1, k + 1, way), (1, k + 1, 2 * k + 1)]
+        bags += [(1, k + 1, relatives + 6), (1, k + 1, first_word), (1, k, first_word)]
+    if k > 3:
+        feats, of_head = 3, k + 3
+        bags += [(own, feats), (own, feats, head), (own, feats, head, way), (own, head, of_head, way)]
+        bags += [(own, feats, head, of_head), (own, feats, first_word), (own, feats, k), (0, head, of_head)]
+        bags += [(1, relatives + 4 * feats), (own, head, of_head, left), (own, feats, children)]
+    lines += ["/".join(f"%x[0,{c}]" for c in dict.fromkeys(bag)) for bag in bags]
     lines += [f"%x[-1,{tag}]/%x[0,{tag}]", f"%x[0,{tag}]/%x[1,{tag}]", f"%x[0,{tag}]/%x[1,{tag}]/%x[0,{way}]"]
-    lines += ["%x[0,0|lower|suffix:3]", f"%x[0,0|lower|suffix:2]/%x[0,{k + tag}]"]
+    lines += ["%x[0,0|lower|suffix:3]", f"%x[0,0|lower|suffix:2]/%x[0,{head}]"]
     lines += ["%x[0,0|lower]", f"%x[0,{k}|lower]"]
-    return "".join(f"U{number:02}:{line}\n" for number, line in enumerate(lines)) + f"B\nB0:%x[0,{tag}]\n"
+    return (
+        "".join(f"U{number:02}:{line}\n" for number, line in enumerate(dict.fromkeys(lines)))
+        + f"B\nB0:%x[0,{tag}]\n"
+    )

@@ -115,6 +115,18 @@ h[0,0] s[0,1] c[0,1] side
 h[0,1] s[0,0] c[0,1] side
 h[0,1] s[0,1] c[0,0] side
 h[0,1] s[0,1] c[-1,1] c[0,1] side
+h[0,2] s[0,0] c[0,2] side
+h[0,2] s[0,2] c[0,0] side
+h[0,0] s[0,2] c[0,2] side
+h[0,0] s[0,0] c[0,1] side
+h[0,0] s[0,1] c[0,0] side
+h[0,1] s[0,0] c[0,0] side
+h[0,2] s[0,2] c[0,2] side gap
+h[0,1] s[0,1] c[0,1] c[+1,1] side
+h[0,1] s[0,1] s[+1,1] c[0,1] side
+h[0,1] s[-1,1] s[0,1] c[0,1] side
+h[0,2] s[+1,0] s[0,2] c[0,2] side
+h[0,2] s[0,2] c[-1,0] c[0,2] side
 # The head's head.
 g[0,2] h[0,2] c[0,2] side up
 g[0,1] h[0,1] c[0,1] side up
@@ -131,20 +143,55 @@ g[0,0] h[0,0] c[0,1] side up
 g[0,1] h[0,1] s[0,1] c[0,1] side up
 g[0,1] s[0,1] c[0,1] side up
 g[0,2] h[0,2] s[0,2] c[0,2] side up
+g[0,2] h[0,2] c[0,0] side up
+g[0,0] h[0,2] c[0,2] side up
+g[0,2] h[0,0] c[0,2] side up
+g[0,0] h[0,1] c[0,0] side up
+g[0,2] h[0,0] c[0,0] side up
+g[0,0] h[0,0] c[0,0] side up
+g[0,2] h[-1,2] h[0,2] c[0,2] side up
+g[0,2] h[0,2] h[+1,2] c[0,2] side up
+g[0,0] h[0,1] s[0,1] c[0,1] side up
+g[0,1] h[0,0] s[0,1] c[0,1] side up
+g[0,1] h[0,1] s[0,0] c[0,1] side up
+g[0,1] h[0,1] s[0,1] c[0,0] side up
+g[0,1] h[0,1] s[0,1] c[0,1] side up gap
+"""
+
+
+BY_FEATURES = """
+# With morphological features, in a column after the tags.
++h[0,2] h[0,3] c[0,2] c[0,3]
++h[0,2] h[0,3] c[0,2]
++h[0,2] c[0,2] c[0,3]
+h[0,0] c[0,2] c[0,3] side
+h[0,2] h[0,3] c[0,0] side
+h[0,1] c[-1,3] c[0,2] side
+h[0,1] c[0,2] c[+1,3] side
+h[+1,3] h[0,2] c[0,1] side
+h[0,1] b[3] c[0,1] side
+h[0,1] s[0,1] s[0,3] c[0,1] c[0,3] side
+h[0,2] h[0,3] s[0,1] c[0,1] side
+h[0,2] h[0,3] s[0,1] s[0,3] c[0,2] side
+s[0,1] s[0,3] c[0,1] c[0,3] side
+g[0,1] g[0,3] h[0,1] h[0,3] c[0,1] c[0,3] side up
+g[0,1] h[0,1] h[0,3] c[0,1] side up
+g[0,1] h[0,1] c[0,1] c[0,3] side up
+g[0,1] g[0,3] c[0,1] c[0,3] side up
 """
 
 
 BY_CLASS = """
 # The same by classes of words, in a column after the others.
-+h[0,3] c[0,3]
-+h[0,3] c[0,2]
-+h[0,2] c[0,3]
-h[0,3] c[0,0] side
-h[0,0] c[0,3] side
-h[0,3] c[-1,0] c[0,3] side
-h[0,3] c[-2,0] c[0,3] side
-s[0,3] c[0,3] side
-h[0,3] s[0,1] c[0,3] side
++h[0,{0}] c[0,{0}]
++h[0,{0}] c[0,2]
++h[0,2] c[0,{0}]
+h[0,{0}] c[0,0] side
+h[0,0] c[0,{0}] side
+h[0,{0}] c[-1,0] c[0,{0}] side
+h[0,{0}] c[-2,0] c[0,{0}] side
+s[0,{0}] c[0,{0}] side
+h[0,{0}] s[0,1] c[0,{0}] side
 """
 
 

@@ -8,21 +8,19 @@ no ``fit`` at all. Takes about 2 CPU minutes.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from copy import deepcopy
-from pathlib import Path
 
 import numpy as np
 
 from _bars import Claims
+from _data import DATA
 from epigram import CRFTagger
 from epigram.tagging import read_columns
 from epigram.tagging.corpus import Columns
 from epigram.tagging.metrics import evaluate
 
-DATA = Path(os.environ.get("EPIGRAM_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 FITTED, CALL = 2_000, 100
 
 

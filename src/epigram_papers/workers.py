@@ -104,7 +104,7 @@ class _Worker:
 
 
 def _serve(pipe: Connection) -> None:
-    """A worker's life: tasks come in, None or a failure goes out."""
+    """Run the tasks that come in, and answer each with None or its failure."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business, which ends us
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:

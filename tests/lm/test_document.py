@@ -106,7 +106,7 @@ def test_gradient_by_finite_differences(base, part):
     words = Positions.of_stream(stream, len(base.vocabulary_))
     factor, scorer = base.part(part)
     entries, row_of = recent.entries(part, factor, windows, sentence[words.end - 1], words.target)
-    loss = PastLoss(scorer, factor.choices(words), entries, row_of, recent.classes.n_classes)
+    loss = PastLoss(scorer, factor.examples(words), entries, row_of, recent.classes.n_classes)
     w = np.random.default_rng(0).normal(0, 0.3, loss.n_weights)
     gradient, rest = np.empty(w.size), np.empty(w.size)
     loss.value_and_gradient(w, gradient)

@@ -68,7 +68,7 @@ def brute_force(model, context):
         parts.append(
             [
                 twin.probabilities([(tree, root, symbols) for tree, symbols in suffixes], n, weights)
-                for root, n in enumerate(part.n_choices.tolist())
+                for root, n in enumerate(part.n_candidates.tolist())
             ]
         )
     out = np.empty(len(model.vocabulary_))

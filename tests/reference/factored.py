@@ -9,14 +9,14 @@ import numpy as np
 from reference import lm_suffix
 
 
-def contexts_of(choices, i):
+def contexts_of(examples, i):
     """Every suffix of every context of position i as (tree, root, symbols), the oldest symbol first."""
     found = []
-    for tree in range(choices.end.shape[1]):
-        end, length = int(choices.end[i, tree]), int(choices.length[i, tree])
+    for tree in range(examples.end.shape[1]):
+        end, length = int(examples.end[i, tree]), int(examples.length[i, tree])
         for depth in range(1 if tree else 0, length + 1):  # the root of a side tree has no say
-            symbols = tuple(choices.history[end - depth : end].tolist())
-            found.append((tree, int(choices.root[i]), symbols))
+            symbols = tuple(examples.history[end - depth : end].tolist())
+            found.append((tree, int(examples.root[i]), symbols))
     return found
 
 
@@ -27,12 +27,12 @@ def probabilities(contexts, n_candidates, weights):
     return p / p.sum()
 
 
-def loss_and_gradient(choices, n_choices, weights):
+def loss_and_gradient(examples, n_candidates, weights):
     """Sum of -log P, and its derivative by each seen (context, candidate): expected count less count."""
     total, expected, seen = 0.0, Counter(), Counter()
-    for i in range(choices.choice.size):
-        contexts, chosen = contexts_of(choices, i), int(choices.choice[i])
-        p = probabilities(contexts, int(n_choices[choices.root[i]]), weights)
+    for i in range(examples.candidate.size):
+        contexts, chosen = contexts_of(examples, i), int(examples.candidate[i])
+        p = probabilities(contexts, int(n_candidates[examples.root[i]]), weights)
         total -= np.log(p[chosen])
         for context in contexts:
             seen[context, chosen] += 1
@@ -61,5 +61,5 @@ def weights_of_model(model):
             above = int(model.parent[above])
         context = (above // model.n_roots, above % model.n_roots, tuple(symbols))
         for pair in range(int(model.pair_ptr[node]), int(model.pair_ptr[node + 1])):
-            weights[context, int(model.choice[pair])] = float(model.w[pair])
+            weights[context, int(model.candidate[pair])] = float(model.w[pair])
     return weights

@@ -16,7 +16,6 @@ import numpy as np
 from epigram.errors import InputError
 from epigram.ime.converter import N_BEST, KanaKanjiConverter
 from epigram.ime.text import split_token
-from epigram.protocols import Floats
 from epigram.rerank.nbest import edit_distance
 
 _QUOTES = "「」『』“”‘’\"'`´｢｣〝〟"
@@ -102,11 +101,3 @@ def split_sentence(tokens: Sequence[str]) -> tuple[str, str]:
     """Reading and surface of a tokenised sentence."""
     pieces = [split_token(token) for token in tokens]
     return "".join(reading for _, reading in pieces), "".join(surface for surface, _ in pieces)
-
-
-def error_counts(converter: KanaKanjiConverter, sentences: Sequence[Sequence[str]]) -> Floats:
-    """Character errors of each sentence, for paired tests."""
-    pairs = [split_sentence(tokens) for tokens in sentences]
-    return np.array(
-        [edit_distance(converter.convert(reading), surface) for reading, surface in pairs], np.float64
-    )

@@ -109,7 +109,7 @@ class WeightLayout:
 
     @cached_property
     def _places(self) -> Ints:
-        """Where the weights that are part of the model are among all."""
+        """Positions of the model's weights in the vector that C takes."""
         return np.flatnonzero(self.free).astype(np.int32)
 
     @property

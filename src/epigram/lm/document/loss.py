@@ -34,37 +34,37 @@ class PastWeights:
     def factors(self, entries: Entries) -> Factors:
         """How much likelier the features make their candidates."""
         scores = np.einsum("ek,ek->e", entries.phi, self.shared + self.own[entries.own])
-        return Factors(entries.row_ptr, entries.choice, np.exp(scores))
+        return Factors(entries.row_ptr, entries.candidate, np.exp(scores))
 
 
 class PastLoss:
     """Sum of -log P over positions; a :class:`~epigram.protocols.BatchLoss`."""
 
     def __init__(
-        self, scorer: FactorScorer, choices: FactorExamples, entries: Entries, row_of: Ints, n_classes: int
+        self, scorer: FactorScorer, examples: FactorExamples, entries: Entries, row_of: Ints, n_classes: int
     ) -> None:
-        self.scorer, self.choices, self.entries, self.row_of = scorer, choices, entries, row_of
+        self.scorer, self.examples, self.entries, self.row_of = scorer, examples, entries, row_of
         self.n_features = entries.phi.shape[1]
-        self.n_weights, self.n_samples = (1 + n_classes) * self.n_features, choices.choice.size
+        self.n_weights, self.n_samples = (1 + n_classes) * self.n_features, examples.candidate.size
         self._n_classes = n_classes
         self._seen = self._count()
 
     def _count(self) -> Floats:
         """How often the candidate of each entry was chosen."""
-        entries, widest = self.entries, int(self.scorer.n_choices.max())
+        entries, widest = self.entries, int(self.scorer.n_candidates.max())
         row = np.repeat(np.arange(entries.row_ptr.size - 1), np.diff(entries.row_ptr))
-        keys = row * widest + entries.choice
+        keys = row * widest + entries.candidate
         order = np.argsort(keys)
-        wanted = self.row_of.astype(np.int64) * widest + self.choices.choice
+        wanted = self.row_of.astype(np.int64) * widest + self.examples.candidate
         at = np.minimum(np.searchsorted(keys, wanted, sorter=order), max(keys.size - 1, 0))
         found = keys[order[at]] == wanted if keys.size else np.zeros(wanted.size, bool)
         return np.bincount(order[at[found]], minlength=keys.size).astype(np.float64)
 
     def value_and_gradient(self, w: Floats, out: Floats) -> float:
         """Loss and gradient: features times (expected count - count)."""
-        entries, expected = self.entries, np.zeros(self.entries.choice.size)
+        entries, expected = self.entries, np.zeros(self.entries.candidate.size)
         factors = PastWeights.of(w, self.n_features).factors(entries)
-        logps = self.scorer.log_probabilities(self.choices, factors, self.row_of, expected)
+        logps = self.scorer.log_probabilities(self.examples, factors, self.row_of, expected)
         excess = (expected - self._seen)[:, None] * entries.phi
         rows = out.reshape(-1, self.n_features)
         rows[0] = excess.sum(axis=0)

@@ -85,7 +85,7 @@ class DocumentLM(LanguageModel):
         for part in PARTS:
             factor, scorer = model.part(part)
             entries, row_of = recent.entries(part, factor, windows, sentence[words.end - 1], words.target)
-            loss = PastLoss(scorer, factor.choices(words), entries, row_of, recent.classes.n_classes)
+            loss = PastLoss(scorer, factor.examples(words), entries, row_of, recent.classes.n_classes)
             found = LBFGS(tolerance=1e-4).solve(loss, L2(ridge)).w
             weights[part] = PastWeights.of(found, recent.n_features(part))
         return cls(model, recent, weights)
@@ -138,7 +138,7 @@ class DocumentLM(LanguageModel):
             factor, scorer = self.model.part(part)
             entries, row_of = self.recent.entries(part, factor, windows, sentence, words.target)
             factors = self.weights[part].factors(entries)
-            total += scorer.log_probabilities(factor.choices(words), factors, row_of)
+            total += scorer.log_probabilities(factor.examples(words), factors, row_of)
         return total
 
     def _parts(self, words: Positions, before: Iterable[int]) -> Iterable[tuple[Any, ...]]:
@@ -147,7 +147,7 @@ class DocumentLM(LanguageModel):
         for part in PARTS:
             factor, scorer = self.model.part(part)
             entries, row_of = self.recent.entries(part, factor, windows, np.zeros(1, np.int32), words.target)
-            yield scorer, factor.choices(words), self.weights[part].factors(entries), row_of
+            yield scorer, factor.examples(words), self.weights[part].factors(entries), row_of
 
     def _window(self, before: Iterable[int]) -> Windows:
         ids = np.array([*before], np.int32)
@@ -167,10 +167,10 @@ class DocumentLM(LanguageModel):
             "word": self.recent.of_words(windows, np.zeros_like(every), every, word_factor.rank),
         }
         factors = {part: self.weights[part].factors(entries[part]) for part in PARTS}
-        of_class = class_model.distributions(class_factor.choices(words), factors["class"])
-        within = word_model.distributions(word_factor.choices(words), factors["word"])
+        of_class = class_model.distributions(class_factor.examples(words), factors["class"])
+        within = word_model.distributions(word_factor.examples(words), factors["word"])
         out = np.empty(within.size)
-        out[word_factor.by_class] = within * np.repeat(of_class, word_factor.n_choices)
+        out[word_factor.by_class] = within * np.repeat(of_class, word_factor.n_candidates)
         return out
 
     def explain(self, context: Context, word: str) -> FactoredExplanation:
@@ -179,11 +179,11 @@ class DocumentLM(LanguageModel):
         why = self.model.explain(inner, word)
         words = one_position(inner, self.vocabulary_.id(word), len(self.vocabulary_))
         parts = []
-        for own, (scorer, choices, factors, row_of) in zip(
+        for own, (scorer, examples, factors, row_of) in zip(
             (why.class_part, why.word_part), self._parts(words, before), strict=True
         ):
-            p = float(np.exp(scorer.log_probabilities(choices, factors, row_of)[0]))
-            mine = factors.choice == choices.choice[0]
+            p = float(np.exp(scorer.log_probabilities(examples, factors, row_of)[0]))
+            mine = factors.candidate == examples.candidate[0]
             added = float(np.log(factors.f[mine]).sum())
             parts.append(Part(own.choice, p, (*own.terms, ("the text before", Step(-1, 0, added, None, p)))))
         return FactoredExplanation(word, parts[0].probability * parts[1].probability, *parts)

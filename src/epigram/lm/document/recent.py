@@ -30,13 +30,13 @@ LONGEST = 100_000
 
 @dataclass(frozen=True)
 class Entries:
-    """Features of candidates: entry e, in ``row_ptr[r] .. row_ptr[r + 1]``, is of candidate ``choice[e]`` of row r.
+    """Features of candidates: entry e, in ``row_ptr[r] .. row_ptr[r + 1]``, is of candidate ``candidate[e]`` of row r.
 
     ``own[e]``: whose weights it has beside the shared ones, the class of the candidate. A row of ``phi`` for each.
     """
 
     row_ptr: Offsets = field(repr=False)
-    choice: Ints = field(repr=False)
+    candidate: Ints = field(repr=False)
     own: Ints = field(repr=False)
     phi: Floats = field(repr=False)
 
@@ -144,7 +144,7 @@ class Recent:
         row_ptr, counts = np.empty(n_rows + 1, np.int64), np.zeros(n_words * n_horizons)
         shares = self.shares("word")
 
-        def fill(room: int, choice: Ints, phi: Floats) -> int:
+        def fill(room: int, candidate: Ints, phi: Floats) -> int:
             return int(
                 core.words(
                     n_rows,
@@ -166,17 +166,17 @@ class Recent:
                     np.empty(n_words, np.int32),
                     row_ptr,
                     room,
-                    choice,
+                    candidate,
                     phi,
                 )
             )
 
         n = fill(0, np.empty(0, np.int32), np.empty(0))
-        choice, phi = np.empty(n, np.int32), np.empty(n * n_horizons)
+        candidate, phi = np.empty(n, np.int32), np.empty(n * n_horizons)
         if n:
-            fill(n, choice, phi)
+            fill(n, candidate, phi)
         own = np.repeat(of_class, np.diff(row_ptr))
-        return Entries(row_ptr, choice, own, np.column_stack((phi.reshape(n, n_horizons), np.ones(n))))
+        return Entries(row_ptr, candidate, own, np.column_stack((phi.reshape(n, n_horizons), np.ones(n))))
 
     def entries(
         self, part: str, factor: Factor, windows: Windows, sentence: Ints, target: Ints

@@ -10,8 +10,8 @@ the class that raises it most; a class never loses its last word. The boundary o
 
 Differs from the papers: words are looked at in blocks of 128, all against the same counts, so that threads share a
 block and their number changes nothing; then the moves that still gain are made one by one, so the objective never
-falls. A pass over all classes notes the best few of each word; later passes try only those, and when they are dry a
-pass over all classes begins again.
+falls. A pass over all classes notes the best few of each word; later passes try only those; when none of them is
+worth a move any more, a pass over all classes begins again.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class FactorExamples:
     """Positions of a text: from which root, which candidate, after which contexts (a column for each tree)."""
 
     root: Ints = field(repr=False)
-    choice: Ints = field(repr=False)
+    candidate: Ints = field(repr=False)
     history: Ints = field(repr=False)
     end: Ints = field(repr=False)
     length: Ints = field(repr=False)
@@ -46,11 +46,11 @@ class FactorExamples:
 
     @classmethod
     def of(
-        cls, words: Positions, contexts: Contexts, class_of: Ints, n_classes: int, root: Ints, choice: Ints
+        cls, words: Positions, contexts: Contexts, class_of: Ints, n_classes: int, root: Ints, candidate: Ints
     ) -> FactorExamples:
         """The choices made at positions of a text in words."""
         return cls(
-            root, choice, *contexts.of(words, class_of, n_classes), n_symbols=n_classes + words.n_symbols
+            root, candidate, *contexts.of(words, class_of, n_classes), n_symbols=n_classes + words.n_symbols
         )
 
     def take(self, kept: np.ndarray) -> FactorExamples:
@@ -58,7 +58,7 @@ class FactorExamples:
         return replace(
             self,
             root=self.root[kept],
-            choice=self.choice[kept],
+            candidate=self.candidate[kept],
             end=np.ascontiguousarray(self.end[kept]),
             length=np.ascontiguousarray(self.length[kept]),
         )
@@ -70,7 +70,7 @@ class FactorExamples:
             self.history,
             self.end.T.ravel(),
             self.length.T.ravel(),
-            np.tile(self.choice, n_trees),
+            np.tile(self.candidate, n_trees),
             n_targets=n_targets,
             n_symbols=self.n_symbols,
             root=np.concatenate([self.root + np.int32(t * n_roots) for t in range(n_trees)]),
@@ -85,18 +85,18 @@ class FactorLoss:
 
     Parameters
     ----------
-    choices : training positions
-    n_choices : candidates of each root
+    examples : training positions
+    n_candidates : candidates of each root
     """
 
-    def __init__(self, choices: FactorExamples, n_choices: Ints, threads: int = 1) -> None:
-        self.choices, self.n_choices, self.threads = choices, n_choices, threads
-        self.n_roots, self.n_samples = n_choices.size, choices.choice.size
-        positions = choices.positions(self.n_roots, int(n_choices.max()))
+    def __init__(self, examples: FactorExamples, n_candidates: Ints, threads: int = 1) -> None:
+        self.examples, self.n_candidates, self.threads = examples, n_candidates, threads
+        self.n_roots, self.n_samples = n_candidates.size, examples.candidate.size
+        positions = examples.positions(self.n_roots, int(n_candidates.max()))
         tree = ContextTree.grow(positions, order=0)
         self.n_trees = positions.n_roots // self.n_roots
         seen = np.diff(tree.pair_ptr[: positions.n_roots + 1])
-        n_unseen = (np.tile(n_choices, self.n_trees) - seen).astype(np.int32)
+        n_unseen = (np.tile(n_candidates, self.n_trees) - seen).astype(np.int32)
         self.tree = replace(tree, n_unseen=n_unseen)
         self.n_weights = tree.n_pairs
         found = Located(tree, positions).context.reshape(self.n_trees, self.n_samples)
@@ -105,10 +105,10 @@ class FactorLoss:
 
     def widen(self, pair_ptr: Offsets, word: Ints) -> None:
         """Give contexts the pairs that other text has there, too: ``pair_ptr`` and ``word`` are all there are."""
-        old, width = self.tree, int(self.n_choices.max())
+        old, width = self.tree, int(self.n_candidates.max())
         before, after = (
-            np.repeat(np.arange(old.n_contexts), np.diff(ptr)) * width + choice
-            for ptr, choice in ((old.pair_ptr, old.word), (pair_ptr, word))
+            np.repeat(np.arange(old.n_contexts), np.diff(ptr)) * width + candidate
+            for ptr, candidate in ((old.pair_ptr, old.word), (pair_ptr, word))
         )
         count = np.zeros(word.size, np.int32)
         count[np.searchsorted(after, before)] = old.count
@@ -146,8 +146,8 @@ class FactorLoss:
             side_context,
             side_row,
         )
-        self._width = (-(-self.n_choices.astype(np.int64) // 8) * 8).tolist()
-        self._active = np.flatnonzero(np.bincount(self.choices.root, minlength=n_roots)).tolist()
+        self._width = (-(-self.n_candidates.astype(np.int64) // 8) * 8).tolist()
+        self._active = np.flatnonzero(np.bincount(self.examples.root, minlength=n_roots)).tolist()
         self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
 
     def value(self, w: Floats) -> float:
@@ -178,13 +178,13 @@ class FactorLoss:
             self.n_trees,
             self.contexts,
             self.n_roots,
-            self.n_choices,
-            self.choices.root,
-            self.choices.choice,
+            self.n_candidates,
+            self.examples.root,
+            self.examples.candidate,
             scale,
             self.n_weights,
             w,
-            np.empty(int(self.n_choices.max())),
+            np.empty(int(self.n_candidates.max())),
             out,
         )
         return float(value), mine
@@ -218,7 +218,7 @@ class FactorLoss:
         core.side_down(self._core, first, n_rows, width, n_pairs, f, E)
         top = slice(int(tree.pair_ptr[root]), int(tree.pair_ptr[root + 1]))
         s = np.zeros(width)
-        s[: int(self.n_choices[root])] = 1.0
+        s[: int(self.n_candidates[root])] = 1.0
         s[tree.word[top]] = f[top]
         g = np.empty(0) if out is None else out
         cuts = self._cuts(root, split)
@@ -286,10 +286,10 @@ class Factor:
     >>> corpus = Corpus.of(["a b", "a c"])
     >>> classes = WordClasses(corpus.vocabulary, np.array([0, 1, 2, 2], np.int32))
     >>> word = Factor("word", classes, Contexts.parse("c1 w1"))
-    >>> word.n_choices.tolist(), word.rank.tolist()
+    >>> word.n_candidates.tolist(), word.rank.tolist()
     ([1, 1, 2], [0, 0, 0, 1])
-    >>> chosen = word.choices(Positions.of(corpus))
-    >>> chosen.root.tolist(), chosen.choice.tolist()
+    >>> chosen = word.examples(Positions.of(corpus))
+    >>> chosen.root.tolist(), chosen.candidate.tolist()
     ([1, 2, 0, 1, 2, 0], [0, 0, 0, 0, 1, 0])
     """
 
@@ -298,7 +298,7 @@ class Factor:
     contexts: Contexts
 
     @cached_property
-    def n_choices(self) -> Ints:
+    def n_candidates(self) -> Ints:
         """Candidates of each root."""
         if self.name == "class":
             return np.array([self.classes.n_classes], np.int32)
@@ -317,23 +317,27 @@ class Factor:
         out[self.by_class] = np.arange(self.by_class.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         return out
 
-    def choices(self, words: Positions) -> FactorExamples:
+    def examples(self, words: Positions) -> FactorExamples:
         """The choices made at the positions of a text."""
         of_class = self.classes.class_of[words.target]
         if self.name == "class":
-            root, choice = np.zeros_like(of_class), of_class
+            root, candidate = np.zeros_like(of_class), of_class
         else:
-            root, choice = of_class, self.rank[words.target]
+            root, candidate = of_class, self.rank[words.target]
         return FactorExamples.of(
-            words, self.contexts, self.classes.class_of, self.classes.n_classes, root, choice
+            words, self.contexts, self.classes.class_of, self.classes.n_classes, root, candidate
         )
 
     def loss(self, words: Positions, threads: int = 1) -> FactorLoss:
         """The loss over the positions that have a choice: a class of one word leaves none."""
-        choices = self.choices(words)
-        free = self.n_choices[choices.root] > 1
-        free[0] |= not free.any()  # all classes of one word: a position of P = 1 stands for nothing to learn
-        return FactorLoss(choices if free.all() else choices.take(free), self.n_choices, threads)
+        examples = self.examples(words)
+        free = self.n_candidates[examples.root] > 1
+        free[
+            0
+        ] |= (
+            not free.any()
+        )  # where every class has one word, one position stays, though there is nothing to learn
+        return FactorLoss(examples if free.all() else examples.take(free), self.n_candidates, threads)
 
 
 @dataclass(frozen=True, slots=True)

@@ -351,8 +351,8 @@ class ClassFactoredLM(LanguageModel, Estimator):
 
     def _of_both(self, words: Positions) -> Floats:
         """Log-probabilities of the class and of the word in it, added."""
-        return self.class_model_.log_probabilities(self._class.choices(words)) + (
-            self.word_model_.log_probabilities(self._word.choices(words))
+        return self.class_model_.log_probabilities(self._class.examples(words)) + (
+            self.word_model_.log_probabilities(self._word.examples(words))
         )
 
     def start(self) -> tuple[int, ...]:
@@ -380,10 +380,10 @@ class ClassFactoredLM(LanguageModel, Estimator):
         """Probabilities of the whole vocabulary after a context; they sum to 1."""
         self._fitted()
         words = one_position(self._words_of(context), BOUNDARY, len(self.vocabulary_))
-        of_class = self.class_model_.distributions(self._class.choices(words))
-        within = self.word_model_.distributions(self._word.choices(words))
+        of_class = self.class_model_.distributions(self._class.examples(words))
+        within = self.word_model_.distributions(self._word.examples(words))
         out = np.empty(within.size)
-        out[self._word.by_class] = within * np.repeat(of_class, self._word.n_choices)
+        out[self._word.by_class] = within * np.repeat(of_class, self._word.n_candidates)
         return out
 
     def explain(self, context: Context, word: str) -> FactoredExplanation:
@@ -398,15 +398,15 @@ class ClassFactoredLM(LanguageModel, Estimator):
             (self.class_model_, self._class, self.class_name(int(self.classes_.class_of[target]))),
             (self.word_model_, self._word, word),
         ):
-            choices = factor.choices(words)
-            steps = model.steps(choices)
-            terms = tuple((self._spelled(model.contexts, choices, step), step) for step in steps)
-            parts.append(Part(name, float(np.exp(model.log_probabilities(choices)[0])), terms))
+            examples = factor.examples(words)
+            steps = model.steps(examples)
+            terms = tuple((self._spelled(model.contexts, examples, step), step) for step in steps)
+            parts.append(Part(name, float(np.exp(model.log_probabilities(examples)[0])), terms))
         return FactoredExplanation(word, parts[0].probability * parts[1].probability, *parts)
 
-    def _spelled(self, contexts: Contexts, choices: Any, step: Step) -> str:
-        end = int(choices.end[0, step.tree])
-        symbols = choices.history[end - step.depth : end][::-1].tolist()
+    def _spelled(self, contexts: Contexts, examples: Any, step: Step) -> str:
+        end = int(examples.end[0, step.tree])
+        symbols = examples.history[end - step.depth : end][::-1].tolist()
         kinds = contexts.trees[step.tree]
         return " ".join(
             f"{k}{lag}={self.symbol_name(s)}" for (k, lag), s in zip(kinds, symbols, strict=False)

@@ -57,7 +57,7 @@ class OnlineFactor:
 
     def take_over(self, scorer: FactorScorer, words: Positions) -> None:
         """The weights of a fitted part, and the text they were fitted on."""
-        self.table.put(pair_keys(scorer.parent, scorer.symbol, scorer.pair_ptr, scorer.choice), scorer.w)
+        self.table.put(pair_keys(scorer.parent, scorer.symbol, scorer.pair_ptr, scorer.candidate), scorer.w)
         self.blocks.add(self._block(words))
         self.blocks.learnt[:] = self.blocks.total
 
@@ -87,7 +87,7 @@ class OnlineFactor:
         keys = keys_of(problem.loss.tree)
         start = self.table.get(keys)
         before = problem.scorer(start)
-        new = self.factor.choices(self.text.positions(n_words, at[~is_old]))
+        new = self.factor.examples(self.text.positions(n_words, at[~is_old]))
         self.log_likelihood += float(before.log_probabilities(new).sum())
         self.n_scored += int((~is_old).sum())
         result = problem.solve(FISTA(self.recipe.tolerance, ITERATIONS), self.strength, start)

@@ -82,7 +82,7 @@ class FactorProblem:
         threads: int = 1,
     ) -> FactorProblem:
         """The choices made at the positions of a text, and of other text."""
-        other = None if held_out is None else factor.choices(held_out)
+        other = None if held_out is None else factor.examples(held_out)
         return cls(factor, factor.loss(words, threads), penalty, nonnegative, other)
 
     def first_weights(self, strength: Strength) -> Floats:

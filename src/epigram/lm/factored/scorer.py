@@ -52,15 +52,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Factors:
-    """Makes candidate ``choice[e]`` of row r ``f[e]`` times as likely, for e in ``row_ptr[r] .. row_ptr[r + 1]``."""
+    """Makes candidate ``candidate[e]`` of row r ``f[e]`` times as likely, for e in ``row_ptr[r] .. row_ptr[r + 1]``."""
 
     row_ptr: Offsets = field(repr=False)
-    choice: Ints = field(repr=False)
+    candidate: Ints = field(repr=False)
     f: Floats = field(repr=False)
 
     @cached_property
     def _core(self) -> Any:
-        return core.Factors(self.row_ptr.size - 1, self.choice.size, self.row_ptr, self.choice, self.f)
+        return core.Factors(self.row_ptr.size - 1, self.candidate.size, self.row_ptr, self.candidate, self.f)
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,11 @@ class FactorScorer:
     """Contexts in level order (the roots of all trees first) and their pairs; ``count`` is not kept in files."""
 
     contexts: Contexts
-    n_choices: Ints = field(repr=False)
+    n_candidates: Ints = field(repr=False)
     parent: Ints = field(repr=False)
     symbol: Ints = field(repr=False)
     pair_ptr: Offsets = field(repr=False)
-    choice: Ints = field(repr=False)
+    candidate: Ints = field(repr=False)
     w: Floats = field(repr=False)
     count: Ints | None = field(default=None, repr=False)
 
@@ -90,7 +90,7 @@ class FactorScorer:
         parent = tree.parent[needed]
         return cls(
             contexts,
-            loss.n_choices,
+            loss.n_candidates,
             np.where(parent >= 0, number[parent], -1).astype(np.int32),
             tree.symbol[needed],
             offsets(np.bincount(number[owner], minlength=parent.size)),
@@ -102,7 +102,7 @@ class FactorScorer:
     @property
     def n_roots(self) -> int:
         """Of each tree."""
-        return self.n_choices.size
+        return self.n_candidates.size
 
     @cached_property
     def child_ptr(self) -> Offsets:
@@ -116,15 +116,15 @@ class FactorScorer:
     def _core(self) -> Any:
         """What C takes: the trees, and rows of the densest contexts."""
         f, n = np.exp(self.w), self.parent.size
-        sizes = self.n_roots, self.n_choices, n, self.parent, self.pair_ptr
+        sizes = self.n_roots, self.n_candidates, n, self.parent, self.pair_ptr
         root, row_at = np.empty((2, n), np.int32)
         rows = np.empty(core.place_rows(*sizes, root, row_at))
-        core.fill_rows(*sizes, self.choice, f, root, row_at, rows)
+        core.fill_rows(*sizes, self.candidate, f, root, row_at, rows)
         n_bits = (4 * n // 3).bit_length()  # of a table that is at most three quarters full
         steps, pairs = np.empty(4 << n_bits, np.int32), np.empty(16 * f.size, np.uint8)
         trees = self.parent, self.symbol, self.child_ptr, self.pair_ptr, row_at
-        core.pack(n, *trees, f.size, self.choice, f, n_bits, steps, pairs)
-        tables = self.n_choices, row_at, steps, pairs, rows
+        core.pack(n, *trees, f.size, self.candidate, f, n_bits, steps, pairs)
+        tables = self.n_candidates, row_at, steps, pairs, rows
         return core.Weights(self.n_roots, self._n_trees, n_bits, f.size, rows.size, *tables)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class FactorScorer:
 
     def log_probabilities(
         self,
-        choices: FactorExamples,
+        examples: FactorExamples,
         factors: Factors | None = None,
         row_of: Ints | None = None,
         expected: Floats | None = None,
@@ -150,9 +150,9 @@ class FactorScorer:
 
         ``expected`` gathers the probabilities of the candidates that have factors.
         """
-        n, widest, room = choices.choice.size, int(self.n_choices.max()), self._room()
+        n, widest, room = examples.candidate.size, int(self.n_candidates.max()), self._room()
         out = np.empty(n)
-        at = choices.root, choices.choice, choices.history, self._n_trees, choices.end, choices.length
+        at = examples.root, examples.candidate, examples.history, self._n_trees, examples.end, examples.length
         own = room.size, room, widest, np.empty(widest)
         if factors is None:
             core.score(self._core, n, *at, *own, out)
@@ -161,43 +161,43 @@ class FactorScorer:
             core.score_with(self._core, factors._core, n, row_of, *at, *own, gathered.size, gathered, out)
         return out
 
-    def distributions(self, choices: FactorExamples, factors: Factors | None = None) -> Floats:
+    def distributions(self, examples: FactorExamples, factors: Factors | None = None) -> Floats:
         """Probabilities of all candidates of all roots, root by root, after the contexts of the first position.
 
         Factors have a row for each root.
         """
-        out, room = np.empty(int(self.n_choices.sum())), self._room()
-        at = choices.history, self._n_trees, choices.end[0], choices.length[0]
+        out, room = np.empty(int(self.n_candidates.sum())), self._room()
+        at = examples.history, self._n_trees, examples.end[0], examples.length[0]
         if factors is None:
             core.distributions(self._core, *at, room.size, room, out)
         else:
             core.distributions_with(self._core, factors._core, *at, room.size, room, out)
         return out
 
-    def steps(self, choices: FactorExamples) -> list[Step]:
+    def steps(self, examples: FactorExamples) -> list[Step]:
         """All known contexts of the first position, tree by tree, and the probability after each."""
-        root, choice = int(choices.root[0]), int(choices.choice[0])
-        scores = np.zeros(int(self.n_choices[root]))
+        root, candidate = int(examples.root[0]), int(examples.candidate[0])
+        scores = np.zeros(int(self.n_candidates[root]))
         out = []
         for tree in range(self._n_trees):
-            for depth, node in enumerate(self._path(tree, root, choices)):
+            for depth, node in enumerate(self._path(tree, root, examples)):
                 if tree and not depth:
                     continue  # side trees have no weights at their roots: the main tree has them
                 pairs = slice(int(self.pair_ptr[node]), int(self.pair_ptr[node + 1]))
-                scores[self.choice[pairs]] += self.w[pairs]
-                found = pairs.start + np.flatnonzero(self.choice[pairs] == choice)
+                scores[self.candidate[pairs]] += self.w[pairs]
+                found = pairs.start + np.flatnonzero(self.candidate[pairs] == candidate)
                 weight = float(self.w[found].sum())
                 count = int(self.count[found[0]]) if self.count is not None and found.size else None
                 p = np.exp(scores - scores.max())
-                out.append(Step(tree, depth, weight, count, float(p[choice] / p.sum())))
+                out.append(Step(tree, depth, weight, count, float(p[candidate] / p.sum())))
         return out
 
-    def _path(self, tree: int, root: int, choices: FactorExamples) -> Iterator[int]:
-        node, end = tree * self.n_roots + root, int(choices.end[0, tree])
+    def _path(self, tree: int, root: int, examples: FactorExamples) -> Iterator[int]:
+        node, end = tree * self.n_roots + root, int(examples.end[0, tree])
         yield node
-        for depth in range(int(choices.length[0, tree])):
+        for depth in range(int(examples.length[0, tree])):
             children = slice(int(self.child_ptr[node]), int(self.child_ptr[node + 1]))
-            wanted = choices.history[end - 1 - depth]
+            wanted = examples.history[end - 1 - depth]
             node = children.start + int(np.searchsorted(self.symbol[children], wanted))
             if node == children.stop or self.symbol[node] != wanted:
                 return
@@ -219,7 +219,9 @@ class FactorScorer:
                 f"{kind}{lag}={name(symbol)}"
                 for (kind, lag), symbol in zip(kinds, symbols[::-1], strict=False)
             ]
-            rows.append((" ".join(spelled), node % self.n_roots, int(self.choice[pair]), float(self.w[pair])))
+            rows.append(
+                (" ".join(spelled), node % self.n_roots, int(self.candidate[pair]), float(self.w[pair]))
+            )
         return rows
 
     @property
@@ -256,11 +258,11 @@ class FactorScorer:
         parent, sizes = self.parent[top:].astype(np.int64), np.diff(self.pair_ptr)
         owner = np.repeat(np.arange(sizes.size), sizes)
         return {
-            "choices": pack_integers(self.n_choices),
+            "choices": pack_integers(self.n_candidates),
             "parents": pack_integers(np.diff(parent, prepend=0)),
             "symbols": pack_integers(differences(self.symbol[top:], parent)),
             "pairs": pack_integers(sizes),
-            "targets": pack_integers(differences(self.choice, owner)),
+            "targets": pack_integers(differences(self.candidate, owner)),
             **pack_weights(self.w, bits),
         }
 
@@ -272,18 +274,18 @@ class FactorScorer:
         packed = f"{prefix}choices"
         top = packed_size(tensors[packed]) * len(contexts.trees) if packed in tensors else 0
         found = Schema({}, ARRAYS).read_arrays(tensors, prefix, top=top, symbols=n_symbols)
-        n_choices, parent, sizes = found["choices"].astype(np.int32), found["parents"], found["pairs"]
+        n_candidates, parent, sizes = found["choices"].astype(np.int32), found["parents"], found["pairs"]
         roots = np.full(top, -1, np.int32)
         model = cls(
             contexts,
-            n_choices,
+            n_candidates,
             np.concatenate((roots, parent)).astype(np.int32),
             np.concatenate((roots, found["symbols"])).astype(np.int32),
             offsets(sizes),
             found["targets"].astype(np.int32),
             unpack_weights(found),
         )
-        n_candidates = n_choices[model.root_of % n_choices.size] if top else n_choices
-        if (model.choice >= np.repeat(n_candidates, sizes)).any():
+        limits = n_candidates[model.root_of % n_candidates.size] if top else n_candidates
+        if (model.candidate >= np.repeat(limits, sizes)).any():
             damaged("a weight of a class or word that there is not")
         return model

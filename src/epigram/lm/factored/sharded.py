@@ -297,16 +297,16 @@ def joined(scorers: list[FactorScorer]) -> FactorScorer:
     ])  # fmt: skip
     order = np.argsort(owner, kind="stable")
     ends: Offsets = offsets(np.bincount(owner, minlength=n))
-    choice, w, count = (
-        np.concatenate([getattr(one, name) for one in scorers])[order] for name in ("choice", "w", "count")
+    candidate, w, count = (
+        np.concatenate([getattr(one, name) for one in scorers])[order] for name in ("candidate", "w", "count")
     )
     return FactorScorer(
         first.contexts,
-        first.n_choices,
+        first.n_candidates,
         np.concatenate(parents),
         np.concatenate(symbols),
         ends,
-        choice,
+        candidate,
         w,
         count,
     )

@@ -43,8 +43,8 @@ def to_model_file(model: ClassFactoredLM, bits: int, fit: dict[str, Any], text: 
     names = ("objective_", "n_iter_", "n_parameters_", "valid_perplexity_")
     found = {name.rstrip("_"): getattr(model, name) for name in names if hasattr(model, name)}
     tensors = {**pack_words(model.vocabulary_), "class_of": pack_integers(model.classes_.class_of)}
-    for part, choice in zip(PARTS, (model.class_model_, model.word_model_), strict=True):
-        tensors |= {f"{part}.{name}": tensor for name, tensor in choice.tensors(bits).items()}
+    for part, scorer in zip(PARTS, (model.class_model_, model.word_model_), strict=True):
+        tensors |= {f"{part}.{name}": tensor for name, tensor in scorer.tensors(bits).items()}
     if text and hasattr(model, "corpus_"):
         tensors |= pack_text(model.corpus_)
     header = {"settings": settings, "fit": {**found, "nonzero": model.n_nonzero_, **fit}}
@@ -67,7 +67,7 @@ def from_model_file(file: ModelFile) -> ClassFactoredLM:
         strengths.append(Strength(**{"depth_weights": "groups", **_chosen(settings, part)}))
     classes = WordClasses(vocabulary, class_of)
     for name, own in zip(PARTS, models, strict=True):
-        if not np.array_equal(own.n_choices, Factor(name, classes, own.contexts).n_choices):
+        if not np.array_equal(own.n_candidates, Factor(name, classes, own.contexts).n_candidates):
             damaged("classes and weights do not fit together")
     known = ClassFactoredLM().get_params()
     given = {name: value for name, value in with_solver(settings).items() if name in known}
@@ -92,21 +92,21 @@ def describe(file: ModelFile) -> list[Section]:
     """Weights of each part by tree and depth, the heaviest of both, and the most frequent classes."""
     model = from_model_file(file)
     sections = []
-    for part, choice in zip(PARTS, (model.class_model_, model.word_model_), strict=True):
-        depth, tree = choice.depth, choice.tree_of
-        per_pair = np.repeat(np.arange(depth.size), np.diff(choice.pair_ptr))
+    for part, scorer in zip(PARTS, (model.class_model_, model.word_model_), strict=True):
+        depth, tree = scorer.depth, scorer.tree_of
+        per_pair = np.repeat(np.arange(depth.size), np.diff(scorer.pair_ptr))
         rows: list[tuple[str, int, int, float]] = []
-        for k, symbols in enumerate(choice.contexts.trees):
+        for k, symbols in enumerate(scorer.contexts.trees):
             for d in range(len(symbols) + 1):
                 mine = (tree[per_pair] == k) & (depth[per_pair] == d)
                 name = " ".join(f"{kind}{lag}" for kind, lag in symbols[:d]) or "(none)"
-                rows.append((name, d, int(mine.sum()), float(np.abs(choice.w[mine]).sum())))
+                rows.append((name, d, int(mine.sum()), float(np.abs(scorer.w[mine]).sum())))
         sections.append(
             Section(f"weights of the {part} part", ("context", "depth", "not zero", "sum of sizes"), rows)
         )
         heaviest = [
             (context, _candidate(model, part, root, chosen), w)
-            for context, root, chosen, w in choice.heaviest(10, model.symbol_name)
+            for context, root, chosen, w in scorer.heaviest(10, model.symbol_name)
         ]
         sections.append(Section(f"heaviest of the {part} part", ("context", part, "weight"), heaviest))
     classes = [
@@ -120,8 +120,8 @@ def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]
     model = from_model_file(file)
 
     def rows() -> Iterator[tuple[Any, ...]]:
-        for part, choice in zip(PARTS, (model.class_model_, model.word_model_), strict=True):
-            for context, root, chosen, w in choice.heaviest(choice.w.size, model.symbol_name):
+        for part, scorer in zip(PARTS, (model.class_model_, model.word_model_), strict=True):
+            for context, root, chosen, w in scorer.heaviest(scorer.w.size, model.symbol_name):
                 if w:
                     yield part, context, _candidate(model, part, root, chosen), w
 

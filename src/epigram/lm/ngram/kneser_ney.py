@@ -142,7 +142,7 @@ def _thresholds(prune: int | Sequence[int], order: int) -> list[int]:
 
 
 def _emptied(items: list[T]) -> Iterator[T]:
-    """The items of a list, each given up as it is taken: levels are large."""
+    """Take the items out of a list one by one, so that large ones are freed as soon as they are used."""
     items.reverse()
     while items:
         yield items.pop()

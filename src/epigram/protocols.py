@@ -419,29 +419,3 @@ def at_least(least: int, number: Any, name: str) -> int:
     except TypeError:
         pass
     raise InputError(f"{name} must be a whole number >= {least}, not {number!r}")
-
-
-def offsets(counts: Any) -> Offsets:
-    """Where each of a row of blocks starts, and where the last ends.
-
-    Examples
-    --------
-    >>> offsets([2, 0, 3]).tolist()
-    [0, 2, 2, 5]
-    """
-    out = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, dtype=np.int64, out=out[1:])
-    return out
-
-
-def ranges(starts: Offsets, ends: Offsets) -> Offsets:
-    """All of starts[0]..ends[0], starts[1]..ends[1], ... end to end.
-
-    Examples
-    --------
-    >>> ranges(np.array([3, 0]), np.array([5, 2])).tolist()
-    [3, 4, 0, 1]
-    """
-    counts = ends - starts
-    places = offsets(counts)
-    return np.arange(places[-1]) + np.repeat(starts - places[:-1], counts)

@@ -13,6 +13,7 @@ import platform
 import re
 import sys
 import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
@@ -269,3 +270,17 @@ def user_cache() -> Path:
         return Path(explicit)
     base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
     return (Path(base) if base else Path.home() / ".cache") / "epigram"
+
+
+def counting_dict() -> defaultdict[str, int]:
+    """A dict that numbers its keys in order of first use.
+
+    Examples
+    --------
+    >>> numbers = counting_dict()
+    >>> [numbers[word] for word in ("a", "b", "a")]
+    [0, 1, 0]
+    """
+    numbers: defaultdict[str, int] = defaultdict()
+    numbers.default_factory = numbers.__len__
+    return numbers

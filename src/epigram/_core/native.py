@@ -5,7 +5,8 @@ A header is the contract of its family. From ``f64 vectors_dot(i64 n, const f64 
 arrays of at least n numbers and n is not negative, and releases the GIL while C runs. From a
 ``typedef struct { ... } Name;`` comes ``family("vectors").Name(...)``, checked when it is made; it keeps its arrays
 alive, and ``const Name *`` in a prototype takes it, also in headers that include ``vectors.h``. Booleans go over as
-``u8``, integers and floats as themselves. :class:`Parts` shares the columns of long vectors out among threads.
+``u8``, integers and floats as themselves. :class:`Parts` shares the columns of long vectors out among
+threads; :func:`offsets` says where blocks laid end to end begin.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from epigram.errors import EpigramError
-from epigram.protocols import Floats
+from epigram.protocols import (
+    Floats,
+    Offsets,
+)
 
 HERE = Path(__file__).parent
 ENDINGS = ("so", "dylib", "dll")
@@ -308,3 +312,29 @@ class Parts:
     ) -> None:
         if self._pool:
             self._pool.shutdown()
+
+
+def offsets(counts: Any) -> Offsets:
+    """Where each of a row of blocks starts, and where the last ends.
+
+    Examples
+    --------
+    >>> offsets([2, 0, 3]).tolist()
+    [0, 2, 2, 5]
+    """
+    out = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, dtype=np.int64, out=out[1:])
+    return out
+
+
+def ranges(starts: Offsets, ends: Offsets) -> Offsets:
+    """All of starts[0]..ends[0], starts[1]..ends[1], ... end to end.
+
+    Examples
+    --------
+    >>> ranges(np.array([3, 0]), np.array([5, 2])).tolist()
+    [3, 4, 0, 1]
+    """
+    counts = ends - starts
+    places = offsets(counts)
+    return np.arange(places[-1]) + np.repeat(starts - places[:-1], counts)

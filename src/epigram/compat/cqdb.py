@@ -12,9 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from epigram._core.native import family
+from epigram._core.native import family, offsets
 from epigram.errors import ModelFileError
-from epigram.protocols import offsets
 
 core = family("cqdb")
 _HEADER = struct.Struct("<4s5I")

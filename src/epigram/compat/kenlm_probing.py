@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family
+from epigram._core.native import family, offsets
 from epigram.compat.kenlm_binary import REST_PROBING, Head, Level, numbers
 from epigram.errors import ModelFileError
-from epigram.protocols import Ints, Offsets, offsets
+from epigram.protocols import Ints, Offsets
 
 A, B = np.uint64(8978948897894561157), np.uint64(17894857484156487943)
 MOST_PAIRS = 2 * 10**11

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family
+from epigram._core.native import family, offsets
 from epigram.errors import InputError
 from epigram.ime.text import (
     KANA_ROWS,
@@ -37,7 +37,7 @@ from epigram.ime.text import (
     to_hiragana,
 )
 from epigram.lm.corpus import Vocabulary
-from epigram.protocols import Floats, Ints, Offsets, offsets
+from epigram.protocols import Floats, Ints, Offsets
 from epigram.text import check_text
 
 core = family("ime")

@@ -16,11 +16,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from epigram._core.native import offsets
 from epigram.lm.corpus import BOUNDARY, Corpus, Vocabulary
 from epigram.lm.mixed.mixture import mixture_weights
 from epigram.lm.ngram.kneser_ney import count_ngrams
 from epigram.lm.ngram.model import BackoffModel
-from epigram.protocols import Floats, Ints, Offsets, offsets
+from epigram.protocols import Floats, Ints, Offsets
 
 SMALLEST = 1e-12
 BIGRAM = 0.4

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from epigram._core.native import offsets
 from epigram.ime.trigram import NOTHING, ClassNumbers, Scorer, Singles, Trie
 from epigram.lm.ngram.model import linked, nodes_of_pairs
-from epigram.protocols import offsets
 from epigram.storage.arrays import PACKED, Array, Contents, codebook, pack_integers
 
 CODES = 256

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from epigram._core.native import offsets
 from epigram.ime.context import ENDS
 from epigram.ime.text import split_token
 from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Vocabulary
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.ngram.model import BackoffModel
-from epigram.protocols import Floats, Ints, offsets
+from epigram.protocols import Floats, Ints
 from epigram.storage.arrays import PACKED, Array, Contents, narrow, pack_integers
 
 ORDER = 5

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from epigram._core.native import family
+from epigram._core.native import family, offsets
 from epigram.errors import InputError
-from epigram.protocols import Ints, Offsets, each, offsets
+from epigram.protocols import Ints, Offsets, each
 from epigram.storage.arrays import PACKED, Array, Schema, damaged, pack_integers, strings
 from epigram.storage.file import pack_strings, unpack_strings
 from epigram.text import check_text, decode, read_bytes, read_lines

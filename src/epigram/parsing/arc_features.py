@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from epigram._core.native import family
+from epigram._core.native import family, offsets
 from epigram.parsing.arc_loss import ArcFeatures
 from epigram.parsing.forests import Kept
 from epigram.parsing.part_features import learn_parts, locate_parts
 from epigram.parsing.templates import ArcTemplate
 from epigram.parsing.words import Words
-from epigram.protocols import Ints, Offsets, offsets
+from epigram.protocols import Ints, Offsets
 from epigram.tagging.attributes import AttributeTable, Fingerprints, Strings, renumbering
 
 core = family("arcs")

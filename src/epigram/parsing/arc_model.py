@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family
+from epigram._core.native import family, offsets
 from epigram.errors import InputError
 from epigram.parsing.charts import FORBIDDEN, Chart, ForestChart, SiblingChart
 from epigram.parsing.forests import Kept, likely_arcs
 from epigram.parsing.part_features import Part, part_keys, seen_by
 from epigram.parsing.templates import NUMBERED, SIDES, WAYS, ArcTemplate, Cell
 from epigram.parsing.words import NO_SIBLING, THE_END, Words, with_classes
-from epigram.protocols import Floats, Ints, Offsets, offsets
+from epigram.protocols import Floats, Ints, Offsets
 from epigram.tagging.attributes import Fingerprints, fingerprints
 from epigram.tagging.lexicon import Lexicon
 from epigram.tagging.loss import run_each

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from epigram._core.native import offsets
 from epigram.errors import ModelFileError
 from epigram.parsing.arc_model import ArcModel, Pruner
 from epigram.parsing.conllu import OBSERVED
 from epigram.parsing.tagger import TreeTagger
 from epigram.parsing.templates import WAYS, ArcTemplate
-from epigram.protocols import offsets
 from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
 from epigram.storage.arrays import Array, Maybe, Schema, damaged
 from epigram.tagging import storage as taggers

@@ -14,8 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from epigram._core.native import family
-from epigram.protocols import Floats, Ints, Offsets, offsets
+from epigram._core.native import family, offsets
+from epigram.protocols import Floats, Ints, Offsets
 from epigram.rerank.nbest import NBest
 
 START, END = 0, 1

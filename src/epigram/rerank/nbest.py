@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from epigram._core.native import family
+from epigram._core.native import family, offsets, ranges
 from epigram.errors import InputError
-from epigram.protocols import Floats, Ints, Offsets, offsets, ranges
-from epigram.text import check_text
+from epigram.protocols import Floats, Ints, Offsets
+from epigram.text import check_text, counting_dict
 
 MEASURES = ("cer", "wer")
 
@@ -69,7 +69,7 @@ class NBest:
         >>> NBest.joined([lists[2], lists[:2]]).texts
         ['c', 'a', 'b']
         """
-        vocabulary, names = Numbering(), Numbering()
+        vocabulary, names = counting_dict(), counting_dict()
         words = [np.array([vocabulary[word] for word in part.vocabulary], np.int32) for part in parts]
         named = [np.array([names[name] for name in part.names], np.int32) for part in parts]
         tagged = any(part.tags for part in parts)
@@ -236,21 +236,6 @@ class NBest:
         )
 
 
-class Numbering(dict[str, int]):
-    """Words numbered as they come.
-
-    Examples
-    --------
-    >>> numbers = Numbering()
-    >>> [numbers[word] for word in ("a", "b", "a")]
-    [0, 1, 0]
-    """
-
-    def __missing__(self, word: str) -> int:
-        self[word] = number = len(self)
-        return number
-
-
 class Builder:
     """Collects lists one by one and checks them; all readers end here."""
 
@@ -259,7 +244,7 @@ class Builder:
         self.ids: list[str] = []
         self.references: list[tuple[str, list[str]] | None] = []
         self.sizes: list[int] = []
-        self.vocabulary = Numbering()
+        self.vocabulary = counting_dict()
         self.tokens: list[int] = []
         self.token_counts: list[int] = []
         self.scores: list[float] = []

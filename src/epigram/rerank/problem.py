@@ -18,18 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family
+from epigram._core.native import family, offsets
 from epigram.errors import InputError
-from epigram.protocols import (
-    Floats,
-    Ints,
-    Learner,
-    Offsets,
-    StagewiseRule,
-    StagewiseSteps,
-    check_finite,
-    offsets,
-)
+from epigram.protocols import Floats, Ints, Learner, Offsets, StagewiseRule, StagewiseSteps, check_finite
 from epigram.rerank.features import FeatureSpace
 from epigram.rerank.nbest import NBest
 from epigram.rerank.walk import Curves, Tracker, Walk

@@ -14,7 +14,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from epigram.protocols import Floats, Ints, Offsets, offsets
+from epigram._core.native import offsets
+from epigram.protocols import Floats, Ints, Offsets
 from epigram.rerank.nbest import NBest
 
 LONGEST = 4

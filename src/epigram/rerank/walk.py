@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from epigram._core.native import family
-from epigram.protocols import Floats, Ints, Learner, Offsets, offsets
+from epigram._core.native import family, offsets
+from epigram.protocols import Floats, Ints, Learner, Offsets
 from epigram.rerank.features import FeatureSpace
 from epigram.rerank.nbest import NBest
 from epigram.solvers.stagewise import WeightPath

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family
+from epigram._core.native import family, offsets, ranges
 from epigram.errors import InputError
-from epigram.protocols import Floats, Ints, Offsets, at_least, each, offsets, ranges
-from epigram.text import check_text
+from epigram.protocols import Floats, Ints, Offsets, at_least, each
+from epigram.text import check_text, counting_dict
 
 core = family("columns")
 
@@ -225,13 +225,6 @@ def encode_labels(y: Labels, sequences: Sequences) -> tuple[npt.NDArray[Any], In
     new = np.empty(len(flat), dtype=np.int32)
     new[order] = np.arange(len(order), dtype=np.int32)
     return flat[order], new[ids]
-
-
-def counting_dict() -> defaultdict[str, int]:
-    """A dict that numbers its keys in order of first use."""
-    numbers: defaultdict[str, int] = defaultdict()
-    numbers.default_factory = numbers.__len__
-    return numbers
 
 
 def _factorise(raw: bytes, starts: Offsets, ends: Offsets) -> Column:

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import Parts, family
+from epigram._core.native import Parts, family, offsets
 from epigram.errors import InputError
-from epigram.protocols import Floats, Ints, Offsets, offsets
+from epigram.protocols import Floats, Ints, Offsets
 from epigram.scale.memory import available
 from epigram.tagging.corpus import SegmentRows, Sequences
 from epigram.tagging.labels import SeenPairs, all_triples, padded, triple_keys

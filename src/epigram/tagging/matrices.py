@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from epigram._core.native import offsets
 from epigram.errors import InputError
-from epigram.protocols import Floats, Ints, Offsets, offsets
+from epigram.protocols import Floats, Ints, Offsets
 
 
 def is_matrix(X: Any) -> bool:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from epigram.protocols import Ints, Learner, Offsets, check_fitted, offsets
+from epigram._core.native import offsets
+from epigram.protocols import Ints, Learner, Offsets, check_fitted
 from epigram.tagging.corpus import Column, Columns, Labels, Sequences, encode_labels, gather
 from epigram.tagging.crf import CRFTagger
 from epigram.tagging.estimator import StoredTagger

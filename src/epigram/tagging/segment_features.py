@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family
-from epigram.protocols import Ints, Offsets, offsets
+from epigram._core.native import family, offsets
+from epigram.protocols import Ints, Offsets
 from epigram.tagging.attributes import AttributeTable, Fingerprints, hash_parts
 from epigram.tagging.cell_functions import CellFunction, SegmentCell, SegmentLine, apply_chain
 from epigram.tagging.corpus import Columns, SegmentRows, Sequences

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from epigram._core.native import offsets
 from epigram.errors import InputError
-from epigram.protocols import Ints, Offsets, each, offsets
+from epigram.protocols import Ints, Offsets, each
 from epigram.tagging.corpus import Columns, Sequences
 
 

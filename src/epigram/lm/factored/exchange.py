@@ -24,10 +24,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from epigram._core.native import family
+from epigram._core.native import family, offsets
 from epigram.errors import InputError
 from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus
-from epigram.protocols import Ints, Offsets, offsets
+from epigram.protocols import Ints, Offsets
 from epigram.resuming import Piece, piece
 
 core = family("exchange")

@@ -21,11 +21,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from epigram._core.native import family
+from epigram._core.native import family, offsets
 from epigram.errors import InputError
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
-from epigram.protocols import Floats, Ints, Offsets, offsets
+from epigram.protocols import Floats, Ints, Offsets
 
 T = TypeVar("T")
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from epigram._core.native import family
+from epigram._core.native import family, offsets
 from epigram.lm.factored.loss import Contexts, FactorExamples, FactorLoss
-from epigram.protocols import Floats, Ints, Offsets, offsets
+from epigram.protocols import Floats, Ints, Offsets
 from epigram.storage.arrays import (
     PACKED,
     Array,

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from epigram._core.native import offsets
 from epigram.errors import InputError
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.exchange import Bigrams
@@ -29,7 +30,7 @@ from epigram.lm.loglinear.tree import Positions
 from epigram.lm.ngram.sharded import count_stream
 from epigram.lm.sharding import KIND, read_vocabulary
 from epigram.penalties import L1
-from epigram.protocols import Callback, Floats, Ints, Offsets, Result, offsets
+from epigram.protocols import Callback, Floats, Ints, Offsets, Result
 from epigram.scale.engine import Engine, Here
 from epigram.scale.folder import Manifest
 from epigram.scale.loss import ShardedLoss

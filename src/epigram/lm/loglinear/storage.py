@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family
+from epigram._core.native import family, offsets
 from epigram.lm.corpus import BOUNDARY, START, Vocabulary, pack_text, pack_words, unpack_text, unpack_words
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.model import LogLinearLM
 from epigram.lm.loglinear.problem import Strength, named, settings_of, with_solver
 from epigram.lm.loglinear.tree import ContextTree
 from epigram.lm.storage import FAMILY
-from epigram.protocols import Floats, Ints, offsets
+from epigram.protocols import Floats, Ints
 from epigram.storage import ModelFile, Section
 from epigram.storage.arrays import (
     PACKED,

@@ -31,11 +31,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from epigram._core.native import family
+from epigram._core.native import family, offsets
 from epigram.errors import InputError
 from epigram.lm.corpus import Corpus, Sentences, Vocabulary
 from epigram.lm.ngram.model import BackoffModel, FittedBackoff
-from epigram.protocols import Estimator, Floats, Ints, at_least, offsets
+from epigram.protocols import Estimator, Floats, Ints, at_least
 
 T = TypeVar("T")
 

@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from epigram._core.native import family
+from epigram._core.native import family, offsets
 from epigram.errors import InputError
 from epigram.lm.ngram.model import BackoffModel, renormalised
-from epigram.protocols import Floats, offsets
+from epigram.protocols import Floats
 
 
 def prune(model: BackoffModel, threshold: float | None = None, n_ngrams: int | None = None) -> BackoffModel:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from epigram._core.native import offsets
 from epigram.lm.corpus import BOUNDARY, START, pack_words, unpack_words
 from epigram.lm.ngram.model import BackoffModel
 from epigram.lm.storage import FAMILY, HEADER
-from epigram.protocols import Floats, offsets
+from epigram.protocols import Floats
 from epigram.storage import ModelFile, Section
 from epigram.storage.arrays import (
     PACKED,

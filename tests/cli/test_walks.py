@@ -46,7 +46,7 @@ WALKS = {
     "tag train train.txt --dev dev.txt --passes 3": 26,
     "lm train text.txt --valid valid.txt --model loglinear": 20,
     "lm train text.txt --valid valid.txt": 25,
-    "lm train text.txt --valid valid.txt --classes 5 --budget 5": 25,
+    "lm train text.txt --valid valid.txt --classes 5 --budget 5": 24,
     "rerank train lists.jsonl": 18,
     "ime build background.txt": 25,
     "ime adapt ime.epigram domain.txt": 25,

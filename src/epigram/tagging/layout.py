@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,8 @@ from epigram.tagging.corpus import SegmentRows, Sequences
 from epigram.tagging.labels import SeenPairs, all_triples, padded, triple_keys
 
 chain, core = family("chain"), family("chain_layout")
+Rows: TypeAlias = tuple[Offsets, Ints, Ints, Ints]
+"""What :class:`epigram.tagging.loss.DistinctRows` has."""
 MOST_LABELS = 65_535  # the label of a weight has 16 bits in kernels
 SMALL = 1 << 28  # bytes of working memory that nobody is asked for
 DENSE_SHARE = 8  # a row is dense if at least one label in eight has a weight: measured on CoNLL-2000
@@ -251,17 +253,15 @@ class WeightLayout:
             *triple_fields(self.triples, self.n_labels, self.width),
         )
 
-    def chains(
-        self, sequences: Sequences, distinct: DistinctRows | None = None, sets: Floats | None = None
-    ) -> Any:
-        """Sentences as C takes them: each occurrence by its attribute, or by its number among ``distinct`` rows.
+    def chains(self, sequences: Sequences, rows: Rows | None = None, sets: Floats | None = None) -> Any:
+        """Sentences as C takes them: each occurrence by its attribute, or by its number among distinct ``rows``.
 
         ``sets`` has a row for each set of labels that tokens may have (:mod:`epigram.tagging.labels`).
         """
         sets = np.zeros((0, self.width)) if sets is None else sets
-        if distinct is None:
+        if rows is None:
             none = np.zeros(sequences.n_sentences + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
-            distinct = DistinctRows(*none, self.row_of, sequences.attributes)
+            rows = *none, self.row_of, sequences.attributes
         return chain.Chains(
             sequences.n_sentences,
             sequences.n_tokens,
@@ -271,7 +271,7 @@ class WeightLayout:
             int(len(sequences.values) == len(sequences.attributes)),
             sequences.sentence_ptr,
             sequences.attribute_ptr,
-            *distinct,
+            *rows,
             sequences.values,
             sequences.edge_ptr,
             sequences.edge_attributes,
@@ -321,39 +321,6 @@ class WeightLayout:
             n_room=room,
             room=aligned(room),
         )
-
-
-class DistinctRows(NamedTuple):
-    """The rows of weights that each sentence uses, those that occur more than once in it first; see ``chain.h``."""
-
-    rows_ptr: Offsets
-    n_shared: Ints
-    rows: Ints
-    local: Ints
-
-    @classmethod
-    def of(cls, sequences: Sequences, row_of: Ints) -> DistinctRows:
-        """Found sentence by sentence."""
-        n, n_sentences = len(sequences.attributes), sequences.n_sentences
-        found = cls(
-            np.empty(n_sentences + 1, dtype=np.int64),
-            np.empty(n_sentences, dtype=np.int32),
-            *np.empty((2, n), dtype=np.int32),
-        )
-        memory = np.zeros((2, len(row_of)), dtype=np.int32)
-        n_rows = core.distinct_rows(
-            n_sentences,
-            sequences.sentence_ptr,
-            sequences.n_tokens,
-            sequences.attribute_ptr,
-            n,
-            sequences.attributes,
-            len(row_of),
-            row_of,
-            *memory,
-            *found,
-        )
-        return found._replace(rows=found.rows[:n_rows].copy())
 
 
 def aligned(n: int) -> Floats:

@@ -14,10 +14,13 @@ import numpy as np
 
 from epigram._core.native import Parts, family
 from epigram.penalties.ball import project_l1
-from epigram.protocols import Floats, Ints
+from epigram.protocols import Floats, Ints, Offsets
 from epigram.tagging.corpus import Sequences
 from epigram.tagging.labels import Sets, set_rows, with_rows
-from epigram.tagging.layout import DistinctRows, WeightLayout, aligned
+from epigram.tagging.layout import (
+    WeightLayout,
+    aligned,
+)
 
 core, rows = family("chain"), family("chain_layout")
 sgd, cumulative = family("chain_sgd"), family("chain_cumulative")
@@ -385,3 +388,36 @@ def run_each(run: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
 
     with ThreadPoolExecutor(len(tasks)) as pool:
         return list(pool.map(run, tasks))
+
+
+class DistinctRows(NamedTuple):
+    """The rows of weights that each sentence uses, those that occur more than once in it first; see ``chain.h``."""
+
+    rows_ptr: Offsets
+    n_shared: Ints
+    rows: Ints
+    local: Ints
+
+    @classmethod
+    def of(cls, sequences: Sequences, row_of: Ints) -> DistinctRows:
+        """Found sentence by sentence."""
+        n, n_sentences = len(sequences.attributes), sequences.n_sentences
+        found = cls(
+            np.empty(n_sentences + 1, dtype=np.int64),
+            np.empty(n_sentences, dtype=np.int32),
+            *np.empty((2, n), dtype=np.int32),
+        )
+        memory = np.zeros((2, len(row_of)), dtype=np.int32)
+        n_rows = rows.distinct_rows(
+            n_sentences,
+            sequences.sentence_ptr,
+            sequences.n_tokens,
+            sequences.attribute_ptr,
+            n,
+            sequences.attributes,
+            len(row_of),
+            row_of,
+            *memory,
+            *found,
+        )
+        return found._replace(rows=found.rows[:n_rows].copy())

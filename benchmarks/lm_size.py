@@ -1,7 +1,8 @@
 """Perplexity against size: models with so many weights, and Kneser-Ney models with as many n-grams.
 
 Penn Treebank, order 5. The rival is pruned by count as KenLM does it, with many cutoffs; beside a size stands the
-best of those that are not larger. Strengths were chosen on validation text. Draws docs/size.svg.
+best of those that are not larger. Strengths are chosen on validation text, those of the plain model by the default
+search. Draws docs/size.svg.
 
     python benchmarks/lm_size.py [--json FILE]
 """
@@ -21,8 +22,8 @@ from epigram.lm.loglinear.model import LogLinearLM
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 
 SIZES = (100_000, 200_000, 400_000, 1_000_000, 2_000_000, 4_000_000)
-PLAIN = {160_000: (0.5, 157.0), 330_000: (0.4, None), 420_000: (0.4, None)}
-"""Strength and bar of the plain model at each size."""
+PLAIN = {160_000: 157.0, 330_000: None, 420_000: None}
+"""The bar of the plain model at each size."""
 
 Curve = list[tuple[int, float]]
 """Sizes and perplexities."""
@@ -44,9 +45,8 @@ def best(curve: Curve, size: int) -> float:
 def plain(train: Corpus, valid: Corpus, test: Corpus, rival: Curve, claims: Claims) -> Curve:
     """Log-linear models over words alone."""
     curve = []
-    for size, (strength, bar) in PLAIN.items():
-        settings = {"strength": strength, "depth_weight": 1.7, "ridge": 0.04, "max_weights": size}
-        found = LogLinearLM(5, **settings).fit(train, valid=valid).perplexity(test)  # type: ignore[arg-type]
+    for size, bar in PLAIN.items():
+        found = LogLinearLM(max_weights=size).fit(train, valid=valid).perplexity(test)
         claims.add(f"plain, {size:,} weights", f"{found:.2f}", f"{best(rival, size):.2f}", found, bar)
         curve.append((size, found))
     return curve

@@ -62,3 +62,23 @@ def weights_by_context(tree, w):
             for p in range(int(tree.pair_ptr[c]), int(tree.pair_ptr[c + 1])):
                 spread[(int(root_of[c]), context), int(tree.word[p])] = float(w[p])
     return spread
+
+
+def unseen_expected(positions, order, weights):
+    """How often each unseen ((root, context), target) is expected whose target was seen after a symbol less."""
+    pairs, contexts = counted(positions, order)
+    expected = {
+        (context, u): 0.0
+        for context in contexts
+        for u in range(positions.n_targets)
+        if context[1] and (context, u) not in pairs and ((context[0], context[1][1:]), u) in pairs
+    }
+    for i in range(positions.target.size):
+        suffixes = contexts_of(positions, i, order)
+        scores = [sum(weights.get((c, u), 0.0) for c in suffixes) for u in range(positions.n_targets)]
+        odds = np.exp(scores)
+        for context in suffixes:
+            for u in range(positions.n_targets):
+                if (context, u) in expected:
+                    expected[context, u] += float(odds[u] / odds.sum())
+    return expected

@@ -80,6 +80,31 @@ u8 loglinear_link_pairs(i64 n_contexts, i64 n_pairs, const i32 *parent, const i6
     return 1;
 }
 
+/* Pairs (c, u) of a trie that were never seen though u was seen after the context above, and of which the sweeps expect more
+ * than least: e[c',u] R[c]. Writes the first n, by context and word; returns how many there are. most gets the largest e
+ * of each context, by which most contexts are passed over. */
+i64 loglinear_unseen(const Tree *t, const Sums *sums, f64 least, i64 n_contexts, f64 *most, i64 n, i32 *context, i32 *word) {
+    const f64 *e = sums->e;
+    i64 found = 0;
+    for (i64 c = 0; c < n_contexts; c++) {
+        i64 above = t->parent[c], own = t->pair_ptr[c], end = t->pair_ptr[c + 1];
+        most[c] = 0.0;
+        for (i64 p = own; p < end; p++) most[c] = e[p] > most[c] ? e[p] : most[c];
+        if (above < 0 || most[above] * sums->r[c] <= least) continue;
+        for (i64 q = t->pair_ptr[above]; q < t->pair_ptr[above + 1]; q++) {
+            if (e[q] * sums->r[c] <= least) continue;
+            while (own < end && t->word[own] < t->word[q]) own++;
+            if (own < end && t->word[own] == t->word[q]) continue;
+            if (found < n) {
+                context[found] = (i32)c;
+                word[found] = t->word[q];
+            }
+            found++;
+        }
+    }
+    return found;
+}
+
 /* Whether a context has a pair that is kept (1), or not (0). */
 static u8 any_pair(const Tree *t, i64 c, const u8 *kept, u8 wanted) {
     for (i64 p = t->pair_ptr[c]; p < t->pair_ptr[c + 1]; p++)

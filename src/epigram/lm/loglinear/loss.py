@@ -45,7 +45,7 @@ class SuffixLoss:
     """
 
     def __init__(self, tree: ContextTree, threads: int = 1, positions: Positions | None = None) -> None:
-        self.tree = tree
+        self.tree, self.threads = tree, threads
         self._positions = positions
         self._located: tuple[Ints, Ints] | None = None
         self.n_weights = tree.n_pairs
@@ -72,6 +72,10 @@ class SuffixLoss:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in ("core", "sums")}
+
+    def over(self, tree: ContextTree) -> SuffixLoss:
+        """The loss of the same positions over a tree with more or fewer pairs."""
+        return SuffixLoss(tree, self.threads, self._positions)
 
     def value(self, w: Floats) -> float:
         """The loss alone: the sweep down. Leaves exp s in ``e`` and Z in ``z``."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -274,6 +274,11 @@ class Problem:
     def tree(self) -> ContextTree:
         """The contexts of the text, a weight for each of its pairs."""
         return self.loss.tree
+
+    def over(self, tree: ContextTree) -> Problem:
+        """The same texts over a tree with more or fewer pairs."""
+        held_out = None if self.held_out is None else Located(tree, self.held_out.positions)
+        return replace(self, loss=self.loss.over(tree), held_out=held_out)
 
     def first_weights(self, strength: Strength) -> Floats:
         """Weights to start from: the best of the root alone, 0 elsewhere."""

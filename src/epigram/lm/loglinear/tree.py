@@ -414,7 +414,7 @@ class Located:
     """
 
     def __init__(self, tree: ContextTree, positions: Positions) -> None:
-        self.tree = tree
+        self.tree, self.positions = tree, positions
         n = positions.target.size
         self.context, self.matched, self.pair = np.empty((3, n), np.int32)
         at = positions.core(int(tree.level_ptr[1]), tree.order)

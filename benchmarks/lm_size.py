@@ -2,7 +2,8 @@
 
 Penn Treebank, order 5. The rival is pruned by count as KenLM does it, with many cutoffs; beside a size stands the
 best of those that are not larger. Strengths are chosen on validation text, those of the plain model by the default
-search. Draws docs/size.svg.
+search. Draws docs/size.svg. Before that, the default model against Kneser-Ney on little text: some thousand words of
+the Penn Treebank's training text and of AP news, judged by the next 20,000.
 
     python benchmarks/lm_size.py [--json FILE]
 """
@@ -10,12 +11,17 @@ search. Draws docs/size.svg.
 from __future__ import annotations
 
 import argparse
+import gzip
 import sys
 from itertools import product
 from pathlib import Path
 
+import numpy as np
+
 from _bars import Claims
+from _data import DATA
 from class_lm import ptb_parts
+from epigram.lm import fit_beside
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.loglinear.model import LogLinearLM
@@ -24,6 +30,9 @@ from epigram.lm.ngram.kneser_ney import KneserNeyLM
 SIZES = (100_000, 200_000, 400_000, 1_000_000, 2_000_000, 4_000_000)
 PLAIN = {160_000: 157.0, 330_000: None, 420_000: None}
 """The bar of the plain model at each size."""
+
+LITTLE = (5_000, 10_000, 20_000, 50_000)
+"""Words of training text."""
 
 Curve = list[tuple[int, float]]
 """Sizes and perplexities."""
@@ -40,6 +49,21 @@ def pruned(train: Corpus, test: Corpus) -> Curve:
 def best(curve: Curve, size: int) -> float:
     """The lowest perplexity of a model of at most so many n-grams."""
     return min(perplexity for own, perplexity in curve if own <= size)
+
+
+def little_text(claims: Claims) -> None:
+    """The default model is nowhere behind Kneser-Ney."""
+    for name, path in (("PTB", "ptb/ptb.train.txt.gz"), ("AP", "lm-splits/apnews.s0.train.txt.gz")):
+        lines = gzip.decompress((DATA / path).read_bytes()).decode().splitlines()
+        ends = np.cumsum([len(line.split()) for line in lines])
+        for words in LITTLE:
+            cut, end = np.searchsorted(ends, (words, words + 20_000)).tolist()
+            text, rest = lines[:cut], lines[cut:end]
+            other = KneserNeyLM(5).fit(text).perplexity(rest)
+            found = fit_beside(LogLinearLM(), text).mixture.perplexity(rest)
+            claims.add(
+                f"default, {words:,} words of {name}", f"{found:.2f}", f"{other:.2f}", found / other, 1.0
+            )
 
 
 def plain(train: Corpus, valid: Corpus, test: Corpus, rival: Curve, claims: Claims) -> Curve:
@@ -85,6 +109,7 @@ def main() -> int:
     )
     parser.add_argument("--json", type=Path)
     claims = Claims(parser.parse_args().json, rival="Kneser-Ney")
+    little_text(claims)
     train, valid, test = ptb_parts()
     rival = pruned(train, test)
     curves = {

@@ -60,7 +60,7 @@ def rarity_gain(loss: TreeLoss, w: Floats) -> Floats:
     >>> from epigram.lm.corpus import Corpus
     >>> loss = SuffixLoss(ContextTree.grow(Positions.of(Corpus.of(["a a a a a b"])), order=1))
     >>> rarity_gain(loss, np.zeros(3)).round(3).tolist()  # of </s>, a and b, 7 / 3 of each are expected
-    [0.17, 0.0, 0.17]
+    [0.171, 0.0, 0.171]
     """
     expected = _expected(loss, w, loss.tree.per_pair(loss.tree.multiplicity))
     seen = loss.tree.count + UNSEEN

@@ -454,6 +454,8 @@ class LogLinearLM(FittedBackoff, Estimator):
         rounds = 0 if problem.tree.collapsed else RARE_ROUNDS
         self._fit_largest(problem, strength, worth, k, self.nonnegative, rounds > 0, callback)
         for left in range(rounds - 1, -1, -1):
+            if self.reason_ == "callback":
+                break
             tree, where = with_pairs(problem.tree, *unseen_pairs(problem.loss, self._weights))
             problem, self._weights = problem.over(tree), np.insert(self._weights, where, 0.0)
             worth = weight_importance(problem.loss, self._weights) + rarity_gain(problem.loss, self._weights)

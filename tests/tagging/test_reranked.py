@@ -111,7 +111,7 @@ def test_candidates_come_from_taggers_that_have_not_seen_the_sentence() -> None:
     X, y = task(12, 2)
     columns, labels = Columns.from_rows(X), Columns.from_rows(y).columns[0]
     learnt = CRFTagger(TEMPLATE, l1=0.1, solver=FAST).fit(X, y)
-    found = label_unseen(learnt, columns, labels, 3, folds=3)
+    found = label_unseen([learnt], columns, labels, 3, folds=3)
     kept = [s for s in range(12) if s * 3 // 12 != 1]
     blind = CRFTagger(TEMPLATE, l1=0.1, solver=FAST).fit([X[s] for s in kept], [y[s] for s in kept])
     for s in range(4, 8):
@@ -119,7 +119,7 @@ def test_candidates_come_from_taggers_that_have_not_seen_the_sentence() -> None:
         for c, (wanted, p) in zip(mine, blind.predict_nbest([X[s]], 3)[0], strict=True):
             assert [learnt.model_.labels[j] for j in found.labelling(c)] == wanted
             assert found.scores[c] == pytest.approx(np.log(p))
-    part = label_unseen(learnt, columns, labels, 3, 3, lambda done, _: done == 1)
+    part = label_unseen([learnt], columns, labels, 3, 3, lambda done, _: done == 1)
     assert len(part.list_ptr) - 1 == 4
 
 

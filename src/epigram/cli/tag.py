@@ -1,4 +1,4 @@
-"""``epigram tag``: train, update, rerank, convert, evaluate and run taggers, and show the built-in templates."""
+"""``epigram tag``: train, update, pool, rerank, convert, evaluate and run taggers, and show the built-in templates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from epigram.cli.cluster import Cluster
 from epigram.cli.tag_chaining import chain
 from epigram.cli.tag_convert import convert
 from epigram.cli.tag_explain import explain
-from epigram.cli.tag_reranking import rerank
+from epigram.cli.tag_reranking import pool, rerank
 from epigram.cli.tag_training import Format, train
 from epigram.cli.tag_updating import update
 from epigram.errors import InputError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from epigram.tagging.files import FileTagger
 
 app = typer.Typer(no_args_is_help=True)
-for command in (train, update, rerank, chain, convert, explain):
+for command in (train, update, pool, rerank, chain, convert, explain):
     app.command()(command)
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A *.epigram file.")]

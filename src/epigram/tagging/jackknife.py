@@ -8,7 +8,7 @@ learnt from the other parts only (Collins 2000; Tsuruoka et al. 2009 have such c
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from epigram.protocols import Ints
 from epigram.tagging.corpus import Column, Columns
 from epigram.tagging.crf import CRFTagger
 from epigram.tagging.labellings import Labellings
+from epigram.tagging.pooled import pool
 
 LETTERS = 60
 T = TypeVar("T", bound=CRFTagger)
@@ -61,26 +62,28 @@ def predict_unseen(tagger: T, X: Columns, y: Column, target: Columns, folds: int
 
 
 def label_unseen(
-    learnt: CRFTagger,
+    learnt: Sequence[CRFTagger],
     X: Columns,
     y: Column,
     k: int,
     folds: int = 5,
     callback: Callable[[int, str], bool | None] | None = None,
 ) -> Labellings:
-    """The k best labellings of each sentence by taggers that have not seen it, labels numbered as ``learnt`` does.
+    """The k best labellings of each sentence by taggers that have not seen it, labels numbered as ``learnt`` do.
 
-    ``learnt`` has learnt from all of ``X``; the others have its settings, its strength too where that was chosen.
-    ``callback`` is told how many folds are done; where it returns True the sentences of the others are left out.
+    ``learnt``, one tagger or those of a pool, know all of ``X``; the others have their settings, and the strengths that
+    were chosen for them. ``callback`` is told how many folds are done; where it returns True the sentences of the
+    others are left out.
     """
-    settings = learnt.get_params(deep=False) | {"l1": learnt._strength}
-    tagger, part_of = type(learnt)(**settings), parts_of(X, X, folds)
-    number = {name: j for j, name in enumerate(learnt.model_.labels)}
+    settings = [one.get_params(deep=False) | {"l1": one._strength} for one in learnt]
+    taggers = [type(one)(**mine) for one, mine in zip(learnt, settings, strict=True)]
+    part_of = parts_of(X, X, folds)
+    number = {name: j for j, name in enumerate(learnt[0].model_.labels)}
     found: list[list[tuple[Ints, float]]] = []
     for part in range(folds):
         if callback is not None and callback(part, f"fold {part + 1} of {folds}") and part:
             break
-        model = _fitted(tagger, X, y, np.flatnonzero(part_of != part)).model_
+        model = pool([_fitted(one, X, y, np.flatnonzero(part_of != part)) for one in taggers]).model_
         ours = np.array([number[name] for name in model.labels], dtype=np.int32)
         lists = model.scored_n_best(model.encode(X.take(np.flatnonzero(part_of == part))), k)
         found += [[(ours[labels], score) for labels, score in candidates] for candidates in lists]

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from epigram._core.native import offsets
+from epigram.errors import InputError
 from epigram.protocols import Ints, Learner, Offsets, check_fitted
 from epigram.tagging.corpus import Column, Columns, Labels, Sequences, encode_labels, gather
 from epigram.tagging.crf import CRFTagger
@@ -23,6 +24,7 @@ from epigram.tagging.global_features import Telling, features_of
 from epigram.tagging.jackknife import label_unseen
 from epigram.tagging.labellings import Labellings, Scheme
 from epigram.tagging.model import Allowed, ChainModel
+from epigram.tagging.pooled import pool
 from epigram.tagging.second_look import MOST_LABELLINGS, SecondLook
 from epigram.tagging.storage import kind_of
 
@@ -40,7 +42,8 @@ class RerankedTagger(StoredTagger):
 
     Parameters
     ----------
-    tagger : a :class:`CRFTagger` or :class:`SegmentTagger` with a template; by default ``CRFTagger("ner")``.
+    tagger : a :class:`CRFTagger` or :class:`SegmentTagger` with a template, or a list of them, which become one
+        (:mod:`epigram.tagging.pooled`); by default ``CRFTagger("ner")``.
     learner : of the reranker, such as ``Softmax()`` (by default), ``BLasso()``, ``Boosting()`` or ``Lasso()``.
     k : labellings looked at a sentence.
     folds : parts of neighbouring sentences, each labelled by a tagger that has learnt from the others.
@@ -65,7 +68,7 @@ class RerankedTagger(StoredTagger):
 
     def __init__(
         self,
-        tagger: CRFTagger | None = None,
+        tagger: CRFTagger | Sequence[CRFTagger] | None = None,
         *,
         learner: Learner | None = None,
         k: int = 10,
@@ -81,7 +84,12 @@ class RerankedTagger(StoredTagger):
         self.reach = reach
 
     def fit(
-        self, X: Any, y: Labels, *, learnt: CRFTagger | None = None, callback: Told | None = None
+        self,
+        X: Any,
+        y: Labels,
+        *,
+        learnt: CRFTagger | Sequence[CRFTagger] | None = None,
+        callback: Told | None = None,
     ) -> Self:
         """Train the tagger and its second look.
 
@@ -89,28 +97,41 @@ class RerankedTagger(StoredTagger):
         ----------
         X : sentences as rows of columns, in the order of their text where ``reach`` is not 0.
         y : a list of labels per sentence, or a :class:`Column`.
-        learnt : a tagger that has learnt from these sentences already; its settings take the place of ``tagger``'s.
+        learnt : a tagger, or a list of them, that has learnt from these sentences already; its settings take the place
+            of ``tagger``'s.
         callback : told after each fold; see :data:`Told`.
         """
         self._check_settings()
         columns = X if isinstance(X, Columns) else Columns.from_rows(X)
-        given = learnt or (CRFTagger("ner") if self.tagger is None else self.tagger)
-        if not isinstance(given, CRFTagger) or kind_of(given) not in ("crf", "segment"):
-            raise ValueError(f"tagger must be a CRFTagger or a SegmentTagger, not {given!r}.")
-        if learnt is None:
-            learnt = type(given)(**given.get_params(deep=False)).fit(columns, y)
-        if learnt._check().template is None:
-            raise ValueError("a second look needs the words of sentences: give the tagger a template.")
-        labels = _as_column(y, learnt, columns)
-        found = label_unseen(learnt, columns, labels, self.k, self.folds, callback)
+        taggers = self._taggers(columns, y, learnt)
+        whole = pool(taggers)
+        labels = _as_column(y, whole, columns)
+        found = label_unseen(taggers, columns, labels, self.k, self.folds, callback)
         columns = columns.take(np.arange(len(found.list_ptr) - 1))  # all, unless the callback said stop
-        number = {name: j for j, name in enumerate(learnt.model_.labels)}
+        number = {name: j for j, name in enumerate(whole.model_.labels)}
         gold = np.array([number.get(name, -1) for name in labels.strings], dtype=np.int32)[labels.ids]
         gold = gold[: columns.n_tokens]
-        self.tagger_, self.columns_ = learnt, learnt.columns_
-        self.classes_ = learnt.classes_
+        self.tagger_, self.columns_ = whole, whole.columns_
+        self.classes_ = whole.classes_
         self._learn(found, columns, gold, callback)
         return self
+
+    def _taggers(
+        self, columns: Columns, y: Labels, learnt: CRFTagger | Sequence[CRFTagger] | None
+    ) -> list[CRFTagger]:
+        """The taggers that have learnt from all sentences."""
+        given = learnt or (CRFTagger("ner") if self.tagger is None else self.tagger)
+        taggers = list(given) if isinstance(given, Sequence) else [given]
+        for one in taggers:
+            if not isinstance(one, CRFTagger) or kind_of(one) not in ("crf", "segment"):
+                raise ValueError(f"tagger must be a CRFTagger or a SegmentTagger, not {one!r}.")
+            if learnt is not None and "pooled" in one.fit_:
+                raise InputError("the parts of a pool have to learn anew: give its taggers, not the pool")
+        if learnt is None:
+            taggers = [type(one)(**one.get_params(deep=False)).fit(columns, y) for one in taggers]
+        if any(one._check().template is None for one in taggers):
+            raise ValueError("a second look needs the words of sentences: give the tagger a template.")
+        return taggers
 
     def _check_settings(self) -> None:
         for name, least, most in (

@@ -5,6 +5,12 @@ Newswire (AP, Reuters, AG), Wikipedia and Brown; no sentence of a labelled test 
     python benchmarks/unlabelled_text.py news.txt --lines 170000
     epigram lm classes news.txt -o news.classes -k 60,400 --min-count 5 --max-passes 6
     python benchmarks/tagging_quality.py --richer --classes news.classes
+
+``--case FILE`` writes another list of the same form: how often each word has a capital letter within sentences.
+
+    python benchmarks/unlabelled_text.py all.txt --case case.classes
+    epigram lm classes all.txt -o all.classes -k 60,300,1000 --min-count 5 --max-passes 6
+    python benchmarks/tagging_quality.py --pools --classes all.classes --case case.classes
 """
 
 from __future__ import annotations
@@ -12,9 +18,12 @@ from __future__ import annotations
 import argparse
 import csv
 import html
+import itertools
 import random
 import re
 import sys
+from bisect import bisect
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +39,8 @@ CLITIC = re.compile(r"(?i)\b(\w+?)(n't|'(?:s|re|ve|ll|d|m))\b")
 IS_CLITIC = re.compile(r"(?i)n't|'(?:s|re|ve|ll|d|m)")
 END = re.compile(r'(?<=[.!?])["\')]*\s+(?=["\'`(]*[A-Z])')
 LENGTHS = range(3, 151)
+MARKS = "``\"':;.(--["  # and every piece of it
+SHARES = (0.05, 0.3, 0.7, 0.95)
 
 
 def paragraphs() -> Iterator[str]:
@@ -64,14 +75,38 @@ def sentences(paragraph: str) -> Iterator[str]:
             yield re.sub(r"[0-9]", "#", " ".join(tokens))
 
 
+def capitals(lines: list[str]) -> Iterator[str]:
+    """Lines of a word list: by share of occurrences with a capital and by their number, the word, the number.
+
+    Titles and words after a mark, which may begin a sentence, do not count.
+    """
+    upper, everywhere = Counter[str](), Counter[str]()
+    for line in lines:
+        tokens = line.split()
+        if 2 * sum(token[0].isupper() for token in tokens) > len(tokens):
+            continue
+        for before, token in itertools.pairwise(tokens):
+            if before not in MARKS:
+                everywhere[token.lower()] += 1
+                upper[token.lower()] += token[0].isupper()
+    for word, n in sorted(everywhere.items()):
+        if word[0].isalpha():
+            share = upper[word] / n
+            level = "0" if not upper[word] else "g" if share == 1 else "bcdef"[bisect(SHARES, share)]
+            yield f"{level}{'sml'[bisect((3, 20), n)]}\t{word}\t{n}\n"
+
+
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("output", type=Path)
     options.add_argument("--lines", type=int, help="a random choice of so many sentences")
+    options.add_argument("--case", type=Path, help="where the list of words with capitals goes")
     chosen = options.parse_args()
     lines = [sentence for paragraph in paragraphs() for sentence in sentences(paragraph)]
     if chosen.lines is not None:
         lines = random.Random(0).sample(lines, chosen.lines)
+    if chosen.case is not None:
+        chosen.case.write_text("".join(capitals(lines)), encoding="utf-8")
     chosen.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 0
 

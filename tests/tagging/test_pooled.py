@@ -154,3 +154,10 @@ def test_commands(tmp_path: Path) -> None:
     assert refused.returncode == 2
     assert "not the pool" in " ".join(refused.stderr.decode().split())
     assert epigram("tag", "pool", *models, "-o", both, "--shares", "1,x").returncode == 2
+
+
+def test_a_pool_learns_on() -> None:
+    whole = pool([fitted(WORDS), fitted(OTHERS)])
+    before = log_p(whole, ["new", "IL"])[("B-x", "O")]
+    whole.partial_fit([["new", "IL"]] * 20, [["B-x", "O"]] * 20)
+    assert log_p(whole, ["new", "IL"])[("B-x", "O")] > before

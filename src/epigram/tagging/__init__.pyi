@@ -4,6 +4,7 @@ from epigram.tagging.formats import read_columns as read_columns
 from epigram.tagging.history import MaxentTagger as MaxentTagger
 from epigram.tagging.maxent import MaxentClassifier as MaxentClassifier
 from epigram.tagging.metrics import evaluate as evaluate
+from epigram.tagging.pooled import pool as pool
 from epigram.tagging.reranked import RerankedTagger as RerankedTagger
 from epigram.tagging.segment import SegmentTagger as SegmentTagger
 from epigram.tagging.template import Template as Template

@@ -21,7 +21,7 @@ def pool(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
-    """Make one tagger of several with the same labels: its weights are the mean of theirs. Better than each of them."""
+    """Make one tagger of several with the same labels: its weights are the mean of theirs."""
     from epigram.cli.training import TrainingRun
     from epigram.tagging.pooled import pool as pool_taggers
 

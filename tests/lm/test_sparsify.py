@@ -91,6 +91,16 @@ def test_a_small_model_knows_what_does_not_come(monkeypatch):
     assert model.valid_perplexity_ < 0.97 * without.valid_perplexity_
 
 
+def test_where_there_is_room_no_weight_is_dropped_and_rare_pairs_still_get_one():
+    train, valid = some_text(), some_text(100, seed=1)
+    full = LogLinearLM(**GIVEN).fit(train, valid=valid)
+    more = LogLinearLM(**GIVEN, max_weights=10**6).fit(train, valid=valid)
+    assert (full.weights_ >= 0).all()
+    assert (more.weights_[more.tree_.count == 0] < 0).any()
+    assert more.n_nonzero_ > full.n_nonzero_
+    assert more.valid_perplexity_ < full.valid_perplexity_
+
+
 def test_it_is_stored_and_goes_on_with_pairs_that_were_seen(tmp_path):
     model = LogLinearLM(**GIVEN, max_weights=40).fit(some_text())
     model.save(tmp_path / "m.epigram")

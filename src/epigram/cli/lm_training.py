@@ -99,7 +99,12 @@ def command(
         bool, typer.Option(help="Choose a factor for the weights of each depth on the held-out text too.")
     ] = True,
     max_weights: Annotated[
-        int | None, typer.Option(min=1, help="Keep so many weights, those worth most, and fit them again.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Keep so many weights, those worth most, and fit them again; without --classes also negative ones of "
+            "pairs that come less often than expected.",
+        ),
     ] = None,
     tokens: Annotated[
         str,

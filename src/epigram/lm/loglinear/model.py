@@ -192,7 +192,7 @@ class LogLinearLM(FittedBackoff, Estimator):
         if free and valid is not None:
             strength, start = self._choose(problem, strength, free, callback, on_trial)
         self._keep(problem, strength, problem.solve(self._solver(), strength, start, callback))
-        if self.max_weights is not None and self.n_nonzero_ > self.max_weights:
+        if self.max_weights is not None:
             problem = self._select(problem, strength, self.max_weights, callback)
         if self.scales_ is not None and self.max_weights is not None and valid is not None:
             self.scales_ = calibrate(problem, self.weights_)
@@ -450,9 +450,10 @@ class LogLinearLM(FittedBackoff, Estimator):
 
     def _select(self, problem: Problem, strength: Strength, k: int, callback: Callback | None) -> Problem:
         """Keep the k weights worth most, and fit them again; then so that pairs rarer than expected are among them."""
-        worth = weight_importance(problem.loss, self.weights_)
         rounds = 0 if problem.tree.collapsed else RARE_ROUNDS
-        self._fit_largest(problem, strength, worth, k, self.nonnegative, rounds > 0, callback)
+        if self.n_nonzero_ > k:
+            worth = weight_importance(problem.loss, self.weights_)
+            self._fit_largest(problem, strength, worth, k, self.nonnegative, rounds > 0, callback)
         for left in range(rounds - 1, -1, -1):
             if self.reason_ == "callback":
                 break

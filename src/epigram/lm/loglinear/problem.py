@@ -205,29 +205,39 @@ def first_weights(tree: ContextTree, strength: Strength, nonnegative: bool = Tru
     exp(k + w) - n + strength sign(w) + 2 ridge w = 0, and k follows by bisection.
     """
     w = np.zeros(tree.n_pairs)
-    ridge = strength.ridge or 0.1 * strength.strength
-    for root in range(int(tree.level_ptr[1])):
-        pairs = slice(int(tree.pair_ptr[root]), int(tree.pair_ptr[root + 1]))
-        counts = tree.count[pairs].astype(np.float64)
-        if not counts.size:
-            continue
-        total, lo, hi = float(counts.sum()), -50.0, 50.0
-        for _ in range(60):
-            k = 0.5 * (lo + hi)
-            w[pairs] = _root_weights(counts, k, strength.strength, ridge, nonnegative)
-            z = float(np.exp(w[pairs]).sum()) + float(tree.n_unseen[root])
-            lo, hi = (lo, k) if np.exp(k) * z > total else (k, hi)
+    n_roots = int(tree.level_ptr[1])
+    sizes = np.diff(tree.pair_ptr[: n_roots + 1])
+    # Words that were seen equally often after a root have equal weights.
+    keys = np.repeat(np.arange(n_roots) << 32, sizes) + tree.count[: sizes.sum()]
+    distinct, place, n_words = np.unique(keys, return_inverse=True, return_counts=True)
+    root, counts = distinct >> 32, (distinct & 0xFFFFFFFF).astype(np.float64)
+    prices = strength.strength, strength.ridge or 0.1 * strength.strength, nonnegative
+    total = np.bincount(root, n_words * counts, n_roots)
+    lo, hi = np.full(n_roots, -50.0), np.full(n_roots, 50.0)
+    for _ in range(60):
+        k = 0.5 * (lo + hi)
+        found = _root_weights(counts, k[root], *prices)
+        z = np.bincount(root, n_words * np.exp(found), n_roots) + tree.n_unseen[:n_roots]
+        high = np.exp(k) * z > total
+        lo, hi = np.where(high, lo, k), np.where(high, k, hi)
+    w[: sizes.sum()] = found[place]
     return w
 
 
-def _root_weights(counts: Floats, k: float, l1: float, l2: float, nonnegative: bool) -> Floats:
-    """Newton's method, all words at once."""
+def _root_weights(counts: Floats, k: Floats, l1: float, l2: float, nonnegative: bool) -> Floats:
+    """Newton's method, all words at once, but those whose weight is 0."""
+    out, above = np.zeros(counts.size), counts - np.exp(k)
+    some = above > l1 if nonnegative else np.abs(above) > l1
+    counts, k = counts[some], k[some]
     w = np.clip(np.log(counts) - k, -30.0, 30.0)
     for _ in range(30):
         expected = np.exp(k + w)
-        w -= np.clip((expected - counts + l1 * np.sign(w) + 2 * l2 * w) / (expected + 2 * l2), -1.0, 1.0)
-    w[np.abs(np.exp(k) - counts) <= l1] = 0.0
-    return np.maximum(w, 0.0) if nonnegative else w
+        step = (expected - counts + l1 * np.sign(w) + 2 * l2 * w) / (expected + 2 * l2)
+        w -= np.clip(step, -1.0, 1.0)
+        if np.abs(step).max(initial=0.0) < 1e-13:
+            break
+    out[some] = np.maximum(w, 0.0) if nonnegative else w
+    return out
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,23 @@
 
 i64 sizeof_Trees(void) { return sizeof(Trees); }
 
-/* Rows E of n_rows side contexts. Side trees have no root weights: those of the main tree say the same. */
-void factored_side_down(const Trees *t, i64 base, i64 n_rows, i64 width, i64 n_pairs, const f64 *f, f64 *E) {
+/* Rows E of n_rows side contexts, in the columns first to last. Side trees have no root weights: those of the main tree
+ * say the same. */
+void factored_side_down(const Trees *t, i64 base, i64 n_rows, i64 width, i64 first, i64 last, i64 n_pairs, const f64 *f,
+                        f64 *E) {
     (void)n_pairs;
     for (i64 k = base; k < base + n_rows; k++) {
         i64 c = t->side_context[k], above = t->parent[c];
         f64 *row = E + (k - base) * width;
         if (above < 0) {
-            for (i64 u = 0; u < width; u++) row[u] = 1.0;
+            for (i64 u = first; u < last; u++) row[u] = 1.0;
             continue;
         }
-        memcpy(row, E + (t->side_row[above] - base) * width, (size_t)width * sizeof *row);
-        for (i64 p = t->pair_ptr[c]; p < t->pair_ptr[c + 1]; p++) row[t->choice[p]] *= f[p];
+        memcpy(row + first, E + (t->side_row[above] - base) * width + first, (size_t)(last - first) * sizeof *row);
+        for (i64 p = t->pair_ptr[c]; p < t->pair_ptr[c + 1]; p++) {
+            i64 u = t->choice[p];
+            if (u >= first && u < last) row[u] *= f[p];
+        }
     }
 }
 
@@ -21,15 +26,17 @@ static inline void add(i64 n, f64 r, const f64 *restrict x, f64 *restrict out) {
     for (i64 u = 0; u < n; u++) out[u] += r * x[u];
 }
 
-/* Gradient of the side contexts' weights from their rows of expected counts. */
-void factored_side_up(const Trees *t, i64 base, i64 n_rows, i64 width, i64 n_pairs, f64 *H, f64 *g) {
+/* Gradient of the side contexts' weights from their rows of expected counts, for the choices first to last. */
+void factored_side_up(const Trees *t, i64 base, i64 n_rows, i64 width, i64 first, i64 last, i64 n_pairs, f64 *H, f64 *g) {
     (void)n_pairs;
     for (i64 k = base + n_rows - 1; k >= base; k--) {
         i64 c = t->side_context[k], above = t->parent[c];
         const f64 *row = H + (k - base) * width;
-        for (i64 p = t->pair_ptr[c]; p < t->pair_ptr[c + 1]; p++)
-            g[p] = above < 0 ? 0.0 : row[t->choice[p]] - t->count[p];
-        if (above >= 0) add(width, 1.0, row, H + (t->side_row[above] - base) * width);
+        for (i64 p = t->pair_ptr[c]; p < t->pair_ptr[c + 1]; p++) {
+            i64 u = t->choice[p];
+            if (u >= first && u < last) g[p] = above < 0 ? 0.0 : row[u] - t->count[p];
+        }
+        if (above >= 0) add(last - first, 1.0, row + first, H + (t->side_row[above] - base) * width + first);
     }
 }
 

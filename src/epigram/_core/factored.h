@@ -25,9 +25,10 @@ typedef struct {
     const i32 *side_row; /* [n_contexts] */
 } Trees;
 
-void factored_side_down(const Trees *t, i64 base, i64 n_rows, i64 width, i64 n_pairs, const f64 f[n_pairs],
-                        f64 E[n_rows * width]);
-void factored_side_up(const Trees *t, i64 base, i64 n_rows, i64 width, i64 n_pairs, f64 H[n_rows * width], f64 g[n_pairs]);
+void factored_side_down(const Trees *t, i64 base, i64 n_rows, i64 width, i64 first, i64 last, i64 n_pairs,
+                        const f64 f[n_pairs], f64 E[n_rows * width]);
+void factored_side_up(const Trees *t, i64 base, i64 n_rows, i64 width, i64 first, i64 last, i64 n_pairs,
+                      f64 H[n_rows * width], f64 g[n_pairs]);
 f64 factored_choose_at_root(const Trees *t, i64 root, i64 base, i64 n_rows, i64 width, const f64 E[n_rows * width],
                             u8 upward, f64 H[upward * n_rows * width], const f64 s[width], f64 x[width],
                             f64 gathered[width]);

@@ -61,7 +61,8 @@ _STRUCT = re.compile(r"typedef struct \{(.*?)\} (\w+);", re.DOTALL)
 _FUNCTION = re.compile(r"^(\w+) (\w+)\(([^)]*)\);", re.MULTILINE)
 _ARGUMENT = re.compile(r"(const )?(\w+) (\*)?(\w+)(?:\[(.*)\])?$")
 _FIELD = re.compile(r"(const )?(\w+) (\*)?(\w+);(?:\s*/\* \[(.*?)\] \*/)?")
-S, T = TypeVar("S"), TypeVar("T")
+S = TypeVar("S")
+T = TypeVar("T")
 FEW = 1 << 14  # columns that one thread is through with before another one has begun
 
 

@@ -13,10 +13,11 @@ the other. Roots are independent, so threads take roots, or subtrees of one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -27,6 +28,7 @@ from epigram.lm.factored.classes import WordClasses
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
 from epigram.protocols import Floats, Ints, Offsets
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 core = family("factored")
@@ -147,7 +149,9 @@ class FactorLoss:
             side_row,
         )
         self._width = (-(-self.n_candidates.astype(np.int64) // 8) * 8).tolist()
-        self._active = np.flatnonzero(np.bincount(self.examples.root, minlength=n_roots)).tolist()
+        # Dear roots come first, so that no thread is left with one at the end.
+        cost = np.bincount(self.examples.root, minlength=n_roots) * np.array(self._width)
+        self._active = np.argsort(-cost, kind="stable")[: np.count_nonzero(cost)].tolist()
         self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
 
     def value(self, w: Floats) -> float:
@@ -215,7 +219,9 @@ class FactorLoss:
         first = int(self._side_ptr[root])
         n_rows = int(self._side_ptr[root + 1]) - first
         E = np.empty((n_rows, width))
-        core.side_down(self._core, first, n_rows, width, n_pairs, f, E)
+        shape = self._core, first, n_rows, width
+        columns = list(pairwise([k * (width // 8) // split * 8 for k in range(split + 1)]))
+        self._share(lambda some: core.side_down(*shape, *some, n_pairs, f, E), columns)
         top = slice(int(tree.pair_ptr[root]), int(tree.pair_ptr[root + 1]))
         s = np.zeros(width)
         s[: int(self.n_candidates[root])] = 1.0
@@ -253,25 +259,35 @@ class FactorLoss:
             )
             return total, G[0], H
 
-        parts = [part(0)] if split == 1 else self._map(part, range(split))
+        parts = self._share(part, range(split))
         if out is not None:
             out[top] = sum(G for _, G, _ in parts)[tree.word[top]] - tree.count[top]  # type: ignore[index]
             H = parts[0][2]
-            for _, _, more in parts[1:]:
-                H += more
-            core.side_up(self._core, first, n_rows, width, n_pairs, H, out)
+
+            def up(some: tuple[int, int]) -> None:
+                for _, _, more in parts[1:]:
+                    H[:, slice(*some)] += more[:, slice(*some)]
+                core.side_up(*shape, *some, n_pairs, H, out)
+
+            self._share(up, columns)
         return sum(total for total, _, _ in parts)
 
     def _cuts(self, root: int, split: int) -> list[int]:
         """The children of a root in runs of about as many positions each."""
         low, high = self._child_ptr[root : root + 2].tolist()
+        if split == 1:
+            return [low, high]
         pair_ptr = self.tree.pair_ptr[low : high + 1]
         counts = self.tree.count[int(pair_ptr[0]) : int(pair_ptr[-1])]
         before = offsets(counts)[pair_ptr - pair_ptr[0]]
         inner = np.searchsorted(before, before[-1] * np.arange(1, split) / split)
         return [low, *(low + inner).tolist(), high]
 
-    def _map(self, work: Callable[[int], T], items: Iterable[int]) -> list[T]:
+    def _share(self, work: Callable[[S], T], parts: Sequence[S]) -> list[T]:
+        """The results for all parts of one root; a part alone is for the thread that asks."""
+        return [work(parts[0])] if len(parts) == 1 else self._map(work, parts)
+
+    def _map(self, work: Callable[[S], T], items: Iterable[S]) -> list[T]:
         """The results for all items, in their order."""
         return [work(item) for item in items] if self._pool is None else list(self._pool.map(work, items))
 

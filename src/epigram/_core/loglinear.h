@@ -87,8 +87,8 @@ u8 loglinear_link_pairs(i64 n_contexts, i64 n_pairs, const i32 parent[n_contexts
                         const i32 word[n_pairs], i32 pair_parent[n_pairs]);
 i64 loglinear_unseen(const Tree *t, const Sums *sums, f64 least, i64 n_contexts, f64 most[n_contexts], i64 n, i32 context[n],
                      i32 word[n]);
-void loglinear_close_prefixes(const Tree *t, i64 n_levels, i32 path[n_levels], i64 n_contexts, i32 front[n_contexts],
-                              u8 open[n_contexts], u8 needed[n_contexts], i64 n_pairs, u8 kept[n_pairs]);
+void loglinear_close_prefixes(const Tree *t, i64 n_levels, i32 path[n_levels], i64 n_contexts, u8 needed[n_contexts],
+                              i64 n_pairs, u8 kept[n_pairs]);
 void loglinear_count_spread(const Tree *t, i64 n, const i32 nodes[n], i64 n_pairs, const f64 w[n_pairs], i64 out[2]);
 void loglinear_spread(const Tree *t, const Sums *sums, i64 n, const i32 nodes[n], i64 n_pairs, const f64 w[n_pairs],
                       i64 n_contexts, i32 number[n_contexts], i64 n_new, i32 parent[n_new], i32 label[n_new],

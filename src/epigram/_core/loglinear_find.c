@@ -105,47 +105,30 @@ i64 loglinear_unseen(const Tree *t, const Sums *sums, f64 least, i64 n_contexts,
     return found;
 }
 
-/* Whether a context has a pair that is kept (1), or not (0). */
-static u8 any_pair(const Tree *t, i64 c, const u8 *kept, u8 wanted) {
-    for (i64 p = t->pair_ptr[c]; p < t->pair_ptr[c + 1]; p++)
-        if (kept[p] == wanted) return 1;
-    return 0;
-}
-
-enum { UNKNOWN = -2 };
-
-/* The context s_k .. s_2 of c = s_k .. s_2 s_1, or -1: below that of its parent. `front` remembers them, `path` is room. */
-static i64 front_of(const Tree *t, i64 c, i32 *path, i32 *front) {
-    i64 k = 0, x = c;
-    for (; front[x] == UNKNOWN && t->parent[x] > 0; x = t->parent[x]) path[k++] = (i32)x;
-    if (front[x] == UNKNOWN) front[x] = 0; /* a single symbol: nothing is left */
-    while (k--) {
-        i64 above = front[t->parent[path[k]]];
-        front[path[k]] = above < 0 ? -1 : (i32)find_child(t, above, t->symbol[path[k]]);
-    }
-    return front[c];
+/* Whether the context s_k .. s_1 u is needed; path holds s_k .. s_1. What a needed context is below is needed too. */
+static u8 is_needed(const Tree *t, i64 k, const i32 *path, i32 u, const u8 *needed) {
+    i64 node = find_child(t, 0, u);
+    for (i64 j = k - 1; j >= 0 && node >= 0 && needed[node]; j--) node = find_child(t, node, path[j]);
+    return node >= 0 && needed[node];
 }
 
 /* Keeps what kept pairs are spelled with: the suffixes of their contexts, and each context as an n-gram. For a trie with
- * one root. Context s_k .. s_2 s_1 is the pair of s_1 after s_k .. s_2, which is less deep. */
-void loglinear_close_prefixes(const Tree *t, i64 n_levels, i32 *path, i64 n_contexts, i32 *front, u8 *open, u8 *needed,
-                              i64 n_pairs, u8 *kept) {
+ * one root, which is needed. The pair of u after s_k .. s_1 spells the context s_k .. s_1 u, which is deeper. */
+void loglinear_close_prefixes(const Tree *t, i64 n_levels, i32 *path, i64 n_contexts, u8 *needed, i64 n_pairs, u8 *kept) {
     (void)n_levels;
     (void)n_pairs;
-    for (i64 c = 0; c < n_contexts; c++) {
-        front[c] = UNKNOWN;
-        open[c] = any_pair(t, c, kept, 0);
-    }
+    i32 deepest = t->depth[n_contexts - 1];
     for (i64 c = n_contexts - 1; c > 0; c--) {
-        if (!needed[c] && !any_pair(t, c, kept, 1)) continue;
-        needed[c] = needed[t->parent[c]] = 1;
-        i64 node = front_of(t, c, path, front), last = c;
-        if (node <= 0 || !open[node]) continue; /* most models keep nearly all */
-        while (t->parent[last] > 0) last = t->parent[last];
-        i64 p = find_word(t, node, t->symbol[last]);
-        if (p < 0) continue;
-        kept[p] = 1;
-        needed[node] = 1;
+        i64 k = 0;
+        u8 any = 0;
+        for (i64 p = t->pair_ptr[c]; p < t->pair_ptr[c + 1]; p++) {
+            if (!kept[p] && t->depth[c] < deepest) {
+                for (i64 x = k ? 0 : c; x > 0; x = t->parent[x]) path[k++] = t->symbol[x];
+                kept[p] = is_needed(t, k, path, t->word[p], needed);
+            }
+            any |= kept[p];
+        }
+        for (i64 x = c; any && !needed[x]; x = t->parent[x]) needed[x] = 1;
     }
 }
 

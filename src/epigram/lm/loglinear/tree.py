@@ -280,9 +280,9 @@ class ContextTree:
         kept, needed = w != 0, np.zeros(self.n_contexts, bool)
         needed[0] = True
         if not self.collapsed:
-            path, front = (np.empty(n, np.int32) for n in (self.level_ptr.size, self.n_contexts))
-            room = path.size, path, needed.size, front, np.empty(self.n_contexts, bool)
-            family("loglinear").close_prefixes(self.core(), *room, needed, kept.size, kept)
+            path = np.empty(self.level_ptr.size, np.int32)
+            core = family("loglinear")
+            core.close_prefixes(self.core(), path.size, path, needed.size, needed, kept.size, kept)
         else:
             needed[self.per_pair(np.arange(self.n_contexts, dtype=np.int32))[kept]] = True
             for level in range(self.level_ptr.size - 2, 0, -1):

@@ -5,7 +5,8 @@
 The model is built of all training texts (of novels a third, of kftt a half, no line twice, trigrams seen once left
 out) and the large lexicon (place names of more than eight kana that the text never has left out); all choices were made
 on the held-out parts. Both sides are normalised (NFKC, no spaces, quotes and commas merged). Then: errors without the
-second look and of a quantised file; with and without the text before, on second halves of sentences; speed, latency,
+second look and of a quantised file; with and without the text before, on second halves of sentences and on neighbouring
+sentences of articles (the first of kftt, the one text that is in order; the model does not have them); speed, latency,
 load, size and memory of that model. Exits 1 if a bar is missed.
 """
 
@@ -16,6 +17,7 @@ import gzip
 import sys
 import tempfile
 from collections.abc import Iterator
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -35,11 +37,16 @@ SETS = ("general", *HUMAN, "wikinews", "tanaka", "mdn", "aozora", "kftt")
 TEXTS = ("general", "kftt", "wikinews", "tanaka", "mdn", "aozora", "wac", "human/rohan", "human/ita")
 NOVELS, KYOTO = 3, 2
 """Of novels every third line is taken, of kftt every second: they are a third and a quarter of the text."""
+NEIGHBOURS = 1001
+"""The first lines of kftt, left out."""
+JAPAN, JAPAN_TOO, SHARE = "日本/にほん", "日本/にっぽん", 10
+"""Who made the texts set the reading of this word by hand; of every tenth line it is the other one."""
 
 
 def lines() -> Iterator[str]:
     """Training text, no line twice."""
     seen: set[int] = set()
+    japan = 0
     with gzip.open(IME / "general" / "train.source.txt.gz", "rt") as file:
         sources = file.read().split()
     for name in TEXTS:
@@ -47,9 +54,12 @@ def lines() -> Iterator[str]:
             for number, line in enumerate(file):
                 novel = name == "aozora" or (name == "general" and sources[number] == "aozora")
                 step = NOVELS if novel else KYOTO if name == "kftt" else 1
-                if number % step == 0 and (key := hash(line)) not in seen:
+                if name == "kftt" and number < NEIGHBOURS:
+                    seen.add(hash(line))
+                elif number % step == 0 and (key := hash(line)) not in seen:
                     seen.add(key)
-                    yield line
+                    japan += JAPAN in line
+                    yield line.replace(JAPAN, JAPAN_TOO) if japan % SHARE == 0 else line
 
 
 def lexicon() -> WordList:
@@ -113,18 +123,31 @@ def other_kinds(report: Report, converter: KanaKanjiConverter, part: str, limit:
         report.row(f"mean {what}, quantised (rival: in full)", small, worst, given, least=least)
 
 
-def with_context(report: Report, converter: KanaKanjiConverter, part: str, limit: int) -> None:
-    """Second halves of sentences, with the first half as the text before and without."""
-    without, after, length = [], [], 0
-    for tokens in read_sentences(IME / "general" / f"{part}.txt.gz")[:limit]:
-        half = len(tokens) // 2
-        _, before = split_sentence(tokens[:half])
-        kana, want = split_sentence(tokens[half:])
-        length += len(want)
+def halves(part: str, limit: int) -> list[tuple[str, str, str]]:
+    """The first half of each sentence, and reading and text of the second."""
+    sentences = read_sentences(IME / "general" / f"{part}.txt.gz")[:limit]
+    cut = [(tokens[: len(tokens) // 2], tokens[len(tokens) // 2 :]) for tokens in sentences]
+    return [(split_sentence(first)[1], *split_sentence(second)) for first, second in cut]
+
+
+def neighbours(limit: int) -> list[tuple[str, str, str]]:
+    """Sentences of articles, and reading and text of the one that follows each."""
+    with gzip.open(IME / "kftt" / "train.txt.gz", "rt") as file:
+        pairs = [split_sentence(line.split()) for line in islice(file, min(limit + 1, NEIGHBOURS))]
+    return [(before, *after) for (_, before), after in pairwise(pairs)]
+
+
+def with_context(
+    report: Report, converter: KanaKanjiConverter, what: str, cases: list[tuple[str, str, str]]
+) -> None:
+    """With the text before and without."""
+    without, after = [], []
+    for before, kana, want in cases:
         without.append(float(edit_distance(converter.convert(kana), want)))
         after.append(float(edit_distance(converter.convert(kana, before=before), want)))
+    length = sum(len(want) for _, _, want in cases)
     rates = [100 * sum(found) / length for found in (after, without)]
-    report.row("second halves after the first (rival: without)", rates[0], rates[1], rates[1])
+    report.row(f"{what} (rival: without)", rates[0], rates[1], rates[1])
     report.row("p of that difference", compare(np.array(after), np.array(without)).p_bootstrap, 0.05)
 
 
@@ -152,7 +175,8 @@ def main() -> None:
         report.row("model file, MB", how.keep.stat().st_size / 1e6, 150)
     against_mozc(report, converter, mozc, how.part, how.limit)
     other_kinds(report, converter, how.part, how.limit)
-    with_context(report, converter, how.part, how.limit)
+    with_context(report, converter, "second halves after the first", halves(how.part, how.limit))
+    with_context(report, converter, "sentences after their neighbour", neighbours(how.limit))
     speed(report, converter, mozc, least=0.5)
     converter.second_look = None
     print("without the second look:")

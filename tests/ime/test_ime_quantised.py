@@ -7,10 +7,9 @@ import pytest
 
 from epigram.errors import ModelFileError
 from epigram.ime import KanaKanjiConverter, WordList
-from epigram.ime.quantised import CODES, _coded, _decoded
 from epigram.ime.storage import from_model_file, to_model_file
 from epigram.storage import ModelFile
-from epigram.storage.arrays import pack_integers
+from epigram.storage.arrays import CODES, coded, decoded, pack_integers, unpack_integers
 from epigram.storage.file import loads
 
 KANJI = "木気機器期記基規紀既"
@@ -77,8 +76,8 @@ def test_codes_are_those_of_the_nearest_value_or_the_next_above():
     values = np.concatenate((rng.normal(-5, 2, 900), rng.normal(-1, 0.3, 700))).astype(np.float32)
     values[7] = -1e30
     for up in (False, True):
-        codes, books = _coded(values, [900, 1600], up)
-        found = _decoded(codes, books, [900, 1600])
+        codes, books = coded(values, [900, 1600], up)
+        found = decoded(codes, books, [900, 1600])
         for level, part in ((0, slice(0, 900)), (1, slice(900, 1600))):
             book = books[level, : int(codes[part].max()) + 1]
             for value, chosen in zip(values[part][:200], found[part][:200], strict=True):
@@ -104,8 +103,9 @@ def test_a_quantised_model_is_quantised_again_without_loss(tmp_path):
     ("name", "change"),
     [
         ("lm.contexts", lambda packed: pack_integers(np.zeros(5, np.int64))),
-        ("lm.targets", lambda words: words[::-1] + 1_000_000),
-        ("lm.targets", lambda words: words[1:]),
+        ("lm.steps", lambda packed: pack_integers(unpack_integers(packed) + 1_000)),
+        ("lm.steps", lambda packed: pack_integers(unpack_integers(packed)[1:])),
+        ("lm.steps", lambda packed: pack_integers(unpack_integers(packed) + 2**31)),
         ("lm.logp.codes", lambda codes: codes[:-1]),
         ("lm.root", lambda root: root * np.nan),
         ("lm.gain.books", lambda books: books[:1]),
@@ -117,6 +117,17 @@ def test_a_damaged_quantised_file_is_refused(name, change):
     file.unbounded = set(file.tensors)
     with pytest.raises(ModelFileError):
         loads(file.to_bytes())
+
+
+def test_a_quantised_file_of_an_earlier_version_is_read():
+    """It had the last words of n-grams as they are."""
+    model = converter(7)
+    file = to_model_file(model, quantise=True)
+    tables = model.decoder.scorer.tables
+    file.tensors["lm.targets"] = tables.pair_word[model.decoder.scorer.n_words :]
+    del file.tensors["lm.steps"]
+    again = loads(file.to_bytes()).decoder.scorer.tables
+    np.testing.assert_array_equal(again.pair_word, tables.pair_word)
 
 
 @pytest.mark.parametrize(

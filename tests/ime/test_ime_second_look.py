@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
 from epigram import KanaKanjiConverter
-from epigram.ime.second_look import ORDER, STRAY, WEIGHT, SecondLook, _by_character
+from epigram.errors import ModelFileError
+from epigram.ime.second_look import (
+    CHARACTERS,
+    DOUBT,
+    ORDER,
+    PAIRS,
+    STRAY,
+    WINDOW,
+    SecondLook,
+    WordPairs,
+    _by_character,
+)
+from epigram.ime.storage import to_model_file
 from epigram.lm import KneserNeyLM
 from epigram.lm.corpus import Corpus
+from epigram.storage.arrays import pack_integers, unpack_integers
+from epigram.storage.file import loads
+from reference.ime import pair_worth
 
 TEXT = [
     "橋/はし を 渡る/わたる",
@@ -25,6 +42,16 @@ TEXT = [
 @pytest.fixture(scope="module")
 def converter() -> KanaKanjiConverter:
     return KanaKanjiConverter.build(TEXT, second_look=True)
+
+
+@pytest.fixture(scope="module")
+def with_pairs() -> KanaKanjiConverter:
+    """Equally good by trigrams and characters: only the pair, four words apart, tells 火口 from 加工."""
+    lines = [
+        "火山/かざん で とても 大きな/おおきな 火口/かこう",
+        "食品/しょくひん で とても 大きな/おおきな 加工/かこう",
+    ]
+    return KanaKanjiConverter.build(lines * 6, second_look=True)
 
 
 def written(line: str) -> list[str]:
@@ -67,7 +94,8 @@ def test_scores_are_those_of_a_model_of_characters(converter):
 def test_lists_are_sorted_by_words_and_characters(converter):
     for reading in ("はしをわたる", "いしのはしをつかう", "きをもつ"):
         first = converter.decoder.k_best(reading, 20)
-        both = [way.score + WEIGHT * converter.second_look.scores([way.text])[0] for way in first]
+        words = [[word.surface for word in way.words] for way in first]
+        both = [way.score for way in first] + converter.second_look.gains(words)
         found = converter.nbest(reading, 20)
         np.testing.assert_allclose([way.score for way in found], sorted(both, reverse=True), atol=1e-9)
         assert {way.text for way in found} == {way.text for way in first}
@@ -93,7 +121,7 @@ def test_words_of_the_user_stand_against_the_second_look(converter):
     assert mine.convert("はしをわたる") == converter.convert("はしをわたる")
     mine.add_words([("えぴ", "氏氏氏氏")])
     own, usual = mine.second_look.scores(["氏氏氏氏を渡る", "えぴを渡る"])
-    assert WEIGHT * (usual - own) > 10
+    assert CHARACTERS * (usual - own) > 10
     assert mine.convert("えぴをわたる") == "氏氏氏氏を渡る"
 
 
@@ -101,7 +129,7 @@ def test_a_longer_text_leaves_rare_n_grams_out(monkeypatch):
     corpus = Corpus.of(TEXT * 3)
     surfaces = ["", *(word.partition("/")[0] for word in corpus.vocabulary.words[1:])]
     everything = SecondLook.learn(corpus, surfaces).model.n_ngrams
-    monkeypatch.setattr("epigram.ime.second_look.CHARACTERS_PER_COUNT", 20)
+    monkeypatch.setattr("epigram.ime.second_look.CHARACTERS_PER_COUNT", (20, 20, 20, 20))
     assert SecondLook.learn(corpus, surfaces).model.n_ngrams < everything
 
 
@@ -130,3 +158,96 @@ def test_an_adapted_converter_mixes_characters_as_its_held_out_text_likes_best(c
     again = KanaKanjiConverter.load(tmp_path / "adapted.epigram")
     assert again.convert("はしをつくる") == adapted.convert("はしをつくる") == "橋を作る"
     assert converter.adapt([line.split() for line in domain], method="boosting").second_look is None
+
+
+UNITS = ["火山", "火口", "加工", "食品", "見", "の", "大き", "カメラ", "猫"]
+
+
+def units_of(surfaces: list[str]) -> list[str]:
+    """Without the hiragana at the end, "" where nothing is left."""
+    return [surface.rstrip("きのるた") for surface in surfaces]
+
+
+def random_sentences(seed: int, n: int) -> list[list[str]]:
+    """Words of UNITS with endings, some of them often together."""
+    rng = np.random.default_rng(seed)
+    words = [
+        [unit, unit + "る", unit + "た"][k % 3] if unit != "の" else unit for k, unit in enumerate(UNITS * 3)
+    ]
+    return [[words[k] for k in rng.zipf(1.4, rng.integers(1, 25)) % len(words)] for _ in range(n)]
+
+
+@pytest.mark.parametrize("seldom", [0, 1])
+def test_pairs_are_worth_what_counting_them_one_by_one_says(seldom, monkeypatch):
+    text = [*random_sentences(seldom, 30), ["火山", "犬"]]
+    corpus = Corpus.of([" ".join(f"{word}/よみ" for word in line) for line in text])
+    if seldom:
+        monkeypatch.setattr("epigram.ime.second_look.LONG", 100)
+    pairs = WordPairs.learn(corpus, [word.partition("/")[0] for word in corpus.vocabulary.words])
+    units = [units_of(line) for line in text]
+    assert len(pairs.units) < len({unit for line in units for unit in line} - {""})  # one is too rare
+
+    def wanted(line: list[str], before: list[str]) -> float:
+        known = [unit for unit in units_of(line) if unit in pairs.units]
+        whole = [*before, *known]
+        return sum(
+            pair_worth(units, whole[a], whole[b], WINDOW, DOUBT, 5, seldom)
+            for a, b in combinations(range(len(whole)), 2)
+            if b - a <= WINDOW and b >= len(before)
+        )
+
+    lists = [*random_sentences(9, 4), [], ["の"], ["火山"], ["見る", "見た"]]
+    np.testing.assert_allclose(pairs.scores(lists), [wanted(line, []) for line in lists], atol=1e-9)
+    after = pairs.after("猫、火山の火口を。食品")
+    before = [unit for unit in ("猫", "火山", "火口", "食品") if unit in pairs.units]
+    np.testing.assert_allclose(after.scores(lists), [wanted(line, before) for line in lists], atol=1e-9)
+    assert pairs.scores([]).size == 0
+
+
+def test_words_that_stand_together_choose_a_homophone(with_pairs):
+    first = {"かざん": "火山", "しょくひん": "食品"}
+    for reading, last in (("かざん", "火口"), ("しょくひん", "加工")):
+        assert (
+            with_pairs.convert(f"{reading}でとてもおおきなかこう") == f"{first[reading]}でとても大きな{last}"
+        )
+        assert with_pairs.convert("とてもおおきなかこう", before=f"{first[reading]}。").endswith(last)
+    words = ["火山", "で", "とても", "大きな", "火口"]
+    look = with_pairs.second_look
+    gain = CHARACTERS * look.scores(["".join(words)]) + PAIRS * look.pairs.scores([words])
+    np.testing.assert_allclose(look.gains([words]), gain)
+
+
+@pytest.mark.parametrize("quantise", [False, True])
+def test_damaged_pairs_are_refused_and_files_without_them_read(quantise, with_pairs):
+    whole = to_model_file(with_pairs, quantise=quantise)
+    names = [name for name in whole.tensors if name.startswith("pairs.")]
+    for name in names:
+        file = to_model_file(with_pairs, quantise=quantise)
+        stored = file.tensors[name]
+        packed = name in ("pairs.degrees", "pairs.sizes") or (quantise and not name.startswith("pairs.units"))
+        file.tensors[name] = pack_integers(unpack_integers(stored)[:-1]) if packed else stored[:-1]
+        with pytest.raises(ModelFileError):
+            loads(file.to_bytes())
+    lists = [["火山", "の", "火口"], ["橋"], ["食品", "火口"]]
+    wanted = with_pairs.second_look.pairs.scores(lists)
+    assert (wanted != 0).tolist() == [True, False, True]
+    assert loads(whole.to_bytes()).second_look.pairs.scores(lists).tolist() == wanted.tolist()
+    file = to_model_file(with_pairs, quantise=quantise)
+    for name in names:
+        del file.tensors[name]
+    look = loads(file.to_bytes()).second_look
+    assert look.pairs.scores(lists).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_pairs_of_two_texts_are_those_of_both_together():
+    one, two = random_sentences(1, 40), [*random_sentences(2, 20), ["犬", "猫"] * 5]
+    texts = [
+        Corpus.of([" ".join(f"{word}/よみ" for word in line) for line in text])
+        for text in (one, two, one + two)
+    ]
+    surfaces = [[word.partition("/")[0] for word in text.vocabulary.words] for text in texts]
+    first, _, whole = (WordPairs.learn(text, words) for text, words in zip(texts, surfaces, strict=True))
+    both = first.with_text(texts[1], surfaces[1])
+    assert set(both.units) == set(whole.units) > set(first.units)
+    lists = random_sentences(3, 9)
+    np.testing.assert_allclose(both.scores(lists), whole.scores(lists), atol=1e-9)

@@ -102,3 +102,27 @@ def fits(scorer: Scorer) -> bool:
         and all(parent in range(x) for x, parent in enumerate(tables.node_parent.tolist()) if x)
         and all(pair == -1 or pair in pairs for pair in scorer.node_pair.tolist())
     )
+
+
+def pair_worth(
+    sentences: list[list[str]], one: str, two: str, window: int, doubt: float, fewest: int, most_seldom: int
+) -> float:
+    """What a pair of units is worth, counted by walking through sentences of units ("" for other words)."""
+    seen = [[unit for unit in sentence if unit] for sentence in sentences]
+    often = {unit for line in seen for unit in line if sum(line.count(unit) for line in seen) >= fewest}
+    if one == two or one not in often or two not in often:
+        return 0.0
+    count, degrees, total = 0, {one: 0, two: 0}, 0
+    for sentence in seen:
+        line = [unit for unit in sentence if unit in often]
+        for k, unit in enumerate(line):
+            for other in line[k + 1 : k + 1 + window]:
+                if unit == other:
+                    continue
+                total += 2
+                count += {unit, other} == {one, two}
+                for end in (unit, other):
+                    if end in degrees:
+                        degrees[end] += 1
+    count = count if count > most_seldom else 0
+    return float(np.log((count + doubt) / (degrees[one] * degrees[two] / total + doubt)))

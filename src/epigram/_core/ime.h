@@ -93,3 +93,22 @@ i64 ime_best(const Trigram *m, const Lattice *l, i64 n_nodes, const f32 gain[n_n
 i64 ime_k_best(const Trigram *m, const Lattice *l, const Backwards *b, i64 n_words, const f32 bonus[n_words], i64 n_special,
                const u64 special_hash[n_special], const u64 special_pow[n_special], i64 k, i64 n, i64 out_ptr[k + 1],
                i32 out_words[k * n], f64 out_score[k]);
+
+/* Units of text, and how often two of them stood near each other: those of unit a with units above it are others[ptr[a]] ..
+ * others[ptr[a + 1]], which rise, and counts. degrees[a] is the number of pairs that a is in, total the sum of degrees. */
+typedef struct {
+    i64 n_units;
+    i64 n_pairs;
+    i64 window;
+    f64 total;
+    f64 doubt;
+    const i64 *ptr; /* [n_units + 1] */
+    const i32 *others; /* [n_pairs] */
+    const u16 *counts; /* [n_pairs] */
+    const f64 *degrees; /* [n_units] */
+} WordPairs;
+
+/* log((count + doubt) / (degree * degree / total + doubt)), summed over the pairs of different units of each list that are at
+ * most window apart; the units before stand before every list, and pairs among themselves do not count. */
+void ime_pair_scores(const WordPairs *p, i64 n_before, const i32 before[n_before], i64 n, const i64 ptr[n + 1], i64 n_all,
+                     const i32 units[n_all], f64 out[n]);

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from epigram.ime.lexicon import Lexicon, hash_surfaces
+from epigram.ime.text import is_content
 from epigram.ime.trigram import ANY, Scorer
 
 ENDS = "。！？!?\n"
@@ -55,7 +56,7 @@ def read_before(lexicon: Lexicon, scorer: Scorer, text: str) -> Before:
         cut = piece[-OPEN:] if is_last else piece
         whole = len(cut) == len(piece) and (number > 0 or len(text) <= REMEMBERED)
         node, words = _cut(lexicon, scorer, cut, scorer.start if whole else ANY)
-        recent.update(word for word in words if _is_content(lexicon.surface(word)))
+        recent.update(word for word in words if is_content(lexicon.surface(word)))
         if is_last and piece[-1] in ENDS:
             node = scorer.start
     return Before(node, frozenset(recent))
@@ -69,11 +70,6 @@ def _sentences(text: str) -> list[str]:
             out.append(text[first:place])
             first = place
     return [*out, text[first:]] if first < len(text) else out
-
-
-def _is_content(surface: str) -> bool:
-    """Two characters or more, with a kanji or katakana among them, or a single kanji."""
-    return any("一" <= c <= "鿿" or "ァ" <= c <= "ヺ" for c in surface)
 
 
 def _cut(lexicon: Lexicon, scorer: Scorer, text: str, start: int) -> tuple[int, Sequence[int]]:

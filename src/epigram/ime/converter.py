@@ -157,11 +157,9 @@ class KanaKanjiConverter:
             from epigram.ime.decoder import as_lists
 
             return self.reranker.scores(as_lists([ways]))
-        from epigram.ime.second_look import WEIGHT
-
         assert self.second_look is not None
         own = np.array([way.score for way in ways])
-        return own + WEIGHT * self.second_look.scores([way.text for way in ways])
+        return own + self.second_look.gains([[word.surface for word in way.words] for way in ways])
 
     def _is_taught(self, way: Conversion) -> bool:
         """Whether a conversion has a word that the user prefers: then no second look puts another before it."""

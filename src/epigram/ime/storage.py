@@ -33,6 +33,8 @@ UNBOUNDED = {
     "lm.bow.books",
     "characters.logp",
     "characters.bow",
+    "characters.logp.books",
+    "characters.bow.books",
 }
 """A word may be impossible, and older files have gains that are not finite."""
 
@@ -65,7 +67,7 @@ def to_model_file(converter: KanaKanjiConverter, quantise: bool = False) -> Mode
         "lessons": [json.dumps(asdict(lesson), ensure_ascii=False) for lesson in converter.journal.lessons],
     }
     if converter.second_look is not None:
-        tensors |= converter.second_look.pack()
+        tensors |= converter.second_look.pack(quantise)
     unbounded = {name for name in tensors if name in UNBOUNDED}
     for name in sorted(unbounded):
         check_finite(name, np.where(np.isinf(tensors[name]), 0.0, tensors[name]))
@@ -162,9 +164,9 @@ def from_model_file(file: ModelFile) -> KanaKanjiConverter:
         }
         reranker = unpack(ModelFile("reranker", header["rerank"], inner))
     if "characters.points" in file.tensors:
-        from epigram.ime import second_look
+        from epigram.ime.second_look import SecondLook
 
-        look = second_look.SecondLook.unpack(Schema({}, second_look.ARRAYS).read_arrays(file.tensors))
+        look = SecondLook.unpack(file.tensors)
     settings, fit = header.get("settings"), header.get("fit")
     return KanaKanjiConverter(decoder, reranker, settings, fit, lessons, words, look)
 
@@ -182,6 +184,7 @@ def describe(file: ModelFile) -> list[Section]:
     ]
     if converter.second_look is not None:
         sizes.append(("n-grams of characters", converter.second_look.model.n_ngrams))
+        sizes.append(("pairs of words", converter.second_look.pairs.others.size))
     masses = [
         (name, float(np.exp(logp))) for name, logp in zip(CLASSES, decoder.unknown.class_logp, strict=True)
     ]

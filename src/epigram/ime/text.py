@@ -201,6 +201,11 @@ def romaji_table() -> dict[str, str]:
     return {**table, **_OTHERS}
 
 
+def is_content(surface: str) -> bool:
+    """Whether a kanji or katakana is in it."""
+    return any("一" <= c <= "鿿" or "ァ" <= c <= "ヺ" for c in surface)
+
+
 def split_token(token: str) -> tuple[str, str]:
     """Surface and reading of a token.
 

@@ -15,6 +15,7 @@ import lzma
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
@@ -30,6 +31,9 @@ PACKED = "packed"
 MOST_NUMBERS, NUMBERS_PER_BYTE = 1 << 22, 4
 """Packed integers that a file may hold: so many, and so many more for each of its bytes."""
 Bytes = npt.NDArray[np.uint8]
+CODES = 256
+LOWEST = np.float32(-1e9)
+"""Numbers below stand for something else, no gain or no chance, and keep their value."""
 _CODED = 1 << 63  # in the number at the start: what follows is of a coder of ours, not of xz
 _SHARED = 1 << 62  # beside it: of the second coder, behind its tables
 _MANY = 1 << 15  # numbers for which tables are worth their bytes
@@ -474,3 +478,29 @@ def codebook(w: Floats, size: int, rounds: int = 30) -> Floats:
         masses = np.diff(np.concatenate(([0.0], np.append(mass, mass[-1])[ends - 1], mass[-1:])))
         book = np.where(masses > 0, sums / np.maximum(masses, 1), book)
     return np.unique(book)
+
+
+def coded(
+    values: npt.NDArray[np.float32], ends: list[int], up: bool = False
+) -> tuple[Bytes, npt.NDArray[np.float32]]:
+    """Codes, and a codebook for each level: of the nearest value, or (``up``) of the next that is not smaller."""
+    codes, books = np.empty(values.size, np.uint8), np.zeros((len(ends), CODES), np.float32)
+    for level, (first, last) in enumerate(pairwise([0, *ends])):
+        numbers = values[first:last]
+        if not numbers.size:
+            continue
+        low = np.unique(numbers[numbers < LOWEST])
+        high = codebook(numbers[numbers >= LOWEST].astype(np.float64), CODES - low.size)
+        book: npt.NDArray[np.float32] = np.append(low, high.astype(np.float32))
+        if up:
+            book[-1] = numbers.max()
+        books[level, : book.size] = book
+        borders = book[:-1] if up else (book[1:] + book[:-1]) / 2
+        codes[first:last] = np.searchsorted(borders, numbers)
+    return codes, books
+
+
+def decoded(codes: Bytes, books: npt.NDArray[np.float32], ends: list[int]) -> npt.NDArray[np.float32]:
+    """The numbers that codes stand for."""
+    parts = [books[level][codes[first:last]] for level, (first, last) in enumerate(pairwise([0, *ends]))]
+    return np.concatenate(parts)

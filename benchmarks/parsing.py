@@ -4,7 +4,7 @@
 [--every N]``. The bars of LAS and size are what UDPipe 1 had in an earlier run of this program: all of the
 training text, its documented options for English, vectors of the training words, 20 iterations, 1,616 CPU seconds of
 training by a faster build of its own source. With ``--rival`` UDPipe (``pip install ufal.udpipe``) is trained and
-measured in the same run, which takes hours of CPU time as it is published; ``--udpipe`` measures a model of it, time too.
+measured in the same run, which takes hours of CPU time as it is published; ``--udpipe`` measures a model of it.
 ``--vectors`` are those of the training words, which its documentation makes with word2vec. With ``--every 10``
 both it and a parser of ours to compare it with learn from every tenth sentence alone. Exits 1 where a bar is missed.
 """

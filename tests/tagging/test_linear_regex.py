@@ -26,7 +26,7 @@ patterns = st.recursive(
 )
 
 
-@given(pattern=patterns, text=st.text("ab1 \n_", max_size=12), ignore=st.booleans())
+@given(pattern=patterns, text=st.text("abAß1 \n_", max_size=12), ignore=st.booleans())
 def test_the_same_as_python(pattern: str, text: str, ignore: bool) -> None:
     pattern = (
         f"(?i){pattern.upper()}".replace(r"\D", r"\d").replace(r"\W", r"\w").replace(r"\B", r"\b")
@@ -36,6 +36,17 @@ def test_the_same_as_python(pattern: str, text: str, ignore: bool) -> None:
     ours = LinearRegex(pattern)
     ours._depth = None  # never by Python's engine
     assert ours.found_in(text) == (re.search(pattern, text) is not None)
+
+
+@pytest.mark.parametrize("text", ["a", "A", "s", "ſ", "ß", "k", "\u212a", "İ", "é", "É"])
+@pytest.mark.parametrize(
+    "pattern", ["A", "[^A]", "[^a-z]", "s", "ſ", "[S]", "K", "[i-l]", "É", "[^é]", r"[^\w]"]
+)
+def test_cases_of_letters(pattern: str, text: str) -> None:
+    for written in (pattern, f"(?i){pattern}"):
+        ours = LinearRegex(written)
+        ours._depth = None
+        assert ours.found_in(text) == (re.search(written, text) is not None), written
 
 
 @pytest.mark.parametrize("pattern", ["^(a+)+$", "(a|a)*$", "(a*)*b", "^(.*)*x", "a*a*a*a*a*a*b"])

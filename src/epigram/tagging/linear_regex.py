@@ -13,6 +13,7 @@ from typing import Any
 
 _parser: Any = re._parser  # type: ignore[attr-defined]
 _codes: Any = re._constants  # type: ignore[attr-defined]
+_compiler: Any = re._compiler  # type: ignore[attr-defined]
 MOST_STEPS = 5000
 """Of a pattern, repeats written out."""
 CHEAP = 20_000
@@ -60,12 +61,9 @@ class LinearRegex:
             if self._follow([*now, 0], text, at, closed):
                 return True
             if at < len(text):
-                now = {k + 1 for k in closed if self._steps[k][0] == "take" and self._fits(k, text[at])}
+                forms = _forms(text[at]) if self._ignores_case else {text[at]}
+                now = {k + 1 for k in closed if self._steps[k][0] == "take" and self._steps[k][1](forms)}
         return False
-
-    def _fits(self, k: int, c: str) -> bool:
-        test: Callable[[str], bool] = self._steps[k][1]
-        return test(c) or (self._ignores_case and (test(c.lower()) or test(c.upper())))
 
     def _follow(self, starts: Iterable[int], text: str, at: int, seen: set[int]) -> bool:
         """All steps that can be reached without a character, into ``seen``; True where the end is among them."""
@@ -155,22 +153,29 @@ def _repeats(tree: Any, inside: bool = False) -> int | None:
     return total
 
 
-def _test(code: Any, argument: Any) -> Callable[[str], bool]:
-    """Whether a character fits one step of a pattern."""
+def _forms(c: str) -> set[str]:
+    """A character as Python's engine takes it without its case: also as a small and as a large letter."""
+    small = _compiler._sre.unicode_tolower(ord(c))
+    forms = (c, chr(small), chr(small).upper(), *map(chr, _compiler._EXTRA_CASES.get(small, ())))
+    return {form for form in forms if len(form) == 1}
+
+
+def _test(code: Any, argument: Any) -> Callable[[set[str]], bool]:
+    """Whether a character, in any of its forms, fits one step of a pattern."""
     if code == _codes.LITERAL:
-        return lambda c: ord(c) == argument
+        return lambda forms: chr(argument) in forms
     if code == _codes.NOT_LITERAL:
-        return lambda c: ord(c) != argument
+        return lambda forms: chr(argument) not in forms
     if code == _codes.ANY:
-        return lambda c: c != "\n"
+        return lambda forms: "\n" not in forms
     if code == _codes.RANGE:
-        return lambda c: bool(argument[0] <= ord(c) <= argument[1])
+        return lambda forms: any(argument[0] <= ord(c) <= argument[1] for c in forms)
     if code == _codes.CATEGORY:
-        return _CATEGORIES[argument]
+        return lambda forms: any(map(_CATEGORIES[argument], forms))
     if code == _codes.IN:
         negated = argument[0][0] == _codes.NEGATE
         tests = [_test(*item) for item in argument[negated:]]
-        return lambda c: negated != any(test(c) for test in tests)
+        return lambda forms: negated != any(test(forms) for test in tests)
     what = str(code).lower().replace("_", " ")
     raise ValueError(f"{what} in a regular expression, which would take too long on some texts")
 

@@ -232,10 +232,12 @@ def second_look(claims: Claims) -> None:
     claims.add("bytes of both", f"{size:,}", f"{was:,} (tagger)", size / was, None)
 
 
-def pools(claims: Claims, classes: Path | None, case: Path | None, with_rival: bool) -> None:
+def pools(
+    claims: Claims, classes: Path | None, case: Path | None, bio_classes: Path | None, with_rival: bool
+) -> None:
     """Several taggers as one, and with ``classes`` and ``case`` what unlabelled text adds."""
 
-    def asked(name: str) -> str:
+    def asked(name: str, classes: Path | None = classes) -> str:
         """A template, built-in or a file, whose lists are the given files."""
         text = (OTHER / name).read_text() if name.endswith(".txt") else Template.load(name).text
         return text.replace("CLASSES", str(classes)).replace("CASE", str(case))
@@ -248,7 +250,12 @@ def pools(claims: Claims, classes: Path | None, case: Path | None, with_rival: b
     rich = second("chunking+", solver=SGD(passes=20))
     plain = chunks("chunking")
     _pool(claims, "CoNLL-2000", conll2000, [plain, rich], 94.15, with_rival)
-    _look(claims, "CoNLL-2000", [plain, rich], 3, 94.15)
+    _look(claims, "CoNLL-2000", conll2000, [plain, rich], 3, 94.15)
+    if bio_classes is not None:
+        both = "pos+", asked("pos_other.txt", bio_classes)
+        words = [CRFTagger(template, l1=0.5, solver=SGD(passes=10)) for template in both]
+        _pool(claims, "GENIA", genia_pos, words, 98.6, with_rival)
+        _look(claims, "GENIA", genia_pos, words, 2, 98.6)
     if classes is None or case is None:
         return
     other = of_classes("chunking_other.txt") + asked("chunking_classes.txt")
@@ -256,7 +263,7 @@ def pools(claims: Claims, classes: Path | None, case: Path | None, with_rival: b
     listed = [second(template, solver=SGD(passes=15)) for template in templates]
     members = [listed[0], rich, *listed[1:]]
     _pool(claims, "CoNLL-2000, classes", conll2000, members, 94.4, with_rival)
-    _look(claims, "CoNLL-2000, classes", members, 2, 94.4)
+    _look(claims, "CoNLL-2000, classes", conll2000, members, 2, 94.4)
     case_lines = asked("pos_case.txt")
     templates = of_classes("pos+") + case_lines, asked("pos_other.txt") + case_lines
     web = [CRFTagger(template, l1=0.5, solver=SGD(passes=12)) for template in templates]
@@ -288,9 +295,16 @@ def _pool(
     claims.add(f"{name} test, pool of {len(taggers)}", f"{reached:.2f} ({active})", rival, reached, bar, True)
 
 
-def _look(claims: Claims, name: str, members: list[CRFTagger], folds: int, bar: float) -> None:
+def _look(
+    claims: Claims,
+    name: str,
+    task: Callable[[str], Part],
+    members: list[CRFTagger],
+    folds: int,
+    bar: float,
+) -> None:
     """A second look at a pool of fitted taggers."""
-    train, test = conll2000("train"), conll2000("test")
+    train, test = task("train"), task("test")
     looked = RerankedTagger(k=10, folds=folds).fit(train.columns, train.labels, learnt=members)
     reached, size = _measure(score(looked, test)), len(looked.to_bytes())
     ours = f"{reached:.2f} ({looked.fit_['active_features']:,}, {size:,} bytes)"
@@ -330,6 +344,7 @@ def main() -> int:
     options.add_argument(
         "--classes", type=Path, help="with --richer, --pools: word classes from unlabelled text"
     )
+    options.add_argument("--bio-classes", type=Path, help="with --pools: word classes of abstracts")
     options.add_argument("--case", type=Path, help="with --pools: capitals in unlabelled text")
     options.add_argument("--no-rival", action="store_true", help="with --richer, --pools: leave CRFsuite out")
     options.add_argument("--rerank", action="store_true", help="a second look at the best labellings")
@@ -345,7 +360,7 @@ def main() -> int:
         richer(claims, chosen.classes, not chosen.no_rival)
         return claims.exit_code
     if chosen.pools:
-        pools(claims, chosen.classes, chosen.case, not chosen.no_rival)
+        pools(claims, chosen.classes, chosen.case, chosen.bio_classes, not chosen.no_rival)
         return claims.exit_code
     if chosen.rerank:
         second_look(claims)

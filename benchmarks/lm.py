@@ -88,7 +88,7 @@ def training() -> None:
     began = time.process_time()
     model = LogLinearLM(order=5, **PTB_STRENGTH).fit(corpus)
     seconds = time.process_time() - began
-    perplexity = model._held_out(DATA / "ptb" / "ptb.valid.txt").perplexity(model.loss_, model.weights_)
+    perplexity = model.perplexity(DATA / "ptb" / "ptb.valid.txt")
     print(f"PTB order 5: {model.n_iter_} iterations, {model.reason_}, valid perplexity {perplexity:.2f}")
     claim("training PTB order 5 to convergence, tree included", seconds, 12.0, "CPU s")
     with tempfile.TemporaryDirectory() as folder:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 
 import epigram._core
 from epigram._core import native
-from epigram._core.native import Family, family
+from epigram._core.native import Family, Team, family
 from epigram.errors import EpigramError
 
 HEADERS = sorted(
@@ -117,3 +119,24 @@ def test_a_core_compiled_from_other_headers_is_refused(monkeypatch: pytest.Monke
     monkeypatch.setattr(native, "_compiled_from", lambda: "0")
     with pytest.raises(EpigramError, match="of another version; install epigram again"):
         native.library.__wrapped__()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_a_team_keeps_the_order_and_says_what_failed(threads: int) -> None:
+    at_work = set()
+
+    def work(k: int) -> int:
+        at_work.add(threading.get_ident())
+        time.sleep(0.002)
+        return 1 // (k - 20) if k >= 20 else k * k
+
+    with Team(threads) as team:
+        assert team.run(work, range(20)) == [k * k for k in range(20)]
+        assert len(at_work) <= threads
+        assert threading.get_ident() in at_work
+        assert len(at_work) > 1 or threads == 1
+        assert team.run(work, []) == []
+        for last in (20, 21):  # the error of one task, whoever does it, and the team goes on
+            with pytest.raises(ZeroDivisionError):
+                team.run(work, [*range(last), 20])
+        assert team.run(lambda k: team.run(work, [k, k + 1]), [1, 2, 3]) == [[1, 4], [4, 9], [9, 16]]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import re
 import zlib
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
@@ -267,7 +268,59 @@ def _structure(name: str, body: str) -> type:
     return type(name, (_Structure,), {"__slots__": (), "__init__": space["__init__"]})
 
 
-class Parts:
+class Team:
+    """Threads that share out tasks. The one that asks works along: it need not wake another and wait for it.
+
+    Examples
+    --------
+    >>> with Team(2) as team:
+    ...     team.run(abs, [-1, -2, -3])
+    [1, 2, 3]
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._others, self._pool = threads - 1, None
+        if self._others > 0:
+            from concurrent.futures import ThreadPoolExecutor  # not cheap to import
+
+            self._pool = ThreadPoolExecutor(self._others)
+
+    def run(self, work: Callable[[S], T], tasks: Sequence[S]) -> list[T]:
+        """Results of the work on all tasks, in their order; C lets go of the interpreter meanwhile."""
+        if self._pool is None or len(tasks) < 2:
+            return list(map(work, tasks))
+        results: dict[int, T] = {}
+        waiting = deque(enumerate(tasks))
+
+        def labour() -> None:
+            while waiting:
+                try:
+                    k, task = waiting.popleft()
+                except IndexError:  # another thread was faster
+                    return
+                results[k] = work(task)
+
+        others = [self._pool.submit(labour) for _ in range(min(self._others, len(tasks) - 1))]
+        try:
+            labour()
+        finally:
+            failures = [other.exception() for other in others if not other.cancel()]
+        for failure in failures:
+            if failure is not None:
+                raise failure
+        return [results[k] for k in range(len(tasks))]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool:
+            self._pool.shutdown()
+
+
+class Parts(Team):
     """The columns of vectors, shared out among threads. Same number of threads, same parts.
 
     Examples
@@ -281,19 +334,11 @@ class Parts:
     def __init__(self, n: int, threads: int = 1) -> None:
         bounds = np.linspace(0, n, (threads if n >= FEW else 1) + 1).astype(int).tolist()
         self._slices = [slice(a, b) for a, b in pairwise(bounds)]
-        self._pool: Any = None
-        if threads > 1:
-            from concurrent.futures import ThreadPoolExecutor  # not cheap to import
-
-            self._pool = ThreadPoolExecutor(threads)
+        super().__init__(threads)
 
     def each(self, work: Callable[[slice], T]) -> list[T]:
         """Results of the work on each part, in their order."""
         return self.run(work, self._slices)
-
-    def run(self, work: Callable[[S], T], tasks: Sequence[S]) -> list[T]:
-        """Results of the work on any tasks, by the same threads; C lets go of the interpreter meanwhile."""
-        return list(map(work, tasks) if len(tasks) == 1 or not self._pool else self._pool.map(work, tasks))
 
     def sums(self, size: int, work: Callable[[slice, Floats], object]) -> Floats:
         """Numbers that the work writes for each part, added up."""
@@ -304,15 +349,6 @@ class Parts:
             return out
 
         return np.asarray(sum(self.each(run)))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._pool:
-            self._pool.shutdown()
 
 
 def offsets(counts: Any) -> Offsets:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epigram._core.native import Parts, family
+from epigram._core.native import Parts, Team, family
 from epigram.penalties.ball import project_l1
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.tagging.corpus import Sequences
@@ -382,12 +382,8 @@ def put_dense_first(sequences: Sequences, layout: WeightLayout) -> None:
 
 def run_each(run: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
     """Call ``run`` on every task, each in a thread of its own; C releases the interpreter's lock."""
-    if len(tasks) == 1:
-        return [run(tasks[0])]
-    from concurrent.futures import ThreadPoolExecutor  # not cheap to import
-
-    with ThreadPoolExecutor(len(tasks)) as pool:
-        return list(pool.map(run, tasks))
+    with Team(len(tasks)) as team:
+        return team.run(run, tasks)
 
 
 class DistinctRows(NamedTuple):

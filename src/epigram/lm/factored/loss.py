@@ -13,8 +13,6 @@ the other. Roots are independent, so threads take roots, or subtrees of one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -22,7 +20,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from epigram._core.native import family, offsets
+from epigram._core.native import Team, family, offsets
 from epigram.errors import InputError
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
@@ -152,7 +150,7 @@ class FactorLoss:
         # Dear roots come first, so that no thread is left with one at the end.
         cost = np.bincount(self.examples.root, minlength=n_roots) * np.array(self._width)
         self._active = np.argsort(-cost, kind="stable")[: np.count_nonzero(cost)].tolist()
-        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+        self._team = Team(self.threads)
 
     def value(self, w: Floats) -> float:
         """The loss alone."""
@@ -206,7 +204,7 @@ class FactorLoss:
         f = np.exp(w)
         if self.n_roots == 1:
             return self._root(0, f, out, self.threads) - self._fitted(w)
-        return sum(self._map(lambda root: self._root(root, f, out, 1), self._active)) - self._fitted(w)
+        return sum(self._team.run(lambda root: self._root(root, f, out, 1), self._active)) - self._fitted(w)
 
     def _fitted(self, w: Floats) -> float:
         """Each weight as often as it was seen, but for the roots of side trees."""
@@ -221,7 +219,7 @@ class FactorLoss:
         E = np.empty((n_rows, width))
         shape = self._core, first, n_rows, width
         columns = list(pairwise([k * (width // 8) // split * 8 for k in range(split + 1)]))
-        self._share(lambda some: core.side_down(*shape, *some, n_pairs, f, E), columns)
+        self._team.run(lambda some: core.side_down(*shape, *some, n_pairs, f, E), columns)
         top = slice(int(tree.pair_ptr[root]), int(tree.pair_ptr[root + 1]))
         s = np.zeros(width)
         s[: int(self.n_candidates[root])] = 1.0
@@ -259,7 +257,7 @@ class FactorLoss:
             )
             return total, G[0], H
 
-        parts = self._share(part, range(split))
+        parts = self._team.run(part, range(split))
         if out is not None:
             out[top] = sum(G for _, G, _ in parts)[tree.word[top]] - tree.count[top]  # type: ignore[index]
             H = parts[0][2]
@@ -269,7 +267,7 @@ class FactorLoss:
                     H[:, slice(*some)] += more[:, slice(*some)]
                 core.side_up(*shape, *some, n_pairs, H, out)
 
-            self._share(up, columns)
+            self._team.run(up, columns)
         return sum(total for total, _, _ in parts)
 
     def _cuts(self, root: int, split: int) -> list[int]:
@@ -282,14 +280,6 @@ class FactorLoss:
         before = offsets(counts)[pair_ptr - pair_ptr[0]]
         inner = np.searchsorted(before, before[-1] * np.arange(1, split) / split)
         return [low, *(low + inner).tolist(), high]
-
-    def _share(self, work: Callable[[S], T], parts: Sequence[S]) -> list[T]:
-        """The results for all parts of one root; a part alone is for the thread that asks."""
-        return [work(parts[0])] if len(parts) == 1 else self._map(work, parts)
-
-    def _map(self, work: Callable[[S], T], items: Iterable[S]) -> list[T]:
-        """The results for all items, in their order."""
-        return [work(item) for item in items] if self._pool is None else list(self._pool.map(work, items))
 
 
 @dataclass(frozen=True)

@@ -12,18 +12,17 @@ size of the vocabulary. Subtrees of level 1 share only the roots, so threads tak
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
-from epigram._core.native import family
+from epigram._core.native import Team, family
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
 from epigram.protocols import Floats, Ints, Offsets, at_least
 
 T = TypeVar("T")
-SHARDS_PER_THREAD = 6
+SHARDS_PER_THREAD = 12
 
 
 class SuffixLoss:
@@ -58,7 +57,7 @@ class SuffixLoss:
         self._shards = _shards(
             tree, at_least(1, threads, "threads") if threads == 1 else SHARDS_PER_THREAD * threads
         )
-        self._pool = ThreadPoolExecutor(threads) if len(self._shards) > 1 else None
+        self._team = Team(threads if len(self._shards) > 1 else 1)
 
     @cached_property
     def core(self) -> Any:
@@ -84,19 +83,20 @@ class SuffixLoss:
 
     def value_and_gradient(self, w: Floats, out: Floats) -> float:
         """Loss and gradient (expected count - count, times multiplicity) by both sweeps."""
-        value = self.value(w)
+        value = self._root_down(w)
         n_roots = int(self.tree.level_ptr[1])
         n_top = int(self.tree.pair_ptr[n_roots])
-        tops = self._map(lambda shard: self._up(out, shard, n_roots, n_top))
+        # A shard goes up as soon as it is down: it needs no other, and its numbers are still near.
+        done = self._map(lambda shard: (self._down(w, shard), *self._up(out, shard, n_roots, n_top)))
         r, top = self.r[:n_roots], out[:n_top]
         np.divide(self.tree.terminal[:n_roots], self.z[:n_roots], out=r)
         top[:] = 0.0
-        for shard_r, shard_g in tops:
+        for _, shard_r, shard_g in done:
             r += shard_r
             top += shard_g
         top += self.e[:n_top] * np.repeat(r, np.diff(self.tree.pair_ptr[: n_roots + 1]))
         top -= self.tree.count[:n_top]
-        return value
+        return value + sum(below for below, _, _ in done)
 
     def batch_value_and_gradient(
         self, samples: Offsets, scale: float, w: Floats, out: Floats, touched: Ints
@@ -187,9 +187,7 @@ class SuffixLoss:
 
     def _map(self, work: Callable[[Offsets], T]) -> list[T]:
         """The results of all shards, in the order of the shards."""
-        if self._pool is None:
-            return [work(shard) for shard in self._shards]
-        return list(self._pool.map(work, self._shards))
+        return self._team.run(work, self._shards)
 
 
 def _shards(tree: ContextTree, n_shards: int) -> list[Offsets]:

@@ -21,10 +21,12 @@ from epigram.lm import ClassFactoredLM, KneserNeyLM, LogLinearLM
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.parsing import DependencyParser, TreeTagger
+from epigram.penalties import L1Ball
 from epigram.rerank import NBest, Reranker
-from epigram.solvers import OWLQN, SGD, BLasso
+from epigram.solvers import FISTA, OWLQN, SGD, BLasso
 from epigram.storage import load
 from epigram.tagging import CRFTagger, MaxentClassifier, layout
+from epigram.tagging.template import Template
 
 Y = [["X", "Y"]] * 3
 HALF = "\ud800"
@@ -64,6 +66,27 @@ def test_extreme_values_when_predicting() -> None:
             tagger.predict([[{"a": value}]])
     classifier = MaxentClassifier(l1=0.01).fit([{"a": 1e200}, {"b": 1.0}], ["x", "y"])
     assert np.isfinite(classifier.predict_proba([{"a": 1e200}])).all()
+
+
+def test_weights_beyond_what_exponentials_hold() -> None:
+    """Their loss is a number, at least 0, or infinite, so that a solver steps back from there."""
+    rows = tagged("train", 60)
+    X, y = ([[token[a:b] for token in sentence] for sentence in rows] for a, b in ((0, 2), (2, 3)))
+    template = Template.parse("U0:%x[0,0]\nU1:%x[0,1]\nB\n")
+    labels = [[token[0] for token in sentence] for sentence in y]
+    loss, rng = CRFTagger(template).problem(X, labels).loss, np.random.default_rng(0)
+    gradient, infinite = np.empty(loss.n_weights), 0
+    for scale in (500.0, 1e3, 3e3, 1e4, 1e6):
+        for _ in range(6):
+            w = np.zeros(loss.n_weights)
+            w[rng.choice(loss.n_weights, 30)] = rng.normal(size=30) * scale
+            value = loss.value_and_gradient(w, gradient)
+            assert value >= 0.0
+            assert np.isfinite(gradient).all()
+            infinite += np.isinf(value)
+    assert 0 < infinite < 20
+    result = FISTA(max_iterations=30).solve(loss, L1Ball(5000.0))
+    assert 0.0 <= result.objective < 0.2 * loss.value_and_gradient(np.zeros(loss.n_weights), gradient)
 
 
 def test_extreme_settings() -> None:

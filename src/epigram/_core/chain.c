@@ -63,6 +63,7 @@ f64 scored_loss(const Chains *a, const Layout *l, i64 s, const i32 *labels, f64 
     if (is_partial(a, s, labels)) return partial_loss(a, l, s, labels, weight, edge_w, x, edges);
     f64 loss = 0.0;
     for (i64 t = 0; t < n; t++) loss -= x->scores[t * width + labels[first + t]];
+    f64 rounding = 1e-9 * (1.0 + fabs(loss));
     i64 n_matrices = exp_observed(a, l, s, edge_w, x);
     if (l->n_triples) {
         loss += second_order_loss(a, l, s, n_matrices, labels, weight, edge_w, x, edges);
@@ -77,7 +78,8 @@ f64 scored_loss(const Chains *a, const Layout *l, i64 s, const i32 *labels, f64 
     u8 is_marginal = a->n_parents || l->n_triples; /* what beta is */
     for (i64 j = 0; j < n * width; j++) scores[j] = weight * (is_marginal ? x->beta[j] : x->alpha[j] * x->beta[j]);
     for (i64 t = 0; t < n; t++) scores[t * width + labels[first + t]] -= weight;
-    return weight * loss;
+    /* A probability above 1, or none: weights beyond what exponentials hold. Solvers then take shorter steps. */
+    return loss >= -rounding ? weight * loss : INFINITY;
 }
 
 /* The same, from the weights of the whole model. */

@@ -5,6 +5,7 @@
 #include "lanes.h"
 
 #define LOWEST_EXPONENT (-700.0) /* exp of less underflows */
+#define LARGEST_EDGE 300.0
 #define PREFETCHED 20            /* how many occurrences ahead rows of weights are asked for */
 
 /* How many weights the row that starts at p has. */
@@ -75,15 +76,18 @@ static inline i64 triple_of(const Layout *l, i64 i, i64 pair) {
     return at < 0 ? -1 : l->triple_number[at];
 }
 
+/* The exponential of a transition's weight, kept within what a product of two holds. */
+static inline f64 exp_edge(f64 weight) { return fast_exp(smaller(larger(weight, -LARGEST_EDGE), LARGEST_EDGE)); }
+
 /* The E of transition weights w, which all steps share, and its transpose; the exponentials of triples, to x->room. */
 static inline void exp_transitions(const Layout *l, const f64 *restrict w, const Scratch *x) {
     i64 L = l->n_labels, width = l->width;
     f64 *restrict E = x->matrices, *restrict transposed = x->transposed;
-    for (i64 j = 0; j < L * width; j++) E[j] = l->allowed[j] * fast_exp(w[j]);
+    for (i64 j = 0; j < L * width; j++) E[j] = l->allowed[j] * exp_edge(w[j]);
     for (i64 i = 0; i < L; i++) {
         for (i64 j = 0; j < L; j++) transposed[j * width + i] = E[i * width + j];
     }
-    for (i64 m = 0; m < l->n_triples; m++) x->room[m] = fast_exp(w[triples_at(l) + m]);
+    for (i64 m = 0; m < l->n_triples; m++) x->room[m] = exp_edge(w[triples_at(l) + m]);
 }
 
 /* The same, from the weights of the whole model. */
@@ -110,7 +114,7 @@ static inline i64 exp_observed(const Chains *a, const Layout *l, i64 s, const f6
         for (i64 i = 0; i < L; i++) {
             for (i64 j = 0; j < L; j++) {
                 i64 at = i * width + j;
-                E[at] = x->matrices[at] * fast_exp(E[at]);
+                E[at] = x->matrices[at] * exp_edge(E[at]);
                 transposed[j * width + i] = E[at];
             }
         }

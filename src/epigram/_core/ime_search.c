@@ -67,6 +67,11 @@ u8 ime_fits(const Trigram *m, i64 n_nodes, const i64 *node_pair) {
         bad |= m->pair_word[pair] < 0 || m->pair_word[pair] >= n_words;
         bad |= m->pair_next[pair] < 0 || m->pair_next[pair] >= n_nodes;
     }
+    if (bad) return 0;
+    for (i64 x = m->n_classes; x < n_nodes; x++) { /* two words back off to one, and that to a class */
+        i32 shorter = m->node_parent[x];
+        bad |= shorter >= m->n_classes && m->node_parent[shorter] >= m->n_classes;
+    }
     return !bad;
 }
 

@@ -100,6 +100,11 @@ def fits(scorer: Scorer) -> bool:
         and all(word in range(ptr[1]) for word in tables.pair_word.tolist())
         and all(node in nodes for node in tables.pair_next.tolist())
         and all(parent in range(x) for x, parent in enumerate(tables.node_parent.tolist()) if x)
+        and all(
+            tables.node_parent[parent] < scorer.n_classes
+            for parent in tables.node_parent[scorer.n_classes :].tolist()
+            if parent >= scorer.n_classes
+        )
         and all(pair == -1 or pair in pairs for pair in scorer.node_pair.tolist())
     )
 

@@ -115,7 +115,11 @@ def speed(claims: Claims, path: Path) -> None:
 
 def growth(parser: DependencyParser) -> None:
     """CPU milliseconds a sentence by its length."""
-    rows = [row for sentence in read_treebank(TEST).observed(parser.observed.split(",")).rows() for row in sentence]
+    rows = [
+        row
+        for sentence in read_treebank(TEST).observed(parser.observed.split(",")).rows()
+        for row in sentence
+    ]
     print("\nwords in a sentence   ms to parse it   power of the length since the line above")
     before = None
     for n in (10, 20, 40, 80, 150):

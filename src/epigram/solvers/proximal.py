@@ -43,15 +43,6 @@ class CurvedLoss(BatchLoss, Protocol):
 
 
 @runtime_checkable
-class LevelPenalty(ProximalPenalty, Protocol):
-    """A penalty whose prox cannot take any steps: weights of one group must share theirs."""
-
-    def level(self, d: Floats) -> Floats:
-        """The least diagonal of at least ``d`` with which the prox can be taken."""
-        ...
-
-
-@runtime_checkable
 class MiniBatchLoss(BatchLoss, Protocol):
     """A batch loss that can also be had for some samples."""
 
@@ -284,9 +275,14 @@ def curvature(loss: BatchLoss, gradient: Floats, least: float = 0.0) -> Floats:
 
 
 def metric(loss: BatchLoss, penalty: ProximalPenalty, gradient: Floats, least: float = 0.0) -> Floats:
-    """The diagonal to measure steps by: the loss's curvature, at least ``least``, levelled for the penalty."""
+    """The diagonal to measure steps by: the loss's curvature, at least ``least``.
+
+    A penalty whose prox cannot take any steps, because weights of one group must share theirs, has ``level(d)``: the
+    least diagonal of at least ``d`` with which it can be taken.
+    """
     d = curvature(loss, gradient, least)
-    return penalty.level(d) if isinstance(penalty, LevelPenalty) else d
+    level = getattr(penalty, "level", None)  # asked for by name, since a penalty may hand on another's
+    return d if level is None else np.asarray(level(d))
 
 
 def _value(loss: BatchLoss, w: Floats, spare: Floats) -> float:

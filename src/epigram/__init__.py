@@ -4,8 +4,10 @@ Public names are resolved on first use, so that ``import epigram`` costs millise
 types, in ``__init__.pyi``.
 """
 
-from epigram._lazy import attach
+import sys
+
+from epigram._lazy import Package
 
 __version__ = "0.2.0"
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__)
+sys.modules[__name__].__class__ = Package

@@ -1,8 +1,8 @@
 """Packages whose public names are resolved on first use, as their stub (``__init__.pyi``) lists them.
 
 The stub is the one list, one ``from module import Name as Name`` per line: type checkers read it, and so does
-:func:`attach`. Importing a package then costs
-milliseconds, and a name costs what its module costs.
+:class:`Package`, when a name is first asked for. Importing a package then costs milliseconds, and a name costs what its
+module costs.
 """
 
 from __future__ import annotations
@@ -10,27 +10,37 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 
-def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """``__getattr__``, ``__dir__`` and ``__all__`` of the package whose ``__init__.py`` is ``file``."""
-    stub = Path(file).with_suffix(".pyi").read_text("utf-8")
-    home = {
-        name: module for module, name in re.findall(r"^from (\S+) import (\w+) as \2$", stub, re.MULTILINE)
-    }
+class Package(ModuleType):
+    """A package with the names of its stub; its ``__init__.py`` makes itself one of these."""
 
-    def getattr_(name: str) -> Any:
+    def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return dir(self)
+        home = _homes(str(self.__file__))
         if name not in home:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         if "numpy" not in sys.modules:
             _import_numpy()
         return getattr(import_module(home[name]), name)
 
-    return getattr_, lambda: sorted(home), sorted(home)
+    def __dir__(self) -> list[str]:
+        return sorted(_homes(str(self.__file__)))
+
+
+@cache
+def _homes(file: str) -> dict[str, str]:
+    """The module of each public name of the package whose ``__init__.py`` is ``file``."""
+    stub = Path(file).with_suffix(".pyi").read_text("utf-8")
+    return {
+        name: module for module, name in re.findall(r"^from (\S+) import (\w+) as \2$", stub, re.MULTILINE)
+    }
 
 
 def _import_numpy() -> None:

@@ -172,7 +172,8 @@ def explain(
 
 def _load(path: Path, decoding: str | None, threads: int) -> Any:
     """The parser or tree tagger of a file."""
-    from epigram.parsing import DependencyParser, TreeTagger
+    from epigram.parsing.parser import DependencyParser
+    from epigram.parsing.tagger import TreeTagger
     from epigram.storage import load
 
     estimator = load(path)

@@ -168,7 +168,7 @@ def train(
 def _fit_parser(
     run: Any, banks: list[Treebank], settings: dict[str, Any], passes: int | None
 ) -> tuple[Any, dict[str, Any]]:
-    from epigram.parsing import DependencyParser
+    from epigram.parsing.parser import DependencyParser
 
     parser = DependencyParser(**settings)
     with run.progress("arcs", total=passes, step="pass") as show:
@@ -179,9 +179,9 @@ def _fit_parser(
 def _fit_labels(
     run: Any, banks: list[Treebank], settings: dict[str, Any], column: str, observed: list[str], path: str
 ) -> tuple[Any, dict[str, Any]]:
-    from epigram.parsing import TreeTagger
     from epigram.parsing.conllu import FIELDS
     from epigram.parsing.surroundings import usual_template
+    from epigram.parsing.tagger import TreeTagger
     from epigram.tagging.formats import ColumnSpec
 
     if column in observed:

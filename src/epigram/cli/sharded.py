@@ -41,7 +41,7 @@ def tagger_on_shards(
 ) -> None:
     """Write the shards, unless they are there, train on them, save, report."""
     from epigram.plots import plot_training
-    from epigram.tagging import CRFTagger
+    from epigram.tagging.crf import CRFTagger
     from epigram.text import read_bytes
 
     folder = sharding.folder_for(run.output)

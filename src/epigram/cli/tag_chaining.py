@@ -74,8 +74,8 @@ def _learnt(
 ) -> tuple[Column, int]:
     """The column by a tagger trained on a file, and how many sentences it shares with the target."""
     from epigram.cli.tag_training import fitting_template
-    from epigram.solvers import SGD
-    from epigram.tagging import CRFTagger
+    from epigram.solvers.sgd import SGD
+    from epigram.tagging.crf import CRFTagger
     from epigram.tagging.formats import ColumnSpec
     from epigram.tagging.jackknife import parts_of, predict_unseen
     from epigram.text import read_bytes

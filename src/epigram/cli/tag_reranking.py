@@ -59,8 +59,8 @@ def rerank(
     """Train a second look at the tagger's best labellings, by features of whole chunks; both become one model."""
     from epigram.cli.training import TrainingRun
     from epigram.rerank.model import make_learner
-    from epigram.tagging import RerankedTagger
     from epigram.tagging.formats import ColumnSpec
+    from epigram.tagging.reranked import RerankedTagger
     from epigram.text import read_bytes
 
     run = TrainingRun(output, json=json, checkpoint=0.0)
@@ -79,7 +79,8 @@ def rerank(
 def _chain(model: Path) -> CRFTagger:
     """A stored CRF with a template, without its second look."""
     from epigram.storage import load
-    from epigram.tagging import CRFTagger, RerankedTagger
+    from epigram.tagging.crf import CRFTagger
+    from epigram.tagging.reranked import RerankedTagger
     from epigram.tagging.storage import FAMILY
 
     tagger = load(model, FAMILY)

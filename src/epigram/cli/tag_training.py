@@ -321,7 +321,7 @@ def solver_of(
     name: str | None, l1: float | None, l2: float | None, options: dict[str, Any]
 ) -> tuple[Any, float, float]:
     """A solver and the strengths of the penalty, from options that may be missing."""
-    from epigram.solvers import LBFGS, OWLQN
+    from epigram.solvers.quasi_newton import LBFGS, OWLQN
 
     if options["passes"] == "auto" and (name not in (None, "sgd") or l2 or options["radius"] is not None):
         raise InputError("--passes auto is for --solver sgd; others stop by themselves, or take a number")
@@ -356,7 +356,8 @@ def solver_of(
 
 def _stochastic(name: str, options: dict[str, Any]) -> Any:
     """SGD or AdaGrad."""
-    from epigram.solvers import SGD, AdaGrad
+    from epigram.solvers.adaptive import AdaGrad
+    from epigram.solvers.sgd import SGD
 
     if name == "adagrad":
         return AdaGrad(**_steps(options, decay=0.95))
@@ -365,7 +366,7 @@ def _stochastic(name: str, options: dict[str, Any]) -> Any:
 
 def _inside_ball(name: str | None, l1: float | None, l2: float | None, options: dict[str, Any]) -> Any:
     """Projected SGD, which takes a limit where the others take a price."""
-    from epigram.solvers import ProjectedSGD
+    from epigram.solvers.projected import ProjectedSGD
 
     if name not in (None, "projected"):
         raise InputError(f"--radius is for --solver projected; {name} takes --l1 or --l2")
@@ -457,7 +458,9 @@ def fitting_template(name: str | None, model: str, observations: Columns, labels
 
 
 def _estimator(model: str, template: Template, settings: dict[str, Any]) -> SentenceEstimator:
-    from epigram.tagging import CRFTagger, MaxentTagger, SegmentTagger
+    from epigram.tagging.crf import CRFTagger
+    from epigram.tagging.history import MaxentTagger
+    from epigram.tagging.segment import SegmentTagger
 
     kind: Any = {"history": MaxentTagger, "segment": SegmentTagger}.get(model, CRFTagger)
     estimator: SentenceEstimator = kind(template, **settings)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from epigram.compat.crfsuite_log import performance
-from epigram.penalties import L1, L2, ElasticNet
+from epigram.penalties.separable import L1, L2, ElasticNet
 from epigram.protocols import Callback, Floats, Ints, Iteration, Offsets, Result, Solver
 from epigram.solvers.decayed import L2SGD
 from epigram.solvers.margin import AROW, AveragedPerceptron, PassiveAggressive

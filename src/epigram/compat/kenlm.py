@@ -14,8 +14,9 @@ import numpy as np
 
 from epigram.compat.kenlm_binary import MISSING_UNKNOWN
 from epigram.errors import InputError
-from epigram.lm import LanguageModel, read_arpa
+from epigram.lm.base import LanguageModel
 from epigram.lm.corpus import BOUNDARY, START, UNKNOWN, UNSEEN
+from epigram.lm.ngram.arpa import read_arpa
 from epigram.lm.ngram.model import as_backoff
 from epigram.storage import load
 

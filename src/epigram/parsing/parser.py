@@ -32,9 +32,9 @@ from epigram.parsing.surroundings import surroundings, usual_template
 from epigram.parsing.tagger import TreeTagger
 from epigram.parsing.templates import BY_CLASS, BY_FEATURES, SMALL, USUAL, ArcTemplate
 from epigram.parsing.words import Words, with_classes
-from epigram.penalties import L1
+from epigram.penalties.separable import L1
 from epigram.protocols import Estimator, Floats, Ints, Penalty, Solver, check_fitted
-from epigram.solvers import SGD
+from epigram.solvers.sgd import SGD
 from epigram.tagging.corpus import Columns
 from epigram.tagging.lexicon import Lexicon
 from epigram.tagging.model import Allowed as AllowedLabels

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+import epigram.tagging.storage as taggers
 from epigram._core.native import offsets
 from epigram.errors import ModelFileError
 from epigram.parsing.arc_model import ArcModel, Pruner
@@ -20,7 +21,6 @@ from epigram.parsing.tagger import TreeTagger
 from epigram.parsing.templates import WAYS, ArcTemplate
 from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
 from epigram.storage.arrays import Array, Maybe, Schema, damaged
-from epigram.tagging import storage as taggers
 from epigram.tagging.lexicon import Lexicon
 
 FAMILY = "parser"

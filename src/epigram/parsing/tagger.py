@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Self
 
 import numpy.typing as npt
 
-from epigram.penalties import L1Ball
+from epigram.penalties.ball import L1Ball
 from epigram.protocols import Floats, Penalty, Solver
 from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.corpus import Labels, Sequences

@@ -1,5 +1,7 @@
 """Penalties on weights. Each has ``value`` and ``prox``; depth weights are an argument, not a class."""
 
-from epigram._lazy import attach
+import sys
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__)
+from epigram._lazy import Package
+
+sys.modules[__name__].__class__ = Package

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from epigram._core.native import family
-from epigram.penalties import L1, L2
+from epigram.penalties.separable import L1, L2
 from epigram.protocols import Floats
 from epigram.rerank.problem import ExponentialLoss, PairLoss, SoftmaxLoss
 from epigram.resuming import restored_rng

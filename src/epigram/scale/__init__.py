@@ -1,5 +1,7 @@
 """More data than memory, more work than one machine: shards of a corpus, engines that hold them, sums over them."""
 
-from epigram._lazy import attach
+import sys
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__)
+from epigram._lazy import Package
+
+sys.modules[__name__].__class__ = Package

@@ -1,5 +1,7 @@
 """Minimisers of loss + penalty. Each names the protocols it needs and checks them at its door."""
 
-from epigram._lazy import attach
+import sys
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__)
+from epigram._lazy import Package
+
+sys.modules[__name__].__class__ = Package

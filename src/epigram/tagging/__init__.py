@@ -1,5 +1,7 @@
 """Taggers and classifiers: corpus -> template -> encoding -> problem -> CRF or maxent; decoding; metrics."""
 
-from epigram._lazy import attach
+import sys
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__)
+from epigram._lazy import Package
+
+sys.modules[__name__].__class__ = Package

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from epigram._core.native import offsets
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints, Penalty, Solver, check_fitted, each, is_plain
-from epigram.solvers import LBFGS, OWLQN
+from epigram.solvers.quasi_newton import LBFGS, OWLQN
 from epigram.tagging.attributes import AttributeTable, Strings, fingerprints
 from epigram.tagging.corpus import Sequences
 from epigram.tagging.estimator import ChainEstimator

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.errors import InputError
-from epigram.penalties import L1, L2, ElasticNet
+from epigram.penalties.separable import L1, L2, ElasticNet
 from epigram.protocols import (
     BatchLoss,
     Floats,

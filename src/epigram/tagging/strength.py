@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.penalties import L1
+from epigram.penalties.separable import L1
 from epigram.protocols import Floats
-from epigram.solvers import SGD
+from epigram.solvers.sgd import SGD
 from epigram.tagging.corpus import Column, Columns, Labels
 
 if TYPE_CHECKING:

@@ -10,14 +10,17 @@ from epigram.datasets import sample
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from epigram.lm import LanguageModel, LogLinearLM
+    from epigram.lm.base import LanguageModel
+    from epigram.lm.loglinear.model import LogLinearLM
 
 CONTEXT = "before the"
 
 
 def show(seed: int) -> None:
     """Train three models, compare them, ask one of them."""
-    from epigram.lm import ClassFactoredLM, KneserNeyLM, LogLinearLM
+    from epigram.lm.factored.model import ClassFactoredLM
+    from epigram.lm.loglinear.model import LogLinearLM
+    from epigram.lm.ngram.kneser_ney import KneserNeyLM
 
     screen = cli.stdout()
     screen.rule("[bold]language models predict the next word", style="dim")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import epigram.lm.storage as storage
 from epigram.errors import InputError
-from epigram.lm import storage
 from epigram.lm.document.loss import PastWeights
 from epigram.lm.document.model import DocumentLM
 from epigram.lm.document.recent import PARTS, Recent

@@ -29,7 +29,7 @@ from epigram.lm.loglinear.splitting import BLOCK, positions_at
 from epigram.lm.loglinear.tree import Positions
 from epigram.lm.ngram.sharded import count_stream
 from epigram.lm.sharding import KIND, read_vocabulary
-from epigram.penalties import L1
+from epigram.penalties.separable import L1
 from epigram.protocols import Callback, Floats, Ints, Offsets, Result
 from epigram.scale.engine import Engine, Here
 from epigram.scale.folder import Manifest

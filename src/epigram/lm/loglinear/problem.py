@@ -31,7 +31,8 @@ from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.to_backoff import to_backoff
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
 from epigram.lm.ngram.model import BackoffModel
-from epigram.penalties import L1, L2, ElasticNet, TreeL2, TreeLinf, depth_weights
+from epigram.penalties.separable import L1, L2, ElasticNet, depth_weights
+from epigram.penalties.tree import TreeL2, TreeLinf
 from epigram.protocols import Callback, Floats, ProximalPenalty, Result, Solver
 from epigram.resuming import State, piece
 from epigram.solvers.proximal import FISTA, StochasticProximal

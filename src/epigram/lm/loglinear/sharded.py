@@ -24,7 +24,7 @@ from epigram.lm.loglinear.splitting import Split
 from epigram.lm.loglinear.storage import header_of
 from epigram.lm.loglinear.subtree import GroupedTreeShard, TreeShard
 from epigram.lm.sharding import read_vocabulary
-from epigram.penalties import TreeL2
+from epigram.penalties.tree import TreeL2
 from epigram.protocols import Callback, Floats, Iteration, Result
 from epigram.resuming import Tape
 from epigram.scale.engine import Engine, Here

@@ -21,7 +21,7 @@ from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.problem import Strength, build_penalty
 from epigram.lm.loglinear.splitting import Recipe
 from epigram.lm.loglinear.tree import ContextTree, Located
-from epigram.penalties import TreeL2
+from epigram.penalties.tree import TreeL2
 from epigram.protocols import Floats, Ints, Offsets, ProximalPenalty
 from epigram.scale.grouped import GroupedPart
 from epigram.scale.memory import Room

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import epigram.lm.storage as lm_storage
 from epigram.errors import InputError, ModelFileError
-from epigram.lm import storage as lm_storage
 from epigram.lm.base import Context, LanguageModel, State
 from epigram.lm.corpus import UNSEEN, Corpus, Sentences, Vocabulary
 from epigram.lm.ngram.model import BackoffModel, as_backoff, renormalised

@@ -94,10 +94,9 @@ void loglinear_spread(const Tree *t, const Sums *sums, i64 n, const i32 nodes[n]
                       i64 n_contexts, i32 number[n_contexts], i64 n_new, i32 parent[n_new], i32 label[n_new],
                       i64 pair_ptr[n_new + 1], i64 n_new_pairs, i32 word[n_new_pairs], f64 logp[n_new_pairs], f64 bow[n_new]);
 
-f64 loglinear_sweep_down(const Tree *t, const Sums *sums, i64 n_levels, const i64 bounds[2 * n_levels], i64 n_pairs,
-                         const f64 w[n_pairs]);
-void loglinear_sweep_up(const Tree *t, const Sums *sums, i64 n_levels, const i64 bounds[2 * n_levels], i64 n_pairs,
-                        f64 g[n_pairs], i64 n_roots, f64 top_r[n_roots], i64 n_top, f64 top_g[n_top]);
+f64 loglinear_sweep_down(const Tree *t, const Sums *sums, i64 c, i64 high, i64 n_pairs, const f64 w[n_pairs]);
+f64 loglinear_sweep(const Tree *t, const Sums *sums, i64 c, i64 high, i64 n_pairs, const f64 w[n_pairs], f64 g[n_pairs],
+                    i64 n_roots, f64 top_r[n_roots], i64 n_top, f64 top_g[n_top], i64 n_levels, i64 bounds[2 * n_levels]);
 void loglinear_log_probabilities(const Tree *t, const Sums *sums, i64 n, const i32 context[n], const i32 matched[n],
                                  const i32 pair[n], i64 n_pairs, const f64 w[n_pairs], f64 out[n]);
 i64 loglinear_batch_contexts(const Tree *t, i64 n, const i64 samples[n], i64 n_samples, const i32 context[n_samples],

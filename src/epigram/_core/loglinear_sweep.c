@@ -1,7 +1,11 @@
 /* The loss over a context tree: the two sweeps of the exact gradient, whole or of a mini-batch. */
 #include "loglinear.h"
 
-enum { TOGETHER = 512 }; /* pairs whose exponentials are taken side by side */
+enum {
+    TOGETHER = 512, /* pairs whose exponentials are taken side by side */
+    NEAR = 16384,   /* pairs whose numbers stay in a core's own cache from the way down to the way up */
+    DEEPEST = 8     /* levels below which subtrees are taken whole, whatever their size */
+};
 
 /* e = exp(m w) of the pairs of contexts c to `last`. */
 static void exp_weights(const Tree *t, i64 c, i64 last, const f64 *restrict w, f64 *restrict e) {
@@ -26,57 +30,116 @@ static i64 some_contexts(const Tree *t, i64 c, i64 high) {
     return c;
 }
 
-/* e = exp s and Z of a shard: Z[c] = Z[c'] + sum_u (e[c,u] - e[c',u]). bounds holds for each level the first and the last
- * context. Returns sum term[c] log Z[c] less each weight as often as it was seen. */
-f64 loglinear_sweep_down(const Tree *t, const Sums *sums, i64 n_levels, const i64 *bounds, i64 n_pairs, const f64 *w) {
-    (void)n_pairs;
+/* e = exp s and Z of contexts c to `high` of one level: Z[c] = Z[c'] + sum_u (e[c,u] - e[c',u]). Returns sum
+ * term[c] log Z[c] less each weight as often as it was seen. */
+static f64 level_down(const Tree *t, const Sums *sums, i64 c, i64 high, const f64 *w) {
     f64 *e = sums->e, *z = sums->z, logs = 0.0, fitted = 0.0;
-    for (i64 level = 0; level < n_levels; level++) {
-        for (i64 c = bounds[2 * level], high = bounds[2 * level + 1], last = c; c < high; c++) {
-            if (c == last) exp_weights(t, c, last = some_contexts(t, c, high), w, e);
-            f64 m = t->multiplicity[c], zc = z[t->parent[c]];
-            for (i64 p = t->pair_ptr[c]; p < t->pair_ptr[c + 1]; p++) {
-                f64 before = e[t->pair_parent[p]], now = before * e[p];
-                fitted += t->count[p] * m * w[p];
-                e[p] = now;
-                zc += now - before;
-            }
-            z[c] = zc;
-            if (t->terminal[c]) logs += t->terminal[c] * log(zc);
+    for (i64 last = c; c < high; c++) {
+        if (c == last) exp_weights(t, c, last = some_contexts(t, c, high), w, e);
+        f64 m = t->multiplicity[c], zc = z[t->parent[c]];
+        for (i64 p = t->pair_ptr[c]; p < t->pair_ptr[c + 1]; p++) {
+            f64 before = e[t->pair_parent[p]], now = before * e[p];
+            fitted += t->count[p] * m * w[p];
+            e[p] = now;
+            zc += now - before;
         }
+        z[c] = zc;
+        if (t->terminal[c]) logs += t->terminal[c] * log(zc);
     }
     return logs - fitted;
 }
 
-/* The gradient of a shard, bottom up. With a[c,u] the expected count of (c,u):
- * R[c] = term[c]/Z[c] + sum_d R[d];  a[c,u] = e[c,u] R[c] + sum_d (a[d,u] - e[c,u] R[d]);  g = a - count.
- * Level 1 adds to top_r and top_g, the shard's own copy of the roots' sums. */
-void loglinear_sweep_up(const Tree *t, const Sums *sums, i64 n_levels, const i64 *bounds, i64 n_pairs, f64 *g, i64 n_roots,
-                        f64 *top_r, i64 n_top, f64 *top_g) {
+/* The loss of the subtrees of contexts c to `high` of one level. */
+f64 loglinear_sweep_down(const Tree *t, const Sums *sums, i64 c, i64 high, i64 n_pairs, const f64 *w) {
     (void)n_pairs;
-    const f64 *e = sums->e;
-    memset(top_r, 0, (size_t)n_roots * sizeof *top_r);
-    memset(top_g, 0, (size_t)n_top * sizeof *top_g);
-    for (i64 level = 0; level < n_levels; level++) {
-        i64 low = bounds[2 * level], high = bounds[2 * level + 1];
-        memset(sums->r + low, 0, (size_t)(high - low) * sizeof *sums->r);
-        memset(g + t->pair_ptr[low], 0, (size_t)(t->pair_ptr[high] - t->pair_ptr[low]) * sizeof *g);
-    }
-    for (i64 level = n_levels - 1; level >= 0; level--) {
-        f64 *up_r = level > 0 ? sums->r : top_r, *up_g = level > 0 ? g : top_g;
-        for (i64 c = bounds[2 * level + 1] - 1; c >= bounds[2 * level]; c--) {
-            f64 rc = sums->r[c], m = t->multiplicity[c];
-            if (t->terminal[c]) rc += t->terminal[c] / sums->z[c];
-            sums->r[c] = rc;
-            up_r[t->parent[c]] += rc;
-            for (i64 p = t->pair_ptr[c]; p < t->pair_ptr[c + 1]; p++) {
-                i64 q = t->pair_parent[p];
-                f64 a = g[p] + e[p] * rc;
-                g[p] = m * (a - t->count[p]);
-                up_g[q] += a - e[q] * rc;
-            }
+    f64 total = 0.0;
+    for (; c < high; c = t->child_ptr[c], high = t->child_ptr[high]) total += level_down(t, sums, c, high, w);
+    return total;
+}
+
+/* What a sweep down and up again reads and writes: Level 1 adds to top_r and top_g, its own copy of the roots' sums. */
+typedef struct {
+    const Tree *t;
+    const Sums *sums;
+    const f64 *w;
+    f64 *g, *top_r, *top_g;
+    i64 *bounds; /* room for the first and the last context of each level */
+} Sweep;
+
+/* The gradient of contexts low to `high` of one level, those below them being done. With a[c,u] the expected count of (c,u):
+ * R[c] = term[c]/Z[c] + sum_d R[d];  a[c,u] = e[c,u] R[c] + sum_d (a[d,u] - e[c,u] R[d]);  g = a - count. */
+static void level_up(const Sweep *s, i64 low, i64 high, u8 is_top) {
+    const Tree *t = s->t;
+    const f64 *e = s->sums->e;
+    f64 *r = s->sums->r, *up_r = is_top ? s->top_r : r, *up_g = is_top ? s->top_g : s->g;
+    for (i64 c = high - 1; c >= low; c--) {
+        f64 rc = r[c], m = t->multiplicity[c];
+        if (t->terminal[c]) rc += t->terminal[c] / s->sums->z[c];
+        r[c] = rc;
+        up_r[t->parent[c]] += rc;
+        for (i64 p = t->pair_ptr[c]; p < t->pair_ptr[c + 1]; p++) {
+            i64 q = t->pair_parent[p];
+            f64 a = s->g[p] + e[p] * rc;
+            s->g[p] = m * (a - t->count[p]);
+            up_g[q] += a - e[q] * rc;
         }
     }
+}
+
+/* One level on the way down, with its sums of what comes up from below at zero. */
+static f64 level_begin(const Sweep *s, i64 c, i64 high) {
+    const i64 *ptr = s->t->pair_ptr;
+    memset(s->sums->r + c, 0, (size_t)(high - c) * sizeof *s->sums->r);
+    memset(s->g + ptr[c], 0, (size_t)(ptr[high] - ptr[c]) * sizeof *s->g);
+    return level_down(s->t, s->sums, c, high, s->w);
+}
+
+/* The subtrees of contexts c to `high` of one level, all of them down, then all of them up. */
+static f64 subtrees_together(const Sweep *s, i64 c, i64 high, u8 is_top) {
+    f64 loss = 0.0;
+    i64 level = 0;
+    for (; c < high; c = s->t->child_ptr[c], high = s->t->child_ptr[high], level++) {
+        loss += level_begin(s, c, high);
+        s->bounds[2 * level] = c, s->bounds[2 * level + 1] = high;
+    }
+    for (; level-- > 0;) level_up(s, s->bounds[2 * level], s->bounds[2 * level + 1], is_top && level == 0);
+    return loss;
+}
+
+/* The pairs in the subtrees of contexts c to `high` of one level; counting ends above NEAR. */
+static i64 pairs_below(const Tree *t, i64 c, i64 high) {
+    i64 n = 0;
+    for (; c < high && n <= NEAR; c = t->child_ptr[c], high = t->child_ptr[high]) n += t->pair_ptr[high] - t->pair_ptr[c];
+    return n;
+}
+
+/* The subtrees of contexts c to `high` of one level, the last ones first, as many together as stay near. A context whose
+ * own subtree is larger goes down, then the subtrees of its children in the same way, then it goes up. */
+static f64 subtrees(const Sweep *s, i64 low, i64 high, i64 depth) {
+    f64 loss = 0.0;
+    for (i64 c; high > low; high = c) {
+        i64 n = pairs_below(s->t, c = high - 1, high);
+        if (n <= NEAR || depth == DEEPEST) {
+            while (c > low && (n += pairs_below(s->t, c - 1, c)) <= NEAR) c--;
+            loss += subtrees_together(s, c, high, depth == 0);
+        } else {
+            loss += level_begin(s, c, high);
+            loss += subtrees(s, s->t->child_ptr[c], s->t->child_ptr[high], depth + 1);
+            level_up(s, c, high, depth == 0);
+        }
+    }
+    return loss;
+}
+
+/* The loss of the subtrees of contexts c to `high` of level 1, as by loglinear_sweep_down, and its gradient. What they add
+ * to the roots goes to top_r and top_g. */
+f64 loglinear_sweep(const Tree *t, const Sums *sums, i64 c, i64 high, i64 n_pairs, const f64 *w, f64 *g, i64 n_roots,
+                    f64 *top_r, i64 n_top, f64 *top_g, i64 n_levels, i64 *bounds) {
+    (void)n_pairs;
+    (void)n_levels;
+    memset(top_r, 0, (size_t)n_roots * sizeof *top_r);
+    memset(top_g, 0, (size_t)n_top * sizeof *top_g);
+    return subtrees(&(Sweep){t, sums, w, g, top_r, top_g, bounds}, c, high, 0);
 }
 
 /* Natural log P of located positions; inside a collapsed node only the matched part of it counts. */

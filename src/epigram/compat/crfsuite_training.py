@@ -7,6 +7,7 @@ part); and the numbers of a log are ours.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from epigram._core.native import dot
 from epigram.compat.crfsuite_log import performance
 from epigram.penalties.separable import L1, L2, ElasticNet
 from epigram.protocols import Callback, Floats, Ints, Iteration, Offsets, Result, Solver
@@ -207,7 +209,7 @@ class _Watch:
 
     def __call__(self, iteration: Iteration) -> bool:
         now, say, number = time.process_time(), self.say, iteration.number
-        sgd, norm = self.algorithm == "l2sgd", float(np.sqrt(np.einsum("i,i", iteration.w, iteration.w)))
+        sgd, norm = self.algorithm == "l2sgd", math.sqrt(dot(iteration.w, iteration.w))
         say(f"***** {'Epoch' if sgd else 'Iteration'} #{number} *****\n")
         say(f"Loss: {iteration.objective:f}\n")
         say(f"Feature {'L2-' if sgd else ''}norm: {norm:f}\n")

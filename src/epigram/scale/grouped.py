@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from epigram._core.native import dot
 from epigram.penalties.tree import TreeL2
 from epigram.protocols import Floats, Ints
 from epigram.scale.parts import Part, Places, Talk, summed
@@ -101,7 +102,7 @@ class SharedGroups:
         factors[~below] = _shrunk(totals[~below], price[~below])
         factors[below] *= factors[self.parent[below]]
         out[:] = factors * z / self._v
-        self._value = float(self._prices @ (factors * np.sqrt(totals)))
+        self._value = dot(self._prices, factors * np.sqrt(totals))
         return factors
 
     def value(self, w: Floats) -> float:

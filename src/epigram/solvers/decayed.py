@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from epigram._core.native import dot
 from epigram.errors import misfit
 from epigram.protocols import (
     Callback,
@@ -140,7 +141,7 @@ class L2SGD(Estimator):
         for _ in range(self.max_trials):
             w = np.zeros(loss.n_weights)
             met = loss.decayed_pass(sample, strength, 1.0 / (strength * eta), w)
-            met += 0.5 * strength * len(sample) * float(w @ w)
+            met += 0.5 * strength * len(sample) * dot(w, w)
             lower = bool(np.isfinite(met) and met < nothing)
             left -= lower
             if lower and met < best:

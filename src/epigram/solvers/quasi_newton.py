@@ -14,7 +14,7 @@ import time
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import Parts, family
+from epigram._core.native import Parts, dot, family
 from epigram.errors import misfit
 from epigram.protocols import (
     BatchLoss,
@@ -83,7 +83,7 @@ class _History:
         The next call overwrites what this one returns.
         """
         if not self.slots:
-            return -g / max(1.0, float(np.linalg.norm(g)))
+            return -g / max(1.0, math.sqrt(dot(g, g)))
         n, last = 2 * len(self.slots), 2 * self.slots[-1]
         rows, products, news = self.pairs[:n], self.products[:n, :n], (*self.pairs[last : last + 2], g)
         size = n, g.size, rows
@@ -281,7 +281,7 @@ def _smooth(loss: BatchLoss, l2: float, w: Floats, out: Floats) -> float:
     value = loss.value_and_gradient(w, out)
     if l2:
         out += 2.0 * l2 * w
-        value += l2 * float(np.einsum("i,i", w, w))  # BLAS would wake threads that wait by spinning
+        value += l2 * dot(w, w)
     return value
 
 

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 
-from epigram._core.native import Team, family
+from epigram._core.native import Team, dot, family
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
 from epigram.protocols import Floats, Ints, Offsets, at_least
 
@@ -86,8 +87,7 @@ class SuffixLoss:
         value = self._root_down(w)
         n_roots = int(self.tree.level_ptr[1])
         n_top = int(self.tree.pair_ptr[n_roots])
-        # A shard goes up as soon as it is down: it needs no other, and its numbers are still near.
-        done = self._map(lambda shard: (self._down(w, shard), *self._up(out, shard, n_roots, n_top)))
+        done = self._map(lambda shard: self._down_and_up(w, out, shard, n_roots, n_top))
         r, top = self.r[:n_roots], out[:n_top]
         np.divide(self.tree.terminal[:n_roots], self.z[:n_roots], out=r)
         top[:] = 0.0
@@ -169,49 +169,41 @@ class SuffixLoss:
         np.exp(w[:n_top], out=self.e[:n_top])
         totals = np.concatenate(([0.0], np.cumsum(self.e[:n_top])))
         self.z[:n_roots] = tree.n_unseen + np.diff(totals[tree.pair_ptr[: n_roots + 1]])
-        logs = float(tree.terminal[:n_roots] @ np.log(self.z[:n_roots]))
-        return logs - float(tree.count[:n_top] @ w[:n_top])
+        logs = dot(tree.terminal[:n_roots], np.log(self.z[:n_roots]))
+        return logs - dot(tree.count[:n_top], w[:n_top])
 
-    def _down(self, w: Floats, shard: Offsets) -> float:
+    def _down(self, w: Floats, shard: tuple[int, int]) -> float:
         """exp s and Z of a shard; returns its sum of log Z, less each weight as often as it was seen."""
-        core = family("loglinear")
-        return float(core.sweep_down(self.core, self.sums, len(shard), shard, self.n_weights, w))
+        return float(family("loglinear").sweep_down(self.core, self.sums, *shard, self.n_weights, w))
 
-    def _up(self, out: Floats, shard: Offsets, n_roots: int, n_top: int) -> tuple[Floats, Floats]:
-        """The gradient of a shard; returns its part of the roots' sums."""
-        top_r, top_g = np.empty(n_roots), np.empty(n_top)
-        family("loglinear").sweep_up(
-            self.core, self.sums, len(shard), shard, self.n_weights, out, n_roots, top_r, n_top, top_g
-        )
-        return top_r, top_g
+    def _down_and_up(
+        self, w: Floats, out: Floats, shard: tuple[int, int], n_roots: int, n_top: int
+    ) -> tuple[float, Floats, Floats]:
+        """The gradient of a shard; returns what :meth:`_down` does, and its part of the roots' sums."""
+        top_r, top_g, n_levels = np.empty(n_roots), np.empty(n_top), self.tree.level_ptr.size
+        tops = n_roots, top_r, n_top, top_g, n_levels, np.empty(2 * n_levels, np.int64)
+        below = family("loglinear").sweep(self.core, self.sums, *shard, self.n_weights, w, out, *tops)
+        return float(below), top_r, top_g
 
-    def _map(self, work: Callable[[Offsets], T]) -> list[T]:
+    def _map(self, work: Callable[[tuple[int, int]], T]) -> list[T]:
         """The results of all shards, in the order of the shards."""
         return self._team.run(work, self._shards)
 
 
-def _shards(tree: ContextTree, n_shards: int) -> list[Offsets]:
-    """For each shard, first and last context of its part of every level from 1 on, in balance of pairs."""
+def _shards(tree: ContextTree, n_shards: int) -> list[tuple[int, int]]:
+    """First and last context of level 1 of each shard, whose subtrees are in balance of pairs."""
     n_levels = tree.level_ptr.size - 1
     if n_levels < 2:
         return []
+    first, last = int(tree.level_ptr[1]), int(tree.level_ptr[2])
     if n_shards <= 1:
-        return [np.stack([tree.level_ptr[1:-1], tree.level_ptr[2:]], axis=1)]
-    # cut[k] splits level k; the children of a context are contiguous, so cuts carry down by the parent.
+        return [(first, last)]
     pairs_below = np.diff(tree.pair_ptr).astype(np.float64)
     for level in range(n_levels - 1, 1, -1):
-        here = slice(int(tree.level_ptr[level]), int(tree.level_ptr[level + 1]))
-        pairs_below[: here.start] += np.bincount(
-            tree.parent[here], weights=pairs_below[here], minlength=here.start
+        above, here = (slice(*tree.level_ptr[k : k + 2].tolist()) for k in (level - 1, level))
+        pairs_below[above] += np.bincount(
+            tree.parent[here] - above.start, weights=pairs_below[here], minlength=above.stop - above.start
         )
-    first, last = int(tree.level_ptr[1]), int(tree.level_ptr[2])
     total = np.cumsum(pairs_below[first:last])
     cuts = first + np.searchsorted(total, total[-1] * np.arange(1, n_shards) / n_shards)
-    cut = np.concatenate(([first], cuts, [last]))
-    bounds = np.empty((n_shards, n_levels - 1, 2), np.int64)
-    for level in range(1, n_levels):
-        bounds[:, level - 1, 0], bounds[:, level - 1, 1] = cut[:-1], cut[1:]
-        if level + 1 < n_levels:
-            start, stop = tree.level_ptr[level + 1 : level + 3]
-            cut = start + np.searchsorted(tree.parent[start:stop], cut)
-    return [shard for shard in bounds if (shard[:, 0] < shard[:, 1]).any()]
+    return [(a, b) for a, b in pairwise([first, *cuts.tolist(), last]) if a < b]

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from epigram._core.native import dot
 from epigram.lm.corpus import Corpus, Vocabulary
 from epigram.lm.loglinear.growing import Blocks, Keys, TextSoFar, WeightTable, keys_of, last_symbols
 from epigram.lm.loglinear.loss import SuffixLoss
@@ -92,7 +93,7 @@ class WithRest:
         move = w[: self._start.size] - self._start
         shares = self._expected * np.exp(move)
         total = float(shares.sum()) + self._others
-        value = self._n * np.log(total / self._n) - float(self._count @ move)
+        value = self._n * np.log(total / self._n) - dot(self._count, move)
         return float(value), self._n / total * shares - self._count
 
 

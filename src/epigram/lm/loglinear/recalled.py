@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from epigram._core.native import dot
 from epigram.lm.loglinear.tree import Positions
 from epigram.lm.ngram.model import BackoffModel
 from epigram.protocols import Floats, Offsets
@@ -74,7 +75,7 @@ def _word_counts(model: BackoffModel, n: float) -> Floats:
     counts: Floats = n * root
     for _ in range(ROUNDS):
         more = np.bincount(after, weights=counts[before] * above_backing_off, minlength=n_words)
-        counts = np.maximum(more + float(counts @ backing_off) * root, 0.0)
+        counts = np.maximum(more + dot(counts, backing_off) * root, 0.0)
         counts *= n / counts.sum()
     return counts
 

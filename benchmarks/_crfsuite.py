@@ -20,9 +20,9 @@ import pycrfsuite
 
 from epigram.datasets import fetch
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.corpus import Column, Columns, Sequences
+from epigram.tagging.corpus import Sequences
 from epigram.tagging.encoding import encode
-from epigram.tagging.formats import read_columns
+from epigram.tagging.formats import Column, Columns, read_columns
 from epigram.tagging.metrics import Report, evaluate
 from epigram.tagging.template import Template
 

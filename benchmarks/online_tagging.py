@@ -18,7 +18,7 @@ from _bars import Claims
 from _data import DATA
 from epigram import CRFTagger
 from epigram.tagging import read_columns
-from epigram.tagging.corpus import Columns
+from epigram.tagging.formats import Columns
 from epigram.tagging.metrics import evaluate
 
 FITTED, CALL = 2_000, 100

@@ -16,7 +16,7 @@ from epigram.parsing.forests import ForestMemory, forest_sizes, likely_arcs
 from epigram.parsing.part_features import part_keys, part_slots, seen_by, tree_parts
 from epigram.parsing.templates import ArcTemplate
 from epigram.parsing.words import Words
-from epigram.tagging.corpus import Columns
+from epigram.tagging.formats import Columns
 from reference import eisner
 from reference import forest as slow
 

@@ -13,7 +13,7 @@ from epigram.parsing.arc_loss import ArcLoss, span_memory
 from epigram.parsing.projective import crossing_arcs, projectivised
 from epigram.parsing.templates import ArcTemplate
 from epigram.parsing.words import Words
-from epigram.tagging.corpus import Columns
+from epigram.tagging.formats import Columns
 from reference import eisner as slow
 
 trees = family("eisner")

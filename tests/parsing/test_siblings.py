@@ -15,7 +15,7 @@ from epigram.parsing.arc_model import ArcModel
 from epigram.parsing.part_features import part_keys, part_slots, tree_parts
 from epigram.parsing.templates import ArcTemplate
 from epigram.parsing.words import Words
-from epigram.tagging.corpus import Columns
+from epigram.tagging.formats import Columns
 from reference import eisner
 from reference import siblings as slow
 

@@ -11,9 +11,9 @@ from epigram import OWLQN, CRFTagger, InputError, L1Ball, TreeTagger, load
 from epigram.parsing.surroundings import surroundings, usual_template
 from epigram.solvers import LBFGS, SGD
 from epigram.tagging.attributes import AttributeTable, fingerprints
-from epigram.tagging.corpus import Columns, Sequences
+from epigram.tagging.corpus import SeenPairs, Sequences
 from epigram.tagging.encoding import encode_sentences
-from epigram.tagging.labels import SeenPairs
+from epigram.tagging.formats import Columns
 from epigram.tagging.layout import lay_out
 from epigram.tagging.loss import ChainLoss
 from epigram.tagging.model import ChainModel

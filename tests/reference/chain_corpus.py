@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epigram.tagging.corpus import Sequences
-from epigram.tagging.labels import SeenPairs
+from epigram.tagging.corpus import SeenPairs, Sequences
 from epigram.tagging.layout import WeightLayout, lay_out
 from reference.chain import Labelling, Sentence, sentences_of
 

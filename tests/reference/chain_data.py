@@ -7,9 +7,8 @@ from typing import Any
 
 from epigram.datasets import sample
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.corpus import encode_labels
+from epigram.tagging.corpus import SeenPairs, encode_labels
 from epigram.tagging.encoding import encode_sentences
-from epigram.tagging.labels import SeenPairs
 from epigram.tagging.layout import lay_out
 from epigram.tagging.loss import ChainLoss
 from epigram.tagging.template import Template

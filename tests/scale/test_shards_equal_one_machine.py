@@ -23,10 +23,9 @@ from epigram.scale import Here, Manifest
 from epigram.scale import pieces as scale_pieces
 from epigram.scale.folder import map_array, write_arrays
 from epigram.tagging.attributes import AttributeTable, renumbering
-from epigram.tagging.corpus import encode_labels
+from epigram.tagging.corpus import SeenPairs, encode_labels
 from epigram.tagging.encoding import encode
 from epigram.tagging.formats import ColumnSpec, parse_columns
-from epigram.tagging.labels import SeenPairs
 from epigram.tagging.layout import lay_out
 from epigram.tagging.loss import ChainLoss
 from epigram.tagging.sharding import ARRAYS, KIND, write_shards

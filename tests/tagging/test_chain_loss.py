@@ -7,8 +7,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from epigram.tagging.corpus import Sequences
-from epigram.tagging.labels import SeenPairs
+from epigram.tagging.corpus import SeenPairs, Sequences
 from epigram.tagging.layout import lay_out
 from epigram.tagging.loss import ChainLoss, put_dense_first
 from reference.chain import by_name, chain_of

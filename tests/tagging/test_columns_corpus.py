@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.tagging.corpus import Columns
-from epigram.tagging.formats import parse_columns
+from epigram.tagging.formats import Columns, parse_columns
 
 CELLS = st.text(
     st.characters(exclude_characters=" \t\r\n\ufeff", exclude_categories=["Cs"]), min_size=1, max_size=5

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 
 from epigram import L1, LBFGS, OWLQN, SGD, CRFTagger
 from epigram.errors import DivergenceError, InputError
-from epigram.tagging.corpus import Columns
+from epigram.tagging.formats import Columns
 from epigram.tagging.metrics import evaluate
 from reference.chain_data import TEMPLATE, features, part
 
@@ -261,9 +261,8 @@ def test_early_stopping_waits_for_patience() -> None:
 
 def test_fit_tells_the_objective_of_the_weights_it_kept() -> None:
     from epigram.tagging.attributes import AttributeTable
-    from epigram.tagging.corpus import encode_labels
+    from epigram.tagging.corpus import SeenPairs, encode_labels
     from epigram.tagging.encoding import encode_sentences
-    from epigram.tagging.labels import SeenPairs
     from epigram.tagging.layout import lay_out
     from epigram.tagging.loss import ChainLoss
     from epigram.tagging.template import Template

@@ -10,10 +10,9 @@ import pytest
 
 from epigram import L1, L2, LBFGS, OWLQN
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.corpus import Sequences, encode_labels
+from epigram.tagging.corpus import SeenPairs, Sequences, encode_labels
 from epigram.tagging.encoding import encode
 from epigram.tagging.formats import read_columns
-from epigram.tagging.labels import SeenPairs
 from epigram.tagging.layout import ChainWeights, WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss
 from epigram.tagging.template import Template

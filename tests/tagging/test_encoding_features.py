@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from epigram.errors import InputError
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.corpus import Columns
 from epigram.tagging.encoding import encode, encode_features
 from epigram.tagging.features import flatten
+from epigram.tagging.formats import Columns
 from epigram.tagging.template import Template
 
 NAMES = st.text("abc:=", min_size=1, max_size=3)

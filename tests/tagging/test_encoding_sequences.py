@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.corpus import Columns, Sequences
+from epigram.tagging.corpus import Sequences
 from epigram.tagging.encoding import encode
+from epigram.tagging.formats import Columns
 from epigram.tagging.template import Template
 
 TOKEN = st.tuples(

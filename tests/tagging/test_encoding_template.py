@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from epigram.errors import InputError
 from epigram.tagging import encoding
 from epigram.tagging.attributes import AttributeTable, Strings, fingerprints, renumbering
-from epigram.tagging.corpus import Columns, Sequences
+from epigram.tagging.corpus import Sequences
 from epigram.tagging.encoding import encode
-from epigram.tagging.formats import read_columns
+from epigram.tagging.formats import Columns, read_columns
 from epigram.tagging.template import Template
 from reference import encoding as slow
 

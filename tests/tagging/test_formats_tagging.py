@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from epigram.errors import InputError
-from epigram.tagging.corpus import Columns
-from epigram.tagging.formats import add_columns, parse_columns, read_columns
+from epigram.tagging.formats import Columns, add_columns, parse_columns, read_columns
 
 CONLLU = """# sent_id = 1
 # text = It's here

@@ -13,7 +13,7 @@ import pytest
 from epigram import SGD, CRFTagger
 from epigram.errors import InputError
 from epigram.tagging import read_columns
-from epigram.tagging.corpus import Column, Columns
+from epigram.tagging.formats import Column, Columns
 from epigram.tagging.jackknife import parts_of, predict_unseen
 from in_process import epigram
 

@@ -16,7 +16,7 @@ from epigram.errors import EpigramError, InputError
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses, word_counts, write_sizes
 from epigram.storage import ModelFile
-from epigram.tagging.corpus import Columns
+from epigram.tagging.formats import Columns
 from epigram.tagging.lexicon import Lexicon, match_spans
 from epigram.tagging.storage import to_model_file
 from epigram.tagging.template import Template

@@ -13,10 +13,11 @@ import pytest
 
 from epigram import LBFGS, OWLQN, SGD, AdaGrad, CRFTagger, MaxentTagger, SegmentTagger
 from epigram.errors import InputError
-from epigram.tagging.corpus import Column, Columns, Sequences
-from epigram.tagging.labels import LabelIndex, alternatives, check_possible, seen_in_part
+from epigram.tagging.corpus import LabelIndex, Sequences
+from epigram.tagging.formats import Column, Columns
 from epigram.tagging.layout import lay_out
 from epigram.tagging.loss import ChainLoss
+from epigram.tagging.partial_labels import alternatives, check_possible, seen_in_part
 from in_process import epigram
 from reference.chain import by_name, chain_of
 from reference.chain_corpus import CASES, WIDE, Case, Corpus, corpus

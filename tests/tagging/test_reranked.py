@@ -17,7 +17,7 @@ from epigram import SGD, CRFTagger, MaxentTagger, RerankedTagger, SegmentTagger
 from epigram.errors import ModelFileError
 from epigram.rerank.learners import Softmax
 from epigram.storage import ModelFile
-from epigram.tagging.corpus import Columns
+from epigram.tagging.formats import Columns
 from epigram.tagging.global_features import features_of
 from epigram.tagging.jackknife import label_unseen
 from epigram.tagging.labellings import Labellings, Scheme

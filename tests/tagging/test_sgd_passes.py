@@ -157,8 +157,7 @@ def test_start_is_where_it_begins() -> None:
 
 def test_cumulative_keeps_fewer_weights_than_clipping_and_naive() -> None:
     """Table 1 of the paper, in small: 40 sentences in which half of the attributes are noise."""
-    from epigram.tagging.corpus import Sequences
-    from epigram.tagging.labels import SeenPairs
+    from epigram.tagging.corpus import SeenPairs, Sequences
     from epigram.tagging.layout import lay_out
 
     rng = np.random.default_rng(0)

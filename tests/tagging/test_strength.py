@@ -9,7 +9,7 @@ import pytest
 
 from epigram import CRFTagger
 from epigram.errors import InputError
-from epigram.tagging.corpus import Columns
+from epigram.tagging.formats import Columns
 
 
 def noisy(n: int, seed: int) -> tuple[list[list[list[str]]], list[list[str]]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from epigram.errors import InputError
-from epigram.tagging.corpus import Columns
+from epigram.tagging.formats import Columns
 from epigram.tagging.template import BUILT_IN, Template
 
 SENTENCE = [[("He", "PRP"), ("reckons", "VBZ"), ("the", "DT"), ("current", "JJ"), ("deficit", "NN")]]

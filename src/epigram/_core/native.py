@@ -383,3 +383,15 @@ def ranges(starts: Offsets, ends: Offsets) -> Offsets:
     counts = ends - starts
     places = offsets(counts)
     return np.arange(places[-1]) + np.repeat(starts - places[:-1], counts)
+
+
+def gather(ptr: Offsets, rows: Offsets) -> tuple[Offsets, Offsets]:
+    """Offsets of the chosen rows laid end to end, and the index of each of their entries in the original.
+
+    Examples
+    --------
+    >>> gather(np.array([0, 2, 3]), np.array([1, 0]))
+    (array([0, 1, 3]), array([2, 0, 1]))
+    """
+    starts, ends = ptr[rows], ptr[rows + 1]
+    return offsets(ends - starts), ranges(starts, ends)

@@ -11,7 +11,7 @@ from epigram import cli
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
-    from epigram.tagging.corpus import Column, Columns
+    from epigram.tagging.formats import Column, Columns
 
 
 def chain(
@@ -40,8 +40,7 @@ def chain(
     json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Add a column before the labels that a tagger predicts: training data for the next tagger, test data for it."""
-    from epigram.tagging.corpus import Columns
-    from epigram.tagging.formats import read_columns
+    from epigram.tagging.formats import Columns, read_columns
     from epigram.text import check_writable, write_atomically
 
     if (learn is None) == (use is None):
@@ -97,8 +96,8 @@ def _learnt(
 
 def _predicted(path: Path, target: Columns) -> Column:
     """The column by a stored tagger."""
-    from epigram.tagging.corpus import Columns
     from epigram.tagging.files import FileTagger
+    from epigram.tagging.formats import Columns
 
     tagger = FileTagger.load(path)
     observations = _first_columns(target, tagger.needs)
@@ -108,7 +107,7 @@ def _predicted(path: Path, target: Columns) -> Column:
 
 def _first_columns(corpus: Columns, n: int) -> Columns:
     """The columns that a tagger looks at."""
-    from epigram.tagging.corpus import Columns
+    from epigram.tagging.formats import Columns
 
     if corpus.n_columns < n:
         raise InputError(

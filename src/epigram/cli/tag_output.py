@@ -9,8 +9,9 @@ from typing import Any
 
 from epigram import cli
 from epigram.protocols import Ints
-from epigram.tagging.corpus import Columns, Sequences
+from epigram.tagging.corpus import Sequences
 from epigram.tagging.files import FileTagger
+from epigram.tagging.formats import Columns
 from epigram.tagging.metrics import Report
 
 

@@ -14,8 +14,9 @@ from epigram.errors import InputError
 
 if TYPE_CHECKING:
     from epigram.cli.training import TrainingRun
-    from epigram.tagging.corpus import Column, Columns, Labels
+    from epigram.tagging.corpus import Labels
     from epigram.tagging.estimator import SentenceEstimator
+    from epigram.tagging.formats import Column, Columns
     from epigram.tagging.template import Template
 
 Format = Literal["auto", "conll", "conllu", "text", "slash"]
@@ -214,7 +215,7 @@ def train(
     from epigram.cli.training import Sharding, TrainingRun
     from epigram.plots import plot_training
     from epigram.tagging.formats import ColumnSpec
-    from epigram.tagging.labels import alternatives as read_alternatives
+    from epigram.tagging.partial_labels import alternatives as read_alternatives
     from epigram.text import read_bytes
 
     run = TrainingRun(output, plot, json, checkpoint, resume)
@@ -280,7 +281,8 @@ def train(
     spec = spec.completed(corpus, str(train), label_column, _numbers(columns))
     observations, labels = spec.split(corpus)
     held_out = None if dev is None else spec.split(spec.parse(read_bytes(dev), str(dev)))
-    answers = read_alternatives(labels, observations.sentence_ptr, alternatives)
+    ptr = observations.sentence_ptr
+    answers = labels if alternatives is None else read_alternatives(labels, ptr, alternatives)
     names = [
         name
         for cell in labels.strings

@@ -11,8 +11,7 @@ from epigram.errors import InputError
 
 if TYPE_CHECKING:
     from epigram.cli.training import TrainingRun
-    from epigram.tagging.corpus import Columns
-    from epigram.tagging.formats import ColumnSpec
+    from epigram.tagging.formats import Columns, ColumnSpec
 
 CALL = 500  # sentences learnt from between two looks at Ctrl-C
 
@@ -70,15 +69,15 @@ def _learn(
     """All sentences, in calls of ``CALL``, or those before a signal came."""
     import numpy as np
 
-    from epigram.tagging.labels import alternatives as read_alternatives
+    from epigram.tagging.partial_labels import alternatives as read_alternatives
 
     n = corpus.n_sentences
     with run.progress("sentences", n, "part") as show:
         for first in range(0, max(n, 1), CALL):
             observations, labels = spec.split(corpus.take(np.arange(first, min(first + CALL, n))))
-            estimator.partial_fit(
-                observations, read_alternatives(labels, observations.sentence_ptr, alternatives)
-            )
+            ptr = observations.sentence_ptr
+            answers = labels if alternatives is None else read_alternatives(labels, ptr, alternatives)
+            estimator.partial_fit(observations, answers)
             if show(min(first + CALL, n), f"{estimator.fit_['active_features']:,} active"):
                 break
 

@@ -23,9 +23,8 @@ from epigram.solvers.decayed import L2SGD
 from epigram.solvers.margin import AROW, AveragedPerceptron, PassiveAggressive
 from epigram.solvers.quasi_newton import LBFGS, OWLQN
 from epigram.tagging.attributes import AttributeTable, renumbering
-from epigram.tagging.corpus import Sequences
+from epigram.tagging.corpus import SeenPairs, Sequences
 from epigram.tagging.features import FeatureReader
-from epigram.tagging.labels import SeenPairs
 from epigram.tagging.layout import WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss, put_dense_first
 from epigram.tagging.model import ChainModel

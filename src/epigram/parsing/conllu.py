@@ -13,11 +13,11 @@ from os import PathLike
 
 import numpy as np
 
+from epigram._core.native import gather
 from epigram.errors import InputError
 from epigram.parsing.surroundings import surroundings
 from epigram.protocols import Ints, Offsets
-from epigram.tagging.corpus import Column, Columns, gather
-from epigram.tagging.formats import parse_columns
+from epigram.tagging.formats import Column, Columns, parse_columns
 from epigram.tagging.trees import Trees, depths_of
 from epigram.text import read_bytes
 

@@ -12,7 +12,7 @@ from epigram.parsing.conllu import Treebank
 from epigram.parsing.surroundings import surroundings
 from epigram.parsing.words import heads_of, sentences_of
 from epigram.protocols import Ints, each
-from epigram.tagging.corpus import Columns
+from epigram.tagging.formats import Columns
 from epigram.tagging.trees import depths_of
 
 

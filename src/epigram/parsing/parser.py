@@ -35,7 +35,7 @@ from epigram.parsing.words import Words, with_classes
 from epigram.penalties.separable import L1
 from epigram.protocols import Estimator, Floats, Ints, Penalty, Solver, check_fitted
 from epigram.solvers.sgd import SGD
-from epigram.tagging.corpus import Columns
+from epigram.tagging.formats import Columns
 from epigram.tagging.lexicon import Lexicon
 from epigram.tagging.model import Allowed as AllowedLabels
 from epigram.tagging.problem import Listener, Scorer, Watch, checked_weights, penalty_of, solver_of

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from epigram.protocols import Ints, Offsets
-from epigram.tagging.corpus import Column, Columns
+from epigram.tagging.formats import Column, Columns
 from epigram.tagging.trees import Trees
 
 NOTHING, ROOT = "<none>", "<root>"

@@ -17,10 +17,9 @@ import numpy.typing as npt
 from epigram.penalties.ball import L1Ball
 from epigram.protocols import Floats, Penalty, Solver
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.corpus import Labels, Sequences
+from epigram.tagging.corpus import LabelIndex, Labels, Sequences
 from epigram.tagging.crf import CRFTagger
 from epigram.tagging.explain import Explanation, explain
-from epigram.tagging.labels import LabelIndex
 from epigram.tagging.model import Allowed
 from epigram.tagging.problem import Listener, Samples
 from epigram.tagging.template import Template

@@ -14,7 +14,7 @@ from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.protocols import Offsets
 from epigram.tagging.attributes import fingerprints
-from epigram.tagging.corpus import Column, Columns
+from epigram.tagging.formats import Column, Columns
 from epigram.tagging.lexicon import Lexicon
 
 core = family("arcs")

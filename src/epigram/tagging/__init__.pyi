@@ -1,5 +1,5 @@
-from epigram.tagging.corpus import Columns as Columns
 from epigram.tagging.crf import CRFTagger as CRFTagger
+from epigram.tagging.formats import Columns as Columns
 from epigram.tagging.formats import read_columns as read_columns
 from epigram.tagging.history import MaxentTagger as MaxentTagger
 from epigram.tagging.maxent import MaxentClassifier as MaxentClassifier

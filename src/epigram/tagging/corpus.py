@@ -1,243 +1,33 @@
-"""Sentences in memory: as columns of strings, as they are read, and as integers, as models take them.
+"""A corpus as integers, as models take it: sentences of attributes, their labels, and what was seen with what.
 
-:class:`Columns` holds each distinct string of a column once, and an int32 id per token: from the bytes of a file no
-Python object is made per token. :class:`Sequences` is what encoding makes of them: a token is a run of attribute ids
-(with values where they are not all one), and a transition into a token may have attributes of its own (``B`` templates
-that look at the observation).
+:class:`Sequences` is what encoding makes of columns: a token is a run of attribute ids (with values where they
+are not all one), and a transition into a token may have attributes of its own (``B`` templates that look at the
+observation). :class:`SeenPairs` are the combinations of attributes and labels that get a weight.
 """
 
 from __future__ import annotations
 
-from array import array
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family, offsets, ranges
+from epigram._core.native import family, gather, offsets
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints, Offsets, at_least, each
-from epigram.text import check_text, counting_dict
+from epigram.tagging.formats import Column
+from epigram.text import check_text
 
-core = family("columns")
+if TYPE_CHECKING:
+    from epigram.tagging.layout import ChainWeights
 
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column: ``strings[ids[t]]`` is the cell of token ``t``."""
-
-    ids: Ints
-    strings: list[str] = field(repr=False)
-
-    def string(self, token: int) -> str:
-        """The cell of a token."""
-        return self.strings[int(self.ids[token])]
-
-
+core = family("chain_layout")
 Labels: TypeAlias = Sequence[Sequence[str]] | Column
 """The labels of sentences: a list per sentence, or the column of a file."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """The bytes a corpus was read from, and where the line of each token ends: what a writer needs."""
-
-    raw: bytes = field(repr=False)
-    ends: Offsets
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Sentences of tokens with one cell per column.
-
-    Attributes
-    ----------
-    sentence_ptr
-        Sentence ``s`` has the tokens ``sentence_ptr[s]`` up to, not including, ``sentence_ptr[s + 1]``.
-    columns
-        The columns from left to right.
-    path, lines
-        Where the corpus was read from, if it was.
-
-    Examples
-    --------
-    >>> corpus = Columns.from_rows([[("The", "DT"), ("cat", "NN")], [("The", "DT")]])
-    >>> corpus.n_sentences, corpus.n_tokens, corpus.n_columns
-    (2, 3, 2)
-    >>> corpus.columns[0].ids, corpus.columns[0].strings
-    (array([0, 1, 0], dtype=int32), ['The', 'cat'])
-    >>> list(corpus.rows())[1]
-    [('The', 'DT')]
-    """
-
-    sentence_ptr: Offsets
-    columns: list[Column]
-    path: str | None = None
-    lines: Lines | None = None
-
-    @classmethod
-    def from_rows(cls, sentences: Iterable[Iterable[str | Sequence[str]]]) -> Columns:
-        """Sentences as lists of rows; a row is a tuple or list of strings, or one string for one column."""
-        sentence_ptr = array("q", [0])
-        numbering: list[defaultdict[str, int]] = []
-        ids: list[array[int]] = []
-        n_tokens = 0
-        for s, sentence in enumerate(each(sentences, "X", "sentences")):
-            rows = sentence if isinstance(sentence, list | tuple) else list(sentence)
-            if len(numbering) == 1 and set(map(type, rows)) == {str}:  # the others' way, at once
-                ids[0].extend(map(numbering[0].__getitem__, rows))
-                n_tokens += len(rows)
-                rows = ()
-            for row in rows:
-                cells = (row,) if isinstance(row, str) else tuple(row)
-                if len(cells) != len(numbering):
-                    if n_tokens:
-                        raise InputError(
-                            f"sentence {s}, token {n_tokens - sentence_ptr[-1]}: "
-                            f"expected {len(numbering)} columns, found {len(cells)}"
-                        )
-                    numbering = [counting_dict() for _ in cells]
-                    ids = [array("i") for _ in cells]
-                for cell, numbers, out in zip(cells, numbering, ids, strict=True):
-                    if not isinstance(cell, str):
-                        raise InputError(
-                            f"sentence {s}, token {n_tokens - sentence_ptr[-1]}: a cell is a string, "
-                            f"not {cell!r} ({type(cell).__name__})"
-                        )
-                    out.append(numbers[cell])
-                n_tokens += 1
-            sentence_ptr.append(n_tokens)
-        return cls(
-            np.array(sentence_ptr, dtype=np.int64),
-            [
-                Column(np.array(out, dtype=np.int32), list(numbers))
-                for out, numbers in zip(ids, numbering, strict=True)
-            ],
-        )
-
-    @classmethod
-    def from_cells(
-        cls,
-        raw: bytes,
-        starts: npt.NDArray[np.int64],
-        ends: npt.NDArray[np.int64],
-        sentence_ptr: Offsets,
-        path: str | None = None,
-        lines: Lines | None = None,
-    ) -> Columns:
-        """Columns of byte slices ``raw[starts[c, t]:ends[c, t]]``."""
-        return cls(
-            sentence_ptr,
-            [_factorise(raw, start, end) for start, end in zip(starts, ends, strict=True)],
-            path,
-            lines,
-        )
-
-    @property
-    def n_sentences(self) -> int:
-        """Number of sentences."""
-        return len(self.sentence_ptr) - 1
-
-    @property
-    def n_tokens(self) -> int:
-        """Number of tokens."""
-        return int(self.sentence_ptr[-1])
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return len(self.columns)
-
-    def sentence_of(self, token: int) -> tuple[int, int]:
-        """First token of the sentence that holds ``token``, and first token after it."""
-        s = int(np.searchsorted(self.sentence_ptr, token, side="right"))
-        return int(self.sentence_ptr[s - 1]), int(self.sentence_ptr[s])
-
-    def split(self, column: int) -> tuple[Columns, Column]:
-        """The corpus without one column, and that column: observations and labels."""
-        if not -self.n_columns <= column < self.n_columns:
-            raise InputError(
-                f"there is no column {column}: {self.path or 'the input'} has {self.n_columns}, "
-                "counted from 0 or, with a minus, from the right"
-            )
-        column %= self.n_columns
-        rest = self.columns[:column] + self.columns[column + 1 :]
-        return Columns(self.sentence_ptr, rest, self.path, self.lines), self.columns[column]
-
-    def take(self, sentences: npt.ArrayLike) -> Columns:
-        """The named sentences, in the order given."""
-        sentence_ptr, tokens = gather(self.sentence_ptr, np.asarray(sentences, dtype=np.int64))
-        return Columns(
-            sentence_ptr, [Column(column.ids[tokens], column.strings) for column in self.columns], self.path
-        )
-
-    def rows(self) -> Iterator[list[tuple[str, ...]]]:
-        """Sentences as lists of tuples of strings."""
-        cells = [[column.strings[i] for i in column.ids.tolist()] for column in self.columns]
-        tokens = list(zip(*cells, strict=True))
-        for begin, end in zip(self.sentence_ptr[:-1].tolist(), self.sentence_ptr[1:].tolist(), strict=True):
-            yield tokens[begin:end]
-
-
-def is_open(label: Any) -> bool:
-    """Whether a label is known in part: a set or list of labels, or None (:mod:`epigram.tagging.labels`)."""
-    return label is None or isinstance(label, set | frozenset | list | tuple)
-
-
-def encode_labels(y: Labels, sequences: Sequences) -> tuple[npt.NDArray[Any], Ints]:
-    """Sorted label names and one id per token; counts must match."""
-    if y is None:
-        raise InputError(
-            "requires y to be passed, but the target y is None: give a list of labels per sentence"
-        )
-    if isinstance(y, Column):
-        flat, ids = np.array(y.strings, dtype=object), y.ids
-        n_words = int(sequences.word_lengths.sum())
-        if len(ids) != n_words:
-            raise InputError(f"{len(ids)} labels for {n_words} tokens")
-    else:
-        sentences = [list(sentence) for sentence in y]
-        lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
-        wanted = sequences.word_lengths
-        if len(lengths) != sequences.n_sentences:
-            raise InputError(f"{len(lengths)} lists of labels for {sequences.n_sentences} sentences")
-        wrong = np.flatnonzero(lengths != wanted)
-        if len(wrong):
-            s = int(wrong[0])
-            raise InputError(f"sentence {s} has {wanted[s]} tokens, but {lengths[s]} labels")
-        for s, sentence in enumerate(sentences):
-            if any(map(is_open, sentence)):
-                raise InputError(
-                    f"sentence {s} has labels that are known in part, which only the training of a CRFTagger takes"
-                )
-        index: dict[str, int] = {}
-        ids = np.array(
-            [index.setdefault(str(label), len(index)) for sentence in sentences for label in sentence],
-            dtype=np.int32,
-        )
-        check_text(index)
-        flat = np.array(list(index), dtype=object)
-    used = np.unique(ids)
-    order = used[np.argsort(flat[used].astype(str), kind="stable")]
-    new = np.empty(len(flat), dtype=np.int32)
-    new[order] = np.arange(len(order), dtype=np.int32)
-    return flat[order], new[ids]
-
-
-def _factorise(raw: bytes, starts: Offsets, ends: Offsets) -> Column:
-    n = len(starts)
-    ids, begins, lengths = np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.int32)
-    found = core.factorise(len(raw), np.frombuffer(raw, np.uint8), n, starts, ends, ids, begins, lengths)
-    if found < 0:
-        raise MemoryError(f"no memory for the distinct strings of {n} cells")
-    strings = [
-        raw[begin : begin + length].decode()
-        for begin, length in zip(begins[:found].tolist(), lengths[:found].tolist(), strict=True)
-    ]
-    return Column(ids, strings)
+Sets: TypeAlias = Mapping[tuple[int, ...], int]
+"""Numbers of sets of label ids, in rising order; the empty one stands for all labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -456,18 +246,6 @@ def _kept_ptr(ptr: Offsets, ids: Ints) -> Offsets:
     return offsets(ids >= 0)[ptr]
 
 
-def gather(ptr: Offsets, rows: Offsets) -> tuple[Offsets, Offsets]:
-    """Offsets of the chosen rows laid end to end, and the index of each of their entries in the original.
-
-    Examples
-    --------
-    >>> gather(np.array([0, 2, 3]), np.array([1, 0]))
-    (array([0, 1, 3]), array([2, 0, 1]))
-    """
-    starts, ends = ptr[rows], ptr[rows + 1]
-    return offsets(ends - starts), ranges(starts, ends)
-
-
 class SegmentRows(NamedTuple):
     """Rows beside those of tokens, for segments of several tokens: see ``_core/segment_inline.h``.
 
@@ -478,3 +256,172 @@ class SegmentRows(NamedTuple):
     n_words: Ints
     begin: Ints
     length: Ints
+
+
+def is_open(label: Any) -> bool:
+    """Whether a label is known in part: a set or list of labels, or None (:mod:`epigram.tagging.partial_labels`)."""
+    return label is None or isinstance(label, set | frozenset | list | tuple)
+
+
+def encode_labels(y: Labels, sequences: Sequences) -> tuple[npt.NDArray[Any], Ints]:
+    """Sorted label names and one id per token; counts must match."""
+    if y is None:
+        raise InputError(
+            "requires y to be passed, but the target y is None: give a list of labels per sentence"
+        )
+    if isinstance(y, Column):
+        flat, ids = np.array(y.strings, dtype=object), y.ids
+        n_words = int(sequences.word_lengths.sum())
+        if len(ids) != n_words:
+            raise InputError(f"{len(ids)} labels for {n_words} tokens")
+    else:
+        sentences = [list(sentence) for sentence in y]
+        lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
+        wanted = sequences.word_lengths
+        if len(lengths) != sequences.n_sentences:
+            raise InputError(f"{len(lengths)} lists of labels for {sequences.n_sentences} sentences")
+        wrong = np.flatnonzero(lengths != wanted)
+        if len(wrong):
+            s = int(wrong[0])
+            raise InputError(f"sentence {s} has {wanted[s]} tokens, but {lengths[s]} labels")
+        for s, sentence in enumerate(sentences):
+            if any(map(is_open, sentence)):
+                raise InputError(
+                    f"sentence {s} has labels that are known in part, which only the training of a CRFTagger takes"
+                )
+        index: dict[str, int] = {}
+        ids = np.array(
+            [index.setdefault(str(label), len(index)) for sentence in sentences for label in sentence],
+            dtype=np.int32,
+        )
+        check_text(index)
+        flat = np.array(list(index), dtype=object)
+    used = np.unique(ids)
+    order = used[np.argsort(flat[used].astype(str), kind="stable")]
+    new = np.empty(len(flat), dtype=np.int32)
+    new[order] = np.arange(len(order), dtype=np.int32)
+    return flat[order], new[ids]
+
+
+class LabelIndex(dict[Any, int]):
+    """Numbers of labels by name, and of the sets of labels that tokens may have."""
+
+    def __init__(self, names: Collection[Any] = (), sets: Sets | None = None) -> None:
+        super().__init__((name, k) for k, name in enumerate(names))
+        self.sets: dict[tuple[int, ...], int] = dict(sets or {})
+
+    def number(self, names: Sequence[str]) -> int:
+        """The label of one name, or the set of several, or of none: any label."""
+        ids = sorted({self[name] for name in names})
+        return ids[0] if len(ids) == 1 else -1 - self.sets.setdefault(tuple(ids), len(self.sets))
+
+
+def read_labels(y: Any, sequences: Sequences, index: LabelIndex, known: Collection[str] = ()) -> Ints:
+    """The label of every token by the numbers of ``index``, which grows; ``known`` are labels besides.
+
+    A label is a name; or, for tokens known in part, a set or list of names, or None.
+    """
+    if not isinstance(y, Column) and y is not None:
+        y = [list(each(own, f"y[{s}]", "labels")) for s, own in enumerate(each(y, "y", "lists of labels"))]
+        if any(is_open(label) for sentence in y for label in sentence):
+            from epigram.tagging.partial_labels import in_part
+
+            return in_part(y, sequences, index, known)
+    found, ids = encode_labels(y, sequences)
+    for name in (*found.tolist(), *known):
+        index.setdefault(name, len(index))
+    return np.array([index[name] for name in found.tolist()], dtype=np.int32)[ids]
+
+
+@dataclass(slots=True)
+class SeenPairs:
+    """The combinations of an attribute and a label, of labels, and of both, that get a weight."""
+
+    n_labels: int
+    bits: npt.NDArray[np.int64] = field(repr=False)
+    transitions: npt.NDArray[np.bool_] = field(repr=False)
+    edges: Offsets = field(repr=False)  # attribute * L * width + before * width + after, sorted
+    triples: Ints = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int32), repr=False)
+
+    @classmethod
+    def of(cls, sequences: Sequences, labels: Ints, n_labels: int, n_attributes: int) -> SeenPairs:
+        """Those of a labelled corpus."""
+        bits = np.zeros((n_attributes, (n_labels + 63) // 64), dtype=np.int64)
+        attributes = sequences.attributes
+        core.mark_pairs(
+            len(labels), sequences.attribute_ptr, len(attributes), attributes, labels, *bits.shape, bits
+        )
+        before = sequences.tokens_before()
+        after = np.flatnonzero(before >= 0)
+        if sequences.segments is not None:  # no steps into rows of segments
+            after = np.intersect1d(after, sequences.word_rows)
+        after = after[(labels[after] >= 0) & (labels[before[after]] >= 0)]
+        transitions = np.zeros((n_labels, n_labels), dtype=bool)
+        transitions[labels[before[after]], labels[after]] = True
+        keys = np.empty(len(sequences.edge_attributes), dtype=np.int64)
+        core.mark_edges(
+            len(labels),
+            sequences.edge_ptr,
+            len(keys),
+            sequences.edge_attributes,
+            before,
+            labels,
+            n_labels,
+            padded(n_labels),
+            keys,
+        )
+        if len(keys):
+            known = np.zeros(len(labels), dtype=bool)
+            known[after] = True
+            keys = keys[np.repeat(known, np.diff(sequences.edge_ptr))]
+        third = after[before[before[after]] >= 0]
+        third = third[labels[before[before[third]]] >= 0]
+        second = before[third]
+        triples = np.stack([labels[before[second]], labels[second], labels[third]], axis=1)
+        return cls(n_labels, bits, transitions, np.unique(keys), unique_triples(triples, n_labels))
+
+    @classmethod
+    def of_weights(cls, n_labels: int, n_attributes: int, weights: ChainWeights) -> SeenPairs:
+        """Those of a trained model's nonzero weights."""
+        bits = np.zeros((n_attributes, (n_labels + 63) // 64), dtype=np.int64)
+        bit = np.left_shift(np.int64(1), (weights.labels & 63).astype(np.int64))
+        np.bitwise_or.at(bits, (weights.attributes, weights.labels >> 6), bit)
+        width = padded(n_labels)
+        keys = weights.edge_attributes.astype(np.int64) * n_labels * width
+        keys += weights.before * width + weights.after
+        triples = unique_triples(weights.triples, n_labels)
+        return cls(n_labels, bits, weights.transitions != 0, np.unique(keys), triples)
+
+    def union(self, other: SeenPairs) -> SeenPairs:
+        """What either has; the larger number of attributes and labels counts."""
+        L = max(self.n_labels, other.n_labels)
+        shape = (max(len(self.bits), len(other.bits)), (L + 63) // 64)
+        bits = np.zeros(shape, dtype=np.int64)
+        transitions = np.zeros((L, L), dtype=bool)
+        keys = []
+        for one in (self, other):
+            bits[: one.bits.shape[0], : one.bits.shape[1]] |= one.bits
+            transitions[: one.n_labels, : one.n_labels] |= one.transitions
+            size = one.n_labels * padded(one.n_labels)
+            before, after = np.divmod(one.edges % size, padded(one.n_labels))
+            keys.append((one.edges // size) * L * padded(L) + before * padded(L) + after)
+        triples = unique_triples(np.concatenate([self.triples, other.triples]), L)
+        return SeenPairs(L, bits, transitions, np.unique(np.concatenate(keys)), triples)
+
+
+def padded(n_labels: int) -> int:
+    """The length of a row of labels in kernels."""
+    return -(-n_labels // 8) * 8
+
+
+def triple_keys(triples: Ints, n_labels: int) -> Offsets:
+    """A number for each label triple, which sorts them as C takes them: by the last label, the first, the second."""
+    first, second, third = triples.T.astype(np.int64)
+    keys: Offsets = (third * n_labels + first) * n_labels + second
+    return keys
+
+
+def unique_triples(triples: Ints, n_labels: int) -> Ints:
+    """The distinct ones in the order of :func:`triple_keys`."""
+    _, first = np.unique(triple_keys(triples, n_labels), return_index=True)
+    return np.ascontiguousarray(triples[first], dtype=np.int32)

@@ -15,10 +15,10 @@ from epigram.errors import InputError
 from epigram.protocols import Floats, Penalty, Solver
 from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.constraints import allowed_ends, allowed_transitions, check_permitted
-from epigram.tagging.corpus import Labels
+from epigram.tagging.corpus import LabelIndex, Labels
 from epigram.tagging.estimator import SentenceEstimator
-from epigram.tagging.labels import LabelIndex, check_possible
 from epigram.tagging.model import Allowed
+from epigram.tagging.partial_labels import check_possible
 from epigram.tagging.problem import (
     Listener,
     Samples,

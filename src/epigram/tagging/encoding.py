@@ -25,8 +25,9 @@ from epigram.tagging.cell_functions import (
     apply_chain,
     too_many,
 )
-from epigram.tagging.corpus import Columns, Sequences
+from epigram.tagging.corpus import Sequences
 from epigram.tagging.features import encode_features
+from epigram.tagging.formats import Columns
 from epigram.tagging.template import Template, outside_mark
 from epigram.tagging.trees import Trees, hang
 

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from epigram.errors import InputError
 from epigram.protocols import Estimator, Ints, Penalty, Solver, check_fitted
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.corpus import Column, Columns, Labels, Sequences, encode_labels
+from epigram.tagging.corpus import LabelIndex, Labels, Sequences, encode_labels, read_labels
 from epigram.tagging.encoding import encode_sentences
-from epigram.tagging.labels import LabelIndex, read_labels
+from epigram.tagging.formats import Column, Columns
 from epigram.tagging.model import ChainModel
 from epigram.tagging.problem import (
     Listener,

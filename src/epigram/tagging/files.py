@@ -15,8 +15,8 @@ from epigram.errors import InputError, ModelFileError
 from epigram.protocols import Ints
 from epigram.storage import ModelFile
 from epigram.storage.file import blaming
-from epigram.tagging.corpus import Column, Columns, Sequences
-from epigram.tagging.formats import ColumnSpec, parse_columns
+from epigram.tagging.corpus import Sequences
+from epigram.tagging.formats import Column, Columns, ColumnSpec, parse_columns
 from epigram.tagging.metrics import Report, evaluate_ids
 from epigram.tagging.model import ChainModel
 from epigram.tagging.second_look import SecondLook, second_look_of

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from epigram.tagging.cell_functions import shape
-from epigram.tagging.corpus import Columns
+from epigram.tagging.formats import Columns
 from epigram.tagging.labellings import Labellings, Parts, Scheme, Units, telling
 
 LONGEST = 6

@@ -17,9 +17,8 @@ import numpy.typing as npt
 from epigram._core.native import family
 from epigram.protocols import Floats, Ints, Penalty, Solver
 from epigram.tagging.attributes import AttributeTable, Strings, fingerprints
-from epigram.tagging.corpus import Labels, Sequences
+from epigram.tagging.corpus import LabelIndex, Labels, Sequences
 from epigram.tagging.estimator import SentenceEstimator
-from epigram.tagging.labels import LabelIndex
 from epigram.tagging.loss import run_each
 from epigram.tagging.model import Allowed, ChainModel
 from epigram.tagging.problem import Problem, Samples, Shape, checked_weights, class_weights, product

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from epigram.errors import InputError
 from epigram.protocols import Ints
-from epigram.tagging.corpus import Column, Columns
 from epigram.tagging.crf import CRFTagger
+from epigram.tagging.formats import Column, Columns
 from epigram.tagging.labellings import Labellings
 from epigram.tagging.pooled import pool
 

@@ -15,9 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import offsets
+from epigram._core.native import gather, offsets
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.tagging.corpus import gather
 from epigram.tagging.metrics import are_chunk_labels, chunk_tables, chunks_of
 
 OUTSIDE = "O"

@@ -19,14 +19,14 @@ from epigram._core.native import Parts, family, offsets
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.scale.memory import available
-from epigram.tagging.corpus import SegmentRows, Sequences
-from epigram.tagging.labels import SeenPairs, all_triples, padded, triple_keys
+from epigram.tagging.corpus import SeenPairs, SegmentRows, Sequences, padded, triple_keys, unique_triples
 
 chain, core = family("chain"), family("chain_layout")
 Rows: TypeAlias = tuple[Offsets, Ints, Ints, Ints]
 """What :class:`epigram.tagging.loss.DistinctRows` has."""
 MOST_LABELS = 65_535  # the label of a weight has 16 bits in kernels
 SMALL = 1 << 28  # bytes of working memory that nobody is asked for
+MOST_TRIPLES = 1 << 27  # of pairs="all"
 DENSE_SHARE = 8  # a row is dense if at least one label in eight has a weight: measured on CoNLL-2000
 
 
@@ -256,7 +256,7 @@ class WeightLayout:
     def chains(self, sequences: Sequences, rows: Rows | None = None, sets: Floats | None = None) -> Any:
         """Sentences as C takes them: each occurrence by its attribute, or by its number among distinct ``rows``.
 
-        ``sets`` has a row for each set of labels that tokens may have (:mod:`epigram.tagging.labels`).
+        ``sets`` has a row for each set of labels that tokens may have (:mod:`epigram.tagging.partial_labels`).
         """
         sets = np.zeros((0, self.width)) if sets is None else sets
         if rows is None:
@@ -375,7 +375,7 @@ def lay_out(
     edges = _edges(seen, pairs) if has_transitions else np.empty(0, dtype=np.int64)
     triples = seen.triples[:0]
     if order == 2 and has_transitions:
-        triples = seen.triples if pairs == "seen" else all_triples(L, allowed)
+        triples = seen.triples if pairs == "seen" else _all_triples(L, allowed)
     n_weights = state_end + n_transitions + len(edges) + len(triples)
     if n_weights >= 2**31:
         raise MemoryError(f"{n_weights:,} weights; raise min_count or use pairs='seen' to have fewer")
@@ -431,6 +431,17 @@ def _edges(seen: SeenPairs, pairs: str) -> Offsets:
     L, width = seen.n_labels, padded(seen.n_labels)
     every = (np.arange(L)[:, None] * width + np.arange(L)).ravel()
     return (np.unique(seen.edges // (L * width))[:, None] * (L * width) + every).ravel()
+
+
+def _all_triples(n_labels: int, allowed: npt.NDArray[np.bool_] | None) -> Ints:
+    """All whose pairs are permitted."""
+    if n_labels**3 > MOST_TRIPLES:
+        raise ValueError(
+            f"{n_labels:,} labels have {n_labels**3:,} triples; use pairs='seen' to have weights for those met."
+        )
+    permitted = np.ones((n_labels, n_labels), dtype=bool) if allowed is None else allowed
+    every = np.argwhere(permitted[:, :, None] & permitted[None])
+    return unique_triples(every.astype(np.int32), n_labels)
 
 
 def triple_fields(triples: Ints, n_labels: int, width: int) -> tuple[Any, ...]:

@@ -15,12 +15,12 @@ import numpy as np
 from epigram._core.native import Parts, Team, family
 from epigram.penalties.ball import project_l1
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.tagging.corpus import Sequences
-from epigram.tagging.labels import Sets, set_rows, with_rows
+from epigram.tagging.corpus import Sequences, Sets
 from epigram.tagging.layout import (
     WeightLayout,
     aligned,
 )
+from epigram.tagging.partial_labels import set_rows, with_rows
 
 core, rows = family("chain"), family("chain_layout")
 sgd, cumulative = family("chain_sgd"), family("chain_cumulative")
@@ -46,7 +46,7 @@ class ChainLoss:
     layout : where the weights are.
     weights : one per sentence; ones by default.
     threads : sentences are shared out among so many threads. Same count, same bits.
-    sets : numbers of the sets of labels that negative label ids stand for (:mod:`epigram.tagging.labels`).
+    sets : numbers of the sets of labels that negative label ids stand for (:mod:`epigram.tagging.partial_labels`).
 
     What it is given stays as it is and may be read-only (mapped files). Occurrences that do not stand in the order
     of :func:`put_dense_first` are copied in that order.

@@ -13,10 +13,9 @@ from epigram.errors import InputError
 from epigram.protocols import Floats, Ints, Penalty, Solver, check_fitted, each, is_plain
 from epigram.solvers.quasi_newton import LBFGS, OWLQN
 from epigram.tagging.attributes import AttributeTable, Strings, fingerprints
-from epigram.tagging.corpus import Sequences
+from epigram.tagging.corpus import LabelIndex, Sequences
 from epigram.tagging.estimator import ChainEstimator
 from epigram.tagging.features import encode_features
-from epigram.tagging.labels import LabelIndex
 from epigram.tagging.matrices import (
     checked_classes,
     checked_matrix,

@@ -16,9 +16,8 @@ from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.corpus import Sequences
+from epigram.tagging.corpus import SeenPairs, Sequences, padded
 from epigram.tagging.encoding import encode_known
-from epigram.tagging.labels import SeenPairs, padded
 from epigram.tagging.layout import ChainWeights, SegmentTypes, WeightLayout, check_room, lay_out
 from epigram.tagging.loss import run_each
 from epigram.tagging.second_order import labelling_lists, pair_marginals

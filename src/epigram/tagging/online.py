@@ -19,10 +19,11 @@ import numpy.typing as npt
 from epigram.errors import InputError
 from epigram.protocols import Floats, L1Penalty, L2Penalty, Penalty, check_finite, is_plain
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.labels import LabelIndex, SeenPairs, seen_in_part
+from epigram.tagging.corpus import LabelIndex, SeenPairs
 from epigram.tagging.layout import WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss, StreamRule, put_dense_first
 from epigram.tagging.model import ChainModel
+from epigram.tagging.partial_labels import seen_in_part
 from epigram.tagging.problem import Memory, Remembered, Samples, Trained, joined
 
 PASSES, REPLAYS = 2, 2  # passes over what is new, and old sentences for each new one
@@ -143,9 +144,9 @@ class Online:
 
     def _grow(self, samples: Samples) -> WeightLayout:
         """Lay the weights out anew for what has come, and carry over what they remember."""
-        seen = seen_in_part(
-            samples.sequences, samples.labels, self.index.sets, len(self.index), len(self.table)
-        )
+        labelled, size = (samples.sequences, samples.labels), (len(self.index), len(self.table))
+        sets = self.index.sets
+        seen = seen_in_part(*labelled, sets, *size) if sets else SeenPairs.of(*labelled, *size)
         self.seen = seen if self.seen is None else self.seen.union(seen)
         layout = lay_out(self.seen, *samples.shape)
         if self.layout is None:

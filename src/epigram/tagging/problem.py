@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from epigram._core.native import gather
 from epigram.errors import InputError
 from epigram.penalties.separable import L1, L2, ElasticNet
 from epigram.protocols import (
@@ -30,12 +31,12 @@ from epigram.protocols import (
 )
 from epigram.resuming import State, here, piece
 from epigram.tagging.attributes import AttributeTable, renumbering
-from epigram.tagging.corpus import Labels, Sequences, encode_labels, gather
+from epigram.tagging.corpus import Labels, SeenPairs, Sequences, Sets, encode_labels
 from epigram.tagging.encoding import encode_known, encode_sentences
-from epigram.tagging.labels import SeenPairs, Sets, seen_in_part
 from epigram.tagging.layout import SegmentTypes, WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss, put_dense_first
 from epigram.tagging.model import ChainModel
+from epigram.tagging.partial_labels import seen_in_part
 from epigram.tagging.template import Template
 
 Decoder = Callable[[ChainModel, Sequences], Ints]
@@ -77,7 +78,7 @@ class Samples:
     template, ends : what the model keeps: its template, and which labels may stand first and last.
     counts : what the report of a fit tells of them.
     longest : the most tokens of a segment; 0 for chains, which have none.
-    sets : numbers of the sets of labels that negative label ids stand for; see :mod:`epigram.tagging.labels`.
+    sets : numbers of the sets of labels that negative label ids stand for; see :mod:`epigram.tagging.partial_labels`.
     """
 
     sequences: Sequences
@@ -182,7 +183,11 @@ class Problem:
         sequences, labels = samples.sequences, samples.labels
         if not sequences.n_tokens:
             raise InputError("no tokens to train on")
-        seen = seen_in_part(sequences, labels, samples.sets, len(samples.classes), len(samples.table))
+        size = len(samples.classes), len(samples.table)
+        if samples.sets:
+            seen = seen_in_part(sequences, labels, samples.sets, *size)
+        else:
+            seen = SeenPairs.of(sequences, labels, *size)
         layout = lay_out(seen, *samples.shape)
         if samples.longest:
             layout = replace(layout, types=SegmentTypes.of(samples.classes.tolist(), samples.longest))

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from epigram._core.native import offsets
+from epigram._core.native import gather, offsets
 from epigram.errors import InputError
 from epigram.protocols import Ints, Learner, Offsets, check_fitted
-from epigram.tagging.corpus import Column, Columns, Labels, Sequences, encode_labels, gather
+from epigram.tagging.corpus import Labels, Sequences, encode_labels
 from epigram.tagging.crf import CRFTagger
 from epigram.tagging.estimator import StoredTagger
+from epigram.tagging.formats import Column, Columns
 from epigram.tagging.global_features import Telling, features_of
 from epigram.tagging.jackknife import label_unseen
 from epigram.tagging.labellings import Labellings, Scheme

@@ -19,8 +19,9 @@ from epigram.errors import InputError
 from epigram.protocols import Floats, Ints
 from epigram.storage import ModelFile, pack_strings, unpack_strings
 from epigram.storage.arrays import Array, Maybe, Schema, damaged, strings
-from epigram.tagging.corpus import Columns, Sequences
+from epigram.tagging.corpus import Sequences
 from epigram.tagging.explain import Explanation, Term, difference
+from epigram.tagging.formats import Columns
 from epigram.tagging.global_features import features_of
 from epigram.tagging.labellings import Labellings, Scheme
 from epigram.tagging.model import ChainModel

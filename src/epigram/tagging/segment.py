@@ -13,10 +13,10 @@ import numpy.typing as npt
 from epigram.errors import InputError
 from epigram.protocols import Floats, Penalty, Solver
 from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.corpus import Columns, Labels
+from epigram.tagging.corpus import LabelIndex, Labels
 from epigram.tagging.crf import CRFTagger
 from epigram.tagging.estimator import load_template
-from epigram.tagging.labels import LabelIndex
+from epigram.tagging.formats import Columns
 from epigram.tagging.model import Allowed
 from epigram.tagging.problem import Samples
 from epigram.tagging.segment_features import SegmentEncoder, intern_answers, segments_of, with_units

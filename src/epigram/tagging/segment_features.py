@@ -21,7 +21,8 @@ from epigram._core.native import family, offsets
 from epigram.protocols import Ints, Offsets
 from epigram.tagging.attributes import AttributeTable, Fingerprints, hash_parts
 from epigram.tagging.cell_functions import CellFunction, SegmentCell, SegmentLine, apply_chain
-from epigram.tagging.corpus import Columns, SegmentRows, Sequences
+from epigram.tagging.corpus import SegmentRows, Sequences
+from epigram.tagging.formats import Columns
 
 OUTSIDE = {"before": "_B-1", "after": "_B+1"}
 core = family("encoding")

@@ -29,10 +29,9 @@ from epigram.scale.engine import Engine, Here, Told, in_turn, untold
 from epigram.scale.folder import Manifest, Record, begin, map_array, record_of, shard_path, write_arrays
 from epigram.scale.pieces import BLANK_LINE, LINE, PARTITION_BYTES, Piece, cut
 from epigram.tagging.attributes import AttributeTable, Strings, renumbering, utf8
-from epigram.tagging.corpus import Columns, Sequences, encode_labels
+from epigram.tagging.corpus import SeenPairs, Sequences, encode_labels, padded
 from epigram.tagging.encoding import encode
-from epigram.tagging.formats import ColumnSpec
-from epigram.tagging.labels import SeenPairs, padded
+from epigram.tagging.formats import Columns, ColumnSpec
 from epigram.tagging.layout import lay_out
 from epigram.tagging.template import Template
 

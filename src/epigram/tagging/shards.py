@@ -22,8 +22,7 @@ from epigram.scale.loss import ShardedLoss
 from epigram.scale.memory import available, mapped
 from epigram.tagging.attributes import AttributeTable
 from epigram.tagging.constraints import allowed_ends, allowed_transitions, check_permitted
-from epigram.tagging.corpus import Labels, Sequences
-from epigram.tagging.labels import SeenPairs
+from epigram.tagging.corpus import Labels, SeenPairs, Sequences
 from epigram.tagging.layout import WeightLayout, lay_out
 from epigram.tagging.loss import ChainLoss
 from epigram.tagging.problem import (

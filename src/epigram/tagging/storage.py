@@ -20,7 +20,7 @@ from epigram.storage import ModelFile, Section, load, pack_strings, unpack_strin
 from epigram.storage.arrays import Array, Maybe, Schema, damaged
 from epigram.storage.file import loads
 from epigram.tagging.attributes import AttributeTable, fingerprints
-from epigram.tagging.labels import unique_triples
+from epigram.tagging.corpus import unique_triples
 from epigram.tagging.layout import ChainWeights
 from epigram.tagging.lexicon import Lexicon
 from epigram.tagging.model import ChainModel

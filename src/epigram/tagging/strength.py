@@ -16,7 +16,8 @@ from epigram.errors import InputError
 from epigram.penalties.separable import L1
 from epigram.protocols import Floats
 from epigram.solvers.sgd import SGD
-from epigram.tagging.corpus import Column, Columns, Labels
+from epigram.tagging.corpus import Labels
+from epigram.tagging.formats import Column, Columns
 
 if TYPE_CHECKING:
     from epigram.tagging.estimator import ChainEstimator

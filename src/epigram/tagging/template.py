@@ -37,7 +37,7 @@ from epigram.tagging.lexicon import Lexicon, mapped_phrases, match_spans
 from epigram.text import read_text
 
 if TYPE_CHECKING:
-    from epigram.tagging.corpus import Column, Columns
+    from epigram.tagging.formats import Column, Columns
 
 BUILT_IN = ("chunking", "ner", "pos", "chunking+", "ner+", "pos+")
 DIRECTIVE = re.compile(r"#\s*outside:\s*(\w+)\s*")
@@ -67,7 +67,7 @@ class Template:
     >>> template = Template.parse("U00:%x[-1,0|lower]/%x[0,0]\\nB\\n")
     >>> template.nodes[0].cells[0].offset, template.transitions
     (-1, True)
-    >>> from epigram.tagging.corpus import Columns
+    >>> from epigram.tagging.formats import Columns
     >>> list(template.expand(Columns.from_rows([[("The",), ("cat",)]]), 1, template.nodes))
     ['U00:the/cat']
     """
@@ -313,7 +313,7 @@ def _matched(
     columns: Columns, column: int, before: tuple[CellFunction, ...], gazetteer: CellFunction
 ) -> Column:
     """What a gazetteer finds in a column, after some functions."""
-    from epigram.tagging.corpus import Column
+    from epigram.tagging.formats import Column
 
     assert gazetteer.lexicon is not None
     given = columns.columns[column]

@@ -12,7 +12,8 @@ import numpy as np
 from epigram._core.native import offsets
 from epigram.errors import InputError
 from epigram.protocols import Ints, Offsets, each
-from epigram.tagging.corpus import Columns, Sequences
+from epigram.tagging.corpus import Sequences
+from epigram.tagging.formats import Columns
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,7 @@ import numpy as np
 from epigram import CRFTagger
 from epigram.errors import InputError
 from epigram.protocols import Floats, Iteration
-from epigram.tagging.corpus import Column, Columns
-from epigram.tagging.formats import read_columns
+from epigram.tagging.formats import Column, Columns, read_columns
 from epigram.tagging.loss import ChainLoss
 from epigram.tagging.problem import Problem
 from epigram.tagging.template import Template

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family, offsets
+from epigram._core.native import dot, family, offsets
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints, Learner, Offsets, StagewiseRule, StagewiseSteps, check_finite
 from epigram.rerank.features import FeatureSpace
@@ -411,13 +411,13 @@ def _minimise(base: Floats, importance: Floats) -> float:
     spread = float(np.abs(base).mean()) if len(base) else 0.0
     if spread == 0.0:
         return 1.0
-    if float(importance @ base) <= 0.0:  # the slope at 0 is not negative
+    if dot(importance, base) <= 0.0:  # the slope at 0 is not negative
         return 0.0
     low, high = 0.0, 100.0 / spread
     weight = 0.0
     for _ in range(200):
         q = importance * np.exp(-weight * base)
-        slope, curve = -float(q @ base), float(q @ (base * base))
+        slope, curve = -dot(q, base), dot(q, base * base)
         if slope > 0:
             high = weight
         else:

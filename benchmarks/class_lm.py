@@ -5,7 +5,7 @@ test text is read once, by the finished model. Mixtures (a second clustering, Kn
 the same held-out text. ``figure`` draws perplexity on validation text against the CPU seconds of training for
 Kneser-Ney, plain tree models and class-factored ones.
 
-    python benchmarks/class_lm.py [ptb] [ap] [wikitext] [figure]
+    python benchmarks/class_lm.py [ptb] [threads] [ap] [wikitext] [figure]
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ from _data import DATA
 from epigram.lm.base import LanguageModel
 from epigram.lm.corpus import Corpus
 from epigram.lm.document.model import DocumentLM, fit_document
+from epigram.lm.factored.classes import WordClasses
+from epigram.lm.factored.loss import Factor
 from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.loglinear.model import LogLinearLM, split_known
+from epigram.lm.loglinear.tree import Positions
 from epigram.lm.mixed.cached import CachedLM
 from epigram.lm.mixed.mixture import InterpolatedLM, interpolate
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
@@ -168,7 +171,31 @@ def figure(claims: Claims) -> None:
     picture.savefig(Path(__file__).parents[1] / "docs" / "class-factored.svg")
 
 
-PARTS = {"ptb": ptb, "ap": ap, "wikitext": wikitext, "figure": figure}
+def threads(claims: Claims) -> None:
+    """Loss and gradient over the Penn Treebank on one thread and on two in turn, by the clock on the wall."""
+    train, _, _ = ptb_parts()
+    positions, classes = Positions.of(train), WordClasses.learn(train, 200, max_passes=3)
+    rng, least = np.random.default_rng(0), np.zeros(2)
+    for part in ("class", "word"):
+        factor = Factor(part, classes, ClassFactoredLM().contexts_of(part))
+        losses = [factor.loss(positions, n) for n in (1, 2)]
+        w = rng.random(losses[0].n_weights) * (rng.random(losses[0].n_weights) < 0.3)
+        out, seconds = np.empty_like(w), np.full((10, 2), np.inf)
+        for row in seconds:
+            for k, loss in enumerate(losses):
+                began = time.perf_counter()
+                loss.value_and_gradient(w, out)
+                row[k] = time.perf_counter() - began
+        one, two = seconds.min(axis=0)
+        least += one, two
+        claims.add(
+            f"{part} part, ms on one thread and two", f"{1e3 * two:.0f}", f"{1e3 * one:.0f}", one / two, None
+        )
+    ratio = float(least[0] / least[1])
+    claims.add("two threads, loss and gradient, times", f"{ratio:.2f}", "", ratio, 1.7, at_least=True)
+
+
+PARTS = {"ptb": ptb, "threads": threads, "ap": ap, "wikitext": wikitext, "figure": figure}
 
 
 def main() -> int:

@@ -27,11 +27,13 @@ static inline void add(i64 n, f64 r, const f64 *restrict x, f64 *restrict out) {
 }
 
 /* Gradient of the side contexts' weights from their rows of expected counts, for the choices first to last. */
-void factored_side_up(const Trees *t, i64 base, i64 n_rows, i64 width, i64 first, i64 last, i64 n_pairs, f64 *H, f64 *g) {
+void factored_side_up(const Trees *t, i64 base, i64 n_rows, i64 width, i64 first, i64 last, i64 n_pairs, i64 n_blocks,
+                      f64 *H, f64 *g) {
     (void)n_pairs;
     for (i64 k = base + n_rows - 1; k >= base; k--) {
         i64 c = t->side_context[k], above = t->parent[c];
-        const f64 *row = H + (k - base) * width;
+        f64 *row = H + (k - base) * width;
+        for (i64 j = 1; j < n_blocks; j++) add(last - first, 1.0, row + j * n_rows * width + first, row + first);
         for (i64 p = t->pair_ptr[c]; p < t->pair_ptr[c + 1]; p++) {
             i64 u = t->choice[p];
             if (u >= first && u < last) g[p] = above < 0 ? 0.0 : row[u] - t->count[p];
@@ -141,17 +143,17 @@ static void leave(const Choices *o, i64 c, const f64 *gathered, f64 *above, f64 
 
 /* Down and, with upward, up the main tree below some children of a root; returns the sum of log Z. S[0] holds the
  * root's exp s, G[0] gathers its expected counts. */
-f64 factored_sweep(const Trees *t, i64 root, i64 first_child, i64 last_child, i64 base, i64 n_rows, i64 width, i64 n_pairs,
+f64 factored_sweep(const Trees *t, i64 root, i64 n_children, const i32 *children, i64 base, i64 n_rows, i64 width, i64 n_pairs,
                    const f64 *f, const f64 *E, u8 upward, f64 *H, i64 depth, i64 *path, f64 *S, f64 *G, f64 *x, f64 *g) {
     (void)n_rows, (void)n_pairs;
     Choices o = {t, base, width, E, H, x, upward};
     i64 *context = path, *next = path + depth, d = 0;
     f64 total = 0.0;
     context[0] = root;
-    next[0] = first_child;
+    next[0] = 0; /* at the root a number of children, below a context */
     while (1) {
-        if (next[d] < (d == 0 ? last_child : t->child_ptr[context[d] + 1])) {
-            i64 c = next[d]++, first = t->pair_ptr[c];
+        if (next[d] < (d == 0 ? n_children : t->child_ptr[context[d] + 1])) {
+            i64 k = next[d]++, c = d == 0 ? children[k] : k, first = t->pair_ptr[c];
             if (t->pair_ptr[c + 1] - first == 1 && t->count[first] == 1) {
                 total += choose_once(&o, c, f, S + d * width, G + d * width, g);
                 continue;
@@ -168,12 +170,15 @@ f64 factored_sweep(const Trees *t, i64 root, i64 first_child, i64 last_child, i6
     }
 }
 
-/* Each weight as often as it was seen; the pairs first .. last, of the roots of side trees, are left out. */
+/* The weights of the pairs first .. last, each as often as it was seen. */
 f64 factored_seen(const Trees *t, i64 first, i64 last, i64 n_pairs, const f64 *w) {
-    f64 total = 0.0, rest = 0.0;
-    for (i64 p = 0; p < first; p++) total += t->count[p] * w[p];
-    for (i64 p = last; p < n_pairs; p++) rest += t->count[p] * w[p];
-    return total + rest;
+    (void)n_pairs;
+    f64 sums[8] = {0}, rest = 0.0;
+    i64 p = first;
+    for (; p + 8 <= last; p += 8)
+        for (i64 j = 0; j < 8; j++) sums[j] += t->count[p + j] * w[p + j];
+    for (; p < last; p++) rest += t->count[p] * w[p];
+    return rest + (((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7])));
 }
 
 /* Whether the weights of a context count: roots of side trees have none. */

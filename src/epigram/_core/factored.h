@@ -27,13 +27,14 @@ typedef struct {
 
 void factored_side_down(const Trees *t, i64 base, i64 n_rows, i64 width, i64 first, i64 last, i64 n_pairs,
                         const f64 f[n_pairs], f64 E[n_rows * width]);
-void factored_side_up(const Trees *t, i64 base, i64 n_rows, i64 width, i64 first, i64 last, i64 n_pairs,
-                      f64 H[n_rows * width], f64 g[n_pairs]);
+/* H has a block of rows from each of the sweeps that shared the children of the root; they are added up in the first. */
+void factored_side_up(const Trees *t, i64 base, i64 n_rows, i64 width, i64 first, i64 last, i64 n_pairs, i64 n_blocks,
+                      f64 H[n_blocks * n_rows * width], f64 g[n_pairs]);
 f64 factored_choose_at_root(const Trees *t, i64 root, i64 base, i64 n_rows, i64 width, const f64 E[n_rows * width],
                             u8 upward, f64 H[upward * n_rows * width], const f64 s[width], f64 x[width],
                             f64 gathered[width]);
-f64 factored_sweep(const Trees *t, i64 root, i64 first_child, i64 last_child, i64 base, i64 n_rows, i64 width, i64 n_pairs,
-                   const f64 f[n_pairs], const f64 E[n_rows * width], u8 upward,
+f64 factored_sweep(const Trees *t, i64 root, i64 n_children, const i32 children[n_children], i64 base, i64 n_rows, i64 width,
+                   i64 n_pairs, const f64 f[n_pairs], const f64 E[n_rows * width], u8 upward,
                    f64 H[upward * n_rows * width], i64 depth, i64 path[2 * depth], f64 S[depth * width],
                    f64 G[depth * width], f64 x[width], f64 g[upward * n_pairs]);
 f64 factored_seen(const Trees *t, i64 first, i64 last, i64 n_pairs, const f64 w[n_pairs]);

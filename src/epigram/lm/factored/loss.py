@@ -20,7 +20,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from epigram._core.native import Team, family, offsets
+from epigram._core.native import Parts, family, offsets
 from epigram.errors import InputError
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
@@ -150,7 +150,8 @@ class FactorLoss:
         # Dear roots come first, so that no thread is left with one at the end.
         cost = np.bincount(self.examples.root, minlength=n_roots) * np.array(self._width)
         self._active = np.argsort(-cost, kind="stable")[: np.count_nonzero(cost)].tolist()
-        self._team = Team(self.threads)
+        self._team = Parts(self.n_weights, self.threads)
+        self._shares = self._shared_children() if n_roots == 1 and self.threads > 1 else None
 
     def value(self, w: Floats) -> float:
         """The loss alone."""
@@ -201,15 +202,21 @@ class FactorLoss:
         return self.tree.root_of >= self.n_roots
 
     def _sweep(self, w: Floats, out: Floats | None) -> float:
-        f = np.exp(w)
-        if self.n_roots == 1:
-            return self._root(0, f, out, self.threads) - self._fitted(w)
-        return sum(self._team.run(lambda root: self._root(root, f, out, 1), self._active)) - self._fitted(w)
-
-    def _fitted(self, w: Floats) -> float:
-        """Each weight as often as it was seen, but for the roots of side trees."""
+        f = np.empty_like(w)
+        # Side trees have no weights at their roots.
         first, last = self.tree.pair_ptr[[self.n_roots, self.n_roots * self.n_trees]].tolist()
-        return float(core.seen(self._core, first, last, self.n_weights, w))
+
+        def begin(part: slice) -> float:
+            np.exp(w[part], out=f[part])
+            if out is not None:
+                out[part] = 0.0
+            spans = (part.start, min(part.stop, first)), (max(part.start, last), part.stop)
+            return float(sum(core.seen(self._core, *span, self.n_weights, w) for span in spans))
+
+        seen = sum(self._team.each(begin))
+        if self.n_roots == 1:
+            return self._root(0, f, out, self.threads) - seen
+        return sum(self._team.run(lambda root: self._root(root, f, out, 1), self._active)) - seen
 
     def _root(self, root: int, f: Floats, out: Floats | None, split: int) -> float:
         """The part of one root, its children split among threads."""
@@ -225,21 +232,22 @@ class FactorLoss:
         s[: int(self.n_candidates[root])] = 1.0
         s[tree.word[top]] = f[top]
         g = np.empty(0) if out is None else out
-        cuts = self._cuts(root, split)
-        depth = tree.level_ptr.size
+        shares = self._shares or [np.arange(*self._child_ptr[root : root + 2], dtype=np.int32)]
+        depth, blocks = tree.level_ptr.size, np.empty((split, n_rows if upward else 0, width))
 
-        def part(k: int) -> tuple[float, Floats, Floats]:
+        def part(k: int) -> tuple[float, Floats]:
             S, G = np.zeros((2, depth, width))
             S[0] = s
-            H, x = np.zeros(E.shape if upward else (0, width)), np.empty(width)
+            H, x = blocks[k], np.empty(width)
+            H[:] = 0.0
             total = 0.0
             if k == 0:
                 total += core.choose_at_root(self._core, root, first, n_rows, width, E, upward, H, s, x, G[0])
             total += core.sweep(
                 self._core,
                 root,
-                cuts[k],
-                cuts[k + 1],
+                shares[k].size,
+                shares[k],
                 first,
                 n_rows,
                 width,
@@ -255,31 +263,27 @@ class FactorLoss:
                 x,
                 g,
             )
-            return total, G[0], H
+            return total, G[0]
 
         parts = self._team.run(part, range(split))
         if out is not None:
-            out[top] = sum(G for _, G, _ in parts)[tree.word[top]] - tree.count[top]  # type: ignore[index]
-            H = parts[0][2]
+            out[top] = sum(G for _, G in parts)[tree.word[top]] - tree.count[top]  # type: ignore[index]
+            self._team.run(lambda some: core.side_up(*shape, *some, n_pairs, split, blocks, out), columns)
+        return sum(total for total, _ in parts)
 
-            def up(some: tuple[int, int]) -> None:
-                for _, _, more in parts[1:]:
-                    H[:, slice(*some)] += more[:, slice(*some)]
-                core.side_up(*shape, *some, n_pairs, H, out)
-
-            self._team.run(up, columns)
-        return sum(total for total, _, _ in parts)
-
-    def _cuts(self, root: int, split: int) -> list[int]:
-        """The children of a root in runs of about as many positions each."""
-        low, high = self._child_ptr[root : root + 2].tolist()
-        if split == 1:
-            return [low, high]
+    def _shared_children(self) -> list[Ints]:
+        """The children of the one root for each thread: dear ones first, each to the thread that has least to do."""
+        low, high = self._child_ptr[:2].tolist()
         pair_ptr = self.tree.pair_ptr[low : high + 1]
         counts = self.tree.count[int(pair_ptr[0]) : int(pair_ptr[-1])]
-        before = offsets(counts)[pair_ptr - pair_ptr[0]]
-        inner = np.searchsorted(before, before[-1] * np.arange(1, split) / split)
-        return [low, *(low + inner).tolist(), high]
+        cost = np.diff(offsets(counts)[pair_ptr - pair_ptr[0]])
+        shares: list[list[int]] = [[] for _ in range(self.threads)]
+        load = [0] * self.threads
+        for child in np.argsort(-cost, kind="stable").tolist():
+            k = load.index(min(load))
+            load[k] += int(cost[child])
+            shares[k].append(low + child)
+        return [np.array(sorted(share), np.int32) for share in shares]
 
 
 @dataclass(frozen=True)

@@ -219,6 +219,14 @@ def check_writable(path: str | PathLike[str]) -> None:
         raise _unwritable(path, error) from error
 
 
+def make_folder(folder: Path, way_out: str = "") -> None:
+    """Make a folder and those above it, where there is none yet; ``way_out`` ends the error's sentence."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make the folder: {error.strerror}{way_out}", path=folder) from error
+
+
 def _claim(target: Path) -> Path:
     """A new, empty file beside ``target`` with its permissions, or with those that a new file gets.
 

@@ -54,6 +54,7 @@ def command(
 
     Finished experiments are kept in the output folder: the same command goes on where it was stopped or killed.
     """
+    from epigram.text import check_writable, make_folder
     from epigram_papers.figures import check_plots
     from epigram_papers.publish import publish
     from epigram_papers.runner import Runner
@@ -62,7 +63,8 @@ def command(
         raise InputError(f"no paper {paper!r}; there are {', '.join(PAPERS)}, and all")
     check_plots()
     folder = _data_folder(data)
-    _make_folder(output)
+    make_folder(output, "; choose another with -o")
+    check_writable(output / "index.html")
     modules = {name: import_module(home) for name, home in PAPERS.items() if paper in (name, "all")}
     plan = {name: cost for module in modules.values() for name, cost in module.plan(quick).items()}
     errors: list[EpigramError] = []
@@ -174,18 +176,6 @@ def _data_folder(given: Path | None) -> Path:
     raise InputError(
         f"no data sets at {tried[0]}; choose their folder with --data, or see epigram data get --help"
     )
-
-
-def _make_folder(folder: Path) -> None:
-    from epigram.text import check_writable
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"cannot make the folder: {error.strerror}; choose another with -o", path=folder
-        ) from error
-    check_writable(folder / "index.html")
 
 
 class Display:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import epigram
 from epigram.errors import EpigramError, InputError
+from epigram.text import make_folder, write_atomically
 from epigram_papers.provenance import code_digest, n_cores
 from epigram_papers.workers import Failure, Pool
 
@@ -164,7 +165,7 @@ class Runner:
     def _compute(self, experiments: list[Experiment]) -> dict[str, Failure]:
         """Run experiments in the workers: those that measure time alone, after the others."""
         for place in (KEPT, FAILED):
-            _make_folder(self.folder / place)
+            make_folder(self.folder / place, "; choose another with -o")
         # The longest first, so that workers end together.
         experiments = sorted(experiments, key=lambda one: -one.cost)
         together = [(one.name, execute, self._call(one)) for one in experiments if not one.alone]
@@ -244,8 +245,6 @@ def execute(
     code: str,
 ) -> None:
     """In a worker: run one experiment and keep its result."""
-    from epigram.text import write_atomically
-
     began, wall = time.process_time(), time.perf_counter()
     result = function(data=data, **settings)
     record = {
@@ -269,12 +268,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     raise TypeError(f"an experiment's result cannot hold {type(value).__name__} {value!r}")
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"cannot make the folder: {error.strerror}; choose another with -o", path=folder
-        ) from error

@@ -24,3 +24,23 @@ def run(monkeypatch, capsys):
         return code, captured.out, captured.err
 
     return runner
+
+
+@pytest.fixture
+def interrupted(monkeypatch):
+    """Every training is asked to stop as soon as it begins."""
+    from epigram.cli import training
+
+    class AskedAtOnce:
+        asked = True
+
+        def __init__(self, on_first):
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+    monkeypatch.setattr(training, "GracefulStop", AskedAtOnce)

@@ -262,22 +262,8 @@ def test_damaged_models_are_refused(run, model, text):
         assert run("inspect", model)[0] == 2
 
 
-def test_interruption_keeps_what_was_learnt(run, text, tmp_path, monkeypatch):
-    from epigram.cli import training
-
-    class AskedAtOnce:
-        asked = True
-
-        def __init__(self, on_first):
-            pass
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-    monkeypatch.setattr(training, "GracefulStop", AskedAtOnce)
+@pytest.mark.usefixtures("interrupted")
+def test_interruption_keeps_what_was_learnt(run, text, tmp_path):
     path = tmp_path / "m.epigram"
     code, out, _ = run("lm", "train", text, "-o", path, "--classes", "auto", "--order", 3, "--json")
     assert code == 130

@@ -26,7 +26,7 @@ from urllib.request import Request, urlopen
 
 from epigram.datasets import sample
 from epigram.errors import EpigramError, InputError
-from epigram.text import GZIP_MAGIC, user_cache, write_atomically
+from epigram.text import GZIP_MAGIC, make_folder, user_cache, write_atomically
 
 TIMEOUT_SECONDS = 30
 
@@ -83,7 +83,7 @@ def fetch(name: str, file: str | None = None, meter: Callable[[str], Meter] | No
         target = folder / entry.name
         if not (target.is_file() and entry.is_right(target.read_bytes())):
             content = _generated(entry) if name == "sample" else _downloaded(wanted, entry, folder, meter)
-            _make_folder(target.parent)
+            make_folder(target.parent)
             write_atomically(target, content)
     return folder if file is None else folder / file
 
@@ -171,13 +171,6 @@ def _reason(error: Exception) -> str:
     if isinstance(cause, ConnectionError | gaierror):
         return "no connection"
     return str(cause)
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot make the folder: {error.strerror}", path=folder) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,8 +39,6 @@ from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints
 
-core = family("penalties")
-
 __all__ = ["TreeL2", "TreeLinf", "prox"]
 core = family("penalties")
 
@@ -68,6 +66,7 @@ class _TreeNorm:
         if v is not None and (v.shape != (n,) or not (np.isfinite(v) & (v > 0)).all()):
             raise InputError(f"feature weights must be {n} finite numbers above 0, one for each node.")
         self.feature_weights = v
+        self._allocate()
 
     @property
     def group_weights(self) -> Floats:
@@ -122,6 +121,10 @@ class _TreeNorm:
             raise InputError(f"{w.size} weights for {self._h.size} nodes.")
         return w
 
+    def _allocate(self) -> None:
+        """Make the norm's own work space."""
+        raise NotImplementedError
+
     def _check_steps(self, steps: Floats) -> None:
         """Any positive steps will do, unless a norm says otherwise."""
 
@@ -144,15 +147,7 @@ class TreeL2(_TreeNorm):
     [2.805, 3.506, 4.809, 4.328, 2.308, 3.029, 5.61, 4.969]
     """
 
-    def __init__(
-        self,
-        strength: float,
-        parents: npt.ArrayLike,
-        weights: npt.ArrayLike | None = None,
-        nonnegative: bool = False,
-        feature_weights: npt.ArrayLike | None = None,
-    ) -> None:
-        super().__init__(strength, parents, weights, nonnegative, feature_weights)
+    def _allocate(self) -> None:
         self._tree = self._forest.trees()
         self._gamma = np.empty(self._h.size)
         self._checked: Floats | None = None
@@ -220,15 +215,7 @@ class TreeLinf(_TreeNorm):
     [3.0, 4.0, 5.2, 3.2, 4.2, 5.4]
     """
 
-    def __init__(
-        self,
-        strength: float,
-        parents: npt.ArrayLike,
-        weights: npt.ArrayLike | None = None,
-        nonnegative: bool = False,
-        feature_weights: npt.ArrayLike | None = None,
-    ) -> None:
-        super().__init__(strength, parents, weights, nonnegative, feature_weights)
+    def _allocate(self) -> None:
         n = self._h.size
         self._heap, self._child, self._sibling = np.empty((3, n), dtype=np.int32)
         self._key, self._count, self._total, self._bound = np.empty((4, n))

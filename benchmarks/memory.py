@@ -1,11 +1,14 @@
 """What trains under a limit of memory: a tagger on shards of four times the limit, a language model on many words.
 
-    python benchmarks/memory.py [--limit MB] [--tokens N] [--words N] [--only tagger|lm|defaults]
+    python benchmarks/memory.py [--limit MB] [--tokens N] [--words N] [--only tagger|lm|defaults|mapped]
 
 Each training is a command of its own whose private memory (``ulimit -d``: all that is neither a mapped file nor code)
 may not exceed the limit; it exits with an error where it does. Texts are CoNLL-2000 chunking and novels of the data
 folder, else the samples, repeated with other rare words up to the size asked for; there is a shard for every thousand
-tokens a megabyte of the limit. Exits 1 where a training fails.
+tokens a megabyte of the limit. ``mapped`` loads language models from ordinary files and from mapped ones (``lm map``),
+each in two processes that score some sentences and stay, and tells what the second one has for itself (of the system's
+``smaps``) beyond a process that has loaded nothing but the library. Exits 1 where a training fails, where the second
+process has more than a fifth of that for itself with a mapped file, or where probabilities differ in a bit.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from epigram.datasets import sample
+from epigram.storage import load
 from epigram.text import read_text
 
 BYTES_A_TOKEN = 92  # of an encoded token of chunking
@@ -101,6 +105,84 @@ def _private(pid: int) -> int:
     return int(found[1]) << 10 if found else 0
 
 
+LOADER = """
+import hashlib, sys, time
+import numpy as np
+import epigram.lm.factored.storage, epigram.lm.loglinear.storage, epigram.lm.ngram.storage
+from epigram.lm.corpus import Corpus
+began, cpu = time.perf_counter(), time.process_time()
+found = ""
+if len(sys.argv) > 1:
+    model = epigram.storage.load(sys.argv[1])
+    seconds = time.perf_counter() - began, time.process_time() - cpu
+    found = hashlib.sha256(model.score_corpus(Corpus.read(sys.argv[2], model.vocabulary_)).tobytes()).hexdigest()
+else:
+    seconds = 0.0, 0.0
+print(*seconds, found, flush=True)
+sys.stdin.read()
+"""
+
+
+def loaded(*arguments: object) -> dict[str, Any]:
+    """Seconds to load a model, a digest of scores, and megabytes that the second of two processes has for itself."""
+    command = [sys.executable, "-c", LOADER, *map(str, arguments)]
+    both = []
+    for _ in range(2):
+        both.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        told = both[-1].stdout.readline().split()  # type: ignore[union-attr]
+    text = Path(f"/proc/{both[1].pid}/smaps_rollup").read_text()
+    numbers = {name: int(value) / 1024 for name, value in re.findall(r"(\w+):\s+(\d+) kB", text)}
+    for process in both:
+        process.communicate()
+    private = numbers["Private_Dirty"] + numbers["Private_Clean"]
+    return {
+        "wall": float(told[0]),
+        "cpu": float(told[1]),
+        "digest": told[2:],
+        "private": private,
+        "pss": numbers["Pss"],
+    }
+
+
+def mapped(home: Path, words: int) -> bool:
+    """Ordinary and mapped files of all kinds of language models; whether all is as it must be."""
+    from epigram.lm import ClassFactoredLM, KneserNeyLM, LogLinearLM
+
+    few, many, sentence = home / "few", home / "many", home / "sentence"
+    for path, n in ((many, words), (few, words // 8)):
+        with path.open("w", encoding="utf-8") as out:
+            out.writelines(plain(n))
+    sentence.write_text("it is a truth , and she was not to be seen there .\n" * 5)
+    rough = {"max_iterations": 3, "min_count": 2}
+    models = {
+        f"Kneser-Ney, {words / 1e6:.1f} M words": lambda: KneserNeyLM(5).fit(many),
+        f"log-linear, {words / 8e6:.1f} M words": lambda: LogLinearLM(
+            5, strength=0.5, depth_weight=1.3, ridge=0.1, **rough
+        ).fit(few),
+        f"class-factored, {words / 8e6:.1f} M words": lambda: ClassFactoredLM(100, 5, budget=0, **rough).fit(
+            few
+        ),
+    }
+    base, fine = loaded()["private"], True
+    print(f"{'':<32}{'file MB':>9}{'load s':>8}{'CPU s':>8}{'own MB':>8}{'Pss MB':>8}")
+    for name, fit in models.items():
+        fit().save(home / "model")
+        load(home / "model").save(home / "mapped", mapped=True)
+        digests, own = [], []
+        for kind in ("model", "mapped"):
+            found, megabytes = loaded(home / kind, sentence), (home / kind).stat().st_size / 1e6
+            own.append(found["private"] - base)
+            digests.append(found["digest"])
+            row = f"{megabytes:>9,.1f}{found['wall']:>8.2f}{found['cpu']:>8.2f}{own[-1]:>8,.1f}{found['pss']:>8,.1f}"
+            print(f"{name if kind == 'model' else '  mapped':<32}{row}", flush=True)
+        fine &= own[1] <= own[0] / 5 and digests[0] == digests[1]
+    print(
+        "mapped files: the same bits, and a fifth of the memory or less in the second process: "
+        + ("ok" if fine else "missed")
+    )
+    return fine
+
+
 def size(folder: Path) -> float:
     """Megabytes of the arrays of a folder of shards."""
     return sum(path.stat().st_size for path in folder.rglob("*.npy")) / 1e6
@@ -115,12 +197,12 @@ def main() -> int:
         "--tokens", type=int, help="of the tagger; by default shards take four times the limit"
     )
     parser.add_argument("--words", type=int, help="of the language model; by default 30,000 a megabyte")
-    parser.add_argument("--only", choices=("tagger", "lm", "defaults"))
+    parser.add_argument("--only", choices=("tagger", "lm", "defaults", "mapped"))
     parser.add_argument("--folder", help="where texts and shards go; needs some 20 times the limit")
     given = parser.parse_args()
     tokens = given.tokens or round(4e6 * given.limit / BYTES_A_TOKEN)
     words = given.words or 30_000 * given.limit
-    rows = []
+    rows, fine = [], True
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         home = Path(folder)
         if given.only in (None, "tagger"):
@@ -155,12 +237,15 @@ def main() -> int:
                 given.limit, "lm", "train", home / "text", "-o", home / "lm", "--max-iterations", 3
             )
             rows.append((f"lm train, defaults, {given.limit / 1e3:.2f} M words", 0.0, done))
-    print(f"{'limit ' + str(given.limit) + ' MB':<36}{'shards MB':>11}{'private MB':>12}{'seconds':>9}")
+        if given.only in (None, "mapped"):
+            fine = mapped(home, given.words or 4_000_000)
+    if rows:
+        print(f"{'limit ' + str(given.limit) + ' MB':<36}{'shards MB':>11}{'private MB':>12}{'seconds':>9}")
     for name, megabytes, done in rows:
         failed = f"  failed, exit code {done['code']}" if done["code"] else ""
         print(f"{name:<36}{megabytes:>11,.0f}{done['private MB']:>12,.0f}{done['seconds']:>9,.0f}{failed}")
         print("  " + ", ".join(f"{told} {done[told]:,.0f}" for told in TOLD if told in done))
-    return int(any(done["code"] for _, _, done in rows))
+    return int(not fine or any(done["code"] for _, _, done in rows))
 
 
 if __name__ == "__main__":

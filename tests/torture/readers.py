@@ -232,6 +232,8 @@ def _models() -> dict[str, bytes]:
     made["segments"] = SegmentTagger(segments, l1=0.01).fit(X, y)
     contents = {name: _written(model.save) for name, model in made.items()}
     contents["converter, quantised"] = _written(lambda path: looking_twice.save(path, quantise=True))
+    for name in ("backoff", "loglinear", "factored", "cached", "document"):
+        contents[f"{name}, mapped"] = _written(lambda path, model=made[name]: model.save(path, mapped=True))
     contents["backoff, 4 bits"] = _written(lambda path: made["backoff"].save(path, 4))
     with patch.object(arrays, "_MANY", 1):  # the coder of large models
         for name in ("backoff", "converter"):

@@ -67,6 +67,9 @@ static inline u64 place_of(i64 parent, i32 symbol, i64 n_bits) {
     return (key ^ key >> 32) * 0xD6E8FEB86659FD93u >> (64 - n_bits);
 }
 
+/* Where the step to a context leads: to its row, or its pairs. */
+static inline i32 start_of(i32 row_at, i64 first, i64 past) { return row_at >= 0 ? row_at : past > first ? (i32)~first : NOTHING; }
+
 /* Steps and pairs from the arrays of a model. */
 void factored_scorer_pack(i64 n, const i32 *parent, const i32 *symbol, const i64 *child_ptr, const i64 *pair_ptr,
                           const i32 *row_at, i64 n_pairs, const i32 *choice, const f64 *f, i64 n_bits, i32 *steps, u8 *pairs) {
@@ -82,9 +85,8 @@ void factored_scorer_pack(i64 n, const i32 *parent, const i32 *symbol, const i64
         if (parent[c] < 0) continue;
         u64 at = place_of(parent[c], symbol[c], n_bits);
         while (table[at].child >= 0) at = (at + 1) & mask;
-        i64 start = row_at[c] >= 0 ? row_at[c] : past > first ? ~first : NOTHING;
         i64 child = child_ptr[c + 1] > child_ptr[c] ? c : 0;
-        table[at] = (Move){parent[c], symbol[c], (i32)child, (i32)start};
+        table[at] = (Move){parent[c], symbol[c], (i32)child, start_of(row_at[c], first, past)};
     }
 }
 
@@ -153,6 +155,54 @@ static inline const Move *step_from(const Weights *m, i64 c, i32 symbol) {
         if (table[at].parent == c && table[at].symbol == symbol) return table + at;
     }
     return NULL;
+}
+
+/* Parents rise and stand before their children, symbols rise among siblings; finds the root and depth of each context. */
+static u8 are_trees(i64 n_roots, i64 top, i64 n, const i32 *parent, const i32 *symbol, i64 n_symbols, i64 longest, i32 *root,
+                    i32 *depth) {
+    if (n_roots < 1 || top > n) return 0;
+    for (i64 c = 0; c < n; c++) {
+        i64 above = parent[c];
+        u8 fine = c < top ? above == -1 : above >= 0 && above < c && symbol[c] >= 0 && symbol[c] < n_symbols;
+        if (c > top) fine &= parent[c - 1] < above || (parent[c - 1] == above && symbol[c - 1] < symbol[c]);
+        if (!fine) return 0;
+        root[c] = above < 0 ? (i32)(c % n_roots) : root[above];
+        depth[c] = above < 0 ? 0 : depth[above] + 1;
+        if (depth[c] > longest) return 0;
+    }
+    return 1;
+}
+
+/* The pairs first .. past of a context with so many candidates, as the arrays have them and as the table does. */
+static u8 are_pairs(const Weights *m, i64 first, i64 past, i64 width, const i32 *choice) {
+    u8 fine = 1;
+    for (i64 p = first; p < past; p++) {
+        const Pair *own = (const Pair *)m->pairs + p;
+        fine &= choice[p] >= 0 && choice[p] < width && (p == first || choice[p - 1] < choice[p]);
+        fine &= own->choice == choice[p] && own->is_last == (p + 1 == past) && own->f >= 0.0;
+    }
+    return fine;
+}
+
+u8 factored_scorer_is_packed(const Weights *m, i64 n, const i32 *parent, const i32 *symbol, i64 n_symbols, i64 longest,
+                             const i64 *pair_ptr, const i32 *row_at, i64 n_pairs, const i32 *choice, i32 *root, i32 *depth) {
+    const Move *table = (const Move *)m->steps;
+    i64 top = m->n_roots * m->n_trees, n_steps = 0, below = top, n_places = (i64)1 << m->n_bits;
+    if (!are_trees(m->n_roots, top, n, parent, symbol, n_symbols, longest, root, depth)) return 0;
+    for (i64 k = 0; k < n_places; k++) n_steps += table[k].child >= 0;
+    if (n_steps != n - top || n_steps == n_places || pair_ptr[0] != 0 || pair_ptr[n] != n_pairs) return 0;
+    for (i64 c = 0; c < n; c++) {
+        i64 first = pair_ptr[c], past = pair_ptr[c + 1], width = m->n_choices[root[c]];
+        if (first > past || past > n_pairs || !are_pairs(m, first, past, width, choice)) return 0;
+        if (row_at[c] < 0 ? c < top || row_at[c] != -1 : row_at[c] + width > m->n_rows) return 0;
+        i64 child = below < n && parent[below] == c ? c : 0;
+        while (below < n && parent[below] == c) below++;
+        if (c + BLOCK < n) __builtin_prefetch(table + place_of(parent[c + BLOCK], symbol[c + BLOCK], m->n_bits));
+        if (c < top) continue;
+        const Move *step = step_from(m, parent[c], symbol[c]);
+        if (!step || step->child != child || step->start != start_of(row_at[c], first, past)) return 0;
+    }
+    return 1;
 }
 
 /* One step down a tree for a position; returns whether there is a further one. */

@@ -29,6 +29,11 @@ void factored_scorer_fill_rows(i64 n_roots, const i32 n_choices[n_roots], i64 n,
 void factored_scorer_pack(i64 n, const i32 parent[n], const i32 symbol[n], const i64 child_ptr[n + 1],
                           const i64 pair_ptr[n + 1], const i32 row_at[n], i64 n_pairs, const i32 choice[n_pairs],
                           const f64 f[n_pairs], i64 n_bits, i32 steps[4 << n_bits], u8 pairs[16 * n_pairs]);
+/* Whether stored arrays are trees of known symbols with their candidates, at most longest symbols deep, and the stored
+ * tables of m what place_rows and pack would make of them. root and depth are for its own use. */
+u8 factored_scorer_is_packed(const Weights *m, i64 n, const i32 parent[n], const i32 symbol[n], i64 n_symbols, i64 longest,
+                             const i64 pair_ptr[n + 1], const i32 row_at[n], i64 n_pairs, const i32 choice[n_pairs],
+                             i32 root[n], i32 depth[n]);
 i64 factored_scorer_contexts(i64 n, const i32 end[n], const i32 length[n], i64 n_history, const i32 history[n_history],
                              i64 n_words, const i32 class_of[n_words], i64 n_classes, i64 n_trees,
                              const i32 tree_ptr[n_trees + 1], const i32 *lags, const u8 *of_class, i64 n_symbols,

@@ -202,8 +202,8 @@ void ngram_distribution(const Backoff *m, i32 node, i64 depth, i64 *path, f64 *s
             out[m->pair_word[k]] = exp(m->pair_logp[k] + shift[j]);
 }
 
-u8 ngram_nodes_of_pairs(i64 n_words, i64 n_nodes, i64 n_pairs, const i64 *node_pair, const i64 *pair_ptr,
-                        const i32 *pair_word, i32 *pair_node_of) {
+/* Nodes in order, each after the node whose pair it continues, words inside the vocabulary, which is the root's. */
+static u8 is_trie(i64 n_words, i64 n_nodes, i64 n_pairs, const i64 *node_pair, const i64 *pair_ptr, const i32 *pair_word) {
     if (n_nodes < 1 || pair_ptr[0] != 0 || pair_ptr[1] != n_words || pair_ptr[n_nodes] != n_pairs) return 0;
     u8 fine = 1;
     for (i64 x = 0; x < n_nodes; x++) fine &= pair_ptr[x] <= pair_ptr[x + 1];
@@ -211,8 +211,32 @@ u8 ngram_nodes_of_pairs(i64 n_words, i64 n_nodes, i64 n_pairs, const i64 *node_p
     if (!fine) return 0; /* from here on all numbers lead somewhere */
     for (i64 pair = 0; pair < n_pairs; pair++) fine &= pair_word[pair] >= 0 && pair_word[pair] < n_words;
     for (i64 word = 0; word < n_words; word++) fine &= pair_word[word] == word;
+    return fine;
+}
+
+u8 ngram_nodes_of_pairs(i64 n_words, i64 n_nodes, i64 n_pairs, const i64 *node_pair, const i64 *pair_ptr,
+                        const i32 *pair_word, i32 *pair_node_of) {
+    if (!is_trie(n_words, n_nodes, n_pairs, node_pair, pair_ptr, pair_word)) return 0;
     for (i64 pair = 0; pair < n_pairs; pair++) pair_node_of[pair] = -1;
     for (i64 x = 1; x < n_nodes; x++) pair_node_of[node_pair[x]] = (i32)x;
+    return 1;
+}
+
+u8 ngram_is_linked(i64 n_words, i64 n_nodes, i64 n_pairs, const i64 *node_pair, const i64 *pair_ptr, const i32 *pair_word,
+                   const i32 *pair_node_of, const i32 *node_parent, const i32 *node_depth, const i32 *pair_next) {
+    if (!is_trie(n_words, n_nodes, n_pairs, node_pair, pair_ptr, pair_word)) return 0;
+    u8 fine = node_parent[0] == -1 && node_depth[0] == 0;
+    i64 next = 1; /* the node that the next pair to spell one must spell; it comes after the node of that pair */
+    for (i64 x = 0; x < n_nodes && fine; x++) {
+        i64 depth = node_depth[x];
+        if (x > 0) fine &= node_parent[x] >= 0 && node_parent[x] < x && node_depth[node_parent[x]] < depth;
+        for (i64 pair = pair_ptr[x]; pair < pair_ptr[x + 1] && fine; pair++) {
+            u8 spells = next < n_nodes && node_pair[next] == pair;
+            fine &= pair_node_of[pair] == (spells ? next : -1) && pair_next[pair] >= 0 && pair_next[pair] < n_nodes;
+            fine &= pair == pair_ptr[x] || pair_word[pair - 1] < pair_word[pair];
+            if (spells) fine &= node_depth[next++] == depth + 1;
+        }
+    }
     return fine;
 }
 

@@ -39,6 +39,11 @@ void ngram_distribution(const Backoff *m, i32 node, i64 depth, i64 path[depth], 
  * whose pair it continues, words inside the vocabulary, which is the root's. */
 u8 ngram_nodes_of_pairs(i64 n_words, i64 n_nodes, i64 n_pairs, const i64 node_pair[n_nodes], const i64 pair_ptr[n_nodes + 1],
                         const i32 pair_word[n_pairs], i32 pair_node_of[n_pairs]);
+/* Whether stored arrays are such a trie with its links: words rise, every number leads to a node or pair, suffixes are
+ * shorter than what they end. */
+u8 ngram_is_linked(i64 n_words, i64 n_nodes, i64 n_pairs, const i64 node_pair[n_nodes], const i64 pair_ptr[n_nodes + 1],
+                   const i32 pair_word[n_pairs], const i32 pair_node_of[n_pairs], const i32 node_parent[n_nodes],
+                   const i32 node_depth[n_nodes], const i32 pair_next[n_pairs]);
 void ngram_link(i64 n_nodes, i64 n_pairs, const i64 pair_ptr[n_nodes + 1], const i32 pair_word[n_pairs],
                 const i32 pair_node_of[n_pairs], i64 start_pair, i32 node_parent[n_nodes], i32 node_depth[n_nodes],
                 i32 pair_next[n_pairs]);

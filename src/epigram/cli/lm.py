@@ -169,6 +169,17 @@ def prune(
     cli.print_json(record) if json else cli.facts(str(output), record)
 
 
+@app.command("map")
+def map_model(model: Model, output: Output, json: Json = False) -> None:
+    """Write a model, or an ARPA file, as a larger file that is used where it lies.
+
+    Loading decodes nothing, and all processes that load it share its memory. Probabilities are those of the model.
+    """
+    open_model(model).save(output, mapped=True)
+    record = {"bytes_before": model.stat().st_size, "bytes": output.stat().st_size}
+    cli.print_json(record) if json else cli.facts(str(output), record)
+
+
 @app.command("export-arpa")
 def export_arpa(
     model: Model,

@@ -23,6 +23,9 @@ from epigram.protocols import Floats, Ints
 if TYPE_CHECKING:
     from epigram.storage import ModelFile
 
+MAPPED = "mapped."
+"""In a model file, what stands before the names of arrays that are used where they lie."""
+
 State: TypeAlias = int | tuple[Any, ...]
 """What a model needs to know of the words so far: an integer, or a tuple of integers or of other models' states."""
 
@@ -153,19 +156,33 @@ class LanguageModel(ABC):
         """The model as header and arrays; ``fit`` adds metrics to the header, the rest is as for :meth:`save`."""
         raise InputError(f"a {type(self).__name__} has no model file; merge it to a back-off model first.")
 
+    def mapped(self, tensors: dict[str, Any]) -> dict[str, Any]:
+        """The arrays of its file (:meth:`to_model_file`) laid out to be mapped: as scoring uses them."""
+        raise InputError(f"a {type(self).__name__} cannot be mapped; merge it to a back-off model first.")
+
     def save(
         self,
         path: str | PathLike[str],
         bits: int = 0,
         text: bool = False,
         fit: dict[str, Any] | None = None,
+        mapped: bool = False,
     ) -> None:
         """Write a model file; ``bits`` (1 to 16) stores the weights in that many bits each, 0 in full.
 
         ``text=True`` keeps the training text in the file, where whoever has the file can read it; a model that can go
         on training (``partial_fit``) then does so exactly. ``fit`` adds metrics to the header.
+
+        ``mapped=True`` makes a larger file whose arrays are used where they lie: loading decodes and copies nothing,
+        and all processes that load it share its memory. Its weights are in full, and it has no room for a text.
         """
-        self.to_model_file(bits, fit, text).save(path)
+        if mapped and (bits or text):
+            raise InputError("a mapped file holds weights in full, and no text; leave out bits and text.")
+        file = self.to_model_file(bits, fit, text)
+        if mapped:
+            file.tensors = self.mapped(file.tensors)
+            file.unbounded = [*file.unbounded, *(name for name in file.tensors if MAPPED in name)]
+        file.save(path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:

@@ -200,6 +200,12 @@ class DocumentLM(LanguageModel):
 
         return to_model_file(self, bits, fit or {}, text)
 
+    def mapped(self, tensors: dict[str, Any]) -> dict[str, Any]:
+        """The arrays of the class-factored model as they are used, and the weights beside it."""
+        from epigram.lm.mixed.mixture import mapped_parts
+
+        return mapped_parts([self.model], tensors)
+
 
 def fit_document(
     model: ClassFactoredLM,

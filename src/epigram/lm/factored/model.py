@@ -433,6 +433,12 @@ class ClassFactoredLM(LanguageModel, Estimator):
         self._fitted()
         return to_model_file(self, bits, fit or {}, text)
 
+    def mapped(self, tensors: dict[str, Any]) -> dict[str, Any]:
+        """The words and classes, and the arrays of both parts as they are used."""
+        from epigram.lm.factored.storage import mapped
+
+        return mapped(self)
+
 
 def one_position(context: Iterable[int], target: int, n_words: int) -> Positions:
     """One position: a target after the words of a state."""

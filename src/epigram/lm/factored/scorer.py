@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from epigram._core.native import family, offsets
 from epigram.lm.factored.loss import Contexts, FactorExamples, FactorLoss
@@ -26,6 +27,19 @@ from epigram.storage.arrays import (
 from epigram.storage.arrays import weights as weights_schema
 
 core = family("factored_scorer")
+MAPPED = {
+    "choices": Array(np.int32, ("roots",)),
+    "parent": Array(np.int32, ("contexts",), least=-1),
+    "symbol": Array(np.int32, ("contexts",), least=-1),
+    "pair_ptr": Array(np.int64, ("contexts+1",)),
+    "candidate": Array(np.int32, ("kept",)),
+    "w": Array(np.float64, ("kept",)),
+    "row_at": Array(np.int32, ("contexts",), least=-1),
+    "steps": Array(np.int32, ("steps", 4), least=-(2**31)),
+    "pairs": Array(np.int64, ("kept", 2)),
+    "rows": Array(np.float64, ("rows",), infinite="any"),
+}
+"""The arrays of a scorer as it uses them: those of :class:`FactorScorer`, then :class:`Tables`."""
 ARRAYS = {
     "choices": Array(PACKED, ("roots",), below=2.0**31),
     "parents": Array(PACKED, ("below",), steps=True, parents="top"),
@@ -61,6 +75,15 @@ class Factors:
     @cached_property
     def _core(self) -> Any:
         return core.Factors(self.row_ptr.size - 1, self.candidate.size, self.row_ptr, self.candidate, self.f)
+
+
+class Tables(NamedTuple):
+    """What C scores with, made from the weights: ``_core/factored_scorer.h`` says how."""
+
+    row_at: Ints
+    steps: Ints
+    pairs: npt.NDArray[np.uint8]
+    rows: Floats
 
 
 @dataclass(frozen=True)
@@ -113,22 +136,33 @@ class FactorScorer:
         )
 
     @cached_property
-    def _core(self) -> Any:
-        """What C takes: the trees, and rows of the densest contexts."""
+    def _tables(self) -> Tables:
+        """The trees, and rows of the densest contexts."""
         f, n = np.exp(self.w), self.parent.size
         sizes = self.n_roots, self.n_candidates, n, self.parent, self.pair_ptr
         root, row_at = np.empty((2, n), np.int32)
         rows = np.empty(core.place_rows(*sizes, root, row_at))
         core.fill_rows(*sizes, self.candidate, f, root, row_at, rows)
-        n_bits = (4 * n // 3).bit_length()  # of a table that is at most three quarters full
+        n_bits = self._n_bits
         steps, pairs = np.empty(4 << n_bits, np.int32), np.empty(16 * f.size, np.uint8)
         trees = self.parent, self.symbol, self.child_ptr, self.pair_ptr, row_at
         core.pack(n, *trees, f.size, self.candidate, f, n_bits, steps, pairs)
-        tables = self.n_candidates, row_at, steps, pairs, rows
-        return core.Weights(self.n_roots, self._n_trees, n_bits, f.size, rows.size, *tables)
+        return Tables(row_at, steps, pairs, rows)
+
+    @property
+    def _n_bits(self) -> int:
+        """Of a table of all contexts that is at most three quarters full."""
+        return (4 * self.parent.size // 3).bit_length()
+
+    @cached_property
+    def _core(self) -> Any:
+        """The tables as C takes them."""
+        tables = self._tables
+        sizes = self.n_roots, self._n_trees, self._n_bits, self.w.size, tables.rows.size
+        return core.Weights(*sizes, self.n_candidates, *tables)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_core"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_core", "_tables")}
 
     @property
     def _n_trees(self) -> int:
@@ -265,6 +299,36 @@ class FactorScorer:
             "targets": pack_integers(differences(self.candidate, owner)),
             **pack_weights(self.w, bits),
         }
+
+    def mapped(self) -> dict[str, Any]:
+        """For a model file that is mapped: the arrays as they are used."""
+        tables = self._tables
+        arrays = self.n_candidates, self.parent, self.symbol, self.pair_ptr, self.candidate, self.w
+        packed = (
+            tables.row_at,
+            tables.steps.reshape(-1, 4),
+            tables.pairs.view(np.int64).reshape(-1, 2),
+            tables.rows,
+        )
+        return dict(zip(MAPPED, (*arrays, *packed), strict=True))
+
+    @classmethod
+    def from_mapped(
+        cls, contexts: Contexts, tensors: Mapping[str, Any], prefix: str, n_symbols: int
+    ) -> FactorScorer:
+        """What :meth:`mapped` made, where it lies in the file: checked, not copied."""
+        found = Schema({}, MAPPED).read_arrays(tensors, prefix)
+        n_candidates, parent, symbol, pair_ptr, candidate, w, row_at, steps, pairs, rows = found.values()
+        model = cls(contexts, n_candidates, parent, symbol, pair_ptr, candidate, w)
+        if steps.size != 4 << model._n_bits or row_at.size < model.n_roots * model._n_trees:
+            damaged("its tables have other sizes than its trees")
+        tables = Tables(row_at, steps.ravel(), pairs.view(np.uint8).ravel(), rows)
+        model.__dict__["_tables"] = tables
+        n, longest, room = parent.size, max(map(len, contexts.trees)), np.empty((2, parent.size), np.int32)
+        trees = n, parent, symbol, n_symbols, longest, pair_ptr, row_at, w.size, candidate
+        if not core.is_packed(model._core, *trees, *room):
+            damaged("its trees and tables do not fit together")
+        return model
 
     @classmethod
     def from_tensors(

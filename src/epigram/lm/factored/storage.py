@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from epigram.lm.base import MAPPED
 from epigram.lm.corpus import pack_text, pack_words, unpack_text, unpack_words
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.loss import Contexts, Factor
@@ -51,6 +52,14 @@ def to_model_file(model: ClassFactoredLM, bits: int, fit: dict[str, Any], text: 
     return ModelFile(FAMILY, header, tensors)
 
 
+def mapped(model: ClassFactoredLM) -> dict[str, Any]:
+    """The arrays of a model as they are used."""
+    tensors = {**pack_words(model.vocabulary_), "class_of": pack_integers(model.classes_.class_of)}
+    for part, scorer in zip(PARTS, (model.class_model_, model.word_model_), strict=True):
+        tensors |= {f"{part}.{MAPPED}{name}": array for name, array in scorer.mapped().items()}
+    return tensors
+
+
 def from_model_file(file: ModelFile) -> ClassFactoredLM:
     """The fitted model of a file."""
     vocabulary = unpack_words(file.tensors)
@@ -63,7 +72,13 @@ def from_model_file(file: ModelFile) -> ClassFactoredLM:
         contexts = Contexts.parse(settings[f"{part}_contexts"])
         if contexts.n_words > LONGEST_CONTEXT:
             damaged(f"contexts of {contexts.n_words:,} words")
-        models.append(FactorScorer.from_tensors(contexts, file.tensors, f"{part}.", n_symbols))
+        stored = f"{part}.{MAPPED}choices" in file.tensors
+        read, prefix = (
+            (FactorScorer.from_mapped, f"{part}.{MAPPED}")
+            if stored
+            else (FactorScorer.from_tensors, f"{part}.")
+        )
+        models.append(read(contexts, file.tensors, prefix, n_symbols))
         strengths.append(Strength(**{"depth_weights": "groups", **_chosen(settings, part)}))
     classes = WordClasses(vocabulary, class_of)
     for name, own in zip(PARTS, models, strict=True):

@@ -111,6 +111,9 @@ class LogLinearLM(FittedBackoff, Estimator):
     _online: Online | None = None
     _behind = False
     _n_positions = 0  # what a file says
+    _stored: Callable[[], tuple[SuffixLoss, Floats]] | None = (
+        None  # the weights of a file, decoded when asked for
+    )
 
     def __init__(
         self,
@@ -214,7 +217,7 @@ class LogLinearLM(FittedBackoff, Estimator):
         file without its text goes on from counts that its own probabilities give
         (:mod:`epigram.lm.loglinear.recalled`).
         """
-        if self._loss is None:
+        if not self._is_fitted:
             return self.fit(sentences)
         new = Corpus.more(sentences, self.vocabulary_)
         if new.n_sentences == 0:
@@ -274,6 +277,11 @@ class LogLinearLM(FittedBackoff, Estimator):
 
     def _current(self) -> SuffixLoss:
         """The loss of the text so far, with the weights that belong to it."""
+        if self._loss is None and self._stored is not None:
+            (self._loss, self._weights), self._stored = self._stored(), None
+            self._optimum = self._weights
+            if self.scales_ is not None:
+                self._optimum = self._weights / self._factors(self._loss.tree)
         if self._loss is None:
             raise AttributeError("this LogLinearLM is not fitted; call fit first.")
         if self._behind and self._online is not None:
@@ -331,7 +339,7 @@ class LogLinearLM(FittedBackoff, Estimator):
     @property
     def backoff_(self) -> BackoffModel:  # type: ignore[override]
         """The fitted model in back-off form, made on first use."""
-        if self._loss is None:
+        if not self._is_fitted:
             raise InputError("this LogLinearLM is not fitted; call fit first.")
         if self._backoff is None:
             self._backoff = to_backoff(self.vocabulary_, self.loss_, self.weights_)
@@ -368,29 +376,40 @@ class LogLinearLM(FittedBackoff, Estimator):
         """The model as header and arrays; ``fit`` adds metrics to the header."""
         from epigram.lm.loglinear.storage import to_model_file
 
-        if self._loss is None:
+        if not self._is_fitted:
             raise InputError("this LogLinearLM is not fitted; call fit first.")
         return to_model_file(self, bits, fit or {}, text)
+
+    def mapped(self, tensors: dict[str, Any]) -> dict[str, Any]:
+        """The arrays of its back-off form as they are used, beside its weights, which are decoded when asked for."""
+        from epigram.lm.ngram.storage import mapped
+
+        return {**tensors, **mapped(self.backoff_)}
 
     def restore(
         self,
         vocabulary: Vocabulary,
-        loss: SuffixLoss,
-        w: Floats,
+        stored: Callable[[], tuple[SuffixLoss, Floats]],
         strength: Strength,
         fit: dict[str, Any],
         corpus: Corpus | None = None,
+        backoff: BackoffModel | None = None,
     ) -> None:
-        """Take over the parts of a stored model."""
-        self._vocabulary, self._loss, self._weights, self._corpus = vocabulary, loss, w, corpus
-        self.strength_, self.trials_, self._backoff = strength, [], None
-        self._optimum, self._n_positions = w, int(fit.get("positions", 0))
+        """Take over the parts of a stored model; with a back-off form, its weights are decoded when asked for."""
+        self._vocabulary, self._stored, self._corpus = vocabulary, stored, corpus
+        self.strength_, self.trials_, self._backoff = strength, [], backoff
+        self._n_positions = int(fit.get("positions", 0))
         if "scales" in fit:
             self.scales_ = np.array(fit["scales"])
-            self._optimum = w / self._factors(loss.tree)
+        if backoff is None:
+            self._current()
         for name in ("objective", "n_iter", "reason", "valid_perplexity"):
             if name in fit:
                 setattr(self, f"{name}_", fit[name])
+
+    @property
+    def _is_fitted(self) -> bool:
+        return self._loss is not None or self._stored is not None
 
     def _fitted(self) -> BackoffModel:
         return self.backoff_

@@ -162,7 +162,7 @@ class Solution:
         model = self.model
         tree, w = self.joined.tree()
         model.scales_, model._online, model._behind = None, None, False
-        model.restore(read_vocabulary(self.manifest), SuffixLoss(tree), w, self.strength, self._fit)
+        model.restore(read_vocabulary(self.manifest), lambda: (SuffixLoss(tree), w), self.strength, self._fit)
         model.trials_ = self.trials
         return model
 

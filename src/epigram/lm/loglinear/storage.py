@@ -9,17 +9,21 @@ kept. Reading makes a tree of the kept pairs; a pair hangs below its nearest kep
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from epigram._core.native import family, offsets
+from epigram.lm.base import MAPPED
 from epigram.lm.corpus import BOUNDARY, START, Vocabulary, pack_text, pack_words, unpack_text, unpack_words
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.model import LogLinearLM
 from epigram.lm.loglinear.problem import Strength, named, settings_of, with_solver
 from epigram.lm.loglinear.tree import ContextTree
+from epigram.lm.ngram.storage import from_mapped
 from epigram.lm.storage import FAMILY
 from epigram.protocols import Floats, Ints
 from epigram.storage import ModelFile, Section
@@ -133,15 +137,23 @@ SCHEMA = Schema(
 def from_model_file(file: ModelFile) -> LogLinearLM:
     """The fitted model of a file."""
     vocabulary = unpack_words(file.tensors)
-    found, settings = SCHEMA.read(file, words=len(vocabulary)), file.header["settings"]
-    w = np.concatenate((found["root"], unpack_weights(found)))
-    tree = _tree(found, len(vocabulary), settings["order"])
+    SCHEMA.check_header(file.header)
     known = LogLinearLM().get_params()
-    given = with_solver(settings)
+    given = with_solver(file.header["settings"])
     model = LogLinearLM(**{name: value for name, value in given.items() if name in known})
     corpus = unpack_text(file.tensors, vocabulary)
-    model.restore(vocabulary, SuffixLoss(tree), w, _strength(file), file.header.get("fit", {}), corpus)
+    packed = {name: array for name, array in file.tensors.items() if not name.startswith(MAPPED)}
+    stored = partial(_weights, replace(file, tensors=packed), len(vocabulary))
+    backoff = from_mapped(file, vocabulary)
+    model.restore(vocabulary, stored, _strength(file), file.header.get("fit", {}), corpus, backoff)
     return model
+
+
+def _weights(file: ModelFile, n_words: int) -> tuple[SuffixLoss, Floats]:
+    """The loss over the tree of a file, and the weights."""
+    found = SCHEMA.read(file, words=n_words)
+    tree = _tree(found, n_words, file.header["settings"]["order"])
+    return SuffixLoss(tree), np.concatenate((found["root"], unpack_weights(found)))
 
 
 def describe(file: ModelFile) -> list[Section]:

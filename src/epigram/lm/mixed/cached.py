@@ -18,7 +18,7 @@ from epigram._core.native import family
 from epigram.errors import InputError
 from epigram.lm.base import Context, LanguageModel, State
 from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Sentences
-from epigram.lm.mixed.mixture import Blend, blend, mixture_weights, put_together
+from epigram.lm.mixed.mixture import Blend, blend, mapped_parts, mixture_weights, put_together
 from epigram.protocols import Floats, Ints
 
 if TYPE_CHECKING:
@@ -128,6 +128,10 @@ class CachedLM(LanguageModel):
         """The model as header and arrays; ``fit`` adds metrics to the header."""
         settings = {"model": "cached", "size": self.size, "weight": self.weight}
         return put_together([self.model], settings, bits, fit or {}, text)
+
+    def mapped(self, tensors: dict[str, Any]) -> dict[str, Any]:
+        """The arrays of the model as they are used."""
+        return mapped_parts([self.model], tensors)
 
     def _state(self, context: Context) -> tuple[State, tuple[int, ...]]:
         inner, recent = cast("tuple[State, tuple[int, ...]]", self.state(context))

@@ -144,6 +144,10 @@ class InterpolatedLM(LanguageModel):
         settings = {"model": "mixture", "weights": self.weights.tolist()}
         return put_together(self.models, settings, bits, fit or {}, text)
 
+    def mapped(self, tensors: dict[str, Any]) -> dict[str, Any]:
+        """The arrays of all models as they are used."""
+        return mapped_parts(self.models, tensors)
+
 
 def interpolate(
     models: Sequence[LanguageModel],
@@ -279,11 +283,20 @@ def parts_of(file: ModelFile) -> list[ModelFile]:
 def _part(file: ModelFile, k: int, header: Any) -> ModelFile:
     if not isinstance(header, dict) or not isinstance(header.get("settings"), dict):
         raise ModelFileError(f"damaged: part {k} of a mixture has no settings")
-    prefix = f"{k}."
-    own = {
-        name.removeprefix(prefix): array for name, array in file.tensors.items() if name.startswith(prefix)
-    }
+    own = _under(f"{k}.", file.tensors)
     return ModelFile(lm_storage.FAMILY, header, own, own)
+
+
+def _under(prefix: str, tensors: dict[str, Any]) -> dict[str, Any]:
+    return {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
+
+
+def mapped_parts(models: Sequence[LanguageModel], tensors: dict[str, Any]) -> dict[str, Any]:
+    """The arrays of models that were put together, those of each laid out to be mapped."""
+    out = {name: array for name, array in tensors.items() if not name.split(".")[0].isdecimal()}
+    for k, model in enumerate(models):
+        out |= {f"{k}.{name}": array for name, array in model.mapped(_under(f"{k}.", tensors)).items()}
+    return out
 
 
 def from_model_file(file: ModelFile) -> LanguageModel:

@@ -126,6 +126,21 @@ class BackoffModel(LanguageModel):
         self.root_changed()
         self._start = max(int(self.pair_node_of[BOUNDARY]), 0)
 
+    @classmethod
+    def stored(cls, vocabulary: Vocabulary, trie: Trie, pair_node_of: Ints, links: Links) -> BackoffModel:
+        """With links that are there already, as in a file that is mapped: checked, not copied."""
+        model = cls.__new__(cls)
+        model.vocabulary_, model.pair_node_of = vocabulary, pair_node_of
+        model.node_pair, model.pair_ptr, model.pair_word, model.pair_logp, model.node_bow = trie
+        arrays = model.node_pair, model.pair_ptr, model.pair_word, pair_node_of, *links
+        if not family("ngram").is_linked(len(vocabulary), model.node_pair.size, model.n_ngrams, *arrays):
+            raise InputError("the arrays of a back-off model do not fit together; is the file damaged?")
+        model.__dict__["links"] = links
+        model._unlinked = 0
+        model.root_changed()
+        model._start = max(int(pair_node_of[BOUNDARY]), 0)
+        return model
+
     def root_changed(self) -> None:
         """Take note of new probabilities of single words."""
         self._root_p: Floats = np.exp(self.pair_logp[: len(self.vocabulary_)])
@@ -182,6 +197,13 @@ class BackoffModel(LanguageModel):
         from epigram.lm.ngram.storage import to_model_file
 
         return to_model_file(self, {}, bits, fit or {})
+
+    def mapped(self, tensors: dict[str, Any]) -> dict[str, Any]:
+        """The words, and all arrays as they are used."""
+        from epigram.lm.corpus import pack_words
+        from epigram.lm.ngram.storage import mapped
+
+        return {**pack_words(self.vocabulary_), **mapped(self)}
 
     @property
     def order(self) -> int:
@@ -318,6 +340,10 @@ class FittedBackoff(LanguageModel):
         from epigram.lm.ngram.storage import to_model_file
 
         return to_model_file(self._fitted(), settings_of(self), bits, fit or {})
+
+    def mapped(self, tensors: dict[str, Any]) -> dict[str, Any]:
+        """The arrays of the fitted model as they are used."""
+        return self._fitted().mapped(tensors)
 
     def _fitted(self) -> BackoffModel:
         model: BackoffModel | None = getattr(self, "backoff_", None)

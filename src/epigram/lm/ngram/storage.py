@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from epigram._core.native import offsets
-from epigram.lm.corpus import BOUNDARY, START, pack_words, unpack_words
-from epigram.lm.ngram.model import BackoffModel
+from epigram.lm.base import MAPPED
+from epigram.lm.corpus import BOUNDARY, START, Vocabulary, pack_words, unpack_words
+from epigram.lm.ngram.model import BackoffModel, Links
 from epigram.lm.storage import FAMILY, HEADER
 from epigram.protocols import Floats
 from epigram.storage import ModelFile, Section
@@ -44,6 +45,35 @@ def to_model_file(model: BackoffModel, settings: dict[str, Any], bits: int, fit:
     return ModelFile(FAMILY, header, tensors, possibly_zero)
 
 
+MAPPED_ARRAYS = {
+    "node_pair": Array(np.int64, ("nodes",), least=-1),
+    "pair_ptr": Array(np.int64, ("nodes+1",)),
+    "pair_word": Array(np.int32, ("ngrams",)),
+    "pair_logp": Array(np.float64, ("ngrams",), below=LARGEST_LOG, infinite="-"),
+    "node_bow": Array(np.float64, ("nodes",), infinite="-"),
+    "pair_node_of": Array(np.int32, ("ngrams",), least=-1),
+    "node_parent": Array(np.int32, ("nodes",), least=-1),
+    "node_depth": Array(np.int32, ("nodes",)),
+    "pair_next": Array(np.int32, ("ngrams",)),
+}
+"""A model in a file that is mapped: the arrays as :class:`BackoffModel` names and uses them."""
+
+
+def mapped(model: BackoffModel) -> dict[str, Any]:
+    """Those arrays of a model."""
+    return {f"{MAPPED}{name}": getattr(model, name) for name in MAPPED_ARRAYS}
+
+
+def from_mapped(file: ModelFile, vocabulary: Vocabulary) -> BackoffModel | None:
+    """The model whose arrays lie in a file as they are used; None where a file has none."""
+    if f"{MAPPED}pair_ptr" not in file.tensors:
+        return None
+    found: dict[str, Any] = Schema({}, MAPPED_ARRAYS).read_arrays(file.tensors, MAPPED)
+    node_pair, pair_ptr, pair_word, pair_logp, node_bow, pair_node_of, *links = found.values()
+    trie = node_pair, pair_ptr, pair_word, pair_logp, node_bow
+    return BackoffModel.stored(vocabulary, trie, pair_node_of, Links(*links))
+
+
 ARRAYS = {
     "node_pair": Array(PACKED, ("contexts",), steps=True, below="ngrams"),
     "pairs": Array(PACKED, ("nodes",), total="ngrams"),
@@ -56,6 +86,8 @@ ARRAYS = {
 def from_model_file(file: ModelFile) -> BackoffModel:
     """The model of a file."""
     vocabulary = unpack_words(file.tensors)
+    if (model := from_mapped(file, vocabulary)) is not None:
+        return model
     found = Schema(HEADER, ARRAYS).read(file, words=len(vocabulary))
 
     def numbers(prefix: str) -> Floats:

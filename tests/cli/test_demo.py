@@ -58,6 +58,8 @@ def test_the_whole_demo_runs_offline() -> None:
     assert "word: because" in done.stdout
     assert "two readings" in done.stdout
     for shown in (
+        "watched  root",
+        "over all trees:  watched",
         "perplexity",
         "after before the",
         "words wrong on lists",

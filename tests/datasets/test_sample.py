@@ -9,6 +9,8 @@ import pytest
 
 from epigram.datasets import dataset, fetch, sample
 from epigram.errors import InputError
+from epigram.parsing.conllu import parse_treebank
+from epigram.parsing.projective import projectivised
 
 
 def words(part: str) -> set[str]:
@@ -18,12 +20,14 @@ def words(part: str) -> set[str]:
 @pytest.mark.parametrize("part", sample.SIZES)
 def test_the_bytes_never_change(part: str) -> None:
     assert dataset("sample").file(f"{part}.txt").is_right(sample.columns(part).encode())
+    assert dataset("sample").file(f"{part}.conllu").is_right(sample.treebank(part).encode())
 
 
 def test_fetch_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EPIGRAM_CACHE", str(tmp_path))
     monkeypatch.setenv("EPIGRAM_DATA", str(tmp_path / "none"))
     assert (fetch("sample") / "train.txt").read_text() == sample.columns("train")
+    assert (fetch("sample") / "train.conllu").read_text() == sample.treebank("train")
 
 
 def test_seeds_and_parts_differ_and_lengths_are_kept() -> None:
@@ -47,6 +51,30 @@ def test_chunks_are_iob2(seed: int) -> None:
             before = chunk
         assert sentence[0][0][0].isupper()
         assert sentence[-1][0] in ".?"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_trees_have_one_root_and_no_arcs_that_cross(seed: int) -> None:
+    bank = parse_treebank(sample.treebank("test", seed=seed).encode())
+    bank.check_heads()
+    heads, n_lifted, _ = projectivised(bank.heads, bank.sentence_ptr)
+    assert (n_lifted, heads.tolist()) == (0, bank.heads.tolist())
+    assert [[row[0] for row in rows] for rows in bank.observed(["form"]).rows()] == [
+        [word for word, _, _ in rows] for rows in sample.tagged("test", seed=seed)
+    ]
+
+
+def test_relations_are_those_that_a_reader_expects() -> None:
+    above = defaultdict(set)
+    for sentence in sample.treebank("train").strip().split("\n\n"):
+        rows = [line.split("\t") for line in sentence.splitlines()]
+        for _, _, _, _, pos, _, head, relation, *_ in rows:
+            above[relation].add((pos, "root" if head == "0" else rows[int(head) - 1][7]))
+    assert all(parent in ("nmod:poss", "obl", "nmod") for _, parent in above["case"])
+    assert {pos for pos, _ in above["aux:pass"]} <= {"VBD", "VBZ", "VBP", "VBN", "NNS", "NN"}
+    assert {parent for _, parent in above["root"]} == {"root"}
+    assert "dep" not in above
+    assert "" not in above
 
 
 def test_words_have_several_parts_of_speech_even_without_mistakes() -> None:

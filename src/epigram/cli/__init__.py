@@ -71,7 +71,7 @@ def build(wanted: str | None, inner: str | None = None) -> typer.Typer:
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
-        help="Language models, taggers and rerankers: compact, exact, explainable, fast on a CPU.",
+        help="Language models, taggers, parsers and rerankers: compact, exact, explainable, fast on a CPU.",
     )
 
     @app.callback()

@@ -68,7 +68,7 @@ def fetch(name: str, file: str | None = None, meter: Callable[[str], Meter] | No
     Examples
     --------
     >>> sorted(path.name for path in fetch("sample").iterdir())
-    ['dev.txt', 'test.txt', 'train.txt']
+    ['dev.conllu', 'dev.txt', 'test.conllu', 'test.txt', 'train.conllu', 'train.txt']
     """
     wanted = dataset(name)
     entries = wanted.files if file is None else (wanted.file(file),)
@@ -100,7 +100,8 @@ def _check(entry: File, path: Path) -> None:
 
 
 def _generated(entry: File) -> bytes:
-    return sample.columns(entry.name.removesuffix(".txt")).encode()
+    part, _, ending = entry.name.partition(".")
+    return (sample.treebank if ending == "conllu" else sample.columns)(part).encode()
 
 
 def _downloaded(wanted: DataSet, entry: File, folder: Path, meter: Callable[[str], Meter] | None) -> bytes:

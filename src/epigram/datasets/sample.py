@@ -1,7 +1,8 @@
-"""Sample data written for this project: English sentences with parts of speech and chunks, from a grammar.
+"""Sample data written for this project: English sentences with parts of speech, chunks and trees, from a grammar.
 
 The sentences are drawn from :mod:`epigram.datasets.sample_grammar`; the same seed gives the same sentences
-everywhere. Tags are those of CoNLL-2000: Penn parts of speech, chunks as IOB2. As there, the parts of speech
+everywhere. Tags are those of CoNLL-2000: Penn parts of speech, chunks as IOB2; relations are in the manner of Universal
+Dependencies. As there, the parts of speech
 are an imperfect tagger's: some words carry a tag they could have elsewhere. A sentence keeps to a topic, so
 words predict each other, and the test part has words that the training part never shows.
 """
@@ -11,10 +12,10 @@ from __future__ import annotations
 from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import accumulate
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -46,7 +47,7 @@ def tagged(
     She PRP B-NP
     is VBZ B-VP
     """
-    return list(_stream(part, n, seed, pos_errors))
+    return [[word[:3] for word in sentence] for sentence in _stream(part, n, seed, pos_errors)]
 
 
 def plain(part: str = "train", n: int | None = None, seed: int = 0) -> list[list[str]]:
@@ -57,70 +58,124 @@ def plain(part: str = "train", n: int | None = None, seed: int = 0) -> list[list
     >>> len(plain("train", n=3))
     3
     """
-    return [[word.lower() for word, _, _ in sentence[:-1]] for sentence in _stream(part, n, seed)]
+    return [[word.lower() for word, *_ in sentence[:-1]] for sentence in _stream(part, n, seed)]
 
 
 def columns(part: str = "train", n: int | None = None, seed: int = 0) -> str:
     """The sentences as CoNLL text: ``word pos chunk`` a line, an empty line after each sentence."""
     return "".join(
-        "".join(f"{word} {pos} {chunk}\n" for word, pos, chunk in sentence) + "\n"
+        "".join(f"{word} {pos} {chunk}\n" for word, pos, chunk, *_ in sentence) + "\n"
         for sentence in _stream(part, n, seed)
     )
 
 
-def _stream(part: str, n: int | None, seed: int, pos_errors: float = POS_ERRORS) -> Iterator[list[Token]]:
+def treebank(part: str = "train", n: int | None = None, seed: int = 0) -> str:
+    """The sentences as CoNLL-U text: words, parts of speech, heads and relations.
+
+    Examples
+    --------
+    >>> print(treebank("train", n=1).replace("\\t", " ")[:58])
+    1 She _ PRON PRP _ 3 nsubj _ _
+    2 is _ VERB VBZ _ 3 aux _ _
+    """
+    return "".join(
+        "".join(
+            f"{k}\t{word}\t_\t{grammar.UNIVERSAL.get(pos, 'VERB')}\t{pos}\t_\t{head}\t{relation}\t_\t_\n"
+            for k, (word, pos, _, head, relation) in enumerate(sentence, 1)
+        )
+        + "\n"
+        for sentence in _stream(part, n, seed)
+    )
+
+
+def _stream(part: str, n: int | None, seed: int, pos_errors: float = POS_ERRORS) -> Iterator[list[_Word]]:
     if part not in SIZES:
         raise InputError(f"the sample data has no part {part!r}; choose one of {', '.join(SIZES)}")
     words, errors = (np.random.default_rng([seed, list(SIZES).index(part), k]) for k in range(2))
-    writer = _Writer(words, may_use_unseen=part == "test")
     for _ in range(SIZES[part] if n is None else n):
+        sentence = _Writer(words, may_use_unseen=part == "test").sentence()
         yield [
-            (word, grammar.MISTAKEN.get(pos, pos) if errors.random() < pos_errors else pos, chunk)
-            for word, pos, chunk in writer.sentence()
+            word._replace(pos=grammar.MISTAKEN.get(word.pos, word.pos))
+            if errors.random() < pos_errors
+            else word
+            for word in sentence
         ]
+
+
+class _Word(NamedTuple):
+    """``head`` counts from 1; 0 is none."""
+
+    word: str
+    pos: str
+    chunk: str
+    head: int
+    relation: str
 
 
 @dataclass(slots=True)
 class _Writer:
-    """Expands the grammar with one random stream. Only ``rng.random`` is used: its bits never change."""
+    """Expands the grammar to one sentence. Only ``rng.random`` is used: its bits never change."""
 
     rng: np.random.Generator
     may_use_unseen: bool
     topic: str = ""
+    leaves: list[str] = field(default_factory=list)  # word_TAG
+    chunks: list[str] = field(default_factory=list)
+    arcs: dict[int, tuple[int, str]] = field(
+        default_factory=dict
+    )  # head and relation of a leaf, the root excepted
+    inside: str = ""  # the tag of the next word of the chunk that is open
 
-    def sentence(self) -> list[Token]:
+    def sentence(self) -> list[_Word]:
         topics = list(grammar.TOPICS)
         self.topic = topics[int(self.rng.random() * len(topics))]
-        pieces: list[tuple[str, str]] = []
-        chunks: list[str] = []
-        inside = ""
-        for symbol in self._expand("S", "s", 0):
-            if symbol.startswith("["):
-                inside = "B-" + symbol[1:]
-            elif symbol == "]":
-                inside = ""
-            else:
-                word, _, pos = symbol.rpartition("_")
-                pieces.append((word, pos))
-                chunks.append(inside or "O")
-                inside = inside.replace("B-", "I-")
-        return [(word, pos, chunk) for (word, pos), chunk in zip(_spelled(pieces), chunks, strict=True)]
+        self._expand("S", "s", 0)
+        pieces = [(word, pos) for word, _, pos in (leaf.rpartition("_") for leaf in self.leaves)]
+        arcs = (self.arcs.get(k, (-1, "root")) for k in range(len(pieces)))
+        return [
+            _Word(word, pos, chunk, head + 1, relation)
+            for (word, pos), chunk, (head, relation) in zip(_spelled(pieces), self.chunks, arcs, strict=True)
+        ]
 
-    def _expand(self, symbol: str, number: str, depth: int) -> Iterator[str]:
-        """Chunk brackets and ``word_TAG`` leaves, left to right."""
+    def _expand(self, symbol: str, number: str, depth: int) -> tuple[int, str]:
+        """Writes what a symbol stands for; returns the leaf that is its head, and its relation upwards if set."""
         if symbol.startswith("<"):
             word_class = symbol[1:-1]
-            yield f"{self._draw(word_class)}_{word_class.partition('.')[0]}"
-        elif symbol == "]" or symbol.startswith("[") or "_" in symbol:
-            yield symbol
-        else:
-            name, mark = symbol.partition(".")[::2]
-            if mark == "~":
-                number = "s" if self.rng.random() < SINGULAR_RATE else "p"
-            expansions, totals = _rules()[f"{name}.{number}" if mark else name]
-            k = 0 if depth > DEPTH_LIMIT else bisect(totals, self.rng.random() * totals[-1])
-            for part in expansions[k]:
-                yield from self._expand(part, number, depth + 1)
+            return self._write(f"{self._draw(word_class)}_{word_class.partition('.')[0]}")
+        if "_" in symbol:
+            return self._write(symbol)
+        name, mark = symbol.partition(".")[::2]
+        if mark == "~":
+            number = "s" if self.rng.random() < SINGULAR_RATE else "p"
+        expansions, totals = _rules()[f"{name}.{number}" if mark else name]
+        k = 0 if depth > DEPTH_LIMIT else bisect(totals, self.rng.random() * totals[-1])
+        groups: list[list[tuple[int, str]]] = [[]]
+        for part in expansions[k]:
+            symbol, _, relation = part.partition(":")
+            if symbol == "(":
+                groups.append([])
+            elif symbol == ")":
+                head, _ = self._hang(groups.pop())
+                groups[-1].append((head, relation))
+            elif symbol == "]" or symbol.startswith("["):
+                self.inside = "B-" + symbol[1:] if symbol != "]" else ""
+            else:
+                head, own = self._expand(symbol, number, depth + 1)
+                groups[-1].append((head, own or relation))
+        return self._hang(groups.pop())
+
+    def _write(self, leaf: str) -> tuple[int, str]:
+        """One word more."""
+        self.leaves.append(leaf)
+        self.chunks.append(self.inside or "O")
+        self.inside = self.inside.replace("B-", "I-")
+        return len(self.leaves) - 1, ""
+
+    def _hang(self, parts: list[tuple[int, str]]) -> tuple[int, str]:
+        """Hangs the parts of an expansion from its head, the one without a relation to it; returns the head."""
+        head, own = next(part for part in parts if not part[1] or part[1].startswith("="))
+        self.arcs |= {leaf: (head, relation) for leaf, relation in parts if leaf != head}
+        return head, own.removeprefix("=")
 
     def _draw(self, word_class: str) -> str:
         """A word of a class, frequent ones first, mostly of the sentence's topic."""

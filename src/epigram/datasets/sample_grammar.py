@@ -3,7 +3,9 @@
 A rule is ``Symbol weight : expansion``. In an expansion ``[NP`` ... ``]`` is a chunk, ``word_TAG`` stands for
 itself, ``<class>`` draws a word from the lexicon (its part of speech is what comes before the dot), and a
 capitalised name is expanded further. ``.s`` and ``.p`` are its number; ``.#`` is the number of the expansion
-it stands in, ``.~`` a number drawn afresh.
+it stands in, ``.~`` a number drawn afresh. What follows a colon is the relation to the head of the expansion, its one
+part without; ``( ... ):relation`` is a part with a head of its own, and ``:=relation`` marks a head that says itself
+how it hangs from what is above.
 
 What makes the data worth tagging: many stems are noun and verb (``the cook``, ``they cook``) or adjective
 and noun (``a light box``, ``the light``); ``before`` opens a prepositional phrase or a clause; ``up`` is
@@ -14,96 +16,96 @@ or between two; ``'s`` is possessive or verb; some words are kept for the test p
 from __future__ import annotations
 
 RULES = """
-S 9 : Clause.~ ._.
-S 3 : Front ,_, Clause.~ ._.
-S 2 : Clause.~ [SBAR <IN.sub> ] Clause.~ ._.
-S 1 : Clause.~ ,_, <CC.clause> Clause.~ ._.
-S 1 : [INTJ Please_UH ] [VP <VB.t> ] Object.~ ._.
-S 1 : <MD.o> Subject.~ [VP <VB.t> ] Object.~ ?_.
+S 9 : Clause.~ ._.:punct
+S 3 : Front:dep ,_,:punct Clause.~ ._.:punct
+S 2 : Clause.~ ( [SBAR <IN.sub>:mark ] Clause.~ ):advcl ._.:punct
+S 1 : Clause.~ ( ,_,:punct <CC.clause>:cc Clause.~ ):conj ._.:punct
+S 1 : [INTJ Please_UH:discourse ] [VP <VB.t> ] Object.~:obj ._.:punct
+S 1 : <MD.o>:aux Subject.~:nsubj [VP <VB.t> ] Object.~:obj ?_.:punct
 
-Front 3 : Where
-Front 2 : [ADVP <RB.time> ]
-Front 2 : [SBAR <IN.sub> ] Clause.~
-Front 1 : [VP <VBG.t> ] Object.~
+Front 3 : Where:=obl
+Front 2 : [ADVP <RB.time>:=advmod ]
+Front 2 : [SBAR <IN.sub>:mark ] Clause.~:=advcl
+Front 1 : [VP <VBG.t>:=advcl ] Object.~:obj
 
-Clause.# 12 : Subject.# Pred.#
-Clause.# 1 : Subject.# Pred.# and_CC Pred.#
-Clause.# 1 : Subject.# [ADVP <RB.adv> ] Pred.#
-Clause.# 1 : [NP there_EX ] [VP Was.# ] Noun.# Where
+Clause.# 12 : Subject.#:nsubj Pred.#
+Clause.# 1 : Subject.#:nsubj Pred.# ( and_CC:cc Pred.# ):conj
+Clause.# 1 : Subject.#:nsubj [ADVP <RB.adv>:advmod ] Pred.#
+Clause.# 1 : [NP there_EX:expl ] [VP Was.# ] Noun.#:nsubj Where:obl
 
-Pred.# 5 : [VP Vt.# ] Object.~
-Pred.# 4 : [VP Vt.# ] Object.~ Where
-Pred.# 3 : [VP Vi.# ] Where
-Pred.# 2 : [VP Vi.# ] [ADVP <RB.manner> ]
-Pred.# 1 : [VP <RB.manner> Vt.# ] Object.~
-Pred.# 1 : [VP Vd.# ] Person Object.~
-Pred.# 1 : [VP Vd.# ] Thing.~ [PP to_TO ] Person
-Pred.# 2 : [VP Vw.# to_TO <VB.t> ] Object.~
-Pred.# 1 : [VP Vs.# ] [SBAR that_IN ] Clause.~
-Pred.# 1 : [VP Vs.# ] Clause.~
-Pred.# 2 : [VP Was.# ] [ADJP <JJ> ]
-Pred.# 1 : [VP Was.# ] [ADJP <RB.deg> <JJ> ]
-Pred.# 1 : [VP Was.# ] [ADJP <JJ> ] [PP <IN.for> ] Noun.~
-Pred.# 2 : [VP Was.# <VBG.t> ] Object.~
-Pred.# 1 : [VP Was.# <RB.adv> <VBN.t> ] Agent
-Pred.# 1 : [VP Was.# <VBN.t> ] Agent
-Pred.# 1 : [VP Have.# <VBN.t> ] Object.~
-Pred.# 1 : [VP Have.# <RB.adv> <VBN.t> ] Object.~
-Pred.# 2 : [VP <MD> <VB.t> ] Object.~
-Pred.# 1 : [VP Do.# not_RB <VB.t> ] Object.~
-Pred.# 2 : [VP Vp.# ] [PRT <RP> ] Object.~
-Pred.# 1 : [VP Vp.# ] Noun.~ [PRT <RP> ]
+Pred.# 5 : [VP Vt.# ] Object.~:obj
+Pred.# 4 : [VP Vt.# ] Object.~:obj Where:obl
+Pred.# 3 : [VP Vi.# ] Where:obl
+Pred.# 2 : [VP Vi.# ] [ADVP <RB.manner>:advmod ]
+Pred.# 1 : [VP <RB.manner>:advmod Vt.# ] Object.~:obj
+Pred.# 1 : [VP Vd.# ] Person:iobj Object.~:obj
+Pred.# 1 : [VP Vd.# ] Thing.~:obj ( [PP to_TO:case ] Person ):obl
+Pred.# 2 : [VP Vw.# ( to_TO:mark <VB.t> ] Object.~:obj ):xcomp
+Pred.# 1 : [VP Vs.# ] ( [SBAR that_IN:mark ] Clause.~ ):ccomp
+Pred.# 1 : [VP Vs.# ] Clause.~:ccomp
+Pred.# 2 : [VP Was.#:cop ] [ADJP <JJ> ]
+Pred.# 1 : [VP Was.#:cop ] [ADJP <RB.deg>:advmod <JJ> ]
+Pred.# 1 : [VP Was.#:cop ] [ADJP <JJ> ] ( [PP <IN.for>:case ] Noun.~ ):obl
+Pred.# 2 : [VP Was.#:aux <VBG.t> ] Object.~:obj
+Pred.# 1 : [VP Was.#:aux:pass <RB.adv>:advmod <VBN.t> ] Agent:obl
+Pred.# 1 : [VP Was.#:aux:pass <VBN.t> ] Agent:obl
+Pred.# 1 : [VP Have.#:aux <VBN.t> ] Object.~:obj
+Pred.# 1 : [VP Have.#:aux <RB.adv>:advmod <VBN.t> ] Object.~:obj
+Pred.# 2 : [VP <MD>:aux <VB.t> ] Object.~:obj
+Pred.# 1 : [VP Do.#:aux not_RB:advmod <VB.t> ] Object.~:obj
+Pred.# 2 : [VP Vp.# ] [PRT <RP>:compound:prt ] Object.~:obj
+Pred.# 1 : [VP Vp.# ] Noun.~:obj [PRT <RP>:compound:prt ]
 
 Subject.# 4 : Noun.#
-Subject.# 1 : Noun.# [PP of_IN ] Noun.~
-Subject.# 1 : Noun.# Relative.#
-Subject.s 4 : [NP <DT.s> <NN.who> ]
-Subject.s 2 : [NP <DT.s> <JJ> <NN.who> ]
+Subject.# 1 : Noun.# ( [PP of_IN:case ] Noun.~ ):nmod
+Subject.# 1 : Noun.# Relative.#:acl:relcl
+Subject.s 4 : [NP <DT.s>:det <NN.who> ]
+Subject.s 2 : [NP <DT.s>:det <JJ>:amod <NN.who> ]
 Subject.s 3 : [NP <PRP.subj> ]
 Subject.s 2 : [NP <NNP> ]
-Subject.p 3 : [NP <DT.p> <NNS.who> ]
+Subject.p 3 : [NP <DT.p>:det <NNS.who> ]
 Subject.p 2 : [NP <NNS.who> ]
 Subject.p 2 : [NP <PRP.subjp> ]
 Object.# 8 : Noun.#
 Object.# 1 : [NP <PRP.obj> ]
-Object.# 1 : Noun.# Relative.#
-Object.# 1 : Noun.# [PP <IN.of> ] Noun.~
+Object.# 1 : Noun.# Relative.#:acl:relcl
+Object.# 1 : Noun.# ( [PP <IN.of>:case ] Noun.~ ):nmod
 Thing.# 1 : Noun.#
 Person 2 : [NP <NNP> ]
 Person 2 : [NP <PRP.obj> ]
-Person 2 : [NP <DT.s> <NN.who> ]
-Agent 2 : [PP by_IN ] Person
+Person 2 : [NP <DT.s>:det <NN.who> ]
+Agent 2 : [PP by_IN:case ] Person
 Agent 1 : Where
-Relative.# 2 : [NP that_WDT ] [VP Vt.# ] Noun.~
-Relative.# 1 : [NP that_WDT ] [VP Vi.# ] Where
+Relative.# 2 : [NP that_WDT:nsubj ] [VP Vt.# ] Noun.~:obj
+Relative.# 1 : [NP that_WDT:nsubj ] [VP Vi.# ] Where:obl
 
-Noun.s 6 : [NP <DT.s> <NN> ]
-Noun.s 4 : [NP <DT.s> <JJ> <NN> ]
-Noun.s 2 : [NP <DT.s> <NN.mod> <NN> ]
-Noun.s 1 : [NP <DT.s> <RB.deg> <JJ> <NN> ]
-Noun.s 1 : [NP <DT.s> <VBG.t> <NN> ]
-Noun.s 1 : [NP <DT.s> <VBN.t> <NN> ]
+Noun.s 6 : [NP <DT.s>:det <NN> ]
+Noun.s 4 : [NP <DT.s>:det <JJ>:amod <NN> ]
+Noun.s 2 : [NP <DT.s>:det <NN.mod>:compound <NN> ]
+Noun.s 1 : [NP <DT.s>:det ( <RB.deg>:advmod <JJ> ):amod <NN> ]
+Noun.s 1 : [NP <DT.s>:det <VBG.t>:amod <NN> ]
+Noun.s 1 : [NP <DT.s>:det <VBN.t>:amod <NN> ]
 Noun.s 3 : [NP <NNP> ]
-Noun.s 1 : [NP <NNP> <NNP.last> ]
-Noun.s 2 : [NP <PRP$> <NN> ]
-Noun.s 1 : [NP <DT.s> <NN.who> ] [NP 's_POS <NN> ]
-Noun.s 1 : [NP <NNP> ] [NP 's_POS <JJ> <NN> ]
+Noun.s 1 : [NP <NNP> <NNP.last>:flat ]
+Noun.s 2 : [NP <PRP$>:nmod:poss <NN> ]
+Noun.s 1 : ( [NP <DT.s>:det <NN.who> ] [NP 's_POS:case ):nmod:poss <NN> ]
+Noun.s 1 : ( [NP <NNP> ] [NP 's_POS:case ):nmod:poss <JJ>:amod <NN> ]
 Noun.p 4 : [NP <NNS> ]
-Noun.p 4 : [NP <DT.p> <NNS> ]
-Noun.p 2 : [NP <JJ> <NNS> ]
-Noun.p 2 : [NP <CD> <NNS> ]
-Noun.p 1 : [NP <NN.mod> <NNS> ]
-Noun.p 1 : [NP <DT.p> <JJ> and_CC <JJ> <NNS> ]
-Noun.p 1 : [NP <NNS> and_CC <NNS> ]
-Noun.p 1 : [NP <NNP> and_CC <NNP> ]
-Noun.p 1 : [NP <DT.s> <NN> ] and_CC [NP <DT.s> <NN> ]
-Noun.p 1 : [NP <PRP$> <NNS> ]
+Noun.p 4 : [NP <DT.p>:det <NNS> ]
+Noun.p 2 : [NP <JJ>:amod <NNS> ]
+Noun.p 2 : [NP <CD>:nummod <NNS> ]
+Noun.p 1 : [NP <NN.mod>:compound <NNS> ]
+Noun.p 1 : [NP <DT.p>:det ( <JJ> ( and_CC:cc <JJ> ):conj ):amod <NNS> ]
+Noun.p 1 : [NP <NNS> ( and_CC:cc <NNS> ):conj ]
+Noun.p 1 : [NP <NNP> ( and_CC:cc <NNP> ):conj ]
+Noun.p 1 : [NP <DT.s>:det <NN> ] ( and_CC:cc [NP <DT.s>:det <NN> ] ):conj
+Noun.p 1 : [NP <PRP$>:nmod:poss <NNS> ]
 
-Where 5 : [PP <IN> ] Noun.~
-Where 1 : [PP <IN> ] Noun.~ [PP <IN> ] Noun.~
-Where 1 : [PP to_TO ] Noun.~
-Where 1 : [PP <IN.time> ] [NP <NN.time> ]
-Where 1 : [NP <DT.day> <NN.time> ]
+Where 5 : [PP <IN>:case ] Noun.~
+Where 1 : [PP <IN>:case ] Noun.~ ( [PP <IN>:case ] Noun.~ ):nmod
+Where 1 : [PP to_TO:case ] Noun.~
+Where 1 : [PP <IN.time>:case ] [NP <NN.time> ]
+Where 1 : [NP <DT.day>:det <NN.time> ]
 
 Vt.s 2 : <VBD.t>
 Vt.s 1 : <VBZ.t>
@@ -225,6 +227,13 @@ CLOSED = {
     "NNP": "Anna Peter Maria Tom Clara Hugo Rose Mark Nina Victor Grace Paul | Edith Oskar Tilda Bruno",
     "NNP.last": "Baker Miller Park Fisher Stone Hall | Whitlock Farrow",
 }
+
+UNIVERSAL = {
+    "DT": "DET", "PRP$": "PRON", "PRP": "PRON", "WDT": "PRON", "EX": "PRON", "IN": "ADP", "TO": "PART", "RP": "ADP",
+    "POS": "PART", "CC": "CCONJ", "CD": "NUM", "MD": "AUX", "UH": "INTJ", "NNP": "PROPN", "NN": "NOUN", "NNS": "NOUN",
+    "JJ": "ADJ", "RB": "ADV", ",": "PUNCT", ".": "PUNCT",
+}  # fmt: skip
+"""Universal parts of speech of Penn's; those of verbs are VERB."""
 
 # What an imperfect tagger takes a part of speech for.
 MISTAKEN = {

@@ -1,4 +1,4 @@
-"""``epigram demo``: a short tour of the four families on built-in sample data, offline."""
+"""``epigram demo``: a short tour of the five families on built-in sample data, offline."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from epigram.errors import InputError
 
 FAMILIES = {
     "tagger": "epigram.cli.demo.tagger",
+    "parser": "epigram.cli.demo.parser",
     "language-model": "epigram.cli.demo.language_model",
     "reranker": "epigram.cli.demo.reranker",
     "converter": "epigram.cli.demo.converter",
@@ -19,6 +20,7 @@ FAMILIES = {
 NEXT = """
 [bold]Where to go next[/]
   epigram tag train TRAIN.txt -o MODEL.epigram   [dim]a tagger of your own columns;[/] epigram tag run MODEL.epigram
+  epigram parse train TRAIN.conllu -o MODEL      [dim]a parser of your own trees;[/] epigram parse run MODEL --picture
   epigram lm train TEXT.txt -o MODEL.epigram     [dim]a language model;[/] epigram lm next MODEL.epigram "once upon"
   epigram rerank train LISTS.jsonl -o MODEL      [dim]a reranker of n-best lists[/]
   epigram ime build TEXT -o MODEL.epigram        [dim]an input method;[/] epigram ime type MODEL.epigram

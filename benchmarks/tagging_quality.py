@@ -101,7 +101,7 @@ def table_1(train: Part, claims: Claims) -> None:
         "naive": SGD("naive", "inverse"),
         "lazy": SGD("lazy", "inverse"),
         "cumulative": SGD("cumulative", "inverse"),
-        "cumulative, exponential": SGD(),
+        "cumulative, exponential": SGD(schedule="exponential"),
     }
     paper = {
         "naive": 455_651,

@@ -108,12 +108,16 @@ def test_rates_fall_as_the_equations_say() -> None:
             assert sorted(order.tolist()) == [0, 1, 2, 3]
             return 0.0
 
-    for schedule in ("inverse", "exponential"):
+    for schedule in ("inverse", "exponential", "linear"):
         seen.clear()
         SGD("cumulative", schedule, eta0=0.5, decay=0.9, passes=2).solve(Recorder(), L1(2.0))
         k = np.arange(8)
         rates = np.concatenate([rate for rate, _ in seen])
-        expected = 0.5 / (1 + k / 4) if schedule == "inverse" else 0.5 * 0.9 ** (k / 4)
+        expected = {
+            "inverse": 0.5 / (1 + k / 4),
+            "exponential": 0.5 * 0.9 ** (k / 4),
+            "linear": 0.5 * (1 - k / 8),
+        }[schedule]
         np.testing.assert_allclose(rates, expected)
         np.testing.assert_allclose(seen[1][1], 2.0 / 4 * np.cumsum([0, *expected])[4:])
 
@@ -178,7 +182,7 @@ def test_cumulative_keeps_fewer_weights_than_clipping_and_naive() -> None:
     ("settings", "said"),
     [
         ({"method": "momentum"}, "method must be one of cumulative, lazy, clipping, naive, not 'momentum'"),
-        ({"schedule": "cosine"}, "schedule must be one of exponential, inverse, not 'cosine'"),
+        ({"schedule": "cosine"}, "schedule must be one of auto, linear, exponential, inverse, not 'cosine'"),
         ({"eta0": -1.0}, "eta0 must be 'auto' or a positive number, not -1.0"),
         ({"eta0": "fast"}, "eta0 must be 'auto' or a positive number, not 'fast'"),
         ({"decay": 1.5}, "decay must be 'auto' or in \\(0, 1\\], not 1.5"),

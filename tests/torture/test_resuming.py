@@ -122,6 +122,7 @@ def adapt(path: Path) -> None:
 TRAINERS: dict[str, Callable[[Path], Any]] = {
     "sgd": tag(l1=0.5, solver=SGD(passes=2), dev=True),
     "sgd until settled, patient": tag(l1=0.5, solver=SGD(passes="auto", eta0=0.3), dev=True, patience=2),
+    "sgd, no dial": tag(l1=0.5, solver=SGD(passes="auto")),
     "l1 auto": tag(l1="auto", solver=SGD(passes=2, eta0=0.2)),
     "adagrad": tag(l1=0.5, solver=AdaGrad(passes=3)),
     "projected": tag(penalty=L1Ball(30.0), solver=ProjectedSGD(passes=3)),

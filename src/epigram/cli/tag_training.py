@@ -155,9 +155,12 @@ def train(
         typer.Option(help="How SGD applies l1.", rich_help_panel=STOPPING),
     ] = "cumulative",
     schedule: Annotated[
-        Literal["exponential", "inverse"],
-        typer.Option(help="How SGD's rate falls.", rich_help_panel=STOPPING),
-    ] = "exponential",
+        Literal["auto", "linear", "exponential", "inverse"],
+        typer.Option(
+            help="How SGD's rate falls; auto: linear, or exponential with --eta0 or --decay.",
+            rich_help_panel=STOPPING,
+        ),
+    ] = "auto",
     eta0: Annotated[
         str,
         typer.Option(

@@ -314,9 +314,7 @@ def needs_no_tuning(found: Found) -> Claim:
         )
         if ratio > AUTO_OBJECTIVE:
             reasons.append(
-                f"On {TITLES[task]} a slower decay than the automatic {auto['decay']:.3f} gets nearer the minimum."
-                if auto["decay"] < grid["decay"]
-                else f"On {TITLES[task]} a faster decay than the automatic {auto['decay']:.3f} settles further."
+                f"On {TITLES[task]} the grid's rates get nearer the minimum than the automatic ones."
             )
         elif not holds[task]:
             reasons.append(

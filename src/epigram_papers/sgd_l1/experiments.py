@@ -140,12 +140,12 @@ def run_sgd(problem: Problem, test: Part, l1: float, solver: SGD) -> dict[str, A
 
     watch = Watch(exact)
     calibrated = solver.calibrate(problem.loss, penalty) if solver.eta0 == "auto" else float(solver.eta0)
-    chosen = SGD(solver.method, solver.schedule, calibrated, solver.decay, solver.passes)
+    chosen = SGD(solver.method, solver.course, calibrated, solver.decay, solver.passes)
     result = chosen.solve(problem.loss, penalty, callback=watch)
     return {
         **table_row(problem, test, result.w, watch, result.iterations),
         "eta0": calibrated,
-        "decay": solver.decay_per_pass,
+        "decay": None if solver.course == "linear" else solver.decay_per_pass,
     }
 
 

@@ -98,7 +98,7 @@ class Plan:
             "clipping": ("lazy", "inverse", inverse, RULE_OF_THUMB),
             "cumulative": ("cumulative", "inverse", inverse, RULE_OF_THUMB),
             "exponential": ("cumulative", "exponential", exponential, decay),
-            "auto": ("cumulative", "exponential", "auto", "auto"),
+            "auto": ("cumulative", "auto", "auto", "auto"),
             LONGER: ("cumulative", "exponential", exponential, math.sqrt(decay)),
         }
         return [

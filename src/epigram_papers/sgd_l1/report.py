@@ -145,8 +145,8 @@ def _rates_told(results: Results) -> str:
     inverse, exponential, auto = (results[name] for name in ("rates-inverse", "rates-exponential", "auto"))
     return (
         f"eta_0 = {inverse['eta0']:g} for eta_0 / (1 + k/N), {exponential['eta0']:g} with "
-        f"alpha = {exponential['decay']:g} for exponential decay; automatic: {auto['eta0']:.3f} with "
-        f"{auto['decay']:g}."
+        f"alpha = {exponential['decay']:g} for exponential decay; automatic: {auto['eta0']:.3f}, in a "
+        "straight line to zero."
     )
 
 

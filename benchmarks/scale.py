@@ -155,7 +155,7 @@ def language_model(home: Path, words: int, n_shards: int, iterations: int) -> di
         "tolerance": 1e-12,
     }
     probe = LogLinearLM(**settings)
-    split = Split.of(manifest, n_shards, 5, "elastic", probe._first_strength()[0], True)
+    split = Split.of(manifest, n_shards, 5, "elastic", probe.first_strength()[0], True)
     n_words = manifest.header["words"]
     with connect("local:2") as engine:
         marks: list[tuple[int, float]] = []

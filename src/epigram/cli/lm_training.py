@@ -143,7 +143,7 @@ def command(
         str,
         typer.Option(
             metavar="N|0,0,1,2",
-            help="Kneser-Ney: drop n-grams of 3+ words seen so often; or a number for each order, from 1 on.",
+            help="Kneser-Ney: drop n-grams of 3+ words seen at most so often; or a number for each order, from 1 on.",
         ),
     ] = "0",
     counts: Annotated[
@@ -331,7 +331,7 @@ def _watched(
     from epigram.lm.loglinear.problem import most_iterations
 
     trials = 0
-    with run.progress("training", most_iterations(model._solver())) as show:
+    with run.progress("training", most_iterations(model.make_solver())) as show:
 
         def on_iteration(now: Iteration) -> bool:
             history.append((now.number, now.optimality))  # not the weights: a search has many fits

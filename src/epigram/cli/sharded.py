@@ -139,7 +139,7 @@ def language_model_on_shards(
         with run.progress("words") as show:
             manifest = _words(model, text, sharding.folder_for(run.output), engine, _told(show, engine))
         say_if_small(sharding.cluster, manifest.header["tokens"])
-        with run.progress("training", most_iterations(model._solver())) as show:
+        with run.progress("training", most_iterations(model.make_solver())) as show:
 
             def on_iteration(now: Iteration) -> bool:
                 history.append((now.number, now.optimality))

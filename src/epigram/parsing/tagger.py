@@ -136,7 +136,7 @@ class TreeTagger(CRFTagger):
         ``sentence`` is one tree.
         """
         return explain(
-            self._check(), self._encode(sentence if isinstance(sentence, Trees) else [sentence]), token
+            self.fitted_model(), self._encode(sentence if isinstance(sentence, Trees) else [sentence]), token
         )
 
     def fit_shards(self, *_: Any, **__: Any) -> NoReturn:

@@ -174,7 +174,7 @@ class CRFTagger(SentenceEstimator):
         ``allowed`` may give, for each sentence, for each token, the labels to choose from (None: all).
         """
         sequences = self._encode(X)
-        return self._named(self.model_.decode(sequences, allowed, self.threads), sequences)
+        return self.named_labels(self.model_.decode(sequences, allowed, self.threads), sequences)
 
     def predict_marginals(self, X: Any, allowed: Allowed | None = None) -> list[list[dict[str, float]]]:
         """p(label) of each token, as dicts; ``allowed`` as for :meth:`predict`."""
@@ -195,7 +195,7 @@ class CRFTagger(SentenceEstimator):
         self, X: Any, k: int = 5, allowed: Allowed | None = None
     ) -> list[list[tuple[list[str], float]]]:
         """The k best labellings of each sentence with their probabilities; fewer where there are fewer."""
-        names = self._check().labels
+        names = self.fitted_model().labels
         return [
             [([names[j] for j in labels.tolist()], p) for labels, p in sentence]
             for sentence in self.model_.n_best(self._encode(X), k, allowed)
@@ -240,4 +240,4 @@ class CRFTagger(SentenceEstimator):
         """
         from epigram.tagging.explain import explain
 
-        return explain(self._check(), self._encode([sentence]), token)
+        return explain(self.fitted_model(), self._encode([sentence]), token)

@@ -102,7 +102,7 @@ class ChainEstimator(StoredTagger):
         """Samples by the numbers of ``table`` and ``index``, which grow; ``classes`` may come later."""
         raise NotImplementedError
 
-    def _decode(self, model: ChainModel, sequences: Sequences) -> Ints:
+    def decode_ids(self, model: ChainModel, sequences: Sequences) -> Ints:
         """The best labels under a model."""
         return model.decode(sequences, None, self.threads)
 
@@ -124,7 +124,7 @@ class ChainEstimator(StoredTagger):
         problem, penalty = self.problem(X, y, sample_weight), penalty_of(self.penalty, l1, self.l2)
         given = self._usual_solver(penalty) if self.solver is None else self.solver
         solver = solver_of(given, penalty, self.random_state, self.threads)
-        scorer = None if dev is None else problem.scorer(*dev, self._decode)
+        scorer = None if dev is None else problem.scorer(*dev, self.decode_ids)
         trained = problem.train(solver, penalty, scorer, self.patience, callback)
         report = trained.report() if path is None else {**trained.report(), "l1": l1, "path": path}
         self._keep(problem.samples, problem.model(trained.result.w, trained.squares), report)
@@ -153,7 +153,7 @@ class ChainEstimator(StoredTagger):
         return X, y, *choose_l1(self, X, y, dev)
 
     @property
-    def _strength(self) -> float:
+    def l1_in_use(self) -> float:
         """The number that ``l1`` is, or that ``"auto"`` has chosen."""
         return float(self.fit_["l1"] if isinstance(self.l1, str) else self.l1)
 
@@ -174,14 +174,14 @@ class ChainEstimator(StoredTagger):
 
         if isinstance(self.l1, str) and "l1" not in getattr(self, "fit_", {}):
             raise ValueError("l1='auto' is chosen by fit; call it before partial_fit, or give a number.")
-        rule = rule_of(penalty_of(self.penalty, self._strength, self.l2))
-        online = Online.of(self, rule)
+        rule = rule_of(penalty_of(self.penalty, self.l1_in_use, self.l2))
+        online = Online.of(self, self._state, rule)
         self._goes_on = hasattr(self, "model_")
         try:
             samples = self._samples(X, y, online.table, online.index, classes, sample_weight)
         finally:
             self._goes_on = False
-        chosen = {"l1": self._strength} if isinstance(self.l1, str) else {}
+        chosen = {"l1": self.l1_in_use} if isinstance(self.l1, str) else {}
         self._keep(samples, online.learn(samples, rule), {**online.report(), **chosen})
         self.history_, self._state = [], online
         return self
@@ -192,15 +192,16 @@ class ChainEstimator(StoredTagger):
         self.classes_ = samples.classes[np.argsort(samples.classes, kind="stable")]
         self.n_features_ = report["features"]
 
-    def _check(self) -> ChainModel:
+    def fitted_model(self) -> ChainModel:
+        """The model; refuses where there is none yet."""
         check_fitted(self, "model_")
         return self.model_
 
-    def _extra_header(self) -> dict[str, Any]:
+    def extra_header(self) -> dict[str, Any]:
         """What a model file of this class holds beside the chain model."""
         return {}
 
-    def _restore(self, model: ChainModel, header: dict[str, Any]) -> None:
+    def restore(self, model: ChainModel, header: dict[str, Any]) -> None:
         """Become the estimator a model file was made of."""
         from epigram.tagging.formats import ColumnSpec
         from epigram.tagging.storage import setting
@@ -268,7 +269,7 @@ class SentenceEstimator(ChainEstimator):
 
     def _learn_masks(self, X: Any, template: Template) -> tuple[Any, Template]:
         """The sentences, and the template that knows which words are frequent: here, or where learning began."""
-        if self._goes_on and self._check().template is not None:
+        if self._goes_on and self.fitted_model().template is not None:
             return X, self.model_.template or template
         columns = X if isinstance(X, Columns) else Columns.from_rows(X)
         return columns, template.learnt(columns)
@@ -277,16 +278,16 @@ class SentenceEstimator(ChainEstimator):
         """Share of the tokens that get the right label; ``sample_weight`` is one weight per sentence."""
         sequences = self._encode(X)
         classes, ids = encode_labels(y, sequences)
-        predicted = np.array(self.model_.labels, dtype=object)[self._decode(self.model_, sequences)]
+        predicted = np.array(self.model_.labels, dtype=object)[self.decode_ids(self.model_, sequences)]
         weights = checked_weights(sample_weight, sequences.n_sentences)
         right = predicted == classes[ids]
         per_token = np.ones(len(right)) if weights is None else np.repeat(weights, sequences.word_lengths)
         return float(right @ per_token / per_token.sum()) if per_token.any() else 0.0
 
     def _encode(self, X: Any) -> Sequences:
-        return self._check().encode(X)
+        return self.fitted_model().encode(X)
 
-    def _named(self, ids: Ints, sequences: Sequences) -> list[list[str]]:
+    def named_labels(self, ids: Ints, sequences: Sequences) -> list[list[str]]:
         """Label names, sentence by sentence."""
         flat = [self.model_.labels[j] for j in ids.tolist()]
         return [flat[a:b] for a, b in itertools.pairwise(sequences.word_ptr.tolist())]

@@ -105,12 +105,12 @@ class MaxentTagger(SentenceEstimator):
     def predict(self, X: Any, allowed: Allowed | None = None) -> list[list[str]]:
         """The labels of each sentence; ``allowed`` as for :meth:`CRFTagger.predict`."""
         sequences = self._encode(X)
-        return self._named(self._decode(self.model_, sequences, allowed), sequences)
+        return self.named_labels(self.decode_ids(self.model_, sequences, allowed), sequences)
 
-    def _decode(self, model: ChainModel, sequences: Sequences, allowed: Allowed | None = None) -> Ints:
+    def decode_ids(self, model: ChainModel, sequences: Sequences, allowed: Allowed | None = None) -> Ints:
         return decode_history(model, sequences, self.beam, allowed, self.threads)
 
-    def _extra_header(self) -> dict[str, Any]:
+    def extra_header(self) -> dict[str, Any]:
         return {"beam": self.beam}
 
 

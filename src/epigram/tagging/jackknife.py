@@ -75,7 +75,7 @@ def label_unseen(
     were chosen for them. ``callback`` is told how many folds are done; where it returns True the sentences of the
     others are left out.
     """
-    settings = [one.get_params(deep=False) | {"l1": one._strength} for one in learnt]
+    settings = [one.get_params(deep=False) | {"l1": one.l1_in_use} for one in learnt]
     taggers = [type(one)(**mine) for one, mine in zip(learnt, settings, strict=True)]
     part_of = parts_of(X, X, folds)
     number = {name: j for j, name in enumerate(learnt[0].model_.labels)}

@@ -209,15 +209,15 @@ class MaxentClassifier(ChainEstimator):
         out[weights.labels, weights.attributes] = weights.values
         return out
 
-    def _extra_header(self) -> dict[str, Any]:
+    def extra_header(self) -> dict[str, Any]:
         return {
             "classes": self.classes_.tolist(),
             "class_kind": self.classes_.dtype.str,
             "n_features_in": getattr(self, "n_features_in_", None),
         }
 
-    def _restore(self, model: ChainModel, header: dict[str, Any]) -> None:
-        super()._restore(model, header)
+    def restore(self, model: ChainModel, header: dict[str, Any]) -> None:
+        super().restore(model, header)
         kind = header["class_kind"]
         self.classes_ = np.array(header["classes"], dtype=object if kind == "|O" else kind)
         if header["n_features_in"] is not None:

@@ -68,9 +68,9 @@ class Online:
         self.memory = Memory()
 
     @classmethod
-    def of(cls, estimator: Any, rule: StreamRule) -> Online:
-        """Where an estimator's last partial_fit ended, or its fit, or its model file; new where it has none."""
-        state, online = estimator._state, cls(estimator.random_state)
+    def of(cls, estimator: Any, state: Trained | Online | None, rule: StreamRule) -> Online:
+        """Where an estimator's last partial_fit ended, or its fit (``state``), or its model file; else new."""
+        online = cls(estimator.random_state)
         if isinstance(state, Online):
             return state
         if isinstance(state, Trained):

@@ -47,12 +47,12 @@ def pool(taggers: Sequence[CRFTagger], shares: Sequence[float] | None = None) ->
     given = np.ones(len(taggers)) if shares is None else np.asarray(shares, dtype=np.float64)
     if given.shape != (len(taggers),) or not (np.isfinite(given).all() and (given > 0).all()):
         raise InputError(f"{len(taggers)} taggers need as many shares above 0, not {shares}")
-    models = [tagger._check() for tagger in taggers]
+    models = [tagger.fitted_model() for tagger in taggers]
     if len(taggers) == 1:
         return taggers[0]
     first = next((t for t in taggers if t.model_.layout.types is not None), taggers[0])
     merged = pool_models(models, (given / given.sum()).tolist())
-    settings = first.get_params(deep=False) | {"template": merged.template, "l1": first._strength}
+    settings = first.get_params(deep=False) | {"template": merged.template, "l1": first.l1_in_use}
     made = type(first)(**settings)
     n = merged.weights.n_nonzero
     made.model_, made.classes_, made.n_features_ = merged, first.classes_, n

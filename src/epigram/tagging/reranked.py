@@ -130,7 +130,7 @@ class RerankedTagger(StoredTagger):
                 raise InputError("the parts of a pool have to learn anew: give its taggers, not the pool")
         if learnt is None:
             taggers = [type(one)(**one.get_params(deep=False)).fit(columns, y) for one in taggers]
-        if any(one._check().template is None for one in taggers):
+        if any(one.fitted_model().template is None for one in taggers):
             raise ValueError("a second look needs the words of sentences: give the tagger a template.")
         return taggers
 
@@ -183,7 +183,9 @@ class RerankedTagger(StoredTagger):
     def predict(self, X: Any) -> list[list[str]]:
         """The labels of each sentence; with ``reach``, sentences are taken as those of one text."""
         sequences, columns = self._encoded(X)
-        return self.tagger_._named(self.look_.decode(self.tagger_.model_, sequences, columns), sequences)
+        return self.tagger_.named_labels(
+            self.look_.decode(self.tagger_.model_, sequences, columns), sequences
+        )
 
     def predict_nbest(self, X: Any, k: int = 5) -> list[list[tuple[list[str], float]]]:
         """The best labellings in the order of the second look, each with its probability by the tagger."""

@@ -384,7 +384,7 @@ def fit_shards(
     )
     if dev is not None:
         samples = replace(samples, table=shards.table())
-    scorer = None if dev is None else samples.scorer(layout, *dev, tagger._decode)
+    scorer = None if dev is None else samples.scorer(layout, *dev, tagger.decode_ids)
 
     def streamed() -> StreamedLoss:
         return StreamedLoss(shards, layout, seen, terms, tagger.threads)

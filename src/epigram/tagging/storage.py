@@ -242,7 +242,7 @@ def to_model_file(estimator: Any) -> ModelFile:
         file.header[SECOND_LOOK] = {**header, "settings": settings, "fit": estimator.fit_}
         file.tensors |= {name: tensor for name, tensor in tensors.items() if tensor.size}
         return file
-    model: ChainModel = estimator._check()
+    model: ChainModel = estimator.fitted_model()
     header = {
         "kind": kind_of(estimator),
         "labels": list(model.labels),
@@ -258,7 +258,7 @@ def to_model_file(estimator: Any) -> ModelFile:
         header["lexicons"] = [lexicon.name for lexicon in lexicons]
     if estimator.columns_ is not None:
         header["columns"] = estimator.columns_.as_dict()
-    return ModelFile(FAMILY, {**header, **estimator._extra_header()}, model_tensors(model))
+    return ModelFile(FAMILY, {**header, **estimator.extra_header()}, model_tensors(model))
 
 
 def without_times(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -279,7 +279,7 @@ def from_model_file(file: ModelFile) -> Any:
     for where in (file.header, file.header["settings"]):
         for name in ("threads", "beam"):
             check_setting(name, where.get(name, 1))
-    estimator._restore(model, file.header)
+    estimator.restore(model, file.header)
     return estimator if SECOND_LOOK not in file.header else _with_second_look(estimator, file)
 
 

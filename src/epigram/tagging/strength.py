@@ -44,7 +44,7 @@ def choose_l1(
     if dev is None:
         (X, y), dev = hold_out(X, y)
     problem = estimator.problem(X, y)
-    return follow(problem.loss, problem.scorer(*dev, estimator._decode), estimator.random_state)
+    return follow(problem.loss, problem.scorer(*dev, estimator.decode_ids), estimator.random_state)
 
 
 def follow(

@@ -147,7 +147,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
         on_trial: TrialCallback | None = None,
     ) -> ClassFactoredLM:
         """Learn classes and weights; ``valid`` text (or the end of the training text) decides what is open."""
-        self._check()
+        self.check_settings()
         corpus = Corpus.for_training(sentences, self.vocabulary, self.min_count, self.max_words)
         held_out = None if valid is None else self._held_out(valid, corpus.vocabulary)
         search = Search(self, corpus, held_out)
@@ -251,7 +251,8 @@ class ClassFactoredLM(LanguageModel, Estimator):
         self._fitted()
         return (self._class if name == "class" else self._word), self._current()[name]
 
-    def _solver(self) -> Solver:
+    def make_solver(self) -> Solver:
+        """The solver that the settings ask for."""
         return solver_of(self.solver, self.tolerance, self.max_iterations, self.random_state, MOST_ITERATIONS)
 
     def contexts_of(self, part: str) -> Contexts:
@@ -263,11 +264,12 @@ class ClassFactoredLM(LanguageModel, Estimator):
         skips = [f"c{lag} w{lag}" for lag in (2, 3) if lag < self.order]
         return Contexts.alternating(n_words, *skips)
 
-    def _check(self) -> None:
+    def check_settings(self) -> None:
+        """Refuse settings that no text could be fitted with."""
         if not 2 <= self.order <= 16:
             raise InputError(f"a class-factored model needs an order from 2 to 16, not {self.order}.")
         named(self.penalty)
-        self._solver()
+        self.make_solver()
         if self.max_weights is not None and self.max_weights < 1:
             raise InputError(f"max_weights must be at least 1, not {self.max_weights}.")
         if not self.budget >= 0:
@@ -294,11 +296,15 @@ class ClassFactoredLM(LanguageModel, Estimator):
     def _keep(self, class_part: Fitted, word_part: Fitted) -> None:
         class_model, word_model = (part.problem.scorer(part.result.w) for part in (class_part, word_part))
         classes = class_part.problem.factor.classes
-        self._online, self._behind = None, False
+        self.leave_stream()
         self.restore(classes, class_model, word_model, class_part.strength, word_part.strength)
         self.objective_ = class_part.result.objective + word_part.result.objective
         self.n_iter_ = class_part.result.iterations + word_part.result.iterations
         self.n_parameters_ = class_part.problem.loss.n_weights + word_part.problem.loss.n_weights
+
+    def leave_stream(self) -> None:
+        """Forget where learning on stands, for a model that is made anew."""
+        self._online, self._behind = None, False
 
     def restore(
         self,

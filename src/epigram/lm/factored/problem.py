@@ -170,7 +170,7 @@ class Search:
         fewer = []
         for part, mask in zip(parts, kept, strict=True):
             start = np.where(mask, part.result.w, 0.0)
-            result = part.problem.solve(self.model._solver(), part.strength, start, self._watch, mask)
+            result = part.problem.solve(self.model.make_solver(), part.strength, start, self._watch, mask)
             fewer.append(Fitted(part.problem, part.strength, result))
         return fewer[0], fewer[1]
 
@@ -215,7 +215,7 @@ class Search:
         return self._fit(problem, strength, None)
 
     def _fit(self, problem: FactorProblem, strength: Strength, start: Floats | None) -> Fitted:
-        result = problem.solve(self.model._solver(), strength, start, self._watch)
+        result = problem.solve(self.model.make_solver(), strength, start, self._watch)
         return Fitted(problem, strength, result, problem.log_likelihood(result.w))
 
     def _watch(self, iteration: Iteration) -> bool:

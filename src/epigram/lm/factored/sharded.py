@@ -178,7 +178,8 @@ def fit_stream(
         ]
         fits[part] = fit(model, recipes, engine, callback)
     model.restore(classes, fits["class"][0], fits["word"][0], strengths["class"], strengths["word"])
-    model._online, model._behind, model.trials_ = None, False, []
+    model.leave_stream()
+    model.trials_ = []
     model.objective_ = sum(result.objective for _, result, _ in fits.values())
     model.n_iter_ = sum(result.iterations for _, result, _ in fits.values())
     model.n_parameters_ = sum(n for _, _, n in fits.values())
@@ -187,7 +188,7 @@ def fit_stream(
 
 def check_sharded(model: ClassFactoredLM) -> None:
     """Refuse settings that shards cannot do."""
-    model._check()
+    model.check_settings()
     if model.classes == "auto":
         raise InputError("shards need the number of classes (--classes K), or a class file")
     if named(model.penalty)[0] not in PENALTIES:
@@ -237,7 +238,7 @@ def _fit_words(
     """The word part: all weights with the shards."""
     none = np.empty(0)
     talk = Talk(engine, engine.make(WordShard, recipes), [np.empty(0, np.int64) for _ in recipes])
-    solver = model._solver()
+    solver = model.make_solver()
     assert isinstance(solver, FISTA)
     result = minimise(talk, none, none, Separate(L1(0.0)), solver.tolerance, solver.max_iterations, callback)
     found = talk.ask("kept")
@@ -264,7 +265,7 @@ def _fit_classes(
     loss.counts = tree.count
     penalty = build_penalty(first.penalty, tree, first.strength, first.nonnegative, problem.loss.is_side)
     start = problem.first_weights(first.strength)
-    result = model._solver().solve(loss, penalty, start, callback)
+    result = model.make_solver().solve(loss, penalty, start, callback)
     return problem.scorer(result.w), result, loss.n_weights
 
 

@@ -174,8 +174,8 @@ class LogLinearLM(FittedBackoff, Estimator):
         ``on_choice`` gets both parts, and log-probabilities of the second by the best model of the first, before the
         model of the whole text is made.
         """
-        self._solver()  # refuses wrong settings before the text is read
-        strength, free = self._first_strength()
+        self.make_solver()  # refuses wrong settings before the text is read
+        strength, free = self.first_strength()
         corpus = Corpus.for_training(sentences, self.vocabulary, self.min_count, self.max_words)
         self.trials_: list[Trial] = []
         self.scales_, self._online, self._behind = None, None, False
@@ -194,7 +194,7 @@ class LogLinearLM(FittedBackoff, Estimator):
         problem = self._problem(corpus, None if valid is None else Corpus.known(valid, corpus.vocabulary))
         if free and valid is not None:
             strength, start = self._choose(problem, strength, free, callback, on_trial)
-        self._keep(problem, strength, problem.solve(self._solver(), strength, start, callback))
+        self._keep(problem, strength, problem.solve(self.make_solver(), strength, start, callback))
         if self.max_weights is not None:
             problem = self._select(problem, strength, self.max_weights, callback)
         if self.scales_ is not None and self.max_weights is not None and valid is not None:
@@ -398,6 +398,7 @@ class LogLinearLM(FittedBackoff, Estimator):
         """Take over the parts of a stored model; with a back-off form, its weights are decoded when asked for."""
         self._vocabulary, self._stored, self._corpus = vocabulary, stored, corpus
         self.strength_, self.trials_, self._backoff = strength, [], backoff
+        self._online, self._behind = None, False
         self._n_positions = int(fit.get("positions", 0))
         if "scales" in fit:
             self.scales_ = np.array(fit["scales"])
@@ -418,7 +419,7 @@ class LogLinearLM(FittedBackoff, Estimator):
     def _penalty_name(self) -> str:
         return named(self.penalty)[0]
 
-    def _first_strength(self) -> tuple[Strength, tuple[str, ...]]:
+    def first_strength(self) -> tuple[Strength, tuple[str, ...]]:
         """The strength to start from, and which of its numbers are to be found."""
         depth_weight = 1.0 if self.depth_weight == "auto" else float(self.depth_weight)
         name, strength = named(self.penalty, depth_weight)
@@ -446,7 +447,8 @@ class LogLinearLM(FittedBackoff, Estimator):
             threads=self.threads,
         )
 
-    def _solver(self, looser: float = 1.0) -> Solver:
+    def make_solver(self, looser: float = 1.0) -> Solver:
+        """The solver that the settings ask for; ``looser`` times as tolerant."""
         return solver_of(
             self.solver, self.tolerance * looser, self.max_iterations, self.random_state, MOST_ITERATIONS
         )
@@ -462,7 +464,9 @@ class LogLinearLM(FittedBackoff, Estimator):
         """The best strength on held-out text, and its weights."""
         if problem.held_out is None or problem.held_out.context.size == 0:
             raise InputError("the held-out text is empty.")
-        self.trials_, strength, w = search(problem, self._solver(looser=5.0), first, free, callback, on_trial)
+        self.trials_, strength, w = search(
+            problem, self.make_solver(looser=5.0), first, free, callback, on_trial
+        )
         if self.calibrate:
             self.scales_ = calibrate(problem, w)
         return strength, w
@@ -496,7 +500,7 @@ class LogLinearLM(FittedBackoff, Estimator):
         mask = largest(worth, k)
         penalty = MaskedPenalty(build_penalty(self._penalty_name, problem.tree, strength, nonnegative), mask)
         start = np.where(mask, self._weights, 0.0)
-        solver = self._solver(looser=5.0 if roughly else 1.0)
+        solver = self.make_solver(looser=5.0 if roughly else 1.0)
         self._keep(problem, strength, solver.solve(problem.loss, penalty, start, callback))
 
     def _keep(self, problem: Problem, strength: Strength, result: Result) -> None:

@@ -44,7 +44,7 @@ def check_sharded(model: LogLinearLM, judged: bool = False) -> tuple[Strength, t
 
     ``judged`` tells whether there is held-out text to choose by.
     """
-    strength, free = model._first_strength()
+    strength, free = model.first_strength()
     if free and not judged:
         asked = ", ".join(f"--{name.replace('_', '-')}" for name in free)
         raise InputError(
@@ -161,7 +161,7 @@ class Solution:
         """An ordinary model of the weights that are not 0."""
         model = self.model
         tree, w = self.joined.tree()
-        model.scales_, model._online, model._behind = None, None, False
+        model.scales_ = None
         model.restore(read_vocabulary(self.manifest), lambda: (SuffixLoss(tree), w), self.strength, self._fit)
         model.trials_ = self.trials
         return model
@@ -233,9 +233,11 @@ def solve_stream(
     start, scales = None, None
     if free:
         with Tape():  # of its own, which nobody keeps: only the shards have the best weights
-            trials, strength, start = search(problem, model._solver(5.0), strength, free, callback, on_trial)
+            trials, strength, start = search(
+                problem, model.make_solver(5.0), strength, free, callback, on_trial
+            )
         scales = problem.calibrate(start) if model.calibrate else None
-    result = problem.solve(model._solver(), strength, start, callback)
+    result = problem.solve(model.make_solver(), strength, start, callback)
     perplexity = None if held_out is None else problem.perplexity(result.w, scales)
     return Solution(model, manifest, strength, problem, result, trials, scales, perplexity)
 

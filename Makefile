@@ -74,7 +74,7 @@ rivals: $(VENV)/.test
 		$(PIP) $$rival || echo "$$rival cannot be installed here; its comparisons will be skipped"; done
 
 # Every claim against its rival; bench-long: the models that take minutes to train, and real models of other packages.
-LONG = $(patsubst %,benchmarks/%.py,address_parsers crfsuite_models ime_general learning_rate lm_size memory online_lm parsing)
+LONG = $(patsubst %,benchmarks/%.py,address_parsers crfsuite_models ime_general learning_rate lm_size memory online_lm parsing tagging_pools)
 bench: PROGRAMS = $(filter-out $(LONG),$(wildcard benchmarks/[a-z]*.py))
 bench-long: PROGRAMS = $(LONG)
 bench bench-long: $(VENV)/.bench

@@ -112,9 +112,10 @@ class Rival:
 
 def as_strings(sequences: Sequences) -> Iterator[list[list[str]]]:
     """Attribute ids as strings, token by token."""
-    flat = list(map(str, sequences.attributes.tolist()))
-    tokens = split(flat, sequences.attribute_ptr)
-    yield from split(tokens, sequences.sentence_ptr)
+    ptr = sequences.attribute_ptr
+    for a, b in itertools.pairwise(sequences.sentence_ptr.tolist()):  # one by one: all at once are some GB
+        flat = list(map(str, sequences.attributes[ptr[a] : ptr[b]].tolist()))
+        yield split(flat, ptr[a : b + 1] - ptr[a])
 
 
 def python_features(rows: list[tuple[str, ...]]) -> list[list[str]]:

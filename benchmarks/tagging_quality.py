@@ -8,9 +8,7 @@ chosen on held-out sentences of the training data (``--choose`` does it again); 
 (``benchmarks/unlabelled_text.py`` says how it is made), about second order and about features of segments: CoNLL-2000,
 parts of speech of UD-EWT and GENIA, JNLPBA; CRFsuite has the same features of tokens. Both kinds of model may take
 four times the CPU seconds of the chain of first order. ``--rerank`` is about a second look at a chain's labellings.
-``--pools`` is about several taggers as one (:mod:`epigram.tagging.pooled`), with templates that see the text in other
-ways (``benchmarks/templates``) and lists from unlabelled text (``--classes``, ``--case``); which taggers are pooled was
-chosen on held-out sentences. CRFsuite has all their features in one model.
+Several taggers as one are in ``tagging_pools.py``.
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -26,14 +23,12 @@ from _bars import Claims
 from _crfsuite import Part, conll2000, fit_and_score, genia_pos, jnlpba, ud_ewt
 from epigram import OWLQN, SGD, CRFTagger, RerankedTagger, SegmentTagger
 from epigram.tagging.metrics import Report, evaluate
-from epigram.tagging.pooled import pool
 from epigram.tagging.template import Template
 
 CRFSUITE_C1 = (16_889.4, 9_693)  # objective and active weights of lbfgs c1=1
 CRFSUITE_C07 = (14_030.8, 15_822)  # c1=0.7
 L1_JNLPBA, L1_GENIA = 1.5, 0.5
 HELD_OUT = 1_739
-OTHER = Path(__file__).parent / "templates"
 SECOND = partial(CRFTagger, order=2)
 CANDIDATES = (0.5, 1.0, 1.5, 2.0)
 RIVALS = (
@@ -232,90 +227,6 @@ def second_look(claims: Claims) -> None:
     claims.add("bytes of both", f"{size:,}", f"{was:,} (tagger)", size / was, None)
 
 
-def pools(
-    claims: Claims, classes: Path | None, case: Path | None, bio_classes: Path | None, with_rival: bool
-) -> None:
-    """Several taggers as one, and with ``classes`` and ``case`` what unlabelled text adds."""
-
-    def asked(name: str, classes: Path | None = classes) -> str:
-        """A template, built-in or a file, whose lists are the given files."""
-        text = (OTHER / name).read_text() if name.endswith(".txt") else Template.load(name).text
-        return text.replace("CLASSES", str(classes)).replace("CASE", str(case))
-
-    def of_classes(name: str) -> str:
-        return Template.parse(asked(name)).with_lists(classes=classes).text
-
-    chunks = partial(CRFTagger, l1=0.7, constrain="iob2")
-    second = partial(chunks, order=2)
-    rich = second("chunking+", solver=SGD(passes=20))
-    plain = chunks("chunking")
-    _pool(claims, "CoNLL-2000", conll2000, [plain, rich], 94.15, with_rival)
-    _look(claims, "CoNLL-2000", conll2000, [plain, rich], 3, 94.15)
-    if bio_classes is not None:
-        both = "pos+", asked("pos_other.txt", bio_classes)
-        words = [CRFTagger(template, l1=0.5, solver=SGD(passes=10)) for template in both]
-        _pool(claims, "GENIA", genia_pos, words, 98.6, with_rival)
-        _look(claims, "GENIA", genia_pos, words, 2, 98.6)
-    if classes is None or case is None:
-        return
-    other = of_classes("chunking_other.txt") + asked("chunking_classes.txt")
-    templates = of_classes("chunking"), of_classes("chunking+"), other
-    listed = [second(template, solver=SGD(passes=15)) for template in templates]
-    members = [listed[0], rich, *listed[1:]]
-    _pool(claims, "CoNLL-2000, classes", conll2000, members, 94.4, with_rival)
-    _look(claims, "CoNLL-2000, classes", conll2000, members, 2, 94.4)
-    case_lines = asked("pos_case.txt")
-    templates = of_classes("pos+") + case_lines, asked("pos_other.txt") + case_lines
-    web = [CRFTagger(template, l1=0.5, solver=SGD(passes=12)) for template in templates]
-    _pool(claims, "UD-EWT XPOS, classes", ud_ewt, web, 94.9, with_rival)
-
-
-def _pool(
-    claims: Claims,
-    name: str,
-    task: Callable[[str], Part],
-    taggers: list[CRFTagger],
-    bar: float,
-    with_rival: bool,
-) -> None:
-    """One pool on a test part, and its best tagger alone."""
-    train, test = task("train"), task("test")
-    whole = pool([tagger.fit(train.columns, train.labels) for tagger in taggers])
-    reached = _measure(score(whole, test))
-    alone = max(_measure(score(tagger, test)) for tagger in taggers)
-    rival = f"{alone:.2f} (best alone)"
-    if with_rival:
-        assert whole.model_.template is not None
-        found = fit_and_score(
-            train, test, whole.model_.template, "lbfgs", c1=1.0, c2=0.0, max_iterations=100
-        ).report
-        assert found is not None
-        rival += f", {_measure(found):.2f} (lbfgs)"
-    active = f"{whole.fit_['active_features']:,}, {len(whole.to_bytes()):,} bytes"
-    claims.add(f"{name} test, pool of {len(taggers)}", f"{reached:.2f} ({active})", rival, reached, bar, True)
-
-
-def _look(
-    claims: Claims,
-    name: str,
-    task: Callable[[str], Part],
-    members: list[CRFTagger],
-    folds: int,
-    bar: float,
-) -> None:
-    """A second look at a pool of fitted taggers."""
-    train, test = task("train"), task("test")
-    looked = RerankedTagger(k=10, folds=folds).fit(train.columns, train.labels, learnt=members)
-    reached, size = _measure(score(looked, test)), len(looked.to_bytes())
-    ours = f"{reached:.2f} ({looked.fit_['active_features']:,}, {size:,} bytes)"
-    claims.add(f"{name} test, second look at the pool", ours, "", reached, bar, True)
-
-
-def _measure(report: Report) -> float:
-    """F1, or accuracy where labels are no chunks, in per cent."""
-    return 100 * (report.overall.f1 if report.chunked else report.accuracy)
-
-
 def choose() -> None:
     """Held-out scores of each strength."""
     train, held_out = jnlpba("train").cut(HELD_OUT)
@@ -340,13 +251,8 @@ def main() -> int:
     options.add_argument("--biomedical", action="store_true", help="JNLPBA and GENIA too (half an hour)")
     options.add_argument("--choose", action="store_true", help="show held-out scores of the strengths of l1")
     options.add_argument("--richer", action="store_true", help="the richer templates, and segments")
-    options.add_argument("--pools", action="store_true", help="several taggers as one")
-    options.add_argument(
-        "--classes", type=Path, help="with --richer, --pools: word classes from unlabelled text"
-    )
-    options.add_argument("--bio-classes", type=Path, help="with --pools: word classes of abstracts")
-    options.add_argument("--case", type=Path, help="with --pools: capitals in unlabelled text")
-    options.add_argument("--no-rival", action="store_true", help="with --richer, --pools: leave CRFsuite out")
+    options.add_argument("--classes", type=Path, help="with --richer: word classes from unlabelled text")
+    options.add_argument("--no-rival", action="store_true", help="with --richer: leave CRFsuite out")
     options.add_argument("--rerank", action="store_true", help="a second look at the best labellings")
     options.add_argument("--quick", action="store_true", help="leave OWL-QN out")
     options.add_argument("--record", type=Path, help="keep the figures as JSON")
@@ -358,9 +264,6 @@ def main() -> int:
     if chosen.richer:
         cost(claims)
         richer(claims, chosen.classes, not chosen.no_rival)
-        return claims.exit_code
-    if chosen.pools:
-        pools(claims, chosen.classes, chosen.case, chosen.bio_classes, not chosen.no_rival)
         return claims.exit_code
     if chosen.rerank:
         second_look(claims)

@@ -7,16 +7,15 @@ Newswire (AP, Reuters, AG), Wikipedia and Brown; no sentence of a labelled test 
     python benchmarks/tagging_quality.py --richer --classes news.classes
 
 ``--case FILE`` writes another list of the same form: how often each word has a capital letter within sentences.
+``tagging_pools.py`` runs these commands itself, and those for abstracts below.
 
     python benchmarks/unlabelled_text.py all.txt --case case.classes
     epigram lm classes all.txt -o all.classes -k 60,300,1000 --min-count 5 --max-passes 6
-    python benchmarks/tagging_quality.py --pools --classes all.classes --case case.classes
 
 ``--biomedical`` writes GENIA's and JNLPBA's training sentences instead, without those of GENIA's other parts.
 
     python benchmarks/unlabelled_text.py bio.txt --biomedical
     epigram lm classes bio.txt -o bio.classes -k 50,250 --min-count 2 --max-passes 6
-    python benchmarks/tagging_quality.py --pools --bio-classes bio.classes
 """
 
 from __future__ import annotations

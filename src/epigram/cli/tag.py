@@ -93,6 +93,12 @@ def run(
         int | None,
         typer.Option(metavar="K", min=1, help="Add the K best labellings, each with its probability."),
     ] = None,
+    reach: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Add what the same word is called in so many sentences before and after, too."
+        ),
+    ] = 0,
     threads: Threads = 1,
     cluster: Cluster = None,
     json: Annotated[bool, typer.Option("--json", help="JSON lines, one per sentence.")] = False,
@@ -101,13 +107,15 @@ def run(
     import sys
 
     from epigram.cli import tag_items
-    from epigram.cli.tag_output import add_labels, add_nbest, json_lines
+    from epigram.cli.tag_output import add_labels, add_nbest, add_nearby, json_lines
 
     if tag_items.is_meant(model):
         tag_items.run(model, source, marginals, threads, json)
         return
     if nbest is not None and (marginals or all_marginals):
         raise InputError("--nbest and --marginals add different probabilities; choose one")
+    if reach and (nbest is not None or cluster is not None):
+        raise InputError("--reach is about the best labels of a whole text: leave out --nbest and --cluster")
     tagger = _load(model)
     if tagger.kind == "history" and (nbest is not None or marginals or all_marginals):
         raise InputError("a history-based model has no marginals and no n-best; train with --model crf")
@@ -127,6 +135,8 @@ def run(
     else:
         ids = tagger.decode(sequences, observations, threads)
         added, records = add_labels(tagger, sequences, ids, marginals, all_marginals)
+        if reach:
+            add_nearby(added, records, observations, reach)
     if json:
         lines = json_lines(observations, sequences, records)
     else:

@@ -36,6 +36,17 @@ def add_labels(
     return added, records
 
 
+def add_nearby(
+    added: list[list[str]], records: dict[str, list[Any]], observations: Columns, reach: int
+) -> None:
+    """Put another column after that of the labels: what the same words are called in sentences nearby."""
+    from epigram.tagging.nearby import nearby_types
+
+    column = nearby_types(observations, Columns.from_rows([added[0]]).columns[0], reach)
+    records["nearby"] = [column.strings[k] for k in column.ids.tolist()]
+    added.insert(1, records["nearby"])
+
+
 def add_nbest(
     tagger: FileTagger, sequences: Sequences, observations: Columns, k: int
 ) -> tuple[list[list[str]], dict[str, list[Any]]]:

@@ -30,7 +30,7 @@ def pool(
         given = None if shares is None else [float(share) for share in shares.split(",")]
     except ValueError:
         raise InputError(f"--shares are numbers such as 1,2, not {shares!r}") from None
-    whole = pool_taggers([_chain(model) for model in models], given)
+    whole = pool_taggers([stored_chain(model) for model in models], given)
     run.finish(dict(whole.fit_), save=lambda: whole.save(output))
 
 
@@ -65,7 +65,7 @@ def rerank(
 
     run = TrainingRun(output, json=json, checkpoint=0.0)
     chosen = make_learner(learner)
-    taggers = [_chain(one) for one in (model, *(others or ()))]
+    taggers = [stored_chain(one) for one in (model, *(others or ()))]
     tagger = taggers[0]
     spec = tagger.columns_ or ColumnSpec()
     observations, labels = spec.split(spec.parse(read_bytes(train), str(train)))
@@ -76,7 +76,7 @@ def rerank(
     run.finish(record, save=lambda: reranked.save(output))
 
 
-def _chain(model: Path) -> CRFTagger:
+def stored_chain(model: Path) -> CRFTagger:
     """A stored CRF with a template, without its second look."""
     from epigram.storage import load
     from epigram.tagging.crf import CRFTagger

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +21,11 @@ from epigram.tagging.labellings import Labellings
 from epigram.tagging.pooled import pool
 
 LETTERS = 60
-T = TypeVar("T", bound=CRFTagger)
 
 
-def predict_unseen(tagger: T, X: Columns, y: Column, target: Columns, folds: int = 5) -> tuple[Column, T]:
+def predict_unseen(
+    tagger: CRFTagger | Sequence[CRFTagger], X: Columns, y: Column, target: Columns, folds: int = 5
+) -> tuple[Column, CRFTagger]:
     """Labels for ``target`` by taggers that have not seen them, and the tagger that has learnt from all of ``X``.
 
     A sentence of ``target`` counts as one of ``X`` where the last 60 letters of their first columns agree, so marks at
@@ -34,7 +34,8 @@ def predict_unseen(tagger: T, X: Columns, y: Column, target: Columns, folds: int
 
     Parameters
     ----------
-    tagger : its settings; it stays as it is.
+    tagger : its settings; it stays as it is. Several become one (:mod:`epigram.tagging.pooled`). One that is fitted
+        counts as the one that has learnt from all of ``X``.
     X, y : what to learn from: observations and labels.
     target : sentences with the same columns as ``X``; often ``X`` itself.
     folds : in how many parts of neighbouring sentences ``X`` is cut.
@@ -50,15 +51,19 @@ def predict_unseen(tagger: T, X: Columns, y: Column, target: Columns, folds: int
     """
     wanted, part_of = parts_of(X, target, folds), parts_of(X, X, folds)
     labels: list[list[str]] = [[] for _ in range(target.n_sentences)]
-    learnt = _fitted(tagger, X, y, np.arange(X.n_sentences))
+    given = list(tagger) if isinstance(tagger, Sequence) else [tagger]
+    everything = np.arange(X.n_sentences)
+    learnt = [one if hasattr(one, "model_") else _fitted(one, X, y, everything) for one in given]
+    taggers, whole = _anew(learnt), pool(learnt)
     for part in (-1, *range(folds)):
         mine = np.flatnonzero(wanted == part)
         if not len(mine):
             continue
-        chosen = learnt if part < 0 else _fitted(tagger, X, y, np.flatnonzero(part_of != part))
+        others = np.flatnonzero(part_of != part)
+        chosen = whole if part < 0 else pool([_fitted(one, X, y, others) for one in taggers])
         for s, found in zip(mine.tolist(), chosen.predict(target.take(mine)), strict=True):
             labels[s] = found
-    return Columns.from_rows(labels).columns[0], learnt
+    return Columns.from_rows(labels).columns[0], whole
 
 
 def label_unseen(
@@ -75,8 +80,7 @@ def label_unseen(
     were chosen for them. ``callback`` is told how many folds are done; where it returns True the sentences of the
     others are left out.
     """
-    settings = [one.get_params(deep=False) | {"l1": one.l1_in_use} for one in learnt]
-    taggers = [type(one)(**mine) for one, mine in zip(learnt, settings, strict=True)]
+    taggers = _anew(learnt)
     part_of = parts_of(X, X, folds)
     number = {name: j for j, name in enumerate(learnt[0].model_.labels)}
     found: list[list[tuple[Ints, float]]] = []
@@ -108,7 +112,14 @@ def _tails(columns: Columns) -> list[str]:
     return ["".join(words[a:b])[-LETTERS:].lower() for a, b in itertools.pairwise(ptr)]
 
 
-def _fitted(tagger: T, X: Columns, y: Column, sentences: npt.ArrayLike) -> T:
+def _anew(learnt: Sequence[CRFTagger]) -> list[CRFTagger]:
+    """Taggers with the settings of trained ones and the strengths that were chosen for them."""
+    if any("pooled" in one.fit_ for one in learnt):
+        raise InputError("the parts of a pool have to learn anew: give its taggers, not the pool")
+    return [type(one)(**one.get_params(deep=False) | {"l1": one.l1_in_use}) for one in learnt]
+
+
+def _fitted(tagger: CRFTagger, X: Columns, y: Column, sentences: npt.ArrayLike) -> CRFTagger:
     """A tagger of the same settings that has learnt from some sentences."""
     some, labels = Columns(X.sentence_ptr, [*X.columns, y]).take(sentences).split(-1)
     return type(tagger)(**tagger.get_params(deep=False)).fit(some, labels)

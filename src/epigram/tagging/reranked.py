@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from epigram._core.native import gather, offsets
-from epigram.errors import InputError
 from epigram.protocols import Ints, Learner, Offsets, check_fitted
 from epigram.tagging.corpus import Labels, Sequences, encode_labels
 from epigram.tagging.crf import CRFTagger
@@ -126,8 +125,6 @@ class RerankedTagger(StoredTagger):
         for one in taggers:
             if not isinstance(one, CRFTagger) or kind_of(one) not in ("crf", "segment"):
                 raise ValueError(f"tagger must be a CRFTagger or a SegmentTagger, not {one!r}.")
-            if learnt is not None and "pooled" in one.fit_:
-                raise InputError("the parts of a pool have to learn anew: give its taggers, not the pool")
         if learnt is None:
             taggers = [type(one)(**one.get_params(deep=False)).fit(columns, y) for one in taggers]
         if any(one.fitted_model().template is None for one in taggers):

@@ -141,24 +141,15 @@ def test_loss_is_minus_the_log_probability_and_its_gradient_the_slope(pruned):
 
 def test_cumulative_pass_is_the_algorithm_of_the_paper():
     loss, words, table = problem()
-    order, rates = np.array([1, 0, 1], dtype=np.int32), np.array([0.5, 0.3, 0.2])
-    penalties = np.array([0.0, 0.02, 0.05, 0.06])
-    w, q, slow_w, slow_q = (np.zeros(loss.n_weights) for _ in range(4))
-    for k, s in enumerate(order):  # figure 2: a step, then what is owed by the features of the sentence
-        one, gradient = problem(np.eye(2)[s])[0], np.empty_like(w)
-        one.value_and_gradient(slow_w, gradient)
-        slow_w -= rates[k] * gradient
-        met = loss.arcs.part_ptr[loss.arcs.first_part[s : s + 2]]
-        own = set(loss.arcs.features[slice(*met.tolist())].tolist())
+
+    def met(s):
+        span = loss.arcs.part_ptr[loss.arcs.first_part[s : s + 2]]
+        own = set(loss.arcs.features[slice(*span.tolist())].tolist())
         every = eisner.all_trees(int(words.lengths[s]))
         assert own >= {int(i) for tree in every for i in features_of(loss, words, table, s, tree)}
-        for i in own:
-            z, u = slow_w[i], penalties[k + 1]
-            slow_w[i] = max(0.0, z - (u + slow_q[i])) if z > 0 else min(0.0, z + (u - slow_q[i]))
-            slow_q[i] += slow_w[i] - z
-    loss.sgd_pass("cumulative", order, rates, penalties, 1, w, q)
-    np.testing.assert_allclose(w, slow_w, atol=1e-8)
-    np.testing.assert_allclose(q, slow_q, atol=1e-8)
+        return own
+
+    eisner.check_cumulative_pass(problem, met)
 
 
 def test_a_model_scores_by_strings_as_the_loss_does_by_numbers():
@@ -166,17 +157,14 @@ def test_a_model_scores_by_strings_as_the_loss_does_by_numbers():
     w = np.random.default_rng(2).normal(size=loss.n_weights).astype(np.float32).astype(np.float64)
     template = ArcTemplate.parse(TEMPLATE)
     model = ArcModel.of_places(template, words, *locate(words, HEADS, template, table), w)
-    np.testing.assert_array_equal(model.keys, table.fingerprints)
-    every, best = eisner.all_trees(5), model.n_best(words, 3)[0]
-    values = {heads: w[features_of(loss, words, table, 0, heads)].sum() for heads in every}
-    ranked = sorted(values, key=lambda heads: -values[heads])
-    assert [tuple(heads.tolist()) for heads, _ in best] == ranked[:3]
-    assert loss.attachment(w) == np.mean(model.decode(words) == HEADS)
+    values = eisner.check_model(
+        model, w, words, HEADS, loss, table, lambda heads: features_of(loss, words, table, 0, heads)
+    )
     names = model.names(range(len(model)))
     assert "g[+0,2]=VBZ h[+0,1]=N c[+0,2]=DT side=left up=left" in names
     assert "g[+1,1]=<before> c[-1,0]=go up=root" in names
     free = [[None, None, [1, 4], None, None], None]
-    z, wanted = model.marginals(words, free)[0][1], [t for t in every if t[2] in (1, 4)]
+    z, wanted = model.marginals(words, free)[0][1], [t for t in values if t[2] in (1, 4)]
     assert z == pytest.approx(np.logaddexp.reduce([values[t] for t in wanted]))
     assert tuple(model.decode(words, allowed=free).tolist()[:5]) == max(wanted, key=values.__getitem__)
 

@@ -101,21 +101,12 @@ def test_loss_is_minus_the_log_probability_and_its_gradient_the_slope():
 
 def test_cumulative_pass_is_the_algorithm_of_the_paper():
     loss, words, table = problem()
-    order, rates = np.array([1, 0, 1], dtype=np.int32), np.array([0.5, 0.3, 0.2])
-    penalties = np.array([0.0, 0.02, 0.05, 0.06])
-    w, q, slow_w, slow_q = (np.zeros(loss.n_weights) for _ in range(4))
-    for k, s in enumerate(order):  # figure 2: a step, then what is owed by the features of the sentence
-        one, gradient = problem(np.eye(2)[s])[0], np.empty_like(w)
-        one.value_and_gradient(slow_w, gradient)
-        slow_w -= rates[k] * gradient
-        n = int(words.lengths[s])
-        for i in {int(i) for t in eisner.all_trees(n) for i in features_of(loss, words, table, s, t)}:
-            z, u = slow_w[i], penalties[k + 1]
-            slow_w[i] = max(0.0, z - (u + slow_q[i])) if z > 0 else min(0.0, z + (u - slow_q[i]))
-            slow_q[i] += slow_w[i] - z
-    loss.sgd_pass("cumulative", order, rates, penalties, 1, w, q)
-    np.testing.assert_allclose(w, slow_w, atol=1e-8)
-    np.testing.assert_allclose(q, slow_q, atol=1e-8)
+
+    def met(s):
+        every = eisner.all_trees(int(words.lengths[s]))
+        return {int(i) for tree in every for i in features_of(loss, words, table, s, tree)}
+
+    eisner.check_cumulative_pass(problem, met)
 
 
 def test_a_model_scores_by_strings_as_the_loss_does_by_numbers():
@@ -123,12 +114,9 @@ def test_a_model_scores_by_strings_as_the_loss_does_by_numbers():
     w = np.random.default_rng(2).normal(size=loss.n_weights).astype(np.float32).astype(np.float64)
     template = ArcTemplate.parse(TEMPLATE)
     model = ArcModel.of_places(template, words, *locate(words, HEADS, template, table), w)
-    np.testing.assert_array_equal(model.keys, table.fingerprints)
-    every, best = eisner.all_trees(5), model.n_best(words, 3)[0]
-    values = {heads: w[features_of(loss, words, table, 0, heads)].sum() for heads in every}
-    ranked = sorted(values, key=lambda heads: -values[heads])
-    assert [tuple(heads.tolist()) for heads, _ in best] == ranked[:3]
-    assert loss.attachment(w) == np.mean(model.decode(words) == HEADS)
+    eisner.check_model(
+        model, w, words, HEADS, loss, table, lambda heads: features_of(loss, words, table, 0, heads)
+    )
     names = model.names(range(len(model)))
     assert "s[+0,2]=NN c[+0,2]=<end> side=left gap=none" in names
     assert "s[+0,2]=RB c[+0,2]=. side=right gap=right 1" in names

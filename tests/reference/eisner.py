@@ -72,3 +72,32 @@ def check_likelihood(loss, gold_heads, weights, features_of, trees_of):
         step[k] = 1e-5
         wide = loss.value_and_gradient(w + step, trash) - loss.value_and_gradient(w - step, trash)
         np.testing.assert_allclose(out[k], wide / 2e-5, rtol=1e-6, atol=1e-7)
+
+
+def check_cumulative_pass(problem, features_of_sentence):
+    """A pass of SGD is that of Tsuruoka et al. 2009, figure 2: a step, then what is owed by a sentence's features."""
+    loss = problem()[0]
+    order, rates = np.array([1, 0, 1], dtype=np.int32), np.array([0.5, 0.3, 0.2])
+    penalties = np.array([0.0, 0.02, 0.05, 0.06])
+    w, q, slow_w, slow_q = (np.zeros(loss.n_weights) for _ in range(4))
+    for k, s in enumerate(order):
+        one, gradient = problem(np.eye(2)[s])[0], np.empty_like(w)
+        one.value_and_gradient(slow_w, gradient)
+        slow_w -= rates[k] * gradient
+        for i in features_of_sentence(s):
+            z, u = slow_w[i], penalties[k + 1]
+            slow_w[i] = max(0.0, z - (u + slow_q[i])) if z > 0 else min(0.0, z + (u - slow_q[i]))
+            slow_q[i] += slow_w[i] - z
+    loss.sgd_pass("cumulative", order, rates, penalties, 1, w, q)
+    np.testing.assert_allclose(w, slow_w, atol=1e-8)
+    np.testing.assert_allclose(q, slow_q, atol=1e-8)
+
+
+def check_model(model, w, words, gold_heads, loss, table, features_of):
+    """A model ranks trees as the sums of the weights do that it was made of; returns these sums, tree by tree."""
+    np.testing.assert_array_equal(model.keys, table.fingerprints)
+    values = {heads: w[features_of(heads)].sum() for heads in all_trees(5)}
+    ranked = sorted(values, key=lambda heads: -values[heads])
+    assert [tuple(heads.tolist()) for heads, _ in model.n_best(words, 3)[0]] == ranked[:3]
+    assert loss.attachment(w) == np.mean(model.decode(words) == gold_heads)
+    return values

@@ -37,6 +37,7 @@ from epigram.lm.loglinear.problem import (
 )
 from epigram.lm.loglinear.recalled import recalled_positions
 from epigram.lm.loglinear.sparsify import (
+    KeptPairs,
     MaskedPenalty,
     largest,
     rarity_gain,
@@ -258,22 +259,28 @@ class LogLinearLM(FittedBackoff, Estimator):
             positions = recalled_positions(self.backoff_, self._n_positions, self.strength_.strength)
         else:
             positions = Positions.of(self._corpus)
-        grown = loss.tree.n_positions > 0 and self.max_weights is None  # with it, pairs may be unseen
+        rare = (
+            self.max_weights is not None and not loss.tree.collapsed
+        )  # then pairs may be unseen, weights negative
+        kept = KeptPairs(loss.tree, self.optimum_ < 0) if rare else None
+        grown = loss.tree.n_positions > 0 and not rare
         tree = loss.tree if grown else ContextTree.grow(positions, self.order, loss.tree.collapsed)
+        tree = tree if kept is None else kept.added_to(tree)
         recipe = Recipe(
             self._penalty_name,
             self.strength_,
-            self.nonnegative,
+            self.nonnegative and not rare,
             tree.order,
             tree.collapsed,
             self.threads,
             max(self.tolerance, 1e-6),
+            self.max_weights,
         )
         if grown:
             return Online(recipe, self.vocabulary_, positions, loss, self.optimum_)
         w = tree.carry_over(loss.tree, self.optimum_)
         recalled = self._corpus is None
-        return Online(recipe, self.vocabulary_, positions, SuffixLoss(tree, self.threads), w, recalled)
+        return Online(recipe, self.vocabulary_, positions, SuffixLoss(tree, self.threads), w, recalled, kept)
 
     def _current(self) -> SuffixLoss:
         """The loss of the text so far, with the weights that belong to it."""

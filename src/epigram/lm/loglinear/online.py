@@ -12,6 +12,9 @@ present weights w0, n[u] how often they saw it, and N of them, Jensen's inequali
 
 which touches their loss at w0 and lies above it elsewhere: a step that lowers the problem lowers the whole objective.
 
+A model of so many weights at most keeps as many in the blocks as they had, with those that are free: the ones worth
+most, fitted again.
+
 A block waits until it grew by a share of its size (``WORK``), so that a new position costs ``WORK`` positions at most,
 however long the text is. What a call leaves out waits for the next one, or for :meth:`Online.settle`.
 """
@@ -28,6 +31,7 @@ from epigram.lm.corpus import Corpus, Vocabulary
 from epigram.lm.loglinear.growing import Blocks, Keys, TextSoFar, WeightTable, keys_of, last_symbols
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.problem import Strength, build_penalty
+from epigram.lm.loglinear.sparsify import KeptPairs, MaskedPenalty, largest, weight_importance
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.solvers.proximal import FISTA
@@ -53,18 +57,26 @@ class Recipe:
     collapse: bool
     threads: int
     tolerance: float
+    max_weights: int | None = None
 
 
 class WithRest:
     """A loss over some positions, and the bound on the others' as a function of the root's weights.
 
     ``expected`` and ``count`` are a and n above for the root's pairs, ``others`` the sum of a over words
-    without a pair.
+    without a pair. ``slope`` is added to the gradient.
     """
 
     def __init__(
-        self, loss: SuffixLoss, start: Floats, expected: Floats, count: Floats, others: float
+        self,
+        loss: SuffixLoss,
+        start: Floats,
+        expected: Floats,
+        count: Floats,
+        others: float,
+        slope: Floats | None = None,
     ) -> None:
+        self._slope = slope
         self._loss, self._start = loss, start[: expected.size].copy()
         self._expected, self._count, self._others = expected, count, others
         self._n = float(expected.sum()) + others
@@ -72,14 +84,19 @@ class WithRest:
 
     def value(self, w: Floats) -> float:
         """The loss and the bound."""
-        return self._loss.value(w) + self._rest(w)[0]
+        return self._loss.value(w) + self._rest(w)[0] + self._sloping(w)
 
     def value_and_gradient(self, w: Floats, out: Floats) -> float:
         """Both, and their gradient."""
         value = self._loss.value_and_gradient(w, out)
         rest, gradient = self._rest(w)
         out[: gradient.size] += gradient
-        return value + rest
+        if self._slope is not None:
+            out += self._slope
+        return value + rest + self._sloping(w)
+
+    def _sloping(self, w: Floats) -> float:
+        return 0.0 if self._slope is None else dot(self._slope, w)
 
     def curvature(self, gradient: Floats) -> Floats:
         """The larger of count and expected count, as for the loss alone."""
@@ -101,7 +118,8 @@ class Online:
     """A model on a stream: the text so far, its weights in a table, and what the blocks expect of the root.
 
     Of word u a block s expects ``exp(root[u]) * share`` with a share of its own where s has a pair for u, else
-    the block's sum of 1 / Z. ``recalled`` says that the first positions are a guess at the text.
+    the block's sum of 1 / Z. ``recalled`` says that the first positions are a guess at the text; ``kept`` are pairs
+    that have weights though the text may not have them.
     """
 
     def __init__(
@@ -112,9 +130,11 @@ class Online:
         loss: SuffixLoss,
         w: Floats,
         recalled: bool = False,
+        kept: KeptPairs | None = None,
     ) -> None:
-        self.recalled = recalled
+        self.recalled, self.kept = recalled, kept
         self.recipe, self.vocabulary = recipe, vocabulary
+        self.free = None if recipe.max_weights is None else recipe.max_weights - int(np.count_nonzero(w))
         self.text, self.blocks, self.table = TextSoFar(), Blocks.empty(), WeightTable()
         self.credit, self.log_likelihood, self.n_scored = 0, 0.0, 0
         self._room(len(vocabulary))
@@ -172,7 +192,8 @@ class Online:
         return tree, w
 
     def _grow(self, positions: Positions) -> ContextTree:
-        return ContextTree.grow(positions, self.recipe.order, self.recipe.collapse)
+        tree = ContextTree.grow(positions, self.recipe.order, self.recipe.collapse)
+        return tree if self.kept is None else self.kept.added_to(tree)
 
     def _solve(self, due: Offsets) -> None:
         """Minimise over the weights of some blocks and of the root."""
@@ -190,9 +211,6 @@ class Online:
         old_targets = np.bincount(positions.target[is_old], minlength=n_words)
         expected = self._expected_by_rest(tree, due, shares, self.count.sum() - old_targets.sum())
         count = (self.count - old_targets)[words]
-        if self.recalled:  # counts that are not known: those for which the root's weights are the best
-            count = expected[words] + self.recipe.strength.strength * (self.root[words] > 0)
-        whole = WithRest(loss, start, expected[words], count, float(np.delete(expected, words).sum()))
         penalty = build_penalty(
             self.recipe.penalty,
             tree,
@@ -200,13 +218,48 @@ class Online:
             self.recipe.nonnegative,
             root_factors=self._root_factors(tree, start, due),
         )
-        w = FISTA(self.recipe.tolerance, ITERATIONS).solve(whole, penalty, start).w
+        slope, subgradient = None, getattr(penalty, "subgradient", None)  # norms over trees have none
+        if self.recalled:  # counts that are not known: those for which the root's weights are the best
+            count = expected[words] + self.recipe.strength.strength * (self.root[words] > 0)
+        if self.recalled and subgradient is not None:
+            slope = self._slope_of_old(tree, self.text.positions(n_words, at[~is_old]), start, subgradient)
+        whole = WithRest(loss, start, expected[words], count, float(np.delete(expected, words).sum()), slope)
+        solver = FISTA(self.recipe.tolerance, ITERATIONS)
+        w = solver.solve(whole, penalty, start).w
+        if self.free is not None:
+            n_before = int(np.count_nonzero(start))
+            if np.count_nonzero(w) > n_before + self.free:
+                mask = largest(weight_importance(loss, w), n_before + self.free)
+                w = solver.solve(whole, MaskedPenalty(penalty, mask), np.where(mask, w, 0.0)).w
+            self.free -= int(np.count_nonzero(w)) - n_before
         self._forget(tree, due, shares)
         self.root[words] = w[: words.size]
         self.count += np.bincount(positions.target[~is_old], minlength=n_words)
         self.blocks.learnt[due] = self.blocks.total[due]
         self._note_groups(tree, w, start)
         self._keep(loss, w, keys, due)
+
+    def _slope_of_old(
+        self,
+        tree: ContextTree,
+        new: Positions,
+        start: Floats,
+        subgradient: Callable[[Floats, Floats], Floats],
+    ) -> Floats:
+        """A slope that makes the weights so far the best ones for the old text, whose counts are a guess."""
+        other = ContextTree.grow(new, self.recipe.order, self.recipe.collapse)
+        node = tree.contexts_in(other)
+        terminal = tree.terminal - np.where(node >= 0, other.terminal[node], 0).astype(np.int32)
+        old = SuffixLoss(replace(tree, terminal=terminal))
+        gradient = np.empty_like(start)
+        old.value_and_gradient(start, gradient)
+        m = tree.per_pair(tree.multiplicity)
+        gradient += m * tree.carry_over(
+            other, other.count.astype(np.float64)
+        )  # new pairs were not seen in it
+        best = -subgradient(start, -gradient)
+        best[: int(tree.pair_ptr[1])] = 0.0  # the price of the root's weights stands against the other blocks
+        return best - gradient
 
     def _known(self, tree: ContextTree, due: Offsets, keys: Keys | None) -> tuple[Floats, Floats]:
         """The weights so far in the pairs of a tree over some blocks, and the shares of its first level."""

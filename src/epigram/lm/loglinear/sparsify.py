@@ -112,6 +112,43 @@ def with_pairs(tree: ContextTree, context: Ints, word: Ints) -> tuple[ContextTre
     return replace(tree, pair_ptr=pair_ptr, word=words, count=counts, pair_parent=pair_parent), where
 
 
+class KeptPairs:
+    """Pairs of a trie that other tries of the same symbols get too, with the count 0 where they were not seen there.
+
+    Examples
+    --------
+    >>> from epigram.lm.loglinear.tree import Positions
+    >>> from epigram.lm.corpus import Corpus, Vocabulary
+    >>> words = Vocabulary(["a", "b"])
+    >>> tries = [ContextTree.grow(Positions.of(Corpus.of([text], words)), order=2) for text in ("a b a a", "a a b")]
+    >>> kept = KeptPairs(tries[0], tries[0].word == 1)  # a after <s>, a and b
+    >>> tries[1].n_pairs, kept.added_to(tries[1]).n_pairs
+    (7, 8)
+    """
+
+    def __init__(self, tree: ContextTree, kept: npt.NDArray[np.bool_]) -> None:
+        pairs = np.flatnonzero(kept)
+        self._tree, self._word = tree, tree.word[pairs]
+        self._context = np.searchsorted(tree.pair_ptr, pairs, side="right") - 1
+
+    def added_to(self, tree: ContextTree) -> ContextTree:
+        """A trie with those pairs whose contexts it has; the root has a pair for each of their words."""
+        if not self._word.size:
+            return tree
+        node = tree.contexts_in(self._tree)
+        here = np.full(self._tree.n_contexts, -1, np.int64)
+        here[node[node >= 0]] = np.flatnonzero(node >= 0)
+        context = here[self._context]
+        word = self._word[context >= 0].astype(np.int64)
+        wanted = np.union1d(context[context >= 0] * tree.n_targets + word, word)
+        own = tree.per_pair(np.arange(tree.n_contexts, dtype=np.int32)).astype(np.int64) * tree.n_targets
+        wanted = np.setdiff1d(wanted, own + tree.word, assume_unique=True)
+        contexts, words = (part.astype(np.int32) for part in divmod(wanted, tree.n_targets))
+        more, _ = with_pairs(tree, contexts, words)
+        at_root = np.int32(np.count_nonzero(contexts == 0))
+        return replace(more, n_unseen=tree.n_unseen - at_root)
+
+
 def largest(values: Floats, k: int) -> npt.NDArray[np.bool_]:
     """A mask of the ``k`` largest values above 0 (all of them where there are fewer)."""
     if k < 1:

@@ -41,6 +41,17 @@ def models():
 KINDS = ["loglinear", "unbounded", "sparse", "kneser-ney", "factored", "document", "mixture", "cached"]
 
 
+@pytest.mark.parametrize("name", KINDS)
+def test_probabilities_sum_to_one(tmp_path_factory, name):
+    model = models()[name]
+    path = tmp_path_factory.mktemp("sums") / name
+    model.save(path, mapped=True)
+    mapped = epigram.load(path)
+    for context in CONTEXTS:
+        assert np.array_equal(mapped.distribution(context), model.distribution(context))
+        assert mapped.distribution(context).sum() == pytest.approx(1, abs=1e-9)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Each kind of model as an ordinary file, and what that file holds as a mapped one."""

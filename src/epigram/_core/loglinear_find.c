@@ -117,7 +117,7 @@ static u8 is_needed(const Tree *t, i64 k, const i32 *path, i32 u, const u8 *need
 void loglinear_close_prefixes(const Tree *t, i64 n_levels, i32 *path, i64 n_contexts, u8 *needed, i64 n_pairs, u8 *kept) {
     (void)n_levels;
     (void)n_pairs;
-    i32 deepest = t->depth[n_contexts - 1];
+    i32 deepest = n_contexts > 0 ? t->depth[n_contexts - 1] : 0;
     for (i64 c = n_contexts - 1; c > 0; c--) {
         i64 k = 0;
         u8 any = 0;

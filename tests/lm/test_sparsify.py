@@ -216,6 +216,16 @@ def test_a_few_sentences_more_do_no_harm_with_or_without_the_text(tmp_path, text
         assert np.count_nonzero(again.weights_ < 0) > 0.5 * np.count_nonzero(model.weights_ < 0)
 
 
+@pytest.mark.parametrize("text", [True, False])
+def test_one_weight_goes_on_too(tmp_path, text):
+    LogLinearLM(**GIVEN, max_weights=1).fit(some_text(20)).save(tmp_path / "m", text=text)
+    model = load(tmp_path / "m")
+    for k in range(3):
+        model.partial_fit([f"w{k} new w{k}", "w1 w2"]).settle()
+        assert model.n_nonzero_ <= 1
+        assert model.distribution("w1").sum() == pytest.approx(1, abs=1e-9)
+
+
 def test_a_recalled_pair_is_rare_where_its_weight_is_negative():
     model = LogLinearLM(**GIVEN, max_weights=10**6).fit(some_text())
     backoff, tree = model.backoff_, model.tree_

@@ -228,8 +228,9 @@ class Online:
         w = solver.solve(whole, penalty, start).w
         if self.free is not None:
             n_before = int(np.count_nonzero(start))
-            if np.count_nonzero(w) > n_before + self.free:
-                mask = largest(weight_importance(loss, w), n_before + self.free)
+            most = max(n_before + self.free, 1)
+            if np.count_nonzero(w) > most:
+                mask = largest(weight_importance(loss, w), most)
                 w = solver.solve(whole, MaskedPenalty(penalty, mask), np.where(mask, w, 0.0)).w
             self.free -= int(np.count_nonzero(w)) - n_before
         self._forget(tree, due, shares)
@@ -253,10 +254,8 @@ class Online:
         old = SuffixLoss(replace(tree, terminal=terminal))
         gradient = np.empty_like(start)
         old.value_and_gradient(start, gradient)
-        m = tree.per_pair(tree.multiplicity)
-        gradient += m * tree.carry_over(
-            other, other.count.astype(np.float64)
-        )  # new pairs were not seen in it
+        in_new = tree.carry_over(other, other.count.astype(np.float64))
+        gradient += tree.per_pair(tree.multiplicity) * in_new
         best = -subgradient(start, -gradient)
         best[: int(tree.pair_ptr[1])] = 0.0  # the price of the root's weights stands against the other blocks
         return best - gradient

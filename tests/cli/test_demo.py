@@ -73,6 +73,6 @@ def test_the_whole_demo_runs_offline() -> None:
 
 def test_unknown_family() -> None:
     command = [sys.executable, "-m", "epigram", "demo", "opera"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"epigram: no family 'opera'; there are {', '.join(FAMILIES)}\n"

@@ -14,7 +14,7 @@ HEAVY = ("numba", "scipy", "sklearn", "matplotlib", "pooch", "requests", "dask",
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=120)
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=600)
 
 
 def loaded_after(statement: str) -> set[str]:
@@ -101,7 +101,7 @@ def test_shells_complete_commands(typed: str, expected: list[str]) -> None:
         [sys.executable, "-c", "import sys; sys.argv = ['epigram']; from epigram.cli import main; main()"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         env={**os.environ, **asked},
     )
     assert set(expected) <= set(done.stdout.split()), done.stderr

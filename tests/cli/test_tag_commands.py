@@ -285,7 +285,7 @@ def test_run_and_eval_load_neither_sklearn_nor_solvers(folder: Path, chunker: Pa
     )
     for words in (("eval", chunker, folder / "chunk.test"), ("run", chunker, folder / "chunk.test")):
         command = [sys.executable, "-c", program, "tag", *map(str, words)]
-        done = subprocess.run(command, capture_output=True, timeout=300, check=True)
+        done = subprocess.run(command, capture_output=True, timeout=600, check=True)
         assert done.stderr.decode().splitlines()[-1] == "[]"
 
 

@@ -37,7 +37,7 @@ def test_a_signal_stops_saves_and_exits_with_130(tmp_path, capsys):
     run = TrainingRun(tmp_path / "m", json=True)
     with run.progress("training", step="pass") as show:
         signal.raise_signal(signal.SIGINT)
-        until = time.monotonic() + 10
+        until = time.monotonic() + 600
         while not show(1) and time.monotonic() < until:
             time.sleep(0.001)
     drawn = []

@@ -154,7 +154,7 @@ def typed(pty, command: list[str], keys: list[str]) -> str:
         os.execvpe(command[0], command, {**os.environ, "TERM": "xterm"})
     shown = b""
 
-    def read_until(mark: bytes, start: int, seconds: float = 120) -> None:
+    def read_until(mark: bytes, start: int, seconds: float = 600) -> None:
         nonlocal shown
         end = time.monotonic() + seconds
         while mark not in shown[start:] and time.monotonic() < end:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
@@ -37,6 +37,7 @@ SCORER = build(["木/あ 気/い", "気/い 機/う 木/あ"]).decoder.scorer
 NUMBERS = ("node_pair", "pair_ptr", "pair_word", "pair_next", "node_parent")
 
 
+@example("pair_ptr", 1, 5)  # every number leads somewhere, but one word has a class and no pair
 @given(st.sampled_from(NUMBERS), st.integers(0, 100), st.integers(-3, 30))
 def test_a_model_whose_numbers_lead_nowhere_does_not_fit(name, place, value):
     array = (SCORER.node_pair if name == "node_pair" else getattr(SCORER.tables, name)).copy()

@@ -97,6 +97,7 @@ def fits(scorer: Scorer) -> bool:
         scorer.start in nodes
         and (ptr[0], ptr[-1]) == (0, len(pairs))
         and ptr == sorted(ptr)
+        and scorer.word_class.size == ptr[1]
         and all(word in range(ptr[1]) for word in tables.pair_word.tolist())
         and all(node in nodes for node in tables.pair_next.tolist())
         and all(parent in range(x) for x, parent in enumerate(tables.node_parent.tolist()) if x)

@@ -33,7 +33,7 @@ FLAGS = [
     "--hide-scrollbars",
     "--remote-debugging-pipe",
 ]
-PATIENCE = 60.0  # seconds for an answer
+PATIENCE = 600.0  # seconds for an answer
 
 
 def chromium() -> str | None:

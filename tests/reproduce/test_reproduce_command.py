@@ -76,7 +76,7 @@ def reproduce(program: Path, *words: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "EPIGRAM_DATA": str(program.parent / "data")},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
 
 
@@ -148,12 +148,12 @@ def test_control_c_keeps_what_is_finished(program: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     ) as running:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 600
         while not (home / "log").exists() or len((home / "log").read_text().splitlines()) < 2:
             assert time.monotonic() < deadline
             time.sleep(0.05)
         running.send_signal(signal.SIGINT)
-        _, complaints = running.communicate(timeout=60)
+        _, complaints = running.communicate(timeout=600)
     assert running.returncode == 130
     assert "finished experiments are kept; the same command goes on from here" in complaints
     assert "Traceback" not in complaints
@@ -207,7 +207,7 @@ def test_no_data_at_all(program: Path) -> None:
         },
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     assert done.returncode == 2
     assert "no data sets at" in done.stderr

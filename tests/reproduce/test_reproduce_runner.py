@@ -268,13 +268,13 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path, ending: signal.Si
     wait_for(lambda: not any(is_alive(int(process)) for _, process in begun()))
     assert sorted(file.name[:2] for file in (tmp_path / "finished").iterdir()) == ["c0", "c1", "c2"]
     (tmp_path / "go").touch()
-    again = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    again = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=True)
     assert again.stdout == "[0, 1, 2, 3, 4, 5]\n"
     assert sorted(name for name, _ in begun()) == ["0", "1", "2", "3", "3", "4", "4", "5"]
     assert len(list((tmp_path / "finished").iterdir())) == 6
 
 
-def wait_for(happened: Callable[[], bool], seconds: float = 60) -> None:
+def wait_for(happened: Callable[[], bool], seconds: float = 600) -> None:
     deadline = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < deadline, "waited too long"

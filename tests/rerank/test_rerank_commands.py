@@ -162,7 +162,7 @@ def test_exit_code_2_names_the_line(files: dict[str, str]) -> None:
     broken = Path(files["folder"]) / "broken.jsonl"
     broken.write_text(Path(files["train"]).read_text() + '{"candidates": [}\n')
     command = [sys.executable, "-m", "epigram", "rerank", "eval", files["model"], str(broken)]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert result.returncode == 2
     assert result.stderr.startswith(f"epigram: {broken}:31: broken JSON")
     assert "Traceback" not in result.stderr

@@ -128,7 +128,7 @@ def test_every_model_has_the_same_bits_on_one_two_and_three_workers(
         for _ in range(n_workers - len(alive)):
             cluster.add_worker()
         with connect(str(cluster.file), deadline=120) as engine:
-            engine.client.wait_for_workers(n_workers, timeout=60)
+            engine.client.wait_for_workers(n_workers, timeout=600)
             assert list(models(engine)) == expected
 
 

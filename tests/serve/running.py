@@ -43,7 +43,7 @@ class Running:
         """Ask it to end; the seconds that took."""
         began = time.monotonic()
         self.process.send_signal(number)
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=600)
         return time.monotonic() - began
 
     def memory(self) -> int:

@@ -28,7 +28,7 @@ def clean(client: TestClient, studio: Studio) -> Iterator[None]:
     assert not list(studio.folder.glob("training-*"))
 
 
-def wait(client: Any, seconds: float = 60.0) -> dict[str, Any]:
+def wait(client: Any, seconds: float = 600) -> dict[str, Any]:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         status: dict[str, Any] = client.get("/v1/train").json()
@@ -116,7 +116,7 @@ def test_what_cannot_be_trained_says_why(client: TestClient) -> None:
 def test_one_at_a_time_stopped_early_or_cancelled(client: TestClient, studio: Studio) -> None:
     long(client)
     assert train(client, "lm").status_code == 409
-    end = time.monotonic() + 60
+    end = time.monotonic() + 600
     while not client.get("/v1/train").json()["points"]:
         assert time.monotonic() < end
         time.sleep(0.05)
@@ -134,7 +134,7 @@ def test_one_at_a_time_stopped_early_or_cancelled(client: TestClient, studio: St
 def test_a_client_that_goes_away_leaves_no_training(client: TestClient, studio: Studio) -> None:
     object.__setattr__(studio.limits, "lease", 0.5)
     long(client)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 600
     while studio.trainer.running and time.monotonic() < deadline:
         client.get("/healthz")
         time.sleep(0.1)
@@ -150,14 +150,14 @@ def test_a_server_that_is_killed_takes_its_training_along(
     with Running("--port", "0", str(files["chunks"]), cache=cache, TMPDIR=str(tmp_path)) as running:
         with httpx.Client(base_url=running.url) as mine:
             long(mine)
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 600
             while not running.children() and time.monotonic() < deadline:
                 time.sleep(0.05)
         child = running.children()[0]
         time.sleep(1.0)
         running.process.kill()
         running.process.wait()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 600
         while _alive(child) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert not _alive(child)

@@ -104,6 +104,6 @@ def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
     reader.start()
     check_writable(pipe)
     write_atomically(pipe, b"content")
-    reader.join(timeout=10)
+    reader.join(timeout=600)
     assert received == [b"content"]
     assert pipe.is_fifo()

@@ -108,6 +108,7 @@ def run(
 
     from epigram.cli import tag_items
     from epigram.cli.tag_output import add_labels, add_nbest, add_nearby, json_lines
+    from epigram.tagging.formats import Column, add_columns
 
     if tag_items.is_meant(model):
         tag_items.run(model, source, marginals, threads, json)
@@ -136,12 +137,10 @@ def run(
         ids = tagger.decode(sequences, observations, threads)
         added, records = add_labels(tagger, sequences, ids, marginals, all_marginals)
         if reach:
-            add_nearby(added, records, observations, reach)
+            add_nearby(added, records, observations, Column(ids, list(tagger.model.labels)), reach)
     if json:
         lines = json_lines(observations, sequences, records)
     else:
-        from epigram.tagging.formats import add_columns
-
         lines = iter(add_columns(corpus, added, tagger.reading.separator))
     sys.stdout.buffer.write(cli.echoed("".join(lines)).encode())
     sys.stdout.buffer.flush()

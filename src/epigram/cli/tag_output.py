@@ -11,7 +11,7 @@ from epigram import cli
 from epigram.protocols import Ints
 from epigram.tagging.corpus import Sequences
 from epigram.tagging.files import FileTagger
-from epigram.tagging.formats import Columns
+from epigram.tagging.formats import Column, Columns
 from epigram.tagging.metrics import Report
 
 
@@ -37,12 +37,12 @@ def add_labels(
 
 
 def add_nearby(
-    added: list[list[str]], records: dict[str, list[Any]], observations: Columns, reach: int
+    added: list[list[str]], records: dict[str, list[Any]], observations: Columns, labels: Column, reach: int
 ) -> None:
     """Put another column after that of the labels: what the same words are called in sentences nearby."""
     from epigram.tagging.nearby import nearby_types
 
-    column = nearby_types(observations, Columns.from_rows([added[0]]).columns[0], reach)
+    column = nearby_types(observations, labels, reach)
     records["nearby"] = [column.strings[k] for k in column.ids.tolist()]
     added.insert(1, records["nearby"])
 

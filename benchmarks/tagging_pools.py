@@ -5,7 +5,7 @@ and word lists from unlabelled text; CRFsuite has the features of all members in
 of speech and chunks by our own taggers, and a second pair of taggers, who know what the first say of words nearby.
 Members were chosen on held-out sentences, which ``--held-out`` shows in place of the test part.
 
-Word lists are made in ``--inputs`` where they are not there yet (twenty minutes on one core, most of it classes of
+Word lists are made in ``--inputs`` where they are not there yet (some minutes, most of it classes of
 general text): the commands are those of ``unlabelled_text.py``. Each task by itself: ``--only names``.
 """
 

@@ -78,9 +78,12 @@ class Run:
         return Template.parse(self.asked(*names)).with_lists(classes=self.inputs / "all.classes").text
 
     def pool(
-        self, name: str, parts: tuple[Part, Part], taggers: list[CRFTagger], bar: float | None
+        self, name: str, parts: tuple[Part, Part], taggers: list[CRFTagger], bar: float | None = None
     ) -> list[CRFTagger]:
-        """One pool, its best tagger alone, and CRFsuite with the features of all; the fitted taggers."""
+        """One pool, its best tagger alone, and CRFsuite with the features of all; the fitted taggers.
+
+        Where a second look follows, the bar is for that.
+        """
         train, test = parts
         fitted = [tagger.fit(train.columns, train.labels) for tagger in taggers]
         whole = pool(fitted)
@@ -127,7 +130,7 @@ rich_chunker = partial(chunker, "chunking+", order=2, solver=sgd(passes=20))
 def chunks(run: Run) -> None:
     """CoNLL-2000, no other data."""
     parts = run.parts(conll2000)
-    members = run.pool("CoNLL-2000", parts, [chunker("chunking"), rich_chunker()], 94.15)
+    members = run.pool("CoNLL-2000", parts, [chunker("chunking"), rich_chunker()])
     run.look("CoNLL-2000", parts, members, 3, 94.15)
 
 
@@ -137,7 +140,7 @@ def chunks_with_lists(run: Run) -> None:
     other = run.listed("chunking_other.txt") + run.asked("chunking_classes.txt")
     templates = run.listed("chunking"), run.listed("chunking+"), other
     listed = [chunker(template, order=2, solver=sgd(passes=15)) for template in templates]
-    members = run.pool("CoNLL-2000, classes", parts, [listed[0], rich_chunker(), *listed[1:]], 94.4)
+    members = run.pool("CoNLL-2000, classes", parts, [listed[0], rich_chunker(), *listed[1:]])
     run.look("CoNLL-2000, classes", parts, members, 2, 94.4)
 
 
@@ -146,7 +149,7 @@ def abstracts(run: Run) -> None:
     parts = run.parts(genia_pos)
     templates = "pos+", run.biomedical("pos_other.txt")
     taggers = [CRFTagger(template, l1=0.5, solver=sgd(passes=10)) for template in templates]
-    run.look("GENIA", parts, run.pool("GENIA", parts, taggers, 98.6), 2, 98.6)
+    run.look("GENIA", parts, run.pool("GENIA", parts, taggers), 2, 98.6)
 
 
 def web(run: Run) -> None:
@@ -171,7 +174,7 @@ def names(run: Run) -> None:
 
     first = run.pool("JNLPBA", parts, members(), 72.0)
     parts = _chained(first, parts[0], 4, parts, REACH)
-    second = run.pool("JNLPBA, second taggers", parts, members("names_nearby.txt"), None)
+    second = run.pool("JNLPBA, second taggers", parts, members("names_nearby.txt"))
     run.look("JNLPBA, second taggers", parts, second, 4, 72.7)
 
 

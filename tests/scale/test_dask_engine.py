@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from cluster_processes import Processes
 
+import epigram
 from epigram import OWLQN, ClassFactoredLM, CRFTagger, KneserNeyLM, LogLinearLM
 from epigram.datasets import sample
 from epigram.errors import EpigramError, InputError
@@ -22,7 +24,7 @@ from epigram.lm.factored.sharded import fit_stream as factored_fit
 from epigram.lm.loglinear.sharded import PENALTIES, fit_stream
 from epigram.lm.ngram.sharded import fit_stream as count_fit
 from epigram.lm.sharding import write_stream
-from epigram.scale import DaskEngine, Here, connect
+from epigram.scale import DaskEngine, Here, connect, dask
 from epigram.tagging.formats import ColumnSpec
 from epigram.tagging.sharding import write_shards
 from epigram.tagging.shards import TaggerShards
@@ -216,3 +218,21 @@ def test_local_cluster_survives_the_loss_of_all_workers(folder: Path) -> None:
 
         there = fitted(folder, engine, 5, callback=kill)
     assert same_but_for_seconds(fitted(folder, Here(), 5), there)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    name: str
+    arrays: tuple[Any, ...]
+
+
+def test_arrays_of_recipes_questions_and_answers_are_aligned_wherever_they_lie() -> None:
+    odd = np.frombuffer(b" " + np.arange(3, dtype=np.int32).tobytes(), np.int32, 3, 1)
+    assert not odd.flags.aligned
+    recipe = dask._make(lambda recipe: recipe, Recipe("x", (odd, None)), epigram.__version__)
+    assert recipe.arrays[0].flags.aligned
+    assert recipe.arrays[0].tolist() == [0, 1, 2]
+    right = Recipe("x", (np.arange(3), None))
+    assert dask.aligned(right) is right
+    (piece,), _ = dask._answer(lambda _, piece: piece, None, [odd])
+    assert piece.flags.aligned

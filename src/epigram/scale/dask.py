@@ -14,9 +14,12 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import fields, is_dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
+
+import numpy as np
 
 import epigram
 from epigram.errors import EpigramError, InputError
@@ -185,8 +188,7 @@ class DaskEngine(Closing):
         try:
             while True:
                 try:
-                    found: list[Any] = answers.result(timeout=1.0)
-                    return found
+                    return [aligned(answer) for answer in answers.result(timeout=1.0)]
                 except TimeoutError:
                     if answers.done() or time.monotonic() > end or not homes <= set(self._alive()):
                         raise
@@ -259,7 +261,7 @@ def _make(function: Callable[[Any], Any], recipe: Any, version: str) -> Any:
         raise InputError(
             f"a worker has epigram {epigram.__version__}, the driver {version}; install the same on both"
         )
-    return function(recipe)
+    return function(aligned(recipe))
 
 
 def _answer(function: Callable[[Any, Any], Any], thing: Any, piece: Any) -> tuple[Any, float]:
@@ -272,6 +274,8 @@ def _answer(function: Callable[[Any, Any], Any], thing: Any, piece: Any) -> tupl
 def aligned(piece: Any) -> Any:
     """What has travelled, with arrays that start where C may read them: as messages hold them, they start anywhere.
 
+    Those in tuples, lists and dataclasses are looked at too; what has none to be moved is returned as it is.
+
     Examples
     --------
     >>> import numpy as np
@@ -279,10 +283,18 @@ def aligned(piece: Any) -> Any:
     >>> odd.flags.aligned, aligned((odd, None))[0].flags.aligned, aligned(odd).tolist()
     (False, True, [0.0, 1.0])
     """
-    if isinstance(piece, tuple | list) and not hasattr(piece, "_fields"):
-        return type(piece)(aligned(part) for part in piece)
-    flags = getattr(piece, "flags", None)
-    return piece if flags is None or flags.aligned else piece.copy()
+    if isinstance(piece, np.ndarray):
+        return piece if piece.flags.aligned else piece.copy()
+    if isinstance(piece, tuple | list):
+        parts = [aligned(part) for part in piece]
+        if all(new is old for new, old in zip(parts, piece, strict=True)):
+            return piece
+        return type(piece)(*parts) if hasattr(piece, "_fields") else type(piece)(parts)
+    if is_dataclass(piece) and not isinstance(piece, type):
+        given = {one.name: getattr(piece, one.name) for one in fields(piece) if one.init}
+        moved = {name: new for name, old in given.items() if (new := aligned(old)) is not old}
+        return replace(piece, **moved) if moved else piece
+    return piece
 
 
 def n_bytes(thing: Any) -> int:

@@ -77,7 +77,7 @@ def train(
     l1: Annotated[
         float | None,
         typer.Option(
-            metavar="C", min=0.0, help="C * sum |w| (without --l2: 1.5, labels 1).", rich_help_panel=LEARNING
+            metavar="C", min=0.0, help="C * sum |w| (without --l2: 1.2, labels 1).", rich_help_panel=LEARNING
         ),
     ] = None,
     l2: Annotated[
@@ -99,12 +99,12 @@ def train(
     ] = None,
     passes: Annotated[
         int | None,
-        typer.Option(min=1, help="Passes of SGD, most iterations of others.", rich_help_panel=STOPPING),
+        typer.Option(min=1, help="Passes of SGD (12), most iterations of others.", rich_help_panel=STOPPING),
     ] = None,
     eta0: Annotated[
         float | None,
         typer.Option(
-            help="First rate of SGD (0.1; 0.03 for trees of 2,000 sentences and more).",
+            help="First rate of SGD, which falls to zero (0.1; 0.03 for trees of 2,000 sentences and more).",
             rich_help_panel=STOPPING,
         ),
     ] = None,
@@ -124,7 +124,7 @@ def train(
     from epigram.cli.tag_training import solver_of
     from epigram.cli.training import TrainingRun
     from epigram.parsing.conllu import OBSERVED, read_treebank
-    from epigram.parsing.parser import RATE, usual_rate
+    from epigram.parsing.parser import PASSES, RATE, usual_rate
     from epigram.text import read_text
 
     run = TrainingRun(output, None, json, checkpoint, resume)
@@ -133,7 +133,7 @@ def train(
     if eta0 is not None and not 0.0 < eta0 < float("inf"):
         raise InputError(f"--eta0 is a number above 0, not {eta0!r}")
     if l1 is None and not l2 and solver != "lbfgs" and model == "parser":
-        l1 = 1.5
+        l1 = 1.2
     banks = [read_treebank(path) for path in (train, dev) if path is not None]
     for bank in banks:
         bank.check_heads(single_root=model == "parser")
@@ -141,8 +141,9 @@ def train(
         eta0 = usual_rate(banks[0].n_sentences) if model == "parser" else RATE
     sgd = solver == "sgd" or (solver is None and not l2)
     chosen, l1, l2 = solver_of(solver, l1, l2, {
-        "method": "cumulative", "schedule": "exponential", "eta0": str(eta0), "decay": None, "batch_size": 1,
-        "passes": passes or (8 if sgd else None), "tolerance": 1e-4, "seed": seed, "radius": None, "threads": threads,
+        "method": "cumulative", "schedule": "linear", "eta0": str(eta0), "decay": None, "batch_size": 1,
+        "passes": passes or (PASSES if sgd else None), "tolerance": 1e-4, "seed": seed, "radius": None,
+        "threads": threads,
     })  # fmt: skip
     settings: dict[str, Any] = {
         "l1": l1, "l2": l2, "solver": chosen, "patience": patience, "threads": threads, "random_state": seed,

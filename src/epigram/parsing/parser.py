@@ -42,11 +42,11 @@ from epigram.tagging.problem import Listener, Scorer, Watch, checked_weights, pe
 
 Arc = tuple[int, str]
 DECODINGS = ("best", "mbr")
-PASSES, RATE = 8, 0.1
+PASSES, RATE = 12, 0.1
 SLOW_RATE, TRAVEL = 0.03, 60.0
 LABEL_SHARE = 0.8  # l1 of relations by that of arcs
-UPDATES = 3  # passes of partial_fit
-PRUNER_L1 = 3.0
+UPDATES, UPDATE_RATE = 3, 0.0125  # of partial_fit
+PRUNER_PASSES, PRUNER_L1 = 4, 3.0
 
 
 class DependencyParser(Estimator):
@@ -103,7 +103,7 @@ class DependencyParser(Estimator):
         template: str | ArcTemplate | None = None,
         *,
         label_template: str | None = None,
-        l1: float = 1.5,
+        l1: float = 1.2,
         l2: float = 0.0,
         penalty: Penalty | None = None,
         solver: str | Solver | None = None,
@@ -221,7 +221,7 @@ class DependencyParser(Estimator):
         small = ArcTemplate.parse(SMALL).within(template.n_columns)
         known = learn_features(words, heads, small, self.min_count, None)
         loss = _loss(words, heads, small, known, None, weights)
-        solver = SGD(passes=PASSES // 2, eta0=RATE, random_state=self.random_state)
+        solver = SGD(passes=PRUNER_PASSES, eta0=RATE, random_state=self.random_state)
         w = solver.solve(loss, L1(PRUNER_L1), np.zeros(loss.n_weights)).w
         kept = np.flatnonzero(w)
         new_ids = np.full(len(w), -1, dtype=np.int32)
@@ -251,7 +251,7 @@ class DependencyParser(Estimator):
     def partial_fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Learn from more sentences, after ``fit``, ``load`` or other calls; new words and relations are welcome.
 
-        A few passes over the new sentences from the weights there are, at the rate that training ends with and with the
+        A few passes over the new sentences from the weights there are, at a low rate and with the
         penalty that a sentence has among all so far. Old sentences are not met again.
         """
         if not hasattr(self, "arcs_"):
@@ -267,7 +267,7 @@ class DependencyParser(Estimator):
         start = np.concatenate([old.weights.astype(np.float64), np.zeros(len(table) - len(old))])
         seen = self.fit_["sentences"]
         share = loss.n_samples / (seen + loss.n_samples)
-        solver = SGD(passes=UPDATES, eta0=RATE / PASSES, decay=1.0, random_state=self.random_state)
+        solver = SGD(passes=UPDATES, eta0=UPDATE_RATE, decay=1.0, random_state=self.random_state)
         w = solver.solve(loss, L1(share * self.l1), start).w
         places, sentences = locate(words, heads, old.template, table)
         new = slice(len(old), None)
@@ -284,10 +284,10 @@ class DependencyParser(Estimator):
         return self
 
     def _solver(self, given: str | Solver | None, penalty: Penalty, rate: float) -> Solver:
-        """The solver given, or the usual one: SGD in few passes for l1, from a rate on."""
+        """The solver given, or the usual one: SGD in few passes for l1, from a rate on in a straight line to zero."""
         usual = solver_of(None, penalty, self.random_state)
         if given is None and isinstance(usual, SGD):
-            return SGD(passes=PASSES, eta0=rate, random_state=self.random_state)
+            return SGD(schedule="linear", passes=PASSES, eta0=rate, random_state=self.random_state)
         return solver_of(given, penalty, self.random_state)
 
     def predict(

@@ -329,6 +329,47 @@ void ngram_renormalise(const Backoff *m) {
     }
 }
 
+/* A logarithm as files hold it to 2^-34: what is left of it beside a float32 fits 16 bits, except far from 0. */
+static f64 on_grid(f64 logarithm) {
+    const f64 unit = 0x1p-34, far = 32.0;
+    return fabs(logarithm) < far ? nearbyint(logarithm / unit) * unit : (f32)logarithm;
+}
+
+u8 ngram_round_stored(const Backoff *m, i64 n_nodes, f64 *node_bow, u8 *exact, i64 n_pairs, f64 *pair_logp) {
+    (void)n_pairs;
+    const f64 most_off = 1e-9;
+    const f64 room = 1e-3, least = 1e-6; /* left over: enough for pairs to be rounded; too little to be divided up anew */
+    for (i64 x = 0; x < n_nodes; x++) {
+        i64 first = m->pair_ptr[x], end = m->pair_ptr[x + 1];
+        f64 rest = 1.0, lower_rest = x > 0, old_rest = 1.0, old_lower_rest = x > 0;
+        for (i64 pair = first; pair < end; pair++) {
+            pair_logp[pair] = on_grid(m->pair_logp[pair]);
+            rest -= exp((f32)pair_logp[pair]);
+            old_rest -= exp(m->pair_logp[pair]);
+            if (x == 0) continue;
+            f64 bow = 0.0, old_bow = 0.0;
+            i64 y = m->node_parent[x], shorter;
+            while ((shorter = find_pair(y, m->pair_word[pair], m->pair_ptr, m->pair_word)) < 0) {
+                bow += node_bow[y];
+                old_bow += m->node_bow[y];
+                y = m->node_parent[y];
+            }
+            lower_rest -= exp(bow + pair_logp[shorter]);
+            old_lower_rest -= exp(old_bow + m->pair_logp[shorter]);
+        }
+        if (!(fabs(old_rest - exp(m->node_bow[x]) * old_lower_rest) < most_off)) return 0;
+        exact[x] = smaller(rest, lower_rest) < room;
+        if (exact[x]) rest = 1.0;
+        for (i64 pair = first; pair < end; pair++)
+            if (exact[x])
+                rest -= exp(pair_logp[pair]);
+            else
+                pair_logp[pair] = (f32)pair_logp[pair];
+        node_bow[x] = on_grid(rest > least && lower_rest > least * least ? log(rest / lower_rest) : m->node_bow[x]);
+    }
+    return 1;
+}
+
 /* One step of the Markov chain of the 2-grams: out[w] = sum_v pi[v] p(w | v); id 0 is the boundary. */
 f64 ngram_stationary_step(const Backoff *m, const i32 *pair_node_of, i64 n_words, const f64 *pi, f64 *out) {
     f64 base = 0.0, moved = 0.0;

@@ -54,6 +54,11 @@ void ngram_find_grams(i64 n_rows, i64 width, const i32 grams[n_rows * width], i6
 void ngram_spell(i64 n, const i32 nodes[n], const i64 *node_pair, const i32 *pair_word, const i32 *pair_node, i64 depth,
                  i32 out[n * depth]);
 void ngram_renormalise(const Backoff *m);
+/* The numbers of a model as a file holds them: probabilities in single precision, and back-off weights, to 2^-34, with
+ * which every distribution sums to 1 again. exact gets the contexts whose probabilities are to 2^-34 too: the root, and
+ * those that leave next to nothing to back off to. 0 where a distribution of the model does not sum to 1 within 1e-9. */
+u8 ngram_round_stored(const Backoff *m, i64 n_nodes, f64 node_bow[n_nodes], u8 exact[n_nodes], i64 n_pairs,
+                      f64 pair_logp[n_pairs]);
 f64 ngram_stationary_step(const Backoff *m, const i32 *pair_node_of, i64 n_words, const f64 pi[n_words], f64 out[n_words]);
 void ngram_relative_entropy_scores(const Backoff *m, const f64 *pi, const i64 *node_pair, const i32 *pair_node_of,
                                    f64 *log_h, f64 *lower, f64 *out);

@@ -1,4 +1,11 @@
-"""Back-off models in the model file: the forward trie of :mod:`epigram.lm.ngram.model`, as differences, compressed."""
+"""Back-off models in the model file: the forward trie of :mod:`epigram.lm.ngram.model`, as differences, compressed.
+
+Logarithms are in single precision. Where the distributions of a model sum to 1, those of its file do within 1e-9:
+what the rounding of probabilities leaves over goes into the back-off weights, and these are stored to 2^-34, a float32
+and 16 bits (``fine``) beside it. Single words, and what follows contexts with next to nothing to back off to
+(``exact``), have probabilities of that precision too. Other models (of ARPA files, or of files of earlier versions) are
+rounded and no more, and so are codes of a few bits.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +13,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from epigram._core.native import offsets
+from epigram._core.native import family, offsets
 from epigram.lm.base import MAPPED
 from epigram.lm.corpus import BOUNDARY, START, Vocabulary, pack_words, unpack_words
 from epigram.lm.ngram.model import BackoffModel, Links
 from epigram.lm.storage import FAMILY, HEADER
-from epigram.protocols import Floats
+from epigram.protocols import Floats, Offsets
 from epigram.storage import ModelFile, Section
 from epigram.storage.arrays import (
     PACKED,
     Array,
     Schema,
+    damaged,
     differences,
     pack_integers,
     pack_weights,
@@ -27,22 +36,62 @@ from epigram.storage.arrays import weights as weights_schema
 
 LARGEST_LOG = 1e-3
 """Of a probability, rounding included."""
+UNIT, FINEST = 2.0**-34, -(1 << 15)
+"""Of what stands beside single precision, and the least multiple of it that 16 bits hold."""
 
 
 def to_model_file(model: BackoffModel, settings: dict[str, Any], bits: int, fit: dict[str, Any]) -> ModelFile:
     """A model as header and arrays; ``settings`` and ``fit`` go into the header."""
+    pair_logp, node_bow, fine = _rounded(model) if bits == 0 else (model.pair_logp, model.node_bow, {})
     tensors = {
         **pack_words(model.vocabulary_),
         "node_pair": pack_integers(np.diff(model.node_pair[1:], prepend=0)),
         "pairs": pack_integers(np.diff(model.pair_ptr)),
         "targets": pack_integers(differences(model.pair_word, model.pair_node)),
-        **{f"logp.{name}": tensor for name, tensor in pack_weights(model.pair_logp, bits).items()},
-        **{f"bow.{name}": tensor for name, tensor in pack_weights(model.node_bow, bits).items()},
+        **{f"logp.{name}": tensor for name, tensor in pack_weights(pair_logp, bits).items()},
+        **{f"bow.{name}": tensor for name, tensor in pack_weights(node_bow, bits).items()},
+        **fine,
     }
     known = {"ngrams": model.n_ngrams, "order": model.order}
     header = {"settings": {"model": "backoff", **settings, "bits": bits}, "fit": {**known, **fit}}
     possibly_zero = [name for name in tensors if name.startswith(("logp.", "bow."))]
     return ModelFile(FAMILY, header, tensors, possibly_zero)
+
+
+def _rounded(model: BackoffModel) -> tuple[Floats, Floats, dict[str, Any]]:
+    """Probabilities and weights that sum to 1 as they are read again, and the arrays that it takes beside theirs."""
+    pair_logp, node_bow = np.empty_like(model.pair_logp), np.empty_like(model.node_bow)
+    exact = np.empty(node_bow.size, np.uint8)
+    arrays = node_bow.size, node_bow, exact, pair_logp.size, pair_logp
+    if not family("ngram").round_stored(model.core, *arrays):
+        return model.pair_logp, model.node_bow, {}
+    nodes = np.flatnonzero(exact)
+    own = pairs_of(model.pair_ptr, nodes)
+    fine = {
+        "exact": pack_integers(np.diff(nodes, prepend=0)),
+        "logp.fine": _finer(pair_logp[own]),
+        "bow.fine": _finer(node_bow),
+    }
+    return pair_logp, node_bow, fine
+
+
+def _finer(numbers: Floats) -> npt.NDArray[np.int16]:
+    """What single precision leaves of numbers that are multiples of the unit, in units."""
+    rounded = numbers.astype(np.float32)
+    left = np.subtract(numbers, rounded, out=np.zeros_like(numbers), where=np.isfinite(numbers))
+    return (left / UNIT).astype(np.int16)
+
+
+def pairs_of(pair_ptr: Offsets, nodes: Offsets) -> Offsets:
+    """The pairs of some nodes, one after the other.
+
+    Examples
+    --------
+    >>> pairs_of(np.array([0, 2, 3, 6]), np.array([0, 2])).tolist()
+    [0, 1, 3, 4, 5]
+    """
+    sizes = np.diff(pair_ptr)[nodes]
+    return np.repeat(pair_ptr[nodes] - offsets(sizes)[:-1], sizes) + np.arange(sizes.sum())
 
 
 MAPPED_ARRAYS = {
@@ -80,6 +129,9 @@ ARRAYS = {
     "targets": Array(PACKED, ("ngrams",), per_count="pairs", below="words"),
     **weights_schema("ngrams", "logp.", below=LARGEST_LOG, infinite="-"),
     **weights_schema("nodes", "bow.", infinite="-"),
+    "exact": Array(PACKED, ("exact",), steps=True, below="nodes"),
+    "logp.fine": Array(np.int16, ("fine",), least=FINEST),
+    "bow.fine": Array(np.int16, ("nodes",), least=FINEST, optional=True),
 }
 
 
@@ -94,13 +146,20 @@ def from_model_file(file: ModelFile) -> BackoffModel:
         names = [name for name in found if name.startswith(prefix)]
         return unpack_weights({name.removeprefix(prefix): found[name] for name in names})
 
+    pair_ptr, pair_logp, node_bow = offsets(found["pairs"]), numbers("logp."), numbers("bow.")
+    if found["pairs"][found["exact"]].sum() != found["logp.fine"].size:
+        damaged("'logp.fine' does not fit its contexts")
+    if found["exact"].size:
+        pair_logp[pairs_of(pair_ptr, found["exact"])] += found["logp.fine"] * UNIT
+    if "bow.fine" in found:
+        node_bow += found["bow.fine"] * UNIT
     return BackoffModel(
         vocabulary,
         np.concatenate(([-1], found["node_pair"])),
-        offsets(found["pairs"]),
+        pair_ptr,
         found["targets"].astype(np.int32),
-        numbers("logp."),
-        numbers("bow."),
+        pair_logp,
+        node_bow,
     )
 
 

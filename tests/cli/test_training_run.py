@@ -55,7 +55,7 @@ def test_no_fit_of_a_search_leaves_its_weights_behind(tmp_path):
     alive = []
 
     class Model:
-        def _solver(self):
+        def make_solver(self):
             return object()
 
         def fit(self, text, valid, callback, on_trial):

@@ -29,18 +29,10 @@ def run(monkeypatch, capsys):
 @pytest.fixture
 def interrupted(monkeypatch):
     """Every training is asked to stop as soon as it begins."""
-    from epigram.cli import training
+    from epigram.cli.training import GracefulStop
 
-    class AskedAtOnce:
-        asked = True
+    def asked_at_once(self, on_first=lambda: None):
+        self.asked, self._on_first = True, on_first
 
-        def __init__(self, on_first):
-            pass
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-    monkeypatch.setattr(training, "GracefulStop", AskedAtOnce)
+    # Of the class itself: a module that is first imported meanwhile would keep another class for good.
+    monkeypatch.setattr(GracefulStop, "__init__", asked_at_once)

@@ -152,3 +152,28 @@ def test_damaged_files_are_refused(name, array):
     file.tensors[name] = array
     with pytest.raises(ModelFileError, match="damaged"):
         from_model_file(file)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SENTENCES, st.integers(1, 4), st.integers(2, 8))
+@example(CLOSED, 4, 2)
+def test_codes_of_a_few_bits_are_divided_by_their_sums(sentences, order, bits):
+    model = KneserNeyLM(order).fit(sentences).backoff_
+    file = model.to_model_file(bits=bits)
+    loaded = from_model_file(file)
+    assert furthest_from_one(loaded) < 1e-12
+    del file.header["settings"]["normalised"]
+    for found, wanted in zip(
+        grams_of(loaded), reference.divided_by_sums(*grams_of(from_model_file(file))), strict=True
+    ):
+        assert found == pytest.approx(wanted, abs=1e-9)
+
+
+def test_codes_of_a_model_that_does_not_sum_to_one_stay_as_they_are(tmp_path):
+    (tmp_path / "m.arpa").write_text(
+        "\\data\\\nngram 1=3\n\n\\1-grams:\n-0.1 </s>\n-0.1 a\n-0.1 <unk>\n\n\\end\\\n"
+    )
+    model = as_backoff(read_arpa(tmp_path / "m.arpa"))
+    file = model.to_model_file(bits=8)
+    assert "normalised" not in file.header["settings"]
+    assert from_model_file(file).distribution(0).sum() == pytest.approx(model.distribution(0).sum(), rel=1e-2)

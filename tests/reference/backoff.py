@@ -53,3 +53,17 @@ def as_stored(grams: dict[tuple[int, ...], float], bows: dict[tuple[int, ...], f
         changed = rest > LEAST and lower_rest > LEAST**2
         weights[context] = on_grid(math.log(rest / lower_rest) if changed else bows[context])
     return stored, weights
+
+
+def divided_by_sums(grams: dict[tuple[int, ...], float], bows: dict[tuple[int, ...], float]):
+    """Every distribution divided by its sum, from short contexts to long."""
+    new, weights = {}, {}
+    for context in sorted(bows, key=len):
+        own = {gram: value for gram, value in grams.items() if gram[:-1] == context}
+        lower = (math.exp(logp(new, weights, gram[1:-1], gram[-1])) for gram in own) if context else (1.0,)
+        total = math.fsum(map(math.exp, own.values())) + math.exp(bows[context]) * max(
+            1 - math.fsum(lower), 0.0
+        )
+        new |= {gram: value - math.log(total) for gram, value in own.items()}
+        weights[context] = bows[context] - math.log(total)
+    return new, weights

@@ -329,6 +329,23 @@ void ngram_renormalise(const Backoff *m) {
     }
 }
 
+void ngram_divide_by_sums(const Backoff *m) {
+    for (i64 x = 0; x < m->n_nodes; x++) {
+        f64 sum = 0.0, lower_rest = x > 0, logp;
+        for (i64 pair = m->pair_ptr[x]; pair < m->pair_ptr[x + 1]; pair++) {
+            sum += exp(m->pair_logp[pair]);
+            if (x == 0) continue;
+            ngram_step(m, m->node_parent[x], m->pair_word[pair], &logp);
+            lower_rest -= exp(logp);
+        }
+        sum += exp(m->node_bow[x]) * larger(lower_rest, 0.0);
+        if (!(sum > 0.0)) continue;
+        f64 log_sum = log(sum);
+        for (i64 pair = m->pair_ptr[x]; pair < m->pair_ptr[x + 1]; pair++) m->pair_logp[pair] -= log_sum;
+        m->node_bow[x] -= log_sum;
+    }
+}
+
 /* A logarithm as files hold it to 2^-34: what is left of it beside a float32 fits 16 bits, except far from 0. */
 static f64 on_grid(f64 logarithm) {
     const f64 unit = 0x1p-34, far = 32.0;

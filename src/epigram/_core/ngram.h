@@ -54,6 +54,8 @@ void ngram_find_grams(i64 n_rows, i64 width, const i32 grams[n_rows * width], i6
 void ngram_spell(i64 n, const i32 nodes[n], const i64 *node_pair, const i32 *pair_word, const i32 *pair_node, i64 depth,
                  i32 out[n * depth]);
 void ngram_renormalise(const Backoff *m);
+/* Divides every distribution by its sum, sum p[x,w] + bow(x) (1 - sum p(w | x')), from short contexts to long. */
+void ngram_divide_by_sums(const Backoff *m);
 /* The numbers of a model as a file holds them: probabilities in single precision, and back-off weights, to 2^-34, with
  * which every distribution sums to 1 again. exact gets the contexts whose probabilities are to 2^-34 too: the root, and
  * those that leave next to nothing to back off to. 0 where a distribution of the model does not sum to 1 within 1e-9. */

@@ -3,8 +3,9 @@
 Logarithms are in single precision. Where the distributions of a model sum to 1, those of its file do within 1e-9:
 what the rounding of probabilities leaves over goes into the back-off weights, and these are stored to 2^-34, a float32
 and 16 bits (``fine``) beside it. Single words, and what follows contexts with next to nothing to back off to
-(``exact``), have probabilities of that precision too. Other models (of ARPA files, or of files of earlier versions) are
-rounded and no more, and so are codes of a few bits.
+(``exact``), have probabilities of that precision too. Where numbers are codes of a few bits, every distribution is
+divided by its sum when the file is opened (``normalised``). Other models (of ARPA files, or of files of earlier
+versions) are rounded and no more.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ UNIT, FINEST = 2.0**-34, -(1 << 15)
 
 def to_model_file(model: BackoffModel, settings: dict[str, Any], bits: int, fit: dict[str, Any]) -> ModelFile:
     """A model as header and arrays; ``settings`` and ``fit`` go into the header."""
-    pair_logp, node_bow, fine = _rounded(model) if bits == 0 else (model.pair_logp, model.node_bow, {})
+    pair_logp, node_bow, fine = _rounded(model)
+    sums_to_one = bool(fine)
+    if bits:
+        pair_logp, node_bow, fine = model.pair_logp, model.node_bow, {}
     tensors = {
         **pack_words(model.vocabulary_),
         "node_pair": pack_integers(np.diff(model.node_pair[1:], prepend=0)),
@@ -53,7 +57,8 @@ def to_model_file(model: BackoffModel, settings: dict[str, Any], bits: int, fit:
         **fine,
     }
     known = {"ngrams": model.n_ngrams, "order": model.order}
-    header = {"settings": {"model": "backoff", **settings, "bits": bits}, "fit": {**known, **fit}}
+    coarse = {"normalised": True} if bits and sums_to_one else {}
+    header = {"settings": {"model": "backoff", **settings, "bits": bits, **coarse}, "fit": {**known, **fit}}
     possibly_zero = [name for name in tensors if name.startswith(("logp.", "bow."))]
     return ModelFile(FAMILY, header, tensors, possibly_zero)
 
@@ -153,7 +158,7 @@ def from_model_file(file: ModelFile) -> BackoffModel:
         pair_logp[pairs_of(pair_ptr, found["exact"])] += found["logp.fine"] * UNIT
     if "bow.fine" in found:
         node_bow += found["bow.fine"] * UNIT
-    return BackoffModel(
+    model = BackoffModel(
         vocabulary,
         np.concatenate(([-1], found["node_pair"])),
         pair_ptr,
@@ -161,6 +166,10 @@ def from_model_file(file: ModelFile) -> BackoffModel:
         pair_logp,
         node_bow,
     )
+    if file.header["settings"].get("normalised"):
+        family("ngram").divide_by_sums(model.core)
+        model.root_changed()
+    return model
 
 
 def describe(file: ModelFile) -> list[Section]:

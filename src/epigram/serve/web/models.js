@@ -13,9 +13,12 @@ export async function mount(root, list) {
     h("td", { class: "wide-only" }, one.kind), h("td", { class: "note" }, one.note === one.family ? one.origin : one.note), h("td", { class: "number" }, bytes(one.bytes))));
   rows.forEach((row, k) => row.addEventListener("click", (event) => event.target.closest("button") || open(list[k].name)));
 
+  let latest;
   const open = tried(async (name) => {
+    latest = name;
     rows.forEach((row, k) => row.setAttribute("aria-selected", String(list[k].name === name)));
     const one = await get(`models/${encodeURIComponent(name)}`);
+    if (name !== latest) return;
     show(detail,
       h("h1", {}, one.name), h("p", { class: "lead" }, `${one.kind}, ${bytes(one.bytes)}, written by epigram ${one.epigram}. `,
         h("button", { type: "button", class: "link", onclick: tried(async () => save(`${one.name}.epigram`, await download(`models/${encodeURIComponent(one.name)}/file`))) }, "download")),

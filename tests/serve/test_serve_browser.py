@@ -272,7 +272,8 @@ def test_a_training_is_cancelled(page: Any) -> None:
 def test_weights_are_searched_sorted_and_paged(page: Any) -> None:
     open_panel(page, "models")
     page.get_by_role("button", name="log-linear").click()
-    page.wait_for_selector("#detail h1 >> text=log-linear")  # the weights of the first model may be there already
+    # The weights of the first model may be there already.
+    page.wait_for_selector("#detail h1 >> text=log-linear")
     page.wait_for_selector("#weights >> text=1 to 25")
     picture(page, "models")
     page.get_by_role("button", name="after").click()

@@ -149,9 +149,8 @@ def changed(array, rng):
     if out.dtype.kind == "f":
         out[at] = rng.choice((np.nan, np.inf, -np.inf, 0.5, -1.0, 2.0))
     else:
-        out[at] = rng.choice(
-            (int(out[at]) - 1, int(out[at]) + 1, -1, 0, 1, rng.randrange(40), -(2**31), 2**31 - 1)
-        )
+        nearby = int(out[at]) - 1, int(out[at]) + 1, -1, 0, 1, rng.randrange(40), -(2**31), 2**31 - 1
+        out[at] = min(max(rng.choice(nearby), -(2**31)), 2**31 - 1)
     return out
 
 
@@ -245,3 +244,13 @@ def test_a_file_without_one_of_its_arrays_is_damaged(folder):
             rest = {other: array for other, array in file.tensors.items() if other != key}
             with pytest.raises(EpigramError):
                 from_model_file(ModelFile(file.family, file.header, rest))
+
+
+def test_places_of_a_table_that_are_free_are_all_alike(folder):
+    """They are written to the file too: the same model, the same bytes."""
+    model = epigram.load(folder / "factored.mapped")
+    for part in (model.class_model_, model.word_model_):
+        steps = np.array(part._tables.steps).reshape(-1, 4)
+        free = steps[steps[:, 2] < 0]
+        assert len(free)
+        assert (free == [0, 0, -1, 0]).all()

@@ -76,7 +76,7 @@ void factored_scorer_pack(i64 n, const i32 *parent, const i32 *symbol, const i64
     Move *table = (Move *)steps;
     Pair *pair = (Pair *)pairs;
     u64 mask = ((u64)1 << n_bits) - 1;
-    for (u64 k = 0; k <= mask; k++) table[k].child = -1;
+    for (u64 k = 0; k <= mask; k++) table[k] = (Move){0, 0, -1, 0};
     for (i64 p = 0; p < n_pairs; p++) pair[p] = (Pair){f[p], choice[p], 0};
     for (i64 c = 0; c < n; c++) {
         i64 first = pair_ptr[c], past = pair_ptr[c + 1];

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
@@ -144,6 +144,7 @@ def test_hidden_classes_are_found():
 
 @settings(max_examples=40)
 @given(SENTENCES, st.integers(2, 9), st.sampled_from(["", "x", "<unk>", "x <unk>"]))
+@example([["c", "d"], list("dadeb")], 5, "")  # a word alone in its class at first, not alone later
 def test_every_result_is_in_order(sentences, n_classes, extra):
     seen = dict.fromkeys(word for sentence in sentences for word in sentence)
     vocabulary = Vocabulary([*extra.split(), *seen])

@@ -116,8 +116,9 @@ static inline void note(i64 b, f64 value, i64 n, i64 n_kept, i32 *kept, f64 *wor
     kept[at] = (i32)b;
 }
 
-/* The best class for each of some words, all else as it is; the class it has where no move gains. With everywhere,
- * all classes but 0 are tried and the most promising are noted in candidates; else only those. sums must be 0. */
+/* The best class for each of some words, all else as it is; the class it has where no move gains. With everywhere, and
+ * for a word that was alone in its class until now and so has no candidates (they are 0), all classes but 0 are tried and
+ * the most promising are noted in candidates; else only those. sums must be 0. */
 void exchange_best_moves(const Classes *m, i64 n, const i32 *words, u8 everywhere, i64 n_kept, i32 *candidates, i64 n_classes,
                          i64 *sums, f64 *worths, i32 *best) {
     for (i64 i = 0; i < n; i++) {
@@ -127,10 +128,11 @@ void exchange_best_moves(const Classes *m, i64 n, const i32 *words, u8 everywher
         Word x = taken_out(m, words[i], sums);
         f64 now = worth_now(m, &x), top = just_above(now);
         i32 *kept = candidates + words[i] * n_kept;
-        for (i64 j = 0; j < (everywhere ? n_classes - 1 : n_kept); j++) {
-            i64 b = everywhere ? j + 1 : kept[j];
+        u8 all = everywhere || kept[0] == 0;
+        for (i64 j = 0; j < (all ? n_classes - 1 : n_kept); j++) {
+            i64 b = all ? j + 1 : kept[j];
             f64 value = b == a ? now : worth(m, &x, b);
-            if (everywhere) note(b, value, j, n_kept, kept, worths);
+            if (all) note(b, value, j, n_kept, kept, worths);
             if (b == a || value <= top) continue;
             top = value;
             best[i] = (i32)b;

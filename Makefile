@@ -9,7 +9,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Real data sets, for the tests, benchmarks and experiments that need them; the others run without.
 export EPIGRAM_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo studio test suite checks smoke slow core sanitize torture orders rivals bench bench-long cluster-demo kills results package docs browser format clean
+.PHONY: demo studio test suite checks smoke slow core sanitize torture orders rivals bench bench-long cluster-demo kills results package docs browser lock format clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/epigram demo
@@ -116,6 +116,15 @@ browser:
 		{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
 		apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; } || \
 		echo "no Chromium here; its tests will be skipped"
+
+# requirements.lock with the newest versions that pyproject.toml allows.
+lock:
+	$(PYTHON) -m venv build/tools
+	build/tools/bin/python -m pip install --quiet --disable-pip-version-check uv
+	sed -n '/^#/p' requirements.lock > build/requirements.lock
+	build/tools/bin/uv pip compile pyproject.toml --extra test --extra docs --extra rivals --universal \
+		--python-version 3.11 --no-header --no-annotate --quiet >> build/requirements.lock
+	mv build/requirements.lock requirements.lock
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_context_tree import corpora
 
@@ -134,6 +134,7 @@ def test_a_collapsed_tree_keeps_to_pairs_that_were_seen():
 
 @settings(max_examples=40, deadline=None)
 @given(corpora, corpora, st.integers(1, 4), st.integers(0, 2**31))
+@example([["b", "a"]], [["b"]], 3, 2)  # a pair of the longest context whose word only the root has
 def test_kept_pairs_join_the_contexts_that_another_tree_has(first, second, order, seed):
     words = Corpus.of([*first, *second]).vocabulary
     one, two = (ContextTree.grow(Positions.of(Corpus.of(text, words)), order) for text in (first, second))

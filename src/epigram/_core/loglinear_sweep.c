@@ -57,12 +57,14 @@ f64 loglinear_sweep_down(const Tree *t, const Sums *sums, i64 c, i64 high, i64 n
     return total;
 }
 
-/* What a sweep down and up again reads and writes: Level 1 adds to top_r and top_g, its own copy of the roots' sums. */
+/* What a sweep down and up again reads and writes: what comes up to the roots, from level 1 and from pairs that those between
+ * do not have, is added to top_r and top_g, its own copy of the roots' sums. */
 typedef struct {
     const Tree *t;
     const Sums *sums;
     const f64 *w;
     f64 *g, *top_r, *top_g;
+    i64 n_top;   /* pairs of the roots */
     i64 *bounds; /* room for the first and the last context of each level */
 } Sweep;
 
@@ -71,7 +73,7 @@ typedef struct {
 static void level_up(const Sweep *s, i64 low, i64 high, u8 is_top) {
     const Tree *t = s->t;
     const f64 *e = s->sums->e;
-    f64 *r = s->sums->r, *up_r = is_top ? s->top_r : r, *up_g = is_top ? s->top_g : s->g;
+    f64 *r = s->sums->r, *up_r = is_top ? s->top_r : r;
     for (i64 c = high - 1; c >= low; c--) {
         f64 rc = r[c], m = t->multiplicity[c];
         if (t->terminal[c]) rc += t->terminal[c] / s->sums->z[c];
@@ -81,7 +83,7 @@ static void level_up(const Sweep *s, i64 low, i64 high, u8 is_top) {
             i64 q = t->pair_parent[p];
             f64 a = s->g[p] + e[p] * rc;
             s->g[p] = m * (a - t->count[p]);
-            up_g[q] += a - e[q] * rc;
+            (q < s->n_top ? s->top_g : s->g)[q] += a - e[q] * rc;
         }
     }
 }
@@ -139,7 +141,7 @@ f64 loglinear_sweep(const Tree *t, const Sums *sums, i64 c, i64 high, i64 n_pair
     (void)n_levels;
     memset(top_r, 0, (size_t)n_roots * sizeof *top_r);
     memset(top_g, 0, (size_t)n_top * sizeof *top_g);
-    return subtrees(&(Sweep){t, sums, w, g, top_r, top_g, bounds}, c, high, 0);
+    return subtrees(&(Sweep){t, sums, w, g, top_r, top_g, n_top, bounds}, c, high, 0);
 }
 
 /* Natural log P of located positions; inside a collapsed node only the matched part of it counts. */

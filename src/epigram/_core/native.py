@@ -385,7 +385,7 @@ def ranges(starts: Offsets, ends: Offsets) -> Offsets:
     return np.arange(places[-1]) + np.repeat(starts - places[:-1], counts)
 
 
-def gather(ptr: Offsets, rows: Offsets) -> tuple[Offsets, Offsets]:
+def gather(ptr: Offsets, rows: Offsets | Ints) -> tuple[Offsets, Offsets]:
     """Offsets of the chosen rows laid end to end, and the index of each of their entries in the original.
 
     Examples

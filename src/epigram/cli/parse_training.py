@@ -124,7 +124,7 @@ def train(
     from epigram.cli.tag_training import solver_of
     from epigram.cli.training import TrainingRun
     from epigram.parsing.conllu import OBSERVED, read_treebank
-    from epigram.parsing.parser import PASSES, RATE, usual_rate
+    from epigram.parsing.parser import PASSES, RATE, STRENGTH, usual_rate
     from epigram.text import read_text
 
     run = TrainingRun(output, None, json, checkpoint, resume)
@@ -133,7 +133,7 @@ def train(
     if eta0 is not None and not 0.0 < eta0 < float("inf"):
         raise InputError(f"--eta0 is a number above 0, not {eta0!r}")
     if l1 is None and not l2 and solver != "lbfgs" and model == "parser":
-        l1 = 1.2
+        l1 = STRENGTH
     banks = [read_treebank(path) for path in (train, dev) if path is not None]
     for bank in banks:
         bank.check_heads(single_root=model == "parser")

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family, offsets
+from epigram._core.native import family, offsets, ranges
 from epigram.errors import InputError
 from epigram.ime.text import (
     KANA_ROWS,
@@ -176,7 +176,7 @@ class Lexicon:
         sizes = np.array([len(words) for words in homophones], np.int64)
         starts = np.array([words.start for words in homophones], np.int64)
         which = np.repeat(np.arange(sizes.size), sizes)
-        ids = np.arange(which.size) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+        ids = ranges(starts, starts + sizes)
         same = np.flatnonzero(self.hashes[0][ids] == wanted[which])
         out = np.full(len(surfaces), -1, np.int32)
         for k, id in zip(which[same].tolist(), ids[same].tolist(), strict=True):

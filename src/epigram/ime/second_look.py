@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family, offsets
+from epigram._core.native import family, gather, offsets
 from epigram.ime.context import ENDS, REMEMBERED
 from epigram.ime.text import is_content, split_token
 from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Vocabulary
@@ -406,13 +406,11 @@ def _by_character(corpus: Corpus, surfaces: Sequence[str]) -> Corpus:
     """The same sentences, each character a word."""
     points = np.frombuffer("".join(surfaces).encode("utf-32-le", "surrogatepass"), np.int32)
     lengths = np.array([len(surface) for surface in surfaces], np.int64)
-    starts = np.cumsum(lengths) - lengths
-    sizes = lengths[corpus.ids]
-    ends = np.cumsum(sizes)
-    chars = points[np.repeat(starts[corpus.ids] - (ends - sizes), sizes) + np.arange(sizes.sum())]
+    starts, where = gather(offsets(lengths), corpus.ids)
+    chars = points[where]
     known = np.zeros(0x110000, bool)
     known[chars] = True
     table = np.cumsum(known, dtype=np.int32)
-    ptr = np.concatenate((np.zeros(1, np.int64), ends))[corpus.sentence_ptr]
+    ptr = starts[corpus.sentence_ptr]
     vocabulary = Vocabulary(chr(point) for point in np.flatnonzero(known).tolist())
     return Corpus(table[chars], ptr, vocabulary)

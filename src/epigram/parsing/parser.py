@@ -42,7 +42,7 @@ from epigram.tagging.problem import Listener, Scorer, Watch, checked_weights, pe
 
 Arc = tuple[int, str]
 DECODINGS = ("best", "mbr")
-PASSES, RATE = 12, 0.1
+STRENGTH, PASSES, RATE = 1.2, 12, 0.1
 SLOW_RATE, TRAVEL = 0.03, 60.0
 LABEL_SHARE = 0.8  # l1 of relations by that of arcs
 UPDATES, UPDATE_RATE = 3, 0.0125  # of partial_fit
@@ -103,7 +103,7 @@ class DependencyParser(Estimator):
         template: str | ArcTemplate | None = None,
         *,
         label_template: str | None = None,
-        l1: float = 1.2,
+        l1: float = STRENGTH,
         l2: float = 0.0,
         penalty: Penalty | None = None,
         solver: str | Solver | None = None,

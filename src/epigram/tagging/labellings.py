@@ -86,7 +86,7 @@ class Labellings:
 
     def chosen(self, candidates: Ints | Offsets) -> Ints:
         """Labels of some candidates, end to end."""
-        _, tokens = gather(self.token_ptr, np.asarray(candidates))
+        _, tokens = gather(self.token_ptr, candidates)
         return self.labels[tokens]
 
 

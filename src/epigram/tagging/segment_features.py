@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family, offsets
+from epigram._core.native import family, offsets, ranges
 from epigram.protocols import Ints, Offsets
 from epigram.tagging.attributes import AttributeTable, Fingerprints, hash_parts
 from epigram.tagging.cell_functions import CellFunction, SegmentCell, SegmentLine, apply_chain
@@ -228,7 +228,7 @@ def _joined(
     )
     sizes = np.concatenate([np.diff(sequences.attribute_ptr), count])[order]
     new_ptr = offsets(sizes)
-    where = np.arange(new_ptr[-1]) + np.repeat(starts[order] - new_ptr[:-1], sizes)
+    where = ranges(starts[order], starts[order] + sizes)
     every = np.concatenate([sequences.attributes, attributes]).astype(np.int32)
     whole = len(sequences.values) == len(sequences.attributes)
     values = (

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from epigram._core.native import offsets
+from epigram._core.native import gather, offsets
 from epigram.errors import InputError
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.exchange import Bigrams
@@ -254,9 +254,7 @@ def _fit_classes(
     tree, places, wide = problem.loss.tree, [], []
     for recipe in recipes:
         known = recipe.problem().loss.tree.contexts_in(tree)
-        sizes = np.diff(tree.pair_ptr)[known]
-        ptr = offsets(sizes)
-        mine = np.arange(ptr[-1]) + np.repeat(tree.pair_ptr[known] - ptr[:-1], sizes)
+        ptr, mine = gather(tree.pair_ptr, known)
         places.append(mine)
         wide.append(replace(recipe, pairs=(ptr, tree.word[mine])))
     loss = ClassLoss(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family, offsets
+from epigram._core.native import family, offsets, ranges
 from epigram.lm.base import MAPPED
 from epigram.lm.corpus import BOUNDARY, START, Vocabulary, pack_text, pack_words, unpack_text, unpack_words
 from epigram.lm.loglinear.loss import SuffixLoss
@@ -208,8 +208,7 @@ def _edges(tree: ContextTree, nodes: Ints) -> Ints:
     depth, above = tree.depth[nodes].astype(np.int64), tree.depth[tree.parent[nodes]].astype(np.int64)
     sizes = depth - above - 1
     starts = tree.example[nodes] - depth
-    offset = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return np.asarray(tree.history[np.repeat(starts, sizes) + offset])
+    return np.asarray(tree.history[ranges(starts, starts + sizes)])
 
 
 def _strength(file: ModelFile) -> Strength:

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family, offsets
+from epigram._core.native import family, gather, offsets
 from epigram.lm.base import MAPPED
 from epigram.lm.corpus import BOUNDARY, START, Vocabulary, pack_words, unpack_words
 from epigram.lm.ngram.model import BackoffModel, Links
 from epigram.lm.storage import FAMILY, HEADER
-from epigram.protocols import Floats, Offsets
+from epigram.protocols import Floats
 from epigram.storage import ModelFile, Section
 from epigram.storage.arrays import (
     PACKED,
@@ -71,7 +71,7 @@ def _rounded(model: BackoffModel) -> tuple[Floats, Floats, dict[str, Any]]:
     if not family("ngram").round_stored(model.core, *arrays):
         return model.pair_logp, model.node_bow, {}
     nodes = np.flatnonzero(exact)
-    own = pairs_of(model.pair_ptr, nodes)
+    _, own = gather(model.pair_ptr, nodes)
     fine = {
         "exact": pack_integers(np.diff(nodes, prepend=0)),
         "logp.fine": _finer(pair_logp[own]),
@@ -85,18 +85,6 @@ def _finer(numbers: Floats) -> npt.NDArray[np.int16]:
     rounded = numbers.astype(np.float32)
     left = np.subtract(numbers, rounded, out=np.zeros_like(numbers), where=np.isfinite(numbers))
     return (left / UNIT).astype(np.int16)
-
-
-def pairs_of(pair_ptr: Offsets, nodes: Offsets) -> Offsets:
-    """The pairs of some nodes, one after the other.
-
-    Examples
-    --------
-    >>> pairs_of(np.array([0, 2, 3, 6]), np.array([0, 2])).tolist()
-    [0, 1, 3, 4, 5]
-    """
-    sizes = np.diff(pair_ptr)[nodes]
-    return np.repeat(pair_ptr[nodes] - offsets(sizes)[:-1], sizes) + np.arange(sizes.sum())
 
 
 MAPPED_ARRAYS = {
@@ -155,7 +143,7 @@ def from_model_file(file: ModelFile) -> BackoffModel:
     if found["pairs"][found["exact"]].sum() != found["logp.fine"].size:
         damaged("'logp.fine' does not fit its contexts")
     if found["exact"].size:
-        pair_logp[pairs_of(pair_ptr, found["exact"])] += found["logp.fine"] * UNIT
+        pair_logp[gather(pair_ptr, found["exact"])[1]] += found["logp.fine"] * UNIT
     if "bow.fine" in found:
         node_bow += found["bow.fine"] * UNIT
     model = BackoffModel(

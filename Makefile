@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 RESULTS ?= build/results
-CORE = pyproject.toml hatch_build.py $(wildcard src/epigram/_core/*.[ch])
+CORE = pyproject.toml hatch_build.py hatch_bindings.py $(wildcard src/epigram/_core/*.[ch])
 XDIST = -n 2 --dist worksteal
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Real data sets, for the tests, benchmarks and experiments that need them; the others run without.
@@ -48,7 +48,7 @@ core:
 
 # The tests on a build of the core that stops at the first wrong access.
 # Without browsers, which do not start with the sanitizers before them, and what limits or weighs a process' memory.
-SANITIZED = --ignore-glob='*_browser.py' --ignore tests/serve/test_serve_training.py \
+SANITIZED = --ignore tests/serve/test_serve.py --ignore tests/serve/test_training.py \
 	--deselect tests/torture/test_torture.py::test_memory_stays_where_it_was_over_predictions
 sanitize: $(VENV)/.test
 	$(PYTHON) hatch_build.py sanitize
@@ -70,7 +70,7 @@ orders: $(VENV)/.test
 
 # Other people's programs to compare with: their tests are skipped where they cannot be installed.
 rivals: $(VENV)/.test
-	@for rival in python-crfsuite spams-bin kenlm; do \
+	@for rival in python-crfsuite sklearn-crfsuite spams-bin kenlm; do \
 		$(PIP) $$rival || echo "$$rival cannot be installed here; its comparisons will be skipped"; done
 
 # Every claim against its rival; bench-long: the models that take minutes to train, and real models of other packages.
@@ -92,7 +92,7 @@ kills: $(VENV)/.test
 
 # Every experiment of the papers, in full; stopped or killed, it goes on where it was. Writes docs/results.md.
 results: $(VENV)/.bench
-	$(BIN)/epigram reproduce all -o $(RESULTS)
+	$(BIN)/python -m experiments all -o $(RESULTS)
 	mkdir -p docs/figures && rm -f docs/figures/*.svg
 	cd $(RESULTS) && cp $$(grep -o 'figures/[^)]*\.svg' report.md) $(CURDIR)/docs/figures/
 	cp $(RESULTS)/report.md docs/results.md
@@ -118,14 +118,18 @@ browser:
 		apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; } || \
 		echo "no Chromium here; its tests will be skipped"
 
-# requirements.lock with the newest versions that pyproject.toml allows.
+# Lock files with the newest versions that pyproject.toml allows.
+COMPILE = build/tools/bin/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-annotate --quiet
 lock:
 	$(PYTHON) -m venv build/tools
 	build/tools/bin/python -m pip install --quiet --disable-pip-version-check uv
 	sed -n '/^#/p' requirements.lock > build/requirements.lock
-	build/tools/bin/uv pip compile pyproject.toml --extra test --extra docs --extra rivals --universal \
-		--python-version 3.11 --no-header --no-annotate --quiet >> build/requirements.lock
+	$(COMPILE) --extra test --extra docs --extra rivals >> build/requirements.lock
 	mv build/requirements.lock requirements.lock
+	sed -n '/^#/p' requirements-serve.lock > build/requirements.lock
+	$(COMPILE) --extra serve >> build/requirements.lock
+	mv build/requirements.lock requirements-serve.lock
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .

@@ -1,4 +1,4 @@
-"""Compiles the inner loops (src/epigram/_core/*.c) when epigram is built or installed.
+"""Compiles the C core (src/epigram/_core/*.c) and writes its bindings when epigram is built or installed.
 
 With the machine's C compiler where there is one, else with the one that the ``ziglang`` package brings, which is asked
 for only then. The libraries know nothing of Python: one wheel per platform serves every version. By hand, in a
@@ -12,16 +12,19 @@ import platform
 import shutil
 import subprocess
 import sys
-import zlib
+import tempfile
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+import hatch_bindings
 
 try:
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 except ImportError:  # by hand, without hatch
     BuildHookInterface = object  # type: ignore[assignment, misc]
 
-CORE = Path(__file__).parent / "src" / "epigram" / "_core"
+BUILD, CORE = Path(__file__).parent / "build", Path(__file__).parent / "src" / "epigram" / "_core"
 FLAGS = ["-std=c11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fPIC", "-shared"]
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unknown-warning-option", "-Wno-vla-parameter", "-Wno-array-parameter"]
 SANITIZE = [
@@ -44,37 +47,59 @@ def compiler() -> list[str] | None:
 
 
 def compile_core(sanitize: bool = False) -> None:
-    """One library for each level of the instruction set; Python chooses when it loads them."""
+    """Compile one library for each level of the instruction set, and write the bindings.
+
+    It compiles in a folder of its own: the libraries that are there serve until each is replaced, and two builds at a
+    time do not disturb each other. The bindings come last, with the time at which the build began.
+    """
     command = compiler()
     zig = command is None
     command = command or [sys.executable, "-m", "ziglang", "cc"]
     ending = {"win32": "dll", "darwin": "dylib"}.get(sys.platform, "so")
     levels = LEVELS if platform.machine() in ("x86_64", "AMD64") else ("plain",)
+    BUILD.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="core-", dir=BUILD) as folder:
+        made = Path(folder)
+        digest = hatch_bindings.write(CORE, made)
+        _compile(
+            {level: made / f"epigram.{level}.{ending}" for level in levels}, command, zig, sanitize, digest
+        )
+        names = [path.name for path in made.glob("epigram.*")]
+        for name in [*names, "bindings.pyi", "bindings.py"]:
+            os.replace(made / name, CORE / name)
     for old in CORE.glob("epigram.*"):
-        old.unlink()
+        if old.name not in names:
+            old.unlink(missing_ok=True)
+
+
+def _compile(targets: dict[str, Path], command: list[str], zig: bool, sanitize: bool, digest: int) -> None:
     running = []
-    for level in levels:
+    for level, target in targets.items():
         march = [] if level == "plain" else ["-march=" + (level.replace("-", "_") if zig else level)]
-        target = CORE / f"epigram.{level}.{ending}"
         extra = SANITIZE if sanitize else ["-s"] if sys.platform == "linux" else []
         sources = [str(source) for source in sorted(CORE.glob("*.c"))]
-        arguments = [*command, *FLAGS, *WARNINGS, *march, *extra, "-o", str(target), *sources, "-lm"]
+        arguments = [
+            *command,
+            *FLAGS,
+            *WARNINGS,
+            *march,
+            *extra,
+            f"-DEPIGRAM_HEADERS={digest}u",
+            "-o",
+            str(target),
+            *sources,
+            "-lm",
+        ]
         running.append(subprocess.Popen(arguments))
     if any([process.wait() for process in running]):  # noqa: C419 (all of them end before the first is an error)
         raise SystemExit("the inner loops could not be compiled; see above")
-    (CORE / "epigram.headers").write_text(headers_digest(CORE), "utf-8")
 
 
 def is_compiled() -> bool:
     """Whether the libraries of an earlier installation are newer than everything they are made of."""
-    made = CORE / "epigram.headers"
-    sources = [Path(__file__), *CORE.glob("*.[ch]")]
+    made = CORE / "bindings.py"
+    sources = [Path(__file__), Path(hatch_bindings.__file__), *CORE.glob("*.[ch]")]
     return made.is_file() and all(source.stat().st_mtime < made.stat().st_mtime for source in sources)
-
-
-def headers_digest(folder: Path) -> str:
-    """What the headers are, in eight letters; native.py refuses a library that was compiled from others."""
-    return f"{zlib.crc32(b''.join(path.read_bytes() for path in sorted(folder.glob('*.h')))):08x}"
 
 
 class CoreHook(BuildHookInterface):  # type: ignore[misc]
@@ -84,7 +109,7 @@ class CoreHook(BuildHookInterface):  # type: ignore[misc]
 
     def dependencies(self) -> list[str]:
         """What the build needs besides hatchling."""
-        return [] if compiler() else ["ziglang"]
+        return [] if compiler() else ["ziglang>=0.15,<0.18"]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, and name the wheel after the platform, not a version of Python; an archive has sources only."""
@@ -95,7 +120,9 @@ class CoreHook(BuildHookInterface):  # type: ignore[misc]
         if version != "editable" or not is_compiled():
             compile_core()
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{next(iter(sys_tags())).platform}"
+        # cibuildwheel names the oldest macOS that it compiles for
+        platform_tag = os.environ.get("_PYTHON_HOST_PLATFORM") or next(iter(sys_tags())).platform
+        build_data["tag"] = f"py3-none-{platform_tag.replace('-', '_').replace('.', '_')}"
 
 
 if __name__ == "__main__":

@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 import pycrfsuite
 
+from epigram.chain.metrics import TaggingReport, evaluate
 from epigram.datasets import fetch
-from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.corpus import Sequences
-from epigram.tagging.encoding import encode
-from epigram.tagging.formats import Column, Columns, read_columns
-from epigram.tagging.metrics import Report, evaluate
-from epigram.tagging.template import Template
+from epigram.features.attributes import AttributeTable
+from epigram.features.columns import Column, Columns
+from epigram.features.encoding import encode
+from epigram.features.formats import read_columns
+from epigram.features.sequences import Sequences
+from epigram.features.template import Template
 
 WORDS = ((-2,), (-1,), (0,), (1,), (2,), (-1, 0), (0, 1))
 TAGS = (
@@ -106,7 +107,7 @@ class Rival:
     iterations: int
     objective: float | None
     active: int
-    report: Report | None = None
+    report: TaggingReport | None = None
     seconds_by_iteration: tuple[float, ...] = ()
 
 

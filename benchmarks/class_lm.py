@@ -22,6 +22,7 @@ import numpy as np
 from _bars import Claims
 from _data import DATA
 from epigram.lm.base import LanguageModel
+from epigram.lm.cache import CachedLM
 from epigram.lm.corpus import Corpus
 from epigram.lm.document.model import DocumentLM, fit_document
 from epigram.lm.factored.classes import WordClasses
@@ -29,8 +30,7 @@ from epigram.lm.factored.loss import Factor
 from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.loglinear.model import LogLinearLM, split_known
 from epigram.lm.loglinear.tree import Positions
-from epigram.lm.mixed.cached import CachedLM
-from epigram.lm.mixed.mixture import InterpolatedLM, interpolate
+from epigram.lm.mixture import InterpolatedLM, interpolate
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 
 T = TypeVar("T")

@@ -17,9 +17,9 @@ from itertools import product
 from _bars import Claims
 from _data import DATA
 from epigram import L1, SGD
+from epigram.chain.problem import ChainProblem
 from epigram.errors import DivergenceError
-from epigram.tagging.problem import Problem
-from epigram_papers.sgd_l1.tasks import TASKS, problem_of
+from experiments.sgd_l1.tasks import TASKS, problem_of
 
 STRENGTHS = {"conll2000": 0.7, "jnlpba": 2.0, "genia-pos": 0.35, "ud-ewt": 0.7, "wsj-sample": 0.35}
 """Of l1: what the reproduction chose on held-out sentences."""
@@ -34,7 +34,7 @@ BAR, COST = 1.005, 1.3
 class Runs:
     """Trainings of one task: objectives, and the CPU seconds of the last."""
 
-    def __init__(self, problem: Problem, l1: float) -> None:
+    def __init__(self, problem: ChainProblem, l1: float) -> None:
         self.problem, self.penalty, self.seconds = problem, L1(l1), 0.0
         self.by_place: dict[tuple[int, int], float] = {}
 

@@ -20,7 +20,7 @@ from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.model import LogLinearLM
 from epigram.lm.loglinear.tree import ContextTree, Positions
-from epigram_papers.structured_lm.text import novels
+from experiments.structured_lm.text import novels
 
 PTB_STRENGTH = {"strength": 0.3, "depth_weight": 1.65, "ridge": 0.04}
 rows: list[tuple[str, str, str, bool]] = []

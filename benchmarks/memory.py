@@ -167,7 +167,7 @@ def mapped(home: Path, words: int) -> bool:
     print(f"{'':<32}{'file MB':>9}{'load s':>8}{'CPU s':>8}{'own MB':>8}{'Pss MB':>8}")
     for name, fit in models.items():
         fit().save(home / "model")
-        load(home / "model").save(home / "mapped", mapped=True)
+        load(home / "model").save(home / "mapped", compress=False)
         digests, own = [], []
         for kind in ("model", "mapped"):
             found, megabytes = loaded(home / kind, sentence), (home / kind).stat().st_size / 1e6

@@ -17,9 +17,9 @@ import numpy as np
 from _bars import Claims
 from _data import DATA
 from epigram import CRFTagger
+from epigram.chain.metrics import evaluate
+from epigram.features.columns import Columns
 from epigram.tagging import read_columns
-from epigram.tagging.formats import Columns
-from epigram.tagging.metrics import evaluate
 
 FITTED, CALL = 2_000, 100
 

@@ -27,7 +27,7 @@ from _data import DATA
 from epigram.parsing import DependencyParser, TreeTagger, read_treebank
 from epigram.parsing.conllu import Treebank, parse_treebank
 from epigram.parsing.metrics import evaluate_trees
-from epigram.parsing.surroundings import usual_template
+from epigram.parsing.surroundings import default_template
 from epigram.protocols import Ints
 from epigram.solvers import SGD
 from epigram.tagging import CRFTagger
@@ -186,7 +186,7 @@ def growth(parser: DependencyParser) -> None:
 def relations(claims: Claims) -> None:
     """Relations of given trees: with edges and without, and a paired bootstrap over sentences."""
     bank, test = read_treebank(TRAIN), read_treebank(TEST)
-    template = usual_template(3)
+    template = default_template(3)
     gold = np.array(flat(test.relations()), dtype=object)
     right = []
     for text in (template, template.split("B\n")[0]):

@@ -23,14 +23,14 @@ import numpy as np
 
 from epigram import LogLinearLM
 from epigram.datasets import sample
+from epigram.features.formats import ColumnSpec
+from epigram.features.template import Template
 from epigram.lm.loglinear.sharded import fit_stream
 from epigram.lm.loglinear.splitting import Split
 from epigram.lm.sharding import write_stream
 from epigram.scale import Here, connect
-from epigram.tagging.formats import ColumnSpec
 from epigram.tagging.sharding import write_shards
 from epigram.tagging.shards import TaggerShards
-from epigram.tagging.template import Template
 from epigram.text import read_text
 
 BARS = {"CPU beyond kernels": 0.10, "2 workers / 2 threads": 1.15, "tagger bytes": 16.0, "LM bytes": 40.0}
@@ -87,7 +87,7 @@ class Cost:
     def __init__(self, engine: Any) -> None:
         self.engine = engine
         self.begin = self._now()
-        self.kernel = engine.tally.kernel_seconds
+        self.kernel = engine.kernel_seconds
 
     def _now(self) -> tuple[float, float, float]:
         workers = sum(self.engine.client.run(time.process_time).values())
@@ -95,7 +95,7 @@ class Cost:
 
     def end(self) -> tuple[float, float, float, float]:
         """Wall, driver, workers, kernels."""
-        kernel = self.engine.tally.kernel_seconds - self.kernel
+        kernel = self.engine.kernel_seconds - self.kernel
         return *(b - a for a, b in zip(self.begin, self._now(), strict=True)), kernel  # type: ignore[return-value]
 
 
@@ -121,11 +121,11 @@ def taggers(home: Path, tokens: int, n_shards: int, rounds: int) -> dict[str, fl
             began = time.perf_counter()
             threads.value_and_gradient(w, gradient)
             here.append(time.perf_counter() - began)
-            moved, cost = engine.tally.sent + engine.tally.received, Cost(engine)
+            moved, cost = engine.sent + engine.received, Cost(engine)
             loss.value_and_gradient(w, gradient)
             costs.append(cost.end())
             walls.append(costs[-1][0])
-            moved = engine.tally.sent + engine.tally.received - moved
+            moved = engine.sent + engine.received - moved
     _, driver, workers, kernel = min(costs, key=lambda c: (c[1] + c[2] - c[3]) / c[3])
     return {
         "tokens": n_tokens,
@@ -161,7 +161,7 @@ def language_model(home: Path, words: int, n_shards: int, iterations: int) -> di
         marks: list[tuple[int, float]] = []
 
         def mark(now: Any) -> None:
-            marks.append((engine.tally.sent + engine.tally.received, engine.tally.kernel_seconds))
+            marks.append((engine.sent + engine.received, engine.kernel_seconds))
 
         model = fit_stream(
             LogLinearLM(**settings, max_iterations=iterations), manifest, engine, n_shards, mark

@@ -25,10 +25,10 @@ import pycrfsuite
 from _bars import Claims
 from epigram.datasets import sample
 from epigram.serve import app, tagging
-from epigram.serve.guard import Door
-from epigram.serve.run import listen, open_studio, serve
+from epigram.serve.run import listen, open_server, serve
 from epigram.serve.sample_models import SAMPLES, sample_files
-from epigram.serve.studio import Call, Operation
+from epigram.serve.security import AccessPolicy
+from epigram.serve.state import Call, Operation
 
 TOKENS = 25
 SECONDS = 8.0
@@ -82,8 +82,8 @@ def run_server(path: str, pipe: Any) -> None:
     """The studio with the rival's route, in a process of its own."""
     app.OPERATIONS.insert(0, rival(path))
     listener = listen("127.0.0.1", 0)
-    studio = open_studio(sample_files(), SAMPLES)
-    serve(studio, Door(), listener, lambda: pipe.send(listener.getsockname()[1]))
+    studio = open_server(sample_files(), SAMPLES)
+    serve(studio, AccessPolicy(), listener, lambda: pipe.send(listener.getsockname()[1]))
 
 
 class Connection:
@@ -148,7 +148,7 @@ def in_clients(port: int, requests: list[bytes], connections: int, seconds: floa
 
 def kana() -> list[str]:
     """Readings of the sample sentences."""
-    from epigram.ime.sample import BACKGROUND
+    from epigram.datasets.sample import BACKGROUND
 
     return ["".join(token.rpartition("/")[2] or token for token in line.split()) for line in BACKGROUND]
 

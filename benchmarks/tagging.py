@@ -21,9 +21,9 @@ import numpy as np
 from _bars import Claims
 from _crfsuite import Part, conll2000, python_features, run, tag, trainer_of
 from epigram import OWLQN, SGD, CRFTagger
+from epigram.chain.metrics import evaluate
 from epigram.datasets import fetch
-from epigram.tagging.formats import read_columns
-from epigram.tagging.metrics import evaluate
+from epigram.features.formats import read_columns
 
 PASSES = 30
 OWLQN_ITERATIONS = 40

@@ -1,7 +1,7 @@
 """Several taggers as one, and second looks at them: the best figures of the tagger, against python-crfsuite.
 
-Pools (:mod:`epigram.tagging.pooled`) have members whose templates see the text in other ways (``benchmarks/templates``)
-and word lists from unlabelled text; CRFsuite has the features of all members in one model. Names have columns of parts
+Pools (:mod:`epigram.tagging.stacked.pool`) have members whose templates differ (``benchmarks/templates``) and word
+lists from unlabelled text; CRFsuite has the features of all members in one model. Names have columns of parts
 of speech and chunks by our own taggers, and a second pair of taggers, who know what the first say of words nearby.
 Members were chosen on held-out sentences, which ``--held-out`` shows in place of the test part.
 
@@ -22,12 +22,12 @@ from pathlib import Path
 from _bars import Claims
 from _crfsuite import Part, conll2000, fit_and_score, genia_pos, jnlpba, ud_ewt
 from epigram import SGD, CRFTagger, RerankedTagger
-from epigram.tagging.formats import Columns
-from epigram.tagging.jackknife import predict_unseen
-from epigram.tagging.metrics import Report, evaluate
-from epigram.tagging.nearby import nearby_types
-from epigram.tagging.pooled import pool
-from epigram.tagging.template import Template
+from epigram.chain.metrics import TaggingReport, evaluate
+from epigram.features.columns import Columns
+from epigram.features.template import Template
+from epigram.tagging.stacked.context_column import context_types
+from epigram.tagging.stacked.cross_prediction import predict_unseen
+from epigram.tagging.stacked.pool import pool
 
 HERE = Path(__file__).parent
 EPIGRAM = Path(sys.executable).parent / "epigram"
@@ -113,7 +113,7 @@ class Run:
         self.claims.add(f"{name}, {part}", ours, rival, reached, None if self.held_out else bar, True)
 
 
-def _measure(report: Report) -> float:
+def _measure(report: TaggingReport) -> float:
     """F1, or accuracy where labels are no chunks, in per cent."""
     return 100 * (report.overall.f1 if report.chunked else report.accuracy)
 
@@ -188,7 +188,7 @@ def _chained(
         n = learn.columns.n_columns
         seen = Columns(X.sentence_ptr, X.columns[:n])
         column, whole = predict_unseen(taggers, learn.columns, learn.labels, seen, folds)
-        nearby = [nearby_types(X, column, reach)] if reach else []
+        nearby = [context_types(X, column, reach)] if reach else []
         made.append(Part(Columns(X.sentence_ptr, [*X.columns, column, *nearby]), part.labels))
         taggers = taggers if len(taggers) > 1 else [whole]
     return made[0], made[1]

@@ -22,8 +22,8 @@ from pathlib import Path
 from _bars import Claims
 from _crfsuite import Part, conll2000, fit_and_score, genia_pos, jnlpba, ud_ewt
 from epigram import OWLQN, SGD, CRFTagger, RerankedTagger, SegmentTagger
-from epigram.tagging.metrics import Report, evaluate
-from epigram.tagging.template import Template
+from epigram.chain.metrics import TaggingReport, evaluate
+from epigram.features.template import Template
 
 CRFSUITE_C1 = (16_889.4, 9_693)  # objective and active weights of lbfgs c1=1
 CRFSUITE_C07 = (14_030.8, 15_822)  # c1=0.7
@@ -42,7 +42,7 @@ def fit(train: Part, template: str, l1: float, solver: object = None) -> CRFTagg
     return CRFTagger(template, l1=l1, solver=solver, constrain=constrain).fit(train.columns, train.labels)
 
 
-def score(tagger: CRFTagger | RerankedTagger, part: Part) -> Report:
+def score(tagger: CRFTagger | RerankedTagger, part: Part) -> TaggingReport:
     return evaluate(part.names, tagger.predict(part.columns))
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import epigram
-import epigram_papers
+import experiments
 
 MODULES = sorted(
     ".".join(path.relative_to(home.parent).with_suffix("").parts).removesuffix(".__init__")
-    for home in (Path(package.__file__ or "").parent for package in (epigram, epigram_papers))
+    for home in (Path(package.__file__ or "").parent for package in (epigram, experiments))
     for path in home.rglob("*.py")
     if ">>>" in path.read_text("utf-8")
 )

@@ -17,7 +17,7 @@ def test_the_files_of_a_page_exist(page: Path) -> None:
     named = re.findall(r"`([\w/]+(?:\.\w+|/))`", table)
     assert len(named) >= 8
     missing = [
-        name for name in named if not any((ROOT / "src" / home / name).exists() for home in ("epigram", ""))
+        name for name in named if not any((ROOT / home / name).exists() for home in ("src/epigram", "."))
     ]
     assert missing == []
 

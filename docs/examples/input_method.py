@@ -8,7 +8,7 @@ Kana become text by a word trigram. A few sentences of a domain change what it p
 import matplotlib.pyplot as plt
 
 from epigram import KanaKanjiConverter
-from epigram.ime.sample import BACKGROUND, DOMAIN, READINGS, WORDS
+from epigram.datasets.sample import BACKGROUND, DOMAIN, READINGS, WORDS
 
 converter = KanaKanjiConverter.build(BACKGROUND, WORDS)
 for kana in list(READINGS)[:3]:

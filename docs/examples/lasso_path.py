@@ -10,8 +10,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from epigram import BLasso, Boosting, KanaKanjiConverter, Reranker
+from epigram.datasets.sample import BACKGROUND, DOMAIN, WORDS
 from epigram.ime.decoder import convert_text
-from epigram.ime.sample import BACKGROUND, DOMAIN, WORDS
 
 converter = KanaKanjiConverter.build(BACKGROUND, WORDS)
 lists = convert_text(converter.decoder, [line.split() for line in DOMAIN], 10)

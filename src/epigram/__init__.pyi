@@ -45,7 +45,6 @@ from epigram.solvers import SGD as SGD
 from epigram.solvers import AdaGrad as AdaGrad
 from epigram.solvers import AveragedPerceptron as AveragedPerceptron
 from epigram.solvers import PassiveAggressive as PassiveAggressive
-from epigram.solvers import ProjectedSGD as ProjectedSGD
 from epigram.solvers import StochasticProximal as StochasticProximal
 from epigram.storage import Checkpoint as Checkpoint
 from epigram.storage import load as load

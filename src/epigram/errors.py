@@ -36,8 +36,37 @@ class DivergenceError(EpigramError):
     """Training that left the finite numbers; see :func:`epigram.protocols.check_finite`."""
 
 
+class DataWarning(EpigramError, UserWarning):
+    """Input that is well formed and probably not what the user meant; issue it with :func:`warnings.warn`.
+
+    The command line prints it on standard error, ``--quiet`` drops it and ``--strict`` makes it an error.
+    """
+
+
 class ModelFileError(InputError):
     """A model file that cannot be read: truncated, foreign, newer, or of another family."""
+
+
+def reason(error: OSError) -> str:
+    """Return why the system refused; errors that numpy raises have no ``strerror``.
+
+    Examples
+    --------
+    >>> reason(OSError(28, "No space left on device")), reason(OSError("10 requested and 3 written"))
+    ('No space left on device', '10 requested and 3 written')
+    """
+    return error.strerror or str(error) or type(error).__name__
+
+
+def install(extra: str) -> str:
+    """Return the command that installs an optional dependency from a checkout of the repository.
+
+    Examples
+    --------
+    >>> install("plot")
+    "pip install '.[plot]' in a checkout of epigram"
+    """
+    return f"pip install '.[{extra}]' in a checkout of epigram"
 
 
 def misfit(solver: object, needs: str, given: object, instead: str) -> NoReturn:

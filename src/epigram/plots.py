@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from epigram.errors import InputError
+from epigram.errors import InputError, install
 
 if TYPE_CHECKING:
     from epigram.tuning import Trial
@@ -22,7 +22,7 @@ def check_plot(target: str | PathLike[str]) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise InputError("plots need matplotlib: pip install 'epigram[plot]'") from error
+        raise InputError(f"plots need matplotlib: {install('plot')}") from error
 
 
 def _figure(target: str | PathLike[str], width: float = 10) -> Any:

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from epigram.errors import DivergenceError, EpigramError, InputError, misfit
 
 if TYPE_CHECKING:
-    from epigram.solvers.stagewise import WeightPath
+    from epigram.rerank.stagewise import WeightPath
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int32]
@@ -388,7 +388,7 @@ def _same(value: object, default: object) -> bool:
 
 
 def each(things: Any, name: str, of: str) -> Iterator[Any]:
-    """Iterate over an argument, or say which one is no iterable.
+    """Iterate over an argument, or say which one is no iterable, or is a string that would fall into characters.
 
     Examples
     --------
@@ -397,6 +397,9 @@ def each(things: Any, name: str, of: str) -> Iterator[Any]:
         ...
     epigram.errors.InputError: X must be an iterable of sentences, not 3
     """
+    if isinstance(things, str | bytes):
+        shown = repr(things) if len(things) <= 40 else f"{things[:40]!r}..."
+        raise InputError(f"{name} is the string {shown}; give a list of {of}: split the string first")
     try:
         return iter(things)
     except TypeError:

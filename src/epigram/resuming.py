@@ -16,16 +16,16 @@ on after its process was killed, and ends in the same bits as one that nobody st
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import shutil
+import struct
 import time
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, Token
+from ctypes import ArgumentError
 from dataclasses import dataclass
 from functools import wraps
 from os import PathLike
@@ -35,16 +35,23 @@ from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
-from epigram.errors import InputError
+from epigram.errors import EpigramError, InputError, reason
 from epigram.protocols import Result
-from epigram.text import write_atomically
+from epigram.text import parse_json, write_atomically
 
 State = dict[str, Any]
 """Arrays and what JSON can hold, by name."""
 
 T = TypeVar("T")
 Solve = TypeVar("Solve", bound=Callable[..., Result])
-HEADER, FORMAT = "header", 1
+MAGIC = b"epigram checkpoint 2\n"
+"""A file begins so; the CRC-32 of the rest and the length of the JSON header follow, then the header and the arrays."""
+SIZES = struct.Struct("<IQ")
+KINDS = ("<f8", "<f4", "<i8", "<i4", "|u1", "|b1")
+MISFITS = (
+    LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, ArgumentError
+)  # fmt: skip
+DOES_NOT_FIT = "the checkpoint does not fit this training; leave out --resume to start afresh"
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,9 +251,12 @@ def resumable(solve: Solve) -> Solve:
 
     @wraps(solve)
     def resumed(self: object, loss: Any, *rest: Any, **options: Any) -> Result:
-        with piece(f"{type(self).__name__} of {getattr(loss, 'n_weights', 0)} weights") as kept:
+        n = getattr(loss, "n_weights", 0)
+        with piece(f"{type(self).__name__} of {n} weights") as kept:
             if kept.result is not None:
-                return Result(**kept.result)
+                return restored_result(kept.result, n)
+            check_vectors(kept.state or {}, n)
+            check_counts(kept.state or {})
             result = solve(self, loss, *rest, **options)
             names = ("w", "objective", "iterations", "reason", "optimality")
             kept.finish({name: getattr(result, name) for name in names}, result.reason == "callback")
@@ -273,6 +283,61 @@ def noted(kind: str, value: Callable[[], T]) -> T:
         found = value()
         kept.finish({"value": found})
         return found
+
+
+def restored_result(values: State, n: int) -> Result:
+    """Return the result of a solver that an earlier run noted, for ``n`` weights."""
+    check_vectors(values, n)
+    result = Result(**values)
+    wanted = ((result.objective, float), (result.iterations, int), (result.reason, str))
+    if not all(isinstance(value, kind) for value, kind in wanted) or not isinstance(
+        result.optimality, float | None
+    ):
+        raise InputError(DOES_NOT_FIT)
+    return result
+
+
+def check_counts(values: State) -> None:
+    """Refuse a state with a negative count of iterations or samples."""
+    for value in values.values():
+        for count in value if isinstance(value, list) else [value]:
+            if isinstance(count, int) and count < 0:
+                raise InputError(DOES_NOT_FIT)
+
+
+def check_steps(scale: float, momentum: float) -> None:
+    """Refuse numbers of an accelerated descent whose search for a step size would never end."""
+    if not (0.0 < scale < 1e300 and 1.0 <= momentum < 1e300):
+        raise InputError(DOES_NOT_FIT)
+
+
+def check_vectors(values: State, n: int) -> None:
+    """Refuse a state whose vectors are not ``n`` finite numbers each, tables apart: C takes their lengths on trust."""
+    for name, value in values.items():
+        if isinstance(value, np.ndarray) and not (
+            value.dtype.kind == "f"
+            and np.isfinite(value).all()
+            and (
+                value.ndim > 1
+                or name.startswith("changed")
+                or (value.shape, value.dtype) == ((n,), np.float64)
+            )
+        ):
+            raise InputError(DOES_NOT_FIT)
+
+
+def check_offsets(ptr: Any, total: int) -> None:
+    """Refuse offsets into ``total`` values that do not begin at 0, rise and end there."""
+    if not (ptr.dtype == np.int64 and ptr.ndim == 1 and ptr.size and ptr[0] == 0 and ptr[-1] == total):
+        raise InputError(DOES_NOT_FIT)
+    if (np.diff(ptr) < 0).any():
+        raise InputError(DOES_NOT_FIT)
+
+
+def check_ids(ids: Any, n: int) -> None:
+    """Refuse integers that are not 0 to n - 1."""
+    if not (ids.dtype.kind == "i" and ids.ndim == 1) or (ids.size and not 0 <= ids.min() <= ids.max() < n):
+        raise InputError(DOES_NOT_FIT)
 
 
 def restored_rng(rng: np.random.Generator, state: Mapping[str, Any]) -> np.random.Generator:
@@ -324,11 +389,22 @@ class Checkpoint(Tape):
         self.folder = self.path.with_name(f"{self.path.name}.parts")
         self.complain = complain
         self._last = time.monotonic()
+        self._resumed = False
 
     def __enter__(self) -> Self:
         if self.resume and not self._tokens and self.path.exists():
-            self.entries, self.resume = self._read(), False
+            self.entries, self.resume, self._resumed = self._read(), False, True
         return super().__enter__()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        super().__exit__(kind, error, traceback)
+        if self._resumed and isinstance(error, MISFITS) and not isinstance(error, EpigramError):
+            raise InputError(f"{DOES_NOT_FIT} ({error})", path=self.path) from error
 
     def is_due(self) -> bool:
         """Whether ``every`` seconds are over, or somebody asked to stop."""
@@ -337,6 +413,9 @@ class Checkpoint(Tape):
 
     def write(self) -> None:
         """Replace the file."""
+        if self.path.is_file() and not _is_ours(self.path):
+            self.give_up(f"{self.path}: not a checkpoint, so it is left as it is")
+            return
         arrays: dict[str, Any] = {}
         entries = {}
         for place, entry in self.entries.items():
@@ -347,12 +426,12 @@ class Checkpoint(Tape):
                 else:
                     plain[name] = value
             entries[place] = [entry.kind, entry.what, plain]
-        header = {"format": FORMAT, "subject": self._subject(), "entries": entries}
-        content = io.BytesIO()
-        arrays[HEADER] = np.frombuffer(json.dumps(header).encode(), np.uint8)
-        np.savez(content, **arrays)
+        places = {name: [array.dtype.str, array.shape] for name, array in arrays.items()}
+        header = json.dumps({"subject": self._subject(), "entries": entries, "arrays": places}).encode()
+        rest = b"".join([header, *(array.tobytes() for array in arrays.values())])
+        sizes = SIZES.pack(_sum_of(len(header), rest), len(header))
         try:
-            write_atomically(self.path, content.getvalue())
+            write_atomically(self.path, MAGIC + sizes + rest)
         except InputError as error:
             if self.complain is None:
                 raise
@@ -368,8 +447,15 @@ class Checkpoint(Tape):
 
     def remove(self) -> None:
         """The training is done."""
-        self.path.unlink(missing_ok=True)
-        shutil.rmtree(self.folder or "", ignore_errors=True)
+        if _is_ours(self.path):
+            self.path.unlink()
+        folder = self.path.with_name(f"{self.path.name}.parts")
+        if folder.is_dir():
+            for one in folder.iterdir():
+                if one.name.isdecimal():  # states of shards
+                    shutil.rmtree(one, ignore_errors=True)
+            with suppress(OSError):  # something else is there
+                folder.rmdir()
 
     def _subject(self) -> str:
         if not isinstance(self.subject, str):
@@ -377,25 +463,64 @@ class Checkpoint(Tape):
         return self.subject
 
     def _read(self) -> dict[str, Entry]:
+        """Read the file: checksum first, then whose it is, then the shapes of its arrays."""
+        start = len(MAGIC) + SIZES.size
         try:
-            with np.load(self.path, allow_pickle=False) as saved:
-                arrays = {name: saved[name] for name in saved.files}
-            header = json.loads(arrays.pop(HEADER).tobytes())
-            subject, known = str(header["subject"]), header["format"] == FORMAT
-            entries = {place: Entry(*entry) for place, entry in header["entries"].items()}
-            for key, array in arrays.items():
+            content = memoryview(self.path.read_bytes())
+            if content[: len(MAGIC)] != MAGIC or len(content) < start:
+                raise ValueError("it begins otherwise, or is of another version")
+            crc, length = SIZES.unpack(content[len(MAGIC) : start])
+            if crc != _sum_of(length, content[start:]):
+                raise ValueError("its checksum is wrong")
+            header = parse_json(str(content[start : start + length], "utf-8"))
+            if header["subject"] != self._subject():
+                raise InputError(
+                    "saved by a training of other data, settings or version; leave out --resume to start afresh",
+                    path=self.path,
+                )
+            entries = {
+                str(place): Entry(str(kind), str(what), dict(values))
+                for place, (kind, what, values) in header["entries"].items()
+            }
+            for key, array in _arrays(content[start + length :], header["arrays"]):
                 place, _, name = key.partition(" ")
                 entries[place].values[name] = array
-        except (
-            OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, MemoryError,
-            RecursionError, zipfile.BadZipFile, zlib.error, NotImplementedError,
-        ) as error:  # fmt: skip
-            raise InputError(
-                f"not a checkpoint, or damaged ({error}); remove it to start afresh", path=self.path
-            ) from None
-        if not known or subject != self._subject():
-            raise InputError(
-                "saved by a training of other data, settings or version; leave out --resume to start afresh",
-                path=self.path,
-            )
-        return entries
+        except InputError as error:
+            if error.path is not None:
+                raise
+            why = str(error)
+        except (*MISFITS, MemoryError) as error:
+            why = str(error)
+        except OSError as error:
+            why = reason(error)
+        else:
+            return entries
+        raise InputError(f"not a checkpoint, or corrupt ({why}); remove it to start afresh", path=self.path)
+
+
+def _arrays(content: memoryview, places: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Cut bytes into arrays of these kinds and shapes, which must be as many as there are."""
+    at = 0
+    for name, (kind, shape) in places.items():
+        if kind not in KINDS or not all(isinstance(size, int) and size >= 0 for size in shape):
+            raise ValueError(f"{name!r} has a kind or shape that no checkpoint has")
+        n_bytes = math.prod(shape) * np.dtype(kind).itemsize
+        if n_bytes > len(content) - at or (not n_bytes and any(shape[:1])):
+            raise ValueError(f"{name!r} has more numbers than there are bytes")
+        yield name, np.frombuffer(content[at : at + n_bytes], kind).reshape(shape).copy()
+        at += n_bytes
+    if at != len(content):
+        raise ValueError("there are bytes after the last array")
+
+
+def _sum_of(length: int, rest: bytes | memoryview) -> int:
+    return zlib.crc32(rest, zlib.crc32(length.to_bytes(8, "little")))
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file is a checkpoint, and not one of the user's that has its name."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False

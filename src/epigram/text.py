@@ -5,6 +5,8 @@ What is written replaces a file whole or not at all (:func:`write_atomically`).
 
 from __future__ import annotations
 
+import csv
+import errno
 import gzip
 import io
 import json
@@ -12,19 +14,45 @@ import os
 import platform
 import re
 import sys
+import warnings
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from stat import S_IMODE
 from typing import Any
 
-from epigram.errors import InputError
+from epigram.errors import DataWarning, InputError, reason
 
 MAX_BYTES = "EPIGRAM_MAX_BYTES"
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 GZIP_MAGIC = b"\x1f\x8b"
+_TO_UTF8 = "convert it first: iconv -f UTF-16 -t UTF-8 FILE > NEW"
+_BINARY = (
+    (rb"\x28\xb5\x2f\xfd", "Zstandard compressed data; unpack it first: zstd -d FILE"),
+    (rb"\xfd7zXZ\x00", "xz compressed data; unpack it first: xz -dk FILE"),
+    (rb"BZh[1-9]1AY&SY", "bzip2 compressed data; unpack it first: bzip2 -dk FILE"),
+    (rb"\x04\x22\x4d\x18", "lz4 compressed data; unpack it first: lz4 -d FILE"),
+    (rb"PK\x03\x04", "a zip archive; unpack it first: unzip FILE"),
+    (rb"PAR1", "a Parquet file; write its column of text to a file first, one sentence a line"),
+    (
+        rb"ARROW1|\xff{4}[^\x00]..\x00",
+        "an Arrow file; write its column of text to a file first, one sentence a line",
+    ),
+    (rb"\xff\xfe|\xfe\xff", f"UTF-16 text; {_TO_UTF8}"),
+    (rb"(?:[^\x00]\x00){4}|(?:\x00[^\x00]){4}", f"UTF-16 text; {_TO_UTF8}"),
+    (rb".{4}\x00{4}\{", "an epigram model file, not text; check the order of the arguments"),
+    (
+        rb"mmap lm http|lCRF|\x80[\x02-\x05]",
+        "a model or pickle of another program, not text; check the order of the arguments",
+    ),
+)
+"""Patterns of the first bytes of files that are not UTF-8 text, and the error for each."""
+_JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*\[?\s*\{\s*"(?:[^"\\\n]|\\.)*"\s*:')
+_HEAD, _ROWS, _COLUMN_ROWS = 1 << 16, 3, 20
+"""Bytes that :func:`check_sentences` looks at, and the lines of one width that make a table or a file of columns."""
 
 
 def read_bytes(path: str | PathLike[str]) -> bytes:
@@ -41,7 +69,7 @@ def read_bytes(path: str | PathLike[str]) -> bytes:
     try:
         raw = sys.stdin.buffer.read() if str(path) == "-" else Path(path).read_bytes()
     except OSError as error:
-        raise InputError(f"cannot read: {error.strerror}", path=path) from error
+        raise InputError(f"cannot read: {reason(error)}", path=path) from error
     if raw[:2] != GZIP_MAGIC:
         return raw
     limit = most_bytes(len(raw))
@@ -75,7 +103,8 @@ def read_text(path: str | PathLike[str]) -> str:
 
 
 def decode(raw: bytes, path: str | PathLike[str]) -> str:
-    """UTF-8 to text, without a byte order mark; the error names file and line."""
+    """UTF-8 to text, without a byte order mark; the error names file and line, or what the file is."""
+    _refuse_binary(raw, path)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -87,9 +116,67 @@ def decode(raw: bytes, path: str | PathLike[str]) -> str:
         ) from None
 
 
-def read_lines(path: str | PathLike[str]) -> Iterator[str]:
-    """Lines without their ends (``\\n`` or ``\\r\\n``)."""
-    lines = read_text(path).split("\n")
+def _refuse_binary(raw: bytes, path: str | PathLike[str]) -> None:
+    for pattern, found in _BINARY:
+        if re.match(pattern, raw, re.DOTALL):
+            raise InputError(f"this is {found}", path=path)
+
+
+def check_sentences(raw: bytes, path: str | PathLike[str]) -> None:
+    """Refuse JSON and tables, warn of files of columns, where sentences are expected, one a line.
+
+    Examples
+    --------
+    >>> check_sentences(b'{"text": "a rose"}\\n', "roses.jsonl")
+    Traceback (most recent call last):
+        ...
+    epigram.errors.InputError: roses.jsonl: JSON, but plain text is expected, one sentence a line. \
+Take the text out first: jq -r .text FILE > NEW
+    """
+    _refuse_binary(raw, path)
+    wanted = "but plain text is expected, one sentence a line"
+    if _JSON.match(raw[:_HEAD]):
+        field = re.search(rb'"(text|content|sentence|body)"\s*:', raw[:_HEAD])
+        said = f"JSON, {wanted}. Take the text out first: jq -r .{field[1].decode() if field else 'FIELD'} FILE > NEW"
+        raise InputError(said, path=path)
+    head = raw[:_HEAD].decode("utf-8-sig", "replace").splitlines()
+    rows = [line for line in (head if len(raw) <= _HEAD else head[:-1]) if line.strip()]
+    for name, mark in (("commas", ","), ("tabs", "\t")):
+        width = _table_width(rows[:_COLUMN_ROWS], mark)
+        said = f"every line has {width} cells between {name}: a table, {wanted}. Cut out the column of text first"
+        if width > 2:
+            raise InputError(said, path=path)
+        if width == 2:
+            warnings.warn(DataWarning(f"{path}: {said}"), stacklevel=3)
+            return
+    widths = {len(row.split()) for row in rows}
+    if (
+        len(rows) >= _COLUMN_ROWS
+        and len(rows) < len(head)
+        and len(widths) == 1
+        and (width := widths.pop()) > 1
+    ):
+        said = f"every line has {width} words: this looks like a file of columns, one token a line, {wanted}"
+        warnings.warn(DataWarning(f"{path}: {said}"), stacklevel=3)
+
+
+def _table_width(lines: list[str], mark: str) -> int:
+    """Cells of every line, where marks without blanks around them cut all into as many; else 0."""
+    rows = list(csv.reader(lines, delimiter=mark))
+    outside = [re.sub('"[^"]*"', "", line) for line in lines]
+    loose = any(f"{mark} " in line or f" {mark}" in line for line in outside)
+    if len(rows) < _ROWS or len({len(row) for row in rows}) > 1 or loose:
+        return 0
+    width = len(rows[0])
+    return 0 if width == 2 and not all(map(all, rows)) else width  # lines of verse end with a comma
+
+
+def read_lines(path: str | PathLike[str], sentences: bool = False) -> Iterator[str]:
+    """Lines without their ends (``\\n`` or ``\\r\\n``); with ``sentences`` other formats are refused."""
+    raw = read_bytes(path)
+    if sentences:
+        check_sentences(raw, path)
+    lines = decode(raw, path).split("\n")
     if not lines[-1]:
         lines.pop()
     for line in lines:
@@ -126,6 +213,16 @@ def check_text(strings: Iterable[str]) -> None:
                 raise InputError(said) from None
 
 
+def refuse_file_names(sentences: Any) -> None:
+    """Refuse a list of names of files where a list of sentences is expected."""
+    names = sentences[:10] if isinstance(sentences, list | tuple) else ()
+    if names and all(isinstance(name, str) and os.path.isfile(name) for name in names):
+        raise InputError(
+            f"{names[0]!r} is the name of a file, where a sentence is expected; "
+            f"to read the file, give pathlib.Path({names[0]!r})"
+        )
+
+
 def parse_json(text: str, path: str | PathLike[str] | None = None, line: int | None = None) -> Any:
     """A JSON value; whatever is wrong with it, and half a character in it, is one sentence.
 
@@ -151,7 +248,7 @@ def parse_json(text: str, path: str | PathLike[str] | None = None, line: int | N
 
 
 def stream_lines(path: str | PathLike[str]) -> Iterator[str]:
-    """The same without reading the whole file first: for texts that are larger than memory, and for pipes."""
+    """Sentences of a file, line by line, without reading all of it first: for large texts, and for pipes."""
     number = 0
     try:
         with (
@@ -160,7 +257,8 @@ def stream_lines(path: str | PathLike[str]) -> Iterator[str]:
             else Path(path).open("rb") as raw
         ):
             is_packed = raw.peek(2)[:2] == GZIP_MAGIC
-            source = gzip.GzipFile(fileobj=raw) if is_packed else raw
+            source = io.BufferedReader(gzip.GzipFile(fileobj=raw)) if is_packed else raw
+            check_sentences(source.peek(_HEAD), path)
             limit = most_bytes(0) if is_packed else -2  # of a line: the text itself may be of any length
             while line := source.readline(limit + 1):
                 number += 1
@@ -174,7 +272,7 @@ def stream_lines(path: str | PathLike[str]) -> Iterator[str]:
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"broken gzip data: {error}", path=path) from error
     except OSError as error:
-        raise InputError(f"cannot read: {error.strerror}", path=path) from error
+        raise InputError(f"cannot read: {reason(error)}", path=path) from error
 
 
 def write_atomically(path: str | PathLike[str], content: bytes) -> None:
@@ -224,7 +322,7 @@ def make_folder(folder: Path, way_out: str = "") -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot make the folder: {error.strerror}{way_out}", path=folder) from error
+        raise InputError(f"cannot make the folder: {reason(error)}{way_out}", path=folder) from error
 
 
 def _claim(target: Path) -> Path:
@@ -234,9 +332,10 @@ def _claim(target: Path) -> Path:
     """
     host = f"{zlib.crc32(platform.node().encode()):08x}"
     for left in target.parent.glob(f".epigram-{host}-*"):
-        owner = left.name.split("-")[2]
-        if owner.isdecimal() and not _is_alive(int(owner)):
-            left.unlink(missing_ok=True)
+        named = re.fullmatch(r"([0-9]+)-[0-9a-f]{16}", left.name.removeprefix(f".epigram-{host}-"))
+        if named and not is_alive(int(named[1])):
+            with suppress(OSError):  # a folder, or another user's
+                left.unlink()
     temporary = target.with_name(f".epigram-{host}-{os.getpid()}-{os.urandom(8).hex()}")
     temporary.touch(mode=0o600 if target.exists() else 0o666, exist_ok=False)
     if target.exists():
@@ -244,14 +343,24 @@ def _claim(target: Path) -> Path:
     return temporary
 
 
-def _is_alive(process: int) -> bool:
+def is_alive(process: int) -> bool:
+    """Return whether there is a process of this number; signal 0 asks, and does nothing."""
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except OSError:
         return True
     return True
+
+
+def reserve(file: int, size: int, path: str | PathLike[str]) -> None:
+    """Allocate the blocks of an open file: writing to a mapping of it is SIGBUS where the disk is full."""
+    try:
+        getattr(os, "posix_fallocate", lambda *_: None)(file, 0, size)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # a file system that cannot
+            raise _unwritable(path, error) from error
 
 
 def _sync_folder(folder: Path) -> None:
@@ -268,7 +377,23 @@ def _sync_folder(folder: Path) -> None:
 def _unwritable(path: str | PathLike[str], error: OSError) -> InputError:
     if isinstance(error, FileNotFoundError):
         return InputError("cannot write: the folder does not exist; make it first", path=path)
-    return InputError(f"cannot write: {error.strerror}", path=path)
+    return InputError(f"cannot write: {reason(error)}", path=path)
+
+
+def as_table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Rows as lines of aligned columns under their names, numbers with a sign and three digits.
+
+    Examples
+    --------
+    >>> print(as_table(("feature", "weight"), [("w=the", 1.25), ("suffix=s", -0.5)]))
+    feature   weight
+    w=the     +1.250
+    suffix=s  -0.500
+    """
+    cells = [[f"{x:+.3f}" if isinstance(x, float) else str(x) for x in row] for row in (names, *rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
+    return "\n".join(lines)
 
 
 def user_cache() -> Path:

@@ -29,7 +29,7 @@ def run(monkeypatch, capsys):
 @pytest.fixture
 def interrupted(monkeypatch):
     """Every training is asked to stop as soon as it begins."""
-    from epigram.cli.training import GracefulStop
+    from epigram.cli.run import GracefulStop
 
     def asked_at_once(self, on_first=lambda: None):
         self.asked, self._on_first = True, on_first

@@ -7,6 +7,7 @@ import json
 import math
 import sys
 
+import numpy as np
 import pytest
 
 from epigram import LogLinearLM
@@ -165,6 +166,12 @@ def test_bad_options_are_named(run, text, tmp_path, arguments, message):
     assert message in err
 
 
+def test_pruning_is_for_kneser_ney(run, text, tmp_path):
+    code, _, err = run("lm", "train", text, "-o", tmp_path / "m", "--prune", "0,1")
+    assert code == 2
+    assert "--prune is for Kneser-Ney" in err
+
+
 def test_a_plot_that_cannot_be_drawn_is_refused_before_training(run, text, tmp_path, monkeypatch):
     train = ("lm", "train", text, "-o", tmp_path / "m.epigram", "--plot")
     assert "name it so" in run(*train, tmp_path / "p.txt")[2]
@@ -245,8 +252,8 @@ def test_where_a_model_is_surprised(run, model, tmp_path):
     assert shown[0]["perplexity"] >= shown[1]["perplexity"]
     scores = [float(line) for line in run("lm", "score", model, other)[1].split()]
     for row in shown:
-        known = len(row["sentence"].split()) - row["oov"] + 1
-        assert math.log(row["perplexity"]) == pytest.approx(-scores[row["number"] - 1] / known, rel=1e-5)
+        scored = len(row["sentence"].split()) + 1
+        assert math.log(row["perplexity"]) == pytest.approx(-scores[row["number"] - 1] / scored, rel=1e-5)
     assert [row["oov"] for row in shown if "zebra" in row["sentence"]] in ([], [2])
     words = json.loads(run("lm", "eval", model, other, "--by", "word", "-k", 99, "--json")[1])["words"]
     bits = -sum(scores) / math.log(2)
@@ -289,11 +296,8 @@ def test_nbest_lists_are_sorted_by_both_scores(run, model, tmp_path):
     assert best["score"] == pytest.approx(-1.5 + 0.5 * likely)
     assert best["features"]["lm"] == pytest.approx(likely)
     strange = next(c for c in record["candidates"] if "zebra" in c["tokens"])
-    known = [p for p in loaded.word_scores("the zebra sat") if not math.isnan(p)]
-    assert strange["score"] == pytest.approx(-1 + 0.5 * (sum(known) - 10))
-    code, _, err = run("lm", "score", model, lists, "--nbest", "--cluster", "local:1")
-    assert code == 2
-    assert "--cluster" in err
+    known = np.delete(loaded.word_scores("the zebra sat"), 1).sum()
+    assert strange["score"] == pytest.approx(-1 + 0.5 * (known - 10))
 
 
 def test_ngrams_are_dropped_by_a_count_for_each_order(run, text, tmp_path):
@@ -307,3 +311,45 @@ def test_ngrams_are_dropped_by_a_count_for_each_order(run, text, tmp_path):
         code, _, err = run(*train, f"--prune={wrong}")
         assert code == 2
         assert "prune" in err
+
+
+def test_unknown_words_count_unless_the_model_is_closed(run, text, tmp_path):
+    good = ["the dog sat on the mat", "a cat saw the log", "the cat sat"]
+    mixed, models = tmp_path / "mixed.txt", {}
+    mixed.write_text("\n".join([*good, "xkcd qwrt zxcv bnm", "hjkl wrtp", "vbnm kjhg"]) + "\n")
+    for name, options in (("open", []), ("closed", ["--closed"])):
+        models[name] = tmp_path / name
+        train = ("lm", "train", text, "-o", models[name], "--model", "modified-kneser-ney", "--order", 2)
+        assert run(*train, *options)[0] == 0
+    kept = run("lm", "filter", models["open"], mixed, "--keep", 0.5)
+    assert kept[1].splitlines() == good
+    kept = run("lm", "filter", models["closed"], mixed, "--keep", 0.5)
+    assert kept[1].splitlines() != good
+    assert "closed: 8 of 22 words are left out of the scores" in " ".join(kept[2].split())
+    scores = {name: run("lm", "score", path, mixed)[1].split() for name, path in models.items()}
+    assert float(scores["open"][3]) < float(scores["closed"][3])
+    _, out, err = run("lm", "eval", models["open"], mixed, "--json")
+    record = json.loads(out)
+    assert list(record)[:2] == ["perplexity", "perplexity_with_unknown"]
+    assert record["perplexity"] < record["perplexity_with_unknown"]
+    assert "8 of 22 words are unknown to the model" in " ".join(err.split())
+    assert run("--strict", "lm", "eval", models["open"], mixed)[0] == 2
+    assert "perplexity_with_unknown" not in json.loads(
+        run("lm", "eval", models["closed"], mixed, "--json")[1]
+    )
+    assert "have a probability (open)" in run("inspect", models["open"])[1]
+    assert "have none (closed)" in run("inspect", models["closed"])[1]
+
+
+@pytest.mark.parametrize("options", [[], ["--model", "kneser-ney"], ["--classes", "3", "--budget", "0"]])
+def test_held_out_text_that_was_learnt_is_named(run, text, tmp_path, options):
+    model, other = tmp_path / "m.epigram", tmp_path / "other.txt"
+    other.write_text("the log saw a mat\nthe cat sat on a dog\n")
+    train = ("lm", "train", text, "-o", model, "--order", 2, *options)
+    code, _, err = run(*train, "--valid", text)
+    assert code == 0
+    assert "text that the model learns" in " ".join(err.split())
+    code, _, err = run(*train, "--valid", other)
+    assert (code, "warning" in err) == (0, False)
+    assert "this is the text that the model was trained on" in run("lm", "eval", model, text)[2]
+    assert "warning" not in run("lm", "eval", model, other)[2]

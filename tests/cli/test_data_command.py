@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -16,6 +17,7 @@ from unittest import mock
 import pytest
 
 from epigram.datasets import catalogue, sample
+from epigram.errors import DataWarning
 from in_process import epigram
 
 Environment = dict[str, str]
@@ -45,6 +47,8 @@ def test_list(environment: Environment) -> None:
     for name, entry in catalogue().items():
         assert name in done.stdout
         assert entry.licence[:12] in done.stdout
+    sample_line = next(line for line in done.stdout.splitlines() if line.split()[:1] == ["sample"])
+    assert "yes" in sample_line
 
 
 def test_list_as_json(environment: Environment) -> None:
@@ -62,6 +66,19 @@ def test_sample_is_made_on_the_spot(environment: Environment, tmp_path: Path) ->
         assert done.stdout == f"{tmp_path / 'cache' / 'data' / 'sample'}\n"
         assert done.stderr == ""
     assert Path(done.stdout.strip(), "dev.txt").read_text() == sample.columns("dev")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        for command, train, test in (
+            ("lm", "train.text", "test.text"),
+            ("rerank", "train.jsonl", "test.jsonl"),
+            ("ime", "background.readings", "domain.readings"),
+        ):
+            folder, model = Path(done.stdout.strip()), tmp_path / f"{command}.epigram"
+            make = ("ime", "build") if command == "ime" else (command, "train")
+            small = ("--model", "kneser-ney") if command == "lm" else ()
+            steps = ("--steps", "50", "--measure", "wer") if command == "rerank" else ()
+            assert epigram(*make, folder / train, "-o", model, *small, *steps).returncode == 0
+            assert epigram(command, "eval", model, folder / test).returncode == 0
 
 
 def test_path_of_what_is_not_here(environment: Environment) -> None:

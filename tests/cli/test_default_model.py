@@ -6,7 +6,7 @@ import pytest
 
 import epigram
 from epigram import LogLinearLM
-from epigram.lm.mixed.mixture import InterpolatedLM
+from epigram.lm.mixture import InterpolatedLM
 
 TEXT = ["the cat sat on the mat", "the dog sat on the log", "a cat saw the dog", "the dog saw a cat"] * 4
 

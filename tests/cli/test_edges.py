@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from epigram.cli import run_app
+from epigram.datasets.sample import BACKGROUND
 from epigram.errors import InputError
 from epigram.ime.build import build
 from epigram.ime.corrections import Journal, Lesson
-from epigram.ime.sample import BACKGROUND
 from epigram.lm.ngram.arpa import parse_arpa
 from epigram.text import parse_json, read_bytes, shown, stream_lines, write_atomically
 
@@ -35,7 +36,9 @@ def test_full_and_closed_streams(streams: str) -> None:
     done = epigram(f"epigram inspect {OLD / 'tagger.laconic'} {streams}")
     assert b"Traceback" not in done.stderr
     assert done.stderr.count(b"\n") <= 1
-    assert done.returncode == (2 if "full" in streams else 0)
+    assert done.returncode == (0 if streams == "<&-" else 2)
+    if streams == ">&-":
+        assert done.stderr == b"epigram: cannot write: standard output is closed\n"
 
 
 def test_other_locales_read_and_write_utf8() -> None:
@@ -139,3 +142,34 @@ def test_odd_json_is_one_sentence(text: str) -> None:
 def test_odd_arpa_is_one_sentence(text: str, says: str) -> None:
     with pytest.raises(InputError, match=says):
         parse_arpa(text.encode())
+
+
+def test_shards_that_do_not_fit_on_the_disk_are_said_with_path_and_reason(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("".join(f"word{k} and\n" for k in range(3000)))
+    command = f"{sys.executable} -B -m epigram lm train {tmp_path}/text -o {tmp_path}/m --shards {tmp_path}/s"
+    limited = f"ulimit -f 8; {command} --order 2 --strength 1 --ridge 0.1 --depth-weight 1"
+    done = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith(f"epigram: {tmp_path}/s/")
+    assert done.stderr.endswith("cannot write: File too large\n")
+
+
+def test_an_error_of_the_system_without_a_reason_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    def short() -> None:
+        raise OSError("10 requested and 3 written")
+
+    with pytest.raises(SystemExit):
+        run_app(short)
+    assert capsys.readouterr().err == "epigram: cannot write: 10 requested and 3 written\n"
+
+
+@pytest.mark.parametrize("number", ["SIGTERM", "SIGINT"])
+def test_a_signal_while_a_file_is_written_leaves_no_temporary_file(number: str, tmp_path: Path) -> None:
+    (tmp_path / "words.tsv").write_text("はし\t橋\n", "utf-8")
+    program = f"import os, signal; os.fsync = lambda _: signal.raise_signal(signal.{number})\n"
+    command = [sys.executable, "-c", f"{program}from epigram.cli import main; main()", "ime", "words"]
+    done = subprocess.run(
+        [*command, tmp_path / "words.tsv", "--user", tmp_path / "j"], capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, b"")
+    assert os.listdir(tmp_path) == ["words.tsv"]

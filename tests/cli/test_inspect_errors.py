@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
+from epigram import CRFTagger, KneserNeyLM, LogLinearLM, load
 from epigram.storage import ModelFile
 from in_process import Done, epigram
 
@@ -18,7 +19,7 @@ NEWER = save(
     {"epigram": json.dumps({"family": "tagger", "format": 99, "epigram": "42.0"})},
 )
 FILES = {
-    "truncated in its weights": (WHOLE[:-8], "damaged: "),
+    "truncated in its weights": (WHOLE[:-8], "damaged: truncated, "),
     "truncated in its header": (WHOLE[:150], "truncated model file"),
     "empty": (b"", "empty file, not an epigram model"),
     "text": (b"He PRP B-NP\n" * 9, "not an epigram model file"),
@@ -94,3 +95,28 @@ def test_a_whole_model_is_shown(tmp_path: Path) -> None:
     assert record["bytes"] == path.stat().st_size
     assert record["settings"]["l1"] == 0.01
     assert {"feature", "label", "weight"} <= record["strongest features"][0].keys()
+
+
+def test_check_names_the_context_whose_distribution_does_not_sum_to_one(tmp_path: Path) -> None:
+    path = tmp_path / "m.epigram"
+    text = ["the cat sees the dog", "a dog sees the cat", "the dog"]
+    KneserNeyLM(order=2).fit(text).save(path)
+    done = epigram("inspect", path, "--check", "--json")
+    assert done.returncode == 0, done.stderr
+    [worst] = json.loads(done.stdout)["sums"]
+    assert worst["sum"] == pytest.approx(1.0, abs=1e-9)
+    model = load(path)
+    node = model.state("sees")
+    model.node_bow[node] += 5.0
+    brute = {context: model.distribution(context).sum() for context in ("", "the", "sees", "a", "dog", "cat")}
+    model.save(path)
+    done = epigram("inspect", path, "--check")
+    assert done.returncode == 2
+    assert f"the distribution after 'sees' sums to {brute['sees']:.6g}, not 1".encode() in done.stderr
+    assert brute["sees"] == max(brute.values())
+    LogLinearLM(order=2, strength=0.1).fit(text).save(path)
+    assert epigram("inspect", path, "--check").returncode == 0
+    CRFTagger("U0:%x[0,0]\n").fit([["a"]], [["x"]]).save(path)
+    done = epigram("inspect", path, "--check")
+    assert done.returncode == 2
+    assert b"distributions of language models" in done.stderr

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from epigram.cli.lm_training import seconds_of
+from epigram.cli.lm.train import seconds_of
 from epigram.errors import InputError
 from epigram.lm.factored.model import ClassFactoredLM
 
@@ -44,7 +44,7 @@ def test_train_reports_the_model_it_wrote(run, text, tmp_path):
     assert record["classes"] == model.classes_.n_classes == 4
     assert record["nonzero"] == model.n_nonzero_
     assert 0 < record["nonzero"] <= record["parameters"]
-    assert record["words"] == 10
+    assert record["words"] == 11
     assert record["class_contexts"] == record["word_contexts"] == "c1 w1 c2 w2; c2 w2"
     assert record["perplexity_valid"] == pytest.approx(model.perplexity(text), rel=1e-5)
     assert record["trials"] == 0
@@ -201,7 +201,8 @@ def test_explain_shows_both_parts(run, model):
         assert shown in out
     why = json.loads(run("lm", "explain", model, "sat on the", "mat", "--json")[1])
     parts = why["class_part"], why["word_part"]
-    assert why["probability"] == pytest.approx(parts[0]["probability"] * parts[1]["probability"])
+    known = 1 - ClassFactoredLM.load(model).unknown_
+    assert why["probability"] == pytest.approx(known * parts[0]["probability"] * parts[1]["probability"])
     for part in parts:
         assert part["terms"][-1][1]["probability"] == pytest.approx(part["probability"])
     found = json.loads(run("lm", "next", model, "sat on the", "-k", 20, "--json")[1])
@@ -234,7 +235,7 @@ def test_mixing_without_an_output(run, model, text, tmp_path):
     code, out, err = run("lm", "interpolate", other, model, "--valid", text, "-o", tmp_path / "mix.arpa")
     assert code == 2
     assert out == ""
-    assert "model.epigram: a class-factored model is no back-off model" in one_line(err)
+    assert "model.epigram: a class-factored model has no table of n-grams" in one_line(err)
     assert not (tmp_path / "mix.arpa").exists()
 
 
@@ -247,7 +248,7 @@ def test_export_and_pruning_say_why_not(run, model, tmp_path):
         code, out, err = run("lm", *arguments)
         assert code == 2
         assert out == ""
-        assert "model.epigram: a class-factored model is no back-off model" in one_line(err)
+        assert "model.epigram: a class-factored model has no table of n-grams" in one_line(err)
         assert "Traceback" not in err
     assert [path.name for path in tmp_path.glob("out*")] == []
 

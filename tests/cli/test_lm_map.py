@@ -4,8 +4,8 @@ import json
 
 import epigram
 from epigram import KneserNeyLM, LogLinearLM
-from epigram.lm.mixed.mixture import InterpolatedLM
-from epigram.lm.ngram.model import BackoffModel
+from epigram.lm.mixture import InterpolatedLM
+from epigram.lm.ngram.backoff import BackoffModel
 
 TEXT = ["a b c a", "b b c", "c a d", "d d a b"]
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from epigram.errors import InputError
-from epigram.lm.pieces import characters, cutter, joined
+from epigram.lm.tokenizer import characters, cutter, joined
 
 
 def test_characters_and_back():

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from epigram.errors import InputError
-from epigram.lm.prepare import Preparation, Replaced, prepare
+from epigram.lm.normalise import Preparation, Replaced, prepare
 
 TEXT = [
     "On Monday Mr Smith paid $1,200.50 , or 3% , in Boston .",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -68,10 +69,63 @@ def test_every_command_has_a_module_with_help() -> None:
         assert b"Usage" in done.stdout
 
 
+def test_help_shows_every_text_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    from epigram.cli import COMMANDS, build
+
+    monkeypatch.setenv("COLUMNS", "1000")
+    n_texts = 0
+    for name in COMMANDS:
+        waiting = [((name,), build().commands[name])]
+        while waiting:
+            words, command = waiting.pop()
+            waiting += [((*words, k), v) for k, v in getattr(command, "commands", {}).items()]
+            texts = [d.help.replace("\\[", "[") for d in (command, *command.params) if d.help]
+            shown = epigram(*words, "--help").stdout.decode().replace("│", " ").split()
+            for text in texts:
+                assert " ".join(text.split()) in " ".join(shown), words
+            n_texts += len(texts)
+    assert n_texts > 300
+
+
 def test_version() -> None:
     import epigram
 
     assert run("-m", "epigram", "--version").stdout == f"epigram {epigram.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            "reproduce sgd-l1 --quick",
+            "'reproduce' was removed; in a checkout of epigram's source run python -m",
+        ),
+        ("lm counts text -o file --order 3", "'lm counts' was removed; lm train reads the text itself"),
+        ("lm train --counts file -o m", "--counts of 'epigram lm train' was removed; give the text that was"),
+        (
+            "tag run m text --cluster=local:2",
+            "--cluster of 'epigram tag run' was removed; run the command on",
+        ),
+    ],
+)
+def test_removed_commands_and_options_name_their_replacement(words: str, said: str) -> None:
+    done = epigram(*words.split())
+    assert done.returncode == 2
+    assert said in done.stderr.decode()
+
+
+def test_every_removed_option_is_of_a_command_and_on_the_page_of_migration() -> None:
+    from epigram.cli import build
+    from epigram.cli.removed import COMMANDS, OPTIONS
+
+    page = (Path(__file__).parents[2] / "docs" / "migration.md").read_text("utf-8")
+    for path, options in OPTIONS.items():
+        group, name = path.split()
+        known = build().commands[group].commands[name]
+        for option in options:
+            assert " " in option or all(option not in parameter.opts for parameter in known.params)
+            assert option in page
+    assert all(command in page for command in COMMANDS)
 
 
 def test_unknown_command_and_option_are_bad_use() -> None:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from epigram.chain.metrics import evaluate
 from epigram.datasets import sample
+from epigram.features.formats import read_columns
+from epigram.features.template import BUILT_IN, Template
 from epigram.tagging import CRFTagger
-from epigram.tagging.formats import read_columns
-from epigram.tagging.metrics import evaluate
-from epigram.tagging.template import BUILT_IN, Template
 from in_process import epigram
 
 
@@ -240,7 +240,7 @@ def test_conllu_columns_and_comments(folder: Path) -> None:
     assert scored["accuracy"] > 0.9
     tagged = epigram("tag", "run", folder / "ud.epigram", file).stdout.decode()
     assert tagged.splitlines()[0] == "# text = x"
-    assert tagged.splitlines()[1].count("\t") == 10
+    assert tagged.splitlines()[1].count("\t") == 9
 
 
 def test_label_column_and_columns_may_be_anywhere(folder: Path) -> None:
@@ -289,33 +289,22 @@ def test_run_and_eval_load_neither_sklearn_nor_solvers(folder: Path, chunker: Pa
         assert done.stderr.decode().splitlines()[-1] == "[]"
 
 
-def test_adaptive_and_projected_solvers(folder: Path) -> None:
-    from epigram import AdaGrad, ProjectedSGD
+def test_adaptive_solver(folder: Path) -> None:
+    from epigram import AdaGrad
 
     train(folder, "ada.epigram", "--solver", "adagrad", "--l1", "0.3", "--passes", "3")
     ada = CRFTagger.load(folder / "ada.epigram")
     assert isinstance(ada.solver, AdaGrad)
     assert (ada.solver.passes, ada.solver.decay, ada.l1) == (3, 0.95, 0.3)
-    train(
-        folder, "ball.epigram", "--solver", "projected", "--radius", "50", "--passes", "3", "--decay", "0.9"
-    )
-    ball = CRFTagger.load(folder / "ball.epigram")
-    assert isinstance(ball.solver, ProjectedSGD)
-    assert (ball.solver.radius, ball.solver.decay, ball.l1) == (50.0, 0.9, 0.0)
-    weights = ball.model_.weights.values
-    assert np.abs(weights).sum() <= 50.0 * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--solver", "projected"), "--solver projected needs --radius R"),
-        (
-            ("--solver", "projected", "--radius", "-1"),
-            "--radius R, above 0, as the limit on sum |w|; it is -1.0",
-        ),
-        (("--radius", "9", "--l1", "1"), "takes --radius, a limit on sum |w|, instead of --l1"),
-        (("--radius", "9", "--solver", "sgd"), "--radius is for --solver projected; sgd takes --l1"),
+        (("--solver", "projected"), "--solver projected of 'epigram tag train' was removed; train with --l1"),
+        (("--solver=projected",), "--solver projected of 'epigram tag train' was removed; train with --l1"),
+        (("--radius", "9", "--l1", "1"), "--radius of 'epigram tag train' was removed; train with --l1"),
+        (("--radios", "9"), "No such option: --radios"),
         (("--solver", "adagrad", "--l2", "1"), "--solver adagrad takes --l1 only"),
     ],
 )

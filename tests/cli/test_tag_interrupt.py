@@ -14,25 +14,20 @@ from pathlib import Path
 import pytest
 
 from epigram.datasets import sample
-from epigram.tagging.files import FileTagger
+from epigram.tagging.column_tagger import ColumnTagger
 from in_process import epigram
 
 # A training run that reports each pass on stdout, so that the test knows when to send its signal.
 PROGRAM = """
-import sys
-from epigram.cli import tag_training, main
-fit = tag_training._estimator
-def watched(*arguments):
-    estimator = fit(*arguments)
-    learn = estimator.fit
-    def with_report(*data, callback, **rest):
-        def report(entry):
-            print("pass", entry["iteration"], flush=True)
-            return callback(entry)
-        return learn(*data, callback=report, **rest)
-    estimator.fit = with_report
-    return estimator
-tag_training._estimator = watched
+from epigram.cli import main
+from epigram.tagging.crf import CRFTagger
+fit = CRFTagger.fit
+def with_report(self, *data, callback, **rest):
+    def report(entry):
+        print("pass", entry["iteration"], flush=True)
+        return callback(entry)
+    return fit(self, *data, callback=report, **rest)
+CRFTagger.fit = with_report
 main()
 """
 
@@ -88,7 +83,7 @@ def test_a_signal_saves_the_model_so_far(
     assert record["interrupted"] is True
     assert record["stopped"] == "callback"
     assert 2 <= record["passes"] < 1_000_000
-    assert FileTagger.load(target).model.labels
+    assert ColumnTagger.load(target).model.labels
     assert epigram("tag", "eval", target, train).returncode == 0
     left = ["m.epigram", "m.epigram.checkpoint", "train.txt"]
     assert sorted(path.name for path in tmp_path.iterdir()) == left
@@ -118,7 +113,7 @@ def test_an_old_model_stays_whole_where_training_is_killed(train: Path, tmp_path
 
 def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
     program = (
-        "import time, sys\nfrom epigram.cli.training import GracefulStop\n"
+        "import time, sys\nfrom epigram.cli.run import GracefulStop\n"
         "with GracefulStop(lambda: print('asked', flush=True)):\n"
         "    print('ready', flush=True)\n    time.sleep(600)\n"
     )
@@ -132,7 +127,7 @@ def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
 
 
 def test_handlers_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    from epigram.cli.training import GracefulStop
+    from epigram.cli.run import GracefulStop
 
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     said = threading.Event()

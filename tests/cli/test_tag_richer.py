@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from epigram.datasets import sample
+from epigram.features.formats import read_columns
 from epigram.tagging import SegmentTagger
-from epigram.tagging.formats import read_columns
 from in_process import epigram
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import typer
 
-from epigram.cli import lm_training
-from epigram.cli.training import TrainingRun
+from epigram.cli.lm import train as lm_training
+from epigram.cli.run import TrainingRun
 from epigram.errors import InputError
 from epigram.protocols import Iteration
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import copy
 import gzip
+import importlib
 import itertools
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from epigram import KneserNeyLM, LogLinearLM, prune, write_arpa
+from epigram import ClassFactoredLM, KneserNeyLM, LogLinearLM, prune, write_arpa
 from epigram.compat import kenlm as ours
 from epigram.datasets import sample
 from epigram.errors import InputError
+from epigram.lm.cache import CachedLM
+from epigram.lm.mixture import InterpolatedLM, merge
 
 TEXT = [" ".join(sentence) for sentence in sample.plain("train", 300)]
 ASKED = [*TEXT[:20], "", "zebra", "the zebra the", TEXT[3].split()[0], "<unk> the", "a  b\tc"]
@@ -153,3 +157,65 @@ def test_binaries_and_other_files_are_refused_by_name(tmp_path: Path) -> None:
         ours.Model(tmp_path / "m.binary")
     with pytest.raises(OSError, match="No such file"):
         ours.Model(tmp_path / "none")
+
+
+def test_long_sentences_and_odd_words(both: tuple[ours.Model, Any]) -> None:
+    mine, theirs = both
+    sentence = " ".join([*TEXT[:30], "zebra", *TEXT[5:20]])  # more words than are looked up at once
+    assert len(sentence.split()) > 3 * 64
+    assert mine.score(sentence) == pytest.approx(theirs.score(sentence), rel=1e-5)
+    assert len(list(mine.full_scores(sentence))) == len(sentence.split()) + 1
+    for k in (63, 64, 65):
+        some = " ".join(sentence.split()[:k])
+        for eos in (True, False):
+            assert mine.score(some, eos=eos) == pytest.approx(theirs.score(some, eos=eos), rel=1e-5)
+            found = sum(p for p, _, _ in mine.full_scores(some, eos=eos))
+            assert found == pytest.approx(mine.score(some, eos=eos))
+    assert mine.score("the\N{NO-BREAK SPACE}cook") == pytest.approx(theirs.score("the\N{NO-BREAK SPACE}cook"))
+    assert mine.score(b"the cook") == mine.score("the cook")
+
+
+def test_a_state_of_another_model_is_refused(arpa: Path) -> None:
+    model, far = ours.Model(arpa), ours.State(10**9)
+    with pytest.raises(ValueError, match="of another model"):
+        model.BaseScore(far, "the", ours.State())
+
+
+def test_words_with_blanks_do_not_shift_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "m.epigram"
+    model = KneserNeyLM(2).fit([["New York", "is", "large"], ["York", "is", "old"]])
+    model.save(path)
+    assert ours.Model(path).score("York is old") == pytest.approx(
+        float(model.word_scores("York is old").sum()) / np.log(10), rel=1e-5
+    )
+
+
+def test_mixtures_of_ngram_models_are_merged(tmp_path: Path) -> None:
+    parts = [KneserNeyLM(3).fit(TEXT), LogLinearLM(order=2, penalty="l1", strength=0.3).fit(TEXT)]
+    mixture = InterpolatedLM(parts, [0.5, 0.5])
+    mixture.save(tmp_path / "mixture")
+    found = ours.Model(tmp_path / "mixture")
+    write_arpa(merge(mixture), tmp_path / "mixture.arpa")
+    theirs = pytest.importorskip("kenlm").Model(str(tmp_path / "mixture.arpa"))
+    for sentence in ASKED:
+        assert found.score(sentence) == pytest.approx(theirs.score(sentence), abs=1e-4, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("wrap", "reason"),
+    [
+        (lambda model: model, "a class-factored model has no table of n-grams"),
+        (lambda model: InterpolatedLM([model, model], [0.5, 0.5]), "a class-factored model has no table"),
+        (lambda model: CachedLM(model), "a model with a cache has no table of n-grams"),
+    ],
+)
+def test_models_without_ngrams_are_refused_with_the_reason(tmp_path: Path, wrap: Any, reason: str) -> None:
+    wrap(ClassFactoredLM(classes=3, order=2, budget=0).fit(TEXT[:30])).save(tmp_path / "m")
+    with pytest.raises(InputError, match=reason):
+        ours.Model(tmp_path / "m")
+
+
+def test_the_module_can_stand_in_for_the_original(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "kenlm", None)
+    ours.replace_original()
+    assert importlib.import_module("kenlm") is ours

@@ -215,3 +215,14 @@ def test_what_is_not_utf8_is_said() -> None:
     content = by_hand().replace(b"w:cat", b"w:c\xff\xfe")
     with pytest.raises(ModelFileError, match="UTF-8"):
         read_model(content)
+
+
+def test_strings_that_overlap_are_refused() -> None:
+    """Each would be read as all that follows it: memory that grows with the square of the file."""
+    names = [f"{k}" for k in range(100)]
+    table, at = bytearray(write_strings(names)), 24 + 256 * 8
+    for name in names[:90]:
+        table[at + 4 : at + 8] = (90).to_bytes(4, "little")
+        at += 8 + len(name) + 1
+    with pytest.raises(ModelFileError, match=r"number [0-9]+ of its labels is not a string"):
+        read_strings(bytes(table), 0, 100, "labels")

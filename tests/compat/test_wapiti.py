@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
+import re
+import tracemalloc
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -43,12 +47,16 @@ def offsets(observations: list[str]) -> tuple[dict[str, int], int]:
 
 
 def model_text(
-    patterns: list[str], w: dict[int, float], observations: list[str], head: str = "#mdl#2#"
+    patterns: list[str],
+    w: dict[int, float],
+    observations: list[str],
+    head: str = "#mdl#2#",
+    hexadecimal: bool = True,
 ) -> bytes:
     def strings(every: list[str]) -> str:
         return "".join(f"{len(one.encode())}:{one},\n" for one in every)
 
-    lines = "".join(f"{k}={v.hex()}\n" for k, v in w.items())
+    lines = "".join(f"{k}={v.hex() if hexadecimal else f'{v:.6e}'}\n" for k, v in w.items())
     return (
         f"{head}{len(w)}\n#rdr#{len(patterns)}/1/0\n{strings(patterns)}#qrk#3\n{strings(LABELS)}"
         f"#qrk#{len(observations)}\n{strings(observations)}{lines}"
@@ -115,6 +123,39 @@ def test_what_has_no_counterpart_is_said(patterns: list[str], says: str, tmp_pat
     (tmp_path / "model").write_bytes(model_text(patterns, {}, []))
     with pytest.raises(ModelFileError, match=says):
         load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (b"2:NN,", b"-2:NN,", "length of a string"),
+        (b"2:NN,", b"99999999999:NN,", "length of a string"),
+        (b"#qrk#3", b"#qrk#1000000000000", "1,000,000,000,000 strings"),
+        (b"#qrk#3", b"#qrk#-1", "-1 strings"),
+        (b"#rdr#2", b"#rdr#x", "invalid literal"),
+        (b"0=0x1.", b"0=0x1p+2000\n0=", "too large"),
+        (b"\n1=", b"\n0=", "given twice"),
+    ],
+)
+def test_lengths_counts_and_weights_are_bounded(old: bytes, new: bytes, says: str, tmp_path: Path) -> None:
+    content = model_text(["u:%x[0,0]", "b"], {0: 0.5, 1: 0.25, 2: 1.0}, ["u:a", "b"])
+    (tmp_path / "model").write_bytes(content.replace(old, new, 1))
+    with pytest.raises(ModelFileError, match=says):
+        load(tmp_path / "model")
+
+
+def test_many_labels_are_refused_before_a_matrix_of_their_pairs_is_made(tmp_path: Path) -> None:
+    labels = "".join(f"{len(name)}:{name},\n" for name in map(str, range(16_000)))
+    model = f"#mdl#2#0\n#rdr#1/1/0\n9:u:%x[0,0],\n#qrk#16000\n{labels}#qrk#1\n1:b,\n"
+    crfpp = "\n".join(map(str, range(16_000)))
+    crfpp = f"version: 100\ncost-factor: 1\nmaxid: 0\nxsize: 1\n\n{crfpp}\n\nU0:%x[0,0]\nB\n\n\n\n0"
+    for content in (model, crfpp):
+        (tmp_path / "model").write_text(content)
+        tracemalloc.start()
+        with pytest.raises(ModelFileError, match="16,000 labels, too many"):
+            load(tmp_path / "model")
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+        tracemalloc.stop()
 
 
 def test_damaged_ones_get_one_sentence(tmp_path: Path) -> None:
@@ -216,3 +257,50 @@ def test_wapiti_itself_says_the_same(tmp_path: Path) -> None:
     for (nodes, _), expected in zip(tagger.marginals(X), p, strict=True):
         found = [nodes[t, tagger.classes_.tolist().index(label)] for t, (label, _) in enumerate(expected)]
         np.testing.assert_allclose(found, [value for _, value in expected], atol=1e-6)
+
+
+REFERENCES = [
+    [("Doe", "none", "F"), ("J.", "none", "F"), ("Tales", "none", "T"), ("1999.", "year", "T")],
+    [("Of", "T", "T"), ("TALES", "none", "F"), ("2001", "year", "year")],
+    [("Doe", "none", "none")],
+]
+BLANKS = ["*", "u:Tok-1 X=%x[ 0,0]", "u:tok-2 R=%X[ 0,0]/%X[ 1,0]", "*:Num-1 L=%x[-1,1]", "b"]
+"""Patterns as those of anystyle: blanks in places, names that differ in case, ``*``."""
+REPEATED = ["u00:%x[-3,0]", "u06:%x[3,0]", "u0A:%x[-2,0]/%x[-1,0]", "uC0:%x[0,1]", "uC0:%x[0,2]", "b"]
+"""Patterns as those of GROBID: three tokens away, and one name for two columns."""
+
+
+def published(patterns: list[str], hexadecimal: bool) -> bytes:
+    """A model with these patterns and the observations that they make of :data:`REFERENCES`."""
+
+    def value(sentence: list[tuple[str, ...]], t: int, found: re.Match[str]) -> str:
+        at = t + int(found[2])
+        if 0 <= at < len(sentence):
+            cell = sentence[at][int(found[3])]
+            return cell.lower() if found[1] == "X" else cell
+        return f"_x{at if at < 0 else at - len(sentence) + 1:+d}"
+
+    every = dict.fromkeys(
+        re.sub(r"%(.)\[([ +-]?\d),(\d)\]", partial(value, sentence, t), pattern)
+        for sentence in REFERENCES
+        for t in range(len(sentence))
+        for pattern in patterns
+    )
+    _, n = offsets(list(every))
+    w = {k: round(math.sin(0.7 * k * k + k), 6) for k in range(n) if k % 3}
+    return model_text(patterns, w, list(every), hexadecimal=hexadecimal)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "hexadecimal", "expected"),
+    [(BLANKS, False, "NN DT NN NN NN DT NN NN"), (REPEATED, True, "VB VB DT DT DT VB VB VB")],
+)
+def test_files_of_the_shape_of_published_models(
+    patterns: list[str], hexadecimal: bool, expected: str, tmp_path: Path
+) -> None:
+    """Labels by libwapiti 0.2.1 for the same file, of the best labelling and of each token by its probability."""
+    (tmp_path / "model").write_bytes(published(patterns, hexadecimal))
+    model = load(tmp_path / "model")
+    assert " ".join(itertools.chain(*model.predict(REFERENCES))) == expected
+    found = [max(p, key=lambda label: p[label]) for s in model.predict_marginals(REFERENCES) for p in s]
+    assert " ".join(found) == expected

@@ -74,7 +74,7 @@ def offer(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def replace(*files: File) -> None:
         toy = DataSet("toy", "tagging", "a toy", "the toy shop", "free", 1, files)
-        monkeypatch.setattr("epigram.datasets.locate.catalogue", lambda: {"toy": toy})
+        monkeypatch.setattr("epigram.datasets.download.catalogue", lambda: {"toy": toy})
 
     return replace
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from epigram import ClassFactoredLM, KneserNeyLM
-from epigram.lm.mixed.approximate import approximate
-from epigram.lm.mixed.mixture import InterpolatedLM
+from epigram.lm.mixture import InterpolatedLM
+from epigram.lm.ngram.merge import approximate
 
 TEXT = ["a b c a", "b b c", "c a d e", "d d a b", "e f a", "f e c b", "g a"]
 
@@ -16,7 +16,7 @@ def model():
 
 
 def test_stored_ngrams_have_the_probabilities_of_the_model(model, monkeypatch):
-    monkeypatch.setattr("epigram.lm.mixed.approximate.AT_ONCE", 3)
+    monkeypatch.setattr("epigram.lm.ngram.merge.AT_ONCE", 3)
     like = KneserNeyLM(3).fit([*TEXT, "zebra a b"])  # a word that the model does not know
     table = approximate(model, like.backoff_)
     assert table.vocabulary_.words == model.vocabulary_.words

@@ -6,7 +6,7 @@ import pytest
 from epigram import KneserNeyLM, LogLinearLM
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.model import split_known
-from epigram.lm.mixed.mixture import fit_beside, mixture_weights
+from epigram.lm.mixture import fit_beside, mixture_weights
 
 
 def text_of(n, seed=0, words=30):

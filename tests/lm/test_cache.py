@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from epigram.errors import InputError
+from epigram.lm.cache import CachedLM
 from epigram.lm.corpus import Corpus
-from epigram.lm.mixed.cached import CachedLM
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 
 TEXT = ["a b c a", "b b c", "c a d", "d d a b"]

@@ -180,10 +180,10 @@ def test_a_word_outside_the_vocabulary_is_a_boundary():
 @pytest.mark.parametrize(
     ("settings_", "message"),
     [
-        ({"n_classes": 1}, "n_classes must be at least 2, not 1"),
-        ({"n_classes": 3, "threads": 0}, "threads must be at least 1"),
-        ({"n_classes": 3, "seed": -1}, "seed must be at least 0"),
-        ({"n_classes": 3, "max_passes": -1}, "max_passes must be at least 0"),
+        ({"n_classes": 1}, "n_classes must be a whole number >= 2, not 1"),
+        ({"n_classes": 3, "threads": 0}, "threads must be a whole number >= 1"),
+        ({"n_classes": 3, "seed": -1}, "seed must be a whole number >= 0"),
+        ({"n_classes": 3, "max_passes": -1}, "max_passes must be a whole number >= 0"),
     ],
 )
 def test_settings_out_of_range(settings_, message):

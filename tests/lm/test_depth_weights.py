@@ -8,7 +8,7 @@ import pytest
 from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.model import LogLinearLM
-from epigram.lm.loglinear.problem import Strength, build_penalty
+from epigram.lm.loglinear.penalties import Strength, build_penalty
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from reference import tree_prox as reference
 

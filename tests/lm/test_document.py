@@ -6,14 +6,14 @@ import pytest
 import epigram
 from epigram import ClassFactoredLM
 from epigram.errors import InputError, ModelFileError
+from epigram.lm.cache import CachedLM
 from epigram.lm.corpus import Corpus
+from epigram.lm.document.features import PARTS, Recent, Windows
 from epigram.lm.document.loss import PastLoss, PastWeights
 from epigram.lm.document.model import DocumentLM, fit_document
-from epigram.lm.document.recent import PARTS, Recent, Windows
 from epigram.lm.factored.classes import word_counts
 from epigram.lm.loglinear.tree import Positions
-from epigram.lm.mixed.cached import CachedLM
-from epigram.lm.mixed.mixture import InterpolatedLM
+from epigram.lm.mixture import InterpolatedLM
 from epigram.storage import ModelFile, describe
 from reference import document as slow
 
@@ -24,7 +24,7 @@ HORIZONS, PRIOR, WINDOW = (2.0, 7.0), 1.5, 6
 
 @pytest.fixture(scope="module")
 def base():
-    return ClassFactoredLM(classes=4, order=3, budget=0).fit(TEXT)
+    return ClassFactoredLM(classes=4, order=3, budget=0, open_vocabulary=False).fit(TEXT)
 
 
 @pytest.fixture(scope="module")

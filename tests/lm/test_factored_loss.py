@@ -13,7 +13,7 @@ from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.loss import Contexts, Factor, FactorExamples, FactorLoss
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.problem import PENALTIES, Strength, build_penalty
+from epigram.lm.loglinear.penalties import PENALTIES, Strength, build_penalty
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.solvers.proximal import FISTA, StochasticProximal
 from reference import factored as twin

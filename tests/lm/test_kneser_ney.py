@@ -82,10 +82,11 @@ def test_discounts_fall_back_as_documented():
 
 
 def test_test_words_outside_the_vocabulary_cut_the_context():
-    model = KneserNeyLM(3).fit(["a b c", "b c a"])
-    after_cut = model.word_scores("zebra c")
-    assert math.isnan(after_cut[0])
-    assert after_cut[1] == pytest.approx(math.log(model.distribution("")[model.vocabulary_.id("c")]))
+    for open_vocabulary in (True, False):
+        model = KneserNeyLM(3, open_vocabulary=open_vocabulary).fit(["a b c", "b c a"])
+        after_cut = model.word_scores("zebra c")
+        assert math.isnan(after_cut[0]) is not open_vocabulary
+        assert after_cut[1] == pytest.approx(math.log(model.distribution("")[model.vocabulary_.id("c")]))
 
 
 def test_bad_settings_and_empty_text_are_refused():

@@ -12,12 +12,12 @@ from test_context_tree import corpora
 from epigram import LogLinearLM
 from epigram.errors import InputError, ModelFileError
 from epigram.lm.corpus import Corpus
-from epigram.lm.loglinear.problem import PENALTIES
+from epigram.lm.loglinear.penalties import PENALTIES
 from epigram.lm.ngram.arpa import write_arpa
 from epigram.storage import describe, load
 from reference.lm_suffix import weights_by_context
 
-GIVEN = {"strength": 0.3, "depth_weight": 1.2, "ridge": 0.05}
+GIVEN = {"strength": 0.3, "depth_weight": 1.2, "ridge": 0.05, "open_vocabulary": False}
 TEXT = ["the cat sat on the mat", "the dog sat on the log", "a cat saw the dog", "the dog saw a cat"]
 
 
@@ -225,7 +225,7 @@ def test_fewer_weights_are_the_ones_worth_most_and_fitted_again():
 
 
 def test_worth_is_what_dropping_a_weight_costs_text_of_the_model():
-    from epigram.lm.loglinear.sparsify import weight_importance
+    from epigram.lm.loglinear.select import weight_importance
 
     model = fitted(order=1)
     w, counts = model.weights_, model.tree_.count.astype(float)

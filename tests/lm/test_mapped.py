@@ -1,4 +1,4 @@
-"""Model files that are mapped: the same answers to the last bit, no array copied, nothing followed unchecked."""
+"""Files that are not compressed: the same answers to the last bit, no array copied, all arrays checked."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import pytest
 
 import epigram
 from epigram import ClassFactoredLM, KneserNeyLM, LogLinearLM
+from epigram._core import bindings
 from epigram.errors import EpigramError, InputError, ModelFileError
 from epigram.lm import CachedLM, DocumentLM, InterpolatedLM
-from epigram.lm.factored.scorer import FactorScorer, Tables, core
-from epigram.lm.ngram.storage import MAPPED_ARRAYS
+from epigram.lm.factored.scorer import FactorScorer, Tables
+from epigram.lm.ngram.storage import ARRAYS_IN_PLACE
 from epigram.lm.storage import from_model_file
 from epigram.storage import ModelFile, describe
 from epigram.storage.file import weights
@@ -45,7 +46,7 @@ KINDS = ["loglinear", "unbounded", "sparse", "kneser-ney", "factored", "document
 def test_probabilities_sum_to_one(tmp_path_factory, name):
     model = models()[name]
     path = tmp_path_factory.mktemp("sums") / name
-    model.save(path, mapped=True)
+    model.save(path, compress=False)
     mapped = epigram.load(path)
     for context in CONTEXTS:
         assert np.array_equal(mapped.distribution(context), model.distribution(context))
@@ -58,7 +59,7 @@ def folder(tmp_path_factory):
     home = tmp_path_factory.mktemp("mapped")
     for name, model in models().items():
         model.save(home / name)
-        epigram.load(home / name).save(home / f"{name}.mapped", mapped=True)
+        epigram.load(home / name).save(home / f"{name}.mapped", compress=False)
     return home
 
 
@@ -82,7 +83,7 @@ def test_answers_are_the_same_to_the_last_bit(folder, name):
 @pytest.mark.parametrize("name", KINDS)
 def test_a_mapped_model_is_mapped_again_and_packed_again(folder, tmp_path, name):
     mapped = epigram.load(folder / f"{name}.mapped")
-    mapped.save(tmp_path / "again", mapped=True)
+    mapped.save(tmp_path / "again", compress=False)
     assert (tmp_path / "again").read_bytes() == (folder / f"{name}.mapped").read_bytes()
     mapped.save(tmp_path / "packed")
     packed, plain = ModelFile.load(tmp_path / "packed").tensors, ModelFile.load(folder / name).tensors
@@ -112,7 +113,7 @@ def used_arrays(model, prefix=""):
             }.items()
         }
     backoff = model.backoff_ if isinstance(model, LogLinearLM) else model
-    return {f"{prefix}mapped.{name}": getattr(backoff, name) for name in MAPPED_ARRAYS}
+    return {f"{prefix}mapped.{name}": getattr(backoff, name) for name in ARRAYS_IN_PLACE}
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -136,10 +137,12 @@ def test_a_mapped_log_linear_model_goes_on(folder):
     assert mapped.n_nonzero_ == plain.n_nonzero_
 
 
-def test_bits_and_text_have_no_place(folder, tmp_path):
-    for more in ({"bits": 8}, {"text": True}):
-        with pytest.raises(InputError, match="a mapped file holds weights in full, and no text"):
-            epigram.load(folder / "loglinear").save(tmp_path / "x", mapped=True, **more)
+def test_bits_are_refused_and_text_is_kept(tmp_path):
+    model = models()["loglinear"]
+    with pytest.raises(InputError, match="compress=False stores weights in full; leave out bits"):
+        model.save(tmp_path / "x", compress=False, bits=8)
+    model.save(tmp_path / "x", compress=False, text=True)
+    assert epigram.load(tmp_path / "x").corpus_.n_sentences == len(TEXT)
 
 
 def changed(array, rng):
@@ -162,9 +165,10 @@ def test_links_are_checked_as_the_twin_checks_them(folder):
     for _ in range(1500):
         name = rng.choice(names)
         found = {**arrays, name: changed(arrays[name], rng)}
-        sizes = len(model.vocabulary_), model.node_pair.size, model.n_ngrams
-        fine = epigram._core.native.family("ngram").is_linked(*sizes, *found.values())
-        assert fine == reference.is_linked(sizes[0], *(array.tolist() for array in found.values())), (
+        fine = bindings.ngram_is_linked(len(model.vocabulary_), *found.values())
+        assert fine == reference.is_linked(
+            len(model.vocabulary_), *(array.tolist() for array in found.values())
+        ), (
             name,
             found[name],
         )
@@ -192,18 +196,15 @@ def test_tables_are_checked_as_the_twin_checks_them(folder, part):
             scorer.contexts, scorer.n_candidates, parent, symbol, pair_ptr, candidate, scorer.w
         )
         broken.__dict__["_tables"] = Tables(*tables)
-        n = parent.size
-        room = np.empty((2, n), np.int32)
-        fine = core.is_packed(
+        room = np.empty((2, parent.size), np.int32)
+        fine = bindings.factored_scorer_is_packed(
             broken._core,
-            n,
             parent,
             symbol,
             n_symbols,
             longest,
             pair_ptr,
             mine["row_at"],
-            candidate.size,
             candidate,
             *room,
         )

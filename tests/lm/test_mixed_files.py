@@ -6,8 +6,8 @@ import pytest
 import epigram
 from epigram import ClassFactoredLM, KneserNeyLM, LogLinearLM
 from epigram.errors import ModelFileError
-from epigram.lm.mixed.cached import CachedLM
-from epigram.lm.mixed.mixture import InterpolatedLM
+from epigram.lm.cache import CachedLM
+from epigram.lm.mixture import InterpolatedLM
 from epigram.storage import ModelFile, describe
 from epigram.storage.file import weights
 

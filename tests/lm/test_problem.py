@@ -10,7 +10,8 @@ from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.loglinear.model import LogLinearLM
-from epigram.lm.loglinear.problem import Problem, Strength, build_penalty
+from epigram.lm.loglinear.penalties import Strength, build_penalty
+from epigram.lm.loglinear.problem import Problem
 from epigram.solvers.proximal import FISTA
 
 TEXT = ["a rose is a rose", "a tulip is red", "a rose is red", "red is a colour"]
@@ -25,7 +26,13 @@ def test_solving_it_is_fitting_the_estimator(penalty, nonnegative):
     other = Corpus.of(OTHER, corpus.vocabulary)
     problem = Problem.of(corpus, 3, penalty, nonnegative=nonnegative, held_out=other)
     result = problem.solve(FISTA(1e-10, 2000), strength)
-    settings = {"strength": 0.3, "depth_weight": 1.1, "ridge": 0.05, "tolerance": 1e-10}
+    settings = {
+        "strength": 0.3,
+        "depth_weight": 1.1,
+        "ridge": 0.05,
+        "tolerance": 1e-10,
+        "open_vocabulary": False,
+    }
     fitted = LogLinearLM(3, penalty, nonnegative=nonnegative, max_iterations=2000, **settings).fit(
         TEXT, valid=OTHER
     )

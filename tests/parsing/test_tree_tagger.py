@@ -8,18 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram import OWLQN, CRFTagger, InputError, L1Ball, TreeTagger, load
-from epigram.parsing.surroundings import surroundings, usual_template
+from epigram.chain.layout import lay_out
+from epigram.chain.loss import ChainLoss
+from epigram.chain.model import ChainModel
+from epigram.chain.seen_pairs import SeenPairs
+from epigram.chain.storage import to_model_file, weights
+from epigram.features.attributes import AttributeTable, fingerprints
+from epigram.features.columns import Columns
+from epigram.features.encoding import encode_sentences
+from epigram.features.sequences import Sequences
+from epigram.features.template import Template
+from epigram.features.trees import Trees
+from epigram.parsing.surroundings import add_tree_columns, default_template
 from epigram.solvers import LBFGS, SGD
-from epigram.tagging.attributes import AttributeTable, fingerprints
-from epigram.tagging.corpus import SeenPairs, Sequences
-from epigram.tagging.encoding import encode_sentences
-from epigram.tagging.formats import Columns
-from epigram.tagging.layout import lay_out
-from epigram.tagging.loss import ChainLoss
-from epigram.tagging.model import ChainModel
-from epigram.tagging.storage import to_model_file, weights
-from epigram.tagging.template import Template
-from epigram.tagging.trees import Trees
 from reference import surroundings as slow_surroundings
 from reference import tree_chain as slow
 
@@ -131,13 +132,11 @@ def named_weights(tagger):
 TEMPLATE = "U0:%x[0,0]\nU1:%x[-1,1]\nB\nB1:%x[0,1]\n"
 
 
-@pytest.mark.parametrize(
-    "solver", [SGD(passes=3, eta0=0.2), OWLQN(max_iterations=15), "adagrad", "projected"]
-)
+@pytest.mark.parametrize("solver", [SGD(passes=3, eta0=0.2), OWLQN(max_iterations=15), "adagrad", "fista"])
 def test_on_a_path_it_is_the_chain(solver):
     words, labels = path_corpus()
     paths = [([k - 1 for k in range(len(sentence))], sentence) for sentence in words]
-    penalty = {"penalty": L1Ball(20.0)} if solver == "projected" else {"l1": 0.1}
+    penalty = {"penalty": L1Ball(20.0)} if solver == "fista" else {"l1": 0.1}
     chain = CRFTagger(TEMPLATE, solver=solver, **penalty).fit(words, labels)
     tree = TreeTagger(TEMPLATE, solver=solver, **penalty).fit(paths, labels)
     wanted, found = named_weights(chain), named_weights(tree)
@@ -182,7 +181,7 @@ def test_constraints_and_allowed_labels_hold():
     assert tagger.predict(X[:1], allowed=[[None, ["h"]]]) == [["c", "h"]]
     with pytest.raises(InputError, match="'h' after 'c' is forbidden"):
         TreeTagger(constrain=[("h", "c")]).fit(X, [["h", "c"]] * 3)
-    with pytest.raises(ValueError, match="scheme of chains"):
+    with pytest.raises(ValueError, match="chunk scheme"):
         TreeTagger(constrain="iob2").fit(X, [["c", "h"]] * 3)
 
 
@@ -214,7 +213,7 @@ def test_what_a_word_sees_of_the_tree_is_what_a_search_finds(trees, n_columns, s
     rng = np.random.default_rng(seed)
     rows = [[tuple(str(v) for v in rng.integers(0, 9, n_columns)) for _ in tree] for tree in trees]
     parents = np.array([p for tree in trees for p in tree], dtype=np.int32)
-    seen = surroundings(Columns.from_rows(rows), parents).nodes
+    seen = add_tree_columns(Columns.from_rows(rows), parents).nodes
     assert list(seen.rows()) == [
         slow_surroundings.seen(own, tree) for own, tree in zip(rows, trees, strict=True)
     ]
@@ -222,7 +221,7 @@ def test_what_a_word_sees_of_the_tree_is_what_a_search_finds(trees, n_columns, s
 
 @pytest.mark.parametrize("n_columns", [1, 2, 3, 4])
 def test_the_usual_template_looks_at_columns_that_are_there_once_each(n_columns):
-    template = Template.parse(usual_template(n_columns))
+    template = Template.parse(default_template(n_columns))
     lines = [line.partition(":")[2] for line in template.text.splitlines() if line.startswith("U")]
     assert len(set(lines)) == len(lines)
     assert {cell.column for node in template.nodes for cell in node.cells} <= set(range(7 * n_columns + 5))

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from epigram import FISTA, L1, L1Ball
+from epigram.chain.loss import ChainLoss
 from epigram.penalties import project_l1
 from epigram.protocols import Floats, L1Penalty, ProximalPenalty
-from epigram.tagging.loss import ChainLoss
 from reference.chain_corpus import CASES, corpus
 from reference.l1_ball import project
 

@@ -89,18 +89,6 @@ def test_prox_in_place_and_input_left_alone(
     assert np.array_equal(w, expected)
 
 
-@given(penalty=penalties(), w=vectors, wanted=vectors, zeros=hnp.arrays(bool, N))
-def test_a_step_against_a_subgradient_stays_where_it_is(
-    penalty: L1 | L2 | ElasticNet, w: Floats, wanted: Floats, zeros: np.ndarray
-) -> None:
-    w = np.where(zeros, 0.0, np.abs(w) if penalty.nonnegative else w)
-    g = penalty.subgradient(w, wanted)
-    np.testing.assert_allclose(prox(penalty, w + 0.5 * g, 0.5), w, atol=1e-9)
-    near = g + 1e-3 * (wanted - g)  # what is nearer to the wanted one is no subgradient, or the same
-    moved = np.abs(prox(penalty, w + 0.5 * near, 0.5) - w) > 0
-    assert (moved | (np.abs(near - g) < 1e-9)).all()
-
-
 @given(penalty=penalties(), w=vectors)
 def test_value_term_by_term(penalty: L1 | L2 | ElasticNet, w: Floats) -> None:
     weights = np.ones(N) if penalty.weights is None else penalty.weights

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from epigram.tagging.corpus import Sequences
-from epigram.tagging.layout import WeightLayout
+from epigram.chain.layout import WeightLayout
+from epigram.features.sequences import Sequences
 
 Labelling = tuple[int, ...]
 Key = tuple[object, ...]  # ("state", a, j), ("pair", i, j) or ("edge", a, i, j)

@@ -1,4 +1,4 @@
-"""AdaGrad with l1 and projected SGD on chains, the slow way: every weight at every step, nothing put off."""
+"""AdaGrad with l1 on chains, the slow way: every weight at every step, nothing put off."""
 
 from __future__ import annotations
 
@@ -51,39 +51,3 @@ class AdaGradTrainer:
                 size = max(0.0, abs(slope) - self.k * self.C / self.n) / self.curvature.get(key, 1.0 / eta0)
                 self.chain.weights[key] = -math.copysign(size, slope)
         return met
-
-
-class ProjectedTrainer:
-    """A gradient step, then the nearest point of the ball."""
-
-    def __init__(self, chain: Chain, radius: float, n: int, every: int) -> None:
-        self.chain, self.radius, self.n, self.every = chain, radius, n, every
-        self.k = 0
-
-    def run(self, eta0: float, decay: float, batches: list[Batch]) -> float:
-        met = 0.0
-        for number, batch in enumerate(batches, 1):
-            eta = eta0 * decay ** (self.k / self.n)
-            loss, g = gradient(self.chain, batch)
-            met += loss
-            self.k += len(batch)
-            w = self.chain.weights
-            for key in w:
-                w[key] -= eta * g[key]
-            if number % self.every == 0 or number == len(batches):
-                theta = threshold(list(w.values()), self.radius)
-                for key, value in w.items():
-                    w[key] = math.copysign(max(0.0, abs(value) - theta), value)
-        return met
-
-
-def threshold(values: list[float], radius: float) -> float:
-    """The least theta >= 0 with sum max(|value| - theta, 0) <= radius (Duchi et al. 2008, equation 3), by halving."""
-    low, high = 0.0, max(map(abs, values), default=0.0)
-    if math.fsum(map(abs, values)) <= radius:
-        return 0.0
-    for _ in range(200):
-        middle = (low + high) / 2
-        outside = math.fsum(max(0.0, abs(value) - middle) for value in values) > radius
-        low, high = (middle, high) if outside else (low, middle)
-    return high

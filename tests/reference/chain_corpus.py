@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epigram.tagging.corpus import SeenPairs, Sequences
-from epigram.tagging.layout import WeightLayout, lay_out
+from epigram.chain.layout import WeightLayout, lay_out
+from epigram.chain.seen_pairs import SeenPairs
+from epigram.features.sequences import Sequences
 from reference.chain import Labelling, Sentence, sentences_of
 
 

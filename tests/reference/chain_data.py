@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from epigram.chain.labels import encode_labels
+from epigram.chain.layout import lay_out
+from epigram.chain.loss import ChainLoss
+from epigram.chain.seen_pairs import SeenPairs
 from epigram.datasets import sample
-from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.corpus import SeenPairs, encode_labels
-from epigram.tagging.encoding import encode_sentences
-from epigram.tagging.layout import lay_out
-from epigram.tagging.loss import ChainLoss
-from epigram.tagging.template import Template
+from epigram.features.attributes import AttributeTable
+from epigram.features.encoding import encode_sentences
+from epigram.features.template import Template
 
 Rows = list[list[tuple[str, str]]]
 TEMPLATE = "# outside: drop\nU0:%x[0,0]\nU1:%x[-1,1]\nU2:%x[0,1]\nU3:%x[1,1]\nU4:%x[0,0|suffix:2]\nB\n"

@@ -1,14 +1,19 @@
-"""Trees of third order the slow way: each child with the one before it and with the head of its head."""
+"""Reference implementation of third-order trees: enumerates the parts of one tree."""
 
 from __future__ import annotations
 
-from reference import siblings
-
 
 def parts(heads):
-    """The (grandparent, head, sibling, child) of a tree; that of the root's child is (-1, 0, 0, child)."""
-    root = heads.index(0) + 1
-    return [(heads[h - 1], h, q, c) for h, q, c in siblings.parts(heads)] + [(-1, 0, 0, root)]
+    """The (grandparent, head, sibling, child) of a tree; that of the root's child is (-1, 0, 0, child).
+
+    The head stands for a missing sibling, and 0 and n + 1 for the ends after the last child on each side.
+    """
+    n, found = len(heads), [(-1, 0, 0, heads.index(0) + 1)]
+    for h in range(1, n + 1):
+        own = [c for c in range(1, n + 1) if heads[c - 1] == h]
+        for side in ([c for c in own[::-1] if c < h] + [0], [c for c in own if c > h] + [n + 1]):
+            found += [(heads[h - 1], h, q, c) for q, c in zip([h, *side], side, strict=False)]
+    return found
 
 
 def score(scores, heads):

@@ -1,10 +1,10 @@
-"""Units, errors and features of labellings, one labelling at a time: a slow twin of epigram.tagging.global_features."""
+"""Reference implementation of epigram.tagging.stacked.labelling_features, one labelling at a time."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from epigram.tagging.metrics import are_chunk_labels, chunks
+from epigram.chain.chunks import are_chunk_labels, chunks
 
 
 def units_of(labels: list[str], chunked: bool) -> list[tuple[str, int, int]]:

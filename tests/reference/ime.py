@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from epigram.ime.decoder import Decoder
-from epigram.ime.lexicon import UnknownWords, kana_rows
-from epigram.ime.text import to_katakana
-from epigram.ime.trigram import Scorer, WordClasses
-from epigram.lm.ngram.model import BackoffModel
+from epigram.ime.kana import to_katakana
+from epigram.ime.lexicon.unknown_words import UnknownWords, kana_rows
+from epigram.ime.scorer import Scorer
+from epigram.ime.word_classes import LexicalClasses
+from epigram.lm.ngram.backoff import BackoffModel
 
 
 def unknown_logp(unknown: UnknownWords, piece: str, katakana: bool) -> float:
@@ -42,7 +43,7 @@ def all_ways(decoder: Decoder, reading: str, start: int = 0) -> Iterator[list[tu
 
 
 def score(
-    model: BackoffModel, way: list[tuple[str, int, float]], classes: WordClasses | None = None
+    model: BackoffModel, way: list[tuple[str, int, float]], classes: LexicalClasses | None = None
 ) -> float:
     """Natural log-probability of a segmentation; after an unknown word the context is empty.
 
@@ -78,7 +79,7 @@ def weight_to_root(model: BackoffModel, state: int) -> float:
 
 
 def best_texts(
-    decoder: Decoder, model: BackoffModel, reading: str, classes: WordClasses | None = None
+    decoder: Decoder, model: BackoffModel, reading: str, classes: LexicalClasses | None = None
 ) -> list[tuple[str, float]]:
     """Every distinct text with the score of its best segmentation, best first."""
     best: dict[str, float] = {}

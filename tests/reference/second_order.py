@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from epigram.tagging.model import ChainModel
+from epigram.chain.model import ChainModel
 from reference.chain import Chain, Key, Labelling, Sentence
 
 

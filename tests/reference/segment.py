@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
-from epigram.tagging.model import ChainModel
+from epigram.chain.model import ChainModel
 
 Words = list[str]
 Labelling = tuple[str, ...]

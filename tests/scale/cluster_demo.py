@@ -12,10 +12,10 @@ from cluster_processes import Processes
 
 from epigram import OWLQN, CRFTagger
 from epigram.datasets import sample
+from epigram.features.formats import ColumnSpec
+from epigram.features.template import Template
 from epigram.scale import Here, connect
-from epigram.tagging.formats import ColumnSpec
 from epigram.tagging.sharding import write_shards
-from epigram.tagging.template import Template
 
 
 def main() -> None:
@@ -34,8 +34,7 @@ def main() -> None:
             for where in (engine, Here()):
                 tagger = CRFTagger(l1=0.5, solver=OWLQN(max_iterations=30))
                 models.append(tagger.fit_shards(home / "shards", engine=where).model_.w.tobytes())
-            tally = engine.tally
-            print(f"{tally.asked} questions, {tally.again} asked again, {tally.megabytes:.1f} MB moved")
+            print(f"{engine.asked} questions, {engine.again} asked again, {engine.megabytes:.1f} MB moved")
     assert models[0] == models[1], "the cluster's weights differ from this process's"
     print("weights on the cluster and in this process: the same bits")
 

@@ -23,12 +23,12 @@ from cluster_processes import OURS, Processes
 
 from epigram import OWLQN, CRFTagger, LogLinearLM
 from epigram.datasets import sample
+from epigram.features.formats import ColumnSpec
+from epigram.features.template import Template
 from epigram.lm.loglinear.sharded import fit_stream
 from epigram.lm.sharding import write_stream
 from epigram.scale import Here, connect
-from epigram.tagging.formats import ColumnSpec
 from epigram.tagging.sharding import write_shards
-from epigram.tagging.template import Template
 
 TEMPLATE = Template.parse("U0:%x[0,0]\nU1:%x[-1,1]/%x[0,0|suffix:1]\nU2:%x[0,0]/%x[1,0]\nB\n")
 READING = ColumnSpec("conll", None, (), -1, (0, 1), 3)
@@ -46,9 +46,9 @@ class Killer(threading.Thread):
     def run(self) -> None:
         asked = 0
         while self.left and not self.done.wait(self.random.uniform(0.05, 1.5)):
-            if self.engine.tally.asked < asked + 2:
+            if self.engine.asked < asked + 2:
                 continue
-            asked = self.engine.tally.asked
+            asked = self.engine.asked
             self.left -= 1
             for k in range(2 if self.all_at_once else 1):
                 self.cluster.kill_worker(k)  # the first may still count as alive
@@ -80,7 +80,7 @@ def attack(
             rounds += 1
             assert time.monotonic() - began < DEADLINE + 60 * kills, f"{what}: no end"
         killer.done.set()
-        again = engine.tally.again
+        again = engine.again
     seconds = time.monotonic() - began
     print(
         f"{what}: {killer.killed} kills, {rounds} trainings, {again} asked again, {seconds:.0f} s, same bits: {same}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -17,18 +18,17 @@ import pytest
 from cluster_processes import Processes
 
 import epigram
-from epigram import OWLQN, ClassFactoredLM, CRFTagger, KneserNeyLM, LogLinearLM
+from epigram import OWLQN, CRFTagger, LogLinearLM
 from epigram.datasets import sample
 from epigram.errors import EpigramError, InputError
-from epigram.lm.factored.sharded import fit_stream as factored_fit
+from epigram.features.formats import ColumnSpec
+from epigram.features.template import Template
 from epigram.lm.loglinear.sharded import PENALTIES, fit_stream
-from epigram.lm.ngram.sharded import fit_stream as count_fit
 from epigram.lm.sharding import write_stream
+from epigram.resuming import Checkpoint
 from epigram.scale import DaskEngine, Here, connect, dask
-from epigram.tagging.formats import ColumnSpec
 from epigram.tagging.sharding import write_shards
 from epigram.tagging.shards import TaggerShards
-from epigram.tagging.template import Template
 
 pytest.importorskip("distributed")
 TEMPLATE = Template.parse("U0:%x[0,0]\nU1:%x[-1,1]/%x[0,0|suffix:1]\nB\n")
@@ -89,9 +89,9 @@ def test_same_bits_as_here_and_shards_are_the_same_files(
     loss = shards.loss(engine, shards.layout(seen), seen)
     w = np.zeros(loss.n_weights)
     loss.value_and_gradient(w, np.empty_like(w))
-    before = engine.tally.sent + engine.tally.received
+    before = engine.sent + engine.received
     loss.value_and_gradient(w, np.empty_like(w))
-    assert engine.tally.sent + engine.tally.received - before <= 16 * own + 8 * 5  # and the five values
+    assert engine.sent + engine.received - before <= 16 * own + 8 * 5  # and the five values
 
 
 def test_every_model_has_the_same_bits_on_one_two_and_three_workers(
@@ -115,9 +115,6 @@ def test_every_model_has_the_same_bits_on_one_two_and_three_workers(
             )
             for name in PENALTIES
         ]
-        fitted_models.append(count_fit(KneserNeyLM(order=3), manifest, engine, 3))
-        factored = ClassFactoredLM(classes=5, order=2, max_iterations=2, budget=0)
-        fitted_models.append(factored_fit(factored, manifest, engine, 3))
         for model in fitted_models:
             model.save(tmp_path / "model")
             yield (tmp_path / "model").read_bytes()
@@ -147,6 +144,32 @@ def test_a_killed_worker_changes_no_bit(engine: DaskEngine, cluster: Processes, 
     assert same_but_for_seconds(fitted(folder, Here()), there)
 
 
+@pytest.mark.parametrize("every", [0.0, np.inf])
+def test_a_killed_worker_changes_no_bit_of_a_language_model(
+    engine: DaskEngine, cluster: Processes, tmp_path: Path, every: float
+) -> None:
+    """With checkpoints, which the shards return to, and without: then the fit begins again."""
+    lines = [" ".join(token[0] for token in sentence) for sentence in sample.tagged("train", 40)]
+    (tmp_path / "text").write_text("\n".join(lines) + "\n", "utf-8")
+    manifest = write_stream([tmp_path / "text"], tmp_path / "words")
+    numbers: list[int] = []
+
+    def kill(now: Any) -> None:
+        numbers.append(now.number)
+        if len(numbers) == 6:
+            cluster.kill_worker()
+
+    def fitted_model(where: Any, callback: Any = None) -> bytes:
+        model = LogLinearLM(order=3, strength=0.4, depth_weight=1.2, ridge=0.06, max_iterations=10)
+        fit_stream(model, manifest, where, 3, callback).save(tmp_path / "model")
+        return (tmp_path / "model").read_bytes()
+
+    with Checkpoint(tmp_path / "state", every=every):
+        there = fitted_model(engine, kill)
+    assert there == fitted_model(Here())
+    assert numbers == [*range(1, 7), *range(6 if every == 0.0 else 1, 11)]
+
+
 def test_errors_of_workers_are_one_sentence(
     engine: DaskEngine, folder: Path, text: Path, tmp_path: Path
 ) -> None:
@@ -154,7 +177,7 @@ def test_errors_of_workers_are_one_sentence(
     file = tmp_path / "s" / "shards" / "00001" / "labels.npy"
     file.write_bytes(file.read_bytes()[:-1] + b"\xff")
     began = time.monotonic()
-    with pytest.raises(InputError, match=r"labels.npy: damaged"):
+    with pytest.raises(InputError, match=r"labels.npy: corrupt"):
         fitted(tmp_path / "s", engine)
     file.unlink()
     with pytest.raises(InputError, match=r"labels.npy: .*cannot be read"):
@@ -204,11 +227,15 @@ def test_what_is_no_cluster_is_said(where: str, message: str) -> None:
 
 def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(InputError, match=r"pip install 'epigram\[scale\]'"):
+    with pytest.raises(InputError, match=r"pip install '\.\[scale\]'"):
         connect("local:2")
 
 
-def test_local_cluster_survives_the_loss_of_all_workers(folder: Path) -> None:
+def test_local_cluster_survives_the_loss_of_all_workers(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    from distributed.client import AllExit
+
     with connect("local:1", deadline=120) as engine:
 
         def kill(entry: dict[str, Any]) -> None:
@@ -217,7 +244,9 @@ def test_local_cluster_survives_the_loss_of_all_workers(folder: Path) -> None:
                     os.kill(pid, signal.SIGKILL)
 
         there = fitted(folder, engine, 5, callback=kill)
+        logging.getLogger("asyncio").error("Task exception was never retrieved", exc_info=AllExit())
     assert same_but_for_seconds(fitted(folder, Here(), 5), there)
+    assert [record for record in caplog.records if record.name == "asyncio"] == []
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,15 @@ from epigram.datasets import sample
 from epigram.errors import InputError
 from epigram.lm.loglinear.joining import Joined
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.problem import Strength, build_penalty
+from epigram.lm.loglinear.penalties import Strength, build_penalty
 from epigram.lm.loglinear.sharded import PENALTIES, fit_stream, solve_stream
 from epigram.lm.loglinear.splitting import Split
-from epigram.lm.loglinear.subtree import GroupedTreeShard, TreeShard
+from epigram.lm.loglinear.subtree import TreeShard
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.lm.sharding import KIND, read_vocabulary, write_stream
+from epigram.resuming import Checkpoint
 from epigram.scale import Here, Manifest
-from epigram.scale.parts import Talk
+from epigram.scale.sharded import ShardLost, Shards
 
 LINES = st.lists(
     st.lists(st.sampled_from(["a", "b", "ç", "d"]), max_size=5).map(" ".join), min_size=1, max_size=8
@@ -83,7 +84,7 @@ def test_loss_and_gradient_are_those_of_the_whole(folder: Path, order: int, k: i
         own = np.empty(shard.loss.n_weights)
         total += shard.loss.value_and_gradient(w[at], own)
         np.add.at(found, at, own)
-        met[at[shard.loss.n_shared :]] += 1
+        met[at[shard.n_shared :]] += 1
     assert total == pytest.approx(value, rel=1e-13)
     np.testing.assert_allclose(found, gradient, atol=1e-12 * max(1.0, np.abs(gradient).max()))
     assert met.max() == 1  # own weights belong to one shard
@@ -108,7 +109,7 @@ EVERY_PENALTY = [(name, nonnegative) for name in PENALTIES for nonnegative in (T
 def test_objective_and_gradient_are_those_of_one_machine(
     tiny: Path, penalty: str, nonnegative: bool, k: int
 ) -> None:
-    """Loss, gradient and, where weights are paid for one by one, the penalty, at random weights."""
+    """Loss, gradient and penalty at random weights."""
     one = whole_loss(tiny, 3)
     split = Split.of(Manifest.read(tiny / "shards", KIND), k, 3, penalty, STRENGTH, nonnegative)
     w = np.abs(np.random.default_rng(k).normal(size=one.n_weights) * 0.3)
@@ -121,19 +122,18 @@ def test_objective_and_gradient_are_those_of_one_machine(
     top = split.shared.carry_over(one.tree, number).astype(int) - 1
     norm = build_penalty(penalty, split.shared, STRENGTH, nonnegative)
     price = norm.value(w[top])
-    kind = GroupedTreeShard if penalty == "tree-l2" else TreeShard
-    for shard in map(kind, split.recipes):
+    for shard in map(TreeShard, split.recipes):
         at = shard.tree.carry_over(one.tree, number).astype(int) - 1
-        shard.vectors["y"][:] = w[at]
-        value_here, shared = shard.hear((1, "at_y", 0.0, w[at[: shard.n_shared]], True))[:2]
+        vectors = shard.problem.vectors
+        vectors["y"][:] = w[at]
+        value_here, shared = shard.linearise(0.0, w[at[: shard.n_shared]], True)
         total += value_here
-        np.add.at(found, at, np.append(shared, shard.vectors["gradient"][shard.n_shared :]))
-        price += shard.penalty.value(w[at[shard.n_shared :]])
+        np.add.at(found, at, np.append(shared, vectors["gradient"][shard.n_shared :]))
+        price += shard.problem.penalty.value(w[at[shard.n_shared :]])
     assert total == pytest.approx(value, rel=1e-13)
     np.testing.assert_allclose(found, gradient, atol=1e-12 * max(1.0, np.abs(gradient).max()))
-    if penalty != "tree-l2":
-        whole = build_penalty(penalty, one.tree, STRENGTH, nonnegative)
-        assert price == pytest.approx(whole.value(w), rel=1e-13)
+    whole = build_penalty(penalty, one.tree, STRENGTH, nonnegative)
+    assert price == pytest.approx(whole.value(w), rel=1e-13)
 
 
 @pytest.mark.parametrize("k", [1, 2, 7, MORE_THAN_WORDS])
@@ -177,8 +177,7 @@ def test_joined_has_every_weight_and_spells_every_context(folder: Path, order: i
     one = whole_loss(folder, order).tree
     expected = one.carry_over(split.shared, shared)
     for shard, places in zip(shards, split.places, strict=True):
-        w = shard.vectors["new"]
-        shard.tried = True
+        w = shard.problem.x
         w[: shard.n_shared] = 0.0
         own = w[shard.n_shared :]
         own[:] = rng.normal(size=own.size) * (rng.random(own.size) < 0.05)
@@ -196,36 +195,61 @@ def test_joined_has_every_weight_and_spells_every_context(folder: Path, order: i
     np.testing.assert_array_equal(tree.symbol, one.symbol[nodes])
 
 
-def test_a_shard_made_anew_catches_up_to_the_same_bits(folder: Path) -> None:
+class Forgetful(Here):
+    """An engine that loses a shard before some questions, as a cluster does with a worker."""
+
+    may_lose = True
+
+    def __init__(self, *lost: int) -> None:
+        super().__init__()
+        self.lost, self.asked, self.restored = lost, 0, 0
+
+    def ask(self, function: Any, handles: Any, pieces: Any) -> Any:
+        self.asked += 1
+        self.restored += any(piece[2] == "restore" for piece in pieces)
+        for handle in handles:
+            if self.asked in self.lost:
+                handle.__init__(handle.recipe)
+                handle.turn = 0
+                break
+        return super().ask(function, handles, pieces)
+
+
+@pytest.mark.parametrize("valid", [None, ["of the text", "a company said"]])
+def test_a_lost_shard_changes_no_bit(folder: Path, valid: Any, tmp_path: Path) -> None:
+    """Whether it is lost in a fit, in a search, while held-out text is scored, or while the model is put together."""
     manifest = Manifest.read(folder / "shards", KIND)
+    numbers = NUMBERS if valid is None else {"depth_weight": 1.3, "ridge": 0.05}
 
-    class Forgetful(Here):
-        """Loses a shard before some questions, as a cluster does with a worker."""
+    def fitted(engine: Here) -> bytes:
+        model = LogLinearLM(order=3, max_iterations=5, **numbers)
+        trials: list[Any] = []
+        told = {"valid": valid, "on_trial": lambda trial: trials.append(trial) or len(trials) == 3}
+        fit_stream(model, manifest, engine, 3, **told).save(tmp_path / "model")
+        return (tmp_path / "model").read_bytes()
 
-        may_lose = True
-
-        def ask(self, function: Any, handles: Any, pieces: Any) -> Any:
-            if self.tally.asked in (3, 8, 9) and len(handles) > 1:
-                handles[self.tally.asked % 2] = TreeShard(handles[self.tally.asked % 2].recipe)
-            return super().ask(function, handles, pieces)
-
-    models = [
-        fit_stream(LogLinearLM(order=3, **NUMBERS), manifest, engine, n_shards=3)
-        for engine in (Here(), Forgetful())
-    ]
-    np.testing.assert_array_equal(models[0].weights_, models[1].weights_)
-    assert models[0].objective_ == models[1].objective_
+    whole, counted = fitted(Here()), Forgetful()
+    assert fitted(counted) == whole
+    assert counted.restored == 0
+    for lost in (*range(1, 14), *range(14, counted.asked + 1, 5), counted.asked):
+        engine = Forgetful(lost, lost + 1)
+        with Checkpoint(tmp_path / f"{lost}", every=0.0 if lost % 2 else np.inf):
+            assert fitted(engine) == whole, f"lost before question {lost} of {counted.asked}"
+        assert engine.restored >= (lost > 1)
+    assert not list((folder / "shards" / "parts").iterdir())
 
 
-def test_a_question_that_is_asked_again_is_answered_the_same(folder: Path) -> None:
+def test_a_question_for_another_state_is_not_answered(folder: Path) -> None:
     split = Split.of(Manifest.read(folder / "shards", KIND), 2, 3, "elastic", STRENGTH, True)
-    shard = TreeShard(split.recipes[0])
-    message = (1, "at_y", 0.0, np.zeros(shard.loss.n_shared), True)
-    first, second = shard.hear(message), shard.hear(message)
-    assert first[0] == second[0]
-    assert shard.hear((3, "attempt", 1.0, first[1])) == "behind"
-    talk = Talk(Here(), [TreeShard(recipe) for recipe in split.recipes], split.places)
-    assert talk.ask("at_y", *message[2:])[0][0] == first[0]
+    shards = Shards(Here(), [TreeShard(recipe) for recipe in split.recipes], split.places)
+    shared = np.zeros(split.shared.n_pairs)
+    first = shards.change("linearise", 0.0, shared, True)
+    assert shards.read("sizes", False)[0].sum() == 0
+    shards.turn -= 1  # as an engine that asks once more
+    with pytest.raises(ShardLost):
+        shards.change("linearise", 0.0, shared, True)
+    shards.restore(None)
+    assert shards.change("linearise", 0.0, shared, True)[0][0] == first[0][0]
 
 
 def test_a_stored_shard_goes_on_with_the_strength_it_had(folder: Path, tmp_path: Path) -> None:
@@ -234,11 +258,11 @@ def test_a_stored_shard_goes_on_with_the_strength_it_had(folder: Path, tmp_path:
     shared = np.zeros(one.n_shared)
     one.begin(Strength(0.1, 1.1, 0.2), True)
     for _ in range(2):
-        one.at_y(0.3, shared, True)
-        one.attempt(2.0, shared)
+        one.linearise(0.3, shared, True)
+        one.try_step(2.0, shared)
     assert one.store(tmp_path / "0") == ""
     other.restore(tmp_path / "0")
-    answers = [[part.at_y(0.5, shared, False)[0], *part.attempt(1.5, shared)] for part in (one, other)]
+    answers = [[part.linearise(0.5, shared, False)[0], part.try_step(1.5, shared)] for part in (one, other)]
     assert answers[0] == answers[1]
 
 
@@ -246,7 +270,7 @@ def test_a_stored_shard_goes_on_with_the_strength_it_had(folder: Path, tmp_path:
     ("settings", "message"),
     [
         ({"strength": "auto"}, r"--strength"),
-        ({"penalty": "tree-linf"}, "stays on one machine"),
+        ({"penalty": "tree-l2"}, "its groups span shards"),
         ({"order": 1}, "order of 2 or more"),
         ({"solver": "stochastic"}, "fista"),
     ],

@@ -16,11 +16,11 @@ from running import Running
 from starlette.testclient import TestClient
 
 from epigram.serve.app import build
-from epigram.serve.guard import Door
-from epigram.serve.limits import Limits
-from epigram.serve.run import close_studio, open_studio
+from epigram.serve.http import Limits
+from epigram.serve.run import close_server, open_server
 from epigram.serve.sample_models import SAMPLES, sample_files
-from epigram.serve.studio import Studio
+from epigram.serve.security import AccessPolicy
+from epigram.serve.state import ServerState
 
 
 @pytest.fixture(scope="session")
@@ -38,16 +38,16 @@ def files(cache: Path) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def studio(files: dict[str, Path]) -> Iterator[Studio]:
+def studio(files: dict[str, Path]) -> Iterator[ServerState]:
     limits = Limits(body=100_000, upload=2_000_000, arrival=1.0, answer=10.0, sessions=3, trained_models=1)
-    made = open_studio(files, SAMPLES, limits)
+    made = open_server(files, SAMPLES, limits)
     yield made
-    close_studio(made)
+    close_server(made)
 
 
 @pytest.fixture(scope="module")
-def client(studio: Studio) -> Iterator[TestClient]:
-    app = build(studio, Door())
+def client(studio: ServerState) -> Iterator[TestClient]:
+    app = build(studio, AccessPolicy())
     with TestClient(app, base_url="http://localhost:8765", raise_server_exceptions=False) as made:
         yield made
 

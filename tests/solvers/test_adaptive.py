@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from epigram import L1, L2, OWLQN, AdaGrad, CRFTagger, ElasticNet
+from epigram.chain.loss import ChainLoss
 from epigram.protocols import Iteration
 from epigram.solvers.adaptive import _Run
-from epigram.tagging.loss import ChainLoss
 from reference.chain import by_name, chain_of
 from reference.chain_adaptive import AdaGradTrainer
 from reference.chain_corpus import CASES, Case, corpus

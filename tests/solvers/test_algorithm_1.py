@@ -9,7 +9,8 @@ from epigram import L1, LogLinearLM, StochasticProximal
 from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.problem import FIRST_STRENGTHS, build_penalty, first_weights
+from epigram.lm.loglinear.penalties import FIRST_STRENGTHS, build_penalty
+from epigram.lm.loglinear.problem import first_weights
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
 from epigram.solvers.proximal import RARE
 from reference.sage import algorithm_1

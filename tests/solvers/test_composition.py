@@ -23,11 +23,11 @@ from epigram import (
     FBoosting,
     L1Ball,
     NBest,
-    ProjectedSGD,
     StochasticProximal,
     TreeL2,
     TreeLinf,
 )
+from epigram.chain.loss import ChainLoss
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.loss import Contexts, Factor, FactorLoss
@@ -35,11 +35,10 @@ from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.protocols import BatchLoss, StagewiseLoss, StochasticLoss
 from epigram.rerank import FeatureSpace
-from epigram.rerank.problem import ExponentialLoss, PairLoss, Pairs, SoftmaxLoss
+from epigram.rerank.losses import ExponentialLoss, PairLoss, SoftmaxLoss
+from epigram.rerank.pairs import Pairs
 from epigram.solvers.adaptive import AdaptiveLoss
-from epigram.solvers.projected import ProjectedLoss
 from epigram.solvers.proximal import MiniBatchLoss
-from epigram.tagging.loss import ChainLoss
 from reference.chain_corpus import CASES, corpus
 from reference.rerank_lists import random_lists
 
@@ -143,7 +142,6 @@ PENALTIES: dict[str, Callable[[int, float], Any]] = {
 SOLVERS: dict[str, Callable[[], Any]] = {
     "SGD": lambda: SGD(passes=40, eta0=0.2),
     "AdaGrad": lambda: AdaGrad(passes=60, eta0=0.5),
-    "ProjectedSGD": lambda: ProjectedSGD(passes=40, eta0=0.2),
     "OWLQN": lambda: OWLQN(tolerance=1e-8),
     "LBFGS": lambda: LBFGS(tolerance=1e-8),
     "FISTA": lambda: FISTA(tolerance=1e-12, max_iterations=5000),
@@ -159,7 +157,6 @@ BATCH = set(LOSSES) - {"stochastic"}
 FITS_PENALTY = {
     "SGD": {"l1"},
     "AdaGrad": {"l1"},
-    "ProjectedSGD": {"l1 ball"},
     "OWLQN": {"l1", "elastic net"},
     "LBFGS": {"l2"},
     "FISTA": WITH_PROX,
@@ -169,14 +166,13 @@ FITS_PENALTY = {
 FITS_LOSS = {
     "SGD": {"chain", "maxent", "stochastic"},
     "AdaGrad": {"chain", "maxent"},
-    "ProjectedSGD": {"chain", "maxent"},
     "OWLQN": BATCH,
     "LBFGS": BATCH,
     "FISTA": BATCH,
     "StochasticProximal": {"suffix", "factor"},
     **{name: {"exponential"} for name in STAGEWISE},
 }
-IN_PASSES = {"SGD", "AdaGrad", "ProjectedSGD"}
+IN_PASSES = {"SGD", "AdaGrad"}
 INEXACT = {*IN_PASSES, "StochasticProximal"}
 TRIPLES = [(loss, penalty, solver) for loss in LOSSES for penalty in PENALTIES for solver in SOLVERS]
 FITTING = [
@@ -205,7 +201,6 @@ def test_the_losses_are_of_the_kinds_named() -> None:
         assert isinstance(make(0), BatchLoss) == (name in FITS_LOSS["FISTA"])
         assert isinstance(make(0), StochasticLoss) == (name in FITS_LOSS["SGD"])
         assert isinstance(make(0), AdaptiveLoss) == (name in FITS_LOSS["AdaGrad"])
-        assert isinstance(make(0), ProjectedLoss) == (name in FITS_LOSS["ProjectedSGD"])
         assert isinstance(make(0), MiniBatchLoss) == (name in FITS_LOSS["StochasticProximal"])
         assert isinstance(make(0), StagewiseLoss) == (name in FITS_LOSS["BLasso"])
 
@@ -234,7 +229,6 @@ SHORT: dict[str, Callable[[], Any]] = {
     **SOLVERS,
     "SGD": lambda: SGD(passes=8, eta0=0.05),
     "AdaGrad": lambda: AdaGrad(passes=8, eta0=0.2),
-    "ProjectedSGD": lambda: ProjectedSGD(passes=8, eta0=0.05),
     "OWLQN": lambda: OWLQN(max_iterations=15),
     "LBFGS": lambda: LBFGS(max_iterations=15),
     "FISTA": lambda: FISTA(max_iterations=15),
@@ -261,7 +255,8 @@ def test_a_thousand_random_problems_stay_finite_and_do_not_rise(part: int) -> No
         objective, where = objective_of(loss, penalty), (seed, loss_name, penalty_name, solver_name)
         assert np.isfinite(result.w).all(), where
         assert np.isfinite(result.objective), where
-        assert objective(result.w) <= objective(start) * (1.0 + 1e-9) + 1e-9, where
+        slack = 1e-3 if solver_name in INEXACT else 1e-9  # a random step from the minimum leads away from it
+        assert objective(result.w) <= objective(start) * (1.0 + slack) + 1e-9, where
 
 
 @pytest.mark.parametrize("radius", [1e3, 1e9])

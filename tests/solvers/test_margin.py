@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from epigram import AROW, L1, L2, L2SGD, LBFGS, AveragedPerceptron, CRFTagger, PassiveAggressive
-from epigram.tagging.loss import ChainLoss
+from epigram.chain.loss import ChainLoss
 from reference.chain import by_name, chain_of
 from reference.chain_corpus import CASES, WIDE, Case, Corpus, corpus
 from reference.chain_data import chain_loss, features, part

@@ -7,7 +7,8 @@ import pytest
 
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.problem import FIRST_STRENGTHS, PENALTIES, Strength, build_penalty, first_weights
+from epigram.lm.loglinear.penalties import FIRST_STRENGTHS, PENALTIES, Strength, build_penalty
+from epigram.lm.loglinear.problem import first_weights
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.penalties import L1, L2
 from epigram.protocols import Iteration

@@ -9,10 +9,10 @@ import pytest
 from scipy.optimize import minimize
 
 from epigram import FISTA, L1, L2, LBFGS, OWLQN, ElasticNet
-from epigram._core.native import FEW
+from epigram._core.threads import FEW
+from epigram.chain.loss import ChainLoss
 from epigram.protocols import Iteration
 from epigram.solvers.quasi_newton import _History
-from epigram.tagging.loss import ChainLoss
 from reference.chain_corpus import CASES, Case, corpus
 
 

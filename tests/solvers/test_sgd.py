@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from epigram import L1, OWLQN, SGD
-from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.corpus import SeenPairs, encode_labels
-from epigram.tagging.encoding import encode_sentences
-from epigram.tagging.layout import lay_out
-from epigram.tagging.loss import ChainLoss
-from epigram.tagging.template import Template
+from epigram.chain.labels import encode_labels
+from epigram.chain.layout import lay_out
+from epigram.chain.loss import ChainLoss
+from epigram.chain.seen_pairs import SeenPairs
+from epigram.features.attributes import AttributeTable
+from epigram.features.encoding import encode_sentences
+from epigram.features.template import Template
 from reference.chain_data import TEMPLATE, part
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import platform
 import stat
 import threading
+import zlib
 from pathlib import Path
 
 import pytest
@@ -107,3 +109,25 @@ def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
     reader.join(timeout=600)
     assert received == [b"content"]
     assert pipe.is_fifo()
+
+
+def planted(folder: Path, process: object) -> Path:
+    host = f"{zlib.crc32(platform.node().encode()):08x}"
+    return folder / f".epigram-{host}-{process}-{'0' * 16}"
+
+
+def test_a_temporary_file_of_no_process_is_removed(tmp_path: Path) -> None:
+    planted(tmp_path, 10**20).write_bytes(b"left")
+    write_atomically(tmp_path / "model", b"new")
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_names_like_those_of_temporary_files_block_nothing_and_stay(tmp_path: Path) -> None:
+    others = [planted(tmp_path, 10**20), planted(tmp_path, "²"), planted(tmp_path, os.getpid())]
+    others += [Path(f"{planted(tmp_path, 10**20)}-thesis.txt"), planted(tmp_path, f"{10**20}-")]
+    others[0].mkdir()
+    for path in others[1:]:
+        path.write_bytes(b"mine")
+    check_writable(tmp_path / "model")
+    write_atomically(tmp_path / "model", b"new")
+    assert all(path.exists() for path in [*others, tmp_path / "model"])

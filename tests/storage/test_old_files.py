@@ -1,11 +1,15 @@
-"""Model files written under the project's first name, laconic, still load and give the same answers.
+"""Model files of format 1 still load and give the same answers.
 
-The files in ``old`` were written by laconic 0.1.0 from a few sentences made up for this test; so were the answers.
+The files ``old/*.laconic`` were written by version 0.1.0, under the project's first name; ``old/*.epigram`` hold one
+model of every kind, written by the last version with format 1. All were trained on a few sentences of the sample
+grammar.
 """
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,3 +54,31 @@ def test_old_files_can_be_inspected(path: Path) -> None:
     file, sections = describe(path)
     assert sections
     assert file.header["epigram"] == "0.1.0"
+
+
+ANSWERS = json.loads((OLD / "answers.json").read_text(encoding="utf-8"))
+
+
+def answer(model: Any) -> Any:
+    """The answer of a model of any family to a fixed question."""
+    if hasattr(model, "word_scores"):
+        return model.word_scores("the old dog sees a zebra").tolist()
+    if hasattr(model, "convert"):
+        return [found.text for found in model.nbest("きょうはあめがふる", 3)]
+    if hasattr(model, "space_"):
+        texts = ["the dock sees a cat", "the dog sees a cat", "the dog sees a hat"]
+        candidates = [{"text": text, "score": -k / 10, "features": {"lm": k}} for k, text in enumerate(texts)]
+        return model.scores(NBest.from_lists([{"candidates": candidates}])).tolist()
+    if hasattr(model, "predict_heads"):
+        sentence = [("the", "DET", "DT"), ("dog", "NOUN", "NN"), ("barks", "VERB", "VBZ")]
+        return model.predict_heads([sentence]).tolist()
+    if type(model).__name__ == "TreeTagger":
+        return model.predict([([1, -1, 1], [[word] * 40 for word in ("the", "dog", "sees")])])
+    return [list(labels) for labels in model.predict([[["The", "DT"], ["dog", "NN"], ["sleeps", "VBZ"]]])]
+
+
+@pytest.mark.parametrize("path", sorted(OLD.glob("*.epigram")), ids=lambda path: path.stem)
+def test_files_of_format_1_answer_as_recorded(path: Path) -> None:
+    expected, found = ANSWERS[path.stem], json.loads(json.dumps(answer(load(path))))
+    assert found == (pytest.approx(expected, rel=1e-9) if isinstance(expected[0], float) else expected)
+    assert describe(path)[1]

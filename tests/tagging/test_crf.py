@@ -14,9 +14,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 
 from epigram import L1, LBFGS, OWLQN, SGD, CRFTagger
+from epigram.chain.metrics import evaluate
 from epigram.errors import DivergenceError, InputError
-from epigram.tagging.formats import Columns
-from epigram.tagging.metrics import evaluate
+from epigram.features.columns import Columns
 from reference.chain_data import TEMPLATE, features, part
 
 ROWS, LABELS = part("train", 120)
@@ -71,7 +71,7 @@ def test_all_forms_of_input_are_one(solver: Any) -> None:
 
 def test_features_and_templates_meet_in_one_objective() -> None:
     """The template's expansions, handed over as lists of strings and as dicts, give the template's model."""
-    from epigram.tagging.template import Template
+    from epigram.features.template import Template
 
     template = Template.parse(TEMPLATE)
     columns = Columns.from_rows(ROWS)
@@ -260,12 +260,13 @@ def test_early_stopping_waits_for_patience() -> None:
 
 
 def test_fit_tells_the_objective_of_the_weights_it_kept() -> None:
-    from epigram.tagging.attributes import AttributeTable
-    from epigram.tagging.corpus import SeenPairs, encode_labels
-    from epigram.tagging.encoding import encode_sentences
-    from epigram.tagging.layout import lay_out
-    from epigram.tagging.loss import ChainLoss
-    from epigram.tagging.template import Template
+    from epigram.chain.labels import encode_labels
+    from epigram.chain.layout import lay_out
+    from epigram.chain.loss import ChainLoss
+    from epigram.chain.seen_pairs import SeenPairs
+    from epigram.features.attributes import AttributeTable
+    from epigram.features.encoding import encode_sentences
+    from epigram.features.template import Template
 
     tagger = settings(patience=1, solver=SGD(passes=30, eta0=1.0)).fit(
         ROWS[:30], LABELS[:30], dev=(TEST_ROWS, TEST_LABELS)
@@ -453,7 +454,7 @@ def test_threads_share_one_model(tagger: CRFTagger) -> None:
 
 def test_threads_of_one_call_change_nothing(tagger: CRFTagger) -> None:
     many = clone(tagger).set_params(threads=3)
-    many.model_ = tagger.model_
+    many.model_, many.classes_ = tagger.model_, tagger.classes_
     assert many.predict(TEST_ROWS) == tagger.predict(TEST_ROWS)
 
 
@@ -501,8 +502,12 @@ def test_values_beyond_all_measure_do_not_crash() -> None:
     for value in (1e30, -1e300, 1.7e308):
         huge = [[{"x": value}] * 5]
         assert len(fitted.predict(huge)[0]) == 5
-        fitted.marginals(huge)
-        fitted.predict_nbest(huge, 3)
+        for probabilities in (fitted.marginals, fitted.predict_nbest):
+            if value < 1e308:
+                probabilities(huge)
+                continue
+            with pytest.raises(InputError, match="no probabilities"):
+                probabilities(huge)
     with pytest.raises(DivergenceError, match="training diverged"):
         CRFTagger(l1=0.0, solver=SGD(passes=3, eta0=1e300)).fit(
             [[{"x": 1e200}, {"x": -1e250}]] * 3, [["a", "b"]] * 3

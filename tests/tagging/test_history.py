@@ -15,9 +15,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from epigram import LBFGS, OWLQN, SGD, MaxentTagger
+from epigram.chain.metrics import evaluate
 from epigram.errors import InputError
 from epigram.tagging import history as history_module
-from epigram.tagging.metrics import evaluate
 from reference.chain_data import TEMPLATE, features, part
 
 ROWS, LABELS = part("train", 120)
@@ -130,7 +130,7 @@ def test_features_by_name_and_generators() -> None:
 def test_threads_files_and_pickles_change_nothing(tagger: MaxentTagger) -> None:
     expected = tagger.predict(TEST_ROWS)
     many = clone(tagger).set_params(threads=3)
-    many.model_ = tagger.model_
+    many.model_, many.classes_ = tagger.model_, tagger.classes_
     assert many.predict(TEST_ROWS) == expected
     assert pickle.loads(pickle.dumps(tagger)).predict(TEST_ROWS) == expected
     again = MaxentTagger.from_bytes(tagger.to_bytes())
@@ -200,7 +200,7 @@ def test_errors_are_named(tagger: MaxentTagger) -> None:
     with pytest.raises(ValueError, match="beam must be at least 1, not 0"):
         MaxentTagger(beam=0).fit(*small(0))
     broken = clone(tagger).set_params(beam=0)
-    broken.model_ = tagger.model_
+    broken.model_, broken.classes_ = tagger.model_, tagger.classes_
     with pytest.raises(ValueError, match="beam must be at least 1, not 0"):
         broken.predict(TEST_ROWS)
     with pytest.raises(InputError, match="1 lists of labels for 2 sentences"):

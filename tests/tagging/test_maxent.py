@@ -17,8 +17,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from epigram import LBFGS, OWLQN, SGD, MaxentClassifier
-from epigram.errors import InputError
+from epigram import L1, LBFGS, OWLQN, SGD, AdaGrad, MaxentClassifier
+from epigram.errors import DataWarning, InputError
 
 SPAM = [
     "free money now",
@@ -217,3 +217,35 @@ def test_a_refit_forgets_the_matrix() -> None:
     assert model.predict([["money"]]).tolist() == ["spam"]
     assert not hasattr(clone(model), "n_features_in_")
     assert not hasattr(model, "n_features_in_")
+
+
+def unit_rows(n: int, seed: int = 0, size: int = 1000) -> tuple[np.ndarray, np.ndarray]:
+    """Texts of four topics as rows of length 1: a few words of the topic among many others, as tf-idf has them."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 4, n)
+    words = [np.append(rng.integers(100 * k, 100 * k + 100, 8), rng.zipf(1.3, 60) % size) for k in y]
+    X = np.array([np.bincount(row, minlength=size).astype(float) for row in words])
+    return X / np.linalg.norm(X, axis=1, keepdims=True), y
+
+
+@pytest.mark.parametrize(
+    ("solver", "penalty"),
+    [
+        (SGD(passes=10), L1(0.3)),
+        (SGD(passes=10, schedule="exponential"), L1(0.3)),
+        (AdaGrad(passes=10), L1(0.3)),
+    ],
+)
+def test_automatic_rates_learn_from_rows_of_unit_length(solver: Any, penalty: Any) -> None:
+    X, y = unit_rows(1500)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        classifier = MaxentClassifier(penalty=penalty, solver=solver).fit(X, y)
+    assert classifier.fit_["objective"] < 0.6 * len(y) * np.log(4)
+    assert classifier.score(*unit_rows(500, seed=1)) > 0.85
+
+
+@pytest.mark.parametrize("settings", [{"l1": 1e4}, {"l1": 0.3, "solver": SGD(eta0=1e-9, passes=2)}])
+def test_a_training_that_lowers_nothing_says_so(settings: dict[str, Any]) -> None:
+    with pytest.warns(DataWarning, match="did not lower the objective"):
+        MaxentClassifier(**settings).fit(*unit_rows(200))

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import shutil
 import sys
+import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from random import Random
+from tempfile import mkdtemp
 from typing import Any, NamedTuple
-from unittest.mock import patch
 
 import mutations
 import numpy as np
 
-from epigram.datasets.sample import columns, plain, tagged
-from epigram.errors import EpigramError
-from epigram.ime.sample import BACKGROUND, WORDS
-from epigram.storage import arrays, describe, load
+from epigram.datasets.sample import BACKGROUND, WORDS, columns, plain, tagged
+from epigram.errors import DataWarning, EpigramError
+from epigram.storage import describe, load
 from epigram.storage.file import weights
 
 sys.path.append(str(Path(__file__).parents[1]))
@@ -37,6 +41,8 @@ class Format(NamedTuple):
     content: bytes
     damage: Callable[..., bytes]
     read: Callable[[Path], object]
+    trains: bool = False
+    """Whether reading it is a training, whose own memory does not count."""
 
 
 def formats() -> dict[str, Format]:
@@ -45,15 +51,74 @@ def formats() -> dict[str, Format]:
     models = {
         name: Format(content, mutations.mutate_model, read_model) for name, content in _models().items()
     }
-    return {**texts, **models, **_foreign()}
+    return {**texts, **models, **_foreign(), **_in_folders()}
+
+
+def _in_folders() -> dict[str, Format]:
+    """Checkpoints, shards and journals, whose readers look at the files beside them: each is damaged where it is."""
+    import checkpoints
+    import journals
+    import shards
+
+    def alter(content: bytes, rng: Random) -> bytes:
+        return (checkpoints.alter if rng.random() < 0.8 else mutations.mutate_bytes)(content, rng)
+
+    folder = Path(mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    found: dict[str, Format] = {}
+    for kind, damage in (
+        (checkpoints, alter),
+        (shards, mutations.mutate_bytes),
+        (journals, mutations.mutate_text),
+    ):
+        home = folder / kind.__name__
+        home.mkdir()
+        for path in kind.make(home):
+            name = " ".join((kind.__name__, *path.relative_to(home).parts)).replace(".", " ")
+            content = path.read_bytes()
+            found[name] = Format(content, damage, partial(_read_in_place, kind.use, path, content), True)
+    return found
+
+
+def _read_in_place(use: Callable[[Path], object], place: Path, healthy: bytes, path: Path) -> None:
+    """Put a damaged file into its folder for a while, and use the folder."""
+    place.write_bytes(path.read_bytes())
+    try:
+        use(place)
+    finally:
+        place.write_bytes(healthy)
 
 
 def read_model(path: Path) -> None:
-    """Open a model file in all ways there are, and use the model."""
+    """Open a model file in all ways there are, and use the model: ask it, save it, teach it, ask it again."""
     family = describe(path)[0].family
     for _ in zip(range(200), weights(path)[1], strict=False):
         pass
-    use_of(family)(load(path))
+    model, use = load(path), use_of(family)
+    use(model)
+    model.save(path.with_name("saved"))
+    use(load(path.with_name("saved")))
+    if learn(model):
+        use(model)
+
+
+def learn(model: Any) -> bool:
+    """Go on training with a little more, where a model can."""
+    name = type(model).__name__
+    if name in ("CRFTagger", "MaxentTagger"):
+        own = model.model_.template is None
+        sentence = [["U0:the", "b"], ["c"]] if own else [["The", "DT"], ["dog", "NN"]]
+        model.partial_fit([sentence], [[model.model_.labels[0], model.model_.labels[-1]]])
+    elif name == "MaxentClassifier":
+        model.partial_fit([{"a": 1.0, "z": 2.0}], model.classes_[:1])
+    elif name == "LogLinearLM" or hasattr(model, "corpus_"):
+        model.partial_fit(["the dog sees the cat"])
+    elif name == "DependencyParser":
+        words = [("the", "DET", "DT"), ("dog", "NOUN", "NN"), ("barks", "VERB", "VBZ")]
+        model.partial_fit([words], [[(2, "det"), (3, "nsubj"), (0, "root")]])
+    else:
+        return False
+    return True
 
 
 def use_of(family: str) -> Callable[[Any], None]:
@@ -83,6 +148,7 @@ def _use_tagger(tagger: Any) -> None:
     tagger.predict(sentences)
     if hasattr(tagger, "predict_marginals"):
         tagger.predict_marginals(sentences)
+        tagger.predict_nbest(sentences, 3)
 
 
 def _use_parser(parser: Any) -> None:
@@ -90,9 +156,11 @@ def _use_parser(parser: Any) -> None:
 
 
 def _use_language_model(model: Any) -> None:
-    model.word_scores("the dog sees the zebra")
-    model.next_words("the", 3)
+    scores = model.word_scores([*list(model.vocabulary_)[1:4], "zebra"])[:-2]
+    following = [p for _, p in model.next_words("the", 3)]
     model.perplexity(["the cat", "a"])
+    if np.isnan([*scores, *following]).any() or max(following) == np.inf:
+        raise ArithmeticError(f"a probability that is no number: {scores}, {following}")
 
 
 def _use_reranker(model: Any) -> None:
@@ -108,17 +176,17 @@ def _use_converter(converter: Any) -> None:
 
 def _texts() -> dict[str, tuple[bytes, Callable[[Path], object]]]:
 
+    from epigram.features.formats import read_columns
     from epigram.ime.build import build
     from epigram.ime.corrections import Journal
-    from epigram.ime.wordlist import read_word_list
+    from epigram.ime.lexicon.wordlist import read_word_list
     from epigram.lm.corpus import Corpus, Vocabulary
     from epigram.lm.factored.classes import WordClasses
     from epigram.lm.ngram.arpa import read_arpa, write_arpa
     from epigram.lm.ngram.kneser_ney import KneserNeyLM
-    from epigram.lm.prepare import Preparation
+    from epigram.lm.normalise import Preparation
     from epigram.rerank import read_nbest
     from epigram.solvers import SGD
-    from epigram.tagging.formats import read_columns
     from epigram.tagging.items import read_items
 
     text = [" ".join(words) for words in plain("train", 12)]
@@ -139,8 +207,8 @@ def _texts() -> dict[str, tuple[bytes, Callable[[Path], object]]]:
     words = "".join(f"{w.split('/')[0]}\t{w.split('/')[1]}\t3\n" for w in WORDS).encode()
 
     def templated(path: Path) -> None:
+        from epigram.features.template import Template
         from epigram.tagging import CRFTagger
-        from epigram.tagging.template import Template
 
         CRFTagger(Template.load(path), solver=SGD(passes=1)).fit(
             [[["The", "DT"], ["a" * 40 + "!", "N"]]], [["A", "B"]]
@@ -173,7 +241,7 @@ def _texts() -> dict[str, tuple[bytes, Callable[[Path], object]]]:
 
 
 def _read_spec(format: str) -> Callable[[Path], object]:
-    from epigram.tagging.formats import ColumnSpec
+    from epigram.features.formats import ColumnSpec
 
     return lambda path: ColumnSpec(format).parse(path.read_bytes(), str(path))
 
@@ -191,20 +259,22 @@ def _models() -> dict[str, bytes]:
     from epigram.ime.converter import KanaKanjiConverter
     from epigram.lm import CachedLM, ClassFactoredLM, DocumentLM, InterpolatedLM, KneserNeyLM, LogLinearLM
     from epigram.parsing import DependencyParser, TreeTagger
-    from epigram.rerank import NBest, Reranker
-    from epigram.solvers import SGD, BLasso
+    from epigram.rerank import BLasso, NBest, Reranker
+    from epigram.solvers import SGD
     from epigram.tagging import CRFTagger, MaxentClassifier, MaxentTagger, RerankedTagger, SegmentTagger
 
     sentences = tagged("train", 20)
     X, y = [[token[:2] for token in s] for s in sentences], [[token[2] for token in s] for s in sentences]
     text = [" ".join(words) for words in plain("train", 25)]
     reranker = Reranker(BLasso(steps=30), ngrams=2, min_count=1).fit(NBest.from_lists(LISTS * 3))
-    background = build(BACKGROUND, WORDS, second_look=True)
+    background = build(BACKGROUND, WORDS, rescore=True)
     converter = KanaKanjiConverter(background.decoder)
-    looking_twice = KanaKanjiConverter(background.decoder, second_look=background.second_look)
+    looking_twice = KanaKanjiConverter(background.decoder, rescorer=background.rescorer)
     solver = SGD(passes=3)
     made: dict[str, Any] = {
         "crf": CRFTagger(TEMPLATE, l1=0.5, solver=solver).fit(X, y),
+        "crf of second order": CRFTagger(TEMPLATE, order=2, l1=0.5, solver=solver).fit(X, y),
+        "crf, constrained": CRFTagger(TEMPLATE, constrain="iob2", l1=0.5, solver=solver).fit(X, y),
         "crf of features": CRFTagger(l1=0.1, solver=solver).fit([[[f"U0:{w}"] for w, _ in s] for s in X], y),
         "maxent": MaxentClassifier(l1=0.01).fit(
             [{"a": 1.0, "b": 2.0}, {"b": 1.0}, {"c": 1.0}], ["x", "y", "x"]
@@ -230,14 +300,16 @@ def _models() -> dict[str, bytes]:
     made["second look"] = second_look.fit(X, y)
     segments = "U0:%x[0,0]\nB\nS0:%x[all,0]\nS1:%x[length]\n"
     made["segments"] = SegmentTagger(segments, l1=0.01).fit(X, y)
+    made["segments, no transitions"] = SegmentTagger(segments.replace("B\n", ""), l1=0.01).fit(X, y)
     contents = {name: _written(model.save) for name, model in made.items()}
     contents["converter, quantised"] = _written(lambda path: looking_twice.save(path, quantise=True))
     for name in ("backoff", "loglinear", "factored", "cached", "document"):
-        contents[f"{name}, mapped"] = _written(lambda path, model=made[name]: model.save(path, mapped=True))
+        contents[f"{name}, not compressed"] = _written(
+            lambda path, model=made[name]: model.save(path, compress=False)
+        )
+    for name in ("loglinear", "factored"):
+        contents[f"{name}, with text"] = _written(lambda path, model=made[name]: model.save(path, text=True))
     contents["backoff, 4 bits"] = _written(lambda path: made["backoff"].save(path, 4))
-    with patch.object(arrays, "_MANY", 1):  # the coder of large models
-        for name in ("backoff", "converter"):
-            contents[f"{name}, as large ones"] = _written(made[name].save)
     return contents
 
 
@@ -251,7 +323,19 @@ def _foreign() -> dict[str, Format]:
         b"version: 100\ncost-factor: 1\nmaxid: 8\nxsize: 1\n\nX\nY\n\nU0:%x[0,0]\nB\n\n0 B\n4 U0:a\n6 U0:b\n\n"
         + b"0.5\n" * 8
     )
+    patterns, observed = ["u0:%x[ 0,0]", "*1:%X[-1,0]/%x[1,1]", "*", "b"], ["u0:The", "*1:_x-1/NN", "*", "b"]
+    strings = (
+        f"{len(every)}\n" + "".join(f"{len(one)}:{one},\n" for one in every)
+        for every in (["X", "Y"], [*observed, "u0:dog"])
+    )
+    wapiti = (
+        "#mdl#2#6\n#rdr#4/2/0\n"
+        + "".join(f"{len(one)}:{one},\n" for one in patterns)
+        + "".join(f"#qrk#{part}" for part in strings)
+        + "0=0x1.bf4d7d3481269p-2\n1=5.243406e-02\n2=-1.5\n9=0x1p-1\n17=0.5\n18=2\n"
+    ).encode()
     return {
+        "wapiti model": Format(wapiti, mutations.mutate_text, read_model),
         "crfsuite model": Format(write_model(tagger.model_), mutations.mutate_bytes, read_model),
         "crf++ model": Format(crfpp, mutations.mutate_text, read_model),
         **{f"kenlm {name}": Format(binary(name), mutations.mutate_bytes, read_model) for name in FILES},
@@ -261,7 +345,8 @@ def _foreign() -> dict[str, Format]:
 def outcome(read: Callable[[Path], object], path: Path) -> str:
     """``read``, ``refused``, or what is wrong: another exception, or memory that ran out."""
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
             read(path)
     except EpigramError as error:
         if "\n" in str(error):

@@ -1,6 +1,12 @@
 """Damage every kind of file and read it in processes of their own, for a stated time; say what broke.
 
     python tests/torture/torture.py --seconds 600 --seed 1
+    python tests/torture/torture.py --files 500000 --jobs 2
+
+The same on a core that stops at the first wrong access (``python hatch_build.py sanitize``), in a copy of the sources:
+
+    LD_PRELOAD="$(cc -print-file-name=libasan.so) $(cc -print-file-name=libubsan.so)" \\
+        ASAN_OPTIONS=detect_leaks=0:max_allocation_size_mb=4000 python tests/torture/torture.py --files 500000
 
 A process that dies, hangs, takes too much memory or shows a traceback is a failure; the damaged file is made smaller
 while it still fails and kept under ``cases``, where the tests read it for ever.
@@ -15,6 +21,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
@@ -29,9 +36,12 @@ PER_CHILD = 20_000  # making the healthy ones takes two seconds
 
 
 def run_child(
-    seed: str, first: int, last: int, names: list[str], until: float
+    seed: str, first: int, last: int, names: list[str], distinct: set[str], enough: Callable[[], bool]
 ) -> tuple[int, Counter[str], dict[int, str]]:
-    """Cases in one process: where it stopped, what came out, and what was wrong in which case."""
+    """Cases in one process: where it stopped, what came out, and what was wrong in which case.
+
+    Digests of the files go into ``distinct``; it stops early where ``enough()`` says so.
+    """
     command = [sys.executable, str(HERE / "child.py"), seed, str(first), str(last), *names]
     counts: Counter[str] = Counter()
     wrong: dict[int, str] = {}
@@ -44,19 +54,22 @@ def run_child(
             if mark == ">":
                 begun = int(number), rest
                 continue
-            name, _, what = rest.partition("\t")
+            name, what, digest = rest.split("\t", 2)
+            distinct.add(digest)
             begun = None
             counts[f"{name}\t{what if mark == '=' else 'FAILED'}"] += 1
             if mark == "!":
                 wrong[int(number)] = f"{name}: {what}"
-            if time.monotonic() > until:
+            if enough():
                 child.kill()
                 return int(number) + 1, counts, wrong
         code = child.wait()
     if begun is not None:
         number, name = begun
         counts[f"{name}\tFAILED"] += 1
-        wrong[number] = f"{name}: the process ended with {code} ({'over 5 s' if code == -27 else 'a fault'})"
+        wrong[number] = (
+            f"{name}: the process ended with {code} ({'10 s of CPU time' if code == -27 else 'a fault'})"
+        )
         return number + 1, counts, wrong
     if code:
         raise SystemExit(f"the process that reads the files ended with {code}")
@@ -104,22 +117,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--seconds", type=float, help="stop after so long; 600 without --files")
+    parser.add_argument("--files", type=int, help="stop after so many different files")
     parser.add_argument("--seed", default="1")
-    parser.add_argument("--cases", type=int, default=10**9, help="at most so many files")
     parser.add_argument("--first", type=int, default=0, help="the number of the first")
     parser.add_argument("--format", action="append", default=[], help="only this one; may be repeated")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--keep", action="store_true", help="keep the files that broke something")
     given = parser.parse_args()
-    begun, end, counts = time.monotonic(), given.first + given.cases, Counter[str]()
+    if given.seconds is None and given.files is None:
+        given.seconds = 600.0
+    begun, counts, distinct = time.monotonic(), Counter[str](), set[str]()
     wrong: dict[int, str] = {}
+
+    def enough() -> bool:
+        """Whether so much time is over, or so many files were read."""
+        over = given.seconds is not None and time.monotonic() > begun + given.seconds
+        return over or (given.files is not None and len(distinct) >= given.files)
 
     def run(first: int) -> None:
         """The cases from this one to the next process's."""
-        at, last = first, min(first + PER_CHILD, end)
-        while at < last and time.monotonic() < begun + given.seconds:
-            at, found, failures = run_child(given.seed, at, last, given.format, begun + given.seconds)
+        at, last = first, first + PER_CHILD
+        while at < last and not enough():
+            at, found, failures = run_child(given.seed, at, last, given.format, distinct, enough)
             counts.update(found)
             wrong.update(failures)
             for case, what in failures.items():
@@ -128,17 +148,20 @@ def main() -> None:
                     print(f"  kept as {keep(given.seed, case, given.format)}", flush=True)
         if at > first:
             seconds = time.monotonic() - begun
-            files = f"{sum(counts.values()):,} files, {seconds:,.0f} s, {len(wrong)} failures"
+            files = f"{len(distinct):,} files, {seconds:,.0f} s, {len(wrong)} failures"
             print(files, file=sys.stderr, flush=True)
 
     with ThreadPoolExecutor(given.jobs) as pool:
-        most = min(end, given.first + int(given.seconds * 10_000) * given.jobs)  # more than can be read
+        most = given.first + PER_CHILD * 100_000  # more than can be read
         for _ in pool.map(run, range(given.first, most, PER_CHILD)):
             pass
     for name in sorted(counts):
         print(f"{counts[name]:9,} {name}")
     seconds = time.monotonic() - begun
-    print(f"{sum(counts.values()):9,} files in {seconds:,.0f} s, seed {given.seed}: {len(wrong)} failures")
+    print(
+        f"{len(distinct):9,} different files of {sum(counts.values()):,} in {seconds:,.0f} s, "
+        f"seed {given.seed}: {len(wrong)} failures"
+    )
     sys.exit(bool(wrong))
 
 

@@ -10,19 +10,9 @@ typedef struct {
     u8 rest, length; /* of these bits; of the number, as the next one's context */
 } Token;
 
-typedef struct {
-    u16 share, start;
-} Part;
-
 static inline i64 length_of(u32 v) { return v ? 32 - __builtin_clz(v) : 0; }
 
 static inline i64 context_of(u32 v) { return smaller_i(length_of(v), CONTEXTS - 1); }
-
-static inline i64 token_of(u32 v) {
-    if (v < PLAIN) return v;
-    i64 length = length_of(v);
-    return PLAIN + ((length - FIRST_LENGTH) << LED) + (v >> (length - 1 - LED) & ((1 << LED) - 1));
-}
 
 static Token token_at(i64 t) {
     if (t < PLAIN) return (Token){(u32)t, 0, (u8)context_of((u32)t)};
@@ -34,78 +24,7 @@ static Token token_at(i64 t) {
 /* The part of the numbers that a lane codes begins here. */
 static inline i64 lane_start(i64 n, i64 lane) { return n * lane / LANES; }
 
-void ans_count(i64 n, const u32 *values, i64 *counts) {
-    memset(counts, 0, CONTEXTS * TOKENS * sizeof *counts);
-    for (i64 lane = 0; lane < LANES; lane++)
-        for (i64 k = lane_start(n, lane), context = 0; k < lane_start(n, lane + 1); k++) {
-            counts[context * TOKENS + token_of(values[k])]++;
-            context = context_of(values[k]);
-        }
-}
-
 static inline u32 load(const u8 *from) { return from[0] | from[1] << 8 | from[2] << 16 | (u32)from[3] << 24; }
-
-static inline void store(u8 *to, u32 word) {
-    for (int k = 0; k < WORD; k++) to[k] = (u8)(word >> 8 * k);
-}
-
-/* Words are written from the end of the room towards its start, as the reader meets them in the other order. */
-typedef struct {
-    i64 at;
-    u8 *out;
-} Writer;
-
-static inline void put_word(Writer *w, u32 word) {
-    w->at -= WORD;
-    if (w->at >= 0) store(w->out + w->at, word);
-}
-
-/* The state after one more choice, which has so many of 2^bits places, from start on. */
-static inline u64 put(Writer *w, u64 x, u64 share, u64 start, i64 bits) {
-    if (x >= share << (63 - bits)) {
-        put_word(w, (u32)x);
-        x >>= 32;
-    }
-    return ((x / share) << bits) + x % share + start;
-}
-
-static void starts_of(const u16 *shares, Part *parts) {
-    for (i64 c = 0; c < CONTEXTS; c++) {
-        u32 start = 0;
-        for (i64 t = 0; t < TOKENS; t++) {
-            u16 share = shares[c * TOKENS + t];
-            parts[c * TOKENS + t] = (Part){share, (u16)start};
-            start += share;
-        }
-    }
-}
-
-i64 ans_pack(i64 n, const u32 *values, const u16 *shares, i64 room, u8 *out) {
-    Part parts[CONTEXTS * TOKENS];
-    u64 x[LANES] = {LOW, LOW, LOW, LOW};
-    Writer w = {room, out};
-    starts_of(shares, parts);
-    i64 longest = (n + LANES - 1) / LANES;
-    for (i64 k = longest - 1; k >= 0; k--) {
-        for (i64 lane = LANES - 1; lane >= 0; lane--) {
-            i64 first = lane_start(n, lane), at = first + k;
-            if (at >= lane_start(n, lane + 1)) continue;
-            u32 v = values[at];
-            i64 token = token_of(v), rest = token_at(token).rest, context = k ? context_of(values[at - 1]) : 0;
-            Part p = parts[context * TOKENS + token];
-            if (!p.share) return -1;
-            x[lane] = put(&w, x[lane], 1, v & ((1u << rest) - 1), rest);
-            x[lane] = put(&w, x[lane], p.share, p.start, BITS);
-        }
-    }
-    for (i64 lane = LANES - 1; lane >= 0; lane--) {
-        put_word(&w, (u32)(x[lane] >> 32));
-        put_word(&w, (u32)x[lane]);
-    }
-    if (w.at < 0) return -1;
-    memmove(out, out + w.at, (size_t)(room - w.at));
-    return room - w.at;
-}
 
 typedef struct {
     i64 at, n;

@@ -1,4 +1,4 @@
-/* Many integers in few bytes that are quick to read: asymmetric numeral systems (Duda 2013, "rANS").
+/* Decoder of asymmetric numeral systems (Duda 2013, "rANS") with tables: many integers in model files of format 1.
  *
  * A number is a token, below 16 the number itself, else its bit length and the three bits after the leading one; the
  * other bits follow as they are. How likely a token is depends on the bit length of the number before: 16
@@ -7,9 +7,5 @@
  */
 #include "core.h"
 
-/* How often each token stands after each context. */
-void ans_count(i64 n, const u32 values[n], i64 counts[16 * 240]);
-/* Bytes written (a code takes at most 8 n + 64), or -1 where room is short; shares of a context that occurs add up to 2^12. */
-i64 ans_pack(i64 n, const u32 values[n], const u16 shares[16 * 240], i64 room, u8 out[room]);
 /* Whether the bytes are a code of n numbers by these shares. */
 u8 ans_unpack(i64 size, const u8 code[size], const u16 shares[16 * 240], i64 n, u32 values[n]);

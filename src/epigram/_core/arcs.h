@@ -52,18 +52,18 @@ typedef struct {
 /* Keys of the arcs of trees, of whole sentences from `first` on as long as there is room; done[0] is their number. Returns
  * the first sentence that is left. */
 i64 arcs_gold_keys(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 n_tokens,
-                   const i32 heads[n_tokens], i64 first, i64 room, u64 keys[room], i64 done[1]);
+                   const i32 heads[n_tokens], i64 first, i64 most, u64 keys[most], i64 done[1]);
 
 /* Count the keys of all arcs of sentence s in a table of small counters; those that reach `least` just now go to `keys`.
  * Returns their number. */
 i64 arcs_count_keys(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, i64 n_counters,
-                    u8 counters[n_counters], i64 least, i64 room, u64 keys[room]);
+                    u8 counters[n_counters], i64 least, i64 most, u64 keys[most]);
 
 /* Ids of the known features of all arcs of sentence s for which keep is 1; ptr[a + 1] is where those of arc a end, ptr[0] where they begin.
  * Returns the number of ids, or -1 where there is no room. */
 i64 arcs_encode(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, i64 n_slots,
-                const u64 slots[2 * n_slots], i64 n_arcs, const u8 keep[n_arcs], i64 ptr[n_arcs + 1], i64 room,
-                i32 ids[room]);
+                const u64 slots[2 * n_slots], i64 n_arcs, const u8 keep[n_arcs], i64 ptr[n_arcs + 1], i64 most,
+                i32 ids[most]);
 
 /* Where each feature is met first among all arcs of sentence s, for those that are still nowhere (places[4 * id] < 0):
  * head, child, template, word between (or 0). */
@@ -79,8 +79,8 @@ void arcs_scores(const ArcTemplates *templates, const ArcWords *words, ArcMemory
 void arcs_fill(i64 n, const u64 keys[n], const f32 weights[n], i64 n_slots, u64 slots[n_slots]);
 
 /* Keys of the arc from h to c of sentence s, the template of each and the word between (or 0); returns their number. */
-i64 arcs_keys(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, i64 h, i64 c, i64 room,
-              u64 keys[room], i32 owners[room], i32 middles[room]);
+i64 arcs_keys(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, i64 h, i64 c, i64 most,
+              u64 keys[most], i32 owners[most], i32 middles[most]);
 
 /* Keys of features given by their cells: the atoms of feature k are atoms[ptr[k]] to atoms[ptr[k + 1]], that of a way its
  * number from 0 to 12. */

@@ -158,10 +158,10 @@ static i64 put_bytes(const u8 *from, i64 length, u8 *out, i64 at) {
 /* Lines of the n-grams of some nodes of one depth, in log10; names are the words' bytes, each with a blank after it, the
  * last being <s> for the boundary as a context. The caller makes room for the longest line that can be, for each n-gram.
  * Returns the bytes written. */
-i64 arpa_lines(i64 first_node, i64 last_node, const u8 *names, i64 n_names, const i64 *name_start, i64 depth, i64 *context,
-               const i64 *node_pair, const i64 *pair_ptr, const i32 *pair_word, const i32 *pair_node, const f64 *logp,
-               const f64 *bow, i64 n_out, u8 *out) {
-    (void)n_out;
+i64 arpa_lines(i64 first_node, i64 last_node, i64 n_bytes, const u8 *names, i64 n_names, const i64 *name_start, i64 depth,
+               i64 *context, i64 n_nodes, const i64 *node_pair, const i64 *pair_ptr, i64 n_pairs, const i32 *pair_word,
+               const i32 *pair_node, const f64 *logp, const f64 *bow, i64 n_out, u8 *out) {
+    (void)n_bytes, (void)n_nodes, (void)n_pairs, (void)n_out;
     i64 at = 0;
     for (i64 x = first_node; x < last_node; x++) {
         i64 y = x;

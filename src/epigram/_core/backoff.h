@@ -1,4 +1,4 @@
-/* One look-up in the forward trie of a back-off model; lm/ngram/model.py names the arrays. */
+/* One look-up in the forward trie of a back-off model; lm/ngram/backoff.py names the arrays. */
 #ifndef EPIGRAM_BACKOFF_H
 #define EPIGRAM_BACKOFF_H
 

@@ -19,12 +19,14 @@ typedef struct {
     i64 n_occurrences;
     i64 n_edge_occurrences;
     i64 n_parents;
+    i64 n_counted;
+    i64 n_rows;
     i64 value_stride;
     const i64 *sentence_ptr; /* [n_sentences + 1] */
     const i64 *attribute_ptr; /* [n_tokens + 1] */
     const i64 *rows_ptr; /* [n_sentences + 1] */
-    const i32 *n_shared;
-    const i32 *rows;
+    const i32 *n_shared; /* [n_counted] */
+    const i32 *rows; /* [n_rows] */
     const i32 *local; /* [n_occurrences] */
     const f64 *values; /* [n_occurrences * value_stride] */
     const i64 *edge_ptr; /* [n_tokens + 1] */
@@ -60,7 +62,8 @@ typedef struct {
     const u8 *free; /* [n_weights] */
     const f64 *allowed; /* [n_labels * width] */
     const i64 *edge_row_ptr; /* [n_edge_rows + 1] */
-    const i32 *edge_pair;
+    i64 n_edge_weights;
+    const i32 *edge_pair; /* [n_edge_weights] */
     i64 n_triples; /* 0 for chains of first order */
     i64 n_triple_pairs;
     const i64 *triple_ptr; /* [n_triple_pairs + 1] */
@@ -95,7 +98,7 @@ static inline i64 token_before(const Chains *a, i64 first, i64 t) {
     return a->n_parents ? first + larger_i(a->parents[t], -1) : t - 1;
 }
 
-f64 chain_batch_gradient(const Chains *chains, const Layout *layout, i64 n_sentences, const i32 sentences[n_sentences],
+f64 chain_batch_gradient(const Chains *chains, const Layout *layout, i64 n_chosen, const i32 sentences[n_chosen],
                          i64 n_tokens, const i32 labels[n_tokens], i64 n_weighted, const f64 weights[n_weighted],
                          i64 n_weights, const f64 w[n_weights], Scratch *scratch, f64 out[n_weights]);
 

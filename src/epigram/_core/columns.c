@@ -23,12 +23,19 @@ static u8 is_comment(const u8 *raw, i64 begin, i64 end, i64 n_comments, const u8
     return 0;
 }
 
-/* Whether the first cell, up to a tab, holds a dash or a dot: the ids of ranges and empty nodes of CoNLL-U. */
-static u8 is_range(const u8 *raw, i64 begin, i64 end) {
+/* The kind of the ID that a line of CoNLL-U begins with, up to a tab: digits (a word), digits with one dash or dot between
+ * (a range or an empty node), anything else (no CoNLL-U). */
+enum { WORD_ID, RANGE_ID, NO_ID };
+static u8 kind_of_id(const u8 *raw, i64 begin, i64 end) {
+    u8 kind = WORD_ID, is_digit = 0;
     for (i64 k = begin; k < end && raw[k] != '\t'; k++) {
-        if (raw[k] == '-' || raw[k] == '.') return 1;
+        u8 before = is_digit;
+        is_digit = raw[k] >= '0' && raw[k] <= '9';
+        if (is_digit) continue;
+        if (!before || kind == RANGE_ID || (raw[k] != '-' && raw[k] != '.')) return NO_ID;
+        kind = RANGE_ID;
     }
-    return 0;
+    return is_digit ? kind : NO_ID;
 }
 
 /* Cells between runs of spaces and tabs; writes those below n_columns to every capacity-th place, returns how many. */
@@ -65,12 +72,13 @@ static inline i64 cells_between(const u8 *raw, u8 separator, i64 begin, i64 end,
     }
 }
 
-/* Cells of lines; separator 0 is any run of spaces and tabs. skip_ranges leaves out lines whose first cell holds a
- * dash or a dot. `found`: tokens, sentences, the first line with another number of cells than n_columns (else 0), and
- * its number of cells. At most `capacity` lines may be there. */
-void columns_find_cells(i64 n, const u8 *raw, u8 separator, u8 skip_ranges, i64 n_comments, const u8 *comments,
-                        const i64 *comment_ptr, i64 n_columns, i64 capacity, i64 *starts, i64 *ends, i64 *line_ends,
-                        i64 *sentence_ptr, i64 *found) {
+/* Cells of lines; separator 0 is any run of spaces and tabs. has_ids: lines begin with an ID of CoNLL-U, and ranges and
+ * empty nodes are left out. `found`: tokens, sentences, the first line with another number of cells than n_columns or
+ * without an ID (else 0), and its number of cells, -1 without an ID. At most `capacity` lines may be there. */
+void columns_find_cells(i64 n, const u8 *raw, u8 separator, u8 has_ids, i64 n_bytes, const u8 *comments,
+                        i64 n_comments, const i64 *comment_ptr, i64 n_columns, i64 capacity, i64 *starts, i64 *ends,
+                        i64 *line_ends, i64 *sentence_ptr, i64 *found) {
+    (void)n_bytes;
     i64 n_tokens = 0, n_sentences = 0, line = 0, bad_line = 0, n_cells = n_columns;
     sentence_ptr[0] = 0;
     for (i64 at = 0; at < n && !bad_line;) {
@@ -84,7 +92,12 @@ void columns_find_cells(i64 n, const u8 *raw, u8 separator, u8 skip_ranges, i64 
             continue;
         }
         if (is_comment(raw, begin, end, n_comments, comments, comment_ptr)) continue;
-        if (skip_ranges && is_range(raw, begin, end)) continue;
+        u8 id = has_ids ? kind_of_id(raw, begin, end) : WORD_ID;
+        if (id == RANGE_ID) continue;
+        if (id == NO_ID) {
+            bad_line = line, n_cells = -1;
+            break;
+        }
         n_cells = separator ? cells_between(raw, separator, begin, end, n_columns, capacity, starts + n_tokens, ends + n_tokens)
                             : cells_between_runs(raw, begin, end, n_columns, capacity, starts + n_tokens, ends + n_tokens);
         if (n_cells == n_columns) {

@@ -4,8 +4,8 @@
  */
 #include "core.h"
 
-void columns_find_cells(i64 n, const u8 raw[n], u8 separator, u8 skip_ranges, i64 n_comments, const u8 *comments,
-                        const i64 comment_ptr[n_comments + 1], i64 n_columns, i64 capacity,
+void columns_find_cells(i64 n, const u8 raw[n], u8 separator, u8 has_ids, i64 n_bytes,
+                        const u8 comments[n_bytes], i64 n_comments, const i64 comment_ptr[n_comments + 1], i64 n_columns, i64 capacity,
                         i64 starts[n_columns * capacity], i64 ends[n_columns * capacity], i64 line_ends[capacity],
                         i64 sentence_ptr[capacity + 1], i64 found[4]);
 void columns_find_words(i64 n, const u8 raw[n], i64 n_comment, const u8 comment[n_comment], i64 n_columns, i64 capacity,

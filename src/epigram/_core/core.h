@@ -1,9 +1,10 @@
 /* What all inner loops share: short names of number types, and a few one-liners.
  *
- * A header of this folder is a contract that native.py reads: it lists the functions that Python may call, one
- * prototype each, and the structures they take. `const f64 w[n + 1]` is an array of at least n + 1 float64 numbers
- * that is not written; lengths may use the integer arguments of the same function (or fields of the same structure).
- * native.py checks type, contiguity and length of every array against it before it calls.
+ * hatch_bindings.py reads the headers of this folder and writes bindings.py: a function for each prototype whose name
+ * starts with the name of its header, and a class for each structure that they take. `const f64 w[n + 1]` is an array of
+ * n + 1 float64 numbers that is not written; lengths may use the integer arguments of the same function, fields of its
+ * structures (`t->n_nodes`), or fields of the same structure. The bindings check type, contiguity and length of every
+ * array before they call C; a pointer without a length stops the build.
  */
 #ifndef EPIGRAM_CORE_H
 #define EPIGRAM_CORE_H

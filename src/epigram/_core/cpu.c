@@ -24,3 +24,9 @@ i32 cpu_level(void) {
 #else
 i32 cpu_level(void) { return 0; }
 #endif
+
+/* Checksum of the headers that this library was compiled from; the build defines it. */
+#ifndef EPIGRAM_HEADERS
+#define EPIGRAM_HEADERS 0
+#endif
+u32 headers_digest(void) { return EPIGRAM_HEADERS; }

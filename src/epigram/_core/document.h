@@ -1,4 +1,4 @@
-/* How often the words before a sentence occurred, against how often they were to be expected (lm/document/recent.py).
+/* How often the words before a sentence occurred, against how often they were to be expected (lm/document/features.py).
  *
  * Before sentence s stand the words ids[first[s]] .. ids[last[s] - 1]; word t counts decay[k]^(last[s] - 1 - t) at horizon k,
  * and -1 nothing. With N[k] the sum of such counts, `share` what is to be expected of N = 1, and the prior as a count,

@@ -29,7 +29,7 @@ typedef struct {
 } Classes;
 
 void exchange_count_classes(const Classes *m);
-void exchange_best_moves(const Classes *m, i64 n, const i32 words[n], u8 everywhere, i64 n_kept, i32 *candidates,
+void exchange_best_moves(const Classes *m, i64 n, const i32 words[n], u8 everywhere, i64 n_kept, i32 candidates[m->n_words * n_kept],
                          i64 n_classes, i64 sums[4 * n_classes], f64 worths[n_kept], i32 best[n]);
 i64 exchange_make_moves(const Classes *m, i64 n, const i32 words[n], const i32 best[n], i64 n_classes,
                         i64 sums[4 * n_classes], f64 gained[1]);

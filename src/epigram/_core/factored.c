@@ -100,6 +100,16 @@ f64 factored_choose_at_root(const Trees *t, i64 root, i64 base, i64 n_rows, i64 
     return total;
 }
 
+/* Whether context c and those below make a chain that one position goes down to its end. */
+static u8 is_seen_once(const Trees *t, i64 c) {
+    while (t->pair_ptr[c + 1] - t->pair_ptr[c] == 1 && t->count[t->pair_ptr[c]] == 1) {
+        i64 n_children = t->child_ptr[c + 1] - t->child_ptr[c];
+        if (n_children != 1) return n_children == 0;
+        c = t->child_ptr[c];
+    }
+    return 0;
+}
+
 /* A context seen once: those below make a chain, and all their weights have one gradient. Returns log Z. */
 static f64 choose_once(const Choices *o, i64 c, const f64 *f, f64 *s, f64 *gathered, f64 *g) {
     const Trees *t = o->t;
@@ -153,8 +163,8 @@ f64 factored_sweep(const Trees *t, i64 root, i64 n_children, const i32 *children
     next[0] = 0; /* at the root a number of children, below a context */
     while (1) {
         if (next[d] < (d == 0 ? n_children : t->child_ptr[context[d] + 1])) {
-            i64 k = next[d]++, c = d == 0 ? children[k] : k, first = t->pair_ptr[c];
-            if (t->pair_ptr[c + 1] - first == 1 && t->count[first] == 1) {
+            i64 k = next[d]++, c = d == 0 ? children[k] : k;
+            if (is_seen_once(t, c)) {
                 total += choose_once(&o, c, f, S + d * width, G + d * width, g);
                 continue;
             }
@@ -187,9 +197,9 @@ static inline u8 speaks(const Trees *t, i64 c, i64 n_roots) { return c >= 0 && (
 /* scale times the loss of some positions; adds its gradient to out. contexts[i]: one a tree. x has room for all
  * candidates of any root. */
 f64 factored_batch(const Trees *t, i64 n, const i32 *samples, i64 n_trees, const i32 *contexts, i64 n_roots,
-                   const i32 *n_choices, const i32 *root_of, const i32 *target, f64 scale, i64 n_pairs, const f64 *w, f64 *x,
-                   f64 *out) {
-    (void)n_pairs;
+                   const i32 *n_choices, const i32 *root_of, const i32 *target, f64 scale, i64 n_pairs, const f64 *w, i64 widest,
+                   f64 *x, f64 *out) {
+    (void)n_pairs, (void)widest;
     f64 total = 0.0;
     for (i64 k = 0; k < n; k++) {
         i64 i = samples[k], m = n_choices[root_of[i]];

@@ -38,8 +38,9 @@ f64 factored_sweep(const Trees *t, i64 root, i64 n_children, const i32 children[
                    f64 H[upward * n_rows * width], i64 depth, i64 path[2 * depth], f64 S[depth * width],
                    f64 G[depth * width], f64 x[width], f64 g[upward * n_pairs]);
 f64 factored_seen(const Trees *t, i64 first, i64 last, i64 n_pairs, const f64 w[n_pairs]);
-f64 factored_batch(const Trees *t, i64 n, const i32 samples[n], i64 n_trees, const i32 *contexts, i64 n_roots,
-                   const i32 n_choices[n_roots], const i32 *root_of, const i32 *target, f64 scale, i64 n_pairs,
-                   const f64 w[n_pairs], f64 *x, f64 out[n_pairs]);
-void factored_clear_paths(const Trees *t, i64 n, const i32 samples[n], i64 n_trees, const i32 *contexts, i64 n_pairs,
-                          f64 out[n_pairs]);
+f64 factored_batch(const Trees *t, i64 n, const i32 samples[n], i64 n_trees,
+                   const i32 contexts[t->n_samples * n_trees], i64 n_roots, const i32 n_choices[n_roots],
+                   const i32 root_of[t->n_samples], const i32 target[t->n_samples], f64 scale, i64 n_pairs,
+                   const f64 w[n_pairs], i64 widest, f64 x[widest], f64 out[n_pairs]);
+void factored_clear_paths(const Trees *t, i64 n, const i32 samples[n], i64 n_trees,
+                          const i32 contexts[t->n_samples * n_trees], i64 n_pairs, f64 out[n_pairs]);

@@ -20,7 +20,9 @@ i64 sizeof_Weights(void) { return sizeof(Weights); }
 i64 sizeof_Factors(void) { return sizeof(Factors); }
 
 /* Mark the contexts that have a weight other than 0, and those above them. */
-void factored_scorer_keep_paths(i64 n, const i32 *parent, const i64 *pair_ptr, const f64 *w, u8 *needed) {
+void factored_scorer_keep_paths(i64 n, const i32 *parent, const i64 *pair_ptr, i64 n_pairs, const f64 *w,
+                                u8 *needed) {
+    (void)n_pairs;
     for (i64 c = n - 1; c >= 0; c--) {
         for (i64 p = pair_ptr[c]; p < pair_ptr[c + 1] && !needed[c]; p++) needed[c] = w[p] != 0.0;
         if (needed[c] && parent[c] >= 0) needed[parent[c]] = 1;
@@ -47,8 +49,9 @@ i64 factored_scorer_place_rows(i64 n_roots, const i32 *n_choices, i64 n, const i
 
 /* exp of the summed scores of the contexts that have a row. */
 void factored_scorer_fill_rows(i64 n_roots, const i32 *n_choices, i64 n, const i32 *parent, const i64 *pair_ptr,
-                               const i32 *choice, const f64 *f, const i32 *root, const i32 *row_at, f64 *rows) {
-    (void)n_roots;
+                               i64 n_pairs, const i32 *choice, const f64 *f, const i32 *root, const i32 *row_at, i64 n_rows,
+                               f64 *rows) {
+    (void)n_roots, (void)n_pairs, (void)n_rows;
     for (i64 c = 0; c < n; c++) {
         if (row_at[c] < 0) continue;
         f64 *own = rows + row_at[c];
@@ -94,8 +97,8 @@ void factored_scorer_pack(i64 n, const i32 *parent, const i32 *symbol, const i64
  * class (of_class) or the word lags[tree_ptr[t] + k] words back. Classes are the symbols 0 .. n_classes - 1, words
  * follow; symbols beyond the length are 0. Returns the first position with a word that is none, or -1. */
 i64 factored_scorer_contexts(i64 n, const i32 *end, const i32 *length, i64 n_history, const i32 *history, i64 n_words,
-                             const i32 *class_of, i64 n_classes, i64 n_trees, const i32 *tree_ptr, const i32 *lags,
-                             const u8 *of_class, i64 n_symbols, i32 *symbols, i32 *ends, i32 *lengths) {
+                             const i32 *class_of, i64 n_classes, i64 n_trees, const i32 *tree_ptr, i64 n_symbols,
+                             const i32 *lags, const u8 *of_class, i32 *symbols, i32 *ends, i32 *lengths) {
     (void)n_symbols;
     for (i64 i = 0; i < n; i++) {
         if (length[i] > end[i] || end[i] > n_history) return i;
@@ -320,16 +323,18 @@ static void score(const Weights *m, const Factors *factors, i64 n, const i32 *ro
     }
 }
 
-void factored_scorer_score(const Weights *m, i64 n, const i32 *root_of, const i32 *target, const i32 *history, i64 n_trees,
-                           const i32 *ends, const i32 *lengths, i64 n_room, i32 *room, i64 widest, f64 *x, f64 *out) {
-    (void)widest;
+void factored_scorer_score(const Weights *m, i64 n, const i32 *root_of, const i32 *target, i64 n_history, const i32 *history,
+                           i64 n_trees, const i32 *ends, const i32 *lengths, i64 n_room, i32 *room, i64 widest, f64 *x,
+                           f64 *out) {
+    (void)n_history, (void)widest;
     score(m, NULL, n, NULL, root_of, target, history, n_trees, ends, lengths, n_room, room, x, NULL, out);
 }
 
 void factored_scorer_score_with(const Weights *m, const Factors *factors, i64 n, const i32 *rows, const i32 *root_of,
-                                const i32 *target, const i32 *history, i64 n_trees, const i32 *ends, const i32 *lengths,
-                                i64 n_room, i32 *room, i64 widest, f64 *x, i64 n_expected, f64 *expected, f64 *out) {
-    (void)widest;
+                                const i32 *target, i64 n_history, const i32 *history, i64 n_trees, const i32 *ends,
+                                const i32 *lengths, i64 n_room, i32 *room, i64 widest, f64 *x, i64 n_expected,
+                                f64 *expected, f64 *out) {
+    (void)n_history, (void)widest;
     score(m, factors, n, rows, root_of, target, history, n_trees, ends, lengths, n_room, room, x,
           n_expected > 0 ? expected : NULL, out);
 }
@@ -351,12 +356,15 @@ static void distributions(const Weights *m, const Factors *factors, const i32 *h
     }
 }
 
-void factored_scorer_distributions(const Weights *m, const i32 *history, i64 n_trees, const i32 *ends, const i32 *lengths,
-                                   i64 n_room, i32 *room, f64 *out) {
+void factored_scorer_distributions(const Weights *m, i64 n_history, const i32 *history, i64 n_trees, const i32 *ends,
+                                   const i32 *lengths, i64 n_room, i32 *room, i64 n_out, f64 *out) {
+    (void)n_history, (void)n_out;
     distributions(m, NULL, history, n_trees, ends, lengths, n_room, room, out);
 }
 
-void factored_scorer_distributions_with(const Weights *m, const Factors *factors, const i32 *history, i64 n_trees,
-                                        const i32 *ends, const i32 *lengths, i64 n_room, i32 *room, f64 *out) {
+void factored_scorer_distributions_with(const Weights *m, const Factors *factors, i64 n_history, const i32 *history,
+                                        i64 n_trees, const i32 *ends, const i32 *lengths, i64 n_room, i32 *room, i64 n_out,
+                                        f64 *out) {
+    (void)n_history, (void)n_out;
     distributions(m, factors, history, n_trees, ends, lengths, n_room, room, out);
 }

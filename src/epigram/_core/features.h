@@ -2,7 +2,7 @@
  *
  * The core knows nothing of Python, and walking through dicts in Python costs more than decoding: so one call of marshal
  * copies a sentence to bytes, and the walk is here. A sentence is a list or tuple of tokens; a token is a dict, or a list,
- * tuple or set of names; names nest with a colon between (see tagging/features.py for the meaning). Objects that occur
+ * tuple or set of names; names nest with a colon between (see features/feature_dicts.py for the meaning). Objects that occur
  * again are references to their first place. Whatever is not of this form is left to the slow way in Python.
  */
 #ifndef EPIGRAM_FEATURES_H
@@ -33,7 +33,7 @@ i64 features_spell(i64 n_bytes, const u8 content[n_bytes], Found *out, i64 n_wan
                    i64 room, u8 text[room], i64 text_ptr[n_wanted + 1]);
 i64 features_label(i64 n_bytes, const u8 content[n_bytes], Found *out, i64 n_slots, const u64 slots[2 * n_slots],
                    i64 n_attributes, const i32 row_of[n_attributes], const Layout *layout, i64 n_weights,
-                   const f64 w[n_weights], const Scratch *scratch, i64 n_ids, i32 ids[n_ids], i64 n_labels,
-                   i32 labels[n_labels]);
+                   const f64 w[n_weights], const Scratch *scratch, i64 n_ids, i32 ids[n_ids], i64 most,
+                   i32 labels[most]);
 
 #endif

@@ -1,6 +1,6 @@
-/* Projective dependency trees of third order over some of the arcs: each child is scored together with the child of the same
- * head before it and with the head of its head (Koo and Collins 2010, model 1). Sums, maxima and the k best, exact over all
- * trees whose arcs are kept.
+/* Projective dependency trees of second and third order over the arcs that pruning kept: each child is scored together with
+ * the child of the same head before it and with the head of its head (Koo and Collins 2010, model 1). Sums, maxima and the k
+ * best are exact over all trees whose arcs are kept. Second order has no scores of grandparents.
  *
  * A sentence has n words, counted from 1; 0 is the root, and the arc from h to c is number h * n + c - 1. What can be
  * scored is a part (grandparent, head, sibling, child): the head stands for no sibling, 0 and n + 1 for the ends after the
@@ -9,7 +9,7 @@
  * arc alone, whose grandparent is -1.
  *
  * The trees are the derivations of one goal, the last node, from others: a node has edges, each with up to two tails and a
- * link. Of the arc a from g to h and words x there are, as in siblings.h: R[a, x] and L[a, x], what is below h on one side up
+ * link. Of the arc a from g to h and words x there are: R[a, x] and L[a, x], what is below h on one side up
  * to x; A[a, c], h with the children from the inside up to c; S[h, q, c] between two siblings.
  */
 #ifndef EPIGRAM_FOREST_H

@@ -9,10 +9,10 @@ i64 sizeof_ForestScratch(void) { return sizeof(ForestScratch); }
 static i64 score_forest(const ForestCorpus *a, i64 s, const f64 *w, i64 stride, Forest *forest, ForestScratch *x) {
     i64 n = a->sentence_ptr[s + 1] - a->sentence_ptr[s], first = a->first_part[s], n_parts = a->first_part[s + 1] - first;
     if (!n) return 0;
-    i64 last = a->n_occurrences - PREFETCHED;
+    i64 last = a->n_occurrences - PREFETCHED, o = a->first_id[s];
     for (i64 p = 0; p < n_parts; p++) {
         f64 sum = 0.0;
-        for (i64 o = a->part_ptr[first + p]; o < a->part_ptr[first + p + 1]; o++) {
+        for (i64 end = o + a->part_counts[first + p]; o < end; o++) {
             if (o < last) __builtin_prefetch(w + a->features[o + PREFETCHED] * stride, 1);
             sum += w[a->features[o] * stride];
         }
@@ -70,11 +70,11 @@ f64 forest_loss_gradient(const ForestCorpus *a, i64 n, const i32 *sentences, i64
     (void)n_weights;
     f64 loss = 0.0;
     for (i64 k = 0; k < n; k++) {
-        i64 s = sentences[k], first = a->first_part[s];
+        i64 s = sentences[k], first = a->first_part[s], o = a->first_id[s];
         loss += sentence_loss(a, s, w, 1, forest, x);
         for (i64 p = first; p < a->first_part[s + 1]; p++) {
             f64 g = x->scores[p - first];
-            for (i64 o = a->part_ptr[p]; o < a->part_ptr[p + 1]; o++) out[a->features[o]] += g;
+            for (i64 end = o + a->part_counts[p]; o < end; o++) out[a->features[o]] += g;
         }
     }
     return loss;
@@ -85,14 +85,15 @@ f64 forest_loss_cumulative(const ForestCorpus *a, i64 n, const i32 *order, const
     (void)n_weights;
     f64 loss = 0.0;
     for (i64 k = 0; k < n; k++) {
-        i64 s = order[k], first = a->first_part[s], end = a->first_part[s + 1];
+        i64 s = order[k], first = a->first_part[s], o = a->first_id[s];
         loss += sentence_loss(a, s, wq, 2, forest, x);
-        for (i64 p = first; p < end; p++) {
+        for (i64 p = first; p < a->first_part[s + 1]; p++) {
             f64 g = x->scores[p - first];
-            if (fabs(g) < STILL) continue;
-            for (i64 o = a->part_ptr[p]; o < a->part_ptr[p + 1]; o++) wq[2 * a->features[o]] -= rates[k] * g;
+            i64 end = o + a->part_counts[p];
+            if (fabs(g) < STILL) o = end;
+            for (; o < end; o++) wq[2 * a->features[o]] -= rates[k] * g;
         }
-        for (i64 o = a->part_ptr[first]; o < a->part_ptr[end]; o++) penalise(wq + 2 * a->features[o], totals[k + 1]);
+        for (o = a->first_id[s]; o < a->first_id[s + 1]; o++) penalise(wq + 2 * a->features[o], totals[k + 1]);
     }
     return loss;
 }

@@ -1,9 +1,10 @@
-/* The loss of projective trees, third order: sum over sentences of log Z - score of the tree, over the trees whose arcs are
- * kept, and what minimises it.
+/* Negative log-likelihood of projective trees, second and third order, over the trees whose arcs are kept: value, gradient
+ * and passes of SGD.
  *
  * The parts of sentence s are first_part[s] to first_part[s + 1]: all arcs, then trios, grands and links as forest.h lists
- * them (the last where any feature looks at them). Feature k of part p is features[part_ptr[p] + k]. `keep` is 1 for the
- * arcs that are kept, those of sentence s from first_arc[s] on; all arcs of the trees are.
+ * them (the last if any feature reads them). Part p has part_counts[p] features; those of sentence s begin at
+ * features[first_id[s]], one part after the other. `keep` is 1 for the arcs that are kept, those of sentence s from
+ * first_arc[s] on; all arcs of the trees are.
  */
 #ifndef EPIGRAM_FOREST_LOSS_H
 #define EPIGRAM_FOREST_LOSS_H
@@ -19,7 +20,8 @@ typedef struct {
     const i64 *first_arc; /* [n_sentences + 1] */
     const u8 *keep; /* [n_arcs] */
     const i64 *first_part; /* [n_sentences + 1] */
-    const i64 *part_ptr; /* [n_parts + 1] */
+    const i64 *first_id; /* [n_sentences + 1] */
+    const i32 *part_counts; /* [n_parts] */
     const i32 *features; /* [n_occurrences] */
     const i32 *heads; /* [n_tokens] */
     const f64 *weights; /* [n_sentences] */

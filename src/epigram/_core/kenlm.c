@@ -1,6 +1,11 @@
 #include "kenlm.h"
 
+#include "backoff.h"
+#include "hashing.h"
+
 i64 sizeof_HashedKeys(void) { return sizeof(HashedKeys); }
+i64 sizeof_Asked(void) { return sizeof(Asked); }
+i64 sizeof_Walk(void) { return sizeof(Walk); }
 
 /* The filter has 256 slices by the lowest byte of a key, each of n_filter / 256 words of 64 bits (a power of two). */
 static inline u64 filter_bit(const HashedKeys *t, u64 key) {
@@ -73,4 +78,147 @@ i64 kenlm_join(const HashedKeys *t, i64 n_groups, const i64 *left_ptr, i64 n_lef
             }
         }
     return n_found;
+}
+
+static const f64 LOG10 = 2.302585092994046;
+enum { START_WORD = -2, IMPOSSIBLE = -99, FEW_PAIRS = 32, AT_ONCE = 64 };
+
+static inline u8 is_space(u8 byte) { return byte == 32 || (byte >= 9 && byte <= 13); }
+
+/* The next word of a text from at on, as its hash; at becomes its end. 0 where there is none. */
+static u64 next_word(i64 n, const u8 *text, i64 *at) {
+    i64 i = *at;
+    while (i < n && is_space(text[i])) i++;
+    if (i == n) return 0;
+    u64 h = HASH_START;
+    for (; i < n && !is_space(text[i]); i++) h = hash_byte(h, text[i]);
+    *at = i;
+    return hash_end(h) | 1;
+}
+
+static inline i64 slot_of(const Asked *a, u64 key) { return (i64)(key >> 20 & (u64)(a->n_slots - 1)); }
+
+static i32 id_of(const Asked *a, u64 key) {
+    i64 slot = slot_of(a, key);
+    while (a->ids[slot] != -1 && a->keys[slot] != key) slot = (slot + 1) & (a->n_slots - 1);
+    return a->ids[slot];
+}
+
+void kenlm_index_words(const Asked *a, i64 n, const char *words) {
+    i64 at = 0;
+    i32 id = 0, *last = 0;
+    for (u64 key; (key = next_word(n, (const u8 *)words, &at)) != 0;) {
+        i64 slot = slot_of(a, key);
+        while (a->ids[slot] != -1) slot = (slot + 1) & (a->n_slots - 1);
+        a->keys[slot] = key;
+        last = a->ids + slot;
+        *last = id++;
+    }
+    if (last) *last = START_WORD;
+}
+
+/* find_pair for one look-up alone, whose time goes into waiting for memory: both ways to go on are fetched ahead. */
+static i64 find_alone(const Backoff *m, i64 node, i32 word) {
+    if (node == 0) return word;
+    __builtin_prefetch(m->node_parent + node);
+    __builtin_prefetch(m->node_bow + node);
+    i64 low = m->pair_ptr[node], n = m->pair_ptr[node + 1] - low;
+    if (n == 0) return -1;
+    while (n > FEW_PAIRS) {
+        i64 half = n >> 1, quarter = (n - half) >> 1;
+        __builtin_prefetch(m->pair_word + low + quarter);
+        __builtin_prefetch(m->pair_word + low + half + quarter);
+        low = m->pair_word[low + half] <= word ? low + half : low;
+        n -= half;
+    }
+    while (n > 1) {
+        i64 half = n >> 1;
+        low = m->pair_word[low + half] <= word ? low + half : low;
+        n -= half;
+    }
+    return m->pair_word[low] == word ? low : -1;
+}
+
+/* The log10 probability of a word after walk, which goes on. */
+static f64 go_on(const Backoff *m, const Asked *a, i32 word, Walk *walk) {
+    i32 node = walk->node;
+    walk->oov = word == -1 || word == a->unknown;
+    walk->length = 1;
+    if (word == START_WORD) {
+        walk->node = a->start;
+        return IMPOSSIBLE;
+    }
+    f64 total = 0.0;
+    if (walk->oov && a->unknown < 0) {
+        for (; node != 0; node = m->node_parent[node]) total += m->node_bow[node];
+        walk->node = 0;
+        return a->missing + total / LOG10;
+    }
+    if (walk->oov) word = a->unknown;
+    i64 pair;
+    while ((pair = find_alone(m, node, word)) < 0) {
+        total += m->node_bow[node];
+        node = m->node_parent[node];
+    }
+    walk->length = a->node_depth[node] + 1;
+    walk->node = m->pair_next[pair];
+    return (total + m->pair_logp[pair]) / LOG10;
+}
+
+f64 kenlm_step(const Backoff *m, const Asked *a, const Walk *before, i64 n, const char *word, Walk *after) {
+    i64 at = 0;
+    Walk walk = *before;
+    if (walk.node < 0 || walk.node >= a->n_nodes) return NAN;
+    f64 logp = go_on(m, a, id_of(a, next_word(n, (const u8 *)word, &at)), &walk);
+    *after = walk;
+    return logp;
+}
+
+/* Words from at on, as many as there is room for; their places in memory are all asked for before one is read. */
+static i64 some_words(const Backoff *m, const Asked *a, i64 n, const u8 *text, i64 *at, i32 *words) {
+    u64 keys[AT_ONCE];
+    i64 k = 0;
+    while (k < AT_ONCE && (keys[k] = next_word(n, text, at)) != 0) {
+        __builtin_prefetch(a->ids + slot_of(a, keys[k]));
+        __builtin_prefetch(a->keys + slot_of(a, keys[k++]));
+    }
+    for (i64 j = 0; j < k; j++) {
+        words[j] = id_of(a, keys[j]);
+        i32 at_root = words[j] < 0 ? 0 : words[j];
+        __builtin_prefetch(m->pair_logp + at_root);
+        __builtin_prefetch(m->pair_next + at_root);
+    }
+    return k;
+}
+
+i64 kenlm_full_scores(const Backoff *m, const Asked *a, i64 n, const char *text, u8 bos, u8 eos, i64 most, f64 *logp,
+                      i32 *length, u8 *oov) {
+    Walk walk = {bos ? a->start : 0, 0, 0};
+    i32 words[AT_ONCE + 1];
+    i64 done = 0, at = 0;
+    for (u8 more = 1; more;) {
+        i64 k = some_words(m, a, n, (const u8 *)text, &at, words);
+        more = k == AT_ONCE;
+        if (!more && eos) words[k++] = 0;
+        for (i64 j = 0; j < k && done < most; j++, done++) {
+            logp[done] = go_on(m, a, words[j], &walk);
+            length[done] = walk.length;
+            oov[done] = (u8)walk.oov;
+        }
+    }
+    return done;
+}
+
+f64 kenlm_score(const Backoff *m, const Asked *a, i64 n, const char *text, u8 bos, u8 eos) {
+    Walk walk = {bos ? a->start : 0, 0, 0};
+    i32 words[AT_ONCE + 1];
+    i64 at = 0;
+    f64 total = 0.0;
+    for (u8 more = 1; more;) {
+        i64 k = some_words(m, a, n, (const u8 *)text, &at, words);
+        more = k == AT_ONCE;
+        if (!more && eos) words[k++] = 0;
+        for (i64 j = 0; j < k; j++) total += go_on(m, a, words[j], &walk);
+    }
+    return total;
 }

@@ -76,12 +76,12 @@ typedef struct {
 
 i64 loglinear_first_misfit(const Positions *at, i64 n_roots, i64 n_targets);
 i64 loglinear_plant(const Positions *at, i64 n_targets, i64 first[n_targets + 1], const Sorting *sorting, const Level *out);
-i64 loglinear_grow(const Positions *at, const Level *level, i64 n_contexts, i64 first_context, i64 first_pair, u8 collapse,
-                   const Sorting *sorting, i32 terminal[n_contexts], const Level *out, i64 sizes[2]);
+i64 loglinear_grow(const Positions *at, const Level *level, i64 n_here, i64 first_context, i64 first_pair, u8 collapse,
+                   const Sorting *sorting, i32 terminal[n_here], const Level *out, i64 sizes[2]);
 i64 loglinear_collapsed_pairs(i64 n, const i32 pair_parent[n], const i32 count[n]);
 
 void loglinear_locate(const Tree *t, const Positions *at, i64 n, i32 context[n], i32 matched[n], i32 pair[n]);
-void loglinear_match_trees(const Tree *t, const Tree *old, i64 n_old, const f64 old_w[n_old], i64 n_contexts,
+void loglinear_match_trees(const Tree *t, const Tree *old, const f64 old_w[old->n_pairs], i64 n_contexts,
                            i32 node[n_contexts], i64 n_pairs, f64 out[n_pairs]);
 u8 loglinear_link_pairs(i64 n_contexts, i64 n_pairs, const i32 parent[n_contexts], const i64 pair_ptr[n_contexts + 1],
                         const i32 word[n_pairs], i32 pair_parent[n_pairs]);
@@ -106,12 +106,3 @@ f64 loglinear_batch_sweep(const Tree *t, const Sums *sums, i64 n, const i64 samp
                           i64 n_roots, const f64 n_unseen[n_roots], f64 scale, i64 n_pairs, const f64 w[n_pairs],
                           i64 n_contexts, i32 seen[n_contexts], f64 g[n_pairs]);
 void loglinear_clear_pairs(const Tree *t, i64 n, const i32 contexts[n], i64 n_pairs, f64 out[n_pairs]);
-
-void loglinear_link(i64 n, const i64 block[n], i64 n_blocks, i64 last[n_blocks], i64 first, i64 previous[first + n]);
-void loglinear_follow(i64 n, const i64 blocks[n], i64 n_blocks, const i64 total[n_blocks], const i64 last[n_blocks],
-                      const i64 *previous, i64 *out);
-void loglinear_pair_keys(i64 n_contexts, const i32 parent[n_contexts], const i32 symbol[n_contexts],
-                         const i64 pair_ptr[n_contexts + 1], i64 n_pairs, const i32 word[n_pairs], u64 node[n_contexts],
-                         u64 out[n_pairs]);
-void loglinear_look_up(i64 size, const u64 table[size], const f64 values[size], i64 n, const u64 keys[n], f64 out[n]);
-i64 loglinear_insert(i64 size, u64 table[size], f64 values[size], i64 n, const u64 keys[n], const f64 news[n]);

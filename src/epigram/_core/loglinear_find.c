@@ -43,9 +43,8 @@ void loglinear_locate(const Tree *t, const Positions *at, i64 n, i32 *context, i
 /* Copies the weights of an old tree to the pairs of a new one: those of the first context of each node. node gets the old
  * node that holds the deepest context of each new one, -1 where there is none. An old node may stand for more contexts
  * than the new one (its chain was split), or for fewer. */
-void loglinear_match_trees(const Tree *t, const Tree *old, i64 n_old, const f64 *old_w, i64 n_contexts, i32 *node,
-                           i64 n_pairs, f64 *out) {
-    (void)n_old;
+void loglinear_match_trees(const Tree *t, const Tree *old, const f64 *old_w, i64 n_contexts, i32 *node, i64 n_pairs,
+                           f64 *out) {
     (void)n_pairs;
     for (i64 c = 0; c < n_contexts; c++) {
         i64 first = c < old->n_roots ? c : -1, last = first;

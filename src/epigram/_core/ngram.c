@@ -71,7 +71,9 @@ void ngram_continuation_counts(i64 n_longer, const i32 *suffix_of_longer, i64 n,
 /* p = (c - D(c)) / total(h) + gamma(h) p(w | h'), gamma(h) = (discounts and pruned counts) / total(h).
  * mass ends as gamma of each context. Pruned n-grams give all they have to their context's gamma. */
 void ngram_kneser_ney_level(i64 n, const i32 *prefix, const i32 *suffix, const i32 *count, const u8 *kept, i64 n_discounts,
-                            const f64 *discount, const f64 *lower_p, i64 n_contexts, f64 *total, f64 *mass, f64 *p) {
+                            const f64 *discount, i64 n_lower, const f64 *lower_p, i64 n_contexts, f64 *total, f64 *mass,
+                            f64 *p) {
+    (void)n_lower;
     i64 top = n_discounts - 1;
     for (i64 h = 0; h < n_contexts; h++) total[h] = mass[h] = 0.0;
     for (i64 g = 0; g < n; g++) {
@@ -151,37 +153,6 @@ void ngram_score_stream(const Backoff *m, i64 n, const i32 *stream, i32 start, f
             open = 1;
             look_up(m, stream, runs + k, out);
         }
-    }
-}
-
-/* The node of the context of the n words before position i, -1 where it is not stored; a stream follows a boundary. */
-static i64 context_before(const i32 *stream, i64 i, i64 n, const i64 *pair_ptr, const i32 *pair_word, const i32 *pair_node_of) {
-    i64 node = 0;
-    for (i64 k = i - n; k < i && node >= 0; k++) {
-        i64 pair = find_pair(node, k < 0 ? 0 : stream[k], pair_ptr, pair_word);
-        node = pair < 0 ? -1 : pair_node_of[pair];
-    }
-    return node;
-}
-
-void ngram_score_unlinked(i64 n_nodes, i64 n_pairs, const i64 *pair_ptr, const i32 *pair_word, const f64 *pair_logp,
-                          const i32 *pair_node_of, const f64 *node_bow, i64 longest, i64 n, const i32 *stream, f64 *out) {
-    (void)n_nodes;
-    (void)n_pairs;
-    for (i64 i = 0, before = smaller_i(1, longest); i < n; i++) {
-        i32 word = stream[i];
-        f64 backed_off = 0.0;
-        out[i] = NAN;
-        for (i64 k = before; word >= 0 && k >= 0; k--) {
-            i64 node = context_before(stream, i, k, pair_ptr, pair_word, pair_node_of);
-            i64 pair = node < 0 ? -1 : find_pair(node, word, pair_ptr, pair_word);
-            if (pair >= 0) {
-                out[i] = backed_off + pair_logp[pair];
-                break;
-            }
-            if (node >= 0) backed_off += node_bow[node];
-        }
-        before = word < 0 ? 0 : smaller_i(word == 0 ? 1 : before + 1, longest);
     }
 }
 
@@ -295,8 +266,9 @@ void ngram_find_grams(i64 n_rows, i64 width, const i32 *grams, i64 n_words, i64 
 }
 
 /* The context words of nodes of one depth, oldest first. */
-void ngram_spell(i64 n, const i32 *nodes, const i64 *node_pair, const i32 *pair_word, const i32 *pair_node, i64 depth,
-                 i32 *out) {
+void ngram_spell(i64 n, const i32 *nodes, i64 n_nodes, const i64 *node_pair, i64 n_pairs, const i32 *pair_word,
+                 const i32 *pair_node, i64 depth, i32 *out) {
+    (void)n_nodes, (void)n_pairs;
     for (i64 k = 0; k < n; k++) {
         i32 x = nodes[k];
         for (i64 j = depth - 1; j >= 0; j--) {
@@ -412,8 +384,9 @@ f64 ngram_stationary_step(const Backoff *m, const i32 *pair_node_of, i64 n_words
 }
 
 /* Stolcke 1998: the relative entropy each pair costs if it goes, or a pair that it holds up, if more. */
-void ngram_relative_entropy_scores(const Backoff *m, const f64 *pi, const i64 *node_pair, const i32 *pair_node_of,
-                                   f64 *log_h, f64 *lower, f64 *out) {
+void ngram_relative_entropy_scores(const Backoff *m, i64 n_words, const f64 *pi, const i64 *node_pair,
+                                   const i32 *pair_node_of, f64 *log_h, f64 *lower, f64 *out) {
+    (void)n_words;
     log_h[0] = 0.0;
     for (i64 x = 0; x < m->n_nodes; x++)
         for (i64 pair = m->pair_ptr[x]; pair < m->pair_ptr[x + 1]; pair++)

@@ -23,16 +23,12 @@ void ngram_extend_grams(i64 length, const i32 stream[length], i64 n_left, i32 by
                         i32 word[n_left], i32 suffix[n_left], i32 count[n_left], i64 left[2]);
 void ngram_continuation_counts(i64 n_longer, const i32 suffix_of_longer[n_longer], i64 n, const i32 count[n], i32 out[n]);
 void ngram_kneser_ney_level(i64 n, const i32 prefix[n], const i32 suffix[n], const i32 count[n], const u8 kept[n],
-                            i64 n_discounts, const f64 discount[n_discounts], const f64 *lower_p, i64 n_contexts,
-                            f64 total[n_contexts], f64 mass[n_contexts], f64 p[n]);
+                            i64 n_discounts, const f64 discount[n_discounts], i64 n_lower, const f64 lower_p[n_lower],
+                            i64 n_contexts, f64 total[n_contexts], f64 mass[n_contexts], f64 p[n]);
 
 i32 ngram_step(const Backoff *m, i32 node, i32 word, f64 logp[1]);
 void ngram_step_many(const Backoff *m, i64 n, const i32 nodes[n], const i32 words[n], f64 out_logp[n], i32 out_node[n]);
 void ngram_score_stream(const Backoff *m, i64 n, const i32 stream[n], i32 start, f64 out[n]);
-/* The same without node_parent and pair_next, found anew each time: for a few words of a model that was just read. */
-void ngram_score_unlinked(i64 n_nodes, i64 n_pairs, const i64 pair_ptr[n_nodes + 1], const i32 pair_word[n_pairs],
-                          const f64 pair_logp[n_pairs], const i32 pair_node_of[n_pairs], const f64 node_bow[n_nodes],
-                          i64 longest, i64 n, const i32 stream[n], f64 out[n]);
 void ngram_distribution(const Backoff *m, i32 node, i64 depth, i64 path[depth], f64 shift[depth], i64 n_words,
                         const f64 root_p[n_words], f64 out[n_words]);
 /* The node that each pair spells, -1 where it is none; 0 where the arrays are no trie: nodes in order, each after the node
@@ -51,8 +47,8 @@ void ngram_fill_missing(const Backoff *m);
 void ngram_find_grams(i64 n_rows, i64 width, const i32 grams[n_rows * width], i64 n_words, i64 n_nodes, i64 n_pairs,
                       const i64 pair_ptr[n_nodes + 1], const i32 pair_word[n_pairs], const i32 pair_node_of[n_pairs],
                       i64 out[n_rows]);
-void ngram_spell(i64 n, const i32 nodes[n], const i64 *node_pair, const i32 *pair_word, const i32 *pair_node, i64 depth,
-                 i32 out[n * depth]);
+void ngram_spell(i64 n, const i32 nodes[n], i64 n_nodes, const i64 node_pair[n_nodes], i64 n_pairs, const i32 pair_word[n_pairs],
+                 const i32 pair_node[n_pairs], i64 depth, i32 out[n * depth]);
 void ngram_renormalise(const Backoff *m);
 /* Divides every distribution by its sum, sum p[x,w] + bow(x) (1 - sum p(w | x')), from short contexts to long. */
 void ngram_divide_by_sums(const Backoff *m);
@@ -61,7 +57,9 @@ void ngram_divide_by_sums(const Backoff *m);
  * those that leave next to nothing to back off to. 0 where a distribution of the model does not sum to 1 within 1e-9. */
 u8 ngram_round_stored(const Backoff *m, i64 n_nodes, f64 node_bow[n_nodes], u8 exact[n_nodes], i64 n_pairs,
                       f64 pair_logp[n_pairs]);
-f64 ngram_stationary_step(const Backoff *m, const i32 *pair_node_of, i64 n_words, const f64 pi[n_words], f64 out[n_words]);
-void ngram_relative_entropy_scores(const Backoff *m, const f64 *pi, const i64 *node_pair, const i32 *pair_node_of,
-                                   f64 *log_h, f64 *lower, f64 *out);
+f64 ngram_stationary_step(const Backoff *m, const i32 pair_node_of[m->n_pairs], i64 n_words, const f64 pi[n_words],
+                          f64 out[n_words]);
+void ngram_relative_entropy_scores(const Backoff *m, i64 n_words, const f64 pi[n_words], const i64 node_pair[m->n_nodes],
+                                   const i32 pair_node_of[m->n_pairs], f64 log_h[m->n_nodes], f64 lower[m->n_pairs],
+                                   f64 out[m->n_pairs]);
 void ngram_recent_shares(i64 n, const i32 stream[n], i64 size, i32 ring[size], i64 n_words, i32 counts[n_words], f64 shares[n]);

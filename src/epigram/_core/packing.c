@@ -1,7 +1,5 @@
 #include "packing.h"
 
-#include <string.h>
-
 enum { LENGTHS = 33, MODELLED = 4, HALF = 1 << 15, QUICK = 4, SLOW = 7, FORESEEN = 2 };
 #define TOP (1u << 24)
 
@@ -31,88 +29,6 @@ static inline void learn(Bit *b, u32 bit) {
         b->quick += (65535 - b->quick) >> QUICK;
         b->slow += (65535 - b->slow) >> SLOW;
     }
-}
-
-static inline i64 length_of(u32 v) { return v ? 32 - __builtin_clz(v) : 0; }
-
-typedef struct {
-    u64 low, n_pending;
-    u32 range;
-    u8 cache, begun;
-    i64 room, size;
-    u8 *out;
-} Writer;
-
-static inline void put(Writer *w, u8 byte) {
-    if (w->size < w->room) w->out[w->size] = byte;
-    w->size++;
-}
-
-/* Send the top byte of low; bytes of 255 wait, because a carry may still reach them. */
-static inline void shift(Writer *w) {
-    if (w->low < 0xFF000000u || w->low >> 32) {
-        u8 carry = (u8)(w->low >> 32);
-        if (w->begun) put(w, (u8)(w->cache + carry));
-        w->begun = 1;
-        for (; w->n_pending; w->n_pending--) put(w, (u8)(0xFF + carry));
-        w->cache = (u8)(w->low >> 24);
-    } else {
-        w->n_pending++;
-    }
-    w->low = (w->low & 0x00FFFFFFu) << 8;
-}
-
-static inline void write_bit(Writer *w, Bit *b, u32 bit) {
-    u32 bound = (w->range >> 16) * of_zero(b);
-    if (bit) {
-        w->low += bound;
-        w->range -= bound;
-    } else {
-        w->range = bound;
-    }
-    learn(b, bit);
-    while (w->range < TOP) {
-        w->range <<= 8;
-        shift(w);
-    }
-}
-
-static inline void write_plain(Writer *w, u32 value, i64 n) {
-    while (n--) {
-        w->range >>= 1;
-        if (value >> n & 1) w->low += w->range;
-        if (w->range < TOP) {
-            w->range <<= 8;
-            shift(w);
-        }
-    }
-}
-
-i64 packing_pack(i64 n, const u32 *values, i64 room, u8 *out) {
-    Model m;
-    Writer w = {0, 0, 0xFFFFFFFFu, 0, 0, room, 0, out};
-    begin(&m);
-    for (i64 k = 0, before = 0; k < n; k++) {
-        u32 v = values[k];
-        i64 length = length_of(v);
-        Bit *tree = m.length[before];
-        for (i64 j = 5, at = 1; j >= 0; j--) {
-            u32 bit = (u32)(length >> j & 1);
-            write_bit(&w, tree + at, bit);
-            at = 2 * at + bit;
-        }
-        i64 rest = length > 1 ? length - 1 : 0, led = rest < MODELLED ? rest : MODELLED;
-        tree = m.lead[length];
-        for (i64 j = 1, at = 1; j <= led; j++) {
-            u32 bit = v >> (rest - j) & 1;
-            write_bit(&w, tree + at, bit);
-            at = 2 * at + bit;
-        }
-        write_plain(&w, v, rest - led);
-        before = length;
-    }
-    for (int k = 0; k < 5; k++) shift(&w);
-    return w.size <= room ? w.size : -1;
 }
 
 typedef struct {
@@ -207,8 +123,8 @@ u8 packing_sum_groups(i64 n_groups, const i64 *sizes, i64 n, const i64 *steps, i
     for (i64 group = 0; group < n_groups; group++) {
         i64 total = 0, end = k + smaller_i(sizes[group], n - k);
         for (; k < end; k++) {
+            if (steps[k] < -total || steps[k] > INT32_MAX - total) return 0;
             total += steps[k];
-            if (total < 0 || total > INT32_MAX) return 0;
             out[k] = (i32)total;
         }
     }

@@ -21,7 +21,7 @@ void part_features_keys(const ArcTemplates *templates, const ArcWords *words, Pa
  * Returns their number, or -1 where there is no room. */
 i64 part_features_encode(const ArcTemplates *templates, const ArcWords *words, PartMemory *memory, i64 s, i64 n_slots,
                          const u64 slots[2 * n_slots], i64 n_parts, const i32 parts[4 * n_parts], i64 ptr[n_parts + 1],
-                         i64 room, i32 ids[room]);
+                         i64 most, i32 ids[most]);
 
 /* Scores of parts of sentence s, from the slots that arcs_fill fills. */
 void part_features_scores(const ArcTemplates *templates, const ArcWords *words, PartMemory *memory, i64 s, i64 n_slots,

@@ -164,7 +164,7 @@ static i64 best_backward(const Stagewise *m, i64 n_active, f64 alpha, f64 *delta
         } else {
             fall = alpha * size + decrease(first, last, m->slot_value, m->S, -m->w[k]);
         }
-        if (fall > *best_fall || (fall == *best_fall && k < m->active[best])) {
+        if (fall > *best_fall || (best >= 0 && fall == *best_fall && k < m->active[best])) {
             *best_fall = fall;
             *delta = m->w[k] > 0.0 ? -size : size;
             best = a;

@@ -5,7 +5,7 @@
 
 /* Length of the room that a sentence of n tokens needs. */
 i64 segment_room(i64 n, i64 width, i64 longest, i64 n_types);
-void segment_marginals(const Chains *chains, const Layout *layout, i64 n_sentences, const i32 sentences[n_sentences],
+void segment_marginals(const Chains *chains, const Layout *layout, i64 n_chosen, const i32 sentences[n_chosen],
                        i64 n_weights, const f64 w[n_weights], i64 n_allowed, const u8 allowed[n_allowed],
                        const Scratch *scratch, i64 n_rows, i64 n_labels, f64 nodes[n_rows * n_labels], i64 n_all,
                        f64 log_z[n_all]);

@@ -87,7 +87,7 @@ static inline u8 is_single(const Chains *a, i64 label) {
     return 1;
 }
 
-/* All S of sentence s, from the scores of its rows; edge_w: the weights of transitions. */
+/* All S of sentence s, from the scores of its rows; edge_w: the weights of transitions, if the layout has any. */
 static inline void segment_scores(const Chains *a, const Layout *l, i64 s, const f64 *edge_w, const f64 *scores,
                                   Room k) {
     i64 n = a->n_words[s], X = a->n_types, width = l->width, first = a->sentence_ptr[s];
@@ -95,7 +95,9 @@ static inline void segment_scores(const Chains *a, const Layout *l, i64 s, const
         i64 begin = a->begin_label[type], inside = a->inside_label[type];
         u8 goes_on = inside >= 0 && l->allowed[begin * width + inside] > 0.0;
         u8 goes_far = goes_on && l->allowed[inside * width + inside] > 0.0;
-        f64 on = goes_on ? edge_w[begin * width + inside] : 0.0, far = goes_far ? edge_w[inside * width + inside] : 0.0;
+        u8 weighted = l->has_transitions != 0; /* without transitions there is nothing behind edge_w */
+        f64 on = goes_on && weighted ? edge_w[begin * width + inside] : 0.0;
+        f64 far = goes_far && weighted ? edge_w[inside * width + inside] : 0.0;
         for (i64 b = 0; b < n; b++) {
             f64 score = scores[b * width + begin];
             *segment_at(a, k, b, 1, type) = score;

@@ -10,5 +10,7 @@ f64 solvers_pseudo_gradient(i64 n, const f64 w[n], const f64 g[n], f64 l1, f64 o
 void solvers_step_in_orthant(i64 n, const f64 w[n], const f64 pseudo[n], const f64 d[n], f64 step, f64 l1, f64 out[n], f64 sums[3]);
 void solvers_curvature(i64 n, const f64 w_next[n], const f64 w[n], const f64 g_next[n], const f64 g[n], f64 sums[2]);
 void solvers_keep_pair(i64 n, const f64 w_next[n], const f64 w[n], const f64 g_next[n], const f64 g[n], f64 scale, f32 s[n], f32 y[n]);
-void solvers_row_products(i64 n_rows, i64 n, const f32 rows[n_rows * n], i64 first, i64 last, const f32 s[last], const f32 y[last], const f64 g[last], f64 out[3 * n_rows]);
-void solvers_combine_rows(i64 n_rows, i64 n, const f32 rows[n_rows * n], const f64 c[n_rows], f64 weight, i64 first, i64 last, const f64 g[last], f64 d[last]);
+void solvers_row_products(i64 n_rows, i64 n, const f32 rows[n_rows * n], i64 first, i64 last, const f32 s[n],
+                          const f32 y[n], const f64 g[n], f64 out[3 * n_rows]);
+void solvers_combine_rows(i64 n_rows, i64 n, const f32 rows[n_rows * n], const f64 c[n_rows], f64 weight,
+                          i64 first, i64 last, const f64 g[n], f64 d[n]);

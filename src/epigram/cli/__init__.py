@@ -1,4 +1,4 @@
-"""The ``epigram`` command: one module per command group, imported only when its command is used; what all share.
+"""The ``epigram`` command: builds the group of commands and runs the one asked for.
 
 Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 result not reached
 (or nobody reads it any more), 2 bad use or input, 130 interrupted.
@@ -7,17 +7,18 @@ Results go to standard output, everything else to standard error. Exit codes: 0 
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
-import json
-import math
 import os
+import re
+import signal
 import sys
-import time
-from collections.abc import Callable, Iterable, Sequence
-from copy import copy
+import warnings
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 gc.set_threshold(
     20_000
@@ -26,96 +27,145 @@ gc.set_threshold(
 import typer  # noqa: E402
 
 import epigram  # noqa: E402
-from epigram.errors import DivergenceError, EpigramError  # noqa: E402
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.progress import Progress
+from epigram.cli.removed import name_replacements, refuse_command  # noqa: E402
+from epigram.errors import DataWarning, DivergenceError, EpigramError, reason  # noqa: E402
 
 COMMANDS = {
-    "lm": ("epigram.cli.lm", "Train, evaluate, query, explain, mix and export language models."),
-    "tag": ("epigram.cli.tag", "Train, evaluate and run taggers: CRF, maxent, history-based."),
-    "parse": ("epigram.cli.parse", "Train, evaluate and run dependency parsers, and labels on trees."),
-    "rerank": ("epigram.cli.rerank", "Train, evaluate and run rerankers of n-best lists."),
-    "ime": ("epigram.cli.ime", "Build, adapt, evaluate and use an input method: kana to text."),
-    "serve": ("epigram.cli.serve", "The studio: models in a browser and over HTTP."),
-    "inspect": ("epigram.cli.inspect", "Show what is inside a model file."),
-    "data": ("epigram.cli.data", "List, find and fetch named data sets."),
-    "demo": ("epigram.cli.demo", "A short tour on built-in sample data, offline."),
+    "lm": "Train, evaluate, query, explain, mix and export language models.",
+    "tag": "Train, evaluate and run taggers: CRF, maxent, history-based.",
+    "parse": "Train, evaluate and run dependency parsers, and labels on trees.",
+    "rerank": "Train, evaluate and run rerankers of n-best lists.",
+    "ime": "Build, adapt, evaluate and use an input method: kana to text.",
+    "serve": "The studio: models in a browser and over HTTP.",
+    "inspect": "Show what is inside a model file.",
+    "convert": "Rewrite a model file in the newest format.",
+    "data": "List, find and fetch named data sets.",
+    "demo": "A short tour on built-in sample data, offline.",
 }
-ADDED = "epigram.commands"
-"""The group of entry points by which other packages add commands; they are loaded unless one of ours is asked for."""
-PIPE_WIDTH = 160  # a file or a pipe has no width of its own; rich would fold at 80
-EVERY = 60.0
-Seconds = Annotated[
-    float,
-    typer.Option(
-        "--checkpoint",
-        metavar="SECONDS",
-        min=0.0,
-        help="Note so often, in MODEL.checkpoint, where training stands; 0 for never.",
-    ),
-]
-Resume = Annotated[
-    bool,
-    typer.Option("--resume", help="Go on where a stopped run of the same command was, to the same model."),
-]
+GROUPS = {
+    "lm": "train eval score filter next sample explain interpolate prune map export-arpa classes prepare update",
+    "tag": "train update pool rerank chain convert explain eval run template",
+    "parse": "train eval run explain",
+    "rerank": "train eval run explain path",
+    "ime": "build convert nbest adapt eval type words",
+    "data": "list path get",
+}
+"""The commands of each group: ``epigram tag train`` is the function ``command`` of ``epigram.cli.tag.train``."""
+_MARKUP = re.compile(r"\[(?=[a-z#/@][^[]*\])")
 
 
-def build(wanted: str | None, inner: str | None = None) -> typer.Typer:
-    """The command line with one command's module loaded; the others stand there with their one-line help.
+class LazyCommands(dict[str, Any]):
+    """The commands of a group, built when they are looked up: only the module of the command in use is imported."""
 
-    ``inner`` is the word after it: where it names a command of the group, the group's others are left out.
-    """
+    def __init__(self, names: Iterable[str], build: Callable[[str], Any], prefix: str = "") -> None:
+        super().__init__(dict.fromkeys(names))
+        self._build, self._prefix = build, prefix
+
+    def __getitem__(self, name: str) -> Any:
+        if (found := super().__getitem__(name)) is None:
+            found = self[name] = self._build(name)
+        return found
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a command, or the default; refuse a removed command."""
+        if name in self:
+            return self[name]
+        refuse_command(f"{self._prefix}{name}")
+        return default
+
+    def items(self) -> Any:
+        """Return all names and commands."""
+        return [(name, self[name]) for name in self]
+
+    def values(self) -> Any:
+        """Return all commands."""
+        return [self[name] for name in self]
+
+
+def build() -> Any:
+    """Return the command line as a click group; commands below it are built on demand."""
     app = typer.Typer(
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
         help="Language models, taggers, parsers and rerankers: compact, exact, explainable, fast on a CPU.",
     )
+    app.callback()(_root)
+    root: Any = typer.main.get_command(app)
+    root.commands = LazyCommands(COMMANDS, lambda name: _build(name, COMMANDS[name]))
+    return root
 
-    @app.callback()
-    def root(
-        version: Annotated[
-            bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
-        ] = False,
-        max_bytes: Annotated[
-            int | None,
-            typer.Option(
-                metavar="N",
-                min=1,
-                help="Most bytes of an unpacked gzip file (64 MB + 100 times its size).",
-            ),
-        ] = None,
-    ) -> None:
-        if max_bytes is not None:
-            os.environ["EPIGRAM_MAX_BYTES"] = str(max_bytes)
 
-    for name, (home, summary) in COMMANDS.items():
-        if name != wanted:
-            app.command(name, help=summary)(_placeholder)
-            continue
-        module = import_module(home)
-        if hasattr(module, "app"):
-            app.add_typer(_only(module.app, inner), name=name, help=summary)
-        else:
-            app.command(name, help=summary)(module.command)
-    if wanted not in COMMANDS:
-        from importlib.metadata import entry_points
+def _build(name: str, summary: str) -> Any:
+    """Return a group of commands, or a command without a group."""
+    if name not in GROUPS:
+        return _command(name, summary)
+    group = typer.Typer(no_args_is_help=True)
+    group.callback(help=summary)(lambda: None)
+    made: Any = typer.main.get_group(group)
+    made.name = name
+    made.commands = LazyCommands(GROUPS[name].split(), lambda inner: _command(f"{name} {inner}"), f"{name} ")
+    return made
 
-        for entry in entry_points(group=ADDED):
-            app.command(entry.name)(entry.load())
-    return app
+
+def _command(path: str, summary: str | None = None) -> Any:
+    """Return the command of a path such as ``tag train``."""
+    module = import_module("epigram.cli." + path.replace("-", "_").replace(" ", "."))
+    app = typer.Typer(add_completion=False)
+    app.command(path.rpartition(" ")[2], help=summary)(module.command)
+    return name_replacements(escape_help(typer.main.get_command(app)), path)
+
+
+def _version(show: bool) -> None:
+    if show:
+        print(f"epigram {epigram.__version__}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+    max_bytes: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Most bytes of an unpacked gzip or model file [default: 64 MB + 100 times its size].",
+        ),
+    ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print no warnings; may stand anywhere on the command line.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Treat warnings as errors; may stand anywhere.")
+    ] = False,
+) -> None:
+    if max_bytes is not None:
+        os.environ["EPIGRAM_MAX_BYTES"] = str(max_bytes)
 
 
 def main() -> None:
     """Entry point of the ``epigram`` command."""
     _open_streams()
-    wanted, inner = [*(word for word in _words() if not word.startswith("-")), None, None][:2]
-    if wanted in COMMANDS:  # numpy's BLAS starts threads that spin, and no command of ours has work for them
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    _set_warnings()
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # as Ctrl-C: no temporary file is left
+        with suppress(ValueError):  # not the main thread
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # numpy's BLAS starts threads that spin, and no command of ours has work for them
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     atexit.register(gc.freeze)  # the process ends then: nothing is to be looked through once more
-    run_app(build(wanted, inner))
+
+    run_app(lambda: build()())
+
+
+def escape_help(command: Any) -> Any:
+    """Escape the help texts of a command and of all commands below it: Rich drops ``[words]`` as markup."""
+    for described in (command, *command.params):
+        if getattr(described, "help", None):
+            described.help = _MARKUP.sub(r"\\[", described.help)
+    return command
 
 
 def run_app(app: Callable[[], object]) -> None:
@@ -136,7 +186,11 @@ def run_app(app: Callable[[], object]) -> None:
         sys.exit(2)
     except OSError as error:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - what is left to write has nowhere to go
-        print(f"epigram: cannot write: {error.strerror}", file=sys.stderr)
+        from epigram.text import shown
+
+        why = "standard output is closed" if error.errno == errno.EBADF else reason(error)
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"epigram: {shown(place)}cannot write: {why}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("epigram: interrupted", file=sys.stderr)
@@ -144,13 +198,14 @@ def run_app(app: Callable[[], object]) -> None:
 
 
 def _open_streams() -> None:
-    """Text is UTF-8 whatever the locale says; a stream that is closed is as one that leads nowhere."""
+    """Make all text UTF-8, whatever the locale says; a closed standard output fails when it is written to."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if not isinstance(stream, TextIOWrapper | None):
             continue
         if stream is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+            access = os.O_WRONLY if name == "stderr" else os.O_RDONLY  # of stdout too: see run_app's EBADF
+            setattr(sys, name, open(os.open(os.devnull, access), mode, encoding="utf-8"))  # noqa: SIM115
         elif "PYTHONIOENCODING" in os.environ:
             stream.reconfigure(errors="surrogateescape" if mode == "r" else "backslashreplace")
         else:
@@ -159,155 +214,20 @@ def _open_streams() -> None:
         sys.argv = [os.fsencode(word).decode("utf-8", "surrogateescape") for word in sys.argv]
 
 
-def _words() -> list[str]:
-    """The words of the command line; while a shell asks for completions, those typed so far."""
-    typed = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS")
-    words = typed.split()[1:] if typed and "_EPIGRAM_COMPLETE" in os.environ else sys.argv[1:]
-    return words[2:] if words[:1] == ["--max-bytes"] else words
+def _set_warnings() -> None:
+    """Print warnings as one line each, and obey ``--quiet`` and ``--strict`` wherever they stand."""
+    end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    given = {"--quiet", "--strict"}.intersection(sys.argv[1:end])
+    sys.argv[1:end] = [word for word in sys.argv[1:end] if word not in given]
+    action: Any = "error" if "--strict" in given else "ignore" if "--quiet" in given else "always"
+    warnings.simplefilter(action, DataWarning)
+    default = warnings.showwarning
 
+    def show(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+        if not issubclass(category, DataWarning):
+            return default(message, category, *where, **more)
+        from epigram.text import shown
 
-def _only(group: typer.Typer, name: str | None) -> typer.Typer:
-    """A group with one of its commands, if it has it: typer takes the options of all of them apart, which is slow."""
-    named = [info for info in group.registered_commands if _name(info) == name]
-    if not named:
-        return group
-    one = copy(group)
-    one.registered_commands, one.registered_groups = named, []
-    return one
+        print(f"epigram: warning: {shown(str(message))}", file=sys.stderr)
 
-
-def _name(info: typer.models.CommandInfo) -> str | None:
-    if info.name is None and info.callback is not None:
-        return typer.main.get_command_name(info.callback.__name__)
-    return info.name
-
-
-def _version(show: bool) -> None:
-    if show:
-        print(f"epigram {epigram.__version__}")
-        raise typer.Exit
-
-
-def _placeholder() -> None:
-    """Stands for a command whose module was not asked for."""
-
-
-def stdout() -> Console:
-    """Console for results."""
-    from rich.console import Console
-
-    piped = not sys.stdout.isatty()
-    return Console(highlight=False, soft_wrap=piped, width=PIPE_WIDTH if piped else None)
-
-
-def echoed(text: str) -> str:
-    """Data as a command writes it: as it is, but on a terminal with control characters spelled out."""
-    from epigram.text import shown
-
-    return shown(text) if sys.stdout.isatty() else text
-
-
-def stderr() -> Console:
-    """Console for progress and notes."""
-    from rich.console import Console
-
-    return Console(stderr=True, highlight=False)
-
-
-def print_json(record: Any) -> None:
-    """One JSON object on standard output; infinities and NaN become null."""
-    print(echoed(json.dumps(_finite(record), ensure_ascii=False, indent=2)))
-
-
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A table on standard output; numbers are right-aligned and written for people."""
-    from rich import box
-    from rich.table import Table
-
-    rows = [tuple(row) for row in rows]
-    grid = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-    for k, column in enumerate(columns):
-        numeric = bool(rows) and all(isinstance(row[k], int | float) for row in rows)
-        grid.add_column(column, justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
-        grid.add_row(*(_for_people(value) for value in row))
-    stdout().print(grid)
-
-
-def facts(title: str, record: dict[str, Any]) -> None:
-    """Name and value pairs, one a line."""
-    from rich.table import Table
-
-    grid = Table(title=title, title_justify="left", title_style="bold", box=None, show_header=False)
-    for name, value in record.items():
-        grid.add_row(f"  [dim]{name.replace('_', ' ')}[/]", _for_people(value))
-    stdout().print(grid)
-    stdout().print()
-
-
-def progress() -> Progress:
-    """A progress display on standard error, with time used and time left; use as a context manager."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),  # "12/?" where the end is not known
-        TextColumn("{task.fields[status]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(compact=True),
-        console=stderr(),
-        transient=False,
-    )
-
-
-class Stopwatch:
-    """Wall and CPU seconds since it was made."""
-
-    def __init__(self) -> None:
-        self._wall, self._cpu = time.perf_counter(), time.process_time()
-
-    @property
-    def seconds(self) -> float:
-        """Wall seconds so far."""
-        return time.perf_counter() - self._wall
-
-    @property
-    def cpu_seconds(self) -> float:
-        """CPU seconds of this process so far, all threads."""
-        return time.process_time() - self._cpu
-
-
-def _for_people(value: Any) -> str:
-    from rich.markup import escape
-
-    from epigram.text import shown
-
-    if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: "-"}[value]
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        if value != 0 and (abs(value) < 1e-3 or abs(value) >= 1e7):
-            return f"{value:.3e}"
-        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.1f}"
-    if isinstance(value, dict):
-        return ", ".join(f"{name.replace('_', ' ')} {_for_people(item)}" for name, item in value.items())
-    return escape(shown(str(value)))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {name: _finite(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return _finite(value.tolist()) if hasattr(value, "tolist") else value
+    warnings.showwarning = show

@@ -1,4 +1,4 @@
-"""``epigram inspect MODEL``: what is inside a model file, for people or as JSON."""
+"""``epigram inspect``: shows or streams the content of a model file."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from epigram import cli
-from epigram.errors import InputError
+from epigram.cli import console
+from epigram.cli.options import Json
+from epigram.errors import InputError, ModelFileError
 from epigram.storage import describe
+
+MOST_OFF = 0.01
+"""By which the sum of a distribution may differ from 1."""
 
 
 def command(
@@ -27,7 +31,15 @@ def command(
     format: Annotated[
         Literal["tsv", "json"], typer.Option(help="Of --weights: columns, or a JSON object a line.")
     ] = "tsv",
-    json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Language models: add up the distribution after every context. Prints the worst context; "
+            "exit code 2 where its sum differs from 1 by more than 1 percent.",
+        ),
+    ] = False,
+    json: Json = False,
 ) -> None:
     """Family, settings, fit metrics, size, sparsity and the strongest weights of a model."""
     if weights:
@@ -35,6 +47,9 @@ def command(
         return
     if label is not None or attribute is not None:
         raise InputError("--label and --attribute choose among --weights; add that")
+    if check:
+        _check(model, json)
+        return
     file, sections = describe(model)
     record = {
         "family": file.family,
@@ -45,13 +60,35 @@ def command(
         "fit": file.header.get("fit", {}),
     }
     if json:
-        cli.print_json({**record, **{section.title: section.records() for section in sections}})
+        console.print_json({**record, **{section.title: section.records() for section in sections}})
         return
-    cli.facts(str(model), {name: record[name] for name in ("family", "bytes", "epigram", "checksum")})
-    cli.facts("settings", record["settings"])
-    cli.facts("fit", record["fit"])
+    console.facts(str(model), {name: record[name] for name in ("family", "bytes", "epigram", "checksum")})
+    console.facts("settings", record["settings"])
+    console.facts("fit", record["fit"])
     for section in sections:
-        cli.table(section.title, section.columns, section.rows)
+        console.table(section.title, section.columns, section.rows)
+
+
+def _check(path: Path, json: bool) -> None:
+    """Sums of distributions, by the worst context of each back-off model."""
+    from epigram.lm.base import LanguageModel
+    from epigram.lm.sums import worst_sums
+    from epigram.storage import load
+
+    model = load(path)
+    if not isinstance(model, LanguageModel):
+        raise InputError("--check adds up the distributions of language models, and this is none", path=path)
+    found = list(worst_sums(model))
+    if json:
+        console.print_json({"sums": [worst._asdict() for worst in found]})
+    elif found:
+        console.table("sums of distributions", ("contexts", "worst context", "sum"), found)
+    else:
+        print("every distribution is divided by its sum when it is asked for")
+    for worst in found:
+        if not abs(worst.sum - 1.0) <= MOST_OFF:
+            after = f"after {worst.context!r}" if worst.context else "of single words"
+            raise ModelFileError(f"the distribution {after} sums to {worst.sum:.6g}, not 1", path=path)
 
 
 def _stream(model: Path, label: str | None, attribute: str | None, format: str) -> None:
@@ -80,4 +117,4 @@ def _stream(model: Path, label: str | None, attribute: str | None, format: str) 
             line = json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False)
         else:
             line = "\t".join(f"{cell:.9g}" if isinstance(cell, float) else cell for cell in row)
-        sys.stdout.write(cli.echoed(f"{line}\n"))
+        sys.stdout.write(console.echoed(f"{line}\n"))

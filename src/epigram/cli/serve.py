@@ -1,16 +1,21 @@
-"""``epigram serve``: the studio, every model in a browser and over HTTP."""
+"""``epigram serve``: starts the web server."""
 
 from __future__ import annotations
 
 import ipaddress
+import os
+import re
 import secrets
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from epigram import cli
-from epigram.errors import InputError
+from epigram.cli import console
+from epigram.errors import InputError, install
+from epigram.text import read_bytes
+
+_TOKEN = re.compile(r"[!-~]+")
 
 
 def command(
@@ -24,7 +29,14 @@ def command(
     ] = "127.0.0.1",
     token: Annotated[
         str | None,
-        typer.Option(metavar="TOKEN", help="What requests must carry; 'new' makes one up and prints it."),
+        typer.Option(
+            metavar="TOKEN",
+            help="Token that requests must carry; 'new' makes one up and prints it. Other users of this machine see "
+            "it in the list of processes: prefer --token-file or the environment variable EPIGRAM_TOKEN.",
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File that holds the token, and nothing else.")
     ] = None,
     open: Annotated[
         bool,
@@ -42,18 +54,18 @@ def command(
 ) -> None:
     """Serve models to a browser and over HTTP (JSON under /v1)."""
     try:
-        from epigram.serve.run import listen, open_studio, serve
+        from epigram.serve.run import listen, open_server, serve
     except ModuleNotFoundError as missing:
-        raise InputError(f"epigram serve needs {missing.name}: pip install 'epigram[serve]'") from None
-    from epigram.serve.guard import Door
+        raise InputError(f"epigram serve needs {missing.name}: {install('serve')}") from None
+    from epigram.serve.security import AccessPolicy
 
     loopback = _is_loopback(host)
+    token, secret = _token(token, token_file)
     if not loopback and token is None and not open:
         raise InputError(
-            f"{host} can be reached by others: give --token TOKEN, or --open to let everybody in"
+            f"{host} can be reached by others: give --token TOKEN or --token-file FILE, "
+            "or --open to let everybody in"
         )
-    if token == "new":
-        token = secrets.token_urlsafe(24)
     listener = listen(host, port)
     notes = None
     if models:
@@ -63,19 +75,42 @@ def command(
     else:
         from epigram.serve.sample_models import SAMPLES, sample_files
 
-        screen = cli.stderr()
+        screen = console.stderr()
         files = sample_files(lambda name: screen.print(f"[dim]training the sample model {name}[/]"))
         notes = SAMPLES
-    studio = open_studio(files, notes, uploads=uploads)
+    state = open_server(files, notes, uploads=uploads)
     at = listener.getsockname()
     shown = f"[{at[0]}]" if ":" in at[0] else at[0]
     address = f"http://{'localhost' if loopback else shown}:{at[1]}/"
 
     def ready() -> None:
-        print(address + (f"#token={token}" if token else ""), flush=True)
-        cli.stderr().print("[dim]Ctrl-C ends it[/]")
+        print(address + (f"#token={token}" if token and not secret else ""), flush=True)
+        console.stderr().print("[dim]Ctrl-C ends it[/]")
 
-    serve(studio, Door(loopback, tuple(name.lower() for name in allow_host or ()), token), listener, ready)
+    serve(
+        state,
+        AccessPolicy(loopback, tuple(name.lower() for name in allow_host or ()), token),
+        listener,
+        ready,
+    )
+
+
+def _token(given: str | None, file: Path | None) -> tuple[str | None, bool]:
+    """Return the token, if any, and whether it is secret: from a file or the environment."""
+    if given is not None and file is not None:
+        raise InputError("give --token or --token-file, not both")
+    if given == "new":
+        return secrets.token_urlsafe(24), False
+    if file is not None:
+        token: str | None = read_bytes(file).decode("utf-8", "replace").strip()
+    else:
+        token = given if given is not None else os.environ.get("EPIGRAM_TOKEN")
+    if token is not None and not _TOKEN.fullmatch(token):
+        place = file or ("--token" if given is not None else "EPIGRAM_TOKEN")
+        raise InputError(
+            f"{place}: a token is one word of ASCII letters, digits and signs; 'new' makes one up"
+        )
+    return token, given is None
 
 
 def _is_loopback(host: str) -> bool:

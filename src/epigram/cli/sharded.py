@@ -1,9 +1,8 @@
-"""``train --shards`` and ``--cluster``: a model fitted on a folder of shards, on this machine or on many."""
+"""``train --shards`` and ``--cluster``: trains a model on a folder of shards."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,18 +10,14 @@ from epigram.cli.cluster import engine_of, record_of, say_if_small, status_of
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
-    from epigram.cli.training import Sharding, TrainingRun
-    from epigram.lm.corpus import Vocabulary
-    from epigram.lm.factored.exchange import Bigrams
-    from epigram.lm.factored.model import ClassFactoredLM
+    from epigram.cli.run import Sharding, TrainingRun
+    from epigram.features.formats import ColumnSpec
+    from epigram.features.template import Template
     from epigram.lm.loglinear.model import LogLinearLM
-    from epigram.lm.ngram.kneser_ney import KneserNeyLM
     from epigram.protocols import Iteration
     from epigram.scale.engine import Engine, Told
     from epigram.scale.folder import Manifest
-    from epigram.tagging.formats import ColumnSpec
     from epigram.tagging.shards import TaggerShards
-    from epigram.tagging.template import Template
     from epigram.tuning import Trial
 
 HEAD = 1 << 20  # bytes of the text that say what its columns are
@@ -41,6 +36,7 @@ def tagger_on_shards(
 ) -> None:
     """Write the shards, unless they are there, train on them, save, report."""
     from epigram.plots import plot_training
+    from epigram.tagging.column_tagger import warn_of_labels, warn_of_lengths, warn_of_unknown
     from epigram.tagging.crf import CRFTagger
     from epigram.text import read_bytes
 
@@ -50,8 +46,13 @@ def tagger_on_shards(
             shards, spec = _shards(
                 train, folder, sharding, settings, spec_of, template_of, spec, engine, show
             )
-        say_if_small(sharding.cluster, shards.manifest.header["tokens"])
+        facts = shards.manifest.header
+        say_if_small(sharding.cluster, facts["tokens"])
+        warn_of_labels(train, facts["classes"])
+        warn_of_lengths(train, facts["sentences"], facts["tokens"])
         held_out = None if dev is None else spec.split(spec.parse(read_bytes(dev), str(dev)))
+        if held_out is not None:
+            warn_of_unknown(held_out[1].strings, facts["classes"], dev)
         estimator = CRFTagger(shards.template, **settings)
         passes = getattr(settings["solver"], "passes", None)
         total = passes if isinstance(passes, int) else None  # "auto" is not known before
@@ -92,7 +93,7 @@ def _shards(
     show: Any,
 ) -> tuple[TaggerShards, ColumnSpec]:
     """The shards of this text and these settings: those that are there, or new ones."""
-    from epigram.scale.folder import NAME
+    from epigram.scale.folder import is_finished
     from epigram.scale.pieces import BLANK_LINE, LINE, cut
     from epigram.tagging.sharding import is_current, write_shards
     from epigram.tagging.shards import TaggerShards
@@ -106,7 +107,7 @@ def _shards(
     spec = spec_of(corpus)
     template = template_of(*spec.split(corpus))
     asked = (sharding.n_shards, settings["min_count"], settings["pairs"])
-    if (folder / NAME).exists():
+    if is_finished(folder):
         found = TaggerShards.open(folder)
         if is_current(found.manifest, [train], template, spec, *asked):
             return found, spec
@@ -120,20 +121,18 @@ def _shards(
 
 def language_model_on_shards(
     run: TrainingRun,
-    model: LogLinearLM | ClassFactoredLM,
+    model: LogLinearLM,
     text: Path,
     valid: Path | None,
     bits: int,
     sharding: Sharding,
-    report: Callable[[Any], dict[str, Any]],
 ) -> None:
     """Write the text as a folder of ids, fit a model on its shards, save it, report."""
     from epigram.lm.loglinear.problem import most_iterations
+    from epigram.lm.loglinear.sharded import check_sharded, solve_stream
     from epigram.plots import plot_trials
 
-    kind = "factored" if hasattr(model, "class_contexts") else "loglinear"
-    home: Any = import_module(f"epigram.lm.{kind}.sharded")
-    home.check_sharded(model, *([valid is not None] if kind == "loglinear" else []))
+    check_sharded(model, valid is not None)
     history: list[tuple[int, float | None]] = []
     with engine_of(sharding.cluster, model.threads) as engine:
         with run.progress("words") as show:
@@ -149,59 +148,16 @@ def language_model_on_shards(
             def on_trial(trial: Trial) -> bool:
                 return show(0, description=f"best fit: {trial.best:.2f} (now {trial.perplexity:.2f})")
 
-            arguments = (model, manifest, engine, sharding.n_shards, on_iteration)
-            if kind == "loglinear":
-                fitted = home.solve_stream(*arguments, valid, on_trial)
-                record, trials = fitted.record, fitted.trials
-            else:
-                fitted, trials = home.fit_stream(*arguments), []
-                perplexity = None if valid is None else fitted.perplexity(valid)
-                record = {"perplexity_valid": perplexity, **report(fitted)}
-        work = record_of(engine)
+            fitted = solve_stream(model, manifest, engine, sharding.n_shards, on_iteration, valid, on_trial)
+            record = fitted.record
         run.finish(
-            {**record, **work},
+            {**record, **record_of(engine)},
             save=lambda: fitted.save(run.output, bits),
-            draw=lambda plot: plot_trials(trials, history, plot),
+            draw=lambda plot: plot_trials(fitted.trials, history, plot),
         )
 
 
-def counted_on_shards(
-    run: TrainingRun, model: KneserNeyLM, text: Path, sharding: Sharding, threads: int
-) -> dict[str, Any]:
-    """Fit a Kneser-Ney model on a text in shards; returns what the report says of the work."""
-    from epigram.lm.ngram.sharded import fit_stream
-
-    with engine_of(sharding.cluster, threads) as engine:
-        with run.progress("words") as show:
-            told = _told(show, engine)
-            manifest = _words(model, text, sharding.folder_for(run.output), engine, told)
-            say_if_small(sharding.cluster, manifest.header["tokens"])
-            fit_stream(model, manifest, engine, sharding.n_shards, told)
-        return record_of(engine)
-
-
-def bigrams_on_shards(
-    text: Path, sharding: Sharding, output: Path, threads: int, min_count: int, max_words: int | None
-) -> tuple[Vocabulary, Bigrams]:
-    """The words of a text, and how often they stand beside each other, counted in shards."""
-    from epigram.lm.factored.exchange import Bigrams
-    from epigram.lm.ngram.sharded import count_stream
-    from epigram.lm.sharding import read_vocabulary, write_stream
-
-    _check_file(text)
-    with engine_of(sharding.cluster, threads) as engine:
-        manifest = write_stream(
-            [text], sharding.folder_for(output), min_count=min_count, max_words=max_words, engine=engine
-        )
-        say_if_small(sharding.cluster, manifest.header["tokens"])
-        _, pairs = count_stream(manifest, 2, engine, sharding.n_shards)
-    vocabulary = read_vocabulary(manifest)
-    return vocabulary, Bigrams.of_pairs(pairs.prefix, pairs.word, pairs.count, len(vocabulary))
-
-
-def _words(
-    model: LogLinearLM | ClassFactoredLM | KneserNeyLM, text: Path, folder: Path, engine: Engine, told: Told
-) -> Manifest:
+def _words(model: LogLinearLM, text: Path, folder: Path, engine: Engine, told: Told) -> Manifest:
     """The text as a folder of ids, within the limits that the model sets to its vocabulary."""
     from epigram.lm.sharding import write_stream
 

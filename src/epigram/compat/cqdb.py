@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from epigram._core.native import family, offsets
+from epigram._core import bindings
+from epigram._core.arrays import offsets
 from epigram.errors import ModelFileError
 
-core = family("cqdb")
 _HEADER = struct.Struct("<4s5I")
 _RECORD = struct.Struct("<II")
 _BYTE_ORDER = 0x62445371
@@ -32,13 +32,14 @@ def read_strings(content: bytes, start: int, n: int, what: str) -> list[str]:
     if n > n_places or places + 4 * n > size:
         raise ModelFileError(f"damaged CRFsuite model: its table has no room for {n:,} {what}")
     table = content[start : start + size]
-    strings = []
+    strings, total = [], 0
     for i, at in enumerate(np.frombuffer(table, "<u4", n, places).tolist()):
         if at + _RECORD.size > size:
             raise ModelFileError(f"damaged CRFsuite model: number {i} of its {what} is outside the table")
         number, length = _RECORD.unpack_from(table, at)
         first = at + _RECORD.size
-        if number != i or not 0 < length <= size - first:
+        total += length  # strings that overlap would be more than the file
+        if number != i or not 0 < length <= size - first or total > size:
             raise ModelFileError(f"damaged CRFsuite model: number {i} of its {what} is not a string")
         try:
             strings.append(table[first : first + length - 1].decode())
@@ -62,14 +63,14 @@ def write_strings(strings: Sequence[str]) -> bytes:
     ptr = np.zeros(n + 1, dtype=np.int64)
     np.cumsum([len(key) for key in keys], out=ptr[1:])
     hashes = np.empty(n, dtype=np.uint32)
-    core.hash_keys(n, ptr, int(ptr[-1]), np.frombuffer(b"".join(keys), dtype=np.uint8), hashes)
+    bindings.cqdb_hash_keys(ptr, np.frombuffer(b"".join(keys), dtype=np.uint8), hashes)
     records = b"".join(_RECORD.pack(i, len(key)) + key for i, key in enumerate(keys))
     first = _HEADER.size + N_TABLES * _RECORD.size
     places = (first + ptr[:-1] + _RECORD.size * np.arange(n)).astype(np.uint32)
     sizes = 2 * np.bincount(hashes & 255, minlength=N_TABLES)
     table_ptr = offsets(sizes)
     buckets = np.zeros((2 * n, 2), dtype=np.uint32)
-    core.fill_buckets(n, hashes, places, table_ptr, len(buckets), buckets)
+    bindings.cqdb_fill_buckets(hashes, places, table_ptr, buckets)
     tables = np.zeros((N_TABLES, 2), dtype="<u4")
     at_buckets = first + len(records)
     tables[:, 0] = np.where(sizes > 0, at_buckets + 8 * table_ptr[:-1], 0)

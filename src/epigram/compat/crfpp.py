@@ -10,14 +10,18 @@ from os import PathLike
 
 import numpy as np
 
+from epigram.chain.layout import ChainWeights
+from epigram.chain.model import ChainModel
+from epigram.chain.storage import check_labels, to_model_file
 from epigram.errors import InputError, ModelFileError
+from epigram.features.attributes import AttributeTable, fingerprints
+from epigram.features.template import Template
+from epigram.protocols import Floats, Offsets
 from epigram.storage import ModelFile
-from epigram.tagging.attributes import AttributeTable, fingerprints
 from epigram.tagging.crf import CRFTagger
-from epigram.tagging.layout import ChainWeights
-from epigram.tagging.model import ChainModel
-from epigram.tagging.storage import to_model_file
-from epigram.tagging.template import Template
+
+Block = tuple[int, int, bool]
+"""Number of an attribute (-1: plain transitions), its first weight, and whether it has L * L of them or L."""
 
 
 def read_model(content: bytes, path: str | PathLike[str] | None = None) -> ModelFile:
@@ -27,12 +31,14 @@ def read_model(content: bytes, path: str | PathLike[str] | None = None) -> Model
         if len(parts) < 5:
             raise ValueError(f"{len(parts)} parts of 5; was it written with crf_learn -t?")
         settings = dict(line.split(": ", 1) for line in parts[0].split("\n") if line)
+        labels = parts[1].split("\n")
+        check_labels(labels, len(content))
         w = np.array(
             parts[4].split(), dtype=np.float64
         )  # the header's cost-factor: crf_test takes its own, 1
         if len(w) != int(settings["maxid"]) or not np.isfinite(w).all():
             raise ValueError(f"{len(w)} finite weights where maxid says {settings['maxid']}")
-        model = _model(parts[1].split("\n"), parts[2], parts[3].split("\n"), w)
+        model = _model(labels, parts[2], parts[3].split("\n"), w)
     except (ValueError, KeyError, InputError) as error:
         raise ModelFileError(f"damaged CRF++ text model ({error})", path=path) from error
     tagger = CRFTagger(model.template)
@@ -40,55 +46,55 @@ def read_model(content: bytes, path: str | PathLike[str] | None = None) -> Model
     return to_model_file(tagger)
 
 
-def _model(labels: list[str], text: str, lines: list[str], w: np.ndarray) -> ChainModel:
+def _model(labels: list[str], text: str, lines: list[str], w: Floats) -> ChainModel:
     """The chain model of these parts."""
     L, template = len(labels), Template.parse(text + "\n")
     bare = {line.strip() for line in text.split("\n") if line.startswith("B") and "%x[" not in line}
     names: list[str] = []
-    transitions = np.zeros((L, L))
-    states: list[tuple[int, int]] = []  # attribute, and where its weights begin
-    edges: list[tuple[int, int]] = []
+    blocks: list[Block] = []
     for line in lines:
         number, _, name = line.partition(" ")
-        first, n = int(number), L if name.startswith("U") else L * L
-        if name[:1] not in ("U", "B") or first < 0 or first + n > len(w):
+        first, is_pair = int(number), name.startswith("B")
+        if name[:1] not in ("U", "B") or first < 0 or first + (L * L if is_pair else L) > len(w):
             raise ValueError(f"feature {line!r} is none, or has no weights")
-        if name in bare:
-            transitions += w[first : first + n].reshape(L, L)
-            continue
-        (states if n == L and name[0] == "U" else edges).append((len(names), first))
-        names.append(name)
-    weights = dense_weights(L, w, transitions, states, edges)
-    return ChainModel.of_weights(labels, template, AttributeTable(fingerprints(names), names), weights)
+        blocks.append((-1 if name in bare else len(names), first, is_pair))
+        if name not in bare:
+            names.append(name)
+    numbers = np.flatnonzero(w)
+    return chain_model(labels, template, names, blocks, numbers, w[numbers])
 
 
-def dense_weights(
-    L: int,
-    w: np.ndarray,
-    transitions: np.ndarray,
-    states: list[tuple[int, int]],
-    edges: list[tuple[int, int]],
-) -> ChainWeights:
-    """Those that are not zero; ``states`` and ``edges`` are (attribute, where its L or L * L weights begin)."""
-    state_ids, state_at = _pairs(states)
-    edge_ids, edge_at = _pairs(edges)
-    by_label = w[state_at[:, None] + np.arange(L)]
-    by_pair = w[edge_at[:, None] + np.arange(L * L)].reshape(-1, L, L)
-    rows, columns = np.nonzero(by_label)
-    owners, before, after = np.nonzero(by_pair)
-    return ChainWeights(
-        state_ids[rows].astype(np.int32),
-        columns.astype(np.int32),
-        by_label[rows, columns],
-        transitions,
-        edge_ids[owners].astype(np.int32),
-        before.astype(np.int32),
-        after.astype(np.int32),
-        by_pair[owners, before, after],
-    )
+def chain_model(
+    labels: list[str],
+    template: Template,
+    names: list[str],
+    blocks: list[Block],
+    numbers: Offsets,
+    values: Floats,
+) -> ChainModel:
+    """A model of attributes with these names; its weights are given by their numbers, which rise."""
+    if len(set(names)) < len(names):
+        raise ValueError("one feature is there twice")
+    if not template.has_transitions and any(is_pair for _, _, is_pair in blocks):
+        raise ValueError("features of label pairs, which its template does not ask for")
+    weights = _weights_of_blocks(len(labels), blocks, numbers, values)
+    table = AttributeTable(fingerprints(names), names)
+    return ChainModel.of_weights(labels, template, table, weights, template.has_transitions)
 
 
-def _pairs(found: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Two columns of numbers."""
-    table = np.array(found, dtype=np.int64).reshape(-1, 2)
-    return table[:, 0], table[:, 1]
+def _weights_of_blocks(L: int, blocks: list[Block], numbers: Offsets, values: Floats) -> ChainWeights:
+    """Weights by the blocks that they are in. Blocks share no weights, so that they are linear in the file."""
+    owners, starts, is_pair = np.array(sorted(blocks, key=lambda one: one[1]), np.int64).reshape(-1, 3).T
+    ends = starts + np.where(is_pair, L * L, L)
+    if (ends[:-1] > starts[1:]).any():
+        raise ValueError("two features have the same weights")
+    block = np.searchsorted(starts, numbers, side="right") - 1
+    if (block < 0).any() or (numbers >= ends[block]).any():
+        raise ValueError("a weight that no feature has")
+    before, after = np.divmod((numbers - starts[block]).astype(np.int32), np.int32(L))
+    owner, state = owners[block].astype(np.int32), is_pair[block] == 0
+    bare, edge = owner < 0, ~state & (owner >= 0)
+    transitions = np.zeros((L, L))
+    np.add.at(transitions, (before[bare], after[bare]), values[bare])
+    parts = (owner[state], after[state], values[state], transitions)
+    return ChainWeights(*parts, owner[edge], before[edge], after[edge], values[edge])

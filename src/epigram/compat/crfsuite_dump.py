@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from epigram.chain.model import ChainModel
 from epigram.compat.crfsuite_file import header_of, write_model
-from epigram.tagging.model import ChainModel
 
 
 @dataclass

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from epigram.chain.model import ChainModel
 from epigram.compat.cqdb import read_strings, write_strings
 from epigram.errors import InputError, ModelFileError
 from epigram.protocols import Floats, Offsets
 from epigram.storage import ModelFile, pack_strings
-from epigram.tagging.model import ChainModel
 
 MAGIC = b"lCRF"
 _HEADER = struct.Struct("<4sI4s9I")
@@ -78,7 +78,7 @@ def _parse(content: bytes) -> tuple[list[str], list[str], npt.NDArray[Any]]:
 
 
 def _model_file(labels: list[str], attributes: list[str], features: npt.NDArray[Any]) -> ModelFile:
-    """The arrays and the header that :mod:`epigram.tagging.storage` reads."""
+    """The arrays and the header that :mod:`epigram.chain.storage` reads."""
     n_labels = len(labels)
     if n_labels > 65_535:
         raise ModelFileError(f"{n_labels:,} labels; a chain model has at most 65,535")

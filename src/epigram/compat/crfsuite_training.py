@@ -15,19 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from epigram._core.native import dot
+from epigram._core.arrays import dot
+from epigram.chain.layout import WeightLayout, lay_out
+from epigram.chain.loss import ChainLoss, put_dense_first
+from epigram.chain.model import ChainModel
+from epigram.chain.seen_pairs import SeenPairs
 from epigram.compat.crfsuite_log import performance
+from epigram.features.attributes import AttributeTable, renumbering
+from epigram.features.feature_dicts import FeatureReader
+from epigram.features.sequences import Sequences
 from epigram.penalties.separable import L1, L2, ElasticNet
 from epigram.protocols import Callback, Floats, Ints, Iteration, Offsets, Result, Solver
 from epigram.solvers.decayed import L2SGD
 from epigram.solvers.margin import AROW, AveragedPerceptron, PassiveAggressive
 from epigram.solvers.quasi_newton import LBFGS, OWLQN
-from epigram.tagging.attributes import AttributeTable, renumbering
-from epigram.tagging.corpus import SeenPairs, Sequences
-from epigram.tagging.features import FeatureReader
-from epigram.tagging.layout import WeightLayout, lay_out
-from epigram.tagging.loss import ChainLoss, put_dense_first
-from epigram.tagging.model import ChainModel
 
 Say = Callable[[str], None]
 Params = dict[str, Any]

@@ -1,28 +1,35 @@
 """KenLM's Python classes on our back-off models: ``import epigram.compat.kenlm as kenlm``.
 
-``Model`` takes an ARPA file, KenLM's own binary or a model file of ours. Scores are in log10, here as there. A word
-outside the vocabulary is ``<unk>``; where the model has none, it has KenLM's log10 probability of -100.
+``Model`` takes an ARPA file, KenLM's own binary or a model file of ours; a mixture of n-gram models is merged. Scores
+are in log10, here as there. A word outside the vocabulary is ``<unk>``; where the model has none, it has KenLM's log10
+probability of -100. A call is one call of C, from the bytes of the text to its score.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from epigram._core import bindings
 from epigram.compat.kenlm_binary import MISSING_UNKNOWN
 from epigram.errors import InputError
 from epigram.lm.base import LanguageModel
-from epigram.lm.corpus import BOUNDARY, START, UNKNOWN, UNSEEN
+from epigram.lm.corpus import START, UNKNOWN
+from epigram.lm.mixture import table_of
 from epigram.lm.ngram.arpa import read_arpa
-from epigram.lm.ngram.model import as_backoff
 from epigram.storage import load
 
-__all__ = ["Config", "FullScoreReturn", "LanguageModel", "LoadMethod", "Model", "State"]
-LOG10 = float(np.log(10.0))
-IMPOSSIBLE = -99.0
+__all__ = ["Config", "FullScoreReturn", "LanguageModel", "LoadMethod", "Model", "State", "replace_original"]
+BLANKS = dict.fromkeys([32, *range(9, 14)], 0)
+
+
+def replace_original() -> None:
+    """Make ``import kenlm`` mean this module, for programs that import it themselves; call it before they do."""
+    sys.modules["kenlm"] = sys.modules[__name__]
 
 
 class LoadMethod:
@@ -51,10 +58,15 @@ class FullScoreReturn(NamedTuple):
 class State:
     """What a model remembers of the words before; filled by the model's methods."""
 
-    __slots__ = ("node",)
+    __slots__ = ("_walk",)
 
-    def __init__(self) -> None:
-        self.node = 0
+    def __init__(self, node: int = 0) -> None:
+        self._walk = bindings.Walk(node, 0, 0)
+
+    @property
+    def node(self) -> int:
+        """The context that the words before leave, as a number."""
+        return int(self._walk.get("node"))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, State) and self.node == other.node
@@ -63,12 +75,10 @@ class State:
         return hash(self.node)
 
     def __copy__(self) -> State:
-        other = State()
-        other.node = self.node
-        return other
+        return State(self.node)
 
     def __deepcopy__(self, _: object) -> State:
-        return self.__copy__()
+        return State(self.node)
 
 
 class Model:
@@ -76,7 +86,7 @@ class Model:
 
     Parameters
     ----------
-    path : an ARPA file, gzip or not, KenLM's binary, or a model file of ours.
+    path : an ARPA file, gzip or not, KenLM's binary, or a model file of ours that has n-grams.
     config : taken for compatibility.
 
     Examples
@@ -101,8 +111,16 @@ class Model:
         model = read_arpa(self.path) if is_arpa else load(self.path)
         if not isinstance(model, LanguageModel):
             raise InputError(f"holds a {type(model).__name__}, not a language model", path=self.path)
-        self.model = as_backoff(model, self.path)
-        self._unknown = self.model.vocabulary_.id(UNKNOWN)
+        self.model = table_of(model, self.path)
+        vocabulary, depth = self.model.vocabulary_, self.model.node_depth
+        n_slots = 1 << (2 * len(vocabulary)).bit_length()
+        keys, ids = np.empty(n_slots, np.uint64), np.full(n_slots, -1, np.int32)
+        rest = self.model.start(), vocabulary.id(UNKNOWN), MISSING_UNKNOWN
+        asked = bindings.Asked(depth, keys, ids, *rest)
+        # A word with blanks, or without letters, is none that a text could name; it keeps its place.
+        words = "\n".join(word.translate(BLANKS) or "\0" for word in (*vocabulary, START)).encode()
+        bindings.kenlm_index_words(asked, words)
+        self._asked = self.model.core, asked
 
     @property
     def order(self) -> int:
@@ -118,71 +136,41 @@ class Model:
 
     def score(self, sentence: str | bytes, bos: bool = True, eos: bool = True) -> float:
         """log10 probability of a sentence, its words separated by blanks; with its start and its end."""
-        words = _words(sentence)
-        ids = self.model.vocabulary_.ids(words)
-        if bos and (ids > BOUNDARY).all():
-            stream = np.append(ids, np.int32(BOUNDARY)) if eos else ids
-            return float(self.model.score_stream(stream).sum()) / LOG10
-        return sum(found.log_prob for found in self._walk(words, bos, eos))
+        text = sentence.encode() if isinstance(sentence, str) else sentence
+        return bindings.kenlm_score(*self._asked, text, bos, eos)
 
     def full_scores(
         self, sentence: str | bytes, bos: bool = True, eos: bool = True
     ) -> Iterator[tuple[float, int, bool]]:
         """For each word, and the end: log10 probability, length of the n-gram found, whether the word is unknown."""
-        for found in self._walk(_words(sentence), bos, eos):
-            yield found.log_prob, found.ngram_length, found.oov
+        text = sentence.encode() if isinstance(sentence, str) else sentence
+        most = len(text) // 2 + 2
+        logps, lengths, oov = np.empty(most), np.empty(most, np.int32), np.empty(most, np.bool_)
+        n = bindings.kenlm_full_scores(*self._asked, text, bos, eos, logps, lengths, oov)
+        return zip(logps[:n].tolist(), lengths[:n].tolist(), oov[:n].tolist(), strict=True)
 
     def perplexity(self, sentence: str | bytes) -> float:
         """10 to the power of minus the mean score of a word; the end counts as one."""
-        return float(10.0 ** (-self.score(sentence) / (len(_words(sentence)) + 1)))
+        return float(10.0 ** (-self.score(sentence) / (len(sentence.split()) + 1)))
 
     def BeginSentenceWrite(self, state: State) -> None:
         """Make it the state at the start of a sentence."""
-        state.node = self.model.start()
+        state._walk = bindings.Walk(self.model.start(), 0, 0)
 
     def NullContextWrite(self, state: State) -> None:
         """Make it the state that knows of no words before."""
-        state.node = 0
+        state._walk = bindings.Walk(0, 0, 0)
 
     def BaseScore(self, in_state: State, word: str | bytes, out_state: State) -> float:
         """log10 probability of a word; the state after it goes to ``out_state``."""
-        return self.BaseFullScore(in_state, word, out_state).log_prob
+        name = word.encode() if isinstance(word, str) else word
+        logp = bindings.kenlm_step(*self._asked, in_state._walk, name, out_state._walk)
+        if logp != logp:
+            raise ValueError("the state is of another model; take it from this one.")
+        return logp
 
     def BaseFullScore(self, in_state: State, word: str | bytes, out_state: State) -> FullScoreReturn:
         """The same with the length of the n-gram found, and whether the word is unknown."""
-        out_state.node, found = self._step(in_state.node, os.fsdecode(word))
-        return found
-
-    def _walk(self, words: list[str], bos: bool, eos: bool) -> Iterator[FullScoreReturn]:
-        node = self.model.start() if bos else 0
-        for word in (*words, "</s>") if eos else words:
-            node, found = self._step(node, word)
-            yield found
-
-    def _step(self, node: int, word: str) -> tuple[int, FullScoreReturn]:
-        """The node after a word, and what is known of the word."""
-        model, number = self.model, self.model.vocabulary_.id(word)
-        if word == START:
-            return model.start(), FullScoreReturn(IMPOSSIBLE, 1, False)
-        oov = number in (UNSEEN, self._unknown)
-        if oov and self._unknown == UNSEEN:
-            total = 0.0
-            while node:
-                total += float(model.node_bow[node])
-                node = int(model.node_parent[node])
-            return 0, FullScoreReturn(MISSING_UNKNOWN + total / LOG10, 1, True)
-        number = self._unknown if oov else number
-        after, logp = model.step(node, number)
-        while node and not self._has(node, number):
-            node = int(model.node_parent[node])
-        length = int(model.node_depth[node]) + 1
-        return after, FullScoreReturn(logp / LOG10, length, oov)
-
-    def _has(self, node: int, word: int) -> bool:
-        first, last = self.model.pair_ptr[node : node + 2].tolist()
-        at = first + int(np.searchsorted(self.model.pair_word[first:last], word))
-        return at < last and int(self.model.pair_word[at]) == word
-
-
-def _words(sentence: str | bytes) -> list[str]:
-    return (sentence.decode() if isinstance(sentence, bytes) else sentence).split()
+        logp = self.BaseScore(in_state, word, out_state)
+        walk = out_state._walk
+        return FullScoreReturn(logp, walk.get("length"), bool(walk.get("oov")))

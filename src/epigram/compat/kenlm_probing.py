@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family, offsets
+from epigram._core import bindings
+from epigram._core.arrays import offsets
 from epigram.compat.kenlm_binary import REST_PROBING, Head, Level, numbers
 from epigram.errors import ModelFileError
 from epigram.protocols import Ints, Offsets
@@ -88,25 +89,13 @@ def joined(below: Entries, table: npt.NDArray[Any], n_groups: int) -> Entries:
             f"a probing file keeps hashes of its n-grams, and {n_pairs:.2g} would have to be tried; "
             "use the ARPA file that it was made of, or a trie"
         )
-    core, n = family("kenlm"), len(keys)
+    n = len(keys)
     slots = np.full(1 << max(4, (2 * n).bit_length()), -1, dtype=np.int32)
     filter = np.zeros(max(256, slots.size // 8), dtype=np.uint64)
-    index = core.HashedKeys(n, slots.size, filter.size, keys, slots, filter)
-    core.index(index)
+    index = bindings.HashedKeys(keys, slots, filter)
+    bindings.kenlm_index(index)
     context, suffix = np.full(n, -1, dtype=np.int32), np.full(n, -1, dtype=np.int32)
-    found = core.join(
-        index,
-        n_groups,
-        left_ptr,
-        left.size,
-        left_parts,
-        right_ptr,
-        right.size,
-        right_parts,
-        n,
-        context,
-        suffix,
-    )
+    found = bindings.kenlm_join(index, left_ptr, left_parts, right_ptr, right_parts, context, suffix)
     if found != n:
         raise ModelFileError("damaged KenLM binary: hashes of n-grams that are made of no others")
     first, rest = left[context], right[suffix]

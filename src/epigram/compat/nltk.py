@@ -1,6 +1,6 @@
 """Our taggers as nltk's: ``EpigramTagger(model).tag(["the", "dog"])``, ``tag_sents``, ``accuracy``.
 
-Needs nltk (``pip install epigram[nltk]``).
+Needs nltk (``pip install '.[nltk]'`` in a checkout).
 """
 
 from __future__ import annotations

@@ -14,20 +14,20 @@ from typing import Any
 
 import numpy as np
 
+from epigram.chain.model import ChainModel
+from epigram.chain.single_sentence import SentenceTagger
+from epigram.chain.storage import FAMILY, chain_model
 from epigram.compat.crfsuite_dump import ParsedDump, dump_lines, parsed_dump
 from epigram.compat.crfsuite_file import write_model
 from epigram.compat.crfsuite_log import TrainLogParser
 from epigram.compat.crfsuite_params import ALGORITHMS, ALIASES
 from epigram.compat.crfsuite_training import Instances, train
 from epigram.errors import InputError, ModelFileError
+from epigram.features.feature_dicts import flatten
+from epigram.features.sequences import Sequences
 from epigram.protocols import Floats
 from epigram.storage import ModelFile
-from epigram.tagging.corpus import Sequences
 from epigram.tagging.crf import CRFTagger
-from epigram.tagging.features import flatten
-from epigram.tagging.model import ChainModel
-from epigram.tagging.single import SentenceTagger
-from epigram.tagging.storage import FAMILY, chain_model
 from epigram.text import write_atomically
 
 __all__ = [

@@ -1,6 +1,6 @@
 """Our taggers as components of a spaCy pipeline: ``epigram_tagger`` sets ``token.tag_``, ``epigram_ner`` ``doc.ents``.
 
-Needs spaCy (``pip install epigram[spacy]``), which finds both by their names: ``nlp.add_pipe("epigram_ner",
+Needs spaCy (``pip install '.[spacy]'`` in a checkout), which finds both by their names: ``nlp.add_pipe("epigram_ner",
 config={"model": "names.epigram"})``. Sentences are tagged one by one where something in the pipeline has set them, else
 the whole text is one sentence. A pipeline that is saved holds the model itself.
 """
@@ -16,10 +16,10 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 
+from epigram.chain.chunks import are_chunk_labels, chunks
 from epigram.errors import InputError
-from epigram.storage import ModelFile, load
-from epigram.tagging.metrics import are_chunk_labels, chunks
-from epigram.tagging.storage import FAMILY, from_model_file
+from epigram.storage import load
+from epigram.storage.file import loads
 
 FILE = "model.epigram"
 
@@ -84,7 +84,7 @@ class Component:
 
     def from_bytes(self, content: bytes, *, exclude: Iterable[str] = ()) -> Component:
         """Take the model of such content."""
-        self._take(from_model_file(ModelFile.from_bytes(content, FAMILY)))
+        self._take(loads(content, "tagger"))
         return self
 
     def to_disk(self, path: str | PathLike[str], *, exclude: Iterable[str] = ()) -> None:

@@ -1,32 +1,35 @@
 """Wapiti's models (``wapiti train``, which writes them as text) as models of ours, patterns included.
 
 The file has a line ``#mdl#type#weights``, then ``#rdr#patterns/columns/...`` and the patterns, ``#qrk#n`` and the
-labels, ``#qrk#n`` and the observations (strings as ``length:bytes,``), and ``number=weight`` a line, in hexadecimal. In
-the order of the observations, one that begins with ``u`` has a weight for each label, ``b`` one for each pair of
-labels, ``*`` both. A pattern is a line of CRF++'s templates but for its first letter, ``%X`` (small letters), and
-``_x-1`` for what is outside.
+labels, ``#qrk#n`` and the observations (strings as ``length:bytes,``), and ``number=weight`` a line, hexadecimal or
+decimal. In the order of the observations, one that begins with ``u`` has a weight for each label, ``b`` one for each
+pair of labels, ``*`` both. A pattern is a line of CRF++'s templates but for its first letter, ``%X`` (small letters),
+and ``_x-1`` for what is outside.
 """
 
 from __future__ import annotations
 
 import re
+from array import array
 from os import PathLike
 
 import numpy as np
 
-from epigram.compat.crfpp import dense_weights
+from epigram.chain.model import ChainModel
+from epigram.chain.storage import check_labels, to_model_file
+from epigram.compat.crfpp import Block, chain_model
 from epigram.errors import InputError, ModelFileError
+from epigram.features.template import Template
+from epigram.protocols import Floats, Offsets
 from epigram.storage import ModelFile
-from epigram.tagging.attributes import AttributeTable, fingerprints
 from epigram.tagging.crf import CRFTagger
-from epigram.tagging.model import ChainModel
-from epigram.tagging.storage import to_model_file
-from epigram.tagging.template import Template
 
 TYPES = {b"0": "maxent", b"1": "memm", b"2": "crf"}
 KINDS = {"u": "U", "b": "B", "*": "UB"}
 FURTHEST = 4
 """Wapiti gives all places further outside than this the same name."""
+_LENGTH = re.compile(rb"(\d{1,10}):")
+_WEIGHT = re.compile(rb"(\d{1,18})=(\S{1,60})(?:\s+|\Z)")
 _COMMAND = re.compile(r"%(.)\[([^\]]*)\]")
 _OUTSIDE = re.compile(r"_x([+-][1-4])")
 
@@ -37,7 +40,7 @@ def read_model(content: bytes, path: str | PathLike[str] | None = None) -> Model
         tagger = CRFTagger()
         tagger.model_ = _model(_Parts(content))
         tagger.template = tagger.model_.template
-    except (ValueError, IndexError, InputError) as error:
+    except (ValueError, IndexError, OverflowError, InputError) as error:
         raise ModelFileError(f"damaged Wapiti model, or one of another kind ({error})", path=path) from error
     return to_model_file(tagger)
 
@@ -57,34 +60,41 @@ class _Parts:
         self.at += len(text) + 1
         return re.split(rb"[#/]", text[len(begins) :])
 
-    def strings(self, n: int) -> list[str]:
-        """So many strings, each with its length before it."""
-        found = []
+    def strings(self, begins: bytes) -> list[str]:
+        """A head line with a number, and so many strings, each with its length before it."""
+        n, found = int(self.line(begins)[0]), list[str]()
+        if not 0 <= n <= (len(self.content) - self.at) // len(b"0:,\n"):
+            raise ValueError(f"{n:,} strings in {len(self.content) - self.at:,} bytes")
         for _ in range(n):
-            colon = self.content.find(b":", self.at, self.at + 12)
-            if colon < 0:
+            length = _LENGTH.match(self.content, self.at)
+            if length is None:
                 raise ValueError(f"expected the length of a string at byte {self.at}")
-            end = colon + 1 + int(self.content[self.at : colon])
+            end = length.end() + int(length[1])
             if self.content[end : end + 2] != b",\n":
                 raise ValueError(f"a string does not end at byte {end}")
-            found.append(self.content[colon + 1 : end].decode())
+            found.append(self.content[length.end() : end].decode())
             self.at = end + 2
         return found
 
-    def weights(self, n: int, n_all: int) -> np.ndarray:
-        """All weights, most of which are zero."""
-        lines = self.content[self.at :].decode().split()
-        if len(lines) != n:
-            raise ValueError(f"{len(lines)} weights where the first line says {n}")
-        w = np.zeros(n_all)
-        for line in lines:
-            number, _, value = line.partition("=")
-            if not 0 <= int(number) < n_all:
-                raise ValueError(f"weight {number} of {n_all}")
-            w[int(number)] = float.fromhex(value)
-        if not np.isfinite(w).all():
+    def weights(self, n: int) -> tuple[Offsets, Floats]:
+        """Numbers of weights, rising, and the weights; all others are zero."""
+        numbers, values = array("q"), array("d")
+        while self.at < len(self.content):
+            found = _WEIGHT.match(self.content, self.at)
+            if found is None:
+                raise ValueError(f"expected number=weight at byte {self.at}")
+            text = found[2].decode()
+            numbers.append(int(found[1]))
+            values.append(float.fromhex(text) if "x" in text.lower() else float(text))
+            self.at = found.end()
+        if len(numbers) != n:
+            raise ValueError(f"{len(numbers)} weights where the first line says {n}")
+        distinct, first = np.unique(np.array(numbers), return_index=True)
+        if len(distinct) < n:
+            raise ValueError("one weight is given twice")
+        if not np.isfinite(values).all():
             raise ValueError("a weight is not finite")
-        return w
+        return distinct, np.array(values)[first]
 
 
 def _model(parts: _Parts) -> ChainModel:
@@ -92,11 +102,11 @@ def _model(parts: _Parts) -> ChainModel:
     *kind, n_weights = parts.line(b"#mdl#")
     if kind and TYPES.get(kind[0]) not in ("crf", "maxent"):
         raise ValueError(f"a model of type {TYPES.get(kind[0], kind[0].decode())}; crf and maxent are read")
-    patterns = parts.strings(int(parts.line(b"#rdr#")[0]))
-    labels = parts.strings(int(parts.line(b"#qrk#")[0]))
-    observations = parts.strings(int(parts.line(b"#qrk#")[0]))
+    patterns, labels = parts.strings(b"#rdr#"), parts.strings(b"#qrk#")
     if not patterns or not labels:
         raise ValueError("it has no patterns or no labels")
+    check_labels(labels, len(parts.content))
+    observations = parts.strings(b"#qrk#")
     if kind and TYPES[kind[0]] == "maxent" and any(pattern[:1].lower() != "u" for pattern in patterns):
         raise ValueError("a maxent model with patterns of label pairs")
     template = Template.parse("".join(line + "\n" for pattern in patterns for line in _lines(pattern)))
@@ -110,7 +120,7 @@ def _lines(pattern: str) -> list[str]:
         raise ValueError(f"pattern {pattern!r} begins with none of u, b and *")
 
     def cell(found: re.Match[str]) -> str:
-        place = re.fullmatch(r"([+-]?\d+),(\d+)", found[2])
+        place = re.fullmatch(r"\s*([+-]?\d{1,4}),\s*(\d{1,4})", found[2])
         if found[1] not in "xX" or place is None:
             raise ValueError(
                 f"pattern {pattern!r}: only %x and %X with a row and a column have a counterpart"
@@ -127,27 +137,15 @@ def _chain(
     labels: list[str], template: Template, observations: list[str], parts: _Parts, n: int
 ) -> ChainModel:
     """Weights by observation: those of labels first, then those of pairs of labels."""
-    L = len(labels)
+    L, at = len(labels), 0
     names: list[str] = []
-    states: list[tuple[int, int]] = []  # attribute, and where its weights begin
-    edges: list[tuple[int, int]] = []
-    bare: list[int] = []
-    at = 0
+    blocks: list[Block] = []
     for observation in observations:
         rest = _OUTSIDE.sub(r"_B\1", observation[1:])
         for kind in KINDS.get(observation[:1].lower(), ""):
-            if kind == "B" and not rest:
-                bare.append(at)
-            else:
-                (states if kind == "U" else edges).append((len(names), at))
+            is_bare = kind == "B" and not rest
+            blocks.append((-1 if is_bare else len(names), at, kind == "B"))
+            if not is_bare:
                 names.append(kind + rest)
             at += L if kind == "U" else L * L
-    if len(set(names)) < len(names):
-        raise ValueError("two observations differ in the case of their first letter alone")
-    w = parts.weights(n, at)
-    transitions = np.zeros((L, L))
-    for k in bare:
-        transitions += w[k : k + L * L].reshape(L, L)
-    weights = dense_weights(L, w, transitions, states, edges)
-    table = AttributeTable(fingerprints(names), names)
-    return ChainModel.of_weights(labels, template, table, weights, template.has_transitions)
+    return chain_model(labels, template, names, blocks, *parts.weights(n))

@@ -1,5 +1,5 @@
-"""Named data sets, found on this machine or downloaded with a checksum, and sample data made on the spot."""
+"""Data sets by name, downloaded with checksums, and generated sample data."""
 
-from epigram.datasets.locate import DataSet, File, catalogue, dataset, fetch, find, folders
+from epigram.datasets.download import DataSet, File, catalogue, dataset, fetch, find, folders
 
 __all__ = ["DataSet", "File", "catalogue", "dataset", "fetch", "find", "folders"]

@@ -1,36 +1,65 @@
-"""Sample data written for this project: English sentences with parts of speech, chunks and trees, from a grammar.
+"""Generates sample sentences with tags, chunks and trees from a small English grammar.
 
-The sentences are drawn from :mod:`epigram.datasets.sample_grammar`; the same seed gives the same sentences
-everywhere. Tags are those of CoNLL-2000: Penn parts of speech, chunks as IOB2; relations are in the manner of Universal
-Dependencies. As there, the parts of speech
-are an imperfect tagger's: some words carry a tag they could have elsewhere. A sentence keeps to a topic, so
-words predict each other, and the test part has words that the training part never shows.
+The grammar is ``sample_grammar.txt``; a seed gives the same sentences on every machine. Tags are those of CoNLL-2000:
+Penn parts of speech, chunks as IOB2; relations follow Universal Dependencies. As in CoNLL-2000, the parts of speech are
+those of an imperfect tagger. Words of a sentence share a topic, so they predict each other, and the test part has words
+that the training part lacks. ``sample_japanese.txt`` holds a Japanese text with readings.
 """
 
 from __future__ import annotations
 
+import json
 from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.resources import files
 from itertools import accumulate
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from epigram.datasets import sample_grammar as grammar
 from epigram.errors import InputError
 
 Token: TypeAlias = tuple[str, str, str]
 """Word, part of speech, chunk tag."""
 
 SIZES = {"train": 800, "dev": 200, "test": 200}
-TOPIC_RATE = 0.8  # open-class words that keep to the sentence's topic
+TOPIC_RATE = 0.8  # share of open-class words from the topic of the sentence
 SINGULAR_RATE = 0.6
-UNSEEN_RATE = 0.15  # open-class words of the test part that come from after the bar
+UNSEEN_RATE = 0.15  # share of open-class words of the test part that the training part lacks
 POS_ERRORS = 0.06
 DEPTH_LIMIT = 14  # deeper than this the first expansion is taken, which does not recurse
+
+
+def _sections(name: str) -> dict[str, list[str]]:
+    """Lines of a text file of this package by section."""
+    sections: dict[str, list[str]] = {}
+    for line in files("epigram.datasets").joinpath(name).read_text("utf-8").splitlines():
+        if line.startswith("== "):
+            lines = sections[line[3:]] = []
+        elif line and not line.startswith("#"):
+            lines.append(line)
+    return sections
+
+
+_JAPANESE = _sections("sample_japanese.txt")
+BACKGROUND, DOMAIN, WORDS = (_JAPANESE[name] for name in ("background", "domain", "words"))
+"""Japanese sentences and words with their readings."""
+READINGS = dict(line.split() for line in _JAPANESE["readings"])
+"""Readings to convert, each with the expected text."""
+
+
+@cache
+def _grammar() -> dict[str, list[str]]:
+    return _sections("sample_grammar.txt")
+
+
+@cache
+def _table(section: str) -> dict[str, str]:
+    """A section of the grammar of which each line is a name and its value."""
+    return {name: value for name, _, value in (line.partition(" ") for line in _grammar()[section])}
 
 
 def tagged(
@@ -51,7 +80,7 @@ def tagged(
 
 
 def plain(part: str = "train", n: int | None = None, seed: int = 0) -> list[list[str]]:
-    """The same sentences for language models: lower-case words, without the final full stop.
+    """Sentences for language models: lower-case words, without the final full stop.
 
     Examples
     --------
@@ -62,7 +91,7 @@ def plain(part: str = "train", n: int | None = None, seed: int = 0) -> list[list
 
 
 def columns(part: str = "train", n: int | None = None, seed: int = 0) -> str:
-    """The sentences as CoNLL text: ``word pos chunk`` a line, an empty line after each sentence."""
+    """Sentences as CoNLL text: ``word pos chunk`` per line, an empty line after each sentence."""
     return "".join(
         "".join(f"{word} {pos} {chunk}\n" for word, pos, chunk, *_ in sentence) + "\n"
         for sentence in _stream(part, n, seed)
@@ -70,7 +99,7 @@ def columns(part: str = "train", n: int | None = None, seed: int = 0) -> str:
 
 
 def treebank(part: str = "train", n: int | None = None, seed: int = 0) -> str:
-    """The sentences as CoNLL-U text: words, parts of speech, heads and relations.
+    """Sentences as CoNLL-U text: words, parts of speech, heads and relations.
 
     Examples
     --------
@@ -80,12 +109,47 @@ def treebank(part: str = "train", n: int | None = None, seed: int = 0) -> str:
     """
     return "".join(
         "".join(
-            f"{k}\t{word}\t_\t{grammar.UNIVERSAL.get(pos, 'VERB')}\t{pos}\t_\t{head}\t{relation}\t_\t_\n"
+            f"{k}\t{word}\t_\t{_table('universal').get(pos, 'VERB')}\t{pos}\t_\t{head}\t{relation}\t_\t_\n"
             for k, (word, pos, _, head, relation) in enumerate(sentence, 1)
         )
         + "\n"
         for sentence in _stream(part, n, seed)
     )
+
+
+def lists(part: str = "train", n: int | None = None, seed: int = 0, size: int = 6) -> list[dict[str, Any]]:
+    """N-best lists for rerankers: sentences and variants with two neighbouring words exchanged.
+
+    All candidates have the same score.
+
+    Examples
+    --------
+    >>> lists("train", n=1)[0]["reference"][:6], len(lists("train", n=1)[0]["candidates"]) <= 6
+    ('she is', True)
+    """
+    rng, found = np.random.default_rng([seed, list(SIZES).index(part), 2]), []
+    for number, words in enumerate(plain(part, n, seed), 1):
+        variants = [words]
+        for _ in range(size - 1):
+            at = int(rng.random() * max(len(words) - 1, 1))
+            variants.append([*words[:at], *words[at : at + 2][::-1], *words[at + 2 :]])
+        order = np.argsort(rng.random(size), kind="stable").tolist()
+        texts = dict.fromkeys(" ".join(variants[k]) for k in order)
+        candidates = [{"text": text, "score": 0.0} for text in texts]
+        found.append({"id": str(number), "reference": " ".join(words), "candidates": candidates})
+    return found
+
+
+def content(name: str) -> str:
+    """Text of a file of the data set ``sample``."""
+    part, _, ending = name.partition(".")
+    if ending == "readings":
+        return "".join(f"{line}\n" for line in (DOMAIN if part == "domain" else BACKGROUND))
+    if ending == "jsonl":
+        return "".join(json.dumps(one) + "\n" for one in lists(part))
+    if ending == "text":
+        return "".join(" ".join(words) + "\n" for words in plain(part))
+    return treebank(part) if ending == "conllu" else columns(part)
 
 
 def _stream(part: str, n: int | None, seed: int, pos_errors: float = POS_ERRORS) -> Iterator[list[_Word]]:
@@ -95,7 +159,7 @@ def _stream(part: str, n: int | None, seed: int, pos_errors: float = POS_ERRORS)
     for _ in range(SIZES[part] if n is None else n):
         sentence = _Writer(words, may_use_unseen=part == "test").sentence()
         yield [
-            word._replace(pos=grammar.MISTAKEN.get(word.pos, word.pos))
+            word._replace(pos=_table("mistaken").get(word.pos, word.pos))
             if errors.random() < pos_errors
             else word
             for word in sentence
@@ -103,7 +167,7 @@ def _stream(part: str, n: int | None, seed: int, pos_errors: float = POS_ERRORS)
 
 
 class _Word(NamedTuple):
-    """``head`` counts from 1; 0 is none."""
+    """Word of a tree; ``head`` counts from 1, and 0 is the root."""
 
     word: str
     pos: str
@@ -114,7 +178,7 @@ class _Word(NamedTuple):
 
 @dataclass(slots=True)
 class _Writer:
-    """Expands the grammar to one sentence. Only ``rng.random`` is used: its bits never change."""
+    """Expands the grammar to one sentence; uses ``rng.random`` only, which numpy keeps stable."""
 
     rng: np.random.Generator
     may_use_unseen: bool
@@ -123,11 +187,11 @@ class _Writer:
     chunks: list[str] = field(default_factory=list)
     arcs: dict[int, tuple[int, str]] = field(
         default_factory=dict
-    )  # head and relation of a leaf, the root excepted
-    inside: str = ""  # the tag of the next word of the chunk that is open
+    )  # head and relation of all leaves but the root
+    inside: str = ""  # chunk tag of the next word
 
     def sentence(self) -> list[_Word]:
-        topics = list(grammar.TOPICS)
+        topics = [name for name in _grammar() if name.startswith("topic ")]
         self.topic = topics[int(self.rng.random() * len(topics))]
         self._expand("S", "s", 0)
         pieces = [(word, pos) for word, _, pos in (leaf.rpartition("_") for leaf in self.leaves)]
@@ -138,7 +202,7 @@ class _Writer:
         ]
 
     def _expand(self, symbol: str, number: str, depth: int) -> tuple[int, str]:
-        """Writes what a symbol stands for; returns the leaf that is its head, and its relation upwards if set."""
+        """Expand a symbol; returns its head leaf, and the relation upwards if the rule sets it."""
         if symbol.startswith("<"):
             word_class = symbol[1:-1]
             return self._write(f"{self._draw(word_class)}_{word_class.partition('.')[0]}")
@@ -165,20 +229,20 @@ class _Writer:
         return self._hang(groups.pop())
 
     def _write(self, leaf: str) -> tuple[int, str]:
-        """One word more."""
+        """Append a word."""
         self.leaves.append(leaf)
         self.chunks.append(self.inside or "O")
         self.inside = self.inside.replace("B-", "I-")
         return len(self.leaves) - 1, ""
 
     def _hang(self, parts: list[tuple[int, str]]) -> tuple[int, str]:
-        """Hangs the parts of an expansion from its head, the one without a relation to it; returns the head."""
+        """Attach the parts of an expansion to its head, the part without a relation."""
         head, own = next(part for part in parts if not part[1] or part[1].startswith("="))
         self.arcs |= {leaf: (head, relation) for leaf, relation in parts if leaf != head}
         return head, own.removeprefix("=")
 
     def _draw(self, word_class: str) -> str:
-        """A word of a class, frequent ones first, mostly of the sentence's topic."""
+        """Draw a word of a class, mostly from the topic of the sentence."""
         topic = self.topic if self.rng.random() < TOPIC_RATE else ""
         seen, unseen = _lexicon(topic)[word_class]
         words = unseen if unseen and self.may_use_unseen and self.rng.random() < UNSEEN_RATE else seen
@@ -187,7 +251,7 @@ class _Writer:
 
 
 def _spelled(pieces: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """A capital at the start, ``an`` before a vowel."""
+    """Capitalise the first word and write ``an`` before a vowel."""
     words = [word for word, _ in pieces]
     for k in range(len(words) - 1):
         if words[k] == "a" and words[k + 1][0] in "aeiou":
@@ -198,9 +262,9 @@ def _spelled(pieces: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 @cache
 def _rules() -> dict[str, tuple[list[list[str]], list[float]]]:
-    """Expansions and cumulative weights of each symbol; ``X.#`` stands for ``X.s`` and ``X.p``."""
+    """Expansions and cumulative weights of each symbol; ``X.#`` defines ``X.s`` and ``X.p``."""
     rules: dict[str, tuple[list[list[str]], list[float]]] = defaultdict(lambda: ([], []))
-    for line in filter(None, grammar.RULES.splitlines()):
+    for line in _grammar()["rules"]:
         left, _, right = line.partition(" : ")
         symbol, weight = left.split()
         for name in (symbol.replace("#", "s"), symbol.replace("#", "p")) if "#" in symbol else (symbol,):
@@ -212,16 +276,16 @@ def _rules() -> dict[str, tuple[list[list[str]], list[float]]]:
 
 @cache
 def _lexicon(topic: str) -> dict[str, tuple[list[str], list[str]]]:
-    """Seen and unseen words of each class; the empty topic has the words that fit anywhere."""
-    stems = grammar.TOPICS.get(topic, grammar.ANY_TOPIC)
-    entries = {name: _halves(words) for name, words in grammar.CLOSED.items()}
+    """Seen and unseen words of each class; the empty topic has the words of all topics."""
+    stems = _table(topic or "any topic")
+    entries = {name: _halves(words) for name, words in _table("closed").items()}
     entries["NN"] = entries["NN.mod"] = _halves(stems["noun"])
     entries["NN.who"] = _halves(stems["who"])
     for singular, plural in (("NN", "NNS"), ("NN.who", "NNS.who")):
         seen, unseen = entries[singular]
         entries[plural] = [_plural(noun) for noun in seen], [_plural(noun) for noun in unseen]
     entries["JJ"] = _halves(stems["adj"])
-    for frame, verbs in {"t": stems["verb"], **grammar.VERBS}.items():
+    for frame, verbs in {"t": stems["verb"], **_table("verbs")}.items():
         known, kept = ([_conjugated(stem) for stem in half] for half in _halves(verbs))
         for k, tag in enumerate(("VB", "VBP", "VBZ", "VBD", "VBN", "VBG")):
             entries[f"{tag}.{frame}"] = [forms[k] for forms in known], [forms[k] for forms in kept]
@@ -234,7 +298,7 @@ def _halves(words: str) -> tuple[list[str], list[str]]:
 
 
 def _plural(noun: str) -> str:
-    """Also the third person of a verb."""
+    """Plural of a noun, or third person of a verb."""
     irregular = {"knife": "knives", "man": "men", "woman": "women", "child": "children", "quiz": "quizzes"}
     if noun in irregular:
         return irregular[noun]

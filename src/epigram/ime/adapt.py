@@ -1,27 +1,29 @@
-"""Adapt a converter to a domain by its text: MAP interpolation, a reranker, or both (Gao et al. 2006, section 5).
+"""Adapts a converter to domain text: interpolation, reranking or both (Gao et al. 2006).
 
 ``map`` interpolates the background with P_a by plain maximum likelihood, as the paper does; ``map-kn`` smooths P_a by
-Kneser-Ney. The name of a learner makes a reranker of 20-best lists of the text. Both may be joined by ``+``; then the
-lists must not come from a model that has seen their sentences: the text is cut in two, and each half is converted by
+Kneser-Ney. The name of a learner trains a reranker on 20-best lists of the text. ``+`` combines both; then the lists
+must not come from a model that was trained on their sentences: the text is split in two, and each half is converted by
 the background adapted to the other half.
 
-The held-out part (the last tenth of the text where none is given) chooses the weight of the background, the step of
-the learner and its settings. After that nothing is refitted on it. For MAP, words of the domain join the lexicon;
-the background gives them what it gives an unknown word. A model of characters (the second look) is mixed with one of
-the text, too; a reranker takes its place.
+The held-out part (default: the last tenth of the text) chooses the weight of the background, the step of the learner
+and its settings; nothing is refitted on it. For MAP, words of the domain are added to the lexicon; the background gives
+them the probability of an unknown word. The character model of the rescorer is interpolated with one of the text; a
+reranker replaces the rescorer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from epigram.errors import InputError
 from epigram.ime.decoder import Decoder, convert_text
-from epigram.ime.lexicon import Lexicon
+from epigram.ime.kana import sentences_of, split_token
+from epigram.ime.lexicon.lexicon import Lexicon
 from epigram.ime.mixture import (
     BIGRAM,
     best_weight,
@@ -31,11 +33,10 @@ from epigram.ime.mixture import (
     share_with_bigrams,
     widen,
 )
-from epigram.ime.text import plain_token, split_token
-from epigram.ime.trigram import Scorer
-from epigram.lm.corpus import Corpus
+from epigram.ime.scorer import Scorer
+from epigram.lm.corpus import Corpus, Sentences
+from epigram.lm.ngram.backoff import BackoffModel
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
-from epigram.lm.ngram.model import BackoffModel
 from epigram.rerank import NBest, Reranker
 from epigram.rerank.model import LEARNERS, make_learner
 
@@ -48,7 +49,7 @@ N_BEST = 20
 
 
 def parse_method(method: str) -> tuple[str | None, str | None]:
-    """Interpolation and learner of a method's name.
+    """Parse the name of a method into interpolation and learner.
 
     Examples
     --------
@@ -69,17 +70,20 @@ def parse_method(method: str) -> tuple[str | None, str | None]:
 
 def adapt(
     converter: KanaKanjiConverter,
-    text: Sequence[Sequence[str]],
-    dev: Sequence[Sequence[str]] | None = None,
+    text: Sentences | PathLike[str],
+    dev: Sentences | PathLike[str] | None = None,
     method: str = "map-kn",
     callback: Callable[[str, float | None], bool | None] | None = None,
     **settings: float | None,
 ) -> KanaKanjiConverter:
-    """Return a new converter; corrections of the old one stay.
+    """Make an adapted converter that keeps the corrections.
 
-    ``settings`` are those of the learner (smoothing, shrinkage, eps, theta, steps); what is not given or None is
-    chosen on the held-out text. ``callback`` is told what is being done and which share of it is done (None where
-    the end is not known); once it returns True the learner stops at the best of its steps, or does not begin.
+    ``text`` and ``dev`` are sentences of ``surface/reading`` tokens: the :class:`~pathlib.Path` of a file with one
+    sentence per line, or a list of strings (split at blanks) or of lists of tokens.
+
+    ``settings`` are those of the learner (smoothing, shrinkage, eps, theta, steps); those that are None are chosen on
+    the held-out text. ``callback`` receives the current activity and the share that is done (None if unknown); once it
+    returns True the learner stops at the best of its steps, or does not start.
 
     Examples
     --------
@@ -95,16 +99,8 @@ def adapt(
     learner = _learner(name, settings)
     if converter.reranker is not None:
         raise InputError("this converter was reranked already; adapt the one it was made from")
-    if not text:
-        raise InputError("no sentences to adapt to")
+    train, held_out = _read(text, dev)
     tell = callback or (lambda what, share: None)
-    train = [list(map(plain_token, tokens)) for tokens in text]
-    held_out = [list(map(plain_token, tokens)) for tokens in dev] if dev else None
-    if held_out is None:
-        cut = len(train) - max(1, round(HELD_OUT * len(train)))
-        if cut < 1:
-            raise InputError(f"{len(train)} sentence is too few to adapt to; give at least 2")
-        train, held_out = train[:cut], train[cut:]
     corpus, held = Corpus.of(train), Corpus.of(held_out)
     decoder, model = converter.decoder, converter.model
     fit: dict[str, object] = {
@@ -116,10 +112,10 @@ def adapt(
         adapted = adapt_by_map(decoder, model, corpus, held, smoothing)
         decoder, fit["background_weight"] = adapted.decoder, adapted.weight
         fit["words"], fit["ngrams"] = len(decoder.lexicon) - 1, adapted.model.n_ngrams
-    look = converter.second_look if learner is None else None  # a reranker looks in its place
-    if look is not None:
+    rescorer = converter.rescorer if learner is None else None  # a reranker replaces it
+    if rescorer is not None:
         tell("mixing characters", 0.5)
-        look = look.adapted(corpus, held)
+        rescorer = rescorer.adapted(corpus, held)
     reranker = None
     if learner is not None:
         done, stopped = 0, False
@@ -136,24 +132,54 @@ def adapt(
             lists = crossed_lists(converter.decoder, model, corpus, held, smoothing, tick=tick)
         held_lists = convert_text(decoder, held_out, N_BEST, tick)
         if not stopped:
-            reranker = Reranker(learner).fit(
-                lists, dev=held_lists,
-                callback=lambda now: tell(
-                    f"{name} {now.trial}, step {now.step}", now.step / now.steps if now.steps else None
-                ),
-            )  # fmt: skip
-            fit["reranker_step"] = reranker.step_
-            fit["reranker_weights"] = int((reranker.weights_ != 0).sum())
-            fit |= {f"reranker_{name}": getattr(reranker.learner_, name) for name in learner.ladders}
-            fit["settings_tried"] = len(reranker.trials_)
+            reranker = _fit_reranker(
+                learner, lists, held_lists, lambda now, share: tell(f"{name} {now}", share), fit
+            )
     return KanaKanjiConverter(
         decoder, reranker, {**converter.settings, "method": method}, fit, converter.journal.lessons,
-        converter.journal.words, look,
+        converter.journal.words, rescorer,
     )  # fmt: skip
 
 
+def _read(
+    text: Sentences | PathLike[str], dev: Sentences | PathLike[str] | None
+) -> tuple[list[Any], list[Any]]:
+    """Training and held-out sentences; without ``dev`` the last tenth is held out."""
+    train = sentences_of(text, "text")
+    held_out = None if dev is None else sentences_of(dev, "dev")
+    if not train:
+        raise InputError("no sentences to adapt to")
+    if held_out:
+        return train, held_out
+    cut = len(train) - max(1, round(HELD_OUT * len(train)))
+    if cut < 1:
+        raise InputError(f"{len(train)} sentence is too few to adapt to; give at least 2")
+    return train[:cut], train[cut:]
+
+
+def _fit_reranker(
+    learner: Any,
+    lists: NBest,
+    held_out: NBest,
+    callback: Callable[[str, float | None], bool | None],
+    fit: dict[str, object],
+) -> Reranker:
+    """Train a reranker on n-best lists, and note its step and settings in ``fit``."""
+    reranker = Reranker(learner).fit(
+        lists, dev=held_out,
+        callback=lambda now: callback(
+            f"{now.trial}, step {now.step}", now.step / now.steps if now.steps else None
+        ),
+    )  # fmt: skip
+    fit["reranker_step"] = reranker.step_
+    fit["reranker_weights"] = int((reranker.weights_ != 0).sum())
+    fit |= {f"reranker_{name}": getattr(reranker.learner_, name) for name in learner.ladders}
+    fit["settings_tried"] = len(reranker.trials_)
+    return reranker
+
+
 def _learner(name: str | None, settings: dict[str, float | None]) -> Any:
-    """The learner of a method, if it has one; settings without one are refused."""
+    """Make the learner of a method, or None; refuses settings without a learner."""
     if name is not None:
         return make_learner(name, **settings)
     given = [setting for setting, value in settings.items() if value is not None]
@@ -164,7 +190,7 @@ def _learner(name: str | None, settings: dict[str, float | None]) -> Any:
 
 @dataclass(frozen=True)
 class Adapted:
-    """A decoder adapted by interpolation, its language model, and the weight of the background in it."""
+    """Decoder adapted by interpolation, its language model, and the weight of the background."""
 
     decoder: Decoder
     model: BackoffModel
@@ -180,9 +206,10 @@ def adapt_by_map(
     weight: float | None = None,
     bigram: float = BIGRAM,
 ) -> Adapted:
-    """Interpolate ``model`` with one of ``text``; without ``held_out`` the weight is found on a tenth of ``text``.
+    """Interpolate ``model`` with a model of ``text``.
 
-    ``bigram`` is the share of the bigram model in a smoothed P_a (see epigram.ime.build).
+    ``held_out`` (default: a tenth of ``text``) chooses the weight. ``bigram`` is the share of the bigram model in a
+    smoothed P_a (see epigram.ime.build).
     """
     if smoothing not in SMOOTHINGS:
         raise InputError(f"unknown smoothing {smoothing!r}; use one of {', '.join(SMOOTHINGS)}")
@@ -207,7 +234,7 @@ def adapt_by_map(
 
 
 def widened(decoder: Decoder, model: BackoffModel, text: Corpus) -> tuple[Lexicon, BackoffModel]:
-    """Lexicon and model with the words of ``text``."""
+    """Add the words of ``text`` to lexicon and model."""
     old = decoder.lexicon
     known = set(old.tokens())
     fresh = [token for token in text.vocabulary.words[1:] if token not in known]
@@ -223,8 +250,8 @@ def widened(decoder: Decoder, model: BackoffModel, text: Corpus) -> tuple[Lexico
 
 
 def domain_model(text: Corpus, bigram: float = BIGRAM) -> BackoffModel:
-    """P_a by Kneser-Ney, as the background's P_b is made."""
-    model = KneserNeyLM(order=3).fit(text).backoff_
+    """Train P_a by Kneser-Ney, as build does P_b."""
+    model = KneserNeyLM(order=3, open_vocabulary=False).fit(text).backoff_
     share_with_bigrams(model, bigram)
     return model
 
@@ -239,7 +266,7 @@ def crossed_lists(
     tick: Callable[[], object] | None = None,
     bigram: float = BIGRAM,
 ) -> NBest:
-    """Each half of ``text`` converted by a model adapted to the other half."""
+    """Convert each half of ``text`` by a model adapted to the other half."""
     sentences = list(text.sentences())
     halves = [np.arange(part, len(sentences), 2) for part in range(2)]
     lists = []
@@ -251,12 +278,12 @@ def crossed_lists(
 
 
 def cross_entropy(model: BackoffModel, text: Corpus) -> float:
-    """Bits per word of a text, ends of sentences counted, unknown words not: how far a domain is (Table 1, column 2).
+    """Bits per word of a text with ends of sentences, without unknown words (Table 1).
 
     Examples
     --------
     >>> text = Corpus.of(["a b a", "b b"])
-    >>> round(cross_entropy(KneserNeyLM(order=3).fit(text).backoff_, text), 3)
+    >>> round(cross_entropy(KneserNeyLM(order=3, open_vocabulary=False).fit(text).backoff_, text), 3)
     0.747
     """
     logp = model.score_stream(text.with_vocabulary(model.vocabulary_).stream())[1:]

@@ -1,9 +1,9 @@
-"""Build a decoder from text and word lists: the lexicon, a trigram model of the words, and unknown words.
+"""Builds lexicon, trigram model and unknown-word model from text and word lists.
 
-The model is P(w | u v) = (1 - BIGRAM) P3(w | u v) + BIGRAM P2(w | v), both modified Kneser-Ney: chosen on held-out
-text, it writes text of other domains better and of its own no worse. Words of the lists that the text never has
-get from Kneser-Ney the share of the discounts that every word has; where a list has costs and parts of speech, that
-share follows them (epigram.ime.prior), and backing off ends in classes of words (epigram.ime.trigram).
+The model is P(w | u v) = (1 - BIGRAM) P3(w | u v) + BIGRAM P2(w | v), both modified Kneser-Ney; the share of bigrams
+improves text of other domains and was chosen on held-out text. Kneser-Ney gives words of the lists that the text lacks
+equal shares of the discounts. If a list has costs and parts of speech, the shares follow these
+(:func:`prior_of_words`), and backing off ends in classes of words (:mod:`epigram.ime.word_classes`).
 """
 
 from __future__ import annotations
@@ -11,52 +11,63 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from epigram.errors import InputError
 from epigram.ime.decoder import Decoder
-from epigram.ime.lexicon import Lexicon, UnknownWords
+from epigram.ime.kana import plain_token
+from epigram.ime.lexicon.lexicon import Lexicon
+from epigram.ime.lexicon.unknown_words import UnknownWords
+from epigram.ime.lexicon.wordlist import WordList
 from epigram.ime.mixture import BIGRAM, share_with_bigrams
-from epigram.ime.numbers_and_signs import NumberForms
-from epigram.ime.prior import prior_of_words, share_by_prior
-from epigram.ime.text import plain_token
-from epigram.ime.trigram import Scorer, WordClasses
-from epigram.ime.wordlist import WordList
+from epigram.ime.numbers import NumberForms
+from epigram.ime.scorer import Scorer
+from epigram.ime.word_classes import ClassNumbers, LexicalClasses, shift_lower
 from epigram.lm.corpus import UNSEEN, Corpus, Vocabulary
+from epigram.lm.ngram.backoff import BackoffModel
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
-from epigram.lm.ngram.model import BackoffModel
+from epigram.lm.ngram.storage import ARRAYS_IN_PLACE
+from epigram.protocols import Floats, each
 from epigram.resuming import piece
+from epigram.storage.schema import Schema
 
 if TYPE_CHECKING:
-    from epigram.ime.second_look import SecondLook
+    from epigram.ime.rescoring import Rescorer
+
+
+STEP = 1000.0
+"""Width of the cells of costs."""
+CELLS = 22
+LEAN = 50.0
+"""Words of the class (or of all words) that are added to a cell as smoothing."""
 
 
 @dataclass(frozen=True)
 class Background:
-    """What a text and word lists give: the decoder, and the language model it searches with."""
+    """Decoder built from text and word lists, its language model, and the sizes of the text."""
 
     decoder: Decoder
     model: BackoffModel
     n_sentences: int
     n_tokens: int
-    second_look: SecondLook | None = None
+    rescorer: Rescorer | None = None
 
 
 def build(
-    texts: Sequence[str | PathLike[str]] | Corpus,
+    texts: Iterable[str | Sequence[str] | PathLike[str]] | PathLike[str] | Corpus,
     words: Iterable[str] = (),
     *,
     modified: bool = True,
     prune: int = 0,
     bigram: float = BIGRAM,
-    second_look: bool = False,
+    rescore: bool = False,
 ) -> Background:
-    """From sentences (strings of tokens), files (paths) or a corpus, and more tokens for the lexicon.
+    """Build from sentences, files (paths) or a corpus, and more tokens for the lexicon.
 
-    ``prune`` drops trigrams seen at most so often; ``bigram`` is the share of the bigram model; ``second_look`` adds
+    ``prune`` drops trigrams seen at most so often; ``bigram`` is the share of the bigram model; ``rescore`` adds
     a model of characters.
     """
     corpus = with_plain_tokens(texts if isinstance(texts, Corpus) else read_corpus(texts))
@@ -76,29 +87,31 @@ def build(
     unknown = UnknownWords.estimate(
         {surface: count for surface, count in of_surface.items() if count}, of_surface
     )
-    of_word = (classes or WordClasses.none(len(lexicon))).of_word
+    of_word = (classes or LexicalClasses.none(len(lexicon))).of_word
     seen = np.flatnonzero(counts[1:]) + 1
     readings = lexicon.readings()
     numbers = NumberForms.learn(
         (surfaces[word], readings[word], int(counts[word]), int(of_word[word])) for word in seen.tolist()
     )
     decoder = Decoder(lexicon, Scorer.of(model, classes), unknown, numbers)
-    look = None
-    if second_look:
-        from epigram.ime.second_look import SecondLook
+    rescorer = None
+    if rescore:
+        from epigram.ime.rescoring import Rescorer
 
-        look = SecondLook.learn(corpus, surfaces)
-    return Background(decoder, model, corpus.n_sentences, corpus.n_tokens, look)
+        rescorer = Rescorer.learn(corpus, surfaces)
+    return Background(decoder, model, corpus.n_sentences, corpus.n_tokens, rescorer)
 
 
 def _trigrams(corpus: Corpus, modified: bool, prune: int, bigram: float) -> BackoffModel:
-    """The language model, which takes the longest to make."""
+    """Train the trigram model, with a checkpoint."""
+    names = ("node_pair", "pair_ptr", "pair_word", "pair_logp", "node_bow")
     with piece(f"trigrams of {corpus.n_tokens} tokens") as kept:
         if kept.result is not None:
-            return BackoffModel(corpus.vocabulary, **kept.result)
-        model = KneserNeyLM(order=3, modified=modified, prune=prune).fit(corpus).backoff_
+            found = Schema({}, {name: ARRAYS_IN_PLACE[name] for name in names}).read_arrays(kept.result)
+            return BackoffModel(corpus.vocabulary, **found)
+        closed = KneserNeyLM(order=3, modified=modified, prune=prune, open_vocabulary=False)
+        model = closed.fit(corpus).backoff_
         share_with_bigrams(model, bigram)
-        names = ("node_pair", "pair_ptr", "pair_word", "pair_logp", "node_bow")
         kept.finish({name: getattr(model, name).copy() for name in names} if kept.tape else {})
         return model
 
@@ -109,22 +122,77 @@ def _learn_classes(
     surfaces: list[str],
     vocabulary: Vocabulary,
     words: WordList,
-) -> WordClasses:
-    """Classes by the parts of speech of a list; what unseen words share is dealt out by class and cost."""
+) -> LexicalClasses:
+    """Learn classes from the parts of speech of a list, and set the shares of unseen words."""
     ids = vocabulary.ids([plain_token(token) for token in words.tokens])
     costs, parts = np.full(len(vocabulary), np.nan), [""] * len(vocabulary)
     costs[ids[::-1]] = words.costs[::-1]  # of several entries the first
     for id, part in zip(ids[::-1].tolist(), reversed(words.parts), strict=True):
         parts[id] = part
-    named = WordClasses.learn(model, surfaces, parts)
+    named = LexicalClasses.learn(model, surfaces, parts)
     share_by_prior(model, prior_of_words(counts, costs, named.of_word))
     return named
 
 
-def read_corpus(texts: Sequence[str | PathLike[str]]) -> Corpus:
-    """Files (path objects) and sentences (strings) as one corpus."""
-    files = [text for text in texts if isinstance(text, PathLike)]
-    sentences = [text for text in texts if isinstance(text, str)]
+def prior_of_words(counts: npt.NDArray[np.integer], costs: Floats, of_word: ClassNumbers) -> Floats:
+    """Share of each word in the mass that discounting leaves to unigrams, by Good-Turing.
+
+    Words are grouped by class and cost. The share of a word is the rate, in its group, of words that the text has once
+    to words that it has once or never. Small groups are smoothed by their class, classes by all words. Shares sum to 1.
+
+    Examples
+    --------
+    >>> counts = np.array([9, 1, 0, 0])
+    >>> q = prior_of_words(counts, np.array([0.0, 500.0, 900.0, 8000.0]), np.ones(4, np.uint16))
+    >>> bool(q[2] > q[3]), round(float(q.sum()), 9)
+    (True, 1.0)
+    """
+    cell = np.where(np.isnan(costs), CELLS - 1, np.clip(costs // STEP, 0, CELLS - 2)).astype(np.int64)
+    place = of_word.astype(np.int64) * CELLS + cell
+    size = (int(of_word.max()) + 1) * CELLS
+    once, never = (np.bincount(place[counts == k], minlength=size).reshape(-1, CELLS) for k in (1, 0))
+    overall = (once.sum() + 1) / (once.sum() + never.sum() + 1)
+    of_class = _rate(once.sum(axis=1), never.sum(axis=1), overall)
+    of_cell = _rate(once, never, of_class[:, None])
+    share = of_cell.ravel()[place]
+    return np.asarray(share / share.sum())
+
+
+def _rate(once: Any, never: Any, larger: Floats | float) -> Floats:
+    out: Floats = (once + LEAN * larger) / (once + never + LEAN)
+    return out
+
+
+def share_by_prior(model: BackoffModel, prior: Floats) -> None:
+    """Divide by ``prior`` the mass that unigrams share equally; updates n-grams in place.
+
+    Examples
+    --------
+    >>> from epigram.lm.ngram.kneser_ney import KneserNeyLM
+    >>> from epigram.lm.corpus import Corpus, Vocabulary
+    >>> text = Corpus.of(["a b a"], Vocabulary(["a", "b", "c", "d"]))
+    >>> model = KneserNeyLM(order=2, open_vocabulary=False).fit(text).backoff_
+    >>> share_by_prior(model, np.array([0.0, 0.0, 0.0, 0.9, 0.1]))
+    >>> p = model.distribution("a")
+    >>> round(float(p[3] / p[4]), 6), round(float(p.sum()), 9)
+    (9.0, 1.0)
+    """
+    n_words = len(model.vocabulary_)
+    root = np.exp(model.pair_logp[:n_words])
+    least = root.min()
+    change = least * (n_words * prior - 1)
+    shift_lower(model, change, None, np.zeros(n_words, np.uint16))
+    model.pair_logp[:n_words] = np.log(root + change)
+    model.root_changed()
+
+
+def read_corpus(texts: Iterable[str | Sequence[str] | PathLike[str]] | PathLike[str]) -> Corpus:
+    """Read files (path objects) and sentences (strings or lists of tokens) as one corpus."""
+    given = (
+        [texts] if isinstance(texts, PathLike) else list(each(texts, "texts", "sentences or path objects"))
+    )
+    files = [text for text in given if isinstance(text, PathLike)]
+    sentences = [text for text in given if not isinstance(text, PathLike)]
     parts = [Corpus.read(file) for file in files] + ([Corpus.of(sentences)] if sentences else [])
     if not parts:
         raise InputError("no text to build from; give files or sentences of surface/reading tokens")
@@ -132,7 +200,7 @@ def read_corpus(texts: Sequence[str | PathLike[str]]) -> Corpus:
 
 
 def with_plain_tokens(corpus: Corpus) -> Corpus:
-    """Return the same text with every token as the lexicon writes it, so that ``は/は`` and ``は`` are one word.
+    """Normalise tokens as the lexicon does, so that ``は/は`` and ``は`` are one word.
 
     Examples
     --------
@@ -150,7 +218,7 @@ def with_plain_tokens(corpus: Corpus) -> Corpus:
 
 
 def joined(parts: Sequence[Corpus]) -> Corpus:
-    """Several corpora, one after the other."""
+    """Concatenate corpora."""
     if len(parts) == 1:
         return parts[0]
     vocabulary = Vocabulary(word for part in parts for word in part.vocabulary.words[1:])

@@ -1,4 +1,4 @@
-"""The converter: turns kana (or romaji) into text, offers alternatives, and learns from corrections."""
+"""KanaKanjiConverter: convert, n-best, segments, predictions, learning from corrections."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ import numpy as np
 from epigram.errors import InputError
 from epigram.ime.corrections import FIRST_LOGP, MARGIN, Journal, Lesson, difference, new_word, spell_as
 from epigram.ime.decoder import Conversion, Decoder, Word
-from epigram.ime.dictionaries import Entry
-from epigram.ime.numbers_and_signs import signs_of
-from epigram.ime.text import from_romaji, split_token, to_katakana
+from epigram.ime.kana import from_romaji, split_token, to_katakana
+from epigram.ime.lexicon.dictionary_formats import Entry
+from epigram.ime.signs import signs_of
+from epigram.lm.corpus import Sentences
 from epigram.protocols import Floats
 
 if TYPE_CHECKING:
     from epigram.ime.build import Background
     from epigram.ime.predict import Prediction
-    from epigram.ime.second_look import SecondLook
-    from epigram.lm.ngram.model import BackoffModel
+    from epigram.ime.rescoring import Rescorer
+    from epigram.lm.ngram.backoff import BackoffModel
     from epigram.rerank import Reranker
 
 N_BEST = 20
@@ -32,7 +33,7 @@ LONGEST_LESSON = 200
 
 
 class Segment(NamedTuple):
-    """A piece of a conversion with other ways to write it, the chosen one first."""
+    """Segment of a conversion with its alternatives, the chosen one first."""
 
     reading: str
     surface: str
@@ -40,7 +41,7 @@ class Segment(NamedTuple):
 
 
 class KanaKanjiConverter:
-    """Turn kana into text by a word trigram model, with a second look if it has one, and learn from corrections.
+    """Converts kana to text by a word trigram model and an optional rescorer or reranker.
 
     Examples
     --------
@@ -66,11 +67,11 @@ class KanaKanjiConverter:
         fit: dict[str, object] | None = None,
         lessons: Sequence[Lesson] = (),
         words: Iterable[Entry] = (),
-        second_look: SecondLook | None = None,
+        rescorer: Rescorer | None = None,
     ) -> None:
         self.decoder = decoder
         self.reranker = reranker
-        self.second_look = second_look
+        self.rescorer = rescorer
         self.settings = settings or {}
         self.fit_ = fit or {}
         self.journal = Journal(decoder, lessons, words)
@@ -78,27 +79,30 @@ class KanaKanjiConverter:
     @classmethod
     def build(
         cls,
-        texts: Sequence[str | PathLike[str]],
+        texts: Iterable[str | Sequence[str] | PathLike[str]] | PathLike[str],
         words: Iterable[str] = (),
         *,
         prune: int = 0,
-        second_look: bool = False,
+        rescore: bool = False,
     ) -> KanaKanjiConverter:
-        """From text (sentences as strings, files as paths) of ``surface/reading`` tokens, and more such words.
+        """Build from text of ``surface/reading`` tokens, and more such words.
 
-        ``second_look`` adds a model of characters, which looks at the 20 best conversions again: fewer errors, at a
+        ``texts`` is a :class:`~pathlib.Path` of a file, or a list of sentences (strings, which are split at blanks, or
+        lists of tokens) and path objects.
+
+        ``rescore`` adds a model of characters that rescores the 20 best conversions: fewer errors, at a
         third of the speed.
         """
         from epigram.ime.build import build
 
-        made = build(texts, words, prune=prune, second_look=second_look)
+        made = build(texts, words, prune=prune, rescore=rescore)
         return cls._of(made, {"method": "trigram", "prune": prune})
 
     @classmethod
     def from_sudachi(cls, path: str | PathLike[str] | None = None) -> KanaKanjiConverter:
-        """Without any text: words, costs and connection costs of SudachiDict, the installed one if no file is named."""
-        from epigram.ime.connections import build_from_dictionary
-        from epigram.ime.sudachi import read_sudachi
+        """Build without text from the costs of SudachiDict (default: the installed one)."""
+        from epigram.ime.lexicon.from_sudachi import build_from_dictionary
+        from epigram.ime.lexicon.sudachi import read_sudachi
 
         return cls._of(build_from_dictionary(read_sudachi(path)), {"method": "dictionary"})
 
@@ -110,39 +114,39 @@ class KanaKanjiConverter:
             "words": len(made.decoder.lexicon) - 1,
             "ngrams": made.model.n_ngrams,
         }
-        return cls(made.decoder, None, settings, fit, second_look=made.second_look)
+        return cls(made.decoder, None, settings, fit, rescorer=made.rescorer)
 
     @cached_property
     def model(self) -> BackoffModel:
-        """The language model in double precision, for adaptation and other tools (ARPA); made when first used."""
+        """Language model in double precision, for adaptation and ARPA files; made on first use."""
         return self.decoder.scorer.backoff(self.decoder.lexicon.vocabulary())
 
     def convert(self, kana: str, *, before: str = "", romaji: bool = False) -> str:
-        """The best text for a reading, after the text ``before``.
+        """Best text for a reading, after the text ``before``.
 
         Anything that is no kana stays as it is; with ``romaji``, Latin letters are read as romaji first.
         """
         return self.best(from_romaji(kana) if romaji else kana, before).text
 
     def best(self, kana: str, before: str = "") -> Conversion:
-        """The best conversion with its words."""
+        """Best conversion with its words."""
         if before:
             return self.following(before).best(kana)
         if not kana:
             return Conversion("", (), 0.0)
-        plain = self.reranker is None and self.second_look is None
+        plain = self.reranker is None and self.rescorer is None
         return self.decoder.best(kana) if plain else self.nbest(kana, 1)[0]
 
     def nbest(
         self, kana: str, k: int = N_BEST, *, before: str = "", romaji: bool = False
     ) -> list[Conversion]:
-        """The ``k`` best distinct texts after the text ``before``, best first; a second look sees at least 20."""
+        """The ``k`` best distinct texts after the text ``before``, of at least 20 rescored ones."""
         if before:
             return self.following(before).nbest(kana, k, romaji=romaji)
         kana = from_romaji(kana) if romaji else kana
         if not kana:
             return [Conversion("", (), 0.0)]
-        if self.reranker is None and self.second_look is None:
+        if self.reranker is None and self.rescorer is None:
             return self.decoder.k_best(kana, k)
         ways = self.decoder.k_best(kana, max(k, N_BEST))
         if self._is_taught(ways[0]):
@@ -152,17 +156,17 @@ class KanaKanjiConverter:
         return [Conversion(kana, ways[i].words, float(scores[i])) for i in order]
 
     def _look_again(self, ways: Sequence[Conversion]) -> Floats:
-        """Scores of conversions by the reranker, or by words and characters."""
+        """Score conversions by the reranker or the rescorer."""
         if self.reranker is not None:
             from epigram.ime.decoder import as_lists
 
             return self.reranker.scores(as_lists([ways]))
-        assert self.second_look is not None
+        assert self.rescorer is not None
         own = np.array([way.score for way in ways])
-        return own + self.second_look.gains([[word.surface for word in way.words] for way in ways])
+        return own + self.rescorer.gains([[word.surface for word in way.words] for way in ways])
 
     def _is_taught(self, way: Conversion) -> bool:
-        """Whether a conversion has a word that the user prefers: then no second look puts another before it."""
+        """Whether a conversion has a word that the user prefers, which the rescorer then keeps."""
         if self.reranker is not None:
             return False
         decoder = self.decoder
@@ -177,16 +181,16 @@ class KanaKanjiConverter:
         )
 
     def copy(self) -> KanaKanjiConverter:
-        """The same model with corrections of its own, which begin with those of this one."""
+        """Copy with a separate journal of corrections, which starts as a copy of this one."""
         old = self.decoder
         decoder = Decoder(old.lexicon, old.scorer, old.unknown, old.numbers)
         lessons = deepcopy(self.journal.lessons)
         return KanaKanjiConverter(
-            decoder, self.reranker, self.settings, self.fit_, lessons, self.journal.words, self.second_look
+            decoder, self.reranker, self.settings, self.fit_, lessons, self.journal.words, self.rescorer
         )
 
     def after(self, words: Sequence[str]) -> KanaKanjiConverter:
-        """The same converter for text that follows these ``surface/reading`` tokens; corrections are shared.
+        """View of this converter after ``surface/reading`` tokens; corrections are shared.
 
         Examples
         --------
@@ -200,12 +204,12 @@ class KanaKanjiConverter:
             known = [*known, id] if id >= 0 else []
         other = copy(self)
         other.decoder = self.decoder.after(known)
-        if self.second_look is not None:
-            other.second_look = self.second_look.after("".join(split_token(token)[0] for token in words))
+        if self.rescorer is not None:
+            other.rescorer = self.rescorer.after("".join(split_token(token)[0] for token in words))
         return other
 
     def following(self, before: str) -> KanaKanjiConverter:
-        """The same converter for what is typed after a text, of which the last words are its context.
+        """View of this converter after a text, of which the last words are the context.
 
         Corrections are shared.
 
@@ -217,31 +221,31 @@ class KanaKanjiConverter:
         """
         other = copy(self)
         other.decoder = self.decoder.following(before)
-        if self.second_look is not None:
-            other.second_look = self.second_look.after(before)
+        if self.rescorer is not None:
+            other.rescorer = self.rescorer.after(before)
         return other
 
     def segments(
         self, kana: str, k: int = 9, fixed: Sequence[int] = (), *, before: str = ""
     ) -> list[Segment]:
-        """The best conversion piece by piece, each with up to ``k`` ways to write it in its place.
+        """Segments of the best conversion, each with up to ``k`` alternatives.
 
-        A piece is a word; ``fixed`` gives the lengths of the first pieces where they are to be others. ``before`` is
-        the text that stands before the reading.
+        A segment is a word; ``fixed`` sets other lengths of the first segments. ``before`` is
+                the text that stands before the reading.
 
-        Examples
-        --------
-        >>> converter = KanaKanjiConverter.build(["橋/はし を 渡る/わたる", "箸/はし"])
-        >>> [piece.surface for piece in converter.segments("はしを")]
-        ['橋', 'を']
-        >>> [piece.surface for piece in converter.segments("はしを", fixed=[3])]
-        ['橋を']
+                Examples
+                --------
+                >>> converter = KanaKanjiConverter.build(["橋/はし を 渡る/わたる", "箸/はし"])
+                >>> [piece.surface for piece in converter.segments("はしを")]
+                ['橋', 'を']
+                >>> [piece.surface for piece in converter.segments("はしを", fixed=[3])]
+                ['橋を']
         """
         if before:
             return self.following(before).segments(kana, k, fixed)
         ends = list(accumulate(fixed))
         if any(length < 1 for length in fixed) or (ends and ends[-1] > len(kana)):
-            raise InputError(f"pieces of {list(fixed)} characters do not fit a reading of {len(kana)}")
+            raise InputError(f"segments of {list(fixed)} characters do not fit a reading of {len(kana)}")
         best = self.decoder.best(kana, ends) if ends else self.best(kana)
         out = []
         for first, last in _pieces(best.words, ends):
@@ -255,13 +259,13 @@ class KanaKanjiConverter:
         return out
 
     def _ways(self, best: Conversion, first: int, reading: str, chosen: str, k: int) -> list[str]:
-        """Ways to write a piece of several words after the words before it; then kana."""
+        """Alternatives of a segment of several words after the words before it; then kana."""
         there = self.after(best.tokens[:first])
         texts = [chosen, *(way.text for way in there.decoder.k_best(reading, k))]
         return _with_kana(texts, reading, k)
 
     def _alternatives(self, best: Conversion, place: int, k: int) -> list[str]:
-        """Ways to write one word, by the probability of the whole with it; then kana."""
+        """Alternatives of one word, by the probability of the whole conversion; then kana."""
         word = best.words[place]
         reading = best.reading[word.start : word.end]
         scored = []
@@ -280,7 +284,7 @@ class KanaKanjiConverter:
         return _with_kana([*list(dict.fromkeys(texts))[: k - 2 - len(signs)], *signs], reading, k)
 
     def predict(self, prefix: str, before: str = "", k: int = 9) -> list[Prediction]:
-        """Texts that a reading being typed may become, after the text ``before``: corrections first, then words.
+        """Predict completions of a partly typed reading after the text ``before``.
 
         Examples
         --------
@@ -295,7 +299,7 @@ class KanaKanjiConverter:
         return predict(self.following(before) if before else self, prefix, k)
 
     def learn(self, kana: str, chosen: str, *, before: str = "") -> None:
-        """Take a correction: from now on ``kana`` is written ``chosen``, and its words are preferred elsewhere.
+        """Learn a correction: write ``kana`` as ``chosen``, and prefer its words elsewhere.
 
         ``before`` is the text that stood before it.
         """
@@ -309,7 +313,7 @@ class KanaKanjiConverter:
             raise InputError("a correction needs a reading and a text")
         if len(kana) > LONGEST_LESSON:
             raise InputError(
-                f"a correction of {len(kana)} characters; correct a piece of at most {LONGEST_LESSON}"
+                f"a correction of {len(kana)} characters; correct a segment of at most {LONGEST_LESSON}"
             )
         if self.best(kana).text == chosen:
             return
@@ -321,10 +325,10 @@ class KanaKanjiConverter:
         if self._prefer_words(lesson) or self._prefer_phrase(lesson):
             return
         self.journal.pop()
-        raise InputError(f"could not learn to write {kana!r} as {chosen!r}; correct a smaller piece")
+        raise InputError(f"could not learn to write {kana!r} as {chosen!r}; correct a shorter segment")
 
     def _prefer_words(self, lesson: Lesson) -> bool:
-        """Move bonuses of words until the choice wins; False where words cannot make it win."""
+        """Adjust bonuses of words until the choice wins; returns False if they cannot."""
         kana = lesson.reading
         for _ in range(ROUNDS):
             winner = self.best(kana)
@@ -340,7 +344,7 @@ class KanaKanjiConverter:
         return False
 
     def _prefer_phrase(self, lesson: Lesson) -> bool:
-        """Make the whole reading one word of the user, as probable as it must be to win."""
+        """Add the whole reading as one user word, as probable as it must be to win."""
         kana, logp = lesson.reading, FIRST_LOGP
         lesson.bonuses.clear()
         whole = [Word(0, len(kana), lesson.chosen, -1)]
@@ -356,11 +360,11 @@ class KanaKanjiConverter:
 
     @property
     def user_dictionary(self) -> list[Entry]:
-        """The words that were taken from dictionaries."""
+        """Words that :meth:`add_words` added."""
         return list(self.journal.words)
 
     def add_words(self, words: Iterable[tuple[str, str]]) -> None:
-        """Prefer these words, given as reading and surface; they are kept with the corrections.
+        """Add preferred words, given as reading and surface; they are stored with the corrections.
 
         Examples
         --------
@@ -375,7 +379,7 @@ class KanaKanjiConverter:
         self.journal.set_words([*self.journal.words, *(Entry(*word) for word in words)])
 
     def remove_words(self, words: Iterable[tuple[str, str]]) -> None:
-        """Forget words that :meth:`add_words` has taken."""
+        """Remove words that :meth:`add_words` added."""
         gone = {Entry(*word) for word in words}
         for word in gone:
             if word not in self.journal.words:
@@ -390,22 +394,29 @@ class KanaKanjiConverter:
 
     def adapt(
         self,
-        text: Sequence[Sequence[str]],
-        dev: Sequence[Sequence[str]] | None = None,
+        text: Sentences | PathLike[str],
+        dev: Sentences | PathLike[str] | None = None,
         method: str = "map-kn",
         callback: Callable[[str, float | None], bool | None] | None = None,
         **settings: float | None,
     ) -> KanaKanjiConverter:
-        """Return a converter adapted to tokenised sentences of a domain (see :func:`epigram.ime.adapt.adapt`)."""
+        """Return a converter adapted to sentences of a domain (see :func:`epigram.ime.adapt.adapt`).
+
+        ``text`` and ``dev`` are a :class:`~pathlib.Path`, or a list of strings or of lists of tokens.
+        """
         from epigram.ime.adapt import adapt
 
         return adapt(self, text, dev, method, callback, **settings)
 
-    def save(self, path: str | PathLike[str], *, quantise: bool = False) -> None:
-        """Write a model file, corrections included; ``quantise`` for one of a third of the size."""
+    def save(self, path: str | PathLike[str], *, quantise: bool = False, compress: bool = True) -> None:
+        """Write a model file with the corrections; ``quantise`` makes it smaller.
+
+        ``quantise`` stores the numbers of the language model in eight bits. Processes that load a file with
+        ``compress=False`` share its memory.
+        """
         from epigram.ime.storage import to_model_file
 
-        to_model_file(self, quantise).save(path)
+        to_model_file(self, quantise).save(path, compress)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> KanaKanjiConverter:
@@ -422,7 +433,7 @@ def _with_kana(texts: Sequence[str], reading: str, k: int) -> list[str]:
 
 
 def _pieces(words: Sequence[Word], ends: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """First and last word of each piece: up to each of ``ends``, then single words."""
+    """First and last word of each segment: up to each of ``ends``, then single words."""
     first = 0
     for number, word in enumerate(words):
         if not ends or word.end > ends[-1] or word.end in ends:

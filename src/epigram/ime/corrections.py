@@ -1,15 +1,16 @@
-"""Learn from a user's corrections: words get the smallest bonuses that make the user's choice win.
+"""Journal of user corrections and user words, applied as score bonuses.
 
-A correction moves the words that only the chosen text has up and those that only the wrong one has down, by equal
-steps just large enough to put the chosen one ahead by MARGIN (a passive-aggressive update). What the lexicon lacks
-becomes a word of the user; so does the whole reading where bonuses on words cannot do it. Each correction is one
-entry of a journal, so that it can be undone; the journal is what is stored.
+A correction raises the words that only the chosen text has and lowers those that only the wrong text has, by equal
+steps just large enough to put the chosen text ahead by MARGIN (a passive-aggressive update). Words that the lexicon
+lacks become user words; so does the whole reading if bonuses on words are not enough. Each correction is one entry of
+a journal, so that it can be undone; model files store the journal.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,14 +21,14 @@ from typing import Any
 
 import numpy as np
 
-from epigram.errors import InputError
+from epigram.errors import DataWarning, InputError, reason
 from epigram.ime.decoder import Conversion, Decoder, UserWord, Word
-from epigram.ime.dictionaries import Entry
-from epigram.ime.text import join_token, split_token
-from epigram.ime.trigram import Singles
+from epigram.ime.kana import join_token, split_token
+from epigram.ime.lexicon.dictionary_formats import Entry
+from epigram.ime.scorer import Singles
 from epigram.protocols import Ints
 from epigram.storage import write_atomically
-from epigram.text import parse_json
+from epigram.text import decode, parse_json
 
 MARGIN = 1.0
 FIRST_LOGP = -12.0
@@ -37,7 +38,7 @@ NONE = (np.zeros(0, np.int32), np.zeros(0, np.float32))
 
 @dataclass
 class Lesson:
-    """One correction: what was typed and chosen, bonuses by token, new words of the user, the text before it."""
+    """Correction: reading, chosen text, bonuses by token, new user words, left context."""
 
     reading: str
     chosen: str
@@ -47,7 +48,7 @@ class Lesson:
 
 
 class Journal:
-    """All corrections in their order, applied to a decoder."""
+    """Corrections in order, applied to a decoder."""
 
     def __init__(self, decoder: Decoder, lessons: Sequence[Lesson] = (), words: Iterable[Entry] = ()) -> None:
         self.decoder = decoder
@@ -59,7 +60,7 @@ class Journal:
         self.set_words(words)
 
     def set_words(self, words: Iterable[Entry]) -> None:
-        """Take these words of the user's dictionaries, and no others.
+        """Replace the user words.
 
         A word that the lexicon lacks becomes a word of the user; one that it has gets a bonus, so that it is as
         probable as a frequent word.
@@ -97,7 +98,7 @@ class Journal:
         return lesson
 
     def refresh(self) -> None:
-        """Set the decoder to the sum of the lessons: undoing leaves no rounding behind."""
+        """Recompute the bonuses of the decoder from all lessons, so that undoing is exact."""
         decoder = self.decoder
         total: dict[str, float] = {}
         logps: dict[tuple[str, str], float] = {}
@@ -122,26 +123,27 @@ class Journal:
             decoder.user_words.setdefault(reading, []).append(UserWord(reading, surface, logp))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Add what is new to a file of JSON lines, and take out what was undone; what others added there stays.
+        """Append new lessons to a file of JSON lines and remove undone ones; keeps those of others.
 
-        Lines that are only added are appended; two processes that write take turns.
+        Lines that are only added are appended, all or none; two processes that write take turns. A truncated last line
+        is removed.
         """
         mine = self._lines()
         added, undone = Counter(mine) - self._stored, self._stored - Counter(mine)
-        with locked_folder(Path(path)):
-            if Path(path).is_file() and not undone:
-                with Path(path).open("ab") as file:
-                    file.write("".join(added.elements()).encode())
-                    file.flush()
-                    os.fsync(file.fileno())
-            else:
-                there = (
-                    Path(path).read_text("utf-8").splitlines(keepends=True) if Path(path).is_file() else []
-                )
-                for line in undone.elements():
-                    if line in there:
-                        del there[len(there) - 1 - there[::-1].index(line)]
-                write_atomically(path, "".join([*there, *added.elements()]).encode())
+        try:
+            with locked_folder(Path(path)):
+                old = Path(path).read_bytes() if Path(path).is_file() else None
+                there = [] if old is None else [f"{line}\n" for line in _whole_lines(old, path)[0]]
+                size = sum(len(line.encode()) for line in there)
+                if old is None or undone or old[:size] != "".join(there).encode():
+                    for line in undone.elements():
+                        if line in there:
+                            del there[len(there) - 1 - there[::-1].index(line)]
+                    write_atomically(path, "".join([*there, *added.elements()]).encode())
+                else:
+                    _append(Path(path), size, "".join(added.elements()).encode())
+        except OSError as error:
+            raise InputError(f"cannot write: {reason(error)}", path=path) from error
         self._stored = Counter(mine)
 
     def _lines(self) -> list[str]:
@@ -150,25 +152,55 @@ class Journal:
 
     @classmethod
     def load(cls, decoder: Decoder, path: str | PathLike[str], known: Sequence[Lesson] = ()) -> Journal:
-        """Read and apply; where the file does not exist yet, the journal begins with what is ``known``."""
-        from epigram.text import read_lines
-
+        """Read and apply a journal; a file that does not exist starts with ``known``."""
         if not Path(path).exists():
             return cls(decoder, known)
-        lessons, words = [], []
-        for number, line in enumerate(read_lines(path), 1):
-            if line.startswith('{"word"'):
-                words.append(_read_word(line, path, number))
-            elif line:
-                lessons.append(read_lesson(line, path, number))
-        journal = cls(decoder, lessons, words)
+        try:
+            lines, is_truncated = _whole_lines(Path(path).read_bytes(), path)
+        except OSError as error:
+            raise InputError(f"cannot read: {reason(error)}", path=path) from error
+        if is_truncated:
+            said = f"{path}: the last line is truncated and left out; the next correction removes it"
+            warnings.warn(said, DataWarning, stacklevel=2)
+        read = [_read_line(line, path, number) for number, line in enumerate(lines, 1) if line.strip()]
+        lessons = [one for one in read if isinstance(one, Lesson)]
+        journal = cls(decoder, lessons, [one for one in read if isinstance(one, Entry)])
         journal._stored = Counter(journal._lines())
         return journal
 
 
+def _whole_lines(content: bytes, path: str | PathLike[str]) -> tuple[list[str], bool]:
+    """Lines of a journal, and whether a truncated line follows them."""
+    whole, _, last = content.rpartition(b"\n")
+    lines = decode(whole, path).split("\n") if whole else []
+    try:
+        if last:
+            text = decode(last, path)
+            _read_line(text, path, len(lines) + 1)
+            return [*lines, text], False
+    except InputError:
+        return lines, True
+    return lines, False
+
+
+def _append(path: Path, size: int, content: bytes) -> None:
+    """Write after the first ``size`` bytes; a failed write is truncated to these."""
+    with path.open("r+b", buffering=0) as file:
+        file.truncate(size)
+        file.seek(size)
+        try:
+            rest = memoryview(content)
+            while rest:
+                rest = rest[file.write(rest) :]
+            os.fsync(file.fileno())
+        except BaseException:
+            file.truncate(size)
+            raise
+
+
 @contextmanager
 def locked_folder(path: Path) -> Iterator[None]:
-    """Hold the lock of the folder that a file is in: one process at a time; nothing is left behind."""
+    """Hold an exclusive lock of the folder of a file; creates no file."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -183,7 +215,7 @@ def locked_folder(path: Path) -> Iterator[None]:
 
 
 def preferred_logp(decoder: Decoder, entries: Sequence[Entry], homophones: Sequence[range]) -> Singles:
-    """Log-probabilities of words of the user's dictionaries: a frequent word's, and ahead of their homophones."""
+    """Log-probabilities of user words: those of frequent words, above their homophones."""
     out = np.array([-5.0 if len(entry.reading) > 2 else -7.0 for entry in entries], np.float32)
     logp = decoder.scorer.tables.pair_logp
     for k, others in enumerate(homophones):
@@ -192,16 +224,18 @@ def preferred_logp(decoder: Decoder, entries: Sequence[Entry], homophones: Seque
     return out
 
 
-def _read_word(line: str, path: str | PathLike[str], number: int) -> Entry:
+def _read_line(line: str, path: str | PathLike[str], number: int) -> Entry | Lesson:
+    if not line.startswith('{"word"'):
+        return read_lesson(line, path, number)
     try:
-        reading, surface = json.loads(line)["word"]
+        reading, surface = parse_json(line)["word"]
         return Entry(str(reading), str(surface))
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"not a word of a dictionary ({error})", path=path, line=number) from None
 
 
 def read_lesson(line: str, path: str | PathLike[str] | None = None, number: int | None = None) -> Lesson:
-    """One line of a journal."""
+    """Parse a line of a journal."""
     try:
         record: dict[str, Any] = parse_json(line)
         words = [(str(reading), str(surface), float(logp)) for reading, surface, logp in record["words"]]
@@ -217,7 +251,7 @@ def read_lesson(line: str, path: str | PathLike[str] | None = None, number: int 
 
 
 def spell_as(decoder: Decoder, reading: str, text: str) -> tuple[Word, ...] | None:
-    """The words of the lexicon (or unknown words as typed, or user's) that write ``reading`` as ``text``, if any.
+    """Find words (lexicon, unknown, user) that write ``reading`` as ``text``, or None.
 
     Of several ways the most probable by words alone.
     """
@@ -256,7 +290,7 @@ def spell_as(decoder: Decoder, reading: str, text: str) -> tuple[Word, ...] | No
 
 
 def new_word(wrong: Conversion, text: str) -> tuple[str, str]:
-    """Reading and surface of what is new in ``text``: what lies between the words it shares with ``wrong``."""
+    """Reading and surface of the part of ``text`` that differs from ``wrong``."""
     first, done = 0, 0
     words = wrong.words
     while first < len(words) and text.startswith(words[first].surface, done):
@@ -272,12 +306,12 @@ def new_word(wrong: Conversion, text: str) -> tuple[str, str]:
     start = words[first].start if first < len(words) else len(wrong.reading)
     stop = words[last].start if last < len(words) else len(wrong.reading)
     if start >= stop or done >= end:
-        raise InputError(f"cannot tell how {text!r} is read as {wrong.reading!r}; correct a smaller piece")
+        raise InputError(f"cannot tell how {text!r} is read as {wrong.reading!r}; correct a shorter segment")
     return wrong.reading[start:stop], text[done:end]
 
 
 def difference(reading: str, chosen: Sequence[Word], wrong: Sequence[Word], gap: float) -> dict[str, float]:
-    """Bonuses that move ``chosen`` past ``wrong``, which is ahead by ``gap``."""
+    """Bonuses that rank ``chosen`` above ``wrong``, which leads by ``gap``."""
     up, down = (
         Counter(join_token(word.surface, reading[word.start : word.end]) for word in words)
         for words in (chosen, wrong)

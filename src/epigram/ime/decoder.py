@@ -1,9 +1,10 @@
-"""Find the most probable texts of a reading under the word trigram model, exactly.
+"""Exact 1-best and k-best search over the word lattice.
 
-Forward over (position, context) with backing off as arcs of its own, which bounds what any path can reach from
-above. Where the best path of that relaxed decoder reaches its bound, it is the best of all; that is the rule. Where
-not, and for the k best distinct surfaces, A* from the end, led by the bound, is exact (``_core/ime_kbest.c``).
-Conversions become n-best lists for a reranker: tokens are ``surface/reading``, the base score is log P.
+The forward pass over (position, context) treats backing off as separate arcs, which gives an upper bound of the score
+of any path. If the best path of that relaxation reaches its bound, it is the best of all, which is the usual case.
+Otherwise, and for the k best distinct surfaces, A* from the end with the bound as heuristic is exact
+(``_core/ime_kbest.c``). Conversions become n-best lists for a reranker: tokens are ``surface/reading``, the base
+score is log P.
 """
 
 from __future__ import annotations
@@ -17,21 +18,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family
+from epigram._core import bindings
 from epigram.errors import InputError
-from epigram.ime.context import read_before
-from epigram.ime.lexicon import LONGEST_UNKNOWN, Lexicon, UnknownWords, classify, hash_surfaces
-from epigram.ime.numbers_and_signs import NumberForms, OwnEdge, sign_edges
-from epigram.ime.text import join_token, split_token, to_katakana
-from epigram.ime.trigram import ANY, ClassNumbers, Scorer, Singles
+from epigram.ime.kana import join_token, split_token, to_katakana
+from epigram.ime.left_context import read_before
+from epigram.ime.lexicon.lexicon import Lexicon, hash_surfaces
+from epigram.ime.lexicon.unknown_words import LONGEST_UNKNOWN, UnknownWords, classify
+from epigram.ime.numbers import NumberForms, SpecialEdge
+from epigram.ime.scorer import Scorer, Singles
+from epigram.ime.signs import sign_edges
+from epigram.ime.word_classes import ANY, ClassNumbers
 from epigram.lm.corpus import BOUNDARY
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.resuming import piece
+from epigram.resuming import DOES_NOT_FIT, piece
 
 if TYPE_CHECKING:
     from epigram.rerank import NBest
 
-core = family("ime")
 TOLERANCE = 1e-6
 AS_TYPED, AS_KATAKANA, WITH_ITS_OWN_TEXT = 0, 1, 2
 """How a special edge writes its reading (``Edges.special_form``); ``_core/ime_lattice.c`` knows the first two."""
@@ -42,7 +45,7 @@ LONGEST_INPUT = 2000
 
 
 class Word(NamedTuple):
-    """A piece of a conversion: where it stands in the reading, its surface, and its id (-1: not in the lexicon)."""
+    """Word of a conversion: its range in the reading, surface, and id (-1: not in the lexicon)."""
 
     start: int
     end: int
@@ -52,7 +55,7 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """One way to write a reading; ``score`` is its natural log-probability."""
+    """Conversion of a reading; ``score`` is its natural log-probability."""
 
     reading: str
     words: tuple[Word, ...]
@@ -60,7 +63,7 @@ class Conversion:
 
     @property
     def text(self) -> str:
-        """The surfaces glued together."""
+        """Concatenated surfaces."""
         return "".join(word.surface for word in self.words)
 
     @property
@@ -70,7 +73,7 @@ class Conversion:
 
 
 class Edges(NamedTuple):
-    """Words that may stand in a reading: ranges of the lexicon by start, and special ones (unknown, user's)."""
+    """Edges of the lattice: ranges of the lexicon by start, and special words (unknown, user)."""
 
     ptr: Offsets
     end: Ints
@@ -85,14 +88,14 @@ class Edges(NamedTuple):
 
     @property
     def core(self) -> Any:
-        """What the search walks."""
-        return core.Lattice(
-            self.ptr.size - 1, int(self.ptr[-1]), self.special_end.size, self.ptr, self.end, self.low, self.high,
+        """Lattice as a C structure."""
+        return bindings.Lattice(
+            self.ptr, self.end, self.low, self.high,
             self.special_ptr, self.special_end, self.special_logp, self.special_class,
         )  # fmt: skip
 
     def without_crossing(self, cuts: Sequence[int]) -> Edges:
-        """Only the words that cross none of the places ``cuts`` of the reading."""
+        """Select the words that cross none of the offsets ``cuts`` of the reading."""
         piece = np.cumsum(np.bincount(np.asarray(cuts, np.int64), minlength=self.ptr.size))  # of a place
         ptr, keep = _kept(self.ptr, self.end, piece)
         special_ptr, special = _kept(self.special_ptr, self.special_end, piece)
@@ -104,8 +107,8 @@ class Edges(NamedTuple):
             self.special_class[special],
         )  # fmt: skip
 
-    def with_own(self, found: Sequence[OwnEdge]) -> Edges:
-        """The same with special edges that have a text of their own: numbers, words of the user."""
+    def with_own(self, found: Sequence[SpecialEdge]) -> Edges:
+        """Add special edges with given texts: numbers, signs, user words."""
         starts = np.repeat(np.arange(self.ptr.size - 1), np.diff(self.special_ptr))
         texts = [""] * starts.size + [edge.text for edge in found]
         all_starts = np.concatenate((starts, [edge.start for edge in found]))
@@ -125,14 +128,23 @@ class Edges(NamedTuple):
 
 
 def _kept(ptr: Offsets, ends: Ints, piece: Offsets) -> tuple[Offsets, Offsets]:
-    """Offsets and numbers of the edges that begin and end in one piece."""
+    """Offsets and numbers of the edges that begin and end in one segment."""
     starts = np.repeat(np.arange(ptr.size - 1), np.diff(ptr))
     keep = np.flatnonzero(piece[starts] == piece[ends[: starts.size] - 1])
     return np.searchsorted(starts[keep], np.arange(ptr.size)).astype(np.int64), keep
 
 
+class WordScore(NamedTuple):
+    """Score of a word of a conversion: natural log-probability, order of its n-gram, user bonus."""
+
+    token: str
+    logp: float
+    order: int
+    bonus: float
+
+
 class UserWord(NamedTuple):
-    """A word that the lexicon lacks: reading, surface, natural log-probability."""
+    """User word: reading, surface, natural log-probability."""
 
     reading: str
     surface: str
@@ -140,7 +152,7 @@ class UserWord(NamedTuple):
 
 
 class Decoder:
-    """Convert readings with a lexicon, a trigram model and a model of unknown words.
+    """Converts readings with a lexicon, a trigram model and a model of unknown words.
 
     Examples
     --------
@@ -167,18 +179,17 @@ class Decoder:
 
     @cached_property
     def _backwards(self) -> Any:
-        """What the search from the end needs besides, as C takes it."""
+        """Further arrays of the backward search as a C structure."""
         lexicon, scorer = self.lexicon, self.scorer
-        return core.Backwards(
-            scorer.node_pair.size, len(lexicon), lexicon.surface_raw.size, scorer.node_word, scorer.node_prefix,
-            lexicon.word_length, lexicon.surface_ptr, lexicon.surface_raw,
+        return bindings.Backwards(
+            scorer.node_word, scorer.node_prefix, lexicon.word_length, lexicon.surface_ptr, lexicon.surface_raw,
         )  # fmt: skip
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_backwards"}
 
     def after(self, words: Sequence[int]) -> Decoder:
-        """The same decoder for text that follows these words of the lexicon; corrections are shared."""
+        """View of this decoder after words of the lexicon; corrections are shared."""
         node = self.scorer.start
         for word in words:
             _, node = self.scorer.step(node, word)
@@ -187,7 +198,7 @@ class Decoder:
         return other
 
     def following(self, before: str) -> Decoder:
-        """The same decoder for what is typed after a text; corrections are shared."""
+        """View of this decoder after a text; corrections are shared."""
         found = read_before(self.lexicon, self.scorer, before)
         other = copy(self)
         other.scorer, other.recent = self.scorer.starting_at(found.node), found.recent
@@ -195,7 +206,7 @@ class Decoder:
 
     @property
     def _bonus(self) -> Singles:
-        """Bonuses of the user's corrections and of words that were just written."""
+        """Bonuses of corrections and of recently written words."""
         if not self.recent:
             return self.bonus
         out = self.bonus.copy()
@@ -203,15 +214,13 @@ class Decoder:
         return out
 
     def best(self, reading: str, cuts: Sequence[int] = ()) -> Conversion:
-        """The most probable conversion; no word crosses one of the places ``cuts``."""
+        """Most probable conversion; no word crosses one of the offsets ``cuts``."""
         edges = self.edges(reading)
         if cuts:
             edges = edges.without_crossing(cuts)
         out, scores = np.empty(len(reading), np.int32), np.empty(2)
         gain = self.scorer.gain
-        count = core.best(
-            self.scorer.core, edges.core, gain.size, gain, self.bonus.size, self._bonus, out.size, out, scores
-        )
+        count = bindings.ime_best(self.scorer.core, edges.core, gain, self._bonus, out, scores)
         if count < 0:
             raise MemoryError(f"no room to convert {len(reading)} characters")
         bound, score = scores.tolist()
@@ -220,7 +229,7 @@ class Decoder:
         return self._spell(reading, out[:count][::-1], score, edges)
 
     def k_best(self, reading: str, k: int = 20, cuts: Sequence[int] = ()) -> list[Conversion]:
-        """The ``k`` most probable conversions with distinct texts (fewer where there are fewer), best first."""
+        """Up to ``k`` most probable conversions with distinct texts, best first."""
         if k < 1:
             raise InputError(f"the number of candidates must be at least 1, not {k}")
         edges = self.edges(reading)
@@ -232,9 +241,8 @@ class Decoder:
         else:
             hashes = self._special_hashes(reading, edges)
         out_ptr, out_words, out_score = np.empty(k + 1, np.int64), np.empty(k * n, np.int32), np.empty(k)
-        found = core.k_best(
-            self.scorer.core, edges.core, self._backwards, self.bonus.size, self._bonus, n_special, *hashes,
-            k, n, out_ptr, out_words, out_score,
+        found = bindings.ime_k_best(
+            self.scorer.core, edges.core, self._backwards, self._bonus, *hashes, n, out_ptr, out_words, out_score,
         )  # fmt: skip
         if found < 0:
             raise MemoryError(f"no room for {k} conversions of {n} characters")
@@ -244,7 +252,7 @@ class Decoder:
         ]
 
     def score(self, reading: str, words: Sequence[Word]) -> float:
-        """Natural log-probability of one way to write a reading, bonuses counted."""
+        """Natural log-probability of a conversion, with bonuses."""
         scorer = self.scorer
         node, total = scorer.start, 0.0
         for word in words:
@@ -257,12 +265,46 @@ class Decoder:
             node = to
         return total + scorer.step(node, BOUNDARY)[0]
 
+    def explain(self, conversion: Conversion) -> list[WordScore]:
+        """Score a conversion word by word, the end of the sentence last.
+
+        The order of a word outside the lexicon is 0.
+
+        Examples
+        --------
+        >>> from epigram import KanaKanjiConverter
+        >>> converter = KanaKanjiConverter.build(["橋/はし を 渡る/わたる", "箸/はし"])
+        >>> [(row.token, row.order) for row in converter.decoder.explain(converter.best("はしをわたる"))]
+        [('橋/はし', 2), ('を', 3), ('渡る/わたる', 3), ('</s>', 3)]
+        """
+        scorer = self.scorer
+        parents = scorer.tables.node_parent
+        node = scorer.start
+        rows: list[WordScore] = []
+        ids = [*(word.id for word in conversion.words), BOUNDARY]
+        for word, token in zip(ids, [*conversion.tokens, "</s>"], strict=True):
+            if word < 0:
+                unknown = conversion.words[len(rows)]
+                reading = conversion.reading[unknown.start : unknown.end]
+                logp, to = self.special_score(reading, unknown.surface)
+                rows.append(WordScore(token, scorer.special(node, to) + logp, 0, 0.0))
+                node = to
+                continue
+            at, order = node, 1
+            while at >= scorer.n_classes and not scorer.stores(at, word):
+                at = int(parents[at])
+            if at >= scorer.n_classes:
+                order = 2 if parents[at] < scorer.n_classes else 3
+            logp, node = scorer.step(node, word)
+            rows.append(WordScore(token, logp, order, self.bonus_of(word)))
+        return rows
+
     def bonus_of(self, word: int) -> float:
-        """What corrections, and the text before, add to the log-probability of a word."""
+        """Bonus of a word by corrections and left context, in natural log-probability."""
         return float(self.bonus[word]) + (RECENT if word in self.recent else 0.0)
 
     def special_score(self, reading: str, surface: str) -> tuple[float, int]:
-        """Return the log-probability of a word outside the lexicon by the best way to get it, and its class."""
+        """Best log-probability of a word outside the lexicon, and its class."""
         edges = self.edges(reading)
         whole = range(int(edges.special_ptr[0]), int(edges.special_ptr[1]))
         return max(
@@ -275,7 +317,7 @@ class Decoder:
         )
 
     def edges(self, reading: str) -> Edges:
-        """Return the words that may stand in a reading."""
+        """Make the lattice of a reading."""
         if len(reading) > LONGEST_INPUT:
             raise InputError(
                 f"a reading of {len(reading):,} characters; at most {LONGEST_INPUT:,} are converted at once. "
@@ -287,8 +329,8 @@ class Decoder:
         room = 2 * n * LONGEST_UNKNOWN
         special_ptr, special_logp = np.empty(n + 1, np.int64), np.empty(room)
         special_end, special_form = np.empty(room, np.int32), np.empty(room, np.int32)
-        core.find_unknown(
-            n, *classify(chars), LONGEST_UNKNOWN, len(unknown.hiragana), unknown.hiragana, unknown.katakana,
+        bindings.ime_find_unknown(
+            *classify(chars), LONGEST_UNKNOWN, len(unknown.hiragana), unknown.hiragana, unknown.katakana,
             unknown.class_logp, self._char_logp, special_ptr, special_end, special_form, special_logp,
         )  # fmt: skip
         used = int(special_ptr[-1])
@@ -305,8 +347,8 @@ class Decoder:
         own += self._user_edges(reading) if self.user_words else []
         return edges.with_own(own) if own else edges
 
-    def _user_edges(self, reading: str) -> list[OwnEdge]:
-        """Return the user's words that stand in a reading."""
+    def _user_edges(self, reading: str) -> list[SpecialEdge]:
+        """User words in a reading."""
         found = []
         if len(self.user_words) != self._user_longest[0]:
             self._user_longest = len(self.user_words), max(map(len, self.user_words))
@@ -314,11 +356,11 @@ class Decoder:
         for start in range(len(reading)):
             for end in range(start + 1, min(len(reading), start + longest) + 1):
                 for word in self.user_words.get(reading[start:end], ()):
-                    found.append(OwnEdge(start, end, word.surface, word.logp, ANY))
+                    found.append(SpecialEdge(start, end, word.surface, word.logp, ANY))
         return found
 
     def special_text(self, reading: str, start: int, special: int, edges: Edges) -> str:
-        """Return what a special edge that begins at ``start`` writes."""
+        """Text of a special edge that begins at ``start``."""
         form = edges.special_form[special]
         if form == WITH_ITS_OWN_TEXT and edges.special_text is not None:
             return edges.special_text[special]
@@ -328,12 +370,11 @@ class Decoder:
     def _special_hashes(
         self, reading: str, edges: Edges
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-        """Hash of what each special edge writes, and the hash base to the power of its length."""
+        """Hash of the text of each special edge, and the hash base to the power of its length."""
         n = edges.special_end.size
         hashes, powers = np.empty(n, np.uint64), np.empty(n, np.uint64)
-        core.special_hashes(
-            len(reading), _characters(reading), edges.special_ptr, n, edges.special_end, edges.special_form,
-            hashes, powers,
+        bindings.ime_special_hashes(
+            _characters(reading), edges.special_ptr, edges.special_end, edges.special_form, hashes, powers,
         )  # fmt: skip
         if edges.special_text is not None:
             own = np.flatnonzero(edges.special_form == WITH_ITS_OWN_TEXT)
@@ -360,7 +401,7 @@ class Decoder:
 
 
 def special_edge(word: int) -> int:
-    """Return which special edge a negative word number of the search stands for: -2 is edge 0, -3 is edge 1."""
+    """Special edge of a negative word number of the search: -2 is edge 0, -3 is edge 1."""
     return -2 - word
 
 
@@ -371,7 +412,7 @@ def _characters(reading: str) -> Ints:
 def as_lists(
     lists: Iterable[Sequence[Conversion | Candidate]], references: Sequence[Sequence[str]] | None = None
 ) -> NBest:
-    """Lists of conversions, with the tokens of each reference where known.
+    """Convert conversions to n-best lists, with the tokens of each known reference.
 
     Examples
     --------
@@ -398,7 +439,7 @@ def as_lists(
 def convert_text(
     decoder: Decoder, sentences: Sequence[Sequence[str]], k: int, tick: Callable[[], object] | None = None
 ) -> NBest:
-    """The k best conversions of the readings of tokenised sentences, with the sentences as references.
+    """Make n-best lists of tokenised sentences by converting their readings.
 
     ``tick`` is called after each sentence; True ends the work with the lists so far.
     """
@@ -406,6 +447,8 @@ def convert_text(
     with piece(f"{k} best of {len(sentences)} sentences") as kept:
         saved = (kept.result or kept.state or {"found": []})["found"]
         found, stop = [[Candidate(*way) for way in ways] for ways in saved], False
+        if not all(ways and all(way.is_sound for way in ways) for ways in found):
+            raise InputError(DOES_NOT_FIT)
         for tokens in sentences[len(found) :]:
             best = decoder.k_best("".join(split_token(token)[1] for token in tokens), k)
             found.append([Candidate(way.tokens, way.text, way.score) for way in best])
@@ -418,8 +461,14 @@ def convert_text(
 
 
 class Candidate(NamedTuple):
-    """What a list keeps of a conversion."""
+    """Conversion in an n-best list."""
 
     tokens: list[str]
     text: str
     score: float
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether values from a checkpoint are valid."""
+        words = [self.text, *self.tokens]
+        return all(isinstance(word, str) for word in words) and bool(np.isfinite(self.score))

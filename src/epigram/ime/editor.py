@@ -1,9 +1,9 @@
-"""The line editor of the input method: takes keys, and tells what to show and which text was finished.
+"""State machine of the line editor: keys in, text out.
 
-Typing builds a reading (romaji turns into kana on the way). Space converts; then left and right choose a segment,
-up, down and space a candidate, shift with left or right makes a segment shorter or longer, enter commits and teaches
-the converter what was changed, escape goes back to kana. Tab offers predictions of what is being typed. What was
-committed is the text before the next reading.
+Typing builds a reading (romaji becomes kana on the way). Space converts; then left and right choose a segment, up,
+down and space a candidate, shift with left or right shortens or lengthens a segment, enter commits and teaches the
+converter what was changed, escape returns to kana. Tab offers predictions. Committed text is the left context of the
+next reading.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from dataclasses import dataclass, field
 
 from epigram.errors import InputError
 from epigram.ime.converter import KanaKanjiConverter, Segment
-from epigram.ime.text import from_romaji
+from epigram.ime.kana import from_romaji
 
 LEFT, RIGHT, UP, DOWN = "left", "right", "up", "down"
 LONGER, SHORTER, TAB = "longer", "shorter", "tab"
 KEPT = 200
-"""Characters of what was typed before that are kept as context."""
+"""Characters of committed text that are kept as context."""
 ENTER, SPACE, BACKSPACE, ESCAPE, UNDO, QUIT = "enter", "space", "backspace", "escape", "undo", "quit"
 
 
 @dataclass
 class Editor:
-    """One line being typed.
+    """Line that is being edited.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Editor:
 
     @property
     def reading(self) -> str:
-        """What was typed, as kana; a last ``n`` may still become part of a syllable."""
+        """Typed kana; a final ``n`` may still become part of a syllable."""
         return from_romaji(self.typed, finished=bool(self.segments))
 
     @property
@@ -60,7 +60,7 @@ class Editor:
         )
 
     def press(self, key: str) -> str | None:
-        """Take a key (a character or a name); returns the text if it was committed."""
+        """Process a key (a character or a name); returns the text if it was committed."""
         self.message = ""
         if key == ENTER:
             return self._commit()
@@ -84,7 +84,7 @@ class Editor:
         return None
 
     def _predict(self) -> None:
-        """Offer how what was typed may go on, as one segment."""
+        """Offer predictions as one segment."""
         reading = self.reading
         ways = [way.text for way in self.converter.predict(reading, self.before)]
         if not ways:
@@ -116,7 +116,7 @@ class Editor:
             self.chosen[self.at] = (self.chosen[self.at] + (-1 if key == UP else 1)) % n
 
     def _resize(self, more: int) -> None:
-        """Give the segment in hand one character more or less; those before it stay as they are."""
+        """Lengthen or shorten the current segment by one character; keeps those before it."""
         lengths = [len(segment.reading) for segment in self.segments[: self.at + 1]]
         lengths[-1] += more
         if lengths[-1] < 1 or sum(lengths) > len(self.reading):

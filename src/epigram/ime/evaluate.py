@@ -1,7 +1,7 @@
-"""Measure conversions: character error rates, sentences exactly right, and the best candidate of each list.
+"""Character error rate, sentence accuracy and oracle of conversions.
 
-Normalised: NFKC, no spaces, quotation marks and commas of all kinds merged, so that converters with other habits of
-writing can be compared.
+Normalised rates compare texts after NFKC, without spaces and with all kinds of quotation marks and commas merged, so
+that converters with different conventions can be compared.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from epigram.errors import InputError
 from epigram.ime.converter import N_BEST, KanaKanjiConverter
-from epigram.ime.text import split_token
+from epigram.ime.kana import split_token
 from epigram.rerank.nbest import edit_distance
 
 _QUOTES = "「」『』“”‘’\"'`´｢｣〝〟"
@@ -36,12 +36,12 @@ class Scores:
     sentences_per_second: float
 
     def record(self) -> dict[str, float | int | None]:
-        """For tables and JSON."""
+        """Rates as a dictionary, for tables and JSON."""
         return asdict(self)
 
 
 def normalise(text: str) -> str:
-    """Text as the normalised rate compares it.
+    """Normalise a text for the normalised error rate.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def evaluate(
     k: int = N_BEST,
     tick: Callable[[], object] | None = None,
 ) -> Scores:
-    """Convert the readings of tokenised sentences; ``k`` below 2 leaves the best of the list out.
+    """Convert the readings of tokenised sentences and rate them; no oracle if ``k`` < 2.
 
     Examples
     --------

@@ -1,11 +1,11 @@
-"""Linear interpolation of two back-off trigram models as one back-off model (MAP adaptation, Gao et al. 2006, 5.2).
+"""Interpolates two back-off trigram models (MAP adaptation, Gao et al. 2006, 5.2).
 
     P(w | h) = lambda P_b(w | h) + (1 - lambda) P_a(w | h)
 
-for every n-gram that either model stores. Where neither does, the mixture backs off with the weight that makes its
-probabilities sum to one, as n-gram toolkits do; a stored n-gram never gets less than backing off would give it, so
-that the first pass of the search seldom has to be redone. With P_a by plain maximum likelihood the interpolation is
-exact: it concerns whole histories that the adaptation text has, all others keep P_b.
+for every n-gram that either model stores. For others the mixture backs off with the weight that makes its probabilities
+sum to one, as n-gram toolkits do. A stored n-gram never gets less than backing off would give it, so that the relaxed
+search is mostly exact. With P_a by plain maximum likelihood the interpolation is exact: it changes histories of the
+adaptation text, all others keep P_b.
 
 Words are ids of one lexicon; an n-gram (w1 w2 w3) is the number (w1 V + w2) V + w3, so sorting numbers sorts n-grams.
 """
@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from epigram._core.native import offsets
+from epigram._core.arrays import offsets
 from epigram.lm.corpus import BOUNDARY, Corpus, Vocabulary
-from epigram.lm.mixed.mixture import mixture_weights
+from epigram.lm.mixture import mixture_weights
+from epigram.lm.ngram.backoff import BackoffModel
 from epigram.lm.ngram.kneser_ney import count_ngrams
-from epigram.lm.ngram.model import BackoffModel
 from epigram.protocols import Floats, Ints, Offsets
 
 SMALLEST = 1e-12
@@ -30,7 +30,7 @@ BIGRAM = 0.4
 
 @dataclass(frozen=True)
 class Grams:
-    """Bigrams and trigrams as rising numbers, each with a natural log-probability; contexts with a back-off weight."""
+    """Bigrams and trigrams as sorted numbers with log-probabilities, and back-off weights."""
 
     bigrams: Offsets = field(repr=False)
     trigrams: Offsets = field(repr=False)
@@ -38,7 +38,7 @@ class Grams:
 
     @classmethod
     def of(cls, model: BackoffModel) -> Grams:
-        """What a model of order 3 or less stores; ``contexts`` are its contexts of one word."""
+        """Stored n-grams of a model of order 3 or less; ``contexts`` are its contexts of one word."""
         size = len(model.vocabulary_)
         keys = []
         for depth in (1, 2):
@@ -54,7 +54,7 @@ class Grams:
         return cls(keys[0], keys[1], contexts)
 
     def union(self, other: Grams) -> Grams:
-        """All that either has."""
+        """Union of two sets of n-grams."""
         return Grams(
             _union(self.bigrams, other.bigrams),
             _union(self.trigrams, other.trigrams),
@@ -62,7 +62,7 @@ class Grams:
         )
 
     def with_contexts(self, size: int) -> Grams:
-        """Every last word of a bigram is a context too; a text with unknown words may have nothing after it."""
+        """Add the last word of every bigram as a context, which unknown words may leave out."""
         known = np.zeros(size, bool)
         known[self.contexts] = True
         known[self.bigrams % size] = True
@@ -70,13 +70,13 @@ class Grams:
 
 
 def _union(one: Offsets, two: Offsets) -> Offsets:
-    """All keys of two rising lists; a stable sort merges the two runs, which np.union1d does not."""
+    """Union of two sorted arrays by a stable sort, which merges the two runs."""
     keys = np.sort(np.concatenate((one, two)), kind="stable")
     return np.asarray(keys[np.diff(keys, prepend=keys[:1] - 1) != 0])
 
 
 def widen(model: BackoffModel, vocabulary: Vocabulary, new_id: Ints, logp: Floats) -> BackoffModel:
-    """The same model over more words: old word k becomes ``new_id[k]`` (rising), the others get ``logp``."""
+    """Extend a model to more words: word k becomes ``new_id[k]`` (sorted), others get ``logp``."""
     old, new = len(model.vocabulary_), len(vocabulary)
     root = logp.copy()
     root[new_id] = model.pair_logp[:old]
@@ -96,14 +96,14 @@ def widen(model: BackoffModel, vocabulary: Vocabulary, new_id: Ints, logp: Float
 
 
 def mixture(background: BackoffModel, adapted: BackoffModel, weight: float) -> BackoffModel:
-    """``weight`` times the background plus the rest times the adaptation model; both over one vocabulary.
+    """Interpolate the background (``weight``) with a model over the same vocabulary.
 
     Examples
     --------
     >>> from epigram.lm.ngram.kneser_ney import KneserNeyLM
     >>> one = Corpus.of(["a b a", "b b"])
     >>> other = Corpus.of(["b a b a"], one.vocabulary)
-    >>> models = [KneserNeyLM(order=3).fit(text).backoff_ for text in (one, other)]
+    >>> models = [KneserNeyLM(order=3, open_vocabulary=False).fit(text).backoff_ for text in (one, other)]
     >>> mixed = mixture(*models, 0.5)
     >>> a = one.vocabulary.id("a")
     >>> background, adapted, both = (float(m.distribution("b")[a]) for m in (*models, mixed))
@@ -136,12 +136,12 @@ def mixture(background: BackoffModel, adapted: BackoffModel, weight: float) -> B
 
 
 def share_with_bigrams(model: BackoffModel, share: float) -> None:
-    """P(w | u v) becomes (1 - share) P(w | u v) + share P(w | v), in place; still a back-off model.
+    """Set P(w | u v) to (1 - share) P(w | u v) + share P(w | v), in place.
 
     Examples
     --------
     >>> from epigram.lm.ngram.kneser_ney import KneserNeyLM
-    >>> model = KneserNeyLM(order=3).fit(["a b a", "b b a", "a a"]).backoff_
+    >>> model = KneserNeyLM(order=3, open_vocabulary=False).fit(["a b a", "b b a", "a a"]).backoff_
     >>> three, two = model.distribution("a b"), model.distribution("b")
     >>> share_with_bigrams(model, 0.5)
     >>> bool(np.allclose(model.distribution("a b"), (three + two) / 2))
@@ -160,13 +160,13 @@ def share_with_bigrams(model: BackoffModel, share: float) -> None:
 
 
 def map_mixture(background: BackoffModel, corpus: Corpus, weight: float) -> BackoffModel:
-    """With P_a the relative frequency of a word after its whole history in ``corpus``.
+    """Interpolate with P_a, the relative frequency of a word after its whole history.
 
     Examples
     --------
     >>> from epigram.lm.ngram.kneser_ney import KneserNeyLM
     >>> one = Corpus.of(["a b a", "b b"])
-    >>> model = KneserNeyLM(order=3).fit(one).backoff_
+    >>> model = KneserNeyLM(order=3, open_vocabulary=False).fit(one).backoff_
     >>> mixed = map_mixture(model, Corpus.of(["b a"], one.vocabulary), 0.5)
     >>> before, after = (float(m.distribution(["<s>", "b"])[one.vocabulary.id("a")]) for m in (model, mixed))
     >>> round(after - (0.5 * before + 0.5), 12)
@@ -200,7 +200,7 @@ def map_mixture(background: BackoffModel, corpus: Corpus, weight: float) -> Back
 
 
 def best_weight(background: Floats, adapted: Floats) -> float:
-    """Return the lambda that gives held-out words the highest likelihood; NaN where a model has no probability.
+    """Weight with the highest likelihood of held-out words; ignores positions that are NaN.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def best_weight(background: Floats, adapted: Floats) -> float:
 
 
 def relative_frequencies(text: Corpus, stream: Ints) -> Floats:
-    """Return log P_a by maximum likelihood of each position of a stream; NaN after a history the text lacks."""
+    """Maximum-likelihood log P_a of each position of a stream; NaN after unseen histories."""
     levels = count_ngrams(text, 3)
     size = np.int64(len(text.vocabulary))
     words = stream.astype(np.int64)
@@ -256,7 +256,7 @@ def lay_out(
     bow1: Floats,
     bow2: Floats,
 ) -> BackoffModel:
-    """The forward trie of sorted n-grams; ``pairs`` are the contexts of two words."""
+    """Make the forward trie of sorted n-grams; ``pairs`` are the contexts of two words."""
     size = len(vocabulary)
     per_word = np.diff(np.searchsorted(grams.bigrams // size, np.append(grams.contexts, size)))
     firsts = np.searchsorted(grams.trigrams // size, pairs)
@@ -272,7 +272,7 @@ def lay_out(
 
 
 def _states(model: BackoffModel, contexts: Offsets, size: int) -> Ints:
-    """The longest stored suffix of each context (w1 V + w2)."""
+    """Longest stored suffix of each context (w1 V + w2)."""
     first = model.pair_next[contexts // size]
     return model.step_many(first, (contexts % size).astype(np.int32))[0]
 
@@ -287,13 +287,13 @@ def _trigram_logp(model: BackoffModel, trigrams: Offsets, size: int) -> Floats:
 
 
 def _bow_of(model: BackoffModel, contexts: Offsets, size: int, depth: int) -> Floats:
-    """A model's own weights; 0 (log 1) where it does not store the context."""
+    """Back-off weights of a model; 0 (log 1) for contexts that it does not store."""
     nodes = model.pair_next[contexts] if depth == 1 else _states(model, contexts, size)
     return np.where(model.node_depth[nodes] == depth, model.node_bow[nodes], 0.0)
 
 
 def _backoff(owner: Offsets, contexts: Offsets, p: Floats, lower: Floats) -> Floats:
-    """(1 - stored mass) / (1 - what backing off gives the stored words), per context; at most 1."""
+    """Back-off weight per context: (1 - stored mass) / (1 - lower-order mass), at most 1."""
     where = np.searchsorted(contexts, owner)
     kept = np.bincount(where, p, minlength=contexts.size)
     below = np.bincount(where, lower, minlength=contexts.size)
@@ -302,7 +302,7 @@ def _backoff(owner: Offsets, contexts: Offsets, p: Floats, lower: Floats) -> Flo
 
 
 def _lower(grams: Grams, root: Floats, two: Floats, bow1: Floats, size: int) -> Floats:
-    """P(w3 | w2) of each trigram under the mixture's own bigrams."""
+    """P(w3 | w2) of each trigram under the bigrams of the mixture."""
     suffix = grams.trigrams % (size * size)
     place = np.minimum(np.searchsorted(grams.bigrams, suffix), max(grams.bigrams.size - 1, 0))
     stored = grams.bigrams[place] == suffix
@@ -313,7 +313,7 @@ def _lower(grams: Grams, root: Floats, two: Floats, bow1: Floats, size: int) -> 
 
 
 def _numbers(levels: list, size: int) -> tuple[Offsets, Offsets, Ints]:  # type: ignore[type-arg]
-    """Bigrams, trigrams and the trigrams' counts of a counted text, as rising numbers."""
+    """Bigrams and trigrams of a counted text as sorted numbers, and counts of the trigrams."""
     empty = np.zeros(0, np.int64)
     if len(levels) < 2:
         return empty, empty, np.zeros(0, np.int32)
@@ -332,7 +332,7 @@ def _mix_frequencies(
     size: int,
     weight: float,
 ) -> Floats:
-    """weight P_b + (1 - weight) c(hw) / c(h) after the ``contexts`` that were seen; P_b elsewhere."""
+    """weight P_b + (1 - weight) c(hw) / c(h) after seen ``contexts``; P_b elsewhere."""
     owner = keys // size
     place = np.minimum(np.searchsorted(contexts, owner), max(contexts.size - 1, 0))
     mixed = contexts[place] == owner if contexts.size else np.zeros(keys.size, bool)

@@ -1,9 +1,8 @@
-"""Predictions: how what is being typed may go on, from the words, the user's history and the model.
+"""Predicts completions of a partly typed reading.
 
-Words are numbered by reading, so that those whose readings begin alike are one range of numbers: their probabilities
-after the text before are looked at all at once. The last words of the best conversion may be unfinished, so the
-prediction starts at each of them. Where no word begins as typed, readings with one kana wrong, missing or too much
-are tried.
+Words are sorted by reading, so that those with the same prefix are one range of ids, and their probabilities after the
+left context are computed at once. The last words of the best conversion may be incomplete, so the prediction starts at
+each of them. If no word begins as typed, readings with one kana wrong, missing or too much are tried.
 """
 
 from __future__ import annotations
@@ -14,24 +13,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from epigram.ime.lexicon import Lexicon
-from epigram.ime.text import HIRAGANA
-from epigram.ime.trigram import Scorer
+from epigram.ime.kana import HIRAGANA
+from epigram.ime.lexicon.lexicon import Lexicon
+from epigram.ime.scorer import Scorer
 from epigram.protocols import Floats
 
 if TYPE_CHECKING:
     from epigram.ime.converter import KanaKanjiConverter
 
 LAST_WORDS = 2
-"""So many words of the conversion, from the end, may be unfinished."""
+"""Number of last words of a conversion that may be incomplete."""
 USERS = -5.0
 """Log-probability of a word of the user's dictionaries that is typed in full."""
 MISTAKE = -4.0
-"""What one wrong kana costs."""
+"""Log-probability of one wrong kana."""
 
 
 class Prediction(NamedTuple):
-    """A text that the reading typed so far may become, its whole reading, and a natural log-probability."""
+    """Completion: text, whole reading, and natural log-probability."""
 
     reading: str
     text: str
@@ -39,7 +38,7 @@ class Prediction(NamedTuple):
 
 
 def predict(converter: KanaKanjiConverter, prefix: str, k: int) -> list[Prediction]:
-    """Up to ``k`` predictions, the most probable first; what the user chose before comes first of all."""
+    """Up to ``k`` predictions: earlier choices of the user, then the most probable."""
     if not prefix:
         return []
     found: dict[str, Prediction] = {}
@@ -57,21 +56,21 @@ def predict(converter: KanaKanjiConverter, prefix: str, k: int) -> list[Predicti
 
 
 def _of_the_user(converter: KanaKanjiConverter, prefix: str) -> Iterator[Prediction]:
-    """Corrections whose readings begin so, the last first."""
+    """Corrections whose readings begin with ``prefix``, the last first."""
     for lesson in reversed(converter.journal.lessons):
         if lesson.reading.startswith(prefix):
             yield Prediction(lesson.reading, lesson.chosen, 0.0)
 
 
 def _of_dictionaries(converter: KanaKanjiConverter, prefix: str) -> Iterator[Prediction]:
-    """Words of the user's dictionaries whose readings begin so; less probable the more is still to be typed."""
+    """User words by prefix of the reading; the more is left to type, the less probable."""
     for entry in converter.journal.words:
         if entry.reading.startswith(prefix):
             yield Prediction(entry.reading, entry.surface, USERS - (len(entry.reading) - len(prefix)))
 
 
 def _by_words(converter: KanaKanjiConverter, prefix: str, k: int) -> Iterator[Prediction]:
-    """Words that finish what the last words of the best conversion begin."""
+    """Words that complete the last words of the best conversion."""
     decoder = converter.decoder
     best = decoder.best(prefix)
     starts = [word.start for word in best.words][-LAST_WORDS:]
@@ -143,7 +142,7 @@ def _range(lexicon: Lexicon, prefix: str) -> range:
 
 
 def _near(prefix: str) -> Iterator[str]:
-    """Readings with one kana wrong, missing or too much."""
+    """Readings at edit distance one."""
     kana = [chr(code) for code in HIRAGANA] + ["ー"]
     for place in range(len(prefix)):
         if len(prefix) > 1:

@@ -1,9 +1,9 @@
-"""The language model of a converter in a small file: numbers in eight bits, and no array that follows from others.
+"""8-bit file form of the trigram tables.
 
-Log-probabilities of bigrams and trigrams and back-off weights are codes of a codebook, one for each length; those of
-single words, which tell homophones apart, stay as they are. Where an n-gram leads and what a context backs off to is
-found again when the file is read; all is expanded then, and searched as ever. A gain bounds what a context can win, so
-it is rounded up: the search stays exact.
+Log-probabilities of bigrams and trigrams and back-off weights are codes of a codebook, one per order; those of
+unigrams, which separate homophones, stay in full precision. Links of n-grams and back-off contexts are recomputed
+when the file is read, and the search uses the expanded tables. A gain is an upper bound of what a context can gain,
+so it is rounded up, which keeps the search exact.
 """
 
 from __future__ import annotations
@@ -13,28 +13,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import offsets
-from epigram.ime.trigram import NOTHING, ClassNumbers, Scorer, Singles, Trie
-from epigram.lm.ngram.model import linked, nodes_of_pairs
+from epigram._core.arrays import offsets
+from epigram.ime.scorer import NOTHING, Scorer, Singles, Trie
+from epigram.ime.word_classes import ClassNumbers
+from epigram.lm.ngram.backoff import linked, nodes_of_pairs
 from epigram.protocols import Ints
-from epigram.storage.arrays import (
-    CODES,
-    PACKED,
-    Array,
-    Contents,
-    coded,
-    damaged,
-    decoded,
-    differences,
-    pack_integers,
-    summed,
-)
+from epigram.storage.quantise import CODES, coded, decoded, differences, narrow, sum_groups
+from epigram.storage.schema import Array, Contents, damaged
 
 ARRAYS = {
-    "lm.contexts": Array(PACKED, ("contexts",), steps=True, below="words+longer"),
-    "lm.counts": Array(PACKED, ("contexts+1",), total="words+longer"),
+    "lm.contexts": Array(np.int64, ("contexts",), steps=True, below="words+longer"),
+    "lm.counts": Array(np.int64, ("contexts+1",), total="words+longer"),
     "lm.targets": Array(np.int32, ("longer",), below="words", optional=True),
-    "lm.steps": Array(PACKED, ("longer",), below="words", optional=True),
+    "lm.steps": Array(np.int64, ("longer",), below="words", optional=True),
     "lm.root": Array(np.float32, ("words",), infinite="-"),
     "lm.logp.codes": Array(np.uint8, ("longer",)),
     "lm.logp.books": Array(np.float32, (2, CODES), infinite="-"),
@@ -46,7 +37,7 @@ ARRAYS = {
 
 
 def pack(scorer: Scorer) -> dict[str, npt.NDArray[Any]]:
-    """The arrays that a file holds of a model."""
+    """Convert a model to the arrays of a file."""
     trie, n_words = scorer.trie, scorer.n_words
     nodes = np.repeat(np.arange(trie.node_pair.size - 1), np.diff(trie.pair_ptr)[1:])
     of_pairs, of_contexts = _levels(trie, n_words)
@@ -54,9 +45,9 @@ def pack(scorer: Scorer) -> dict[str, npt.NDArray[Any]]:
     logp, logp_books = coded(scorer.tables.pair_logp[n_words:], of_pairs)
     bow, bow_books = coded(scorer.tables.node_bow[scorer.n_classes :], of_contexts)
     out: dict[str, npt.NDArray[Any]] = {
-        "lm.contexts": pack_integers(np.diff(trie.node_pair[1:], prepend=0)),
-        "lm.counts": pack_integers(np.diff(trie.pair_ptr)),
-        "lm.steps": pack_integers(differences(trie.pair_word[n_words:], nodes)),
+        "lm.contexts": narrow(np.diff(trie.node_pair[1:], prepend=0)),
+        "lm.counts": narrow(np.diff(trie.pair_ptr)),
+        "lm.steps": narrow(differences(trie.pair_word[n_words:], nodes)),
         "lm.root": root,
         "lm.logp.codes": logp,
         "lm.logp.books": logp_books,
@@ -70,7 +61,7 @@ def pack(scorer: Scorer) -> dict[str, npt.NDArray[Any]]:
 
 
 def unpack(found: Contents, word_class: ClassNumbers, class_logp: Singles, class_names: list[str]) -> Scorer:
-    """The model of the arrays of a file."""
+    """Read a model from the arrays of a file."""
     n_words = word_class.size
     trie = Trie(
         np.concatenate(([-1], found["lm.contexts"])),
@@ -87,11 +78,11 @@ def unpack(found: Contents, word_class: ClassNumbers, class_logp: Singles, class
 
 
 def _targets(found: Contents, n_words: int) -> Ints:
-    """The last words of bigrams and trigrams; files of earlier versions have them as they are."""
+    """Last words of bigrams and trigrams; earlier versions of the format store them unpacked."""
     if "lm.targets" in found:
         return found["lm.targets"]
     sizes = found["lm.counts"][1:]
-    out = summed(found.pop("lm.steps"), sizes[sizes > 0])
+    out = sum_groups(found.pop("lm.steps"), sizes[sizes > 0])
     if out.max(initial=0) >= n_words:
         damaged("an n-gram ends in a word that the lexicon lacks")
     return out
@@ -106,7 +97,7 @@ def _laid_out(
     class_logp: Singles,
     class_names: list[str],
 ) -> Scorer:
-    """The model with its links; ``bow`` and ``gain`` are of contexts, and the root, which is none, is put before."""
+    """Make the model with links; ``bow`` and ``gain`` are those of contexts without the root."""
     links = linked(trie.pair_ptr, trie.pair_word, nodes_of_pairs(word_class.size, *trie))
     gains = None if gain is None else np.insert(gain, 0, NOTHING)
     bows = np.insert(bow, 0, 0.0)
@@ -114,7 +105,7 @@ def _laid_out(
 
 
 def _levels(trie: Trie, n_words: int) -> tuple[list[int], list[int]]:
-    """Where bigrams and trigrams end, behind the single words, and where contexts of one and two words do."""
+    """End offsets of bigrams and trigrams, and of contexts of one and two words."""
     single = int(np.searchsorted(trie.node_pair[1:], n_words))
     bigrams = int(trie.pair_ptr[1 + single]) - n_words
     return [bigrams, trie.pair_word.size - n_words], [single, trie.node_pair.size - 1]

@@ -1,4 +1,4 @@
-"""Write a converter to a model file and read it: lexicon, trigram tables, unknown words, reranker, corrections."""
+"""Converter to and from a model file."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from epigram.ime import quantised
 from epigram.ime.converter import KanaKanjiConverter
 from epigram.ime.corrections import read_lesson
 from epigram.ime.decoder import Decoder
-from epigram.ime.dictionaries import Entry
-from epigram.ime.lexicon import CLASSES, Lexicon, UnknownWords
-from epigram.ime.numbers_and_signs import FORMS, NumberForms
-from epigram.ime.text import KANA_ROWS, LONGEST_READING
-from epigram.ime.trigram import Scorer, Tables, WordClasses
+from epigram.ime.kana import KANA_ROWS, LONGEST_READING
+from epigram.ime.lexicon.dictionary_formats import Entry
+from epigram.ime.lexicon.lexicon import Lexicon
+from epigram.ime.lexicon.unknown_words import CLASSES, UnknownWords
+from epigram.ime.numbers import FORMS, NumberForms
+from epigram.ime.scorer import Scorer, Tables
+from epigram.ime.word_classes import LexicalClasses
 from epigram.lm.ngram.storage import LARGEST_LOG, ngram_rows
 from epigram.protocols import check_finite
 from epigram.storage import ModelFile, Section
-from epigram.storage.arrays import Array, Contents, Maybe, Schema, damaged, narrow
+from epigram.storage.quantise import narrow
+from epigram.storage.schema import Array, Contents, Maybe, Schema, damaged
 
 _RERANK = "rerank."
 UNBOUNDED = {
@@ -40,7 +43,7 @@ UNBOUNDED = {
 
 
 def to_model_file(converter: KanaKanjiConverter, quantise: bool = False) -> ModelFile:
-    """A converter as header and arrays; ``quantise`` stores the numbers of its language model in eight bits."""
+    """Convert to header and arrays; ``quantise`` stores log-probabilities in eight bits."""
     import json
 
     lexicon, scorer, unknown = converter.decoder.lexicon, converter.decoder.scorer, converter.decoder.unknown
@@ -66,8 +69,8 @@ def to_model_file(converter: KanaKanjiConverter, quantise: bool = False) -> Mode
         "user_words": [list(entry) for entry in converter.journal.words],
         "lessons": [json.dumps(asdict(lesson), ensure_ascii=False) for lesson in converter.journal.lessons],
     }
-    if converter.second_look is not None:
-        tensors |= converter.second_look.pack(quantise)
+    if converter.rescorer is not None:
+        tensors |= converter.rescorer.pack(quantise)
     unbounded = {name for name in tensors if name in UNBOUNDED}
     for name in sorted(unbounded):
         check_finite(name, np.where(np.isinf(tensors[name]), 0.0, tensors[name]))
@@ -82,7 +85,7 @@ def to_model_file(converter: KanaKanjiConverter, quantise: bool = False) -> Mode
 
 
 def _full(scorer: Scorer) -> dict[str, Any]:
-    """All arrays of the language model, as the search walks them."""
+    """Arrays of the language model as the search uses them."""
     tables = {f"lm.{name}": array for name, array in scorer.tables._asdict().items()}
     return {**tables, "lm.node_pair": scorer.node_pair, "lm.gain": scorer.gain}
 
@@ -124,16 +127,16 @@ QUANTISED = Schema(HEADER, {**COMMON, **quantised.ARRAYS})
 
 
 def _classes(tensors: Contents, header: dict[str, Any]) -> tuple[Any, Any, list[str]]:
-    """Classes of the words, their transitions and their names; files of earlier versions have none."""
+    """Classes of words, transitions and names; files of earlier versions have none."""
     if "classes" in header:
         return tensors["lm.word_class"], tensors["lm.class_logp"], header["classes"]
-    none = WordClasses.none(tensors.sizes["words"])
+    none = LexicalClasses.none(tensors.sizes["words"])
     return none.of_word, none.transitions.astype(np.float32), none.names
 
 
 def from_model_file(file: ModelFile) -> KanaKanjiConverter:
     """The converter."""
-    small, look = "lm.logp.codes" in file.tensors, None
+    small, rescorer = "lm.logp.codes" in file.tensors, None
     tensors, header = (QUANTISED if small else SCHEMA).read(file), file.header
     names = ("surface.bytes", "surface.lengths", "reading.chars", "reading.lengths", "reading.sizes")
     lexicon = Lexicon(*(tensors[name] for name in names))
@@ -164,11 +167,11 @@ def from_model_file(file: ModelFile) -> KanaKanjiConverter:
         }
         reranker = unpack(ModelFile("reranker", header["rerank"], inner))
     if "characters.points" in file.tensors:
-        from epigram.ime.second_look import SecondLook
+        from epigram.ime.rescoring import Rescorer
 
-        look = SecondLook.unpack(file.tensors)
+        rescorer = Rescorer.unpack(file.tensors)
     settings, fit = header.get("settings"), header.get("fit")
-    return KanaKanjiConverter(decoder, reranker, settings, fit, lessons, words, look)
+    return KanaKanjiConverter(decoder, reranker, settings, fit, lessons, words, rescorer)
 
 
 def describe(file: ModelFile) -> list[Section]:
@@ -182,9 +185,9 @@ def describe(file: ModelFile) -> list[Section]:
         ("contexts", decoder.scorer.node_pair.size),
         ("corrections", len(converter.journal.lessons)),
     ]
-    if converter.second_look is not None:
-        sizes.append(("n-grams of characters", converter.second_look.model.n_ngrams))
-        sizes.append(("pairs of words", converter.second_look.pairs.others.size))
+    if converter.rescorer is not None:
+        sizes.append(("n-grams of characters", converter.rescorer.model.n_ngrams))
+        sizes.append(("pairs of words", converter.rescorer.pairs.others.size))
     masses = [
         (name, float(np.exp(logp))) for name, logp in zip(CLASSES, decoder.unknown.class_logp, strict=True)
     ]
@@ -202,7 +205,7 @@ def describe(file: ModelFile) -> list[Section]:
 
 
 def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
-    """Every n-gram of the language model (words with their readings), and every weight of the reranker."""
+    """Every n-gram of the language model, and every weight of the reranker."""
     converter = from_model_file(file)
 
     def rows() -> Iterator[tuple[Any, ...]]:

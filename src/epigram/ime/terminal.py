@@ -1,4 +1,4 @@
-"""The line editor in a terminal: raw keys from standard input, the line and its candidates redrawn in place."""
+"""Runs the line editor in a terminal."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ESCAPE_WAIT = 0.05
 
 
 def keys(read: Callable[[float | None], bytes]) -> Iterator[str]:
-    """Key names and characters from bytes; ``read(wait)`` gives some, or none after ``wait`` seconds or at the end.
+    """Decode keys from bytes; ``read(wait)`` returns none after ``wait`` seconds or at the end.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def keys(read: Callable[[float | None], bytes]) -> Iterator[str]:
 
 
 def draw(editor: Editor) -> str:
-    """The line with the segment in hand in reverse video, then its candidates or a message."""
+    """Draw the line with the current segment in reverse video, then candidates or a message."""
     if not editor.segments:
         line, below = f"\x1b[4m{editor.reading}\x1b[0m", editor.message
     else:
@@ -90,7 +90,7 @@ def draw(editor: Editor) -> str:
 
 
 def run(editor: Editor, learnt: Callable[[], None]) -> None:
-    """Type until Ctrl-D or Ctrl-C; ``learnt`` is called after each line, to store what was learnt."""
+    """Edit lines until Ctrl-D or Ctrl-C; calls ``learnt`` after each line, to store corrections."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InputError("typing needs a terminal; convert text from a pipe with: epigram ime convert MODEL")
     import select

@@ -1,4 +1,5 @@
 from epigram.lm.base import LanguageModel as LanguageModel
+from epigram.lm.cache import CachedLM as CachedLM
 from epigram.lm.corpus import Corpus as Corpus
 from epigram.lm.corpus import Vocabulary as Vocabulary
 from epigram.lm.document.model import DocumentLM as DocumentLM
@@ -6,12 +7,11 @@ from epigram.lm.document.model import fit_document as fit_document
 from epigram.lm.factored.classes import WordClasses as WordClasses
 from epigram.lm.factored.model import ClassFactoredLM as ClassFactoredLM
 from epigram.lm.loglinear.model import LogLinearLM as LogLinearLM
-from epigram.lm.mixed.cached import CachedLM as CachedLM
-from epigram.lm.mixed.mixture import InterpolatedLM as InterpolatedLM
-from epigram.lm.mixed.mixture import fit_beside as fit_beside
-from epigram.lm.mixed.mixture import interpolate as interpolate
+from epigram.lm.mixture import InterpolatedLM as InterpolatedLM
+from epigram.lm.mixture import fit_beside as fit_beside
+from epigram.lm.mixture import interpolate as interpolate
 from epigram.lm.ngram.arpa import read_arpa as read_arpa
 from epigram.lm.ngram.arpa import write_arpa as write_arpa
+from epigram.lm.ngram.backoff import BackoffModel as BackoffModel
 from epigram.lm.ngram.kneser_ney import KneserNeyLM as KneserNeyLM
-from epigram.lm.ngram.model import BackoffModel as BackoffModel
 from epigram.lm.ngram.prune import prune as prune

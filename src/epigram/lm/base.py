@@ -3,6 +3,11 @@
 A model is its vocabulary, a start state, a transition, a stream scorer and a full distribution. States are integers or
 tuples of them: hashable and comparable, so that a search can merge equal ones. Contexts are words (a string or
 tokens); ``<s>`` may stand first, for the start of a sentence; without it nothing is assumed about what came before.
+
+Open vocabulary: a model whose vocabulary has ``<unk>`` scores every word outside its vocabulary as ``<unk>``. Text to
+train on rarely has that word, so training adds it. Kneser-Ney interpolates the 1-grams with the uniform distribution
+over the vocabulary, ``<unk>`` included, as lmplz does. The other families give it, after training, the probability of
+a word seen once in a held-out tenth of the text (:func:`added_unknown`); their weights stay as they are.
 """
 
 from __future__ import annotations
@@ -10,20 +15,19 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Sentences, Vocabulary
+from epigram.lm.corpus import BOUNDARY, UNKNOWN, UNSEEN, Corpus, Sentences, Vocabulary
 from epigram.protocols import Floats, Ints
 
 if TYPE_CHECKING:
     from epigram.storage import ModelFile
 
-MAPPED = "mapped."
 """In a model file, what stands before the names of arrays that are used where they lie."""
 
 State: TypeAlias = int | tuple[Any, ...]
@@ -33,12 +37,37 @@ Context: TypeAlias = str | Sequence[str] | State
 """Words before the one to predict, or a state from ``start`` or ``advance``."""
 
 
+HELD_OUT = 0.1
+"""Share of the training text in which a word seen once has the probability of an unknown word."""
+
+
+def added_unknown(is_open: bool, vocabulary: Vocabulary, n_positions: int) -> float:
+    """Probability of the ``<unk>`` that is added after training on so many words and ends of sentences.
+
+    With n a tenth of them, 1 / (1 + n); but no more than a word of the vocabulary has on average. 0 where the text has
+    ``<unk>`` itself, or the vocabulary is to be closed.
+
+    Examples
+    --------
+    >>> added_unknown(True, Vocabulary(["a", "rose"]), 990), added_unknown(True, Vocabulary(["a", "rose"]), 10)
+    (0.01, 0.25)
+    """
+    if not is_open or UNKNOWN in vocabulary:
+        return 0.0
+    return 1.0 / (1.0 + max(HELD_OUT * n_positions, len(vocabulary)))
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How well a model predicts a text; words outside the vocabulary (``oov``) are skipped."""
+    """How well a model predicts a text; ``oov`` words are outside its vocabulary.
+
+    ``log_likelihood`` is that of the words of the vocabulary and of the ends of sentences, ``..._of_unknown`` that of
+    the words outside it, NaN where the model has no probability for them.
+    """
 
     log_likelihood: float
     log_likelihood_of_ends: float
+    log_likelihood_of_unknown: float
     tokens: int
     sentences: int
     oov: int
@@ -53,17 +82,26 @@ class Evaluation:
         """The same over words only; NaN where no word is in the vocabulary."""
         return _perplexity(self.log_likelihood - self.log_likelihood_of_ends, self.tokens - self.oov)
 
+    @property
+    def perplexity_with_unknown(self) -> float:
+        """Over all words and one ``</s>`` a sentence; NaN for unknown words that a closed model meets."""
+        return _perplexity(self.log_likelihood + self.log_likelihood_of_unknown, self.tokens + self.sentences)
+
 
 def _perplexity(log_likelihood: float, n: int) -> float:
-    if n == 0:
+    if n == 0 or math.isnan(log_likelihood):
         return math.nan
     return math.exp(-log_likelihood / n) if -log_likelihood / n < 700 else math.inf
 
 
 class LanguageModel(ABC):
-    """A model p(word | context) over a closed vocabulary with an end of sentence."""
+    """A model p(word | context) over a vocabulary with an end of sentence, and ``<unk>`` where it is open."""
 
     vocabulary_: Vocabulary
+    unknown_: float = 0.0
+    """Probability that an ``<unk>`` got after training (in the empty context); 0 where none was added."""
+    text_digest_: int = 0
+    """:attr:`~epigram.lm.corpus.Corpus.digest` of the training text; 0 where it is not known."""
 
     @abstractmethod
     def start(self) -> State:
@@ -81,9 +119,29 @@ class LanguageModel(ABC):
     def distribution(self, context: Context = ()) -> Floats:
         """Probabilities of all words of the vocabulary after a context, in the order of their ids."""
 
+    def is_training_text(self, corpus: Corpus) -> bool:
+        """Whether the model, or one that it is made of, was trained on a text (in ids of this vocabulary)."""
+        parts: list[LanguageModel] = getattr(self, "models", None) or [getattr(self, "model", self)]
+        if parts != [self]:
+            return any(part.is_training_text(Corpus.known(corpus, part.vocabulary_)) for part in parts)
+        return self.text_digest_ == replace(corpus, ids=self.as_unknown(corpus.ids)).digest
+
+    @property
+    def is_open(self) -> bool:
+        """Whether words outside the vocabulary have a probability, that of ``<unk>``."""
+        return UNKNOWN in self.vocabulary_
+
+    def as_unknown(self, ids: Ints) -> Ints:
+        """Ids with ``<unk>`` for words outside the vocabulary (-1); as they are where the model is closed."""
+        return np.where(ids == UNSEEN, np.int32(self.vocabulary_.id(UNKNOWN)), ids)
+
     def advance(self, state: State, word: str) -> tuple[State, float]:
-        """State after a word, and the natural log of its probability (NaN outside the vocabulary)."""
-        return self.step(state, self.vocabulary_.id(word))
+        """State after a word, and the natural log of its probability; a word it does not know is ``<unk>``.
+
+        Of a closed model the probability of such a word is NaN.
+        """
+        known = self.vocabulary_.id(word)
+        return self.step(state, self.vocabulary_.id(UNKNOWN) if known == UNSEEN else known)
 
     def state(self, context: Context = ()) -> State:
         """The state that a context leads to."""
@@ -99,19 +157,24 @@ class LanguageModel(ABC):
     def score(self, sentences: Sentences | Corpus | PathLike[str], y: None = None) -> float:
         """Mean natural log-probability of a word (or an end of a sentence) of a text: higher is better.
 
-        Minus the logarithm of :meth:`perplexity`; words outside the vocabulary are not counted.
+        Minus the logarithm of :meth:`perplexity`, so words outside the vocabulary are not counted.
         """
         return -math.log(self.perplexity(sentences))
 
     def word_scores(self, sentence: str | Sequence[str]) -> Floats:
-        """Natural log-probability of each word of a sentence and, last, of its end."""
-        return self.score_stream(
-            np.append(self.vocabulary_.ids(self.vocabulary_.tokens(sentence)), np.int32(BOUNDARY))
-        )
+        """Natural log-probability of each word of a sentence and, last, of its end.
+
+        Words outside the vocabulary are scored as ``<unk>``; of a closed model they have NaN.
+        """
+        ids = self.as_unknown(self.vocabulary_.ids(self.vocabulary_.tokens(sentence)))
+        return self.score_stream(np.append(ids, np.int32(BOUNDARY)))
 
     def score_corpus(self, corpus: Corpus) -> Floats:
-        """Log-probability of each word and each end of a text in ids of this vocabulary; -1 gives NaN."""
-        return self.score_stream(corpus.stream()[1:])
+        """Log-probability of each word and each end of a text in ids of this vocabulary; -1 is ``<unk>``.
+
+        Of a closed model -1 has NaN.
+        """
+        return self.score_stream(self.as_unknown(corpus.stream()[1:]))
 
     def evaluate(self, sentences: Sentences | Corpus | PathLike[str]) -> Evaluation:
         """Log-likelihood and counts of a text (sentences, a path, or a tokenised corpus)."""
@@ -120,13 +183,14 @@ class LanguageModel(ABC):
         return Evaluation(
             log_likelihood=float(logp[stream != UNSEEN].sum()),
             log_likelihood_of_ends=float(logp[stream == BOUNDARY].sum()),
+            log_likelihood_of_unknown=float(logp[stream == UNSEEN].sum()),
             tokens=corpus.n_tokens,
             sentences=corpus.n_sentences,
             oov=corpus.n_unseen,
         )
 
     def perplexity(self, sentences: Sentences | Corpus | PathLike[str], end: bool = True) -> float:
-        """Perplexity with, or without, the ends of sentences counted."""
+        """Perplexity of the words of the vocabulary with, or without, the ends of sentences counted."""
         evaluation = self.evaluate(sentences)
         return evaluation.perplexity if end else evaluation.perplexity_without_end
 
@@ -151,14 +215,10 @@ class LanguageModel(ABC):
         return [self._sample_one(rng, context, max_words) for _ in range(n)]
 
     def to_model_file(
-        self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False
+        self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False, compress: bool = True
     ) -> ModelFile:
         """The model as header and arrays; ``fit`` adds metrics to the header, the rest is as for :meth:`save`."""
         raise InputError(f"a {type(self).__name__} has no model file; merge it to a back-off model first.")
-
-    def mapped(self, tensors: dict[str, Any]) -> dict[str, Any]:
-        """The arrays of its file (:meth:`to_model_file`) laid out to be mapped: as scoring uses them."""
-        raise InputError(f"a {type(self).__name__} cannot be mapped; merge it to a back-off model first.")
 
     def save(
         self,
@@ -166,23 +226,19 @@ class LanguageModel(ABC):
         bits: int = 0,
         text: bool = False,
         fit: dict[str, Any] | None = None,
-        mapped: bool = False,
+        compress: bool = True,
     ) -> None:
         """Write a model file; ``bits`` (1 to 16) stores the weights in that many bits each, 0 in full.
 
         ``text=True`` keeps the training text in the file, where whoever has the file can read it; a model that can go
         on training (``partial_fit``) then does so exactly. ``fit`` adds metrics to the header.
 
-        ``mapped=True`` makes a larger file whose arrays are used where they lie: loading decodes and copies nothing,
-        and all processes that load it share its memory. Its weights are in full, and it has no room for a text.
+        ``compress=False`` makes a larger file that holds the arrays as scoring uses them, derived arrays included:
+        loading decodes and copies nothing, and all processes that load it share its memory.
         """
-        if mapped and (bits or text):
-            raise InputError("a mapped file holds weights in full, and no text; leave out bits and text.")
-        file = self.to_model_file(bits, fit, text)
-        if mapped:
-            file.tensors = self.mapped(file.tensors)
-            file.unbounded = [*file.unbounded, *(name for name in file.tensors if MAPPED in name)]
-        file.save(path)
+        if bits and not compress:
+            raise InputError("compress=False stores weights in full; leave out bits.")
+        self.to_model_file(bits, fit, text, compress).save(path, compress)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:

@@ -4,11 +4,12 @@ Id 0 is the sentence boundary: as a target it is ``</s>``, as a context ``<s>``.
 ``<s>`` is never predicted and nothing ever follows ``</s>``; so targets and context words are the same
 range ``0 .. len(vocabulary) - 1``. ``<unk>`` is an ordinary word. Other words follow by falling count
 (ties by first occurrence), so that frequent words lie together in memory. A word outside the vocabulary
-has the id -1 (:data:`UNSEEN`).
+has the id -1 (:data:`UNSEEN`), also where the vocabulary has ``<unk>``: so a text tells its unknown words from those
+that it calls ``<unk>`` itself. Models that have ``<unk>`` score the ones as the other (:mod:`epigram.lm.base`).
 
 A blank line is no sentence; models that look beyond the sentence take it as the start of another document. Each
 sentence starts fresh: ``<s>`` is its first context, ``</s>`` its last target. Perplexities count every word of the
-vocabulary and one ``</s>`` a sentence; a word outside the vocabulary is skipped as a target and cuts the context (-1).
+vocabulary and one ``</s>`` a sentence.
 In training text, words that a limit (minimum count, size, given list) leaves out are read as ``<unk>``.
 
 A sentence may be wrapped in its own ``<s>`` and ``</s>``; inside a sentence these two are refused.
@@ -22,18 +23,22 @@ from dataclasses import dataclass, field, replace
 from itertools import repeat
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, TypeAlias
+from zlib import crc32
 
 import numpy as np
+import numpy.typing as npt
 
-from epigram._core.native import family, offsets
+from epigram._core import bindings
+from epigram._core.arrays import offsets
 from epigram.errors import InputError
 from epigram.protocols import Ints, Offsets, each
-from epigram.storage.arrays import PACKED, Array, Schema, damaged, pack_integers, strings
 from epigram.storage.file import pack_strings, unpack_strings
-from epigram.text import check_text, decode, read_bytes, read_lines
+from epigram.storage.quantise import narrow
+from epigram.storage.schema import Array, Schema, damaged, strings
+from epigram.text import check_sentences, check_text, decode, read_bytes, read_lines, refuse_file_names
 
 if TYPE_CHECKING:
-    from epigram.lm.pieces import Pieces
+    from epigram.lm.tokenizer import Pieces
 
 END = "</s>"
 START = "<s>"
@@ -49,7 +54,7 @@ _BLANKS = b" \t\v\f\r\0"
 _BLANK_LINE = re.compile(rb"\n[ \t\v\f\r\0]*\n")
 Factorised: TypeAlias = tuple[list[str], Ints, Offsets]
 _WORDS = strings("words", "words") | {"words.pieces": Array(np.uint8, ("words.pieces",), optional=True)}
-_TEXT = {"text": Array(PACKED, ("text",), below="ids", optional=True)}
+_TEXT = {"text": Array(np.int64, ("text",), below="ids", optional=True)}
 """The arrays of :func:`pack_words` and :func:`pack_text`; ``ids`` is one more than there are words."""
 
 
@@ -64,7 +69,7 @@ class Vocabulary:
     >>> "tulip" in vocabulary, vocabulary.ids(["a", "tulip"]).tolist()
     (False, [1, -1])
 
-    ``pieces`` says how strings are cut into tokens, where that is not at blanks (:mod:`epigram.lm.pieces`).
+    ``pieces`` says how strings are cut into tokens, where that is not at blanks (:mod:`epigram.lm.tokenizer`).
     """
 
     def __init__(self, words: Iterable[str], pieces: Pieces | None = None) -> None:
@@ -76,6 +81,7 @@ class Vocabulary:
         self._ids = dict(zip(self.words, range(len(self.words)), strict=True))
         self._ids[START] = BOUNDARY
         self.pieces = pieces
+        self._opened: Vocabulary | None = None
 
     @classmethod
     def from_counts(
@@ -122,6 +128,14 @@ class Vocabulary:
 
     def __repr__(self) -> str:
         return f"Vocabulary({len(self)} words)"
+
+    def opened(self) -> Vocabulary:
+        """This vocabulary with ``<unk>`` as its last word; itself where it has ``<unk>``."""
+        if UNKNOWN in self:
+            return self
+        if self._opened is None:
+            self._opened = Vocabulary([*self.words, UNKNOWN], self.pieces)
+        return self._opened
 
     def id(self, word: str) -> int:
         """Id of a word, -1 outside the vocabulary; ``<s>`` and ``</s>`` are both 0."""
@@ -185,6 +199,7 @@ class Corpus:
             )
         if isinstance(sentences, str | bytes):
             return _build(_from_python(sentences), vocabulary, min_count, max_words, training, None)
+        refuse_file_names(sentences)
         has_words: list[bool] = []
         cut = tokens_of if vocabulary is None else vocabulary.tokens
 
@@ -310,6 +325,11 @@ class Corpus:
         return self.sentence_ptr.size - 1
 
     @property
+    def n_positions(self) -> int:
+        """Words and ends of sentences."""
+        return self.n_tokens + self.n_sentences
+
+    @property
     def n_unseen(self) -> int:
         """Tokens outside the vocabulary (OOV)."""
         return int(np.count_nonzero(self.ids == UNSEEN))
@@ -325,12 +345,23 @@ class Corpus:
         out[np.arange(self.n_tokens) + sentence + 1] = self.ids
         return out
 
+    @property
+    def digest(self) -> int:
+        """:func:`digest_of_counts` of its words."""
+        stream = self.stream()[1:]
+        return digest_of_counts(np.bincount(stream[stream != UNSEEN]))
+
     def take(self, first: int, last: int) -> Corpus:
         """The sentences ``first .. last - 1``, with the same vocabulary."""
         ptr, documents = self.sentence_ptr[first : last + 1], self.document_ptr
         if documents is not None:
             documents = np.append(0, documents[(documents > first) & (documents < last)] - first)
         return Corpus(self.ids[ptr[0] : ptr[-1]], ptr - ptr[0], self.vocabulary, documents)
+
+    def followed_by(self, more: Corpus) -> Corpus:
+        """This text and then another, whose vocabulary begins with this one's (:meth:`more`)."""
+        ptr = np.concatenate((self.sentence_ptr, self.n_tokens + more.sentence_ptr[1:]))
+        return Corpus(np.concatenate((self.ids, more.ids)), ptr, more.vocabulary)
 
     def split(self, held_out: float = 0.1) -> tuple[Corpus, Corpus]:
         """The text without its last part, and that part (a share of the sentences, at least one)."""
@@ -353,6 +384,11 @@ class Corpus:
             yield [words[k] for k in self.ids[start:end].tolist()]
 
 
+def digest_of_counts(counts: npt.NDArray[np.integer[Any]]) -> int:
+    """CRC-32 of how often each id occurs: tells whether a text is that of a model, not what it says."""
+    return crc32(np.trim_zeros(counts.astype(np.int64), "b").tobytes())
+
+
 def tokens_of(sentence: str | Sequence[str]) -> Sequence[str]:
     """A string split at ASCII blanks, as files are; anything else is taken as tokens."""
     return _TOKEN.findall(sentence) if isinstance(sentence, str) else sentence
@@ -360,14 +396,14 @@ def tokens_of(sentence: str | Sequence[str]) -> Sequence[str]:
 
 def factorise_bytes(raw: bytes) -> Factorised:
     """Distinct tokens by first occurrence, the number of each token, sentence offsets."""
-    core, content, counts = family("text"), np.frombuffer(raw, dtype=np.uint8), np.empty(2, dtype=np.int64)
-    core.count_tokens(content.size, content, counts)
+    content, counts = np.frombuffer(raw, dtype=np.uint8), np.empty(2, dtype=np.int64)
+    bindings.text_count_tokens(content, counts)
     n_tokens, n_lines = counts.tolist()
     ids = np.empty(n_tokens, dtype=np.int32)
     ptr = np.zeros(n_lines + 1, dtype=np.int64)
     starts = np.empty(n_tokens, dtype=np.int64)
     lengths = np.empty(n_tokens, dtype=np.int32)
-    n_words = core.factorise(content.size, content, n_tokens, n_lines, ids, ptr, starts, lengths)
+    n_words = bindings.text_factorise(content, ids, ptr, starts, lengths)
     if n_words < 0:
         raise MemoryError("no memory for the words of the text")
     spans = zip(starts[:n_words].tolist(), lengths[:n_words].tolist(), strict=True)
@@ -376,11 +412,13 @@ def factorise_bytes(raw: bytes) -> Factorised:
 
 def _read(path: str | PathLike[str]) -> bytes:
     raw = read_bytes(path)
+    check_sentences(raw, path)
     decode(raw, path)
     return raw.removeprefix(b"\xef\xbb\xbf")
 
 
 def _from_python(sentences: Sentences) -> Factorised:
+    refuse_file_names(sentences)
     if isinstance(sentences, str | bytes):
         raise InputError(
             "sentences must be an iterable of sentences, not one string; put it in a list, "
@@ -419,8 +457,7 @@ def _build(
         training = True
     table = vocabulary.ids(words)
     if training and (table == UNSEEN).any():
-        if UNKNOWN not in vocabulary:
-            vocabulary = Vocabulary([*vocabulary.words, UNKNOWN], vocabulary.pieces)
+        vocabulary = vocabulary.opened()
         table[table == UNSEEN] = vocabulary.id(UNKNOWN)
     return Corpus(table[ids] if ids.size else ids, ptr, vocabulary)
 
@@ -459,7 +496,7 @@ def unpack_words(tensors: Mapping[str, Any]) -> Vocabulary:
     words = unpack_strings(content["words.bytes"], content["words.lengths"])
     pieces = None
     if "words.pieces" in content:
-        from epigram.lm.pieces import Pieces
+        from epigram.lm.tokenizer import Pieces
 
         pieces = Pieces.from_bytes(content["words.pieces"].tobytes())
     vocabulary = Vocabulary(words, pieces)
@@ -470,7 +507,7 @@ def unpack_words(tensors: Mapping[str, Any]) -> Vocabulary:
 
 def pack_text(corpus: Corpus) -> dict[str, Any]:
     """The ids of a text, boundaries included; one more than the id, as -1 is a word outside the vocabulary."""
-    return {"text": pack_integers(corpus.stream() + 1)}
+    return {"text": narrow(corpus.stream() + 1)}
 
 
 def unpack_text(tensors: Mapping[str, Any], vocabulary: Vocabulary) -> Corpus | None:

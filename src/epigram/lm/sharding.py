@@ -21,10 +21,10 @@ from epigram.errors import InputError
 from epigram.lm.corpus import END, START, UNKNOWN, UNSEEN, Vocabulary, factorise_bytes, unwrap
 from epigram.protocols import Ints, Offsets
 from epigram.scale.engine import Engine, Here, Told, in_turn, untold
-from epigram.scale.folder import Manifest, begin, map_array, record_of, write_arrays
+from epigram.scale.folder import Manifest, begin, create_array, map_array, record_of, write_arrays
 from epigram.scale.pieces import LINE, PARTITION_BYTES, Piece, cut
 from epigram.storage.file import pack_strings, unpack_strings
-from epigram.text import decode
+from epigram.text import check_sentences, decode
 
 KIND = "lm"
 
@@ -40,6 +40,8 @@ class Part:
 def count_part(part: Part, _: Any) -> int:
     """First pass: the words of a piece, numbered by itself; returns its number of tokens."""
     raw = part.piece.read()
+    if part.piece.start == 0:
+        check_sentences(raw, part.piece.path)
     try:
         decode(raw, part.piece.path)
     except InputError as error:
@@ -115,9 +117,7 @@ def _write_ids(home: Path, parts: list[Part], vocabulary: Vocabulary) -> Offsets
     for part in parts:
         ids, ptr = (map_array(Path(part.folder) / f"{name}.npy") for name in ("ids", "ptr"))
         sizes.append(ids.size + ptr.size - 1)
-    stream = np.lib.format.open_memmap(
-        home / "common" / "stream.npy", mode="w+", dtype=np.int32, shape=(1 + sum(sizes),)
-    )
+    stream = create_array(home / "common" / "stream.npy", np.int32, 1 + sum(sizes))
     counts, at = np.zeros(len(vocabulary), np.int64), 1
     stream[0] = 0
     for part, size in zip(parts, sizes, strict=True):

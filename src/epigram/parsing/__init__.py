@@ -1,4 +1,4 @@
-"""Models of trees: labels on the nodes of a given tree, and dependency parsing."""
+"""Dependency parsing, and labelling the nodes of given trees."""
 
 import sys
 

@@ -1,30 +1,25 @@
-"""The loss of dependency trees: minus the log-likelihood of each tree among all projective trees with one root.
+"""Negative log-likelihood of projective dependency trees with one root, first order.
 
-Value and gradient in one call, by inside-outside over Eisner's spans; passes of SGD with cumulative penalty in C
-(``_core/arc_loss.h``, ``_core/sibling_loss.h``).
+Inside-outside over Eisner's spans gives value and gradient in one call; a pass of SGD with cumulative penalty is one
+call too (``_core/arc_loss.h``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from epigram._core.native import family
-from epigram.parsing.templates import ArcTemplate
-from epigram.parsing.words import Words
+from epigram._core import bindings
+from epigram.chain.loss import run_each
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.tagging.attributes import Fingerprints
-from epigram.tagging.loss import run_each
-
-core, spans = family("arc_loss"), family("eisner")
-second, sibling_spans = family("sibling_loss"), family("siblings")
 
 
 @dataclass(frozen=True)
 class SentenceArcs:
-    """Sentences and the first arc of each, of the n + 1 by n that a sentence of n words has."""
+    """Offsets of sentences and of their arcs; a sentence of n words has (n + 1) * n arcs."""
 
     sentence_ptr: Offsets
     first_arc: Offsets
@@ -36,32 +31,26 @@ class SentenceArcs:
 
     @property
     def longest(self) -> int:
-        """Words of the longest sentence."""
+        """Number of words of the longest sentence."""
         return int(np.diff(self.sentence_ptr).max(initial=1))
 
 
 @dataclass(frozen=True)
 class ArcFeatures(SentenceArcs):
-    """The feature ids of all arcs of sentences: those of arc a are ``features[arc_ptr[a]]`` to ``[arc_ptr[a + 1]]``."""
+    """Feature ids of all arcs; those of arc a are ``features[arc_ptr[a] : arc_ptr[a + 1]]``."""
 
     arc_ptr: Offsets = field(repr=False)
     features: Ints = field(repr=False)
 
 
 def span_memory(room: int) -> Any:
-    """Working memory of C for sentences of so many words."""
-    squares = np.zeros((13, room * room))
-    return spans.Spans(room, *squares, np.zeros(3 * room * room, dtype=np.int32))
-
-
-def sibling_span_memory(room: int) -> Any:
-    """The same for second order."""
-    size = room * room
-    return sibling_spans.SiblingSpans(room, np.zeros(16 * size), np.zeros(4 * size, dtype=np.int32))
+    """Allocate the working memory of C for sentences of up to ``room`` words."""
+    arrays: list[Any] = [*np.zeros((13, room * room)), np.zeros(3 * room * room, dtype=np.int32)]
+    return bindings.Spans(room, *arrays)
 
 
 class ArcLoss:
-    """Sum over sentences of weight * -log p(tree | sentence), as a function of the weights of arc features.
+    """Sum over sentences of weight * -log p(tree | sentence), a function of the feature weights.
 
     Parameters
     ----------
@@ -69,10 +58,14 @@ class ArcLoss:
     heads : of every word, from 1; 0 is the root. The trees must be projective.
     n_weights : number of features.
     weights : one per sentence; ones by default.
-    threads : sentences are shared out among so many threads. Same count, same bits.
+    threads : number of threads among which sentences are divided. The result depends on it in the last bits.
     """
 
-    core = core
+    kernels: ClassVar[dict[str, Callable[..., Any]]] = {
+        "gradient": bindings.arc_loss_gradient,
+        "cumulative": bindings.arc_loss_cumulative,
+        "heads": bindings.arc_loss_heads,
+    }
 
     def __init__(
         self, arcs: ArcFeatures, heads: Ints, n_weights: int, weights: Floats | None = None, threads: int = 1
@@ -87,19 +80,10 @@ class ArcLoss:
         self._memory = [self._scratch() for _ in self._shards]
 
     def _encoded(self, weights: Floats) -> Any:
-        """The sentences as C takes them."""
+        """Return the sentences as a structure of C."""
         arcs = self.arcs
-        return core.ArcCorpus(
-            arcs.n_sentences,
-            int(arcs.sentence_ptr[-1]),
-            len(arcs.arc_ptr) - 1,
-            len(arcs.features),
-            arcs.sentence_ptr,
-            arcs.first_arc,
-            arcs.arc_ptr,
-            arcs.features,
-            self.heads,
-            weights,
+        return bindings.ArcCorpus(
+            arcs.sentence_ptr, arcs.first_arc, arcs.arc_ptr, arcs.features, self.heads, weights
         )
 
     def _scratch(self) -> tuple[Any, ...]:
@@ -107,16 +91,16 @@ class ArcLoss:
         return span_memory(n), _arc_scratch(n)
 
     def _call(self, name: str, k: int, arguments: tuple[Any, ...], *out: Any) -> Any:
-        """A function of the loss in C, with the working memory of thread k."""
-        return getattr(self.core, name)(self._corpus, *arguments, *self._memory[k], *out)
+        """Call a C function of the loss with the working memory of thread k."""
+        return self.kernels[name](self._corpus, *arguments, *self._memory[k], *out)
 
     def value_and_gradient(self, w: Floats, out: Floats) -> float:
-        """Sum of sample losses at ``w``; gradient to ``out``."""
+        """Return the sum of sample losses at ``w``; write the gradient to ``out``."""
         parts = [np.zeros(self.n_weights) for _ in self._shards]
 
         def run(k: int) -> float:
             own = self._shards[k]
-            met: float = self._call("gradient", k, (len(own), own, self.n_weights, w), parts[k])
+            met: float = self._call("gradient", k, (own, w), parts[k])
             return met
 
         losses: list[float] = run_each(run, range(len(parts)))
@@ -133,67 +117,22 @@ class ArcLoss:
         w: Floats,
         q: Floats,
     ) -> float:
-        """One pass of SGD over the sentences in ``order``; see :class:`epigram.protocols.StochasticLoss`."""
+        """Run one pass of SGD (:class:`~epigram.protocols.StochasticLoss`) in the given order."""
         if method != "cumulative" or batch_size != 1:
             raise ValueError(
                 f"parsers take SGD with method='cumulative' and batch_size=1, not {method!r} and {batch_size}."
             )
         both = np.stack([w, q], axis=1)
-        met: float = self._call("cumulative", 0, (len(order), order, rates, penalties, self.n_weights, both))
+        met: float = self._call("cumulative", 0, (order, rates, penalties, both))
         w[:], q[:] = both[:, 0], both[:, 1]
         return met
 
     def attachment(self, w: Floats) -> float:
-        """Share of words whose head is that of the best tree."""
+        """Return the unlabelled attachment score of the best trees, as a share."""
         heads = np.zeros_like(self.heads)
-        self._call("heads", 0, (self.n_weights, w), len(heads), heads)
+        self._call("heads", 0, (w,), heads)
         return float(np.count_nonzero(heads == self.heads)) / max(1, len(heads))
 
 
 def _arc_scratch(n: int) -> Any:
-    return core.ArcScratch(n * (n + 1), np.zeros(n * (n + 1)), np.zeros(n * (n + 1)))
-
-
-class SiblingLoss(ArcLoss):
-    """The same of second order: features of siblings beside those of arcs, with ids of the same table.
-
-    Parameters
-    ----------
-    arcs, heads, n_weights, weights, threads : as for :class:`ArcLoss`.
-    words, template : the sentences, whose siblings are encoded each time they are met, and by what.
-    slots : the features of siblings (:func:`epigram.parsing.part_features.part_slots`).
-    """
-
-    def __init__(
-        self,
-        arcs: ArcFeatures,
-        heads: Ints,
-        n_weights: int,
-        weights: Floats | None,
-        threads: int,
-        words: Words,
-        template: ArcTemplate,
-        slots: Fingerprints,
-    ) -> None:
-        self._template, self._words = template, words
-        self._table = second.SiblingTable(len(slots), slots)
-        super().__init__(arcs, heads, n_weights, weights, threads)
-
-    def _scratch(self) -> tuple[Any, ...]:
-        n, T = self.arcs.longest, len(self._template.sibling_lines)
-        n_parts = 2 * (n + 1) ** 2 + n * (n + 1) + n * (n * n - 1) // 3
-        room = n_parts * T
-        parts = second.SiblingScratch(
-            n,
-            n_parts,
-            room,
-            np.empty(n_parts + 1, dtype=np.int64),
-            np.empty(room, dtype=np.int32),  # pages that are not used are not there
-            np.empty(n_parts),
-            np.empty(3 * n, dtype=np.int64),
-        )
-        return self._template.sibling_memory(n), sibling_span_memory(n), _arc_scratch(n), parts
-
-    def _call(self, name: str, k: int, arguments: tuple[Any, ...], *out: Any) -> Any:
-        inputs = (self._corpus, self._template.sibling_struct, self._words.struct, self._table)
-        return getattr(second, name)(*inputs, *arguments, *self._memory[k], *out)
+    return bindings.ArcScratch(np.zeros(n * (n + 1)), np.zeros(n * (n + 1)))

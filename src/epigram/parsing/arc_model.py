@@ -1,6 +1,6 @@
-"""A trained model of arcs, ready to use: its template, its features as strings, and a table to look them up.
+"""A trained arc model: features, weights, decoding, marginals and k-best trees.
 
-Immutable; every call has its own working memory and C releases the interpreter's lock, so threads may share one.
+Immutable; every call has its own working memory and C releases the interpreter's lock, so threads may share a model.
 """
 
 from __future__ import annotations
@@ -13,37 +13,37 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family, offsets
+from epigram._core import bindings
+from epigram._core.arrays import offsets
+from epigram.chain.loss import run_each
 from epigram.errors import InputError
-from epigram.parsing.charts import FORBIDDEN, Chart, ForestChart, SiblingChart
+from epigram.features.attributes import Fingerprints, fingerprints
+from epigram.features.lexicon import WordTable
+from epigram.parsing.arc_templates import NUMBERED, SIDES, WAYS, ArcTemplate, Cell
+from epigram.parsing.charts import FORBIDDEN, Chart, ForestChart
 from epigram.parsing.forests import Kept, likely_arcs
 from epigram.parsing.part_features import Part, part_keys, seen_by
-from epigram.parsing.templates import NUMBERED, SIDES, WAYS, ArcTemplate, Cell
-from epigram.parsing.words import NO_SIBLING, THE_END, Words, with_classes
+from epigram.parsing.words import NO_SIBLING, THE_END, Words, append_classes
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.tagging.attributes import Fingerprints, fingerprints
-from epigram.tagging.lexicon import Lexicon
-from epigram.tagging.loss import run_each
 
-core = family("arcs")
 Allowed = Sequence[Sequence[Iterable[int] | None] | None]
 Place = tuple[int, int, int, int]
-"""A head, a child, the sibling or the word of many that is meant, and the head's head."""
+"""A head, a child, the sibling or word between, and the head's head."""
 
 
 @dataclass(frozen=True)
 class ArcModel:
-    """Weights of arc features.
+    """Features of arcs, siblings and grandparents with their weights.
 
     Attributes
     ----------
-    template : what features are made of.
+    template : the cells that features consist of.
     owners : the line of the template of each feature.
-    ptr, cells : the strings of its cells, as numbers; that of a way or side is the number of the way.
+    ptr, cells : offsets into ``cells``, and the index of each cell's string; of a way or side the number of the way.
     strings : the strings.
-    weights : of each feature.
-    classes : a word list whose classes are one more column, the last; None for none.
-    pruner : of third order, what chooses the arcs that trees are made of; None for all.
+    weights : one per feature.
+    classes : a word list whose classes are appended as a column; None for none.
+    pruner : of orders 2 and 3, the model that prunes arcs; None keeps all.
     """
 
     template: ArcTemplate
@@ -52,7 +52,7 @@ class ArcModel:
     cells: Ints = field(repr=False)
     strings: tuple[str, ...] = field(repr=False)
     weights: npt.NDArray[np.float32] = field(repr=False)
-    classes: Lexicon | None = field(default=None, repr=False)
+    classes: WordTable | None = field(default=None, repr=False)
     pruner: Pruner | None = field(default=None, repr=False)
     keys: Fingerprints = field(init=False, repr=False)
     slots: Fingerprints = field(init=False, repr=False)
@@ -64,9 +64,9 @@ class ArcModel:
             is_way, self.cells.astype(np.uint64), known[np.where(is_way, len(self.strings), self.cells)]
         )
         keys = np.empty(len(self.owners), dtype=np.uint64)
-        core.keys_of(self.template.whole_struct, len(keys), self.owners, self.ptr, len(atoms), atoms, keys)
+        bindings.arcs_keys_of(self.template.whole_struct, self.owners, self.ptr, atoms, keys)
         slots = np.zeros(1 << max(4, (2 * len(keys)).bit_length()), dtype=np.uint64)
-        core.fill(len(keys), keys, self.weights, len(slots), slots)
+        bindings.arcs_fill(keys, self.weights, slots)
         object.__setattr__(self, "keys", keys)
         object.__setattr__(self, "slots", slots)
 
@@ -78,10 +78,10 @@ class ArcModel:
         places: Ints,
         sentences: Offsets,
         weights: Floats,
-        classes: Lexicon | None = None,
+        classes: WordTable | None = None,
         pruner: Pruner | None = None,
     ) -> ArcModel:
-        """The model of features by where each is met: (head, child, line, word between or sibling, grandparent)."""
+        """Build a model from the first occurrence of each feature, found by ``arc_features.locate``."""
         index: dict[str, int] = {}
         owners, ptr, cells = places[:, 2].copy(), [0], []
         for (head, child, line, other, grand), s in zip(places.tolist(), sentences.tolist(), strict=True):
@@ -105,7 +105,7 @@ class ArcModel:
         )
 
     def followed_by(self, other: ArcModel) -> ArcModel:
-        """The features of both, those without weight left out; the other has the same template and other features."""
+        """Concatenate with the features of another model of the same template; drop zero weights."""
         index = {string: k for k, string in enumerate(self.strings)}
         moved = np.array([index.setdefault(s, len(index)) for s in other.strings], dtype=np.int32)
         is_way = self.template.way_cells(other.owners, other.ptr)
@@ -125,31 +125,30 @@ class ArcModel:
 
     @property
     def n_weights(self) -> int:
-        """How many weights there are, those of a pruner included."""
+        """Number of weights, including those of the pruner."""
         return len(self) + (0 if self.pruner is None else len(self.pruner.model))
 
     def names(self, features: Iterable[int]) -> list[str]:
-        """Features spelt out, such as ``h[+0,1]=NOUN c[+0,1]=DET way=left 1``."""
+        """Return names of features, such as ``h[+0,1]=NOUN c[+0,1]=DET way=left 1``."""
         found = []
         for k in features:
             own = self.cells[self.ptr[k] : self.ptr[k + 1]].tolist()
             parts = [
-                spelt(cell, value, self.strings)
+                format_cell(cell, value, self.strings)
                 for cell, value in zip(self.template.lines[self.owners[k]], own, strict=True)
             ]
             found.append(" ".join(parts))
         return found
 
     def encode(self, columns: Any) -> Words:
-        """Sentences as the template looks at them."""
-        return Words.of(with_classes(columns, self.classes), self.template.n_columns)
+        """Encode sentences for the template."""
+        return Words.of(append_classes(columns, self.classes), self.template.n_columns)
 
     def chart(self, words: Words) -> Chart:
-        """What looks at sentences, one at a time."""
-        if self.template.has_grandparents:
+        """Return a chart, which scores one sentence at a time."""
+        if self.template.part_lines:
             return ForestChart(self.template, self.slots, words, self.pruner)
-        kind = SiblingChart if self.template.sibling_lines else Chart
-        return kind(self.template, self.slots, words)
+        return Chart(self.template, self.slots, words)
 
     def each(
         self,
@@ -158,10 +157,10 @@ class ArcModel:
         allowed: Allowed | None = None,
         threads: int = 1,
     ) -> list[Any]:
-        """``run(sentence, chart)`` of every sentence that has words, in several threads."""
+        """Call ``run(sentence, chart)`` for every sentence that has words, in several threads."""
         if allowed is not None and len(allowed) != len(words.lengths):
             raise InputError(
-                f"allowed has {len(allowed)} sentences, the input {len(words.lengths)}; give one list each"
+                f"allowed has {len(allowed)} sentences, the input has {len(words.lengths)}; give one list per sentence"
             )
         found: list[Any] = [None] * len(words.lengths)
 
@@ -178,13 +177,13 @@ class ArcModel:
     def decode(
         self, words: Words, decoding: str = "best", allowed: Allowed | None = None, threads: int = 1
     ) -> Ints:
-        """Head of every word: of the best tree, or (``mbr``) of the tree with the most arcs to be expected right."""
+        """Return the heads of the best trees, or (``mbr``) of those with most expected correct arcs."""
         out = np.zeros(int(words.sentence_ptr[-1]), dtype=np.int32)
 
         def run(s: int, chart: Chart) -> None:
             heads = out[words.sentence_ptr[s] : words.sentence_ptr[s + 1]]
             if (chart.most_expected if decoding == "mbr" else chart.best)(heads) < FORBIDDEN / 2:
-                raise InputError(f"sentence {s} has no projective tree of the allowed arcs; allow more")
+                raise InputError(f"sentence {s} has no projective tree of the allowed arcs; allow more heads")
 
         self.each(words, run, allowed, threads)
         return out
@@ -192,12 +191,12 @@ class ArcModel:
     def marginals(
         self, words: Words, allowed: Allowed | None = None, threads: int = 1
     ) -> list[tuple[Floats, float]]:
-        """Of each sentence the probability of every arc, (n + 1) x n with the root first, and log Z."""
+        """Return the arc probabilities of each sentence, (n + 1) x n with the root first, and log Z."""
         found = self.each(words, lambda _, chart: chart.marginals(), allowed, threads)
         return [(np.zeros((1, 0)), 0.0) if own is None else own for own in found]
 
     def n_best(self, words: Words, k: int, allowed: Allowed | None = None) -> list[list[tuple[Ints, float]]]:
-        """Of each sentence the k best trees with their probabilities; fewer where there are fewer."""
+        """Return the k best trees of each sentence, or all if fewer, with their probabilities."""
         if k < 1:
             raise ValueError(f"k must be at least 1, not {k!r}.")
 
@@ -212,11 +211,13 @@ class ArcModel:
         return dict(zip(self.keys.tolist(), self.weights.tolist(), strict=True))
 
     def terms(self, words: Words, s: int, head: int, child: int) -> dict[str, float]:
-        """The weights of one arc by the names of its features."""
+        """Return the weights of one arc by the names of its features."""
         most = len(self.template.arc_lines) + 64 * self.template.n_between
-        keys, owners, middles = (np.empty(most, dtype=kind) for kind in (np.uint64, np.int32, np.int32))
+        keys, owners, middles = np.empty(most, np.uint64), np.empty(most, np.int32), np.empty(most, np.int32)
         memory = self.template.memory(int(words.lengths[s]))
-        n = core.keys(self.template.struct, words.struct, memory, s, head, child, most, keys, owners, middles)
+        n = bindings.arcs_keys(
+            self.template.struct, words.struct, memory, s, head, child, keys, owners, middles
+        )
         return {
             self._name(words, s, self.template.lines[owner], (head, child, middle, 0)): self._weight[key]
             for key, owner, middle in zip(
@@ -226,7 +227,7 @@ class ArcModel:
         }
 
     def part_terms(self, words: Words, s: int, parts: Sequence[Part]) -> Iterator[tuple[Part, str, float]]:
-        """The weights of parts (grandparent, head, sibling, child), with the names of their features."""
+        """Yield parts (grandparent, head, sibling, child) with names and weights of their features."""
         for lines in self.template.part_lines:
             chosen = seen_by(lines, int(words.lengths[s]), parts)
             keys = part_keys(words, lines, s, chosen)
@@ -238,9 +239,9 @@ class ArcModel:
                         yield part, name, self._weight[key]
 
     def _name(self, words: Words, s: int, line: tuple[Cell, ...], place: Place) -> str:
-        """A line with what is in its cells at a place."""
+        """Name the feature of a line at a place."""
         parts = [
-            spelt(cell, number_of(words, s, cell, place), ())
+            format_cell(cell, number_of(words, s, cell, place), ())
             if cell.place in NUMBERED
             else f"{cell}={_string(words, s, cell, place)}"
             for cell in line
@@ -250,13 +251,13 @@ class ArcModel:
 
 @dataclass(frozen=True)
 class Pruner:
-    """A small model of first order, and the share of a word's likeliest head below which others are left out."""
+    """A small first-order model that prunes arcs below a share of the best head's probability."""
 
     model: ArcModel
     share: float
 
     def kept(self, words: Words, heads: Ints | None = None) -> Kept:
-        """1 for the arcs of each sentence that are worth a look, and for those of trees that are given."""
+        """Return 1 for the arcs that are kept, always including those of ``heads``, else 0."""
 
         def run(s: int, chart: Chart) -> Kept:
             own = slice(*words.sentence_ptr[s : s + 2].tolist())
@@ -272,15 +273,15 @@ class Pruner:
 
 
 def way_of(head: int, child: int) -> int:
-    """The number of the side and distance of an arc, as ``_core/arcs.c`` counts them."""
+    """Return the number of an arc's side and distance, as ``_core/arcs_inline.h`` counts them."""
     if head == 0:
         return 12
     far = abs(head - child)
     return (0 if head < child else 6) + (far - 1 if far < 5 else 4 if far < 10 else 5)
 
 
-def spelt(cell: Cell, value: int, strings: Sequence[str]) -> str:
-    """A cell with its value."""
+def format_cell(cell: Cell, value: int, strings: Sequence[str]) -> str:
+    """Format a cell with its value."""
     if cell.place == "way":
         return f"way={WAYS[value]}"
     if cell.place == "gap":
@@ -291,8 +292,7 @@ def spelt(cell: Cell, value: int, strings: Sequence[str]) -> str:
 
 
 def number_of(words: Words, s: int, cell: Cell, place: Place) -> int:
-    """The number of the way that a cell looks at: from the head to the child, (gap) from the sibling to it, or (up)
-    from the grandparent to the head."""
+    """Return the way from head to child, for ``gap`` from sibling to child, for ``up`` to head."""
     head, child, sibling, grand = place
     if cell.place == "up":
         return way_of(grand, head)
@@ -303,7 +303,7 @@ def number_of(words: Words, s: int, cell: Cell, place: Place) -> int:
 
 
 def _string(words: Words, s: int, cell: Cell, place: Place) -> str:
-    """What a cell looks at."""
+    """Return the string of a cell."""
     head, child, other, grand = place
     if cell.place == "s" and other == head:
         return NO_SIBLING

@@ -1,31 +1,29 @@
-"""All trees of one sentence at a time: scores of its arcs and parts; sums, maxima and k best."""
+"""Scores one sentence and finds its best tree, marginals or k best trees."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from epigram._core.native import family
+from epigram._core import bindings
 from epigram.errors import InputError
-from epigram.parsing.arc_loss import sibling_span_memory, span_memory
+from epigram.features.attributes import Fingerprints
+from epigram.parsing.arc_loss import span_memory
+from epigram.parsing.arc_templates import ArcTemplate
 from epigram.parsing.forests import ForestMemory, Kept, forest_sizes, likely_arcs
-from epigram.parsing.templates import ArcTemplate
 from epigram.parsing.words import Words
 from epigram.protocols import Floats, Ints
-from epigram.tagging.attributes import Fingerprints
 
 if TYPE_CHECKING:
     from epigram.parsing.arc_model import Pruner
 
-arcs, trees, forests, parts = family("arcs"), family("eisner"), family("forest"), family("part_features")
-siblings, sibling_trees = family("sibling_features"), family("siblings")
 FORBIDDEN = -1e300
 
 
 class Chart:
-    """First order. Working memory of one thread; :meth:`score` chooses the sentence."""
+    """First-order scores of one sentence, chosen by :meth:`score`; has the memory of one thread."""
 
     def __init__(self, template: ArcTemplate, slots: Fingerprints, words: Words) -> None:
         self.template, self.slots, self.words = template, slots, words
@@ -33,17 +31,15 @@ class Chart:
         self._memory, self._spans = template.memory(room), span_memory(room)
 
     def score(self, s: int, allowed: Sequence[Iterable[int] | None] | None) -> None:
-        """Look at sentence s; ``allowed`` has the heads that its words may have."""
+        """Score sentence s; ``allowed`` has the heads that its words may have."""
         self.n = int(self.words.lengths[s])
         self.scores: Floats = np.empty((self.n + 1, self.n))
-        arcs.scores(
+        bindings.arcs_scores(
             self.template.struct,
             self.words.struct,
             self._memory,
             s,
-            len(self.slots),
             self.slots,
-            self.scores.size,
             np.ones(self.scores.size, dtype=np.uint8),
             self.scores,
         )
@@ -51,88 +47,39 @@ class Chart:
             forbid(self.scores, allowed, s)
 
     def log_z(self) -> float:
-        """The logarithm of the sum over all trees."""
-        z: float = trees.inside(self.n, self.scores, self._spans)
+        """Return the logarithm of the sum over all trees."""
+        z: float = bindings.eisner_inside(self.n, self.scores, self._spans)
         return z
 
     def marginals(self) -> tuple[Floats, float]:
-        """The probability of every arc, and log Z. Siblings have no scores any more after it."""
+        """Return the probability of every arc, and log Z."""
         out = np.empty_like(self.scores)
-        return out, trees.marginals(self.n, self.scores, self._spans, out)
+        return out, bindings.eisner_marginals(self.n, self.scores, self._spans, out)
 
     def best(self, heads: Ints) -> float:
-        """The best tree to ``heads``; its score."""
-        value: float = trees.best(self.n, self.scores, self._spans, heads)
+        """Write the best tree to ``heads``; return its score."""
+        value: float = bindings.eisner_best(self.scores, self._spans, heads)
         return value
 
     def most_expected(self, heads: Ints) -> float:
-        """The tree with the most arcs to be expected right to ``heads``; their number."""
+        """Write the tree with the most expected correct arcs to ``heads``; return their number."""
         p, _ = self.marginals()
         expected = np.where(self.scores > FORBIDDEN / 2, p, FORBIDDEN)
-        value: float = trees.best(self.n, expected, self._spans, heads)
+        value: float = bindings.eisner_best(expected, self._spans, heads)
         return value
 
     def k_best(self, k: int) -> tuple[Ints, Floats]:
-        """The k best trees, or all where they are fewer, and their scores."""
+        """Return the k best trees, or all if fewer, and their scores."""
         size = 3 * self.n * self.n * k
-        lists = trees.Lists(self.n, k, np.empty(size), np.zeros(size, dtype=np.int64))
+        lists = bindings.Lists(self.n, k, np.empty(size), np.zeros(size, dtype=np.int64))
         values, origins = np.empty(k), np.zeros(k, dtype=np.int64)
         heads = np.zeros((k, self.n), dtype=np.int32)
-        found = trees.k_best(self.n, self.scores, lists, k, values, origins, heads)
-        return heads[:found], values[:found]
-
-
-class SiblingChart(Chart):
-    """Second order."""
-
-    def __init__(self, template: ArcTemplate, slots: Fingerprints, words: Words) -> None:
-        super().__init__(template, slots, words)
-        room = int(words.lengths.max(initial=1))
-        self._sibling_memory, self._sibling_spans = template.sibling_memory(room), sibling_span_memory(room)
-
-    def score(self, s: int, allowed: Sequence[Iterable[int] | None] | None) -> None:
-        super().score(s, allowed)
-        n = self.n
-        self.trios, self.stops = np.empty(n * (n * n - 1) // 3), np.empty(n * n + n)
-        siblings.scores(
-            self.template.sibling_struct,
-            self.words.struct,
-            self._sibling_memory,
-            s,
-            len(self.slots),
-            self.slots,
-            len(self.trios),
-            self.trios,
-            len(self.stops),
-            self.stops,
-        )
-
-    def _given(self) -> tuple[Any, ...]:
-        return self.n, self.scores, len(self.trios), self.trios, self.stops
-
-    def log_z(self) -> float:
-        z: float = sibling_trees.inside(*self._given(), self._sibling_spans)
-        return z
-
-    def marginals(self) -> tuple[Floats, float]:
-        out = np.empty_like(self.scores)
-        return out, sibling_trees.marginals(*self._given(), self._sibling_spans, out)
-
-    def best(self, heads: Ints) -> float:
-        value: float = sibling_trees.best(*self._given(), self._sibling_spans, heads)
-        return value
-
-    def k_best(self, k: int) -> tuple[Ints, Floats]:
-        size = 4 * self.n * self.n * k
-        lists = sibling_trees.SiblingLists(self.n, k, np.empty(size), np.zeros(size, dtype=np.int64))
-        values, origins = np.empty(k), np.zeros(k, dtype=np.int64)
-        heads = np.zeros((k, self.n), dtype=np.int32)
-        found = sibling_trees.k_best(*self._given(), lists, k, values, origins, heads)
+        found = bindings.eisner_k_best(self.n, self.scores, lists, values, origins, heads)
         return heads[:found], values[:found]
 
 
 class ForestChart(Chart):
-    """Third order, over the arcs that a model of first order keeps; all of them without one."""
+    """Second- and third-order scores over the arcs that the pruner keeps; all without one."""
 
     def __init__(
         self, template: ArcTemplate, slots: Fingerprints, words: Words, pruner: Pruner | None
@@ -150,19 +97,20 @@ class ForestChart(Chart):
         (sizes,) = forest_sizes([n], np.zeros(2, dtype=np.int64), keep.ravel())
         if not self._forest.fits(n, sizes):
             self._forest = ForestMemory(n, sizes)
-        forests.build(n, keep, self._forest.struct)
+        bindings.forest_build(n, keep, self._forest.struct)
         n_arcs, many = n * (n + 1), self._forest.counts
         if 2 not in self._parts:
             many = many[:2]
         values = np.zeros(n_arcs + sum(many))
-        start = self.template.struct, self.words.struct, self._memory, s, len(self.slots), self.slots
-        arcs.scores(*start, n_arcs, keep, values)
+        bindings.arcs_scores(
+            self.template.struct, self.words.struct, self._memory, s, self.slots, keep, values[:n_arcs]
+        )
         for rank, (lines, memory) in self._parts.items():
-            own = values[n_arcs + sum(many[:rank]) :]
-            given = lines.struct, self.words.struct, memory, s, len(self.slots), self.slots
-            parts.scores(*given, many[rank], self._forest.parts[rank], own)
+            first, parts = n_arcs + sum(many[:rank]), self._forest.parts[rank][: 4 * many[rank]]
+            given = lines.struct, self.words.struct, memory, s, self.slots, parts
+            bindings.part_features_scores(*given, values[first : first + many[rank]])
         self.scores = np.where(keep.astype(bool), values[:n_arcs].reshape(n + 1, n), FORBIDDEN)
-        forests.score(n, len(values), values, self._forest.struct)
+        bindings.forest_score(n, values, self._forest.struct)
 
     def _kept(self, s: int, allowed: Sequence[Iterable[int] | None] | None) -> Kept:
         n = self.n
@@ -178,25 +126,25 @@ class ForestChart(Chart):
         return likely_arcs(p, best, self._prune)
 
     def log_z(self) -> float:
-        z: float = forests.inside(self._forest.struct)
+        z: float = bindings.forest_inside(self._forest.struct)
         return z
 
     def marginals(self) -> tuple[Floats, float]:
         n, forest = self.n, self._forest.struct
-        z: float = forests.marginals(forest)
+        z: float = bindings.forest_marginals(forest)
         out = np.zeros(n * (n + 1) + sum(self._forest.counts[:2]))
-        forests.collect(n, forest, len(out), out)
+        bindings.forest_collect(n, forest, out)
         return out[: n * (n + 1)].reshape(n + 1, n), z
 
     def best(self, heads: Ints) -> float:
-        value: float = forests.best(self.n, self._forest.struct, heads)
+        value: float = bindings.forest_best(self._forest.struct, heads)
         return value
 
     def k_best(self, k: int) -> tuple[Ints, Floats]:
         size = self._forest.n_nodes * k
         values, heads = np.empty(k), np.zeros((k, self.n), dtype=np.int32)
         back = np.zeros(size, dtype=np.int64)
-        found = forests.k_best(self.n, self._forest.struct, k, size, np.empty(size), back, values, heads)
+        found = bindings.forest_k_best(self.n, self._forest.struct, np.empty(size), back, values, heads)
         return heads[:found], values[:found]
 
 
@@ -205,14 +153,14 @@ def forbid(scores: Floats, heads: Sequence[Iterable[int] | None], s: int) -> Non
     n = scores.shape[1]
     if len(heads) != n:
         raise InputError(
-            f"allowed has {len(heads)} words for sentence {s}, which has {n}; use None for free ones"
+            f"allowed has {len(heads)} words for sentence {s}, which has {n}; give None for words with free heads"
         )
     for c, own in enumerate(heads):
         if own is None:
             continue
         chosen = list(own)
         if not chosen or min(chosen) < 0 or max(chosen) > n:
-            raise InputError(f"allowed heads of sentence {s}, word {c + 1}: {chosen}; heads are 0 to {n}")
+            raise InputError(f"allowed heads of sentence {s}, word {c + 1} are {chosen}; heads are 0 to {n}")
         mask = np.ones(n + 1, dtype=bool)
         mask[chosen] = False
         scores[mask, c] = FORBIDDEN

@@ -1,7 +1,6 @@
-"""Why a word has its head and not another: the best tree against the best one in which the word has another head.
+"""Explains a word's head by the weights against the best tree with another head.
 
-Every weight that counts in only one of the two trees, or more often in one, is a term; the terms sum to the
-difference of their scores.
+Every weight that counts more often in one of the two trees is a term; the terms sum to the difference of their scores.
 """
 
 from __future__ import annotations
@@ -19,9 +18,10 @@ from epigram.parsing.words import Words
 
 @dataclass(frozen=True, slots=True)
 class ArcTerm:
-    """One weight's part in the difference: the word whose arc it speaks of, that arc's head, the feature.
+    """Contribution of one feature to the difference, with the word and the head of its arc.
 
-    A feature of the end of a head's children has the last of them for its word, or the head itself."""
+    A feature of the end of a head's children has the last of them as its word, or the head itself.
+    """
 
     word: int
     head: int
@@ -31,9 +31,9 @@ class ArcTerm:
 
 @dataclass(frozen=True, slots=True)
 class HeadExplanation:
-    """A word's head and the runner-up, their probabilities, the trees they stand in, and the terms, strongest first.
+    """A word's head and the runner-up, with probabilities, trees, and terms (strongest first).
 
-    ``other`` is None where there is no other tree.
+    ``other`` is None if there is no other tree.
     """
 
     word: int
@@ -48,7 +48,7 @@ class HeadExplanation:
 
 
 def explain_head(model: ArcModel, words: Words, word: int) -> HeadExplanation:
-    """Compare the best tree of one sentence with the best in which ``word`` (from 1) has another head."""
+    """Compare the best tree of a sentence with the best in which ``word`` has another head."""
     n = int(words.lengths[0]) if len(words.lengths) else 0
     if not 1 <= word <= n:
         raise InputError(f"word {word} does not exist; the sentence has words 1 to {n}")

@@ -1,7 +1,7 @@
-"""Which arcs of a sentence are worth a model of third order, and working memory for the trees of those.
+"""Selects the arcs that survive pruning, and allocates the arrays for parsing over them.
 
-A small model of first order comes before: an arc is kept if its probability is at least ``prune`` times that of the
-word's likeliest head. The arcs of the best tree of that model are kept too, so that there always is a tree.
+An arc is kept if its probability by a small first-order model is at least ``prune`` times that of the word's likeliest
+head. The arcs of that model's best tree are kept too, so that there always is a tree.
 """
 
 from __future__ import annotations
@@ -12,18 +12,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family
+from epigram._core import bindings
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints, Offsets
 
-core = family("forest")
 Kept = npt.NDArray[np.uint8]
-MOST_HEADS = 16  # of a word; those of the best tree come on top
+MOST_HEADS = 16  # of a word, besides those of the best tree
 MOST_EDGES = 1 << 31
 
 
 def likely_arcs(p: Floats, best: Ints, prune: float) -> Kept:
-    """1 for the arcs that are kept, of one sentence: p has the probabilities, ``best`` the heads of the best tree."""
+    """Mark the kept arcs of a sentence, by their probabilities and the heads of the best tree."""
     n = p.shape[1]
     least = prune * p.max(0)
     if n > MOST_HEADS:
@@ -34,23 +33,23 @@ def likely_arcs(p: Floats, best: Ints, prune: float) -> Kept:
 
 
 def forest_sizes(lengths: Sequence[int] | Offsets, first_arc: Offsets, keep: Kept) -> Offsets:
-    """Of each sentence the number of kept arcs, trios, grands, links, nodes and edges."""
+    """Count kept arcs, trios, grands, links, nodes and edges of each sentence."""
     sizes = np.zeros((len(lengths), 6), dtype=np.int64)
     for s, n in enumerate(lengths):
         if not n:
             continue
-        core.sizes(int(n), keep[first_arc[s] :], sizes[s])
+        bindings.forest_sizes(int(n), keep[first_arc[s] :], sizes[s])
         if sizes[s].max() >= MOST_EDGES // 4:
             raise InputError(
-                f"sentence {s} has {n} words, too many for every arc; a larger prune keeps fewer (it is a share, 0.01)"
+                f"sentence {s} has {n} words, too many to keep so many arcs; give a larger prune, such as 0.01"
             )
     return sizes
 
 
 class ForestMemory:
-    """Working memory of C for sentences of up to so many words, and up to so much of everything.
+    """Working memory of C for sentences up to the given number of words and sizes.
 
-    ``parts`` are the trios, grands and links, ``counts`` says how many there are of each.
+    ``parts`` are the trios, grands and links; ``counts`` has the number of each.
     """
 
     def __init__(self, n_words: int, sizes: Offsets) -> None:
@@ -63,24 +62,21 @@ class ForestMemory:
         self.room = np.array([n, *sizes.tolist()])
         self.all_counts = np.zeros(6, dtype=np.int64)
         self.parts: list[Ints] = arrays[-4:-1]
-        self.struct: Any = core.Forest(
-            n, kept, trios, grands, links, nodes, edges,
-            self.all_counts, *arrays,
-            np.zeros(nodes + 1, dtype=np.int64), np.zeros(3 * edges, dtype=np.int32),
-            *(np.zeros(size) for size in (links, links, nodes, nodes)),
-            np.zeros(nodes, dtype=np.int64),
-        )  # fmt: skip
+        others: list[Any] = [np.zeros(nodes + 1, dtype=np.int64), np.zeros(3 * edges, dtype=np.int32)]
+        others += [np.zeros(size) for size in (links, links, nodes, nodes)]
+        others.append(np.zeros(nodes, dtype=np.int64))
+        self.struct: Any = bindings.Forest(self.all_counts, *(*arrays, *others))
 
     @property
     def counts(self) -> list[int]:
-        """How many trios, grands and links there are."""
+        """Numbers of trios, grands and links."""
         return [int(count) for count in self.all_counts[1:4]]
 
     @property
     def n_nodes(self) -> int:
-        """How many nodes there are."""
+        """Number of nodes."""
         return int(self.all_counts[4])
 
     def fits(self, n_words: int, sizes: Offsets) -> bool:
-        """Whether there is room for a sentence."""
+        """Whether the memory is large enough for a sentence."""
         return bool((np.array([n_words, *sizes.tolist()]) <= self.room).all())

@@ -1,7 +1,6 @@
-"""Attachment scores: how many words have the right head (UAS), and the right head and relation (LAS).
+"""Labelled and unlabelled attachment scores (CoNLL 2018 rules).
 
-As the scorer of the CoNLL 2018 shared task: every word counts, punctuation too, and of a relation only what stands
-before the colon.
+Every word counts, punctuation too; subtypes of relations (after the colon) do not.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ LENGTHS = (10, 20, 30, 40, 60)
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """Shares of words with the right head (uas), and with the right relation too (las); ``exact``: subtypes count."""
+    """UAS, LAS, and LAS with subtypes of relations (``exact``), as shares of the words."""
 
     words: int
     uas: float
@@ -36,7 +35,7 @@ class ParseReport:
     by_length: dict[str, Attachment]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Convert to plain types for JSON."""
 
         def record(scores: Attachment) -> dict[str, Any]:
             return {name: getattr(scores, name) for name in Attachment.__slots__}

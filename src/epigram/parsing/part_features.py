@@ -1,9 +1,8 @@
-"""Features of second and third order: the parts of trees, and which of their features get a weight.
+"""Sibling and grandparent parts of trees and their feature ids.
 
 A part is (grandparent, head, sibling, child): a child with the child of the same head before it, from the inside to
-the outside, and with the head of its head. Words count from 1, and 0 as a grandparent is the root. The head stands in
-the place of the sibling where a child is the first on its side; 0 on the left and n + 1 on the right are the ends
-after the last child.
+the outside, and with the head of its head. Words count from 1, and grandparent 0 is the root. A first child has its
+head as sibling; child 0 on the left and n + 1 on the right are the ends after the last child.
 """
 
 from __future__ import annotations
@@ -14,18 +13,17 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family
-from epigram.parsing.templates import ArcTemplate, PartLines
+from epigram._core import bindings
+from epigram.features.attributes import AttributeTable, Fingerprints
+from epigram.parsing.arc_templates import ArcTemplate, PartLines
 from epigram.parsing.words import Words
 from epigram.protocols import Ints, Offsets
-from epigram.tagging.attributes import AttributeTable, Fingerprints
 
-core, encoding = family("part_features"), family("encoding")
 Part = tuple[int, int, int, int]
 
 
 def tree_parts(heads: Sequence[int]) -> list[Part]:
-    """All parts of a tree; the child of the root has none.
+    """List the parts of a tree; the child of the root has none.
 
     Examples
     --------
@@ -44,24 +42,24 @@ def tree_parts(heads: Sequence[int]) -> list[Part]:
 
 
 def part_keys(words: Words, lines: PartLines, s: int, parts: Sequence[Part]) -> Fingerprints:
-    """The key of every part by every line."""
+    """Compute the key of every part by every line."""
     out = np.empty((len(parts), len(lines)), dtype=np.uint64)
     given = np.array(parts, dtype=np.int32).reshape(-1, 4)
-    core.keys(
-        lines.struct, words.struct, lines.memory(int(words.lengths[s])), s, len(given), given, out.size, out
+    bindings.part_features_keys(
+        lines.struct, words.struct, lines.memory(int(words.lengths[s])), s, given, out
     )
     return out
 
 
 def seen_by(lines: PartLines, n: int, parts: Sequence[Part]) -> list[Part]:
-    """The parts of a sentence of n words that lines look at: those without a sibling look at no ends."""
+    """Keep the parts that lines read: lines without a sibling read no ends."""
     return list(parts) if lines.see_ends else [part for part in parts if 1 <= part[3] <= n]
 
 
 def _gold(
     words: Words, heads: Ints, template: ArcTemplate
 ) -> Iterator[tuple[int, PartLines, list[Part], Fingerprints]]:
-    """Of each sentence and kind of lines the parts of its tree and their keys."""
+    """Yield the parts of each tree and their keys, by kind of lines."""
     for s, (a, b) in enumerate(pairwise(words.sentence_ptr.tolist())):
         parts = tree_parts(heads[a:b].tolist())
         for lines in template.part_lines:
@@ -70,7 +68,7 @@ def _gold(
 
 
 def learn_parts(words: Words, heads: Ints, template: ArcTemplate, table: AttributeTable) -> Fingerprints:
-    """Add the features of trees to a table; their keys."""
+    """Add the features of trees to a table; return their keys."""
     met = [np.empty(0, dtype=np.uint64)]
     for _, _, _, keys in _gold(words, heads, template):
         table.intern_more(keys.ravel())
@@ -79,11 +77,11 @@ def learn_parts(words: Words, heads: Ints, template: ArcTemplate, table: Attribu
 
 
 def part_slots(table: AttributeTable, keys: Fingerprints) -> Fingerprints:
-    """A table of the features of parts alone, which is smaller than that of all: pairs of a key and an id."""
+    """Build a hash table (key, id) of the features of parts alone, smaller than that of all."""
     ids = table.look_up(keys)
     known = keys[ids >= 0]
     slots = np.zeros((1 << max(4, (2 * len(known)).bit_length()), 2), dtype=np.uint64)
-    encoding.fill_slots(len(known), known, len(slots), slots)
+    bindings.encoding_fill_slots(known, slots)
     there = slots[:, 0] != 0
     slots[there, 1] = ids[ids >= 0][slots[there, 1].astype(np.int64)].astype(np.uint64)
     return slots
@@ -92,7 +90,7 @@ def part_slots(table: AttributeTable, keys: Fingerprints) -> Fingerprints:
 def locate_parts(
     words: Words, heads: Ints, template: ArcTemplate, table: AttributeTable, places: Ints, sentences: Offsets
 ) -> None:
-    """Where features of parts are met first: (head, child, line, sibling, grandparent) of each, and the sentence."""
+    """Find the first (head, child, line, sibling, grandparent) of each feature of parts."""
     if not len(places):
         return
     for s, lines, parts, keys in _gold(words, heads, template):

@@ -1,4 +1,4 @@
-"""Pictures of trees with arcs: lines of text for a terminal, and SVG."""
+"""Draws dependency trees as terminal text or SVG."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LINES = {
 
 
 def levels(heads: Sequence[int]) -> dict[int, int]:
-    """How far out the arc of each child is drawn, from 1: outside every arc that it covers, and beside those it meets.
+    """Assign each child's arc a level, from 1: above every arc that it covers or touches.
 
     The root has none.
 
@@ -35,7 +35,7 @@ def levels(heads: Sequence[int]) -> dict[int, int]:
 
 
 def terminal_picture(words: Sequence[str], heads: Sequence[int], relations: Sequence[str]) -> str:
-    """A word a line, the arcs on the left of the words, arrows at the children.
+    """Draw a tree as text: one word per line, arcs on the left, arrows at the children.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def terminal_picture(words: Sequence[str], heads: Sequence[int], relations: Sequ
 
 
 def svg_picture(words: Sequence[str], heads: Sequence[int], relations: Sequence[str]) -> str:
-    """The words in a row and the arcs above them, as an SVG document.
+    """Draw a tree as an SVG document: words in a row, arcs above them.
 
     Examples
     --------

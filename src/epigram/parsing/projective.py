@@ -1,6 +1,6 @@
-"""Which trees are projective, and how others are made so: an arc that crosses another is lifted to the head's head.
+"""Makes trees projective by lifting crossing arcs (Nivre and Nilsson 2005).
 
-Nivre and Nilsson 2005, without the encoding of the lifts: the shortest crossing arc first, until none is left.
+The shortest crossing arc is lifted to its head's head, until none is left. Differs: relations do not encode the lifts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from epigram.protocols import Ints, Offsets
 
 
 def crossing_arcs(heads: Sequence[int]) -> list[int]:
-    """Children (from 1) whose arc passes over a word that does not hang, directly or not, on the arc's head.
+    """Find children (from 1) whose arc covers a word that does not descend from the arc's head.
 
     Examples
     --------
@@ -34,12 +34,12 @@ def crossing_arcs(heads: Sequence[int]) -> list[int]:
     return found
 
 
-def projectivised(heads: Ints, sentence_ptr: Offsets) -> tuple[Ints, int, int]:
-    """The heads of trees with crossing arcs lifted; how many sentences and how many arcs changed.
+def projectivise(heads: Ints, sentence_ptr: Offsets) -> tuple[Ints, int, int]:
+    """Lift crossing arcs; return heads and the numbers of changed sentences and arcs.
 
     Examples
     --------
-    >>> projectivised(np.array([3, 4, 0, 3], dtype=np.int32), np.array([0, 4]))
+    >>> projectivise(np.array([3, 4, 0, 3], dtype=np.int32), np.array([0, 4]))
     (array([3, 3, 0, 3], dtype=int32), 1, 1)
     """
     out, n_sentences = heads.copy(), 0

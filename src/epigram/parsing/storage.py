@@ -1,7 +1,7 @@
-"""Parsers are written to model files and read from them: family ``parser``.
+"""Reads and writes parser model files (family ``parser``).
 
-The arcs' features are stored by the strings of their cells, their keys are computed again; the relations' model is
-that of a tagger, its arrays with ``label_`` before their names.
+Arc features are stored by the strings of their cells; their keys are computed on loading. The model of relations is
+stored as that of a tagger, with the prefix ``label_`` before the names of its arrays.
 """
 
 from __future__ import annotations
@@ -12,26 +12,28 @@ from typing import Any
 
 import numpy as np
 
-import epigram.tagging.storage as taggers
-from epigram._core.native import offsets
-from epigram.errors import ModelFileError
+import epigram.chain.storage as taggers
+from epigram._core.arrays import offsets
+from epigram.features.lexicon import WordTable
 from epigram.parsing.arc_model import ArcModel, Pruner
+from epigram.parsing.arc_templates import WAYS, ArcTemplate
 from epigram.parsing.conllu import OBSERVED
 from epigram.parsing.tagger import TreeTagger
-from epigram.parsing.templates import WAYS, ArcTemplate
+from epigram.protocols import check_fitted
 from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
-from epigram.storage.arrays import Array, Maybe, Schema, damaged
-from epigram.tagging.lexicon import Lexicon
+from epigram.storage.schema import Array, Maybe, Schema, check_settings, damaged
 
 FAMILY = "parser"
+COUNTS = ("sentences", "words", "sentences_made_projective", "arcs_lifted")
+"""Of the sentences that a parser has learnt from, which an update adds to."""
 PREFIX, PRUNER = "label_", "pruner_"
 SCHEMA = Schema(
     {
         "template": str,
         "label_header": dict,
         "settings": {"decoding": str, "threads": int, "observed": Maybe(str)},
-        "fit": dict,
-        "history": list,
+        "fit": {name: Maybe(int) for name in COUNTS},
+        "history": [dict],
         "classes": Maybe(str),
         "pruner": Maybe(str),
         "prune": Maybe(float),
@@ -41,15 +43,16 @@ SCHEMA = Schema(
         "string_lengths": Array(np.int64, ("strings",), total="bytes"),
         "line_counts": Array(np.int64, ("lines",), total="features"),
         "cells": Array(np.int32, ("cells",)),
-        "weights": Array(np.float32, ("features",)),
+        "weights": Array(np.float32, ("features",), most=1e8),
         "classes": Array(np.uint8, ("class_bytes",), optional=True),
     },
 )
-"""What a parser adds to the tagger of its relations."""
+"""Header and arrays of a parser, besides those of its tagger of relations."""
 
 
 def to_model_file(parser: Any) -> ModelFile:
-    """A fitted parser as a model file."""
+    """Convert a fitted parser to a model file."""
+    check_fitted(parser, "arcs_")
     arcs: ArcModel = parser.arcs_
     labels = taggers.to_model_file(parser.labels_)
     tensors: dict[str, Any] = {
@@ -74,7 +77,7 @@ def to_model_file(parser: Any) -> ModelFile:
 
 
 def _tensors(arcs: ArcModel) -> dict[str, Any]:
-    """The features and weights of arcs."""
+    """Return the arrays of an arc model."""
     content, lengths = pack_strings(arcs.strings)
     order = np.argsort(arcs.owners, kind="stable")
     within = [arcs.cells[arcs.ptr[k] : arcs.ptr[k + 1]] for k in order.tolist()]
@@ -89,11 +92,11 @@ def _tensors(arcs: ArcModel) -> dict[str, Any]:
 
 
 def _arcs(file: ModelFile) -> ArcModel:
-    """The arcs of a file and, of third order, what chooses among them."""
+    """Read the arc model of a file and its pruner."""
     arcs = _features(file.header["template"], file.tensors, "")
     name, text = file.header.get("classes"), file.header.get("pruner")
     if name is not None:
-        arcs = replace(arcs, classes=Lexicon.from_bytes(name, file.tensors["classes"].tobytes()))
+        arcs = replace(arcs, classes=WordTable.from_bytes(name, file.tensors["classes"].tobytes()))
     if text is None:
         return arcs
     share, model = file.header["prune"], _features(text, file.tensors, PRUNER)
@@ -102,12 +105,12 @@ def _arcs(file: ModelFile) -> ArcModel:
         or model.template.n_columns > arcs.template.n_columns
         or not 0.0 < share < 1.0
     ):
-        damaged("what chooses its arcs is no model of first order")
+        damaged("the pruner is not a first-order model with a share between 0 and 1")
     return replace(arcs, pruner=Pruner(model, share))
 
 
 def _features(text: str, tensors: Mapping[str, Any], prefix: str) -> ArcModel:
-    """The features and weights of arcs; numbers that point outside are refused, because C follows them."""
+    """Read an arc model; refuse indices out of range, because C does not check them."""
     template = ArcTemplate.parse(text)
     t = SCHEMA.read_arrays(tensors, prefix, lines=len(template.lines))
     strings, cells, weights = unpack_strings(t["strings"], t["string_lengths"]), t["cells"], t["weights"]
@@ -115,10 +118,10 @@ def _features(text: str, tensors: Mapping[str, Any], prefix: str) -> ArcModel:
     sizes = np.array([len(line) for line in template.lines], dtype=np.int64)[owners]
     ptr = offsets(sizes)
     if len(cells) != ptr[-1]:
-        damaged(f"{len(cells):,} cells where {ptr[-1]:,} belong")
+        damaged(f"array 'cells' should hold {ptr[-1]:,} integers but has {len(cells):,}")
     limit = np.where(template.way_cells(owners, ptr), len(WAYS), len(strings))
     if (cells >= limit).any():
-        damaged("a cell that is none of the strings")
+        damaged("array 'cells' has an index beyond the strings")
     return ArcModel(template, owners, ptr, cells, tuple(strings), weights)
 
 
@@ -127,40 +130,32 @@ def _labels(file: ModelFile) -> TreeTagger:
     tensors = {
         name.removeprefix(PREFIX): tensor for name, tensor in file.tensors.items() if name.startswith(PREFIX)
     }
-    tagger = taggers.from_model_file(ModelFile(taggers.FAMILY, header, tensors))
-    if not isinstance(tagger, TreeTagger):
-        raise ModelFileError("damaged parser model: its relations are not of a tree tagger")
-    return tagger
+    return taggers.restore(TreeTagger(), ModelFile(taggers.FAMILY, header, tensors))
 
 
 def from_model_file(file: ModelFile) -> Any:
-    """The parser a file holds."""
+    """Read the parser of a model file."""
     from epigram.parsing.parser import DECODINGS, DependencyParser
 
     parser = DependencyParser()
-    try:
-        SCHEMA.check_header(file.header)
-        settings = {"observed": ",".join(OBSERVED), **file.header["settings"]}  # before there was a choice
-        if settings["decoding"] not in DECODINGS:
-            damaged("it does not say how trees are chosen")
-        taggers.check_setting("threads", settings["threads"])
-        known = parser.get_params(deep=False)
-        parser.set_params(
-            **{name: taggers.setting(value) for name, value in settings.items() if name in known}
-        )
-        parser.arcs_, parser.labels_ = _arcs(file), _labels(file)
-        parser.history_, parser.fit_ = file.header["history"], file.header["fit"]
-        parser.n_features_ = file.header["fit"].get("features", 0)
-        parser.classes_ = parser.labels_.classes_
-    except ModelFileError:
-        raise
-    except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
-        raise ModelFileError(f"damaged parser model ({error!r})") from error
+    SCHEMA.check_header(file.header)
+    check_settings(file.header)
+    # older files have no setting "observed"
+    settings = {"observed": ",".join(OBSERVED), **file.header["settings"]}
+    if settings["decoding"] not in DECODINGS:
+        damaged(f"its settings have decoding={settings['decoding']!r}")
+    known = parser.get_params(deep=False)
+    parser.set_params(**{name: taggers.setting(value) for name, value in settings.items() if name in known})
+    parser.arcs_, parser.labels_ = _arcs(file), _labels(file)
+    parser.history_ = file.header["history"]
+    parser.fit_ = {**dict.fromkeys(COUNTS, 0), **file.header["fit"]}
+    parser.n_features_ = file.header["fit"].get("features", 0)
+    parser.classes_ = parser.labels_.classes_
     return parser
 
 
 def describe(file: ModelFile) -> list[Section]:
-    """Size, and the strongest features of arcs and relations."""
+    """Describe a model: its size, the strongest features of arcs and relations."""
     parser = from_model_file(file)
     arcs: ArcModel = parser.arcs_
     top = np.argsort(-np.abs(arcs.weights), kind="stable")[:20].tolist()
@@ -179,7 +174,7 @@ def describe(file: ModelFile) -> list[Section]:
 
 
 def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
-    """Every weight: of arcs first (no labels), of what chooses among them, then of relations as a tagger has them."""
+    """List every weight: of arcs (without labels), the pruner, and relations as in a tagger."""
     parser = from_model_file(file)
     columns, rest = taggers.weights(taggers.to_model_file(parser.labels_))
 

@@ -1,8 +1,8 @@
-"""What a word sees of the tree around it, as columns that templates can name.
+"""Adds columns that describe each word's head, grandparent, children and siblings.
 
 Of K observed columns: 0 to K-1 the word's own; K to 2K-1 its head's; 2K to 3K-1 those of its head's head; then, of
 the last observed column (usually the finest tags), the first child, the last child, and the nearest sibling on the
-left; then on which side the head is and how far away, and how many children there are on the left and on the right;
+left; then the side and distance of the head, and the numbers of children on the left and on the right;
 then, of each observed column, the first child, the last child, and the nearest siblings on the left and on the right.
 """
 
@@ -10,22 +10,27 @@ from __future__ import annotations
 
 import numpy as np
 
+from epigram.features.columns import Column, Columns
+from epigram.features.trees import Trees
 from epigram.protocols import Ints, Offsets
-from epigram.tagging.formats import Column, Columns
-from epigram.tagging.trees import Trees
 
 NOTHING, ROOT = "<none>", "<root>"
 FARTHEST = (1, 2, 3, 4, 5, 10)
 MOST_CHILDREN = 3
 
 
-def surroundings(observed: Columns, parents: Ints) -> Trees:
-    """The observed columns and those of the tree around each word.
+def parents_of(heads: Ints) -> Ints:
+    """Convert heads (from 1, 0 for the root) to parents (from 0, -1 for a root or no head)."""
+    return np.maximum(heads - 1, -1).astype(np.int32)
+
+
+def add_tree_columns(observed: Columns, parents: Ints) -> Trees:
+    """Append the tree-context columns of each word to the observed columns.
 
     Examples
     --------
     >>> words = Columns.from_rows([[("the", "DT"), ("dog", "NN"), ("barks", "VBZ")]])
-    >>> trees = surroundings(words, np.array([1, 2, -1], dtype=np.int32))
+    >>> trees = add_tree_columns(words, np.array([1, 2, -1], dtype=np.int32))
     >>> dog = next(trees.nodes.rows())[1]
     >>> dog[:11]
     ('dog', 'NN', 'barks', 'VBZ', '<root>', '<root>', 'DT', 'DT', '<none>', 'R1', '1/0')
@@ -49,19 +54,19 @@ def surroundings(observed: Columns, parents: Ints) -> Trees:
 
 
 def _moved(column: Column, of: Offsets) -> Column:
-    """The cells of other words; -1 is above a root, -2 and below are nothing."""
+    """Take the cells of other words: -1 is the parent of a root, -2 and below a missing word."""
     k = len(column.strings)
     ids = np.where(of >= 0, column.ids[np.maximum(of, 0)], np.where(of == -1, k, k + 1))
     return Column(ids.astype(np.int32), [*column.strings, ROOT, NOTHING])
 
 
 def _relatives(head: Offsets, n: int) -> tuple[Offsets, ...]:
-    """First and last child, left and right sibling of each word (-2: none); numbers of children on both sides."""
+    """Return first and last child, left and right sibling (-2: none), and counts of children."""
     words = np.arange(n)
     inner = words[head >= 0]
     above = head[inner]
     first, last, before, after = (np.full(n, -2, dtype=np.int64) for _ in range(4))
-    last[above] = inner  # the last assignment stays
+    last[above] = inner  # of repeated indices the last assignment wins
     first[above[::-1]] = inner[::-1]
     order = np.argsort(above, kind="stable")
     same = above[order[1:]] == above[order[:-1]]
@@ -72,7 +77,7 @@ def _relatives(head: Offsets, n: int) -> tuple[Offsets, ...]:
 
 
 def _ways(head: Offsets, n: int) -> Column:
-    """Side and distance of the head, such as ``R1`` (the next word) or ``L5`` (five to nine words before)."""
+    """Return side and distance of the head: ``R1`` is the next word, ``L5`` 5 to 9 words before."""
     distance = np.abs(head - np.arange(n))
     bins = np.searchsorted(FARTHEST, distance, side="right") - 1
     names = [f"{side}{far}" for side in "LR" for far in FARTHEST]
@@ -80,10 +85,11 @@ def _ways(head: Offsets, n: int) -> Column:
     return Column(np.where(head >= 0, ids, len(names)).astype(np.int32), [*names, ROOT])
 
 
-def usual_template(n_observed: int) -> str:
-    """A template over the columns of :func:`surroundings`: pairs of own and head's cells, children, siblings, sides.
+def default_template(n_observed: int) -> str:
+    """Return the default template over the columns of :func:`add_tree_columns`.
 
-    The tags are the third column, or the last of fewer; a fourth one has morphological features.
+    The tags are the third column, or the last of fewer; a fourth one has morphological features. Lines combine cells of
+    the word, its head, its children and its siblings, and the side and distance of the head.
     """
     k, tag = n_observed, min(2, n_observed - 1)
     way, children, relatives = 3 * k + 3, 3 * k + 4, 3 * k + 5

@@ -1,33 +1,36 @@
-"""TreeTagger: labels the nodes of given trees by a tree CRF. Tsuruoka et al. 2009, section 2.
+"""TreeTagger: a CRF over the nodes of given trees (Tsuruoka et al. 2009, section 2).
 
-The linear chain's model with the parent in place of the token before: weights on (attribute, label) and on (label of
-the parent, label), the latter with attributes of their own where a template has ``B`` lines with cells. Sums and
-maxima over all labellings are exact, up and down the tree (``_core/tree_chain.h``). On a path it is
-:class:`CRFTagger`.
+The linear-chain model with the parent in place of the previous token: weights on (attribute, label) and on (label of
+the parent, label), the latter with attributes if a template has ``B`` lines with cells. Sums and maxima over all
+labellings are exact, by messages up and down the tree (``_core/tree_chain.h``). On a path the model is that of
+:class:`~epigram.tagging.CRFTagger`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from os import PathLike
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy.typing as npt
 
-from epigram.penalties.ball import L1Ball
-from epigram.protocols import Floats, Penalty, Solver
-from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.corpus import LabelIndex, Labels, Sequences
-from epigram.tagging.crf import CRFTagger
-from epigram.tagging.explain import Explanation, explain
-from epigram.tagging.model import Allowed
-from epigram.tagging.problem import Listener, Samples
-from epigram.tagging.template import Template
-from epigram.tagging.trees import Trees
+from epigram.chain.crf import CRFEstimator
+from epigram.chain.explain import LabelExplanation, explain
+from epigram.chain.labels import LabelIndex, Labels
+from epigram.chain.model import Allowed
+from epigram.chain.problem import Samples
+from epigram.features.attributes import AttributeTable
+from epigram.features.sequences import Sequences
+from epigram.features.trees import Trees
+from epigram.parsing.conllu import read_treebank
+from epigram.protocols import Floats
+from epigram.training import Listener
 
 
-class TreeTagger(CRFTagger):
-    """Labels the nodes of given trees by a conditional random field, with scikit-learn's interface.
+@dataclass(eq=False, repr=False, kw_only=True)
+class TreeTagger(CRFEstimator):
+    """Labels the nodes of given trees by a CRF, with scikit-learn's interface.
 
     A tree is a pair (parents, tokens): parents are counted from 0, -1 is a root; tokens are as for
     :class:`~epigram.tagging.CRFTagger`. :meth:`epigram.parsing.Treebank.trees` makes them from a CoNLL-U file.
@@ -51,38 +54,9 @@ class TreeTagger(CRFTagger):
     [['subject', 'root']]
     """
 
-    _takes_sets = False
-
-    def __init__(
-        self,
-        template: str | PathLike[str] | Template | None = None,
-        *,
-        l1: float = 1.0,
-        l2: float = 0.0,
-        penalty: Penalty | L1Ball | None = None,
-        solver: str | Solver | None = None,
-        pairs: str = "seen",
-        min_count: int = 1,
-        constrain: Iterable[tuple[str, str]] | None = None,
-        class_weight: Mapping[str, float] | str | None = None,
-        patience: int | None = None,
-        threads: int = 1,
-        random_state: int | None = 0,
-    ) -> None:
-        super().__init__(
-            template,
-            l1=l1,
-            l2=l2,
-            penalty=penalty,
-            solver=solver,
-            pairs=pairs,
-            min_count=min_count,
-            constrain=constrain,
-            class_weight=class_weight,
-            patience=patience,
-            threads=threads,
-            random_state=random_state,
-        )
+    kind = "tree"
+    pairs: str = "seen"
+    constrain: Iterable[tuple[str, str]] | None = None
 
     def _samples(
         self,
@@ -95,14 +69,14 @@ class TreeTagger(CRFTagger):
     ) -> Samples:
         if isinstance(self.constrain, str):
             raise ValueError(
-                f"constrain={self.constrain!r} is a scheme of chains; give a list of pairs (parent's label, label)."
+                f"constrain={self.constrain!r} is a chunk scheme; give a list of pairs (parent's label, label)."
             )
         return super()._samples(Trees.of(X), y, table, index, classes, sample_weight)
 
     def fit(
         self,
         X: Any,
-        y: Labels,
+        y: Labels | None = None,
         sample_weight: npt.ArrayLike | None = None,
         dev: tuple[Any, Labels] | None = None,
         callback: Listener | None = None,
@@ -111,34 +85,31 @@ class TreeTagger(CRFTagger):
 
         Parameters
         ----------
-        X : pairs (parents, tokens), one a tree, or :class:`~epigram.parsing.Trees`.
+        X : pairs (parents, tokens), one per tree, :class:`~epigram.parsing.Trees`, or the :class:`~pathlib.Path` of a
+            CoNLL-U file, whose relations are the labels.
         y : a list of labels per tree, or a column of a file.
         sample_weight : one weight per tree.
         dev : held-out trees and labels; the weights with the best score on them are kept.
         callback : called with each entry of the history; returning True stops the training.
         """
+        if isinstance(X, PathLike) and y is None:
+            bank = read_treebank(X)
+            bank.check_heads()
+            X, y = bank.trees(), bank.relations()
         held_out = None if dev is None else (Trees.of(dev[0]), dev[1])
         return super().fit(X, y, sample_weight, held_out, callback)
 
     def _encode(self, X: Any) -> Sequences:
-        return super()._encode(Trees.of(X))
+        return super()._encode(Trees.of(read_treebank(X).trees() if isinstance(X, PathLike) else X))
 
     def marginals(self, X: Any, allowed: Allowed | None = None) -> list[tuple[Floats, Floats]]:
-        """For each tree of n nodes, p(label) as (n, L) and p(label of the parent, label) as (n, L, L), 0 for roots."""
-        sequences = self._encode(X)
-        nodes, edges, _ = self.model_.marginals(sequences, allowed, with_edges=True)
-        bounds = zip(sequences.sentence_ptr[:-1].tolist(), sequences.sentence_ptr[1:].tolist(), strict=True)
-        return [(nodes[a:b], edges[a:b]) for a, b in bounds]
+        """Return p(label) as (n, L) and p(parent's label, label) as (n, L, L) of each tree."""
+        return self._pair_marginals(X, allowed, 0)
 
-    def explain(self, sentence: Any, token: int) -> Explanation:
-        """The weights that speak for a node's label against the runner-up (:mod:`epigram.tagging.explain`).
+    def explain(self, sentence: Any, token: int) -> LabelExplanation:
+        """Explain a node's label by weights against the runner-up (:mod:`epigram.chain.explain`).
 
         ``sentence`` is one tree.
         """
-        return explain(
-            self.fitted_model(), self._encode(sentence if isinstance(sentence, Trees) else [sentence]), token
-        )
-
-    def fit_shards(self, *_: Any, **__: Any) -> NoReturn:
-        """Folders of shards hold chains only."""
-        raise ValueError("TreeTagger trains in memory; folders of shards hold chains only. Use fit.")
+        trees = self._encode(sentence if isinstance(sentence, Trees) else [sentence])
+        return self.restore_labels(explain(self.fitted_model(), trees, token))

@@ -10,11 +10,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import dot, family
+from epigram._core import bindings
+from epigram._core.arrays import dot
 from epigram.errors import InputError
 from epigram.protocols import Floats
-
-core = family("penalties")
 
 
 class _Separable:
@@ -44,26 +43,13 @@ class _Separable:
         if self.nonnegative and w.size and w.min() < 0:
             return float("inf")
         if self.weights is not None and self.ridge_weights is not None:
-            return float(core.value(w.size, w, self._l1, self._l2, self.weights, self.ridge_weights))
+            return float(bindings.penalties_value(w, self._l1, self._l2, self.weights, self.ridge_weights))
         total = 0.0
         if self._l1:
             total += self._l1 * float(np.abs(w).sum())
         if self._l2:
             total += self._l2 * dot(w, w)
         return total
-
-    def subgradient(self, w: Floats, wanted: Floats) -> Floats:
-        """Of all subgradients at ``w`` the one nearest to ``wanted``: there is a choice where a weight is 0.
-
-        Examples
-        --------
-        >>> ElasticNet(1.0, 0.5).subgradient(np.array([2.0, 0.0, 0.0]), np.array([9.0, 9.0, 0.3])).tolist()
-        [3.0, 1.0, 0.3]
-        """
-        l1 = self._l1 * (np.ones_like(w) if self.weights is None else self.weights)
-        l2 = self._l2 * (np.ones_like(w) if self.ridge_weights is None else self.ridge_weights)
-        at_zero = np.clip(wanted, -np.inf if self.nonnegative else -l1, l1)
-        return np.asarray(2.0 * l2 * w + np.where(w == 0, at_zero, l1 * np.sign(w)))
 
     def prox(self, w: Floats, step: float | Floats, out: Floats) -> None:
         """Soft threshold by step * l1, then divide by 1 + 2 step l2."""
@@ -74,8 +60,7 @@ class _Separable:
                 np.maximum(out, 0.0, out=out)
             return
         steps = np.broadcast_to(np.asarray(step, dtype=np.float64), w.shape)
-        core.prox(
-            w.size,
+        bindings.penalties_prox(
             np.ascontiguousarray(w),
             np.ascontiguousarray(steps),
             self._l1,

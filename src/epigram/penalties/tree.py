@@ -30,17 +30,16 @@ feature weight m / (sum of 1 / v) where it stands for m contexts and holds the m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family
+from epigram._core import bindings
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints
 
 __all__ = ["TreeL2", "TreeLinf", "prox"]
-core = family("penalties")
 
 
 class _TreeNorm:
@@ -76,13 +75,6 @@ class _TreeNorm:
         out = np.empty_like(self._h)
         out[self._forest.order] = self._h
         return out
-
-    def with_strength(self, strength: float) -> Self:
-        """The same norm of another strength; trees and work space are shared, so use one at a time."""
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.strength = _strength(strength)
-        return other
 
     def value(self, w: Floats) -> float:
         """The value of the penalty at ``w``; infinite outside a non-negativity constraint."""
@@ -178,16 +170,14 @@ class TreeL2(_TreeNorm):
         self._checked = steps
 
     def _norm(self, w: Floats) -> float:
-        return float(core.value_l2(w.size, self._forest.parent, w, self._h, self._gamma))
+        return float(bindings.penalties_value_l2(self._forest.parent, w, self._h, self._gamma))
 
     def _project(self, w: Floats, step: Floats, out: Floats) -> None:
-        core.prox_l2(
-            w.size,
+        bindings.penalties_prox_l2(
             self._forest.parent,
             w,
             self._h,
             self.strength,
-            step.size,
             step,
             self.nonnegative,
             self._gamma,
@@ -221,16 +211,14 @@ class TreeLinf(_TreeNorm):
         self._key, self._count, self._total, self._bound = np.empty((4, n))
 
     def _norm(self, w: Floats) -> float:
-        return float(core.value_linf(w.size, self._forest.parent, w, self._h, self._bound))
+        return float(bindings.penalties_value_linf(self._forest.parent, w, self._h, self._bound))
 
     def _project(self, w: Floats, step: Floats, out: Floats) -> None:
-        core.prox_linf(
-            w.size,
+        bindings.penalties_prox_linf(
             self._forest.parent,
             w,
             self._h,
             self.strength,
-            step.size,
             step,
             self.nonnegative,
             self._heap,
@@ -325,13 +313,11 @@ def _pivot(
     if forest.order is None:
         raise AssertionError("preorder numbering was asked for")
     steps = np.atleast_1d(steps)
-    core.prox_linf_pivot(
-        vector.size,
+    bindings.penalties_prox_linf_pivot(
         forest.parent,
         checked[forest.order],
         h[forest.order],
         1.0,
-        steps.size,
         steps if steps.size == 1 else steps[forest.order],
         nonnegative,
         seed,
@@ -382,8 +368,8 @@ class Forest:
             )
         if not preorder and (parent < np.arange(parent.size)).all():
             return cls(parent, None)
-        order, *scratch = np.empty((4, parent.size), dtype=np.int64)
-        reached = core.parents_first(parent.size, parent, *scratch, order)
+        order, first, sibling, stack = np.empty((4, parent.size), dtype=np.int64)
+        reached = bindings.penalties_parents_first(parent, first, sibling, stack, order)
         if reached < parent.size:
             lost = parent.size - reached
             raise InputError(f"the parents form a cycle: {lost} of {parent.size} nodes hang below no root.")
@@ -436,7 +422,7 @@ def collapse(parents: npt.ArrayLike, values: npt.ArrayLike) -> tuple[Ints, Float
     node, parent = np.empty_like(forest.parent), np.empty_like(forest.parent)
     count, value = np.empty_like(forest.parent), np.empty_like(given)
     n_children = np.empty_like(forest.parent)
-    n = core.collapse_chains(given.size, forest.parent, given, n_children, node, parent, value, count)
+    n = bindings.penalties_collapse_chains(forest.parent, given, n_children, node, parent, value, count)
     if forest.order is not None:
         own, node = node, np.empty_like(node)
         node[forest.order] = own

@@ -1,18 +1,18 @@
-"""Choose the best of several candidates: "Approximation Lasso Methods for Language Modeling", Gao et al. 2006."""
+"""Rerankers: choose the best candidate of an n-best list (Gao et al. 2006)."""
 
 from epigram.rerank.explain import Explanation
 from epigram.rerank.features import FeatureSpace
 from epigram.rerank.formats import parse_nbest, read_nbest, write_nbest
-from epigram.rerank.language_models import with_language_models
 from epigram.rerank.learners import Lasso, Perceptron, Ridge, Softmax
-from epigram.rerank.metrics import compare, error_rate, sentence_accuracy
+from epigram.rerank.lm_features import with_language_models
+from epigram.rerank.losses import ExponentialLoss, SoftmaxLoss
+from epigram.rerank.metrics import bleu, compare, error_rate, mean_reciprocal_rank, ndcg, sentence_accuracy
 from epigram.rerank.model import Progress, Reranker
 from epigram.rerank.nbest import NBest
-from epigram.rerank.problem import ExponentialLoss, Pairs, RerankProblem, SoftmaxLoss
-from epigram.rerank.ranking import bleu, mean_reciprocal_rank, ndcg
+from epigram.rerank.pairs import Pairs
+from epigram.rerank.paths import RerankProblem, Trial, Walk
 from epigram.rerank.sample_risk import MinimumSampleRisk, SampleRisk
-from epigram.rerank.walk import Trial, Walk
-from epigram.solvers.stagewise import FSLR, BLasso, Boosting, FBoosting, WeightPath
+from epigram.rerank.stagewise import FSLR, BLasso, Boosting, FBoosting, WeightPath
 
 __all__ = [
     "FSLR",

@@ -1,4 +1,6 @@
-"""Explain why a candidate won: the terms lambda_d (f_d(winner) - f_d(base choice)) of the difference in score."""
+"""Feature contributions to the lead of a winner over the base model's choice.
+
+The terms are lambda_d (f_d(winner) - f_d(base choice))."""
 
 from __future__ import annotations
 
@@ -11,11 +13,14 @@ from epigram.protocols import Floats
 from epigram.rerank.features import FeatureSpace
 from epigram.rerank.metrics import base_choice
 from epigram.rerank.nbest import NBest
+from epigram.text import as_table
+
+SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One feature's part: weight times value difference."""
+    """Contribution of one feature: weight times value difference."""
 
     feature: str
     weight: float
@@ -23,13 +28,16 @@ class Term:
 
     @property
     def lift(self) -> float:
-        """What it adds to the winner's lead."""
+        """Contribution to the lead of the winner."""
         return self.weight * self.difference
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
-    """Winner and base choice (indices in the list), and the terms of their difference, strongest first."""
+    """Winner and base choice (indices in the list), and the terms of their difference.
+
+    Terms are sorted, strongest first; the representation is a table of the strongest.
+    """
 
     id: str
     winner: int
@@ -38,6 +46,13 @@ class Explanation:
     base_text: str
     lead: float
     terms: list[Term]
+
+    def __repr__(self) -> str:
+        head = f"list {self.id}: {self.winner_text!r}, {self.lead:+.3f} over {self.base_text!r}"
+        rows: list[tuple[object, ...]] = [(term.feature, term.lift) for term in self.terms[:SHOWN]]
+        if rest := self.terms[SHOWN:]:
+            rows.append((f"({len(rest)} more)", float(sum(term.lift for term in rest))))
+        return f"{head}\n{as_table(('feature', 'lift'), rows)}"
 
 
 def explain(

@@ -1,32 +1,34 @@
-"""Features of candidates: counts of word, headword and character n-grams, and numbers that the input names.
+"""Index of the n-gram and named features of candidates.
 
-Gao et al. 2006, sections 2 and 5: f_0 is the base score (kept apart, see problem.py), the others count word
-unigrams and bigrams that occur more than once in the training set; headword bigrams are pairs of neighbouring
-content words. Occurrences are counted over all candidates of the training lists.
-N-grams live in a trie in one hash table (GramTable); a candidate is read as ``<s> w_1 ... w_n </s>``.
+Gao et al. 2006, sections 2 and 5: f_0 is the base score (see losses.py), the other features count word unigrams and
+bigrams that occur more than once in the training set; headword bigrams are pairs of neighbouring content words.
+Occurrences are counted over all candidates of the training lists. A candidate is read as ``<s> w_1 ... w_n </s>``.
 """
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from epigram._core.native import family, offsets
+from epigram._core import bindings
+from epigram._core.arrays import offsets
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.rerank.nbest import NBest
 
 START, END = 0, 1
 RESERVED = ("<s>", "</s>")
-core = family("rerank")
+WORDS, HEADS, CHARS = range(3)
+"""Kinds of n-grams."""
 BLOCK = 1 << 18
-"""Tokens that are entered between two looks at the room of a trie."""
+"""Tokens inserted into a trie before its capacity is checked again."""
 
 
 class GramTable:
-    """A trie of n-grams: node 0 is the root, (parent, token) -> node in one hash table.
+    """Trie of n-grams in one hash table (parent, token) -> node; node 0 is the root.
 
     Examples
     --------
@@ -45,21 +47,21 @@ class GramTable:
         self.table_nodes = np.zeros(2048, np.int32)
 
     def insert(self, tokens: Ints, token_ptr: Offsets) -> None:
-        """Enter all n-grams of up to ``order`` tokens, and count them."""
+        """Insert and count all n-grams of up to ``order`` tokens."""
         n = len(token_ptr) - 1
         first = 0
         while first < n:
             last = int(np.searchsorted(token_ptr, token_ptr[first] + BLOCK, side="right")) - 1
             last = min(max(last, first + 1), n)
             self._reserve(self.n_nodes + self.order * int(token_ptr[last] - token_ptr[first]))
-            self.n_nodes = core.insert_grams(
-                last - first, token_ptr[first : last + 1], len(tokens), tokens, self.order, self.n_nodes,
-                len(self.table_keys), self.table_keys, self.table_nodes, len(self.keys), self.counts, self.keys,
+            self.n_nodes = bindings.rerank_insert_grams(
+                token_ptr[first : last + 1], tokens, self.order, self.n_nodes,
+                self.table_keys, self.table_nodes, self.counts, self.keys,
             )  # fmt: skip
             first = last
 
     def _reserve(self, n_nodes: int) -> None:
-        """Room for ``n_nodes`` nodes at a load of at most one half."""
+        """Grow to a capacity of ``n_nodes`` nodes at a load of at most one half."""
         if n_nodes > len(self.keys):
             grow = max(n_nodes, 2 * len(self.keys)) - len(self.keys)
             self.keys = np.concatenate([self.keys, np.zeros(grow, np.int64)])
@@ -69,21 +71,21 @@ class GramTable:
             old_keys, old_nodes = self.table_keys, self.table_nodes
             self.table_keys = np.full(size, -1, np.int64)
             self.table_nodes = np.zeros(size, np.int32)
-            core.rehash(len(old_keys), old_keys, old_nodes, size, self.table_keys, self.table_nodes)
+            bindings.rerank_rehash(old_keys, old_nodes, self.table_keys, self.table_nodes)
 
     @property
     def parents(self) -> Offsets:
-        """The parent of each node."""
+        """Parent of each node."""
         return self.keys[: self.n_nodes] >> 32
 
     @property
     def last_tokens(self) -> Offsets:
-        """The last token of each node's n-gram."""
+        """Last token of the n-gram of each node."""
         return self.keys[: self.n_nodes] & 0xFFFFFFFF
 
     @property
     def depths(self) -> Offsets:
-        """Tokens of each node's n-gram; a parent always comes before its children."""
+        """Length of the n-gram of each node; a parent comes before its children."""
         parents = self.parents
         depth = np.zeros(self.n_nodes, np.int64)
         node = np.arange(self.n_nodes)
@@ -93,19 +95,19 @@ class GramTable:
         return depth
 
     def find(self, gram: Sequence[int]) -> int:
-        """The node of an n-gram, or -1."""
+        """Node of an n-gram, or -1."""
         node = 0
         for token in gram:
             if token < 0:
                 return -1
-            place = core.find_gram(len(self.table_keys), self.table_keys, (node << 32) | token)
-            if self.table_keys[place] == -1:
+            slot = bindings.rerank_find_gram(self.table_keys, (node << 32) | token)
+            if self.table_keys[slot] == -1:
                 return -1
-            node = int(self.table_nodes[place])
+            node = int(self.table_nodes[slot])
         return node
 
     def gram(self, node: int) -> tuple[int, ...]:
-        """Tokens of one node."""
+        """N-gram of a node."""
         tokens: list[int] = []
         while node:
             tokens.append(int(self.keys[node] & 0xFFFFFFFF))
@@ -115,19 +117,15 @@ class GramTable:
 
 @dataclass
 class FeatureSpace:
-    """Which features there are, and how to find them in candidates.
+    """Index of the features of candidates: n-grams of three kinds, and named features.
 
-    Weights are numbered: word n-grams, headword bigrams, character n-grams, named features. ``word_nodes``,
-    ``head_nodes`` and ``char_nodes`` are the trie nodes of the first three kinds.
+    ``tables`` holds the tries of word n-grams, headword bigrams and character n-grams (WORDS, HEADS, CHARS), ``nodes``
+    the nodes of each that are features. Weights are numbered in this order, named features last.
     """
 
     vocabulary: list[str]
-    words: GramTable
-    word_nodes: Offsets
-    heads: GramTable
-    head_nodes: Offsets
-    chars: GramTable
-    char_nodes: Offsets
+    tables: list[GramTable]
+    nodes: list[Offsets]
     names: list[str]
     headwords: frozenset[str] | None = None
     headword_tags: frozenset[str] | None = None
@@ -138,32 +136,32 @@ class FeatureSpace:
 
     @property
     def n_weights(self) -> int:
-        """Number of features, the base score not counted."""
-        return self._first_named + len(self.names)
+        """Number of features without the base score."""
+        return self._starts[-1] + len(self.names)
 
     @property
-    def _first_named(self) -> int:
-        return len(self.word_nodes) + len(self.head_nodes) + len(self.char_nodes)
+    def _starts(self) -> list[int]:
+        """Number of the first feature of each kind; the last is that of the named features."""
+        starts: list[int] = offsets([len(nodes) for nodes in self.nodes]).tolist()
+        return starts
 
     @cached_property
-    def _word_feature(self) -> Ints:
-        return _inverse(self.word_nodes, self.words.n_nodes, 0)
-
-    @cached_property
-    def _head_feature(self) -> Ints:
-        return _inverse(self.head_nodes, self.heads.n_nodes, len(self.word_nodes))
-
-    @cached_property
-    def _char_feature(self) -> Ints:
-        return _inverse(self.char_nodes, self.chars.n_nodes, len(self.word_nodes) + len(self.head_nodes))
+    def _features(self) -> list[Ints]:
+        """For each kind, the feature of each node, or -1."""
+        out = [np.full(table.n_nodes, -1, np.int32) for table in self.tables]
+        for feature, nodes, first in zip(out, self.nodes, self._starts, strict=False):
+            feature[nodes] = np.arange(first, first + len(nodes))
+        return out
 
     def _streams(self, lists: NBest) -> Iterator[tuple[GramTable, Ints, tuple[Ints, Offsets]]]:
         """Each kind of n-gram in use: trie, feature of each node, token stream."""
-        yield self.words, self._word_feature, self.padded(lists)
-        if self.has_heads:
-            yield self.heads, self._head_feature, self.head_stream(lists)
-        if len(self.char_nodes):
-            yield self.chars, self._char_feature, char_stream(lists)
+        for kind, table in enumerate(self.tables):
+            if kind == WORDS or len(self.nodes[kind]):
+                yield table, self._features[kind], self._stream(kind, lists)
+
+    def _stream(self, kind: int, lists: NBest) -> tuple[Ints, Offsets]:
+        """Token stream of one kind of n-grams."""
+        return (self._word_stream, self._head_stream, _char_stream)[kind](lists)
 
     @classmethod
     def collect(
@@ -176,7 +174,7 @@ class FeatureSpace:
         chars: int = 0,
         known: FeatureSpace | None = None,
     ) -> FeatureSpace:
-        """All features of training lists; those of ``known`` stay, whatever their count.
+        """Collect the features of training lists; keeps those of ``known`` whatever their count.
 
         Examples
         --------
@@ -185,42 +183,50 @@ class FeatureSpace:
         ['a', 'b', '<s> a', 'a b', 'b </s>']
         """
         vocabulary = list(known.vocabulary) if known else list(RESERVED)
-        space = cls(
-            vocabulary, GramTable(ngrams), _EMPTY, GramTable(2), _EMPTY, GramTable(max(chars, 1)), _EMPTY, [],
-            None if headwords is None else frozenset(headwords),
-            None if headword_tags is None else frozenset(headword_tags),
-        )  # fmt: skip
+        tables = [GramTable(ngrams), GramTable(2), GramTable(max(chars, 1))]
+        space = cls(vocabulary, tables, [_EMPTY] * 3, [], _frozen(headwords), _frozen(headword_tags))
         for word in lists.vocabulary:
             if space._ids.setdefault(word, len(vocabulary)) == len(vocabulary):
                 vocabulary.append(word)
-        keep_words = keep_heads = keep_chars = _EMPTY
-        if known:
-            keep_words = copy_grams(known.words, known.word_nodes, space.words)
-            keep_heads = copy_grams(known.heads, known.head_nodes, space.heads)
-            keep_chars = copy_grams(known.chars, known.char_nodes, space.chars)
-        space.words.insert(*space.padded(lists))
-        if headwords is not None or headword_tags is not None:
-            space.heads.insert(*space.head_stream(lists))
-        if chars:
-            space.chars.insert(*char_stream(lists))
-        space.word_nodes = _chosen(space.words, min_count, 1, keep_words)
-        space.head_nodes = _chosen(space.heads, min_count, 2, keep_heads)
-        space.char_nodes = _chosen(space.chars, min_count, 1, keep_chars)
+        wanted = True, headwords is not None or headword_tags is not None, chars > 0
+        for kind, table in enumerate(tables):
+            keep = enter_grams(table, known.grams(kind)) if known else _EMPTY
+            if wanted[kind]:
+                table.insert(*space._stream(kind, lists))
+            space.nodes[kind] = _chosen(table, min_count, 2 if kind == HEADS else 1, keep)
         space.names = list(dict.fromkeys([*(known.names if known else []), *lists.names]))
         return space
 
+    @classmethod
+    def from_grams(
+        cls,
+        vocabulary: list[str],
+        grams: Sequence[Ints],
+        names: list[str],
+        headwords: Collection[str] | None,
+        headword_tags: Collection[str] | None,
+    ) -> FeatureSpace:
+        """Make a space from the n-grams of each kind, rows of token numbers filled up with -1."""
+        tables = [GramTable(2 if kind == HEADS else max(rows.shape[1], 1)) for kind, rows in enumerate(grams)]
+        nodes = [enter_grams(table, rows) for table, rows in zip(tables, grams, strict=True)]
+        return cls(vocabulary, tables, nodes, names, _frozen(headwords), _frozen(headword_tags))
+
+    def grams(self, kind: int) -> Ints:
+        """Token numbers of the n-grams of one kind, one row each, filled up with -1."""
+        return grams_of(self.tables[kind], self.nodes[kind])
+
     def ids_of(self, lists: NBest) -> Ints:
-        """Our token numbers of the lists' vocabulary, -1 where unknown."""
+        """Numbers of the tokens of the lists in this space, -1 if unknown."""
         get = self._ids.get
         return np.array([get(word, -1) for word in lists.vocabulary], dtype=np.int32)
 
-    def padded(self, lists: NBest) -> tuple[Ints, Offsets]:
-        """Token stream with sentence ends."""
+    def _word_stream(self, lists: NBest) -> tuple[Ints, Offsets]:
+        """All words, with sentence ends."""
         ours = self.ids_of(lists)[lists.tokens] if len(lists.tokens) else lists.tokens
         return _with_ends(ours, np.diff(lists.token_ptr))
 
-    def head_stream(self, lists: NBest) -> tuple[Ints, Offsets]:
-        """Token stream of the content words only, by word list or by tag."""
+    def _head_stream(self, lists: NBest) -> tuple[Ints, Offsets]:
+        """Content words only, by word list or by tag."""
         if self.headwords is not None:
             is_head = np.array([word in self.headwords for word in lists.vocabulary], bool)
             chosen = is_head[lists.tokens]
@@ -234,14 +240,9 @@ class FeatureSpace:
         before = offsets(chosen)
         return self.ids_of(lists)[lists.tokens[chosen]], before[lists.token_ptr]
 
-    @property
-    def has_heads(self) -> bool:
-        """Are there headword bigrams?"""
-        return len(self.head_nodes) > 0
-
     def extract(self, lists: NBest) -> tuple[Offsets, Ints, Floats]:
-        """Features of each candidate as (offsets, feature, value), one entry an occurrence."""
-        parts = [walk(table, feature, *stream) for table, feature, stream in self._streams(lists)]
+        """Features of each candidate as (offsets, feature, value), one entry per occurrence."""
+        parts = [occurrences(table, feature, *stream) for table, feature, stream in self._streams(lists)]
         values = [np.ones(len(features)) for _, features in parts]
         if self.names and len(lists.named):
             ptr, features, value = self.named_features(lists)
@@ -256,24 +257,23 @@ class FeatureSpace:
         return offsets(counts), features, np.concatenate(values)[order]
 
     def named_features(self, lists: NBest) -> tuple[Offsets, Ints, Floats]:
-        """Named features that we know."""
-        ours = {name: self._first_named + k for k, name in enumerate(self.names)}
+        """Named features of the lists that this space knows."""
+        ours = {name: self._starts[-1] + k for k, name in enumerate(self.names)}
         number = np.array([ours.get(name, -1) for name in lists.names], np.int32)[lists.named]
         known = number >= 0
         before = offsets(known)
         return before[lists.named_ptr], number[known], lists.named_values[known]
 
     def score(self, lists: NBest, weights: Floats, base_weight: float) -> Floats:
-        """Equation (2) for every candidate."""
+        """Score every candidate by equation (2)."""
         out = base_weight * lists.scores
         for table, feature, (tokens, token_ptr) in self._streams(lists):
             node_weight = (
                 np.where(feature >= 0, weights[feature], 0.0) if len(weights) else np.zeros(len(feature))
             )
-            core.score_grams(
-                len(token_ptr) - 1, token_ptr, len(tokens), tokens, table.order,
-                len(table.table_keys), table.table_keys, table.table_nodes, table.n_nodes, node_weight, out,
-            )  # fmt: skip
+            bindings.rerank_score_grams(
+                token_ptr, tokens, table.order, table.table_keys, table.table_nodes, node_weight, out
+            )
         if self.names and len(lists.named):
             ptr, features, values = self.named_features(lists)
             owner = np.repeat(np.arange(lists.n_candidates), np.diff(ptr))
@@ -281,77 +281,55 @@ class FeatureSpace:
         return out
 
     def numbers_of(self, other: FeatureSpace) -> Ints:
-        """Our numbers of another space's features; those we lack are -1."""
+        """Numbers in this space of the features of another space, -1 for those it lacks."""
         translate = [self._ids.get(word, -1) for word in other.vocabulary]
         translate[: len(RESERVED)] = range(len(RESERVED))
-        grams = [[[translate[t] for t in other.words.gram(k)] for k in other.word_nodes.tolist()]]
-        grams.append([[translate[t] for t in other.heads.gram(k)] for k in other.head_nodes.tolist()])
-        grams.append([list(other.chars.gram(k)) for k in other.char_nodes.tolist()])
-        tables = (self.words, self.heads, self.chars)
-        numbers = (self._word_feature, self._head_feature, self._char_feature)
         out = []
-        for kind, table, number in zip(grams, tables, numbers, strict=True):
-            nodes = [table.find(gram) for gram in kind]
-            out += [-1 if node < 0 else int(number[node]) for node in nodes]
-        ours_by_name = {name: self._first_named + k for k, name in enumerate(self.names)}
+        for kind, table in enumerate(self.tables):
+            for k in other.nodes[kind].tolist():
+                gram = other.tables[kind].gram(k)
+                node = table.find(gram if kind == CHARS else [translate[t] for t in gram])
+                out.append(-1 if node < 0 else int(self._features[kind][node]))
+        ours_by_name = {name: self._starts[-1] + k for k, name in enumerate(self.names)}
         return np.array(out + [ours_by_name.get(name, -1) for name in other.names], np.int32)
 
     def name(self, k: int) -> str:
-        """A feature for people: tokens; ``w1 .. w2`` for headwords; ``[abc]`` for characters; or its name."""
-        if k < len(self.word_nodes):
-            return " ".join(self.vocabulary[t] for t in self.words.gram(int(self.word_nodes[k])))
-        k -= len(self.word_nodes)
-        if k < len(self.head_nodes):
-            return " .. ".join(self.vocabulary[t] for t in self.heads.gram(int(self.head_nodes[k])))
-        k -= len(self.head_nodes)
-        if k < len(self.char_nodes):
-            gram = "".join(map(chr, self.chars.gram(int(self.char_nodes[k]))))
-            return "[" + gram.replace("\0", "<s>").replace("\1", "</s>") + "]"
-        return self.names[k - len(self.char_nodes)]
+        """Readable name: ``w1 w2``, ``w1 .. w2`` for headwords, ``[abc]`` for characters."""
+        starts = self._starts
+        kind = bisect(starts, k) - 1
+        if kind == len(self.tables):
+            return self.names[k - starts[-1]]
+        gram = self.tables[kind].gram(int(self.nodes[kind][k - starts[kind]]))
+        if kind == CHARS:
+            return "[" + "".join(map(chr, gram)).replace("\0", "<s>").replace("\1", "</s>") + "]"
+        return (" .. " if kind == HEADS else " ").join(self.vocabulary[t] for t in gram)
 
     def subset(self, features: Sequence[int] | Ints) -> FeatureSpace:
-        """The space of some features (ascending numbers) alone, with the tokens they need."""
+        """Make the space of some features (ascending numbers), with the tokens they need."""
         chosen = np.asarray(features, np.int64)
-        n_words, n_grams = len(self.word_nodes), self._first_named
-        n_heads = len(self.head_nodes)
-        word_nodes = self.word_nodes[chosen[chosen < n_words]]
-        head_nodes = self.head_nodes[chosen[(chosen >= n_words) & (chosen < n_words + n_heads)] - n_words]
-        in_chars = (chosen >= n_words + n_heads) & (chosen < n_grams)
-        char_nodes = self.char_nodes[chosen[in_chars] - n_words - n_heads]
-        names = [self.names[k - n_grams] for k in chosen if k >= n_grams]
-        grams = [grams_of(self.words, word_nodes), grams_of(self.heads, head_nodes)]
-        used = np.unique(np.concatenate([[START, END], *(gram[gram >= 0] for gram in grams)]))
+        *parts, named = np.split(chosen, np.searchsorted(chosen, self._starts[1:]))
+        grams = [
+            grams_of(table, nodes[part - first])
+            for table, nodes, part, first in zip(self.tables, self.nodes, parts, self._starts, strict=False)
+        ]
+        used = np.unique(np.concatenate([[START, END], *(gram[gram >= 0] for gram in grams[:CHARS])]))
         renumber = np.full(len(self.vocabulary) + 1, -1, np.int32)
         renumber[used] = np.arange(len(used))
-        vocabulary = [self.vocabulary[t] for t in used]
-        return restore(
-            vocabulary, renumber[grams[0]], renumber[grams[1]], grams_of(self.chars, char_nodes), names,
-            self.headwords, self.headword_tags,
-        )  # fmt: skip
+        return self.from_grams(
+            [self.vocabulary[t] for t in used],
+            [*(renumber[gram] for gram in grams[:CHARS]), grams[CHARS]],
+            [self.names[k - self._starts[-1]] for k in named],
+            self.headwords,
+            self.headword_tags,
+        )
 
 
-def restore(
-    vocabulary: list[str],
-    word_grams: Ints,
-    head_grams: Ints,
-    char_grams: Ints,
-    names: list[str],
-    headwords: Collection[str] | None,
-    headword_tags: Collection[str] | None,
-) -> FeatureSpace:
-    """A space from its n-grams, rows of token numbers filled up with -1."""
-    words, heads = GramTable(max(word_grams.shape[1], 1)), GramTable(2)
-    chars = GramTable(max(char_grams.shape[1], 1))
-    return FeatureSpace(
-        vocabulary, words, enter_grams(words, word_grams), heads, enter_grams(heads, head_grams),
-        chars, enter_grams(chars, char_grams), names,
-        None if headwords is None else frozenset(headwords),
-        None if headword_tags is None else frozenset(headword_tags),
-    )  # fmt: skip
+def _frozen(words: Collection[str] | None) -> frozenset[str] | None:
+    return None if words is None else frozenset(words)
 
 
-def char_stream(lists: NBest) -> tuple[Ints, Offsets]:
-    """Code points of the texts, with ends; they need no vocabulary."""
+def _char_stream(lists: NBest) -> tuple[Ints, Offsets]:
+    """Code points of the texts, with ends."""
     points = np.frombuffer("".join(lists.texts).encode("utf-32-le", "surrogatepass"), np.int32)
     return _with_ends(points, np.array([len(text) for text in lists.texts], np.int64))
 
@@ -360,7 +338,7 @@ _EMPTY: Offsets = np.zeros(0, np.int64)
 
 
 def _with_ends(tokens: Ints, lengths: Offsets) -> tuple[Ints, Offsets]:
-    """A token stream with START and END around each candidate."""
+    """Token stream with START and END around each candidate."""
     token_ptr = offsets(lengths + 2)
     out = np.empty(token_ptr[-1], np.int32)
     inner = np.ones(len(out), bool)
@@ -371,7 +349,7 @@ def _with_ends(tokens: Ints, lengths: Offsets) -> tuple[Ints, Offsets]:
 
 
 def _chosen(table: GramTable, min_count: int, least_depth: int, keep: Offsets) -> Offsets:
-    """Nodes that become features: frequent, long enough, not a bare sentence end; shorter n-grams first."""
+    """Nodes of n-grams that are frequent, long enough and no sentence end; shorter ones first."""
     depths, last = table.depths, table.last_tokens
     good = (table.counts[: table.n_nodes] >= min_count) & (depths >= least_depth)
     good &= ~((depths == 1) & (last < len(RESERVED)))
@@ -381,14 +359,8 @@ def _chosen(table: GramTable, min_count: int, least_depth: int, keep: Offsets) -
     return nodes[np.argsort(depths[nodes], kind="stable")]
 
 
-def _inverse(nodes: Offsets, n_nodes: int, first: int) -> Ints:
-    out = np.full(n_nodes, -1, np.int32)
-    out[nodes] = np.arange(first, first + len(nodes))
-    return out
-
-
 def grams_of(table: GramTable, nodes: Offsets) -> Ints:
-    """Token numbers of nodes, one row each, filled up with -1."""
+    """Token numbers of the n-grams of nodes, one row each, filled up with -1."""
     out = np.full((len(nodes), table.order), -1, np.int32)
     for row, node in enumerate(nodes.tolist()):
         gram = table.gram(node)
@@ -397,7 +369,7 @@ def grams_of(table: GramTable, nodes: Offsets) -> Ints:
 
 
 def enter_grams(table: GramTable, grams: Ints) -> Offsets:
-    """Insert whole n-grams (and so their prefixes); returns the node of each."""
+    """Insert n-grams and their prefixes; returns the node of each."""
     lengths = (grams >= 0).sum(axis=1)
     token_ptr = offsets(lengths)
     tokens = np.ascontiguousarray(grams[grams >= 0], dtype=np.int32)
@@ -407,20 +379,12 @@ def enter_grams(table: GramTable, grams: Ints) -> Offsets:
     return np.array([table.find(gram[:length]) for gram, length in rows], dtype=np.int64)
 
 
-def copy_grams(source: GramTable, nodes: Offsets, target: GramTable) -> Offsets:
-    """Insert the n-grams of some nodes into another trie; returns their nodes there."""
-    return enter_grams(target, grams_of(source, nodes))
-
-
-def walk(table: GramTable, feature: Ints, tokens: Ints, token_ptr: Offsets) -> tuple[Offsets, Ints]:
-    """Features of each candidate of a token stream: (offsets, feature), one entry an occurrence."""
+def occurrences(table: GramTable, feature: Ints, tokens: Ints, token_ptr: Offsets) -> tuple[Offsets, Ints]:
+    """Features of each candidate of a token stream: (offsets, feature) per occurrence."""
     ptr = np.zeros(len(token_ptr), np.int64)
-    arguments = (
-        len(token_ptr) - 1, token_ptr, len(tokens), tokens, table.order,
-        len(table.table_keys), table.table_keys, table.table_nodes, table.n_nodes, feature, ptr,
-    )  # fmt: skip
-    core.walk_grams(*arguments, 0, np.zeros(0, np.int32))
+    arguments = token_ptr, tokens, table.order, table.table_keys, table.table_nodes, feature, ptr
+    bindings.rerank_walk_grams(*arguments, np.zeros(0, np.int32))
     out = np.empty(ptr[-1], np.int32)
     if out.size:
-        core.walk_grams(*arguments, out.size, out)
+        bindings.rerank_walk_grams(*arguments, out)
     return ptr, out

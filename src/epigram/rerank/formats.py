@@ -1,4 +1,4 @@
-"""Read n-best lists: JSON lines, blocks, Moses, SRILM, and those of :mod:`epigram.rerank.other_formats`.
+"""Reads n-best lists: JSON lines, blocks, Moses, SRILM, and the formats of asr_formats.py.
 
 The format is recognised by the first line, or by what a folder holds.
 
@@ -23,8 +23,7 @@ from os import PathLike
 from pathlib import Path
 
 from epigram.errors import InputError
-from epigram.rerank.nbest import Builder, NBest
-from epigram.rerank.other_formats import (
+from epigram.rerank.asr_formats import (
     is_letor,
     is_nemo,
     read_folder,
@@ -32,6 +31,7 @@ from epigram.rerank.other_formats import (
     read_letor,
     read_nemo,
 )
+from epigram.rerank.nbest import Builder, NBest
 from epigram.text import parse_json, read_lines
 
 
@@ -75,7 +75,7 @@ def read_nbest(
 
 
 def parse_nbest(text: str, name: str = "input") -> NBest:
-    """The same from the content of a file; ``name`` stands for the file in errors.
+    """Parse the content of a file of n-best lists; errors call the file ``name``.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def parse_nbest(text: str, name: str = "input") -> NBest:
 
 
 def write_nbest(lists: NBest, path: str | PathLike[str]) -> None:
-    """Write JSON lines, whole or not at all.
+    """Write JSON lines atomically.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def _read_json(lines: list[str], builder: Builder) -> None:
 
 
 class _Surfaces(dict[str, str]):
-    """``surface/reading`` -> ``surface``, remembered."""
+    """Convert ``surface/reading`` to ``surface``, with a cache."""
 
     def __missing__(self, word: str) -> str:
         self[word] = surface = word.rpartition("/")[0] or word
@@ -211,7 +211,7 @@ def _read_moses(lines: list[str], builder: Builder) -> None:
 
 
 def _moses_features(text: str, builder: Builder, line: int) -> dict[str, float]:
-    """``Name= 1 2 Other= 3`` as {Name_1, Name_2, Other}; values without a name are numbered."""
+    """Parse ``Name= 1 2 Other= 3`` as {Name_1, Name_2, Other}; numbers values without a name."""
     groups: list[tuple[str, list[float]]] = []
     for piece in text.split():
         if piece.endswith("="):

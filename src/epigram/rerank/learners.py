@@ -1,4 +1,4 @@
-"""Learners of rerankers beside the stepwise ones of solvers/stagewise.py: each step of theirs is a whole model.
+"""Lasso, ridge, softmax and perceptron learners; each step of their path is a model.
 
 A learner has settings (values, or None for "to be chosen"), ``walk(loss, path)`` that yields what follows ``path``,
 and may name the ``loss`` it wants (the exponential loss by default). ``Lasso`` is the exact solution that BLasso
@@ -15,17 +15,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epigram._core.native import family
+from epigram._core import bindings
 from epigram.penalties.separable import L1, L2
 from epigram.protocols import Floats
-from epigram.rerank.problem import ExponentialLoss, PairLoss, SoftmaxLoss
+from epigram.rerank.losses import ExponentialLoss, PairLoss, SoftmaxLoss
+from epigram.rerank.stagewise import Settings, WeightPath
 from epigram.resuming import restored_rng
 from epigram.solvers.quasi_newton import LBFGS, OWLQN
-from epigram.solvers.stagewise import Settings, WeightPath
 
 
 class _Falling(Settings):
-    """What the exact learners share: one minimum for each of a row of falling penalty strengths."""
+    """Base class of exact learners: one minimum for each of a series of falling penalty weights."""
 
     def _strength(self, loss: PairLoss, t: int) -> float:
         """The strength of step t (0, 1, ...)."""
@@ -51,7 +51,7 @@ class _Falling(Settings):
 
 @dataclass(frozen=True)
 class Lasso(_Falling):
-    """Minimise ``ExpLoss + alpha sum |w|`` (equation 10) by OWL-QN, for ``steps`` values of alpha.
+    """Minimise ``ExpLoss + alpha sum |w|`` (equation 10) by OWL-QN, for falling values of alpha.
 
     They fall geometrically from the one that just allows no weight to ``weakest`` times that, which step ``steps``
     (20 where it is None) reaches.
@@ -77,7 +77,7 @@ class Lasso(_Falling):
 
 @dataclass(frozen=True)
 class Ridge(_Falling):
-    """Minimise ``ExpLoss + l2 sum w^2`` by L-BFGS, for falling strengths: what Gao et al. 2006 leave to the future.
+    """Minimise ``ExpLoss + l2 sum w^2`` by L-BFGS, for falling penalty weights.
 
     They fall geometrically from ``strongest`` to ``weakest``, which step ``steps`` (16 where it is None) reaches.
     """
@@ -101,7 +101,7 @@ class Ridge(_Falling):
 
 @dataclass(frozen=True)
 class Softmax(Ridge):
-    """Log-linear reranker: softmax loss + l2 sum w^2 by L-BFGS, for ``steps`` falling strengths l2.
+    """Minimise softmax loss + l2 sum w^2 (log-linear) by L-BFGS, for falling penalty weights.
 
     They fall geometrically from ``strongest`` to ``weakest``, which step ``steps`` (12 where it is None) reaches.
     """
@@ -115,7 +115,7 @@ class Softmax(Ridge):
 
 
 class PerceptronLoss(ExponentialLoss):
-    """Sum over lists how far the best rival is ahead of the oracle W^R; lambda_0 as ExpLoss fits it."""
+    """Lead of the best other candidate over the oracle, summed over lists; lambda_0 as ExpLoss."""
 
     def value(self, w: Floats) -> float:
         """The perceptron's loss at ``w``."""
@@ -128,7 +128,7 @@ class PerceptronLoss(ExponentialLoss):
 
 @dataclass(frozen=True)
 class Perceptron(Settings):
-    """Averaged perceptron: ``steps`` passes in random order; each step of the path is the average so far.
+    """Averaged perceptron: passes in random order; each step is the average so far.
 
     Updates are of size ``rate`` relative to the base feature, whose weight is lambda_0.
     """
@@ -147,7 +147,7 @@ class Perceptron(Settings):
     def walk(
         self, loss: PerceptronLoss, path: WeightPath, memory: dict[str, Any] | None = None
     ) -> Iterator[WeightPath]:
-        """One step a pass; to go on without a memory, those of ``path`` are made again (the same, by the seed)."""
+        """Yield one step per pass; without ``memory`` the passes of ``path`` are repeated."""
         pairs = loss.pairs
         generator = np.random.default_rng(self.seed)
         w, u = np.zeros(loss.n_weights), np.zeros(loss.n_weights)
@@ -159,10 +159,9 @@ class Perceptron(Settings):
             generator = restored_rng(generator, memory["rng"])
         for t in range(done, self.last_step):
             order = generator.permutation(pairs.n_lists)
-            clock = family("rerank").perceptron_pass(
-                pairs.n_lists, order, pairs.list_pair, pairs.n_pairs, pairs.pair_ptr,
-                len(pairs.pair_slot), pairs.pair_slot, pairs.n_slots, pairs.slot_feature, pairs.slot_value,
-                base, clock, loss.n_weights, w, u,
+            clock = bindings.rerank_perceptron_pass(
+                order, pairs.list_pair, pairs.pair_ptr, pairs.pair_slot,
+                pairs.slot_feature, pairs.slot_value, base, clock, w, u,
             )  # fmt: skip
             after = rate * (w - u / clock)
             if memory is not None:

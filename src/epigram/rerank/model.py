@@ -1,4 +1,4 @@
-"""The reranker: Score(W) = lambda_0 f_0(W) + sum of lambda_d f_d(W), equations 2 and 3 of Gao et al. 2006.
+"""Reranker: Score(W) = lambda_0 f_0(W) + sum of lambda_d f_d(W). Gao et al. 2006, (2), (3).
 
 ``fit`` collects features, pairs every candidate with its list's oracle, lets a learner draw its path of
 models, and chooses the step with the fewest errors on the development lists. Settings of the learner that have no
@@ -16,17 +16,18 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.protocols import Estimator, Floats, Learner, Offsets, check_fitted, each
+from epigram.protocols import Floats, Learner, Offsets, check_fitted, each
 from epigram.rerank.explain import Explanation, explain
 from epigram.rerank.features import FeatureSpace
 from epigram.rerank.learners import Lasso, Perceptron, Ridge, Softmax
 from epigram.rerank.metrics import base_choice, error_rate, errors_of
 from epigram.rerank.nbest import MEASURES, NBest
-from epigram.rerank.problem import RerankProblem
+from epigram.rerank.paths import Curves, RerankProblem, Trial, best_step, long_enough, tune
 from epigram.rerank.sample_risk import MinimumSampleRisk
-from epigram.rerank.walk import Curves, Trial, best_step, long_enough, tune
+from epigram.rerank.stagewise import FSLR, BLasso, Boosting, FBoosting, WeightPath
 from epigram.resuming import here
-from epigram.solvers.stagewise import FSLR, BLasso, Boosting, FBoosting, WeightPath
+from epigram.storage.estimator import StoredEstimator
+from epigram.text import refuse_file_names
 
 FEWEST_LISTS = 10
 """With fewer lists none is held out."""
@@ -46,7 +47,7 @@ LEARNERS: dict[str, type[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a fit tells its callback after each chunk of steps; a callback that returns True stops the fit.
+    """Progress of a fit, passed to its callback; a callback that returns True stops the fit.
 
     ``steps`` is the length of the path where it was given; ``trial`` says which settings are being tried.
     """
@@ -64,7 +65,7 @@ class Progress:
 ProgressCallback: TypeAlias = Callable[[Progress], bool | None]
 
 
-class Reranker(Estimator):
+class Reranker(StoredEstimator):
     """Choose the best candidate of n-best lists by base score, n-grams and named features.
 
     Parameters
@@ -101,6 +102,7 @@ class Reranker(Estimator):
     ([1, 1, 1], 0.0)
     """
 
+    _family = "reranker"
     space_: FeatureSpace
     path_: WeightPath
     curves_: Curves
@@ -139,6 +141,16 @@ class Reranker(Estimator):
         self.held_out = held_out
         self.least_lead = least_lead
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for a pickle: a fitted model is pickled as its file."""
+        if hasattr(self, "weights_") and type(self.learner or BLasso()) in LEARNERS.values():
+            return {**self.get_params(deep=False), "file": self.to_bytes()}
+        return self.__dict__
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        fitted = self.from_bytes(state.pop("file")).__dict__ if "file" in state else {}
+        self.__dict__.update(fitted | state)
+
     def fit(
         self,
         lists: Any,
@@ -147,7 +159,7 @@ class Reranker(Estimator):
         dev: Any = None,
         callback: ProgressCallback | None = None,
     ) -> Reranker:
-        """Learn from lists with references (or errors); ``dev`` lists choose the step and what else is open."""
+        """Train on lists with references or errors; ``dev`` lists choose the step and open settings."""
         learner = BLasso() if self.learner is None else self.learner
         return self._fit(lists, dev, callback, learner, None)
 
@@ -159,7 +171,7 @@ class Reranker(Estimator):
         dev: Any = None,
         callback: ProgressCallback | None = None,
     ) -> Reranker:
-        """Go on where the path of the last fit (or of a loaded model) ends, up to ``steps`` steps in all.
+        """Continue the path of the last fit (or of a loaded model) up to ``steps`` steps in all.
 
         The lists must be those of the fit: as many as it held out are held out again.
         """
@@ -196,6 +208,13 @@ class Reranker(Estimator):
         self.dev_length_ = None if dev is None else float(dev.lengths(self.measure).sum())
         told = _Told(self.patience, self.dev_length_, callback)
         if known is not None:
+            start = problem.loss(learner).value(np.zeros(space.n_weights))
+            before = self.curves_.losses[0]
+            if not np.isclose(start, before, rtol=1e-6):
+                raise InputError(
+                    f"the lists are not those of the training (loss {start:.6g} without weights, {before:.6g} then); "
+                    "give the same lists, or train a new model"
+                )
             path = replace(self.path_, features=space.numbers_of(known)[self.path_.features])
             walk = problem.walk(learner if dev else learner.with_usual(), path, told.stop_for(learner))
         elif dev is None:
@@ -215,7 +234,7 @@ class Reranker(Estimator):
         return self
 
     def _choose_lead(self, dev: NBest) -> float:
-        """The lead with which held-out lists have the fewest errors; the smallest of equals.
+        """Smallest lead with which held-out lists have the fewest errors.
 
         Between the leads of two lists nothing changes: the middle is taken.
         """
@@ -236,13 +255,13 @@ class Reranker(Estimator):
         return float(leads[at] if at + 1 == len(leads) else (leads[at] + leads[at + 1]) / 2)
 
     def _winners(self, nbest: NBest, scores: Floats) -> tuple[Offsets, Offsets, Floats]:
-        """The candidate with the highest score, the base score's choice, and the lead of the one over the other."""
+        """Best candidate by score, best by base score, and the lead of the former over the latter."""
         best, base = nbest.choose(scores), base_choice(nbest)
         starts = nbest.list_ptr[:-1]
         return best, base, scores[starts + best] - scores[starts + base]
 
     def _n_to_hold_out(self, n_lists: int, learner: Learner) -> int:
-        """Lists to set apart for choices: none where all is given or there are too few."""
+        """Number of lists to hold out: none if all settings are given or the lists are too few."""
         if not (learner.open_settings or self.least_lead == "dev") or n_lists < FEWEST_LISTS:
             return 0
         return min(round(self.held_out * n_lists), n_lists - 1)
@@ -269,7 +288,7 @@ class Reranker(Estimator):
             raise TypeError(f"learner must be one like BLasso(), not {learner!r}.")
 
     def at(self, step: int) -> Reranker:
-        """Return the same reranker as it was after ``step`` steps of its path (0: the base model)."""
+        """Return a copy with the weights after ``step`` steps of the path (0: the base model)."""
         check_fitted(self, "path_")
         other = type(self)(**self.get_params(deep=False))
         other.__dict__.update(self.__dict__)
@@ -277,7 +296,7 @@ class Reranker(Estimator):
         return other
 
     def go_to(self, step: int) -> None:
-        """Take the weights after ``step`` steps of the path."""
+        """Set the weights to those after ``step`` steps of the path."""
         self.weights_ = self.path_.weights(self.space_.n_weights, step)
         self.step_ = step
 
@@ -293,7 +312,7 @@ class Reranker(Estimator):
         return np.where(lead > self.least_lead_, best, base)
 
     def rank(self, lists: Any) -> list[Offsets]:
-        """Return the indices of the candidates of each list, what ``predict`` takes first; equals keep their order."""
+        """Return the ranked indices of the candidates of each list; ties keep their order."""
         nbest = as_nbest(lists, "input")
         left = np.ones(nbest.n_candidates, bool)
         left[nbest.list_ptr[:-1] + self.predict(nbest)] = False
@@ -304,9 +323,9 @@ class Reranker(Estimator):
         ]
 
     def score(self, lists: Any, y: None = None) -> float:
-        """Return minus the error rate in percent (of characters or words, by ``measure``): higher is better.
+        """Return minus the error rate in percent of characters or words (``measure``).
 
-        So scikit-learn's GridSearchCV and cross_val_score prefer what makes fewer errors.
+        Higher is better, as GridSearchCV and cross_val_score of scikit-learn expect.
         """
         return -self.error_rate(lists)
 
@@ -320,23 +339,9 @@ class Reranker(Estimator):
         check_fitted(self, "weights_")
         return explain(as_nbest(lists, "input"), index, self.space_, self.weights_, self.base_weight_)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write a model file with the path in it."""
-        from epigram.rerank.storage import to_model_file
-
-        to_model_file(self).save(path)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Reranker:
-        """Read a model file."""
-        from epigram.storage import load
-
-        model: Reranker = load(path, "reranker")
-        return model
-
 
 class _Told:
-    """Asks patience, the length of the path and the callback whether a path is to end."""
+    """Decides by patience, path length and callback whether a path ends."""
 
     def __init__(
         self, patience: int | None, dev_length: float | None, callback: ProgressCallback | None
@@ -345,7 +350,7 @@ class _Told:
         self.stopped = False
 
     def stop_for(self, learner: Learner) -> Callable[[Curves], bool]:
-        """The question for the path of one learner."""
+        """Make the stop function of the path of one learner."""
         trial = ", ".join(
             f"{name} {value:g}" for name in learner.ladders if (value := getattr(learner, name)) is not None
         )
@@ -371,9 +376,17 @@ class _Told:
 
 
 def as_nbest(lists: Any, role: str) -> NBest:
-    """Return lists as columns: NBest as it is, several NBest (as scikit-learn cuts them) as one, or dictionaries."""
+    """Convert an NBest, several NBest (as scikit-learn splits them) or dictionaries to NBest.
+
+    A path object is read (:func:`epigram.rerank.read_nbest`).
+    """
+    if isinstance(lists, PathLike):
+        from epigram.rerank.formats import read_nbest
+
+        lists = read_nbest(lists)
     if not isinstance(lists, NBest):
         lists = list(each(lists, f"{role} lists", "lists"))
+        refuse_file_names(lists)
         whole = lists and all(isinstance(part, NBest) for part in lists)
         lists = NBest.joined(lists) if whole else NBest.from_lists(lists)
     if not len(lists):
@@ -382,7 +395,7 @@ def as_nbest(lists: Any, role: str) -> NBest:
 
 
 def make_learner(name: str, **settings: float | None) -> Any:
-    """Return a learner by its name; settings that are None stay open, those it does not have are refused.
+    """Make a learner by name; settings that are None are chosen later, unknown ones are refused.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""N-best lists as arrays: the candidates of all lists end to end, with offsets, as C reads them.
+"""N-best lists as arrays: the candidates of all lists end to end, with offsets.
 
 A list has an id, perhaps a reference, and candidates; a candidate has tokens, a text, a base score (log
 probability, higher is better), perhaps named features, tags and a number of errors. Errors are edit
@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from epigram._core.native import family, offsets, ranges
+from epigram._core import bindings
+from epigram._core.arrays import offsets, ranges
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.text import check_text, counting_dict
@@ -25,7 +26,7 @@ MEASURES = ("cer", "wer")
 
 @dataclass(slots=True)
 class NBest:
-    """Many n-best lists; made by :func:`epigram.rerank.read_nbest` or :meth:`from_lists`.
+    """Set of n-best lists; made by :func:`epigram.rerank.read_nbest` or :meth:`from_lists`.
 
     Examples
     --------
@@ -53,7 +54,7 @@ class NBest:
 
     @classmethod
     def from_lists(cls, lists: Iterable[Mapping[str, Any]], path: str | PathLike[str] | None = None) -> NBest:
-        """From dictionaries as in the JSON lines format; errors name the list by its number."""
+        """Make lists from dictionaries as in the JSON lines format; errors name the list number."""
         builder = Builder(path)
         for number, record in enumerate(lists, 1):
             builder.add_record(record, number)
@@ -61,7 +62,7 @@ class NBest:
 
     @classmethod
     def joined(cls, parts: Sequence[NBest]) -> NBest:
-        """Return several sets of lists as one, in this order.
+        """Concatenate sets of lists.
 
         Examples
         --------
@@ -145,7 +146,7 @@ class NBest:
         return out
 
     def lengths(self, measure: str = "cer") -> Floats:
-        """Units of each reference: what errors are divided by. Without a reference, the oracle's length."""
+        """Length of each reference in characters or words; without a reference that of the oracle."""
         out = np.empty(len(self))
         oracle: Offsets | None = None
         for i, reference in enumerate(self.references):
@@ -158,7 +159,7 @@ class NBest:
         return out
 
     def oracle(self, measure: str = "cer") -> Offsets:
-        """The candidate with the fewest errors of each list; of equals the best scored, then the first."""
+        """Candidate with the fewest errors of each list; ties go to the best scored, then the first."""
         order = np.lexsort((-self.scores, self.errors(measure), self.list_of))
         return order[self.list_ptr[:-1]].astype(np.int64)
 
@@ -172,11 +173,11 @@ class NBest:
         [1]
         """
         out = np.empty(len(self), np.int64)
-        family("rerank").best_of_lists(len(self), self.list_ptr, self.n_candidates, scores, out)
+        bindings.rerank_best_of_lists(self.list_ptr, scores, out)
         return out
 
     def with_features(self, features: Mapping[str, Floats]) -> NBest:
-        """The same lists with more named features: a value for every candidate of all lists.
+        """Add named features: a value for every candidate of all lists.
 
         Examples
         --------
@@ -205,7 +206,7 @@ class NBest:
         )
 
     def take(self, lists: Sequence[int]) -> NBest:
-        """Some of the lists, in the order given (a list may be taken twice).
+        """Select lists by index, in the order given; repetitions are allowed.
 
         Examples
         --------
@@ -237,7 +238,7 @@ class NBest:
 
 
 class Builder:
-    """Collects lists one by one and checks them; all readers end here."""
+    """Builder of NBest: all readers add and validate lists through it."""
 
     def __init__(self, path: str | PathLike[str] | None = None) -> None:
         self.path = path
@@ -258,7 +259,7 @@ class Builder:
         self.any_tags = False
 
     def fail(self, message: str, line: int | None) -> InputError:
-        """The error of a bad list."""
+        """Error of an invalid list."""
         return InputError(message, path=self.path, line=line)
 
     def begin(self, id: str, text: str | None, words: list[str] | None) -> None:
@@ -350,7 +351,7 @@ class Builder:
         return float(value)
 
     def build(self) -> NBest:
-        """The columns."""
+        """Make the NBest."""
         check_text(self.vocabulary)
         check_text(self.names)
         return NBest(
@@ -372,7 +373,7 @@ class Builder:
 
 
 def _sizes(pointers: Sequence[Offsets]) -> Offsets:
-    """The sizes of the blocks of several offset arrays, end to end."""
+    """Concatenate offset arrays."""
     return np.concatenate([np.diff(ptr) for ptr in pointers])
 
 
@@ -381,7 +382,7 @@ def _chained(parts: Sequence[Ints]) -> Ints:
 
 
 def _squeezed(text: str) -> str:
-    """Text without white space: characters are compared, not spacing."""
+    """Text without white space, which character errors ignore."""
     return "".join(text.split())
 
 
@@ -394,7 +395,7 @@ def _kind(value: Any) -> str:
 
 
 def edit_distance(first: str | Sequence[str], second: str | Sequence[str]) -> int:
-    """Insertions, deletions and substitutions (of characters, or of words) that turn one into the other.
+    """Edit distance (insertions, deletions, substitutions) of characters or words.
 
     Examples
     --------
@@ -409,7 +410,7 @@ def edit_distance(first: str | Sequence[str], second: str | Sequence[str]) -> in
             np.array([number.setdefault(word, len(number)) for word in words], dtype=np.int32)
             for words in (first, second)
         )
-    return int(family("distance").levenshtein(a.size, a, b.size, b, np.empty(b.size + 1, dtype=np.int64)))
+    return int(bindings.distance_levenshtein(a, b, np.empty(b.size + 1, dtype=np.int64)))
 
 
 def _characters(text: str) -> Ints:

@@ -1,4 +1,4 @@
-"""Minimum sample risk: minimise the errors themselves, one weight after the other (Gao, Yu, Yuan and Xu 2005).
+"""Minimum sample risk: coordinate-wise minimisation of errors (Gao, Yu, Yuan and Xu 2005).
 
 "Minimum Sample Risk Methods for Language Modeling", HLT-EMNLP 2005; equation 4 of Gao et al. 2006. Features are ranked
 by what each saves alone, with the base score only, and the ``top`` best of them are kept. Then their weights are
@@ -19,16 +19,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epigram._core.native import family
+from epigram._core import bindings
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.rerank.problem import ExponentialLoss, PairLoss
-from epigram.solvers.stagewise import CHUNK, Settings, WeightPath, check_settings
-
-core = family("rerank")
+from epigram.rerank.losses import ExponentialLoss, PairLoss
+from epigram.rerank.stagewise import CHUNK, Settings, WeightPath, check_settings
 
 
 class SampleRisk(ExponentialLoss):
-    """Errors of the chosen candidates above those of W^R, summed over lists; lambda_0 as ExpLoss fits it.
+    """Errors of the chosen candidates above those of W^R, over all lists; lambda_0 as ExpLoss.
 
     Examples
     --------
@@ -47,16 +45,15 @@ class SampleRisk(ExponentialLoss):
     def risk(self, margins: Floats) -> float:
         """Extra errors of the candidates that ``margins`` choose."""
         pairs = self.pairs
-        return float(core.sample_risk(pairs.n_lists, pairs.list_pair, pairs.n_pairs, margins, pairs.extra))
+        return float(bindings.rerank_sample_risk(pairs.list_pair, margins, pairs.extra))
 
     def lines(self, margins: Floats) -> Any:
-        """What line searches from ``margins`` read, and room for them: a feature has at most as many events as uses."""
+        """Input and work arrays of line searches from ``margins``."""
         pairs = self.pairs
         counts = np.diff(pairs.list_pair)
         uses = np.diff(pairs.slot_ptr[pairs.feature_slot])
         n_events = int(uses.max(initial=0)) + 1
-        return core.Risk(
-            pairs.n_lists, pairs.n_weights, pairs.n_slots, pairs.n_pairs, len(pairs.slot_pair), n_events,
+        return bindings.Risk(
             pairs.list_pair, np.repeat(np.arange(len(counts), dtype=np.int32), counts),
             pairs.feature_slot, pairs.slot_value, pairs.slot_ptr, pairs.slot_pair, pairs.extra,
             margins, slope=np.zeros(pairs.n_pairs),
@@ -67,7 +64,7 @@ class SampleRisk(ExponentialLoss):
 
 @dataclass(frozen=True)
 class MinimumSampleRisk(Settings):
-    """Set one weight after the other to where it makes the fewest errors on the training lists.
+    """Set one weight after the other to the value with the fewest errors on the training lists.
 
     Parameters
     ----------
@@ -98,7 +95,7 @@ class MinimumSampleRisk(Settings):
     def walk(
         self, loss: SampleRisk, path: WeightPath, memory: dict[str, Any] | None = None
     ) -> Iterator[WeightPath]:
-        """Pass after pass over the features; to go on after ``path``, a new pass begins."""
+        """Yield passes over the features; a continued path begins with a new pass."""
         order = self._ranked(loss)
         margins = loss.margins(path.weights(loss.n_weights))
         left, done, before, risk, at = self.last_step - len(path), loss.n_weights, np.inf, np.inf, 0
@@ -116,17 +113,8 @@ class MinimumSampleRisk(Settings):
                 part = order[first : first + min(CHUNK, left)]
                 features: Ints = np.empty(len(part), np.int32)
                 deltas, risks = np.empty(len(part)), np.empty(len(part))
-                n = core.risk_pass(
-                    lines,
-                    len(part),
-                    part,
-                    done,
-                    self.value("reach"),
-                    self.least,
-                    risk,
-                    features,
-                    deltas,
-                    risks,
+                n = bindings.rerank_risk_pass(
+                    lines, part, done, self.value("reach"), self.least, risk, features, deltas, risks
                 )
                 done += len(part)
                 if n:
@@ -137,8 +125,8 @@ class MinimumSampleRisk(Settings):
             at = 0
 
     def _ranked(self, loss: SampleRisk) -> Offsets:
-        """The features that save the most errors alone, best first."""
+        """Features that save the most errors by themselves, best first."""
         saved = np.empty(loss.n_weights)
-        core.effectiveness(loss.lines(loss.margins(np.zeros(loss.n_weights))), loss.n_weights, saved)
+        bindings.rerank_effectiveness(loss.lines(loss.margins(np.zeros(loss.n_weights))), saved)
         best = np.argsort(-saved, kind="stable")[: int(self.value("top"))]
         return best[saved[best] >= self.least]

@@ -1,4 +1,4 @@
-"""Write a reranker to a model file and read it: the features its path touches, the path, and its losses.
+"""Reranker to and from a model file: the features of its path, the path, and its losses.
 
 L1 norms and counts of non-zero weights follow from the path and are not stored.
 """
@@ -8,38 +8,39 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
-from epigram.protocols import Ints
-from epigram.rerank.features import FeatureSpace, grams_of, restore
+from epigram.rerank.features import FeatureSpace
 from epigram.rerank.model import LEARNERS, Reranker
-from epigram.rerank.walk import Curves, Tracker, Trial
-from epigram.solvers.stagewise import BLasso, WeightPath
+from epigram.rerank.paths import Curves, Tracker, Trial
+from epigram.rerank.stagewise import BLasso, WeightPath
 from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
-from epigram.storage.arrays import Array, Maybe, Schema, damaged, strings
+from epigram.storage.schema import Array, Maybe, Schema, damaged, strings
 
 UNBOUNDED = ("path.alphas", "curves.dev_errors")  # alpha before the first step, errors without dev lists
 LONGEST_GRAM = 64
+KINDS = ("word", "head", "char")
+PARAMETERS = signature(Reranker).parameters
 _STRINGS = ("vocabulary", "names", "headwords", "headword_tags")
 
 
 def to_model_file(model: Reranker) -> ModelFile:
-    """A fitted reranker as header and arrays."""
+    """Convert a fitted reranker to header and arrays."""
     used = np.unique(model.path_.features).astype(np.int32)
     space = model.space_.subset(used)
-    learner: Any = BLasso() if model.learner is None else model.learner
+    given = {name: getattr(model, name) for name in PARAMETERS}
+    learner: Any = given.pop("learner") or BLasso()
+    words = {name: given.pop(name) for name in ("headwords", "headword_tags")}
     strings = {
         "vocabulary": space.vocabulary,
         "names": space.names,
-        "headwords": sorted(model.headwords or ()),
-        "headword_tags": sorted(model.headword_tags or ()),
+        **{name: sorted(value or ()) for name, value in words.items()},
     }
     tensors: dict[str, Any] = {
-        "word_grams": grams_of(space.words, space.word_nodes),
-        "head_grams": grams_of(space.heads, space.head_nodes),
-        "char_grams": grams_of(space.chars, space.char_nodes),
+        **{f"{kind}_grams": space.grams(k) for k, kind in enumerate(KINDS)},
         "path.ptr": model.path_.ptr,
         "path.features": np.searchsorted(used, model.path_.features).astype(np.int32),
         "path.deltas": model.path_.deltas,
@@ -54,16 +55,8 @@ def to_model_file(model: Reranker) -> ModelFile:
         "settings": {
             "learner": name,
             **asdict(learner),
-            "ngrams": model.ngrams,
-            "min_count": model.min_count,
-            "chars": model.chars,
-            "measure": model.measure,
-            "risk": model.risk,
-            "patience": model.patience,
-            "held_out": model.held_out,
-            "least_lead": model.least_lead,
-            "headwords": model.headwords is not None,
-            "headword_tags": model.headword_tags is not None,
+            **given,
+            **{name: value is not None for name, value in words.items()},
         },
         "fit": {
             "step": model.step_,
@@ -112,7 +105,7 @@ SCHEMA = Schema(
         "char_grams": Array(np.int32, ("char_grams", "char_order"), least=-1, below=sys.maxunicode + 1),
         "path.ptr": Array(np.int64, ("path",), offsets="moves"),
         "path.features": Array(np.int32, ("moves",), below="word_grams+head_grams+char_grams+names"),
-        "path.deltas": Array(np.float64, ("moves",)),
+        "path.deltas": Array(np.float64, ("moves",), most=1e8),
         "path.alphas": Array(np.float64, ("steps",), infinite="any"),
         "curves.losses": Array(np.float64, ("path",)),
         "curves.dev_errors": Array(np.float64, ("path",), infinite="any"),
@@ -121,47 +114,26 @@ SCHEMA = Schema(
 
 
 def from_model_file(file: ModelFile) -> Reranker:
-    """The fitted reranker."""
+    """Read a fitted reranker."""
     tensors = SCHEMA.read(file)
     if tensors["path.alphas"].size + 1 != tensors["path.ptr"].size:
         damaged("its path has another number of steps than of models")
-    if any(tensors.sizes[f"{kind}_order"] > LONGEST_GRAM for kind in ("word", "head", "char")):
+    if any(tensors.sizes[f"{kind}_order"] > LONGEST_GRAM for kind in KINDS):
         damaged(f"n-grams of more than {LONGEST_GRAM} tokens")
     settings, fit = dict(file.header["settings"]), file.header["fit"]
     texts = {name: unpack_strings(tensors[f"{name}.bytes"], tensors[f"{name}.lengths"]) for name in _STRINGS}
-    own = (
-        "learner",
-        "ngrams",
-        "min_count",
-        "chars",
-        "measure",
-        "risk",
-        "patience",
-        "held_out",
-        "least_lead",
-        "headwords",
-        "headword_tags",
-    )
-    options = {name: value for name, value in settings.items() if name not in own}
     kind = LEARNERS[settings["learner"]]
-    model = Reranker(
-        kind(**options),
-        settings["ngrams"],
-        settings["min_count"],
-        texts["headwords"] if settings["headwords"] else None,
-        texts["headword_tags"] if settings["headword_tags"] else None,
-        settings["chars"],
-        settings["measure"],
-        settings["risk"],
-        settings["patience"],
-        settings.get("held_out", 0.0),
-        settings.get("least_lead", 0.0),
+    own = {name: settings.pop(name) for name in PARAMETERS if name in settings}
+    own |= {name: texts[name] if own[name] else None for name in ("headwords", "headword_tags")}
+    own["learner"] = kind(**settings)
+    model = Reranker(**{"held_out": 0.0, **own})
+    model.space_ = FeatureSpace.from_grams(
+        texts["vocabulary"],
+        [tensors[f"{name}_grams"] for name in KINDS],
+        texts["names"],
+        model.headwords,
+        model.headword_tags,
     )
-    word_grams: Ints = tensors["word_grams"]
-    model.space_ = restore(
-        texts["vocabulary"], word_grams, tensors["head_grams"], tensors["char_grams"], texts["names"],
-        model.headwords, model.headword_tags,
-    )  # fmt: skip
     losses = tensors["curves.losses"]
     model.path_ = WeightPath(
         tensors["path.ptr"],
@@ -172,7 +144,7 @@ def from_model_file(file: ModelFile) -> Reranker:
     )
     model.base_weight_ = float(fit["base_weight"])
     model.dev_length_ = fit["dev_length"]
-    model.learner_ = kind(**fit.get("chosen", options))
+    model.learner_ = kind(**fit.get("chosen", settings))
     model.trials_ = [Trial(**trial) for trial in fit.get("trials", [])]
     model.n_held_out_ = int(fit.get("held_out", 0))
     model.least_lead_ = float(fit.get("least_lead", 0.0))
@@ -189,7 +161,7 @@ def _curves(space: FeatureSpace, path: WeightPath, start_loss: float, dev_errors
 
 
 def describe(file: ModelFile) -> list[Section]:
-    """Strongest weights, and the path at a dozen places."""
+    """Strongest weights, and a dozen steps of the path."""
     model = from_model_file(file)
     strongest = np.argsort(-np.abs(model.weights_), kind="stable")[:20]
     weights = [(model.space_.name(int(k)), float(model.weights_[k])) for k in strongest if model.weights_[k]]

@@ -11,9 +11,10 @@ that their owner has secured.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import fields, is_dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -22,12 +23,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 import epigram
-from epigram.errors import EpigramError, InputError
-from epigram.scale.engine import Closing, Tally
+from epigram.errors import EpigramError, InputError, install
 
 BY_ITSELF = 1 << 20  # bytes from which a piece goes straight to its worker, not through the scheduler
 DEADLINE, LONELY = 1800.0, 60.0
-MOST_DEATHS = 5
 LOCAL_SETTINGS = {
     # Otherwise a local cluster gives a worker up for good that is absent 15 s after any loss, and a task after 3.
     "distributed.deploy.lost-worker-timeout": "600s",
@@ -53,7 +52,7 @@ class Thing:
         self.future: Any = None
 
 
-class DaskEngine(Closing):
+class DaskEngine(AbstractContextManager["DaskEngine"]):
     """Work on the workers of a Dask client; see :class:`epigram.scale.engine.Engine`.
 
     Parameters
@@ -70,7 +69,8 @@ class DaskEngine(Closing):
         self, client: Any, deadline: float = DEADLINE, lonely: float = LONELY, direct: bool = True
     ) -> None:
         self.client, self.deadline, self.lonely, self.direct = client, deadline, lonely, direct
-        self.tally = Tally()
+        self.asked = self.again = self.sent = self.received = 0  # questions, asked once more, and bytes
+        self.kernel_seconds = 0.0
         self._things: list[Thing] = []
         self._opened = ExitStack()
 
@@ -90,7 +90,7 @@ class DaskEngine(Closing):
     ) -> list[Any]:
         """See :class:`~epigram.scale.engine.Engine`."""
         began, pause = time.monotonic(), 0.1
-        self.tally.asked += 1
+        self.asked += 1
         while True:
             try:
                 answers = self._round(function, handles, pieces, began + self.deadline)
@@ -100,45 +100,22 @@ class DaskEngine(Closing):
                         f"the cluster did not answer within {self.deadline:g} s ({type(error).__name__}); look at "
                         "its workers, and go on with --resume"
                     ) from None
-                self.tally.again += 1
+                self.again += 1
                 time.sleep(pause)
                 pause = min(2.0 * pause, 5.0)
                 continue
-            self.tally.sent += sum(n_bytes(piece) for piece in pieces)
-            self.tally.received += sum(n_bytes(answer) for answer, _ in answers)
-            self.tally.kernel_seconds += sum(seconds for _, seconds in answers)
+            self.sent += sum(n_bytes(piece) for piece in pieces)
+            self.received += sum(n_bytes(answer) for answer, _ in answers)
+            self.kernel_seconds += sum(seconds for _, seconds in answers)
             return [answer for answer, _ in answers]
 
-    def as_ended(
-        self, function: Callable[[Any], Any], recipes: Sequence[Any], heartbeat: float = 0.5
-    ) -> Iterator[tuple[int | None, Any]]:
-        """``(k, function(recipes[k]))`` of each as it ends, and ``(None, None)`` now and then in between.
+    @property
+    def megabytes(self) -> float:
+        """Moved in both directions."""
+        return (self.sent + self.received) / 1e6
 
-        What dies with a worker is done again; what has done so ``MOST_DEATHS`` times is an error.
-        """
-        waiting = {k: self._made(function, recipe) for k, recipe in enumerate(recipes)}
-        deaths = dict.fromkeys(waiting, 0)
-        while waiting:
-            self._alive()
-            ended = [k for k, future in waiting.items() if future.done()]
-            for k in ended:
-                try:
-                    answer = waiting[k].result(timeout=30)
-                except _lost() as error:
-                    deaths[k] += 1
-                    if deaths[k] == MOST_DEATHS:
-                        raise EpigramError(
-                            f"workers died {MOST_DEATHS} times at the same work ({type(error).__name__}); "
-                            "too little memory?"
-                        ) from None
-                    self.tally.again += 1
-                    waiting[k] = self._made(function, recipes[k])
-                    continue
-                del waiting[k]
-                yield k, answer
-            if not ended:
-                time.sleep(heartbeat)
-                yield None, None
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Let go of all things, and of the cluster where it was started here."""
@@ -163,8 +140,7 @@ class DaskEngine(Closing):
                     function,
                     thing.future,
                     sent,
-                    workers=[thing.home],
-                    allow_other_workers=True,
+                    workers=[thing.home],  # not another: a copy there would lack the state of this one
                     pure=False,
                 )
             )
@@ -217,12 +193,9 @@ class DaskEngine(Closing):
             worker = min(alive, key=lambda name: len(load[name]))
             load[worker].append(thing)
             thing.home = worker
-            thing.future = self._made(thing.function, thing.recipe, worker)
-
-    def _made(self, function: Callable[[Any], Any], recipe: Any, worker: str | None = None) -> Any:
-        """The future of ``function(recipe)``, on a worker if it can be that."""
-        where: dict[str, Any] = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
-        return self.client.submit(_make, function, recipe, epigram.__version__, pure=False, **where)
+            thing.future = self.client.submit(
+                _make, thing.function, thing.recipe, epigram.__version__, workers=[worker], pure=False
+            )
 
     def _alive(self) -> list[str]:
         """Addresses of all workers; waits for a first one, and says so where none comes."""
@@ -321,7 +294,7 @@ def connect(where: str | Any, deadline: float = DEADLINE, timeout: float = 20.0)
     try:
         dask, distributed = (import_module(name) for name in ("dask", "distributed"))
     except ImportError:
-        raise InputError("a cluster needs Dask: pip install 'epigram[scale]'") from None
+        raise InputError(f"a cluster needs Dask: {install('scale')}") from None
     if not isinstance(where, str):
         return DaskEngine(where, deadline)
     opened = ExitStack()
@@ -354,6 +327,7 @@ def connect(where: str | Any, deadline: float = DEADLINE, timeout: float = 20.0)
             f"no Dask scheduler answers at {where!r} ({type(error).__name__}); start one"
         ) from None
     opened.callback(_quietly, client)
+    logging.getLogger("asyncio").addFilter(_is_news)
     engine = DaskEngine(client, deadline)
     engine._opened = opened
     return engine
@@ -365,6 +339,11 @@ def _count(where: str) -> int:
     if name != "local" or not number.isdigit() or int(number) < 1:
         raise InputError(f"--cluster {where!r} is not local:N with N of at least 1")
     return int(number)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Drop the tracebacks of Dask's own tasks that end where all workers are lost: the question is asked again."""
+    return not (record.exc_info and type(record.exc_info[1]).__name__ == "AllExit")
 
 
 def _quietly(thing: Any) -> None:

@@ -1,4 +1,4 @@
-"""Where work on shards runs: two methods, and the engine that runs it in this process.
+"""Engines run functions on shards: the interface, and the engine of one process.
 
 An engine makes things from recipes, and asks all of them one question at a time. The answers come in the order of the
 things, whoever gave them, so that sums over them have the same bits on any number of workers.
@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, ClassVar, Protocol, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
 
 Told = Callable[[str, int, int], Any]
 """Hears what is being done, how much of it is done, and how much there is."""
@@ -20,28 +19,11 @@ def untold(what: str, done: int, total: int) -> None:
     """Nobody hears."""
 
 
-@dataclass(slots=True)
-class Tally:
-    """What an engine did so far: questions asked, questions asked again, and bytes moved."""
-
-    asked: int = 0
-    again: int = 0
-    sent: int = 0
-    received: int = 0
-    kernel_seconds: float = 0.0
-
-    @property
-    def megabytes(self) -> float:
-        """Moved in both directions."""
-        return (self.sent + self.received) / 1e6
-
-
 class Engine(Protocol):
     """Holds things made from recipes, wherever they are, and asks them questions."""
 
-    tally: Tally
     may_lose: ClassVar[bool]
-    """Whether what was made can get lost, and is then made again from its recipe."""
+    """Whether things can be lost with their worker; they are then made again from their recipes."""
 
     def make(self, function: Callable[[Any], Any], recipes: Sequence[Any]) -> list[Any]:
         """A handle of ``function(recipe)`` for each recipe; what is lost is made again from its recipe."""
@@ -58,31 +40,9 @@ class Engine(Protocol):
         """How many work at the same time now."""
         ...
 
-    def close(self) -> None:
-        """Let go of everything that was made."""
-        ...
-
-
-class Closing:
-    """What is closed at the end of a ``with``."""
-
-    def close(self) -> None:
-        """Let go of everything."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
 
 @dataclass
-class Here(Closing):
+class Here:
     """The engine of one machine: threads of this process, on things that map their arrays from files.
 
     Examples
@@ -94,7 +54,6 @@ class Here(Closing):
     """
 
     threads: int = 1
-    tally: Tally = field(default_factory=Tally)
     may_lose: ClassVar[bool] = False
 
     def make(self, function: Callable[[Any], Any], recipes: Sequence[Any]) -> list[Any]:
@@ -105,7 +64,6 @@ class Here(Closing):
         self, function: Callable[[Any, Any], Any], handles: Sequence[Any], pieces: Sequence[Any]
     ) -> list[Any]:
         """See :class:`Engine`."""
-        self.tally.asked += 1
         return self._map(lambda k: function(handles[k], pieces[k]), len(handles))
 
     @property

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram.errors import InputError
+from epigram.errors import InputError, reason
+from epigram.text import reserve
 
 UNKNOWN = 4 << 30  # what is assumed where the system does not tell
 
@@ -47,7 +48,8 @@ class Room:
 
     def __getitem__(self, name: Hashable) -> npt.NDArray[Any]:
         """A copy in memory."""
-        array = self.spare(name)
+        size = sum(size for _, size in self._runs[name]) // self._kinds[name].itemsize
+        array = np.empty(size, self._kinds[name])
         to, at = _bytes_of(array), 0
         for start, size in self._runs[name]:
             self._file.seek(start)
@@ -58,11 +60,9 @@ class Room:
                 at += read
         return array
 
-    def spare(self, name: Hashable) -> npt.NDArray[Any]:
-        """As long as what has this name, to be written over."""
-        return np.empty(
-            sum(size for _, size in self._runs[name]) // self._kinds[name].itemsize, self._kinds[name]
-        )
+    def spare(self, name: Hashable, size: int) -> npt.NDArray[np.float64]:
+        """See :class:`epigram.solvers.proximal.Vectors`."""
+        return np.empty(size)
 
     def __setitem__(self, name: Hashable, array: npt.NDArray[Any]) -> None:
         """Keep a vector, in the place of what had this name."""
@@ -86,7 +86,7 @@ class Room:
             while content:
                 content = content[self._file.write(content) or 0 :]
         except OSError as error:
-            raise InputError(f"cannot write: {error.strerror}", path=self.folder) from error
+            raise InputError(f"cannot write: {reason(error)}", path=self.folder) from error
         self._end = max(self._end, start + array.nbytes)
         return start, array.nbytes
 
@@ -106,6 +106,7 @@ def mapped(array: npt.NDArray[Any], folder: str | PathLike[str]) -> npt.NDArray[
     if not array.size:
         return array
     with tempfile.TemporaryFile(dir=folder) as file:
+        reserve(file.fileno(), array.nbytes, folder)
         copy = np.memmap(file, dtype=array.dtype, mode="w+", shape=array.shape).view(np.ndarray)
     copy[:] = array
     return copy

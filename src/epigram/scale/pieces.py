@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
-from epigram.errors import InputError
+from epigram.errors import InputError, reason
 from epigram.text import GZIP_MAGIC, read_bytes
 
 PARTITION_BYTES = 4 << 20  # of text; encoding it takes some 30 times as much memory
@@ -32,7 +32,7 @@ class Piece:
                 file.seek(self.start)
                 return file.read(self.end - self.start)
         except OSError as error:
-            raise InputError(f"cannot read: {error.strerror}", path=self.path) from error
+            raise InputError(f"cannot read: {reason(error)}", path=self.path) from error
 
     def lines_before(self) -> int:
         """Lines of the file before it, for messages."""
@@ -68,7 +68,7 @@ def cut(
                     pieces.append(Piece(path, start, end))
                     start = end
         except OSError as error:
-            raise InputError(f"cannot read: {error.strerror}", path=path) from error
+            raise InputError(f"cannot read: {reason(error)}", path=path) from error
     return pieces
 
 

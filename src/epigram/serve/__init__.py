@@ -1,4 +1,4 @@
-"""The studio: models in a browser and over HTTP, for people and for programs.
+"""The studio: a web server that offers models in a browser and over HTTP.
 
-``epigram serve`` starts it. :func:`~epigram.serve.app.build` makes the ASGI application for other servers.
+``epigram serve`` starts it. :func:`~epigram.serve.app.build` returns the ASGI application for other servers.
 """

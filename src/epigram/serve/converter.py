@@ -1,45 +1,41 @@
-"""Converters over HTTP: kana or romaji to text, its pieces, and corrections that a session learns."""
+"""Routes for kana-kanji conversion and for the corrections that a session learns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from epigram.ime.explain import explain
-from epigram.ime.text import from_romaji, romaji_table
-from epigram.serve.errors import Refusal
-from epigram.serve.fields import Between, Longest
-from epigram.serve.limits import LONGEST_READING, LONGEST_TOKEN, MOST_SENTENCES
-from epigram.serve.studio import Call, Operation
+from msgspec import Meta, field
 
-String = Annotated[str, Longest(LONGEST_TOKEN)]
-Reading = Annotated[str, Longest(LONGEST_READING)]
-Left = Annotated[list[String], Longest(8)]
+from epigram.ime.kana import from_romaji, romaji_table
+from epigram.serve.http import MAX_READING, MAX_SENTENCES, Body, ModelBody, RequestError, String
+from epigram.serve.state import Call, Operation
+
+Reading = Annotated[str, Meta(max_length=MAX_READING)]
+MAX_SEGMENTED = 2000
+MAX_LESSONS = 1000
+Left = Annotated[list[String], Meta(max_length=8)]
+Lengths = Annotated[list[Annotated[int, Meta(ge=1, le=MAX_READING)]], Meta(max_length=MAX_READING)]
 
 
-@dataclass(frozen=True)
-class Convert:
-    """Readings to write as text; ``left`` are the tokens (surface/reading) before them.
+class Convert(Body, frozen=True):
+    """Readings to convert; ``left`` are the tokens (surface/reading) before them.
 
-    ``fixed`` gives the lengths of the first pieces of each reading, for ``segments``.
+    ``fixed`` gives the lengths of the first segments of each reading, for ``segments``.
     """
 
-    readings: Annotated[list[Reading], Longest(MOST_SENTENCES)]
+    readings: Annotated[list[Reading], Meta(max_length=MAX_SENTENCES)]
     model: String | None = None
     romaji: bool = False
     left: Left = field(default_factory=list)
-    nbest: Annotated[int, Between(1, 20)] = 1
+    nbest: Annotated[int, Meta(ge=1, le=20)] = 1
     segments: bool = False
-    fixed: Annotated[list[Annotated[int, Between(1, LONGEST_READING)]], Longest(LONGEST_READING)] = field(
-        default_factory=list
-    )
+    fixed: Lengths = field(default_factory=list)
     explain: bool = False
 
 
-@dataclass(frozen=True)
-class Learn:
-    """A reading and the text that was chosen for it."""
+class Learn(Body, frozen=True):
+    """A reading and the text that the user chose for it."""
 
     reading: Reading
     text: Reading
@@ -47,27 +43,24 @@ class Learn:
     left: Left = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Undo:
-    """The converter whose last correction is to be forgotten."""
-
-    model: String | None = None
-
-
 async def convert(call: Call) -> Any:
-    """The best text of each reading; with ``nbest`` others, with ``segments`` its pieces and ways to write them."""
+    """Convert readings to text; ``nbest`` adds alternatives, ``segments`` segments with theirs."""
     body: Convert = call.body
-    entry = call.studio.shelf.get(body.model, "converter")
-    converter = call.model(entry)
+    entry = call.state.registry.get(body.model, "converter")
+    converter = await call.estimator(entry)
     readings = [from_romaji(text) for text in body.readings] if body.romaji else body.readings
+    if body.segments and (n := sum(map(len, readings))) > MAX_SEGMENTED:
+        raise RequestError(
+            413, f"{n:,} characters; at most {MAX_SEGMENTED:,} are cut into segments", "readings"
+        )
 
     def work(batch: list[Any]) -> list[Any]:
         there = converter.after(body.left) if body.left else converter
         return [_converted(there, reading, body) for reading in batch]
 
     how = (body.nbest, body.segments, body.explain, tuple(body.fixed), tuple(body.left))
-    found = await call.studio.together((id(converter), how), work, readings)
-    session = call.studio.sessions.find(call.session)
+    found = await call.state.run_batched((id(converter), how), work, readings)
+    session = call.state.sessions.find(call.session)
     mine = session.models.get(entry.name) if session is not None else None
     return {
         "model": entry.name,
@@ -94,40 +87,44 @@ def _converted(converter: Any, reading: str, body: Convert) -> dict[str, Any]:
 def _way(converter: Any, way: Any, explained: bool) -> dict[str, Any]:
     found: dict[str, Any] = {"text": way.text, "score": way.score, "tokens": way.tokens}
     if explained:
-        found["words"] = [row._asdict() for row in explain(converter, way)]
+        found["words"] = [row._asdict() for row in converter.decoder.explain(way)]
     return found
 
 
 def explain_conversion(converter: Any, reading: str, left: Sequence[str]) -> dict[str, Any]:
-    """Words of the best conversion with their probabilities, and the user's bonuses."""
+    """Return the words of the best conversion with their probabilities and the user's bonuses."""
     there = converter.after(left) if left else converter
     return _way(there, there.best(reading), True)
 
 
 async def learn(call: Call) -> Any:
-    """Learn a correction for this session: the reading is then written so."""
+    """Learn a correction; only this session sees the change."""
     body: Learn = call.body
-    entry = call.studio.shelf.get(body.model, "converter")
-    session = call.studio.sessions.need(call.session)
+    entry = call.state.registry.get(body.model, "converter")
+    session = call.state.sessions.get_or_create(call.session)
 
     def work() -> int:
         with session.lock:
             mine = session.models.get(entry.name)
             copy = entry.estimator.copy() if mine is None else mine.copy()
+            if len(copy.journal.lessons) >= MAX_LESSONS:
+                raise RequestError(
+                    422, f"this session has learnt {MAX_LESSONS:,} corrections; undo some first"
+                )
             there = copy.after(body.left) if body.left else copy
             there.learn(body.reading, body.text)
             session.models[entry.name] = copy
             return len(copy.journal.lessons)
 
-    return {"model": entry.name, "corrections": await call.studio.alone(work)}
+    return {"model": entry.name, "corrections": await call.state.run(work)}
 
 
 async def undo(call: Call) -> Any:
-    """Forget the last correction of this session."""
-    entry = call.studio.shelf.get(call.body.model, "converter")
-    session = call.studio.sessions.find(call.session)
+    """Undo the last correction of this session."""
+    entry = call.state.registry.get(call.body.model, "converter")
+    session = call.state.sessions.find(call.session)
     if session is None or entry.name not in session.models:
-        raise Refusal(422, "nothing learnt yet that could be undone")
+        raise RequestError(422, "nothing learnt yet in this session; there is nothing to undo")
 
     def work() -> int:
         with session.lock:
@@ -136,17 +133,17 @@ async def undo(call: Call) -> Any:
             session.models[entry.name] = copy
             return len(copy.journal.lessons)
 
-    return {"model": entry.name, "corrections": await call.studio.alone(work)}
+    return {"model": entry.name, "corrections": await call.state.run(work)}
 
 
 async def romaji(call: Call) -> Any:
-    """Syllables in Latin letters and their kana, for editors that turn one into the other."""
+    """Return the romaji of each kana syllable, for editors."""
     return {"syllables": romaji_table()}
 
 
 OPERATIONS = [
     Operation("POST", "/v1/convert", convert, Convert, {"readings": ["はしをわたる"], "nbest": 3}),
     Operation("POST", "/v1/convert/learn", learn, Learn),
-    Operation("POST", "/v1/convert/undo", undo, Undo),
+    Operation("POST", "/v1/convert/undo", undo, ModelBody),
     Operation("GET", "/v1/convert/romaji", romaji),
 ]

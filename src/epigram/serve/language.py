@@ -1,49 +1,45 @@
-"""Language models over HTTP: how surprising each word is, and what may come next."""
+"""Routes for language models: word scores and next words; explanations of probabilities."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Any
 
-from epigram.serve.errors import Refusal
-from epigram.serve.fields import Between, Longest
-from epigram.serve.limits import LONGEST_TEXT, LONGEST_TOKEN, MOST_SENTENCES, MOST_TOKENS
-from epigram.serve.studio import Call, Operation
+from msgspec import Meta
 
-String = Annotated[str, Longest(LONGEST_TOKEN)]
-Text = Annotated[str, Longest(LONGEST_TEXT)]
+from epigram.serve.http import MAX_SENTENCES, MAX_TOKENS, Body, RequestError, String, Text
+from epigram.serve.state import Call, Operation
+
 BITS = math.log(2)
+Texts = Annotated[list[Text], Meta(max_length=MAX_SENTENCES)]
 
 
-@dataclass(frozen=True)
-class Score:
-    """Sentences, words between blanks."""
+class ScoreText(Body, frozen=True):
+    """Sentences of words separated by spaces."""
 
-    sentences: Annotated[list[Text], Longest(MOST_SENTENCES)]
+    sentences: Texts
     model: String | None = None
 
 
-@dataclass(frozen=True)
-class Next:
-    """Contexts, words between blanks; ``<s>`` stands for the start of a sentence."""
+class Next(Body, frozen=True):
+    """Contexts of words separated by spaces; ``<s>`` stands for the start of a sentence."""
 
-    contexts: Annotated[list[Text], Longest(MOST_SENTENCES)]
+    contexts: Texts
     model: String | None = None
-    k: Annotated[int, Between(1, 100)] = 10
+    k: Annotated[int, Meta(ge=1, le=100)] = 10
 
 
 async def score(call: Call) -> Any:
-    """Bits of surprise of each word of sentences and of their ends; null for words the model does not know."""
-    body: Score = call.body
-    entry = call.studio.shelf.get(body.model, "lm")
+    """Score the words and ends of sentences in bits; null for a word that a closed model lacks."""
+    body: ScoreText = call.body
+    entry = call.state.registry.get(body.model, "lm")
     model = entry.estimator
     sentences = [_words(model, text, f"sentences[{k}]") for k, text in enumerate(body.sentences)]
 
     def work(batch: list[Any]) -> list[Any]:
-        return [_scored(words, model.word_scores(words).tolist()) for words in batch]
+        return [_scored(model, words) for words in batch]
 
-    found = await call.studio.together((id(model), "score"), work, sentences)
+    found = await call.state.run_batched((id(model), "score"), work, sentences)
     known = [bits for one in found for word in one["words"] if (bits := word["bits"]) is not None]
     return {
         "model": entry.name,
@@ -52,25 +48,31 @@ async def score(call: Call) -> Any:
     }
 
 
-def _scored(words: list[str], logp: list[float]) -> dict[str, Any]:
+def _scored(model: Any, words: list[str]) -> dict[str, Any]:
+    """Return the words of a sentence with their scores, and whether the vocabulary has them."""
+    logp = model.word_scores(words).tolist()
     bits = [None if p != p or p == -math.inf else -p / BITS for p in logp]
+    known = [*(word in model.vocabulary_ for word in words), True]
     return {
-        "words": [{"word": word, "bits": b} for word, b in zip([*words, "</s>"], bits, strict=True)],
+        "words": [
+            {"word": word, "bits": b, "known": k}
+            for word, b, k in zip([*words, "</s>"], bits, known, strict=True)
+        ],
         "log_probability": sum(-b * BITS for b in bits if b is not None),
     }
 
 
 async def next_words(call: Call) -> Any:
-    """The likeliest next words after contexts, with their probabilities."""
+    """Return the most probable next words after contexts, with their probabilities."""
     body: Next = call.body
-    entry = call.studio.shelf.get(body.model, "lm")
+    entry = call.state.registry.get(body.model, "lm")
     model = entry.estimator
     contexts = [_words(model, text, f"contexts[{k}]") for k, text in enumerate(body.contexts)]
 
     def work(batch: list[Any]) -> list[Any]:
         return [model.next_words(words, body.k) for words in batch]
 
-    found = await call.studio.together((id(model), "next", body.k), work, contexts)
+    found = await call.state.run_batched((id(model), "next", body.k), work, contexts)
     answers = [
         {"context": text, "next": [{"word": word, "probability": p} for word, p in words]}
         for text, words in zip(body.contexts, found, strict=True)
@@ -79,9 +81,9 @@ async def next_words(call: Call) -> Any:
 
 
 def explain_word(model: Any, context: str, word: str) -> dict[str, Any]:
-    """The weights behind a probability: added up, less what all words share, they are its logarithm."""
+    """Return the weights whose sum, less the log-normaliser, is the log-probability of a word."""
     if not hasattr(model, "explain"):
-        raise Refusal(422, f"a {type(model).__name__} has no weights to show; a log-linear model has")
+        raise RequestError(422, f"a {type(model).__name__} has no weights to show; a log-linear model has")
     why = model.explain(_tokens(model, context), word)
     rows, names = _terms(why), ("context", "weight", "count", "probability")
     return {
@@ -93,9 +95,12 @@ def explain_word(model: Any, context: str, word: str) -> dict[str, Any]:
 
 
 def _terms(why: Any) -> list[tuple[str, float, int | None, float]]:
-    """Context, weight, count and probability so far; of a mixture, those of its first part that has weights."""
+    """Return context, weight, count and probability so far of each term.
+
+    For a mixture, the terms are those of its first part that has weights.
+    """
     from epigram.lm.factored.model import FactoredExplanation
-    from epigram.lm.mixed.mixture import Blend
+    from epigram.lm.mixture import Blend
 
     if isinstance(why, Blend):
         part = next((part for part in why.parts if part.why is not None and part.probability > 0), None)
@@ -114,18 +119,18 @@ def _terms(why: Any) -> list[tuple[str, float, int | None, float]]:
 
 
 def _tokens(model: Any, text: str) -> list[str]:
-    """Words, or what the model cuts text into."""
+    """Split text at spaces, or by the tokenizer of the model."""
     return text.split() if model.vocabulary_.pieces is None else list(model.vocabulary_.tokens(text))
 
 
 def _words(model: Any, text: str, place: str) -> list[str]:
     words = _tokens(model, text)
-    if len(words) > MOST_TOKENS:
-        raise Refusal(413, f"{len(words):,} words; at most {MOST_TOKENS:,} are taken", place)
+    if len(words) > MAX_TOKENS:
+        raise RequestError(413, f"{len(words):,} words; at most {MAX_TOKENS:,} are taken", place)
     return words
 
 
 OPERATIONS = [
-    Operation("POST", "/v1/lm/score", score, Score, {"sentences": ["the cook tasted the soup"]}),
+    Operation("POST", "/v1/lm/score", score, ScoreText, {"sentences": ["the cook tasted the soup"]}),
     Operation("POST", "/v1/lm/next", next_words, Next, {"contexts": ["before the"], "k": 5}),
 ]

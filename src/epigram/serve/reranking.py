@@ -1,74 +1,72 @@
-"""Rerankers over HTTP: which candidate wins at any step of the path, and why."""
+"""Routes for rerankers: rerank, the path, winners along the path; explanations of winners."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
 from epigram.rerank import NBest, Reranker, parse_nbest
-from epigram.serve.errors import Refusal
-from epigram.serve.fields import Between, Longest
-from epigram.serve.limits import LONGEST_TEXT, LONGEST_TOKEN, MOST_LISTS
+from epigram.serve.http import MAX_LISTS, Body, FileText, ModelBody, RequestError, String
 from epigram.serve.sample_models import example_lists
-from epigram.serve.studio import Call, Operation
+from epigram.serve.state import Call, Operation
 
-String = Annotated[str, Longest(LONGEST_TOKEN)]
-Text = Annotated[str, Longest(20_000)]
-MOST_CANDIDATES = 1000
-MOST_POINTS = 200
-MOST_STEPS = 1 << 31
+CandidateText = Annotated[str, Meta(max_length=20_000)]
+Step = Annotated[int, Meta(ge=0, le=1 << 31)]
+MAX_POINTS = 200
+MAX_WORK = 4_000_000_000  # pairs of characters compared for one request, one to two seconds
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """One text of a list with its base score (a log-probability), and named features."""
+class NBestCandidate(Body, frozen=True, omit_defaults=True):
+    """One text of an n-best list with its base score (a log-probability) and named features."""
 
-    text: Text
+    text: CandidateText
     score: float
-    tokens: Annotated[list[String], Longest(4000)] | None = None
+    tokens: Annotated[list[String], Meta(max_length=4000)] | None = None
     features: dict[str, float] | None = None
 
 
-@dataclass(frozen=True)
-class Lists:
-    """One n-best list; with a reference errors are counted."""
+class NBestList(Body, frozen=True, omit_defaults=True):
+    """One n-best list; errors are counted if it has a reference."""
 
-    candidates: Annotated[list[Candidate], Longest(MOST_CANDIDATES)]
+    candidates: Annotated[list[NBestCandidate], Meta(max_length=1000)]
     id: String | None = None
-    reference: Text | None = None
+    reference: CandidateText | None = None
 
 
-@dataclass(frozen=True)
-class Rerank:
-    """Lists, or the ``text`` of a file of them; ``step`` is a place on the model's path, else the chosen one."""
-
-    model: String | None = None
-    lists: Annotated[list[Lists], Longest(MOST_LISTS)] | None = None
-    text: Annotated[str, Longest(10 * LONGEST_TEXT)] | None = None
-    step: Annotated[int, Between(0, MOST_STEPS)] | None = None
+NBestLists = Annotated[list[NBestList], Meta(max_length=MAX_LISTS)]
 
 
-@dataclass(frozen=True)
-class One:
-    """One list of those given, looked at along the whole path."""
+class Rerank(ModelBody, frozen=True):
+    """N-best lists, or the ``text`` of a file of them.
 
-    model: String | None = None
-    lists: Annotated[list[Lists], Longest(MOST_LISTS)] | None = None
-    text: Annotated[str, Longest(10 * LONGEST_TEXT)] | None = None
-    index: Annotated[int, Between(0, MOST_LISTS)] = 0
+    ``step`` is a step of the path [default: the chosen one].
+    """
+
+    lists: NBestLists | None = None
+    text: FileText | None = None
+    step: Step | None = None
+
+
+class Along(ModelBody, frozen=True):
+    """N-best lists, or the ``text`` of a file of them, and the ``index`` of one list."""
+
+    lists: NBestLists | None = None
+    text: FileText | None = None
+    index: Annotated[int, Meta(ge=0, le=MAX_LISTS)] = 0
 
 
 async def rerank(call: Call) -> Any:
-    """The winner of each list, all scores, and the error rate where references are given."""
+    """Return the winner of each list, all scores, and the error rate if there are references."""
     body: Rerank = call.body
-    model = call.studio.shelf.get(body.model, "reranker").estimator
+    model = call.state.registry.get(body.model, "reranker").estimator
 
     def work() -> dict[str, Any]:
-        lists = _lists(body.lists, body.text)
+        lists = read_lists(body)
         there = _at(model, body.step)
         scores, winners = there.scores(lists), there.predict(lists)
         base = lists.choose(lists.scores)
@@ -87,15 +85,17 @@ async def rerank(call: Call) -> Any:
                 }
             )
         known = all(reference is not None for reference in lists.references)
-        rates = (_rate(there.at(0), lists), _rate(there, lists)) if known else (None, None)
+        if known:
+            _refuse_heavy(lists)
+        rates = (there.at(0).error_rate(lists), there.error_rate(lists)) if known else (None, None)
         return {"step": there.step_, "error_rate": rates[1], "base_error_rate": rates[0], "lists": found}
 
-    return await call.studio.alone(work)
+    return await call.state.run(work)
 
 
 async def path(call: Call) -> Any:
-    """Loss, L1 norm, non-zero weights and held-out errors along a model's path."""
-    model: Reranker = call.studio.shelf.get(call.body.model, "reranker").estimator
+    """Return loss, L1 norm, non-zero weights and held-out errors along the path of a model."""
+    model: Reranker = call.state.registry.get(call.body.model, "reranker").estimator
     curves, steps = model.curves_, _points(model)
     percent = 100.0 / model.dev_length_ if model.dev_length_ else math.nan
     return {
@@ -105,14 +105,14 @@ async def path(call: Call) -> Any:
         "loss": [float(curves.losses[t]) for t in steps],
         "norm": [float(curves.l1_norms[t]) for t in steps],
         "weights": [int(curves.nonzeros[t]) for t in steps],
-        "dev_error": [_finite(percent * float(curves.dev_errors[t])) for t in steps],
+        "dev_error": [percent * float(curves.dev_errors[t]) for t in steps],
     }
 
 
 async def along(call: Call) -> Any:
-    """Which candidate of one list wins at which steps of the path."""
-    body: One = call.body
-    model: Reranker = call.studio.shelf.get(body.model, "reranker").estimator
+    """Return which candidate of one list wins at which steps of the path."""
+    body: Along = call.body
+    model: Reranker = call.state.registry.get(body.model, "reranker").estimator
 
     def work() -> dict[str, Any]:
         one = _one(body)
@@ -123,11 +123,11 @@ async def along(call: Call) -> Any:
                 runs.append({"from": step, "winner": winner})
         return {"texts": one.texts, "runs": runs}
 
-    return await call.studio.alone(work)
+    return await call.state.run(work)
 
 
 def explain_winner(model: Reranker, lists: NBest, index: int, step: int | None) -> dict[str, Any]:
-    """The weights that lift the winner over the base model's choice."""
+    """Return the weights that put the winner above the choice of the base model."""
     why = _at(model, step).explain(lists, index)
     terms = [
         {"feature": t.feature, "weight": t.weight, "difference": t.difference, "lift": t.lift}
@@ -144,48 +144,34 @@ def explain_winner(model: Reranker, lists: NBest, index: int, step: int | None) 
 
 
 async def example(call: Call) -> Any:
-    """Some n-best lists to try, as JSON lines."""
+    """Return some n-best lists to try, as JSON lines."""
     return {"text": example_lists()}
 
 
-def lists_of(body: Any) -> NBest:
-    """The lists of a request, given as objects or as the text of a file."""
-    return _lists(body.lists, body.text)
-
-
-def _lists(given: list[Lists] | None, text: str | None) -> NBest:
-    if text is not None:
-        lists = _parsed(text)
-    elif given:
-        lists = NBest.from_lists([_plain(one, k) for k, one in enumerate(given)])
+def read_lists(body: Any) -> NBest:
+    """Read the lists of a request, given as objects or as the text of a file."""
+    if body.text is not None:
+        lists = _parse(body.text)
+    elif body.lists:
+        lists = NBest.from_lists(
+            [{**msgspec.to_builtins(one), "id": one.id or str(k)} for k, one in enumerate(body.lists, 1)]
+        )
     else:
-        raise Refusal(422, "give lists, or the text of a file of lists")
-    if len(lists) > MOST_LISTS:
-        raise Refusal(413, f"{len(lists):,} lists; at most {MOST_LISTS:,} are taken", "text")
+        raise RequestError(422, "give lists, or the text of a file of lists")
+    if len(lists) > MAX_LISTS:
+        raise RequestError(413, f"{len(lists):,} lists; at most {MAX_LISTS:,} are taken", "text")
     return lists
 
 
 @lru_cache(maxsize=4)
-def _parsed(text: str) -> NBest:
+def _parse(text: str) -> NBest:
     return parse_nbest(text)
 
 
-def _plain(one: Lists, number: int) -> dict[str, Any]:
-    candidates = [
-        {name: value for name, value in vars(candidate).items() if value is not None}
-        for candidate in one.candidates
-    ]
-    return {
-        "id": one.id or str(number + 1),
-        "candidates": candidates,
-        **({} if one.reference is None else {"reference": one.reference}),
-    }
-
-
-def _one(body: One) -> NBest:
-    lists = _lists(body.lists, body.text)
+def _one(body: Along) -> NBest:
+    lists = read_lists(body)
     if body.index >= len(lists):
-        raise Refusal(422, f"list {body.index} does not exist; there are {len(lists)}", "index")
+        raise RequestError(422, f"list {body.index} does not exist; there are {len(lists)}", "index")
     return lists.take([body.index])
 
 
@@ -193,29 +179,26 @@ def _at(model: Reranker, step: int | None) -> Reranker:
     if step is None:
         return model
     if step > len(model.path_):
-        raise Refusal(422, f"the path has {len(model.path_)} steps", "step")
+        raise RequestError(422, f"the path has {len(model.path_)} steps", "step")
     return model.at(step)
 
 
 def _points(model: Reranker) -> list[int]:
-    """Steps to show: all of a short path, evenly spread ones of a long path, the chosen one among them."""
+    """Return the chosen step and all steps of a short path, or evenly spread ones."""
     last = len(model.path_)
-    return sorted({round(t) for t in np.linspace(0, last, min(last + 1, MOST_POINTS))} | {model.step_})
+    return sorted({round(t) for t in np.linspace(0, last, min(last + 1, MAX_POINTS))} | {model.step_})
 
 
-def _rate(model: Reranker, lists: NBest) -> float | None:
-    return _finite(model.error_rate(lists))
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-@dataclass(frozen=True)
-class Path:
-    """The reranker whose path is wanted."""
-
-    model: String | None = None
+def _refuse_heavy(lists: NBest) -> None:
+    """Refuse to count errors if the product of the lengths shows that it would take seconds."""
+    work = 0
+    for k, reference in enumerate(lists.references):
+        texts = lists.texts[int(lists.list_ptr[k]) : int(lists.list_ptr[k + 1])]
+        work += len(reference[0] if reference else "") * sum(map(len, texts))
+    if work > MAX_WORK:
+        raise RequestError(
+            413, "the references are too long to count errors; send shorter texts or fewer lists"
+        )
 
 
 OPERATIONS = [
@@ -226,7 +209,7 @@ OPERATIONS = [
         Rerank,
         {"lists": [{"candidates": [{"text": "the dog", "score": 0}, {"text": "dog the", "score": 0}]}]},
     ),
-    Operation("POST", "/v1/rerank/path", path, Path),
-    Operation("POST", "/v1/rerank/along", along, One),
+    Operation("POST", "/v1/rerank/path", path, ModelBody),
+    Operation("POST", "/v1/rerank/along", along, Along),
     Operation("GET", "/v1/rerank/example", example),
 ]

@@ -1,8 +1,9 @@
-"""Run the studio on uvicorn: one process, silent connections are closed, a signal ends it within two seconds."""
+"""Runs the server on uvicorn in one process; a signal ends it within two seconds."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import shutil
 import signal
@@ -14,34 +15,70 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from epigram.errors import InputError
+from epigram.errors import InputError, reason
 from epigram.serve.app import build
-from epigram.serve.guard import Door
-from epigram.serve.limits import Limits
-from epigram.serve.shelf import Shelf, read_entry
-from epigram.serve.studio import Studio
+from epigram.serve.http import Limits
+from epigram.serve.registry import Registry, load_model
+from epigram.serve.security import AccessPolicy
+from epigram.serve.state import ServerState
+from epigram.text import is_alive
 
 PREFIX = "epigram-studio-"
-SWITCH = 0.0005  # seconds after which a thread lets another go on: answers wait for each other
+TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+SWITCH = 0.0005  # seconds between switches of threads: requests wait for each other
 
 
-class Prompt(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-    """Closes a connection whose request does not arrive: the headers have so many seconds."""
+class BoundedProtocol(HttpToolsProtocol):
+    """Closes connections that send or read too slowly, or send too many headers.
+
+    Bytes outside the body (headers, trailers, sizes of chunks) may be ``most_head`` plus as many as the body.
+    """
 
     patience = Limits.arrival
+    most_head = Limits.head
     _timer: asyncio.TimerHandle | None = None
+    _reading: asyncio.TimerHandle | None = None
+    _n_received = _n_body = 0
 
     def connection_made(self, transport: Any) -> None:
-        """Start to wait for the first request."""
+        """Start the timer of the first request."""
         super().connection_made(transport)
+        transport.set_write_buffer_limits(high=0)  # any byte that the client does not take pauses writing
         self._wait()
 
+    def on_message_begin(self) -> None:
+        """Count the bytes of a new request."""
+        self._n_received = self._n_body = 0
+        super().on_message_begin()
+
+    def on_body(self, body: bytes) -> None:
+        """Count the bytes of the body."""
+        self._n_body += len(body)
+        super().on_body(body)
+
+    def pause_writing(self) -> None:
+        """Start the timer of a client that has not read its response."""
+        super().pause_writing()
+        self._reading = self.loop.call_later(self.patience, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Stop that timer."""
+        super().resume_writing()
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
     def data_received(self, data: bytes) -> None:
-        """Wait for the rest of a request that has begun."""
+        """Count the bytes of a request and stop its timer once it has arrived."""
+        self._n_received += len(data)
         waited, idle, before = self._timer, self._between_requests, self.cycle
         super().data_received(data)
+        if self._n_received - 2 * self._n_body > self.most_head:
+            if self._between_requests:
+                self.transport.write(TOO_LONG)
+            self.transport.close()
         if self.cycle is not before:  # a request has arrived
             if waited is not None:
                 waited.cancel()
@@ -50,9 +87,10 @@ class Prompt(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing to wait for any more."""
-        if self._timer is not None:
-            self._timer.cancel()
+        """Stop all timers."""
+        for timer in (self._timer, self._reading):
+            if timer is not None:
+                timer.cancel()
         super().connection_lost(exc)
 
     @property
@@ -63,60 +101,51 @@ class Prompt(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._timer = self.loop.call_later(self.patience, self.transport.close)
 
 
-def open_studio(
+def open_server(
     files: Mapping[str, Path],
     notes: Mapping[str, str] | None = None,
     limits: Limits | None = None,
     uploads: bool = False,
-) -> Studio:
-    """Load models and make the private folder; :func:`close_studio` removes it."""
-    shelf = Shelf()
+) -> ServerState:
+    """Load models and create the private folder; :func:`close_server` removes it."""
+    registry = Registry()
     for wanted, path in files.items():
-        name = shelf.free_name(wanted)
-        shelf.put(
-            read_entry(name, path, "sample" if notes is not None else "file", (notes or {}).get(wanted, ""))
-        )
+        origin = "sample" if notes is not None else "file"
+        name = registry.reserve(wanted, origin)
+        registry.put(load_model(name, path, origin, (notes or {}).get(wanted, "")))
     remove_leftovers()
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
-    return Studio(shelf, folder, limits or Limits(), uploads)
+    return ServerState(registry, folder, limits or Limits(), uploads)
 
 
 def remove_leftovers() -> None:
-    """Remove the private folders of servers of this user that were killed and could not clean up."""
+    """Remove the private folders of servers of this user that were killed."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
         number = folder.name.removeprefix(PREFIX).partition("-")[0]
         try:
             mine = folder.stat(follow_symlinks=False).st_uid == os.getuid()
-        except (OSError, AttributeError):  # gone already; or a system without users, where nothing is removed
+        except (
+            OSError,
+            AttributeError,
+        ):  # removed already; or a system without user ids, where nothing is removed
             continue
         if (
             mine
             and number.isdecimal()
             and folder.is_dir()
             and not folder.is_symlink()
-            and not _alive(int(number))
+            and not is_alive(int(number))
         ):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _alive(process: int) -> bool:
-    """Is there such a process? Signal 0 asks, and does nothing."""
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        return True
-    return True
-
-
-def close_studio(studio: Studio) -> None:
+def close_server(state: ServerState) -> None:
     """Remove the private folder."""
-    shutil.rmtree(studio.folder, ignore_errors=True)
+    shutil.rmtree(state.folder, ignore_errors=True)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes a free one."""
+    """Open a listening socket; port 0 takes a free port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -124,41 +153,43 @@ def listen(host: str, port: int) -> socket.socket:
         made.bind((host, port))
     except OSError as error:
         made.close()
-        raise InputError(
-            f"cannot listen on {host}:{port}: {error.strerror}; choose another --port"
-        ) from error
+        raise InputError(f"cannot listen on {host}:{port}: {reason(error)}; choose another --port") from error
     return made
 
 
-def configure(studio: Studio, door: Door) -> uvicorn.Config:
-    """How uvicorn is to run a studio."""
-    limits = studio.limits
-    Prompt.patience = limits.arrival
+def configure(state: ServerState, policy: AccessPolicy) -> uvicorn.Config:
+    """Return the settings of uvicorn."""
+    limits = state.limits
+    BoundedProtocol.patience, BoundedProtocol.most_head = limits.arrival, limits.head
     return uvicorn.Config(
-        build(studio, door), http=Prompt, ws="none", lifespan="on", log_level="warning", access_log=False,
+        build(state, policy), http=BoundedProtocol, ws="none", lifespan="on", log_level="warning", access_log=False,
         server_header=False, date_header=False, proxy_headers=False,
         limit_concurrency=limits.connections, timeout_keep_alive=limits.idle, timeout_graceful_shutdown=limits.shutdown,
-        h11_max_incomplete_event_size=32 * 1024,
     )  # fmt: skip
 
 
-def serve(studio: Studio, door: Door, listener: socket.socket, ready: Callable[[], object]) -> None:
-    """Answer until a signal comes; then end within two seconds, whatever is under way."""
-    server = Announcing(configure(studio, door), ready)
+def serve(
+    state: ServerState, policy: AccessPolicy, listener: socket.socket, ready: Callable[[], object]
+) -> None:
+    """Answer requests until a signal comes; then end within two seconds."""
+    server = NotifyingServer(configure(state, policy), ready)
     sys.setswitchinterval(SWITCH)
+    gc.collect()
+    gc.freeze()  # the models stay, and a collection that visits them would delay requests
+    gc.set_threshold(2000)  # many short collections instead of a few that take tens of milliseconds
     for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises them again when it has ended
         signal.signal(number, _nothing)
     try:
         server.run(sockets=[listener])
     finally:
-        close_studio(studio)
+        close_server(state)
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0 if server.started else 1)  # a thread may still be at work for a request that is gone
+    os._exit(0 if server.started else 1)  # a thread may still run for a client that disconnected
 
 
-class Announcing(uvicorn.Server):
-    """Says when it is ready."""
+class NotifyingServer(uvicorn.Server):
+    """A server that calls a function when it is ready."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], object]) -> None:
         super().__init__(config)
@@ -172,4 +203,4 @@ class Announcing(uvicorn.Server):
 
 
 def _nothing(*_: Any) -> None:
-    """Takes the place of handlers that would end the process before it has cleaned up."""
+    """Replace handlers that would end the process before it has cleaned up."""

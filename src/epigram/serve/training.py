@@ -1,7 +1,7 @@
-"""Training over HTTP: one at a time, in a process of its own, watched, stopped early or cancelled.
+"""Routes to train a model: start, follow, stop and cancel one training job in a subprocess.
 
-Its files are in a private folder that goes when it ends. Nobody who asks for a while means that the client went away:
-the training is cancelled.
+The files of a job are in a private folder, which is deleted when the job ends. A job that no client asks about for a
+while is cancelled.
 """
 
 from __future__ import annotations
@@ -12,47 +12,53 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
 
 from epigram.serve import worker
-from epigram.serve.errors import Refusal
-from epigram.serve.fields import Between, Longest
-from epigram.serve.limits import LONGEST_TOKEN
-from epigram.serve.shelf import read_entry
+from epigram.serve.http import Body, RequestError, String
+from epigram.serve.registry import load_model
+from epigram.serve.state import Call, Operation, ServerState
 
-if TYPE_CHECKING:
-    from epigram.serve.studio import Call, Studio
-
-MOST_POINTS = 1000
-LONGEST_LINE = 1 << 20
+MAX_POINTS = 1000
+MAX_LINE = 1 << 20
+Family = Literal["tagger", "lm", "reranker", "converter", "adapt"]
 
 
-@dataclass(frozen=True)
-class Train:
-    """A file and what to make of it; options that a family does not have are not looked at.
+class Train(Body, frozen=True):
+    """A training file, the family of the model, and options, of which each family reads its own.
 
     ``adapt`` adapts the converter ``model`` to sentences with readings.
     """
 
-    family: Literal["tagger", "lm", "reranker", "converter", "adapt"]
-    text: Annotated[str, Longest(20 << 20)]
-    name: Annotated[str, Longest(60)] = ""
-    model: Annotated[str, Longest(LONGEST_TOKEN)] | None = None
+    family: Family
+    text: Annotated[str, Meta(max_length=20 << 20)]
+    name: Annotated[str, Meta(max_length=60)] = ""
+    model: String | None = None
     template: Literal["auto", "chunking", "ner", "pos"] = "auto"
-    l1: Annotated[float, Between(0.001, 100)] = 1.0
-    passes: Annotated[int, Between(1, 200)] = 30
+    l1: Annotated[float, Meta(ge=0.001, le=100)] = 1.0
+    passes: Annotated[int, Meta(ge=1, le=200)] = 30
     kind: Literal["log-linear", "kneser-ney"] = "log-linear"
-    order: Annotated[int, Between(1, 8)] = 4
+    order: Annotated[int, Meta(ge=1, le=8)] = 4
     learner: Literal["blasso", "boosting", "fslr"] = "blasso"
-    steps: Annotated[int, Between(1, 100_000)] = 2000
+    steps: Annotated[int, Meta(ge=1, le=100_000)] = 2000
     measure: Literal["cer", "wer"] = "cer"
 
 
+class SampleQuery(Body, frozen=True):
+    """The family whose sample file is wanted."""
+
+    family: Family = "tagger"
+
+
 @dataclass
-class Job:
-    """One training and what is known of it."""
+class TrainingJob:
+    """One training job: its process, progress and result."""
 
     number: int
     family: str
@@ -69,35 +75,35 @@ class Job:
     seconds: float = 0.0
 
 
-class Trainer:
-    """The training of a server, if there is one."""
+class TrainingService:
+    """Runs at most one training job at a time."""
 
-    def __init__(self, studio: Studio) -> None:
-        self._studio = studio
-        self.job: Job | None = None
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
+        self.job: TrainingJob | None = None
         self._task: asyncio.Task[None] | None = None
         self._n = 0
 
     @property
     def running(self) -> bool:
-        """Is one under way?"""
+        """Return whether a job is running."""
         return self.job is not None and self.job.state == "running"
 
-    async def start(self, plan: Train) -> Job:
-        """Begin; refused while another is under way."""
+    def start(self, plan: Train) -> None:
+        """Start a job; refused while another one is running."""
         if self.running:
-            raise Refusal(409, "another training is under way; wait for it or cancel it")
-        studio, options = self._studio, dict(vars(plan))
+            raise RequestError(409, "another training is running; wait for it or cancel it")
+        state, options = self._state, msgspec.structs.asdict(plan)
         text = options.pop("text")
         wanted = plan.name or plan.family
         if plan.family == "adapt":
-            base = studio.shelf.get(plan.model, "converter")
+            base = state.registry.get(plan.model, "converter")
             options["base"] = str(base.path)
             wanted = plan.name or f"{base.name}-adapted"
         self._n += 1
-        folder = studio.folder / f"training-{self._n}"
-        job = self.job = Job(self._n, plan.family, studio.shelf.free_name(wanted), folder)
-        limits = studio.limits
+        folder = state.folder / f"training-{self._n}"
+        job = self.job = TrainingJob(self._n, plan.family, state.registry.reserve(wanted, "trained"), folder)
+        limits = state.limits
         task: dict[str, Any] = {"family": plan.family, "options": options}
         task |= {"memory": limits.training_memory, "seconds": limits.training_seconds}
 
@@ -105,31 +111,33 @@ class Trainer:
             folder.mkdir(mode=0o700)
             (folder / worker.UPLOAD).write_text(text, "utf-8")
             (folder / worker.JOB).write_text(json.dumps(task), "utf-8")
+            if job.state != "running":  # cancelled meanwhile
+                shutil.rmtree(folder, ignore_errors=True)
 
-        await studio.alone(write)
-        self._task = asyncio.create_task(self._follow(job))
-        return job
+        self._task = asyncio.create_task(self._follow(job, write))
 
-    async def _follow(self, job: Job) -> None:
-        """Start the process, read what it says, take its model, clean up."""
+    async def _follow(self, job: TrainingJob, write: Callable[[], None]) -> None:
+        """Write the files, run the process, read its messages, load its model, delete the files."""
         try:
+            await self._state.run(write)
             end = await self._run(job)
         except asyncio.CancelledError:
             end = "cancelled"
         except Exception as error:
-            end, job.message = "failed", f"the training failed: {error}"
+            end, job.message = "failed", f"the training failed: {getattr(error, 'strerror', None) or error}"
         job.seconds = time.monotonic() - job.began
         if job.process is not None and job.process.returncode is None:
             job.process.kill()
             await job.process.wait()
-        shutil.rmtree(job.folder, ignore_errors=True)
+        self._state.registry.release(job.name)
         job.state = end
+        shutil.rmtree(job.folder, ignore_errors=True)
 
-    async def _run(self, job: Job) -> str:
-        """How it ended."""
+    async def _run(self, job: TrainingJob) -> str:
+        """Run the process of a job and return the final state."""
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         job.process = process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "epigram.serve.worker", cwd=job.folder, limit=LONGEST_LINE, env=environment,
+            sys.executable, "-m", "epigram.serve.worker", cwd=job.folder, limit=MAX_LINE, env=environment,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
         assert process.stdout is not None
@@ -138,7 +146,7 @@ class Trainer:
             record = json.loads(line)
             if "point" in record:
                 job.points.append(record["point"])
-                if len(job.points) > MOST_POINTS:
+                if len(job.points) > MAX_POINTS:
                     del job.points[1:-1:2]
             else:
                 end |= record
@@ -149,13 +157,13 @@ class Trainer:
         job.message = end.get("error") or "the training ended without a model; it may have run out of time"
         return "failed"
 
-    async def _line(self, job: Job, stream: asyncio.StreamReader) -> bytes:
-        """The next line; nobody asking for a while ends the training."""
+    async def _line(self, job: TrainingJob, stream: asyncio.StreamReader) -> bytes:
+        """Return the next line of output; cancel the job when no client has asked for a while."""
         reading = asyncio.ensure_future(stream.readline())
         try:
             while True:
                 done, _ = await asyncio.wait({reading}, timeout=1.0)
-                if time.monotonic() - job.asked > self._studio.limits.lease:
+                if time.monotonic() - job.asked > self._state.limits.lease:
                     job.message = "cancelled: nobody asked about it any more"
                     raise asyncio.CancelledError
                 if done:
@@ -163,44 +171,44 @@ class Trainer:
         finally:
             reading.cancel()
 
-    async def _take(self, job: Job, result: dict[str, Any]) -> None:
-        """The model joins the shelf; the oldest trained one leaves where there are too many."""
-        studio = self._studio
-        path = studio.folder / f"{job.name}.epigram"
+    async def _take(self, job: TrainingJob, result: dict[str, Any]) -> None:
+        """Register the trained model; drop the oldest trained models beyond the limit."""
+        state = self._state
+        path = state.folder / f"{job.name}.epigram"
         (job.folder / worker.MODEL).replace(path)
-        entry = await studio.alone(lambda: read_entry(job.name, path, "trained"))
-        studio.shelf.put(entry)
-        trained = [one for one in studio.shelf if one.origin == "trained"]
-        for old in trained[: max(0, len(trained) - studio.limits.trained_models)]:
-            studio.shelf.drop(old.name)
-            studio.sessions.forget(old.name)
+        entry = await state.run(lambda: load_model(job.name, path, "trained"))
+        state.registry.put(entry)
+        trained = [one for one in state.registry if one.origin == "trained"]
+        for old in trained[: max(0, len(trained) - state.limits.trained_models)]:
+            state.registry.drop(old.name)
+            state.sessions.forget(old.name)
             old.path.unlink(missing_ok=True)
         job.result, job.model = {**result, "bytes": entry.bytes}, entry.name
 
     def stop(self) -> None:
-        """Ask the training to end now and keep the best so far."""
+        """Ask the job to end now and keep the best model so far."""
         job = self._running_job()
         if job.process is not None and job.process.stdin is not None:
             job.process.stdin.write(b"stop\n")
 
     async def cancel(self) -> None:
-        """End the training; nothing is kept."""
+        """End the job and discard its model."""
         self._running_job()
         await self.close()
 
     async def close(self) -> None:
-        """End what is under way, and wait until its files are gone."""
+        """End the running job, if any, and wait until its files are deleted."""
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    def _running_job(self) -> Job:
+    def _running_job(self) -> TrainingJob:
         if self.job is None or not self.running:
-            raise Refusal(409, "no training is under way")
+            raise RequestError(409, "no training is running")
         return self.job
 
     def status(self) -> dict[str, Any]:
-        """What is known of the last training."""
+        """Return state, progress and result of the last job."""
         job = self.job
         if job is None:
             return {"state": "idle", "points": []}
@@ -220,39 +228,31 @@ class Trainer:
 
 
 async def begin(call: Call) -> Any:
-    """Start a training; its state is at GET /v1/train."""
-    await call.studio.trainer.start(call.body)
-    return call.studio.trainer.status()
+    """Start a training job; GET /v1/train returns its state."""
+    call.state.training.start(call.body)
+    return call.state.training.status()
 
 
-async def state(call: Call) -> Any:
-    """The state of the training: points are [step, objective, weights that are not zero, held-out score]."""
-    return call.studio.trainer.status()
+async def status(call: Call) -> Any:
+    """Return the training job; points are [step, objective, non-zero weights, held-out score]."""
+    return call.state.training.status()
 
 
 async def stop(call: Call) -> Any:
-    """End the training early and keep the best model so far."""
-    call.studio.trainer.stop()
-    return call.studio.trainer.status()
+    """Stop the training job early and keep the best model so far."""
+    call.state.training.stop()
+    return call.state.training.status()
 
 
 async def cancel(call: Call) -> Any:
-    """End the training and throw it away."""
-    await call.studio.trainer.cancel()
-    return call.studio.trainer.status()
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Which sample file."""
-
-    family: Literal["tagger", "lm", "reranker", "converter", "adapt"] = "tagger"
+    """Cancel the training job and discard its model."""
+    await call.state.training.cancel()
+    return call.state.training.status()
 
 
 async def sample(call: Call) -> Any:
-    """A small file to train on, written for this project."""
+    """Return a small training file, written for this project."""
     from epigram.datasets import sample as sentences
-    from epigram.ime.sample import BACKGROUND, DOMAIN
     from epigram.serve.sample_models import example_lists
 
     family = call.body.family
@@ -263,18 +263,14 @@ async def sample(call: Call) -> Any:
     elif family == "reranker":
         text = example_lists(200)
     else:
-        text = "\n".join(DOMAIN if family == "adapt" else BACKGROUND) + "\n"
+        text = "\n".join(sentences.DOMAIN if family == "adapt" else sentences.BACKGROUND) + "\n"
     return {"family": family, "text": text}
 
 
-def operations() -> list[Any]:
-    """The routes; a function, because the studio knows its trainer."""
-    from epigram.serve.studio import Operation
-
-    return [
-        Operation("POST", "/v1/train", begin, Train, upload=True),
-        Operation("GET", "/v1/train", state),
-        Operation("POST", "/v1/train/stop", stop),
-        Operation("POST", "/v1/train/cancel", cancel),
-        Operation("GET", "/v1/train/sample", sample, Sample),
-    ]
+OPERATIONS = [
+    Operation("POST", "/v1/train", begin, Train, upload=True),
+    Operation("GET", "/v1/train", status),
+    Operation("POST", "/v1/train/stop", stop),
+    Operation("POST", "/v1/train/cancel", cancel),
+    Operation("GET", "/v1/train/sample", sample, SampleQuery),
+]

@@ -1,8 +1,8 @@
-"""One training in a process of its own: ``python -m epigram.serve.worker`` in a folder with its files.
+"""The training subprocess: ``python -m epigram.serve.worker`` in the folder of a job.
 
-``job.json`` says what to do, ``upload.txt`` is the data, ``model.epigram`` the result. Points of the curves and the end
-are lines of JSON on standard output. A line on standard input asks to stop early and keep the best; its end, that the
-server is gone, and then this process ends, too.
+``job.json`` is the job, ``upload.txt`` the training file, ``model.epigram`` the result. Progress and result are lines
+of JSON on standard output. A line on standard input asks to stop early and keep the best model; the end of standard
+input means that the server has ended, and ends this process.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Any
 from epigram.errors import EpigramError, InputError
 
 JOB, UPLOAD, MODEL = "job.json", "upload.txt", "model.epigram"
-FIRST, PAUSE = 200, 0.05  # so many points come as they are, later ones after so many seconds
+FIRST, PAUSE = 200, 0.05  # points that are sent at once; later ones are sent at this interval in seconds
 
 
 class Reporter:
-    """Tells the server how the training goes, not too often, and knows when it is to stop."""
+    """Sends progress to the server, at a limited rate, and receives the request to stop."""
 
     def __init__(self) -> None:
         self.stopped = False
@@ -37,31 +37,37 @@ class Reporter:
         os._exit(3)
 
     def point(self, objective: float | None, weights: int | None, score: float | None = None) -> bool:
-        """A point of the curves; True if the training is to stop."""
+        """Send a point of the curves; return True if the training should stop."""
         self._step += 1
         now = time.monotonic()
         if self._step <= FIRST or now - self._last >= PAUSE:
             self._last = now
-            self.say({"point": [self._step, objective, weights, score]})
+            self.send({"point": [self._step, objective, weights, score]})
         return self.stopped
 
-    def say(self, record: dict[str, Any]) -> None:
-        """One line."""
+    def send(self, record: dict[str, Any]) -> None:
+        """Send one line."""
         print(json.dumps(record), flush=True)
 
 
+def split_held_out(n: int, unit: str, share: int = 10, least: int = 1) -> int:
+    """Return the index of the first held-out example; 1 / ``share`` of ``n`` are held out."""
+    cut = n - max(1, n // share)
+    if cut < least:
+        raise InputError(f"expected at least {least + 1} {unit}, found {n}", path=UPLOAD)
+    return cut
+
+
 def train_tagger(options: dict[str, Any], report: Reporter) -> tuple[Any, dict[str, Any]]:
-    """A CRF of columns whose last one holds the labels; the last tenth of the sentences is held out."""
+    """Train a CRF tagger on columns, the last of which holds the labels."""
     from epigram import SGD, CRFTagger, evaluate, read_columns
-    from epigram.tagging.metrics import are_chunk_labels
+    from epigram.chain.chunks import are_chunk_labels
 
     columns = read_columns(UPLOAD)
     if columns.n_columns < 2:
-        raise InputError("one column only: words and labels need one each", path=UPLOAD)
+        raise InputError("one column only; expected a column of words and a column of labels", path=UPLOAD)
     n = columns.n_sentences
-    cut = n - max(1, n // 10)
-    if cut < 1:
-        raise InputError(f"{n} sentence is too few; give at least 2", path=UPLOAD)
+    cut = split_held_out(n, "sentences")
     (X, y), dev = (columns.take(range(*part)).split(-1) for part in ((0, cut), (cut, n)))
     chunked = are_chunk_labels(y.strings)
     template = options["template"]
@@ -96,13 +102,11 @@ def _labels(part: Any) -> list[list[str]]:
 
 
 def train_lm(options: dict[str, Any], report: Reporter) -> tuple[Any, dict[str, Any]]:
-    """A language model of text, a sentence a line; the last tenth of the sentences is held out."""
+    """Train a language model on text with one sentence per line."""
     from epigram import KneserNeyLM, LogLinearLM
 
     sentences = [line.split() for line in Path(UPLOAD).read_text("utf-8").splitlines() if line.strip()]
-    cut = len(sentences) - max(1, len(sentences) // 10)
-    if cut < 1:
-        raise InputError(f"{len(sentences)} sentences are too few; give at least 2", path=UPLOAD)
+    cut = split_held_out(len(sentences), "sentences")
     train, held_out = sentences[:cut], sentences[cut:]
     if options["kind"] == "kneser-ney":
         model: Any = KneserNeyLM(order=options["order"]).fit(train)
@@ -121,19 +125,17 @@ def train_lm(options: dict[str, Any], report: Reporter) -> tuple[Any, dict[str, 
         )
     found = model.evaluate(held_out)
     facts: dict[str, Any] = {"sentences": cut, "held out": len(held_out), "words": len(model.vocabulary_)}
-    facts |= {"perplexity": round(found.perplexity, 2), "words it did not know": found.oov}
+    facts |= {"perplexity": round(found.perplexity, 2), "unknown words": found.oov}
     return model, {"facts": facts, "table": None}
 
 
 def train_reranker(options: dict[str, Any], report: Reporter) -> tuple[Any, dict[str, Any]]:
-    """A reranker of n-best lists with references; the last tenth of the lists chooses the step."""
+    """Train a reranker on n-best lists with references; the held-out lists choose the step."""
     from epigram import Reranker, read_nbest
     from epigram.rerank.model import make_learner
 
     lists = read_nbest(UPLOAD)
-    cut = len(lists) - max(1, len(lists) // 10)
-    if cut < 1:
-        raise InputError(f"{len(lists)} list is too few; give at least 2", path=UPLOAD)
+    cut = split_held_out(len(lists), "lists")
     train, dev = lists.take(range(cut)), lists.take(range(cut, len(lists)))
     learner = make_learner(options["learner"], steps=options["steps"])
     model = Reranker(learner, measure=options["measure"]).fit(
@@ -146,15 +148,13 @@ def train_reranker(options: dict[str, Any], report: Reporter) -> tuple[Any, dict
 
 
 def build_converter(options: dict[str, Any], report: Reporter) -> tuple[Any, dict[str, Any]]:
-    """A converter of sentences of surface/reading tokens; the last tenth of them is the test."""
+    """Build a converter from sentences of surface/reading tokens."""
     from epigram import KanaKanjiConverter
     from epigram.ime.evaluate import evaluate
-    from epigram.ime.text import read_sentences
+    from epigram.ime.kana import read_sentences
 
     sentences = read_sentences(UPLOAD)
-    cut = len(sentences) - max(1, len(sentences) // 10)
-    if cut < 1:
-        raise InputError(f"{len(sentences)} sentence is too few; give at least 2", path=UPLOAD)
+    cut = split_held_out(len(sentences), "sentences")
     model = KanaKanjiConverter.build([" ".join(tokens) for tokens in sentences[:cut]])
     rate = evaluate(model, sentences[cut:], 1).cer
     facts: dict[str, Any] = {
@@ -166,15 +166,13 @@ def build_converter(options: dict[str, Any], report: Reporter) -> tuple[Any, dic
 
 
 def adapt_converter(options: dict[str, Any], report: Reporter) -> tuple[Any, dict[str, Any]]:
-    """A converter adapted to sentences; error rates before and after are of the last fifth, which it does not see."""
+    """Adapt a converter to sentences; error rates before and after are those of the last fifth."""
     from epigram import KanaKanjiConverter
     from epigram.ime.evaluate import evaluate
-    from epigram.ime.text import read_sentences
+    from epigram.ime.kana import read_sentences
 
     sentences = read_sentences(UPLOAD)
-    cut = len(sentences) - max(1, len(sentences) // 5)
-    if cut < 2:
-        raise InputError(f"{len(sentences)} sentences are too few to adapt to; give at least 3", path=UPLOAD)
+    cut = split_held_out(len(sentences), "sentences", share=5, least=2)
     base = KanaKanjiConverter.load(options["base"])
     model = base.adapt(sentences[:cut])
     before, after = (evaluate(one, sentences[cut:], 1).cer for one in (base, model))
@@ -193,22 +191,22 @@ FAMILIES: dict[str, Callable[[dict[str, Any], Reporter], tuple[Any, dict[str, An
 
 
 def main() -> None:
-    """Do the job of this folder."""
+    """Run the job of this folder."""
     job = json.loads(Path(JOB).read_text("utf-8"))
     _bound(job["memory"], job["seconds"])
     report = Reporter()
     try:
         model, result = FAMILIES[job["family"]](job["options"], report)
         model.save(MODEL)
-        report.say({"result": {**result, "stopped early": report.stopped}})
+        report.send({"result": {**result, "stopped early": report.stopped}})
     except (EpigramError, ValueError) as error:
-        report.say({"error": str(error)})
+        report.send({"error": str(error)})
     except MemoryError:
-        report.say({"error": "this training needs more memory than it is allowed"})
+        report.send({"error": "the training needs more memory than the server allows; send a smaller file"})
 
 
 def _bound(memory: int, seconds: int) -> None:
-    """Limits of the operating system, where it has them."""
+    """Set the limits of the operating system, if it has them."""
     try:
         import resource
     except ImportError:  # Windows

@@ -3,13 +3,8 @@ from epigram.solvers.decayed import L2SGD as L2SGD
 from epigram.solvers.margin import AROW as AROW
 from epigram.solvers.margin import AveragedPerceptron as AveragedPerceptron
 from epigram.solvers.margin import PassiveAggressive as PassiveAggressive
-from epigram.solvers.projected import ProjectedSGD as ProjectedSGD
 from epigram.solvers.proximal import FISTA as FISTA
 from epigram.solvers.proximal import StochasticProximal as StochasticProximal
 from epigram.solvers.quasi_newton import LBFGS as LBFGS
 from epigram.solvers.quasi_newton import OWLQN as OWLQN
 from epigram.solvers.sgd import SGD as SGD
-from epigram.solvers.stagewise import FSLR as FSLR
-from epigram.solvers.stagewise import BLasso as BLasso
-from epigram.solvers.stagewise import Boosting as Boosting
-from epigram.solvers.stagewise import FBoosting as FBoosting

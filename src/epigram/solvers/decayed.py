@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from epigram._core.native import dot
+from epigram._core.arrays import dot
 from epigram.errors import misfit
 from epigram.protocols import (
     Callback,

@@ -8,12 +8,14 @@ by line search. A penalty whose prox cannot take any d raises it to one that it 
 from __future__ import annotations
 
 import time
-from typing import Literal, Protocol, runtime_checkable
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family
+from epigram._core import bindings
+from epigram.errors import InputError
 from epigram.protocols import (
     BatchLoss,
     Callback,
@@ -25,7 +27,7 @@ from epigram.protocols import (
     Result,
     require,
 )
-from epigram.resuming import here, restored_rng, resumable
+from epigram.resuming import State, check_steps, here, restored_rng, resumable
 
 LEAST = 5.0  # L of exact gradients: suffixes of a context move together, so the metric alone would overshoot
 RARE = 10.0  # a weight seen less often takes the steps of one seen so often
@@ -54,6 +56,170 @@ class MiniBatchLoss(BatchLoss, Protocol):
         Returns the value and what this call touched.
         """
         ...
+
+
+class Step(NamedTuple):
+    """A proximal step from y to a new point: values there, and inner products that FISTA decides by."""
+
+    loss: float
+    penalty: float
+    objective: float
+    size: float
+    """sum d (new - y)^2"""
+    slope: float
+    """gradient (new - y)"""
+    along: float
+    """d (y - new) (new - x), negative where the momentum points uphill."""
+
+
+class ProximalProblem(Protocol):
+    """An objective for :meth:`FISTA.minimise`; the problem holds the vectors, wherever they are."""
+
+    @property
+    def x(self) -> Floats:
+        """The weights after the last accepted step, or those of them that the problem has at hand."""
+        ...
+
+    @property
+    def nonzero(self) -> int:
+        """Weights that are not 0 after the last accepted step."""
+        ...
+
+    def linearise(self, new_metric: bool) -> float:
+        """Loss at y; the problem keeps the gradient and, if asked for, the metric d there."""
+        ...
+
+    def try_step(self, scale: float) -> Step:
+        """Proximal step of size 1 / (scale d) from y."""
+        ...
+
+    def accept(self, momentum: float) -> None:
+        """Extrapolate: y = new + momentum (new - x), then x = new."""
+        ...
+
+    def state(self, folder: Path) -> State:
+        """What :meth:`restore` needs; large parts may be written to ``folder``."""
+        ...
+
+    def restore(self, state: State) -> None:
+        """Continue from a state."""
+        ...
+
+
+class Vectors(Protocol):
+    """Storage of vectors by name between two calls: memory (:class:`InMemory`) or a file."""
+
+    def __getitem__(self, name: str, /) -> Floats: ...
+
+    def __setitem__(self, name: str, vector: Floats, /) -> None: ...
+
+    def spare(self, name: str, size: int, /) -> Floats:
+        """A vector to write to; it may be the one with this name."""
+        ...
+
+
+class InMemory(dict[str, Floats]):
+    """Vectors in memory."""
+
+    def spare(self, name: str, size: int, /) -> Floats:
+        """See :class:`Vectors`."""
+        return self[name] if name in self else self.setdefault(name, np.empty(size))
+
+
+class Iterates:
+    """The vectors of FISTA, and its steps on them; another problem moves the first ``n_shared`` weights.
+
+    A vector is read from ``vectors`` where a step needs it, and stored where it was changed.
+    """
+
+    def __init__(
+        self, penalty: ProximalPenalty, start: Floats, vectors: Vectors | None = None, n_shared: int = 0
+    ) -> None:
+        self.penalty, self.n_shared = penalty, n_shared
+        self.vectors: Vectors = InMemory() if vectors is None else vectors
+        self._x, self._new = "x", "new"  # the names change places with every step
+        for name in ("x", "y"):
+            self.vectors[name] = start.astype(np.float64)
+
+    @property
+    def x(self) -> Floats:
+        """The weights after the last accepted step."""
+        return self.vectors[self._x]
+
+    @property
+    def new(self) -> Floats:
+        """The weights of the last step that was tried."""
+        return self.vectors[self._new]
+
+    @property
+    def nonzero(self) -> int:
+        """Weights that are not 0."""
+        return int(np.count_nonzero(self.x))
+
+    def move(self, scale: float, shared: Floats | tuple[()] = ()) -> tuple[float, list[float]]:
+        """Proximal step from y; returns the penalty there, and size, slope and along of :class:`Step`."""
+        vectors, n, sums = self.vectors, self.n_shared, np.empty(3)
+        y, gradient, d = vectors["y"], vectors["gradient"], vectors["d"]
+        own, new = y.size - n, vectors.spare(self._new, y.size)
+        step, point = vectors.spare("step", own), vectors.spare("point", own)
+        bindings.solvers_forward_step(y[n:], gradient[n:], d[n:], scale, step, point)
+        self.penalty.prox(point, step, new[n:])
+        bindings.solvers_measure(y[n:], new[n:], self.x[n:], gradient[n:], d[n:], sums)
+        new[:n] = shared
+        vectors[self._new] = new
+        return self.penalty.value(new[n:]), sums.tolist()
+
+    def accept(self, momentum: float, shared: Floats | tuple[()] = ()) -> None:
+        """See :class:`ProximalProblem`; ``shared`` are the shared weights of y."""
+        new, n = self.new, self.n_shared
+        y = self.vectors.spare("y", new.size)
+        bindings.solvers_extrapolate(new[n:], self.x[n:], momentum, y[n:])
+        y[:n] = shared
+        self.vectors["y"] = y
+        self._x, self._new = self._new, self._x
+
+    def state(self, folder: Path) -> State:
+        """See :class:`ProximalProblem`."""
+        return {"x": self.x, "y": self.vectors["y"], "d": self.vectors["d"]}
+
+    def restore(self, state: State) -> None:
+        """See :class:`ProximalProblem`."""
+        names = {"x": self._x, "new": self._new}
+        for name, value in state.items():
+            if isinstance(value, np.ndarray):
+                self.vectors[names.get(name, name)] = value
+
+
+class LocalProblem(Iterates):
+    """A loss + a penalty on this machine, as a :class:`ProximalProblem`."""
+
+    def __init__(
+        self,
+        loss: BatchLoss,
+        penalty: ProximalPenalty,
+        start: Floats | None = None,
+        vectors: Vectors | None = None,
+        n_shared: int = 0,
+    ) -> None:
+        super().__init__(penalty, np.zeros(loss.n_weights) if start is None else start, vectors, n_shared)
+        self.loss = loss
+
+    def linearise(self, new_metric: bool) -> float:
+        """See :class:`ProximalProblem`."""
+        y = self.vectors["y"]
+        gradient = self.vectors.spare("gradient", y.size)
+        value = self.loss.value_and_gradient(y, gradient)
+        self.vectors["gradient"] = gradient
+        if new_metric:
+            self.vectors["d"] = metric(self.loss, self.penalty, gradient)
+        return value
+
+    def try_step(self, scale: float, shared: Floats | tuple[()] = ()) -> Step:
+        """See :class:`ProximalProblem`."""
+        penalty, sums = self.move(scale, shared)
+        new = self.new
+        loss = _value(self.loss, new, self.vectors.spare("point", new.size))
+        return Step(loss, penalty, loss + penalty, *sums)
 
 
 class FISTA(Estimator):
@@ -95,47 +261,48 @@ class FISTA(Estimator):
         """Minimise loss + penalty."""
         require(loss, BatchLoss, self, "a loss with value_and_gradient", "SGD")
         require(penalty, ProximalPenalty, self, "a penalty with prox", "LBFGS")
-        core, began = family("solvers"), time.perf_counter()
-        x = np.zeros(loss.n_weights) if start is None else start.astype(np.float64)
-        y, gradient, new, point, step = x.copy(), *np.empty((4, x.size))
-        n, sums = x.size, np.empty(3)
-        scale, momentum, objective, optimality, reason = 1.0, 1.0, np.inf, np.inf, "limit"
-        turned, done, kept = True, 0, here()
+        return self.minimise(LocalProblem(loss, penalty, start), callback)
+
+    def minimise(self, problem: ProximalProblem, callback: Callback | None = None) -> Result:
+        """Minimise a problem that holds its own vectors, from its start or from the state of a checkpoint."""
+        began, kept, reason = time.perf_counter(), here(), "limit"
+        scale, momentum, objective, optimality, turned, done = 1.0, 1.0, np.inf, np.inf, True, 0
         if saved := kept.state:
-            x, y, d = saved["x"], saved["y"], saved["d"]
             scale, momentum, objective, optimality, turned, done = saved["numbers"]
+            check_steps(scale, momentum)
+            problem.restore(saved)
         number = done
         for number in range(done + 1, self.max_iterations + 1):
-            at_y = loss.value_and_gradient(y, gradient)
-            if turned:
-                d = metric(loss, penalty, gradient)
+            at_y = problem.linearise(turned)
             while True:
-                core.forward_step(n, y, gradient, d, scale, step, point)
-                penalty.prox(point, step, new)
-                core.measure(n, y, new, x, gradient, d, sums)
-                size, slope, along = sums.tolist()
-                at_new = _value(loss, new, point)
-                if at_new <= at_y + slope + 0.5 * scale * size + 1e-12 * abs(at_y) or scale > 1e18:
+                step = problem.try_step(scale)
+                bound = at_y + step.slope + 0.5 * scale * step.size
+                if step.loss <= bound + 1e-12 * abs(at_y) or scale > 1e18:
                     break
                 scale *= 1.5
-            objective = at_new + penalty.value(new)
-            optimality = 0.5 * scale * size / max(abs(objective), 1e-300)
-            turned = along < 0
-            momentum_new = 1.0 if turned else 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
-            core.extrapolate(n, new, x, 0.0 if turned else (momentum - 1.0) / momentum_new, y)
-            x, new, momentum = new, x, momentum_new
+            objective = step.objective
+            optimality = 0.5 * scale * step.size / max(abs(objective), 1e-300)
+            turned = step.along < 0
+            following = 1.0 if turned else float(0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum)))
+            problem.accept(0.0 if turned else (momentum - 1.0) / following)
+            momentum = following
             scale *= 0.98
             stop, over = False, optimality <= self.tolerance
             if callback is not None:
-                nonzero = int(np.count_nonzero(x))
                 seconds = time.perf_counter() - began
-                stop = bool(callback(Iteration(number, objective, nonzero, seconds, x, optimality)))
-            numbers = [scale, float(momentum), float(objective), float(optimality), turned, number]
-            kept.save({"x": x, "y": y, "d": d, "numbers": numbers}, over=over, stop=stop)
+                stop = bool(
+                    callback(Iteration(number, objective, problem.nonzero, seconds, problem.x, optimality))
+                )
+            if kept.is_due(over, stop):
+                numbers = [scale, momentum, float(objective), float(optimality), turned, number]
+                try:
+                    kept.save({**problem.state(kept.folder), "numbers": numbers}, stop=stop)
+                except InputError as error:
+                    kept.give_up(str(error))
             if stop or over:
                 reason = "callback" if stop else "converged"
                 break
-        return Result(x, objective, number, reason, optimality)
+        return Result(problem.x, objective, number, reason, optimality)
 
 
 class StochasticProximal(Estimator):
@@ -212,7 +379,7 @@ class StochasticProximal(Estimator):
     ) -> Result:
         """Minimise loss + penalty; ``samples`` limits the passes to some samples (new text, say)."""
         self._check(loss, penalty)
-        core, n, began = family("solvers"), loss.n_weights, time.perf_counter()
+        began = time.perf_counter()
         rng = np.random.default_rng(self.seed)
         samples = np.arange(loss.n_samples) if samples is None else samples
         n_batches = max(1, -(-samples.size // self.batch_size))
@@ -235,12 +402,13 @@ class StochasticProximal(Estimator):
         number = done
         for number in range(done + 1, self.passes + 1):
             for batch in np.array_split(rng.permutation(samples), n_batches):
-                core.average(n, w, z, tau, point)  # line 4
+                bindings.solvers_average(w, z, tau, point)  # line 4
                 share = loss.n_samples / max(1, batch.size)
                 _, touched = loss.batch_value_and_gradient(batch, share, point, gradient, touched)
-                core.forward_step(n, point, gradient, d, rho, step, moved)  # line 5: ParamUpdate, line 1
+                # line 5: ParamUpdate, line 1
+                bindings.solvers_forward_step(point, gradient, d, rho, step, moved)
                 penalty.prox(moved, step, w)  # its lines 2 and 3
-                core.sage_average(n, point, w, rho, tau, mu, z)  # line 6
+                bindings.solvers_sage_average(point, w, rho, tau, mu, z)  # line 6
                 tau = 0.5 * (np.sqrt(4.0 * delta + delta * delta) - delta)  # line 7
                 rho = L + mu / delta
                 delta *= 1.0 - tau

@@ -14,7 +14,9 @@ import time
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import Parts, dot, family
+from epigram._core import bindings
+from epigram._core.arrays import dot
+from epigram._core.threads import Parts
 from epigram.errors import misfit
 from epigram.protocols import (
     BatchLoss,
@@ -31,7 +33,6 @@ from epigram.protocols import (
 from epigram.resuming import State, here, resumable
 
 ARMIJO = 1e-4
-core = family("solvers")
 MAX_HALVINGS = 30
 LOOKS_BACK = 10  # iterations that ``settled`` is about
 MAX_STALLED = 5  # iterations that lower the objective by no more than its rounding
@@ -56,17 +57,19 @@ class _History:
     def push(self, w_next: Floats, w: Floats, g_next: Floats, g: Floats) -> None:
         """Remember a pair of positive curvature; others are left out."""
 
-        def vectors(part: slice) -> tuple[int, Floats, Floats, Floats, Floats]:
-            return part.stop - part.start, w_next[part], w[part], g_next[part], g[part]
+        def vectors(part: slice) -> tuple[Floats, Floats, Floats, Floats]:
+            return w_next[part], w[part], g_next[part], g[part]
 
-        sy, yy = self.parts.sums(2, lambda part, out: core.curvature(*vectors(part), out)).tolist()
+        sy, yy = self.parts.sums(
+            2, lambda part, out: bindings.solvers_curvature(*vectors(part), out)
+        ).tolist()
         if not sy > 1e-12 * yy:
             return
         slot = self.slots.pop(0) if len(self.slots) == self.memory else len(self.slots)
         self.slots.append(slot)
         scale = 2.0 ** -(math.frexp(sy)[1] // 2)
         s, y = self.pairs[2 * slot : 2 * slot + 2]
-        self.parts.each(lambda part: core.keep_pair(*vectors(part), scale, s[part], y[part]))
+        self.parts.each(lambda part: bindings.solvers_keep_pair(*vectors(part), scale, s[part], y[part]))
 
     def state(self) -> State:
         """The pairs and their inner products, to go on with another time."""
@@ -85,10 +88,10 @@ class _History:
         if not self.slots:
             return -g / max(1.0, math.sqrt(dot(g, g)))
         n, last = 2 * len(self.slots), 2 * self.slots[-1]
-        rows, products, news = self.pairs[:n], self.products[:n, :n], (*self.pairs[last : last + 2], g)
-        size = n, g.size, rows
+        rows, products = self.pairs[:n], self.products[:n, :n]
+        s, y = self.pairs[last : last + 2]
         fresh = self.parts.sums(
-            3 * n, lambda part, out: core.row_products(*size, part.start, part.stop, *news, out)
+            3 * n, lambda part, out: bindings.solvers_row_products(rows, part.start, part.stop, s, y, g, out)
         )
         of_s, of_y, of_g = fresh.reshape(n, 3).T
         products[:, last] = products[last] = of_s
@@ -103,7 +106,9 @@ class _History:
         for k in (2 * slot for slot in self.slots):
             b = (c @ products[k + 1] + g_weight * of_g[k + 1]) / products[k, k + 1]
             c[k] += a[k] - b
-        self.parts.each(lambda part: core.combine_rows(*size, c, g_weight, part.start, part.stop, g, self._d))
+        self.parts.each(
+            lambda part: bindings.solvers_combine_rows(rows, c, g_weight, part.start, part.stop, g, self._d)
+        )
         return self._d
 
 
@@ -250,7 +255,7 @@ class LBFGS(Estimator):
             _smooth(loss, l2, zero, g)
             w = zero
         return max(
-            float(core.pseudo_gradient(w.size, w, g, l1, np.empty_like(w))), float(np.finfo(float).tiny)
+            float(bindings.solvers_pseudo_gradient(w, g, l1, np.empty_like(w))), float(np.finfo(float).tiny)
         )
 
 
@@ -272,7 +277,7 @@ class OWLQN(LBFGS):
 
 def _pseudo_gradient(w: Floats, g: Floats, l1: float, out: Floats, parts: Parts) -> float:
     """The subgradient of least norm to ``out``, and its norm."""
-    norms = parts.each(lambda p: float(core.pseudo_gradient(p.stop - p.start, w[p], g[p], l1, out[p])))
+    norms = parts.each(lambda p: float(bindings.solvers_pseudo_gradient(w[p], g[p], l1, out[p])))
     return math.hypot(*norms)
 
 
@@ -305,7 +310,7 @@ def _search(
 
     def walk(part: slice, out: Floats) -> None:
         at = w[part], pseudo[part], d[part]
-        core.step_in_orthant(part.stop - part.start, *at, step, l1, w_next[part], out)
+        bindings.solvers_step_in_orthant(*at, step, l1, w_next[part], out)
 
     for _ in range(MAX_HALVINGS):
         size, slope, nonzero = parts.sums(3, walk).tolist()

@@ -33,6 +33,7 @@ from epigram.protocols import (
     require,
 )
 from epigram.resuming import here, restored_rng, resumable
+from epigram.solvers.passes import LEARNED
 
 METHODS = ("cumulative", "lazy", "clipping", "naive")
 SCHEDULES = ("auto", "linear", "exponential", "inverse")
@@ -42,6 +43,7 @@ LOOKS_BACK = 3
 SETTLED = 0.01  # passes="auto" ends where so many passes lower the objective by less than this share,
 SLOWED = 0.04  # and a straight line begins where they do by less than this one
 START, REACH = -3, 40  # calibration starts at 2^START and goes at most REACH factors of two away
+WIDE = (-14, 15, 4)  # exponents of the rates to begin with where one pass over the sample says too little
 TRAVEL, BOLDEST = 38.0, 4.0  # measured on chunking, named entities and parts of speech
 BOLD, HURRY = 3.3, 3.0  # the same for a straight line: few passes want smaller steps
 
@@ -190,7 +192,9 @@ class SGD(Estimator):
         A small training set is simply trained on, each trial in full. Of a large one, a sample is passed over once:
         the loss met on the way is least at some rate, and a whole training does best when its rates, a pass each,
         sum to about ``TRAVEL`` times that, and start at no more than ``BOLDEST`` times that. A straight line does best
-        from about ``BOLD`` times that, whatever the number of passes, if there are not very few.
+        from about ``BOLD`` times that, whatever the number of passes, if there are not very few. Where one pass over
+        the sample lowers its loss by less than the share ``LEARNED`` at every rate (rows of few, rare features), each
+        trial is a whole training on the sample.
         """
         n = min(CALIBRATION_SAMPLE, loss.n_samples)
         total = loss.n_samples
@@ -213,12 +217,24 @@ class SGD(Estimator):
             except DivergenceError:
                 return np.inf
 
+        def learned(eta0: float) -> float:
+            state, rng, last = SGDState.fresh(loss.n_weights), np.random.default_rng(self.random_state), 0.0
+            state.eta0 = eta0
+            for _ in range(min(self.expected_passes, TRIAL_PASSES)):
+                last = self._descend(tried, penalty, state, rng.permutation(sample), n, n / total)
+            return last + n / total * penalty.value(state.w)
+
         if n == loss.n_samples and isinstance(loss, BatchLoss):
-            return _lowest(reached, ceiling=np.inf, checked=self.course == "linear")
+            return _lowest(reached, ceiling=np.inf, checked=self.course == "linear")[0]
+        untrained = met(0.0)
+        eta0, least = _lowest(met, untrained)
+        if least > (1.0 - LEARNED) * untrained:
+            first = min(range(*WIDE), key=lambda k: np.nan_to_num(learned(2.0**k), nan=np.inf))
+            return _lowest(learned, untrained, start=first)[0]
         if self.course == "linear":
-            return BOLD * self.expected_passes / (self.expected_passes + HURRY) * _lowest(met, met(0.0))
+            return BOLD * self.expected_passes / (self.expected_passes + HURRY) * eta0
         travel = float(self._rates(np.arange(float(self.expected_passes))).sum())
-        return min(BOLDEST, TRAVEL / travel) * _lowest(met, met(0.0))
+        return min(BOLDEST, TRAVEL / travel) * eta0
 
     @property
     def expected_passes(self) -> int:
@@ -312,8 +328,12 @@ def settled(objectives: Sequence[float], share: float = SETTLED) -> bool:
     return before - now < share * abs(before)
 
 
-def _lowest(value: Callable[[float], float], ceiling: float, checked: bool = False) -> float:
+def _lowest(
+    value: Callable[[float], float], ceiling: float, checked: bool = False, start: int = START
+) -> tuple[float, float]:
     """The rate at which a function of one valley is lowest: by factors of two, then a parabola in the exponent.
+
+    Returns the rate, and the value at the power of two next to it.
 
     What is not below ``ceiling`` is no part of the valley: the rate was so large that nothing was learned. Where it is
     ``checked``, the parabola's rate is tried too, and taken only if it is better.
@@ -326,15 +346,15 @@ def _lowest(value: Callable[[float], float], ceiling: float, checked: bool = Fal
             known[k] = reached if reached < ceiling else np.inf
         return known[k]
 
-    best = START
-    while at(best) == np.inf and best > START - REACH:
+    best = start
+    while at(best) == np.inf and best > start - REACH:
         best -= 1
     step = 1 if at(best + 1) < at(best) else -1
-    while at(best + step) < at(best) and abs(best - START) < REACH:
+    while at(best + step) < at(best) and abs(best - start) < REACH:
         best += step
     before, here, after = at(best - 1), at(best), at(best + 1)
     curvature = before - 2.0 * here + after
     shift = 0.5 * (before - after) / curvature if 0.0 < curvature < np.inf else 0.0
     if checked and shift and not value(2.0 ** (best + shift)) < here:
         shift = 0.0
-    return float(2.0 ** (best + shift))
+    return float(2.0 ** (best + shift)), here

@@ -33,11 +33,18 @@ import numpy as np
 import numpy.typing as npt
 
 import epigram
-from epigram.errors import InputError, ModelFileError
+from epigram.errors import InputError, ModelFileError, reason
 from epigram.protocols import check_finite
+from epigram.storage.compress import DTYPES
+from epigram.storage.compress import compress as compress_arrays
+from epigram.storage.compress import decompress as decompress_arrays
+from epigram.storage.legacy import decode
 from epigram.text import write_atomically
 
-FORMAT = 1
+FORMAT = 2
+"""Version of the layout; :mod:`epigram.storage.legacy` reads version 1."""
+_CODE = "zstd"
+"""The array that holds all compressed arrays, and the header field with their layout."""
 _KEY = "epigram"
 _OLD_KEY = "laconic"  # the name under which earlier files were written
 FOREIGN = {
@@ -51,11 +58,8 @@ _SUM = rb'"{\"crc32\": \"'
 """What stands before the checksum, as the metadata spell a header that begins with it."""
 LONGEST_HEADER = 100_000_000
 """Bytes of JSON that are read; the limit of safetensors."""
-_DTYPES = {
-    "BOOL": np.dtype(np.bool_),
-    **{f"{kind}{8 * size}": np.dtype(f"<{kind.lower()}{size}") for kind in "UI" for size in (1, 2, 4, 8)},
-    **{f"F{8 * size}": np.dtype(f"<f{size}") for size in (2, 4, 8)},
-}
+MOST_LEVELS = 60
+"""Levels of lists and objects in a header."""
 FAMILIES = {
     "ime": "epigram.ime.storage",
     "tagger": "epigram.tagging.storage",
@@ -100,8 +104,8 @@ class ModelFile:
     checked: bool = False
     """Whether it was read from a file with a checksum, which was right."""
 
-    def to_bytes(self) -> bytes:
-        """The file's content."""
+    def to_bytes(self, compress: bool = True) -> bytes:
+        """Return the content of the file; arrays that are not compressed can be used where they lie in the file."""
         from safetensors.numpy import save
 
         header = {
@@ -115,12 +119,14 @@ class ModelFile:
         for name, array in tensors.items():
             if array.dtype.kind == "f" and name not in self.unbounded:
                 check_finite(f"numbers of {name!r}", array)
+        if compress and (small := compress_arrays(tensors)) is not None:
+            tensors, header[_CODE] = {_CODE: small[0]}, small[1]
         text = json.dumps(header, ensure_ascii=False, default=lambda value: value.tolist())
         return sealed(save(tensors, {_KEY: text}))
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write atomically."""
-        write_atomically(path, self.to_bytes())
+    def save(self, path: str | PathLike[str], compress: bool = True) -> None:
+        """Write the file atomically."""
+        write_atomically(path, self.to_bytes(compress))
 
     @classmethod
     def load(cls, path: str | PathLike[str], family: str | None = None) -> ModelFile:
@@ -130,7 +136,7 @@ class ModelFile:
         try:
             content = _mapped(path)
         except OSError as error:
-            raise ModelFileError(f"cannot read: {error.strerror}", path=path) from error
+            raise ModelFileError(f"cannot read: {reason(error)}", path=path) from error
         return cls._parse(content, family, path)
 
     @classmethod
@@ -145,7 +151,8 @@ class ModelFile:
         cls, content: bytearray | mmap, family: str | None, path: str | PathLike[str] | None
     ) -> ModelFile:
         if (foreign := FOREIGN.get(bytes(content[:4]))) is not None:
-            file: ModelFile = getattr(import_module(foreign[0]), foreign[1])(bytes(content), path)
+            with blaming(path):
+                file: ModelFile = getattr(import_module(foreign[0]), foreign[1])(bytes(content), path)
             _demand(family, file.family, path)
             return file
         places, header = _read_header(content, path)
@@ -157,9 +164,15 @@ class ModelFile:
         try:
             tensors = _arrays(content, places)
         except (ValueError, TypeError, KeyError, OverflowError) as error:
-            raise ModelFileError(f"damaged: {error}", path=path) from error
+            said = f"damaged: truncated, or changed since it was written ({error}); copy or train it again"
+            raise ModelFileError(said, path=path) from error
         checksum = header.pop("crc32", _looks_like_sum(header))
         _check_sum(content, checksum, path)
+        with blaming(path):
+            if _CODE in header:
+                tensors = decompress_arrays(tensors[_CODE], header.pop(_CODE))
+            if header["format"] < FORMAT:
+                tensors = decode(header["family"], tensors)
         # What was read may be written again.
         return cls(header["family"], header, tensors, unbounded=tensors, checked=checksum is not None)
 
@@ -195,7 +208,7 @@ def _looks_like_sum(header: dict[str, Any]) -> str | None:
 def _check_sum(content: bytearray | mmap, expected: Any, path: str | PathLike[str] | None) -> None:
     """Compare the file's checksum, where it has one, with its bytes."""
     if expected is not None and expected != (found := f"{_sum_of(content):08x}"):
-        said = f"damaged: its checksum is {found}, not {str(expected)[:20]}"
+        said = f"damaged: its checksum is {found}, not {str(expected)[:20]!r}"
         raise ModelFileError(f"{said}; copy or train it again", path=path)
 
 
@@ -216,10 +229,12 @@ def _arrays(content: bytearray | mmap, places: dict[str, Any]) -> dict[str, npt.
     start = end = 8 + int.from_bytes(content[:8], "little")
     tensors = {}
     for name, place in sorted(places.items(), key=lambda item: item[1]["data_offsets"]):
-        dtype, shape = _DTYPES[place["dtype"]], place["shape"]
+        dtype, shape = DTYPES[place["dtype"]], place["shape"]
         first, last = (start + offset for offset in place["data_offsets"])
         if not all(type(size) is int and size >= 0 for size in shape):
             raise ValueError(f"{name!r} has the shape {shape}")
+        if max(shape, default=0) > len(content):  # rows without bytes, for which readers would find memory
+            raise ValueError(f"{name!r} has the shape {shape} in a file of {len(content):,} bytes")
         if first != end or last - first != math.prod(shape) * dtype.itemsize:
             raise ValueError(f"{name!r} is not where the header says")
         array = np.frombuffer(content, dtype, math.prod(shape), first) if last > first else np.empty(0, dtype)
@@ -252,6 +267,8 @@ def _read_header(
         header = json.loads(text)
         if not isinstance(header["family"], str) or not isinstance(header["format"], int):
             raise TypeError
+        if _deeper_than(MOST_LEVELS, header):
+            raise RecursionError
         if "\\ud" in text.lower():
             json.dumps(header, ensure_ascii=False).encode()  # half a character is no text
     except UnicodeEncodeError:
@@ -263,6 +280,15 @@ def _read_header(
     if _OLD_KEY in header:
         header[_KEY] = header.pop(_OLD_KEY)
     return places, dict(header)
+
+
+def _deeper_than(most: int, value: Any) -> bool:
+    """Whether a JSON value has more than so many levels of lists and objects."""
+    level = [value]
+    for _ in range(most):
+        inside = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [item for items in inside for item in items if isinstance(item, dict | list)]
+    return bool(level)
 
 
 def pack_strings(strings: Iterable[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32]]:
@@ -343,11 +369,12 @@ def blaming(path: str | PathLike[str] | None) -> Iterator[None]:
         raise ModelFileError(str(error), path=path) from error
     except InputError as error:
         raise ModelFileError(f"damaged: {error}", path=path) from error
+    except MemoryError as error:
+        raise ModelFileError(f"not enough memory to read this model ({error})", path=path) from error
     except (
         ArithmeticError,
         AttributeError,
         LookupError,
-        MemoryError,
         RecursionError,
         TypeError,
         ValueError,

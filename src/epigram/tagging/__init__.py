@@ -1,4 +1,4 @@
-"""Taggers and classifiers: corpus -> template -> encoding -> problem -> CRF or maxent; decoding; metrics."""
+"""Sequence taggers and classifiers on log-linear chain models."""
 
 import sys
 

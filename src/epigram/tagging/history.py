@@ -1,36 +1,37 @@
-"""MaxentTagger: labels tokens from left to right, each by its features and the two tags before. Ratnaparkhi 1996.
+"""MaxentTagger: left-to-right maximum entropy tagging (Ratnaparkhi 1996).
 
 Trained token by token on the true tags on the left, decoded by beam search. Cheaper to train than a CRF, as each
-token is a sample of its own; its weakness is that it never sees its own mistakes in training.
+token is one sample; its weakness is that training never shows it its own errors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from os import PathLike
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family
-from epigram.protocols import Floats, Ints, Penalty, Solver
-from epigram.tagging.attributes import AttributeTable, Strings, fingerprints
-from epigram.tagging.corpus import LabelIndex, Labels, Sequences
-from epigram.tagging.estimator import SentenceEstimator
-from epigram.tagging.loss import run_each
-from epigram.tagging.model import Allowed, ChainModel
-from epigram.tagging.problem import Problem, Samples, Shape, checked_weights, class_weights, product
-from epigram.tagging.template import Template
+from epigram._core import bindings
+from epigram.chain.estimator import SentenceEstimator, naming_parameters
+from epigram.chain.labels import LabelIndex, Labels
+from epigram.chain.loss import run_each
+from epigram.chain.model import Allowed, ChainModel
+from epigram.chain.problem import ChainProblem, Samples, Shape, class_weights
+from epigram.features.attributes import AttributeTable, Strings, fingerprints
+from epigram.features.sequences import Sequences
+from epigram.protocols import Floats, Ints
+from epigram.training import checked_weights, product
 
-core = family("decoding")
 START = "(start)"
 MOST_LABELS = 128  # with more, a table of two tags on the left would outgrow the rest of the model
 
 
+@naming_parameters
+@dataclass(eq=False, repr=False, kw_only=True)
 class MaxentTagger(SentenceEstimator):
-    """Labels tokens from left to right by maximum entropy, each after the tags on its left; beam search.
+    """Labels tokens from left to right by features and previous tags; beam search.
 
     Parameters
     ----------
@@ -47,37 +48,12 @@ class MaxentTagger(SentenceEstimator):
     [['DT', 'NN', 'VB']]
     """
 
-    def __init__(
-        self,
-        template: str | PathLike[str] | Template | None = None,
-        *,
-        l1: float | str = 1.0,
-        l2: float = 0.0,
-        penalty: Penalty | None = None,
-        solver: str | Solver | None = None,
-        pairs: str = "seen",
-        min_count: int = 1,
-        class_weight: Mapping[str, float] | str | None = None,
-        patience: int | None = None,
-        beam: int = 5,
-        threads: int = 1,
-        random_state: int | None = 0,
-    ) -> None:
-        self.template = template
-        self.l1 = l1
-        self.l2 = l2
-        self.penalty = penalty
-        self.solver = solver
-        self.pairs = pairs
-        self.min_count = min_count
-        self.class_weight = class_weight
-        self.patience = patience
-        self.beam = beam
-        self.threads = threads
-        self.random_state = random_state
+    kind = "history"
+    pairs: str = "seen"
+    beam: int = 5
 
-    def problem(self, X: Any, y: Labels, sample_weight: npt.ArrayLike | None = None) -> Problem:
-        """What ``fit`` minimises; each token is a sample of its own."""
+    def problem(self, X: Any, y: Labels, sample_weight: npt.ArrayLike | None = None) -> ChainProblem:
+        """Return the problem that ``fit`` minimises; each token is one sample."""
         if self.beam < 1:
             raise ValueError(f"beam must be at least 1, not {self.beam!r}.")
         return super().problem(X, y, sample_weight)
@@ -115,7 +91,7 @@ class MaxentTagger(SentenceEstimator):
 
 
 def _with_tags(sequences: Sequences, labels: Ints, classes: list[str], table: AttributeTable) -> Sequences:
-    """Each token a chain of its own, with the attributes of its tags on the left."""
+    """Return every token as one chain, with the attributes of the tags on its left."""
     L = len(classes)
     position = np.arange(sequences.n_tokens) - np.repeat(sequences.sentence_ptr[:-1], sequences.lengths)
     left = np.where(position >= 1, np.roll(labels, 1), L)
@@ -144,7 +120,7 @@ def decode_history(
     allowed: Allowed | None = None,
     threads: int = 1,
 ) -> Ints:
-    """Label ids by beam search, the weights of tags on the left taken from the model's own attributes."""
+    """Return label ids by beam search with the weights of the previous tags."""
     if beam < 1:
         raise ValueError(f"beam must be at least 1, not {beam!r}.")
     L, n = len(model.labels), int(sequences.lengths.max(initial=1))
@@ -156,10 +132,9 @@ def decode_history(
     def run(shard: Ints) -> None:
         # where scores are not numbers, nothing is written to pairs and back: be valid
         pairs, back = np.zeros((2, n + 1, beam), dtype=np.int64)
-        memory = core.Beam(
+        memory = bindings.Beam(
             n_rows=n + 1,
             size=beam,
-            n_labels=L,
             pairs=pairs,
             score=np.empty((n + 1, beam)),
             back=back,
@@ -169,22 +144,17 @@ def decode_history(
             values=np.empty(beam * L),
             origins=np.empty(beam * L, dtype=np.int64),
         )
-        core.beam_search(
+        bindings.decoding_beam_search(
             chains,
             layout,
-            len(shard),
             shard,
-            len(model.w),
             model.w,
-            len(mask),
             mask,
             model.layout.scratch(sequences),
             L,
             before,
-            two_before.size,
             two_before,
             memory,
-            len(out),
             out,
         )
 

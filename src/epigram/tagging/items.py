@@ -1,4 +1,4 @@
-r"""CRFsuite's text format: an item a line, ``label<TAB>attribute<TAB>attribute:value``, blank lines between sequences.
+r"""Reads CRFsuite's text format: one item per line, label and attributes between tabs.
 
 A value after the last colon that is not escaped is the attribute's, 1 without one; ``\:`` is a colon and ``\\`` a
 backslash in a name. The label is empty or missing where nobody knows it.

@@ -1,4 +1,4 @@
-"""Checks matrices and classes such as scikit-learn's classifiers take, and reads sparse ones by their three arrays.
+"""Input checks for scikit-learn style matrices and class vectors.
 
 Where scikit-learn is loaded, its own checks are used, so that a pipeline says what it always says; otherwise the few
 here, so that nothing needs it.
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import offsets
+from epigram._core.arrays import offsets
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints, Offsets
 
@@ -29,7 +29,7 @@ def is_matrix(X: Any) -> bool:
 
 
 def checked_matrix(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
-    """A float64 matrix (dense, or sparse in rows) without NaN or infinity, and the classes as a vector."""
+    """Return a finite float64 matrix (dense or CSR) and the classes as a vector."""
     if "sklearn" in sys.modules:
         from sklearn.utils.validation import validate_data
 
@@ -50,6 +50,21 @@ def checked_matrix(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Any, An
             f"X has {matrix.shape[1]} columns, but the model was trained on {estimator.n_features_in_}"
         )
     return matrix, None if y is None else checked_classes(y, matrix.shape[0])
+
+
+def refuse_no_class(y: Any) -> None:
+    """Refuse a class that is None, and several classes of one sample."""
+    objects = isinstance(y, np.ndarray) and y.dtype == object
+    for k, own in enumerate(y if objects or isinstance(y, list | tuple) else ()):
+        if own is None:
+            raise InputError(
+                f"y[{k}] is None; every sample needs a class: leave this sample out, or name a class"
+            )
+        if isinstance(own, set | frozenset) or (isinstance(own, list | tuple) and len(own) != 1):
+            raise InputError(
+                f"y[{k}] is {own!r}; a sample has one class. For several, train a classifier a label, as "
+                "scikit-learn's OneVsRestClassifier does"
+            )
 
 
 def checked_classes(y: Any, n_samples: int) -> npt.NDArray[Any]:
@@ -83,7 +98,7 @@ def checked_sample_weight(given: npt.ArrayLike, n_samples: int) -> Floats:
 
 
 def sparse_rows(X: Any) -> tuple[Offsets, Ints, Floats]:
-    """Where each row starts, and the columns and values of what is not zero."""
+    """Return row offsets, columns and values of the non-zero entries."""
     if hasattr(X, "tocsr"):
         rows = X.tocsr()
         return rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data

@@ -1,36 +1,42 @@
-"""MaxentClassifier: multinomial logistic regression, which is the chain loss on chains of length 1."""
+"""MaxentClassifier: multinomial logistic regression, as chains of length 1."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import offsets
+from epigram._core.arrays import offsets
+from epigram.chain.estimator import ChainEstimator, naming_parameters
+from epigram.chain.labels import LabelIndex
+from epigram.chain.model import ChainModel
+from epigram.chain.problem import Samples, Shape, class_weights
 from epigram.errors import InputError
+from epigram.features.attributes import AttributeTable, Strings, fingerprints
+from epigram.features.feature_dicts import encode_features
+from epigram.features.sequences import Sequences
 from epigram.protocols import Floats, Ints, Penalty, Solver, check_fitted, each, is_plain
 from epigram.solvers.quasi_newton import LBFGS, OWLQN
-from epigram.tagging.attributes import AttributeTable, Strings, fingerprints
-from epigram.tagging.corpus import LabelIndex, Sequences
-from epigram.tagging.estimator import ChainEstimator
-from epigram.tagging.features import encode_features
 from epigram.tagging.matrices import (
     checked_classes,
     checked_matrix,
     checked_sample_weight,
     is_matrix,
+    refuse_no_class,
     sparse_rows,
 )
-from epigram.tagging.model import ChainModel
-from epigram.tagging.problem import Listener, Samples, Shape, checked_weights, class_weights, product
+from epigram.training import Listener, checked_weights, product
 
 BIAS = "(bias)"
 COLUMNS_KEPT = 1 << 20
 """A file that promises more has its columns looked up when it is asked, not when it is opened."""
 
 
+@naming_parameters
+@dataclass(eq=False, repr=False, kw_only=True)
 class MaxentClassifier(ChainEstimator):
     """Maximum entropy classifier with an l1, l2 or elastic-net penalty.
 
@@ -60,26 +66,23 @@ class MaxentClassifier(ChainEstimator):
     ['spam']
     """
 
-    def __init__(
-        self,
-        *,
-        l1: float = 1.0,
-        l2: float = 0.0,
-        penalty: Penalty | None = None,
-        solver: str | Solver | None = None,
-        pairs: str = "all",
-        class_weight: Mapping[Any, float] | str | None = None,
-        threads: int = 1,
-        random_state: int | None = 0,
-    ) -> None:
-        self.l1 = l1
-        self.l2 = l2
-        self.penalty = penalty
-        self.solver = solver
-        self.pairs = pairs
-        self.class_weight = class_weight
-        self.threads = threads
-        self.random_state = random_state
+    kind = "maxent"
+    l1: float = 1.0
+    l2: float = 0.0
+    penalty: Penalty | None = None
+    solver: str | Solver | None = None
+    pairs: str = "all"
+    class_weight: Mapping[Any, float] | str | None = None
+    threads: int = 1
+    random_state: int | None = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_columns"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if hasattr(self, "model_") and getattr(self, "n_features_in_", 0) <= COLUMNS_KEPT:
+            self._columns = self._find_columns()
 
     def fit(
         self,
@@ -122,10 +125,16 @@ class MaxentClassifier(ChainEstimator):
 
     def _keep(self, samples: Samples, model: ChainModel, report: dict[str, Any]) -> None:
         super()._keep(samples, model, report)
-        self._columns = self._find_columns()
+        self.__dict__.pop("_columns", None)
+        self._keep_columns()
+
+    def _keep_columns(self) -> None:
+        """Find the columns once, unless they are so many that a file could have made them up."""
+        if getattr(self, "n_features_in_", 0) <= COLUMNS_KEPT:
+            self._columns = self._find_columns()
 
     def _find_columns(self) -> Ints | None:
-        """Attribute of each column of the training matrix; None where it was trained on features by name."""
+        """Return the attribute of each training column; None after training on named features."""
         n = getattr(self, "n_features_in_", None)
         return None if n is None else self.model_.table.look_up(fingerprints(_column_names(n)))
 
@@ -139,6 +148,7 @@ class MaxentClassifier(ChainEstimator):
         """Samples as chains of length 1 with a bias each, and the classes."""
         if grow and y is None:
             raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        refuse_no_class(y)
         if is_matrix(X):
             X, y = checked_matrix(self, X, y, reset=reset and grow)
             columns = None if grow else self._known_columns()
@@ -154,7 +164,7 @@ class MaxentClassifier(ChainEstimator):
             if grow and reset:
                 self.__dict__.pop("n_features_in_", None)
                 self.__dict__.pop("_columns", None)
-            sequences = encode_features(([sample] for sample in each(X, "X", "samples")), table, grow)
+            sequences = encode_features(([sample] for sample in _samples(X)), table, grow)
         if y is not None:
             y = checked_classes(y, sequences.n_sentences)
         if grow:
@@ -222,8 +232,7 @@ class MaxentClassifier(ChainEstimator):
         self.classes_ = np.array(header["classes"], dtype=object if kind == "|O" else kind)
         if header["n_features_in"] is not None:
             self.n_features_in_ = header["n_features_in"]
-            if self.n_features_in_ <= COLUMNS_KEPT:
-                self._columns = self._find_columns()
+            self._keep_columns()
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags
@@ -234,6 +243,17 @@ class MaxentClassifier(ChainEstimator):
         tags.target_tags.required = True
         tags.input_tags.sparse = True
         return tags
+
+
+def _samples(X: Any) -> Iterator[Any]:
+    """The samples, each a dict or a list of features; a text is refused, with what to do."""
+    for k, sample in enumerate(each(X, "X", "samples")):
+        if isinstance(sample, str | bytes):
+            raise InputError(
+                f"sample {k} is a text, {sample[:40]!r}; give a list of its words (text.split()), a dict of features, "
+                "or the matrix of a vectoriser such as scikit-learn's CountVectorizer"
+            )
+        yield sample
 
 
 def _column_names(n: int) -> list[str]:

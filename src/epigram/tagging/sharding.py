@@ -23,17 +23,30 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from epigram.chain.labels import encode_labels
+from epigram.chain.layout import lay_out
+from epigram.chain.seen_pairs import SeenPairs, padded
 from epigram.errors import InputError
+from epigram.features.attributes import AttributeTable, Strings, renumbering, utf8
+from epigram.features.columns import Columns
+from epigram.features.encoding import encode
+from epigram.features.formats import ColumnSpec
+from epigram.features.sequences import Sequences
+from epigram.features.template import Template
 from epigram.protocols import Ints, Offsets
 from epigram.scale.engine import Engine, Here, Told, in_turn, untold
-from epigram.scale.folder import Manifest, Record, begin, map_array, record_of, shard_path, write_arrays
+from epigram.scale.folder import (
+    Manifest,
+    Record,
+    begin,
+    create_array,
+    map_array,
+    record_of,
+    shard_path,
+    write_array,
+    write_arrays,
+)
 from epigram.scale.pieces import BLANK_LINE, LINE, PARTITION_BYTES, Piece, cut
-from epigram.tagging.attributes import AttributeTable, Strings, renumbering, utf8
-from epigram.tagging.corpus import SeenPairs, Sequences, encode_labels, padded
-from epigram.tagging.encoding import encode
-from epigram.tagging.formats import Columns, ColumnSpec
-from epigram.tagging.layout import lay_out
-from epigram.tagging.template import Template
 
 KIND = "tagging"
 SHARD_TOKENS = 1 << 20  # at this size what an engine adds to the work of a shard is a few per cent
@@ -111,7 +124,7 @@ def write_shards(
     classes, counts = _label_counts(facts)
     table = _merge_tables(job, len(parts))
     new_ids = renumbering(table.counts, min_count)
-    np.save(home / "parts" / "new_ids.npy", new_ids)
+    write_array(home / "parts" / "new_ids.npy", new_ids)
     in_turn(engine, name_part, parts, "naming features", told)
     table.renumber(new_ids)
     common = _write_names(home, len(parts), table, new_ids)
@@ -240,9 +253,9 @@ def _merge_tables(job: Job, n_parts: int) -> AttributeTable:
             firsts[k, int(edges)] = len(merged)
             keys = np.array(map_array(folder / "fingerprints.npy")[half])
             found = merged.intern(keys, nameless, map_array(folder / "counts.npy")[half])
-            np.save(folder / f"ids{int(edges)}.npy", found)
+            write_array(folder / f"ids{int(edges)}.npy", found)
     for k in range(n_parts):
-        np.save(job.part(k) / "firsts.npy", firsts[k])
+        write_array(job.part(k) / "firsts.npy", firsts[k])
     return merged
 
 
@@ -284,7 +297,7 @@ def _write_names(home: Path, n_parts: int, table: AttributeTable, new_ids: Ints)
     common.mkdir()
     folders = [home / "parts" / f"{k:05d}" for k in range(n_parts)]
     total = sum(map_array(folder / "spelled.npy").size for folder in folders)
-    names = np.lib.format.open_memmap(common / "names.npy", mode="w+", dtype=np.uint8, shape=(max(total, 1),))
+    names = create_array(common / "names.npy", np.uint8, max(total, 1))
     spans = np.zeros((len(table), 2), dtype=np.int64)
     at = 0
     for folder in folders:
@@ -408,7 +421,7 @@ def _write_seen(home: Path, n_shards: int, n_attributes: int, n_labels: int) -> 
 
 def finish_shard(step: Step, _: Any) -> Record:
     """Put occurrences with dense rows first in each token, as kernels want them; returns the shard's record."""
-    from epigram.tagging.loss import put_dense_first
+    from epigram.chain.loss import put_dense_first
 
     folder, (_, classes) = shard_path(Path(step.job.folder), step.k), step.what
     common = Path(step.job.folder) / "common"
@@ -420,7 +433,7 @@ def finish_shard(step: Step, _: Any) -> Record:
     arrays: dict[str, Any] = {name: map_array(folder / f"{name}.npy") for name in ARRAYS}
     arrays["attributes"], arrays["values"] = np.array(arrays["attributes"]), np.ones(1)
     put_dense_first(Sequences(**arrays), layout)
-    np.save(folder / "attributes.npy", arrays["attributes"])
+    write_array(folder / "attributes.npy", arrays["attributes"])
     for name in ("bits", "transitions", "edges"):
         (folder / f"{name}.npy").unlink()
     return record_of(folder, (*ARRAYS, "labels", "own"))

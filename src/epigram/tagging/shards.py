@@ -1,6 +1,6 @@
 """A chain model's loss over a folder of shards (:mod:`epigram.tagging.sharding`), and its training.
 
-Batch solvers see a :class:`~epigram.scale.loss.ShardedLoss`: with K shards, the bits of ``ChainLoss(threads=K)`` on
+Batch solvers see a :class:`~epigram.scale.sharded.ShardedLoss`: with K shards, the bits of ``ChainLoss(threads=K)`` on
 the whole corpus. SGD sees :class:`StreamedLoss`, which visits shard after shard in random order.
 """
 
@@ -14,32 +14,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from epigram.chain.constraints import allowed_ends, allowed_transitions, check_permitted
+from epigram.chain.l1_path import follow
+from epigram.chain.labels import Labels
+from epigram.chain.layout import WeightLayout, lay_out
+from epigram.chain.loss import ChainLoss
+from epigram.chain.problem import Samples, Shape, Trained, sentence_weights, train, weights_of_labels
+from epigram.chain.seen_pairs import SeenPairs
 from epigram.errors import InputError
+from epigram.features.attributes import AttributeTable
+from epigram.features.sequences import Sequences
+from epigram.features.template import Template
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.scale.engine import Engine, Here
 from epigram.scale.folder import Manifest, Record, map_arrays, shard_path
-from epigram.scale.loss import ShardedLoss
 from epigram.scale.memory import available, mapped
-from epigram.tagging.attributes import AttributeTable
-from epigram.tagging.constraints import allowed_ends, allowed_transitions, check_permitted
-from epigram.tagging.corpus import Labels, SeenPairs, Sequences
-from epigram.tagging.layout import WeightLayout, lay_out
-from epigram.tagging.loss import ChainLoss
-from epigram.tagging.problem import (
-    Listener,
-    Samples,
-    Shape,
-    Trained,
-    Watch,
-    penalty_of,
-    sentence_weights,
-    solver_of,
-    train,
-    weights_of_labels,
-)
+from epigram.scale.sharded import ShardedLoss
+from epigram.solvers.make import make
+from epigram.storage.file import blaming
+from epigram.storage.schema import Schema
 from epigram.tagging.sharding import ARRAYS, KIND, joined, own_pairs
-from epigram.tagging.strength import follow
-from epigram.tagging.template import Template
+from epigram.training import Listener, Watch, penalty_of
 
 if TYPE_CHECKING:
     from epigram.tagging.crf import CRFTagger
@@ -107,11 +102,11 @@ class ChainShard:
         return ChainShard, (self.recipe,)
 
     def value_and_gradient(self, w: Floats, out: Floats) -> float:
-        """As of :class:`~epigram.tagging.loss.ChainLoss`."""
+        """As of :class:`~epigram.chain.loss.ChainLoss`."""
         return (self._loss or self._opened()).value_and_gradient(w, out)
 
     def summed_gradients(self, w: Floats) -> tuple[Floats, Floats]:
-        """As of :class:`~epigram.tagging.loss.ChainLoss`."""
+        """As of :class:`~epigram.chain.loss.ChainLoss`."""
         return (self._loss or self._opened()).summed_gradients(w)
 
     def _opened(self) -> ChainLoss:
@@ -136,6 +131,24 @@ class StoredNames:
         return [self._names[first:last].tobytes().decode() for first, last in spans]
 
 
+FIELDS = Schema(
+    {
+        "template": [(str, None)],
+        "reading": dict,
+        "min_count": int,
+        "pairs": str,
+        "classes": [str],
+        "label_counts": [int],
+        "sentences": int,
+        "tokens": int,
+        "attributes": int,
+        "sources": list,
+        "common": dict.fromkeys(("bits", "transitions", "edges", "names", "spans", "fingerprints"), dict),
+    }
+)
+"""The manifest of a tagger's shards."""
+
+
 @dataclass(frozen=True)
 class TaggerShards:
     """A folder of shards as a tagger's training text.
@@ -144,7 +157,7 @@ class TaggerShards:
     --------
     >>> import tempfile, pathlib
     >>> from epigram.scale import Here
-    >>> from epigram.tagging.formats import ColumnSpec
+    >>> from epigram.features.formats import ColumnSpec
     >>> from epigram.tagging.sharding import write_shards
     >>> home = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (home / "train.txt").write_text("the D\\ncat N\\n\\na D\\ndog N\\n")
@@ -162,7 +175,9 @@ class TaggerShards:
     def open(cls, folder: Any) -> TaggerShards:
         """A finished folder."""
         manifest = Manifest.read(folder, KIND)
-        return cls(manifest, Template.parse(*manifest.header["template"]))
+        with blaming(folder):
+            FIELDS.check_header({**manifest.header, "common": manifest.common})
+            return cls(manifest, Template.parse(*manifest.header["template"]))
 
     @property
     def classes(self) -> list[str]:
@@ -281,11 +296,11 @@ class StreamedLoss:
         self._first = np.cumsum([0, *sizes])
 
     def value_and_gradient(self, w: Floats, out: Floats) -> float:
-        """As of :class:`~epigram.scale.loss.ShardedLoss`."""
+        """As of :class:`~epigram.scale.sharded.ShardedLoss`."""
         return self._batch.value_and_gradient(w, out)
 
     def summed_gradients(self, w: Floats) -> tuple[Floats, Floats]:
-        """As of :class:`~epigram.scale.loss.ShardedLoss`."""
+        """As of :class:`~epigram.scale.sharded.ShardedLoss`."""
         return self._batch.summed_gradients(w)
 
     def visiting_order(self, rng: np.random.Generator) -> Ints:
@@ -391,7 +406,7 @@ def fit_shards(
 
     l1, chosen = _strength(tagger, streamed, scorer)
     penalty = penalty_of(tagger.penalty, l1, tagger.l2)
-    solver = solver_of(tagger.solver, penalty, tagger.random_state)
+    solver = make(tagger.solver, penalty, random_state=tagger.random_state)
     loss: Any
     if hasattr(solver, "passes"):
         if engine is not None and not isinstance(engine, Here):

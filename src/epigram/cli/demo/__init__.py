@@ -1,4 +1,4 @@
-"""``epigram demo``: a short tour of the five families on built-in sample data, offline."""
+"""``epigram demo``: a tour of the five model families on built-in sample data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from epigram import cli
+from epigram.cli import console
 from epigram.errors import InputError
 
 FAMILIES = {
@@ -37,4 +37,4 @@ def command(
         raise InputError(f"no family {family!r}; there are {', '.join(FAMILIES)}")
     for name in [family] if family else FAMILIES:
         import_module(FAMILIES[name]).show(seed)
-    cli.stdout().print(NEXT, highlight=False)
+    console.stdout().print(NEXT, highlight=False)

@@ -1,17 +1,17 @@
-"""An input method: kana to text, candidates, a correction that is learnt, a domain that is adapted to."""
+"""Input-method tour: kana to text, adapted to a domain."""
 
 from __future__ import annotations
 
-from epigram import cli
+from epigram.cli import console
+from epigram.datasets.sample import BACKGROUND, DOMAIN, READINGS, WORDS
 from epigram.ime import KanaKanjiConverter
-from epigram.ime.sample import BACKGROUND, DOMAIN, READINGS, WORDS
 
 
 def show(seed: int) -> None:
     """Build, convert, choose, learn, adapt; nothing here is random, the seed is not used."""
     from rich.markup import escape
 
-    screen = cli.stdout()
+    screen = console.stdout()
     screen.rule("[bold]an input method turns kana into text", style="dim")
     converter = KanaKanjiConverter.build(BACKGROUND, WORDS)
     size = len(converter.decoder.lexicon) - 1

@@ -1,10 +1,10 @@
-"""Language models on the sample text: three kinds compared, the next words, and why one of them is likely."""
+"""Language-model tour: three models of the same text, compared and mixed."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from epigram import cli
+from epigram.cli import console
 from epigram.datasets import sample
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def show(seed: int) -> None:
     from epigram.lm.loglinear.model import LogLinearLM
     from epigram.lm.ngram.kneser_ney import KneserNeyLM
 
-    screen = cli.stdout()
+    screen = console.stdout()
     screen.rule("[bold]language models predict the next word", style="dim")
     train, test = (sample.plain(part, seed=seed) for part in ("train", "test"))
     screen.print(f"{len(train)} sentences to learn from, {len(test)} others to predict, word by word:\n")
@@ -33,7 +33,7 @@ def show(seed: int) -> None:
         "log-linear with 20 word classes": ClassFactoredLM(order=4, classes=20),
     }
     found = {}
-    with cli.progress() as bars:
+    with console.progress() as bars:
         task = bars.add_task("training", total=len(models), status="")
         for name, model in models.items():
             bars.update(task, status=name)

@@ -1,10 +1,10 @@
-"""A parser learns from sentences with trees, is scored, draws the tree of one sentence, and says how sure it is."""
+"""Parser tour: a dependency parser learns from the sample treebank and draws trees."""
 
 from __future__ import annotations
 
 from itertools import chain
 
-from epigram import cli
+from epigram.cli import console
 from epigram.datasets import sample
 
 SENTENCE = (
@@ -22,11 +22,11 @@ def show(seed: int) -> None:
     from epigram.parsing.parser import DependencyParser
     from epigram.parsing.pictures import terminal_picture
 
-    screen = cli.stdout()
+    screen = console.stdout()
     screen.rule("[bold]a parser draws the tree of a sentence", style="dim")
     train, test = (parse_treebank(sample.treebank(part, seed=seed).encode()) for part in ("train", "test"))
     parser = DependencyParser(observed="form,upos,xpos", random_state=seed)
-    with cli.progress() as bars:
+    with console.progress() as bars:
         task = bars.add_task("training", total=None, status="")
         parser.fit(train, callback=lambda entry: bars.update(task, status=f"pass {entry['iteration']}"))
     found = list(chain.from_iterable(parser.predict(test)))

@@ -1,7 +1,4 @@
-"""A CRF learns to find phrases, is scored, is looked into, and is used.
-
-Chunking as in CoNLL-2000, on the sample data; features of Tsuruoka et al. 2009, SGD with cumulative L1.
-"""
+"""Tagger tour: a CRF learns chunking (CoNLL-2000) by SGD with cumulative L1 penalty."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from math import log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from epigram import cli
+from epigram.cli import console
 from epigram.datasets import sample
 
 if TYPE_CHECKING:
@@ -18,8 +15,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from epigram.chain.metrics import TaggingReport
     from epigram.tagging.crf import CRFTagger
-    from epigram.tagging.metrics import Report
 
 L1 = 0.3  # of 0.1, 0.3, 1 and 3 the best on the dev part
 PASSES = 30
@@ -40,12 +37,12 @@ COLOURS = {
 
 def show(seed: int) -> None:
     """Train, score, look inside, tag."""
-    screen = cli.stdout()
+    screen = console.stdout()
     train, dev, test = (_split(part, seed) for part in ("train", "dev", "test"))
     screen.rule("[bold]a tagger learns to find phrases", style="dim")
     screen.print(_introduction(train, test), soft_wrap=False)
     tagger, seconds = _train(train, dev, seed)
-    from epigram.tagging.metrics import evaluate
+    from epigram.chain.metrics import evaluate
 
     predicted = tagger.predict(test[0])
     _show_training(screen, tagger, seconds)
@@ -79,8 +76,8 @@ def _introduction(train: Part, test: Part) -> str:
 def _train(train: Part, dev: Part, seed: int) -> tuple[CRFTagger, float]:
     from epigram import SGD, CRFTagger
 
-    watch = cli.Stopwatch()
-    with cli.progress() as bars:
+    watch = console.Stopwatch()
+    with console.progress() as bars:
         task = bars.add_task("training", total=PASSES, status="")
 
         def show(entry: dict[str, Any]) -> None:
@@ -121,7 +118,7 @@ def spark(values: Sequence[float]) -> str:
     return "".join(BLOCKS[round((len(BLOCKS) - 1) * (height - low) / span)] for height in heights)
 
 
-def _score_table(report: Report) -> Table:
+def _score_table(report: TaggingReport) -> Table:
     table = _table("On the test part", ("phrase", "precision", "recall", "F1", "in the text"))
     by_size = sorted(report.per_type.items(), key=lambda item: -item[1].gold)
     for name, score in [*by_size, ("all", report.overall)]:
@@ -134,7 +131,7 @@ def _score_table(report: Report) -> Table:
 def _weight_table(tagger: CRFTagger) -> Table:
     from rich.markup import escape
 
-    from epigram.tagging.storage import describe, to_model_file
+    from epigram.chain.storage import describe, to_model_file
 
     sections = {section.title: section for section in describe(to_model_file(tagger))}
     strongest: dict[str, list[str]] = {}
@@ -164,7 +161,7 @@ def readable(feature: str) -> str:
     >>> readable("U01:was"), readable("U14:RB/."), readable("U19:_B-1")
     ('word before: was', 'tag, tag after: RB/.', 'first word')
     """
-    from epigram.tagging.template import Template
+    from epigram.features.template import Template
 
     line, _, value = feature.partition(":")
     if value in ("_B-1", "_B+1"):
@@ -238,7 +235,7 @@ def chunks(tags: Sequence[str]) -> list[Chunk]:
     >>> [tuple(chunk) for chunk in chunks(["B-NP", "I-NP", "B-NP", "O", "O"])]
     [('NP', 0, 2), ('NP', 2, 3), ('', 3, 4), ('', 4, 5)]
     """
-    from epigram.tagging.metrics import chunks as inside
+    from epigram.chain.chunks import chunks as inside
 
     found = [Chunk(*chunk) for chunk in inside(tags)]
     covered = {k for chunk in found for k in range(chunk.start, chunk.end)}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from epigram.lm.document.recent import Entries
+from epigram.lm.document.features import Entries
 from epigram.lm.factored.loss import FactorExamples
 from epigram.lm.factored.scorer import Factors, FactorScorer
 from epigram.protocols import Floats, Ints

@@ -1,4 +1,4 @@
-"""A class-factored model with weights for what came before the sentence; see :mod:`epigram.lm.document.recent`.
+"""A class-factored model with weights for what came before the sentence; see :mod:`epigram.lm.document.features`.
 
 The text is read in its order, so figures depend on that order, as those of a cache do. The model itself stays as it is;
 the weights of the document features are fitted on held-out text in order, which surprises it as other text will
@@ -7,6 +7,7 @@ the weights of the document features are fitted on held-out text in order, which
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike
@@ -17,8 +18,8 @@ import numpy as np
 from epigram.errors import InputError
 from epigram.lm.base import Context, LanguageModel
 from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Sentences, Vocabulary
+from epigram.lm.document.features import PARTS, Recent, Windows
 from epigram.lm.document.loss import PastLoss, PastWeights
-from epigram.lm.document.recent import PARTS, Recent, Windows
 from epigram.lm.factored.classes import word_counts
 from epigram.lm.factored.model import ClassFactoredLM, FactoredExplanation, Part, one_position
 from epigram.lm.factored.scorer import Step
@@ -57,6 +58,7 @@ class DocumentLM(LanguageModel):
     def __init__(self, model: ClassFactoredLM, recent: Recent, weights: dict[str, PastWeights]) -> None:
         self.model, self.recent, self.weights = model, recent, weights
         self.vocabulary_: Vocabulary = model.vocabulary_
+        self.unknown_ = model.unknown_
 
     @classmethod
     def chosen(
@@ -75,10 +77,10 @@ class DocumentLM(LanguageModel):
                 "document weights need how often each word was seen; train the model again, or save it with text=True."
             )
         recent = Recent(model.classes_, word_counts(model.corpus_), **settings)
-        corpus = Corpus.known(held_out, model.vocabulary_)
+        corpus = Corpus.known(held_out, model.known_vocabulary_)
         stream = corpus.stream()
         windows, sentence = Windows.of_stream(stream[1:], recent.window, corpus.document_ptr)
-        words = Positions.of_stream(stream, len(model.vocabulary_))
+        words = Positions.of_stream(stream, len(model.known_vocabulary_))
         if windows.first.size < 3:
             raise InputError("the held-out text has fewer than two sentences: nothing comes before any.")
         weights = {}
@@ -97,11 +99,12 @@ class DocumentLM(LanguageModel):
     def step(self, state: Past, word: int) -> tuple[Past, float]:
         """State after a word id, and its log-probability; -1 gives NaN and forgets the context, not the text before."""
         inner, sentence, before = state
-        following, _ = self.model.step(inner, word)
-        logp = float("nan")
+        following, logp = self.model.step(inner, word)
+        word = int(self.model.known_ids(np.array([word]))[0])
         if word != UNSEEN:
-            parts = self._parts(one_position(inner, word, len(self.vocabulary_)), before)
+            parts = self._parts(one_position(inner, word, self._n_words), before)
             logp = sum(float(scorer.log_probabilities(*rest)[0]) for scorer, *rest in parts)
+            logp += math.log1p(-self.unknown_)
         if word == BOUNDARY:
             return (following, (), (*before, *sentence)[-self.recent.window :]), logp
         return (following, (*sentence, word), before), logp
@@ -112,11 +115,12 @@ class DocumentLM(LanguageModel):
 
     def score_corpus(self, corpus: Corpus) -> Floats:
         """Log-probability of each word and each end of a text; blank lines begin new documents."""
-        return self._score(corpus.stream()[1:], corpus.document_ptr)
+        return self._score(self.as_unknown(corpus.stream()[1:]), corpus.document_ptr)
 
-    def _score(self, stream: Ints, document_ptr: Offsets | None) -> Floats:
+    def _score(self, given: Ints, document_ptr: Offsets | None) -> Floats:
+        stream = self.model.known_ids(given)
         history = np.concatenate(([BOUNDARY], stream)).astype(np.int32)
-        words = Positions.of_stream(history, len(self.vocabulary_))
+        words = Positions.of_stream(history, self._n_words)
         windows, sentence = Windows.of_stream(stream, self.recent.window, document_ptr)
         own = sentence[words.end - 1]
         out = np.full(stream.size, np.nan)
@@ -130,7 +134,11 @@ class DocumentLM(LanguageModel):
                 )
                 chosen = words.part(some.start, some.stop)
                 out[chosen.end - 1] = self._logps(chosen, near, own[some] - np.int32(first))
-        return out
+        return self.model.beside_unknown(out, given)
+
+    @property
+    def _n_words(self) -> int:
+        return len(self.model.known_vocabulary_)
 
     def _logps(self, words: Positions, windows: Windows, sentence: Ints) -> Floats:
         total = np.zeros(words.target.size)
@@ -159,7 +167,7 @@ class DocumentLM(LanguageModel):
         Words alone are one sentence, with nothing before it; give a state to look further back.
         """
         inner, _, before = self._state(context)
-        words, windows = one_position(inner, BOUNDARY, len(self.vocabulary_)), self._window(before)
+        words, windows = one_position(inner, BOUNDARY, self._n_words), self._window(before)
         (class_factor, class_model), (word_factor, word_model) = map(self.model.part, PARTS)
         every = np.arange(self.recent.classes.n_classes, dtype=np.int32)
         entries = {
@@ -171,13 +179,13 @@ class DocumentLM(LanguageModel):
         within = word_model.distributions(word_factor.examples(words), factors["word"])
         out = np.empty(within.size)
         out[word_factor.by_class] = within * np.repeat(of_class, word_factor.n_candidates)
-        return out
+        return self.model.with_unknown(out)
 
     def explain(self, context: Context, word: str) -> FactoredExplanation:
         """The weights of the model, and last of each part what the text before adds."""
         inner, _, before = self._state(context)
         why = self.model.explain(inner, word)
-        words = one_position(inner, self.vocabulary_.id(word), len(self.vocabulary_))
+        words = one_position(inner, self.vocabulary_.id(word), self._n_words)
         parts = []
         for own, (scorer, examples, factors, row_of) in zip(
             (why.class_part, why.word_part), self._parts(words, before), strict=True
@@ -186,25 +194,20 @@ class DocumentLM(LanguageModel):
             mine = factors.candidate == examples.candidate[0]
             added = float(np.log(factors.f[mine]).sum())
             parts.append(Part(own.choice, p, (*own.terms, ("the text before", Step(-1, 0, added, None, p)))))
-        return FactoredExplanation(word, parts[0].probability * parts[1].probability, *parts)
+        known = 1 - self.unknown_
+        return FactoredExplanation(word, known * parts[0].probability * parts[1].probability, *parts)
 
     def _state(self, context: Context) -> Past:
         inner, sentence, before = self.state(context)  # type: ignore[misc]
         return inner, sentence, before
 
     def to_model_file(
-        self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False
+        self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False, compress: bool = True
     ) -> ModelFile:
         """The model and the weights beside it as header and arrays; ``fit`` adds metrics to the header."""
         from epigram.lm.document.storage import to_model_file
 
-        return to_model_file(self, bits, fit or {}, text)
-
-    def mapped(self, tensors: dict[str, Any]) -> dict[str, Any]:
-        """The arrays of the class-factored model as they are used, and the weights beside it."""
-        from epigram.lm.mixed.mixture import mapped_parts
-
-        return mapped_parts([self.model], tensors)
+        return to_model_file(self, bits, fit or {}, text, compress)
 
 
 def fit_document(

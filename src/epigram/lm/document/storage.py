@@ -9,13 +9,14 @@ import numpy as np
 
 import epigram.lm.storage as storage
 from epigram.errors import InputError
+from epigram.lm.document.features import PARTS, Recent
 from epigram.lm.document.loss import PastWeights
 from epigram.lm.document.model import DocumentLM
-from epigram.lm.document.recent import PARTS, Recent
 from epigram.lm.factored.model import ClassFactoredLM
-from epigram.lm.mixed.mixture import parts_of, put_together
+from epigram.lm.mixture import parts_of, put_together
 from epigram.storage import ModelFile, Section
-from epigram.storage.arrays import PACKED, Array, Schema, damaged, pack_integers
+from epigram.storage.quantise import narrow
+from epigram.storage.schema import Array, Schema, damaged
 
 if TYPE_CHECKING:
     from epigram.protocols import Floats
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
 SCHEMA = Schema(
     {"settings": {"horizons": [float], "window": int, "prior": float}},
     {
-        "counts": Array(PACKED, ("words",), below=2.0**40),
+        "counts": Array(np.int64, ("words",), below=2.0**40),
         "class.past": Array(np.float64, ("1+classes", "class features")),
         "word.past": Array(np.float64, ("1+classes", "word features")),
     },
 )
 
 
-def to_model_file(model: DocumentLM, bits: int, fit: dict[str, Any], text: bool) -> ModelFile:
+def to_model_file(model: DocumentLM, bits: int, fit: dict[str, Any], text: bool, compress: bool) -> ModelFile:
     """The model as header and arrays; the arrays of the class-factored model have the prefix ``0.``."""
     recent = model.recent
     settings = {
@@ -40,9 +41,9 @@ def to_model_file(model: DocumentLM, bits: int, fit: dict[str, Any], text: bool)
         "prior": recent.prior,
         "bits": bits,
     }
-    file = put_together([model.model], settings, bits, fit, text)
+    file = put_together([model.model], settings, bits, fit, text, compress)
     past = {f"{part}.past": _rows(model.weights[part]) for part in PARTS}
-    tensors = {**file.tensors, "counts": pack_integers(recent.counts), **past}
+    tensors = {**file.tensors, "counts": narrow(recent.counts), **past}
     return ModelFile(file.family, file.header, tensors, file.unbounded)
 
 
@@ -60,7 +61,7 @@ def from_model_file(file: ModelFile) -> DocumentLM:
     n_horizons = len(settings["horizons"])
     found = SCHEMA.read(
         file,
-        words=len(model.vocabulary_),
+        words=len(model.known_vocabulary_),
         classes=classes.n_classes,
         **{"class features": n_horizons, "word features": n_horizons + 1},
     )

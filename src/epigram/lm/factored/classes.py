@@ -21,7 +21,7 @@ import numpy as np
 from epigram.errors import InputError
 from epigram.lm.corpus import BOUNDARY, END, START, UNKNOWN, UNSEEN, Corpus, Vocabulary
 from epigram.lm.factored.exchange import Bigrams, Exchange, PassCallback, first_classes
-from epigram.protocols import Ints, Offsets
+from epigram.protocols import Ints, Offsets, at_least
 from epigram.text import read_lines, write_atomically
 
 NONE = -1
@@ -100,10 +100,10 @@ class WordClasses:
         callback: PassCallback | None = None,
     ) -> WordClasses:
         """:meth:`learn` from the counts of neighbouring words."""
-        _at_least(n_classes, 2, "n_classes", "the boundary </s> has one of its own")
-        _at_least(threads, 1, "threads")
-        _at_least(max_passes, 0, "max_passes")
-        _at_least(seed, 0, "seed")
+        at_least(2, n_classes, "n_classes")  # </s> has a class of its own
+        at_least(1, threads, "threads")
+        at_least(0, max_passes, "max_passes")
+        at_least(0, seed, "seed")
         counts = bigrams.word_count
         words = _by_count(counts)
         if not words.size:
@@ -121,6 +121,31 @@ class WordClasses:
             vocabulary,
             _complete(vocabulary, _numbered(class_of, np.lexsort((first, -tokens))), grow=False),
         )
+
+    def with_new_words(self, corpus: Corpus) -> WordClasses:
+        """Classes of the vocabulary of a text, which begins with this one: new words join where they were seen.
+
+        That is the class k that makes the classes around a word likeliest: sum of ln N(before, k) + ln N(k, after) -
+        2 ln N(k) over its places, N the counts of neighbouring classes in the text with a half added to each.
+        """
+        old, stream = self.class_of, corpus.stream()
+        n_new = len(corpus.vocabulary) - old.size
+        if n_new == 0:
+            return self
+        # One more at the end for words outside the vocabulary; -1 is a class that is not known.
+        near = np.append(old, np.full(n_new + 1, -1, np.int32))[stream]
+        known = (near[:-1] >= 0) & (near[1:] >= 0)
+        some = np.full((self.n_classes, self.n_classes), 0.5)
+        np.add.at(some, (near[:-1][known], near[1:][known]), 1.0)
+        nothing = np.zeros((1, len(some)))
+        after, before = np.vstack((np.log(some), nothing)), np.vstack((np.log(some.T), nothing))
+        own = np.log(some.sum(axis=1))
+        found = np.empty(n_new, np.int32)
+        for k in range(n_new):
+            at = np.flatnonzero(stream == old.size + k)
+            score = (after[near[at - 1]] + before[near[at + 1]]).sum(axis=0) - 2.0 * at.size * own
+            found[k] = 1 + np.argmax(score[1:])
+        return WordClasses(corpus.vocabulary, np.append(old, found))
 
     @classmethod
     def read(cls, path: str | PathLike[str], vocabulary: Vocabulary | None = None) -> WordClasses:
@@ -284,9 +309,3 @@ def _fields(line: str, path: str | PathLike[str], number: int) -> tuple[str, str
             line=number,
         )
     return columns[0], columns[1], count
-
-
-def _at_least(value: int, least: int, name: str, why: str = "") -> None:
-    """Refuse a setting that is too small."""
-    if value < least:
-        raise InputError(f"{name} must be at least {least}, not {value}{'; ' if why else ''}{why}.")

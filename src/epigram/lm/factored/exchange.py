@@ -24,13 +24,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from epigram._core.native import family, offsets
+from epigram._core import bindings
+from epigram._core.arrays import offsets
 from epigram.errors import InputError
 from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus
 from epigram.protocols import Ints, Offsets
-from epigram.resuming import Piece, piece
-
-core = family("exchange")
+from epigram.resuming import DOES_NOT_FIT, Piece, check_ids, piece
 
 Counted: TypeAlias = Ints | Offsets
 BLOCK = 128
@@ -131,11 +130,7 @@ class Exchange:
         F, FT = np.zeros((2, n_classes, n_classes))
         size, members = np.zeros((2, n_classes), np.int64)
         self._state = (M, MT, F, FT, size, members, table)
-        self._core = core.Classes(
-            class_of.size,
-            n_classes,
-            bigrams.succ_word.size,
-            table.size,
+        self._core = bindings.Classes(
             bigrams.succ_ptr,
             bigrams.succ_word,
             bigrams.succ_count,
@@ -156,7 +151,7 @@ class Exchange:
             table[:] = 0
         np.add.at(size, self.class_of, self._count)
         members[:] = np.bincount(self.class_of[np.append(self.words, BOUNDARY)], minlength=self.n_classes)
-        core.count_classes(self._core)
+        bindings.exchange_count_classes(self._core)
 
     @property
     def log_likelihood(self) -> float:
@@ -172,24 +167,14 @@ class Exchange:
     def best_moves(self, words: Ints, everywhere: bool) -> Ints:
         """The class each word would go to, all others staying."""
         best, n_kept = np.empty(words.size, np.int32), self._candidates.shape[1]
-        core.best_moves(
-            self._core,
-            words.size,
-            words,
-            everywhere,
-            n_kept,
-            self._candidates,
-            self.n_classes,
-            np.zeros(4 * self.n_classes, np.int64),
-            np.empty(n_kept),
-            best,
-        )
+        sums, worths = np.zeros(4 * self.n_classes, np.int64), np.empty(n_kept)
+        bindings.exchange_best_moves(self._core, words, everywhere, self._candidates, sums, worths, best)
         return best
 
     def make_moves(self, words: Ints, best: Ints) -> tuple[int, float]:
         """Make the moves that still gain, in order; how many, and the gain."""
         sums, gained = np.zeros(4 * self.n_classes, np.int64), np.empty(1)
-        moved = core.make_moves(self._core, words.size, words, best, self.n_classes, sums, gained)
+        moved = bindings.exchange_make_moves(self._core, words, best, sums, gained)
         return moved, float(gained[0])
 
     def run_pass(self, everywhere: bool, pool: ThreadPoolExecutor | None, threads: int) -> tuple[int, float]:
@@ -226,11 +211,9 @@ class Exchange:
 
     def _take(self, class_of: Ints) -> None:
         """The classes of an earlier run."""
-        if (
-            class_of.shape != self.class_of.shape
-            or not 0 <= class_of.min() <= class_of.max() < self.n_classes
-        ):
-            raise InputError("a damaged checkpoint: its classes are not those of this text")
+        check_ids(class_of, self.n_classes)
+        if class_of.shape != self.class_of.shape:
+            raise InputError(DOES_NOT_FIT)
         self.class_of[:] = class_of
         self._recount()
 

@@ -20,7 +20,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from epigram._core.native import Parts, family, offsets
+from epigram._core import bindings
+from epigram._core.arrays import offsets
+from epigram._core.threads import Parts
 from epigram.errors import InputError
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
@@ -29,7 +31,6 @@ from epigram.protocols import Floats, Ints, Offsets
 S = TypeVar("S")
 T = TypeVar("T")
 
-core = family("factored")
 _SYMBOL = re.compile(r"([cw])([1-9]\d*)")
 
 
@@ -87,13 +88,23 @@ class FactorLoss:
     ----------
     examples : training positions
     n_candidates : candidates of each root
+    others : positions whose contexts and pairs the tree gets as well, uncounted
     """
 
-    def __init__(self, examples: FactorExamples, n_candidates: Ints, threads: int = 1) -> None:
+    def __init__(
+        self,
+        examples: FactorExamples,
+        n_candidates: Ints,
+        threads: int = 1,
+        others: Positions | None = None,
+    ) -> None:
         self.examples, self.n_candidates, self.threads = examples, n_candidates, threads
         self.n_roots, self.n_samples = n_candidates.size, examples.candidate.size
         positions = examples.positions(self.n_roots, int(n_candidates.max()))
-        tree = ContextTree.grow(positions, order=0)
+        if others is None:
+            tree = ContextTree.grow(positions, order=0)
+        else:
+            tree = ContextTree.grow(others.followed_by(positions), order=0).recount(positions)
         self.n_trees = positions.n_roots // self.n_roots
         seen = np.diff(tree.pair_ptr[: positions.n_roots + 1])
         n_unseen = (np.tile(n_candidates, self.n_trees) - seen).astype(np.int32)
@@ -101,19 +112,6 @@ class FactorLoss:
         self.n_weights = tree.n_pairs
         found = Located(tree, positions).context.reshape(self.n_trees, self.n_samples)
         self.contexts: Ints = np.ascontiguousarray(found.T)
-        self._lay_out()
-
-    def widen(self, pair_ptr: Offsets, word: Ints) -> None:
-        """Give contexts the pairs that other text has there, too: ``pair_ptr`` and ``word`` are all there are."""
-        old, width = self.tree, int(self.n_candidates.max())
-        before, after = (
-            np.repeat(np.arange(old.n_contexts), np.diff(ptr)) * width + candidate
-            for ptr, candidate in ((old.pair_ptr, old.word), (pair_ptr, word))
-        )
-        count = np.zeros(word.size, np.int32)
-        count[np.searchsorted(after, before)] = old.count
-        self.tree = replace(old, pair_ptr=pair_ptr, word=word, count=count)
-        self.n_weights = word.size
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -130,12 +128,9 @@ class FactorLoss:
         main = self.contexts[:, 0]
         by_context = np.argsort(main, kind="stable")
         self._child_ptr = tree.child_ptr
-        self._core = core.Trees(
-            tree.n_contexts,
-            tree.n_pairs,
+        self._core = bindings.Trees(
             self.n_samples,
             self.n_trees - 1,
-            side.size,
             tree.parent,
             self._child_ptr,
             tree.pair_ptr,
@@ -171,26 +166,21 @@ class FactorLoss:
         this one.
         """
         mine = samples.astype(np.int32)
-        core.clear_paths(
-            self._core, touched.size, touched.astype(np.int32), self.n_trees, self.contexts, out.size, out
-        )
-        value = core.batch(
+        bindings.factored_clear_paths(self._core, touched.astype(np.int32), self.n_trees, self.contexts, out)
+        value = bindings.factored_batch(
             self._core,
-            mine.size,
             mine,
             self.n_trees,
             self.contexts,
-            self.n_roots,
             self.n_candidates,
             self.examples.root,
             self.examples.candidate,
             scale,
-            self.n_weights,
             w,
             np.empty(int(self.n_candidates.max())),
             out,
         )
-        return float(value), mine
+        return value, mine
 
     def curvature(self, gradient: Floats) -> Floats:
         """The larger of count and expected count (:meth:`epigram.lm.loglinear.loss.SuffixLoss.curvature`)."""
@@ -211,7 +201,7 @@ class FactorLoss:
             if out is not None:
                 out[part] = 0.0
             spans = (part.start, min(part.stop, first)), (max(part.start, last), part.stop)
-            return float(sum(core.seen(self._core, *span, self.n_weights, w) for span in spans))
+            return float(sum(bindings.factored_seen(self._core, *span, w) for span in spans))
 
         seen = sum(self._team.each(begin))
         if self.n_roots == 1:
@@ -220,13 +210,13 @@ class FactorLoss:
 
     def _root(self, root: int, f: Floats, out: Floats | None, split: int) -> float:
         """The part of one root, its children split among threads."""
-        tree, width, n_pairs, upward = self.tree, self._width[root], self.n_weights, out is not None
+        tree, width, upward = self.tree, self._width[root], out is not None
         first = int(self._side_ptr[root])
         n_rows = int(self._side_ptr[root + 1]) - first
         E = np.empty((n_rows, width))
         shape = self._core, first, n_rows, width
         columns = list(pairwise([k * (width // 8) // split * 8 for k in range(split + 1)]))
-        self._team.run(lambda some: core.side_down(*shape, *some, n_pairs, f, E), columns)
+        self._team.run(lambda some: bindings.factored_side_down(*shape, *some, f, E), columns)
         top = slice(int(tree.pair_ptr[root]), int(tree.pair_ptr[root + 1]))
         s = np.zeros(width)
         s[: int(self.n_candidates[root])] = 1.0
@@ -242,21 +232,19 @@ class FactorLoss:
             H[:] = 0.0
             total = 0.0
             if k == 0:
-                total += core.choose_at_root(self._core, root, first, n_rows, width, E, upward, H, s, x, G[0])
-            total += core.sweep(
+                total += bindings.factored_choose_at_root(
+                    self._core, root, first, n_rows, E, upward, H, s, x, G[0]
+                )
+            total += bindings.factored_sweep(
                 self._core,
                 root,
-                shares[k].size,
                 shares[k],
                 first,
                 n_rows,
-                width,
-                n_pairs,
                 f,
                 E,
                 upward,
                 H,
-                depth,
                 np.empty(2 * depth, np.int64),
                 S,
                 G,
@@ -268,7 +256,7 @@ class FactorLoss:
         parts = self._team.run(part, range(split))
         if out is not None:
             out[top] = sum(G for _, G in parts)[tree.word[top]] - tree.count[top]  # type: ignore[index]
-            self._team.run(lambda some: core.side_up(*shape, *some, n_pairs, split, blocks, out), columns)
+            self._team.run(lambda some: bindings.factored_side_up(*shape, *some, split, blocks, out), columns)
         return sum(total for total, _ in parts)
 
     def _shared_children(self) -> list[Ints]:
@@ -338,7 +326,7 @@ class Factor:
             words, self.contexts, self.classes.class_of, self.classes.n_classes, root, candidate
         )
 
-    def loss(self, words: Positions, threads: int = 1) -> FactorLoss:
+    def loss(self, words: Positions, threads: int = 1, others: Positions | None = None) -> FactorLoss:
         """The loss over the positions that have a choice: a class of one word leaves none."""
         examples = self.examples(words)
         free = self.n_candidates[examples.root] > 1
@@ -347,7 +335,7 @@ class Factor:
         ] |= (
             not free.any()
         )  # where every class has one word, one position stays, though there is nothing to learn
-        return FactorLoss(examples if free.all() else examples.take(free), self.n_candidates, threads)
+        return FactorLoss(examples if free.all() else examples.take(free), self.n_candidates, threads, others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,20 +408,15 @@ class Contexts:
         named = [symbol for tree in self.trees for symbol in tree]
         symbols = np.empty(n * len(named), np.int32)
         ends, lengths = np.empty((2, n, len(sizes)), np.int32)
-        wrong = family("factored_scorer").contexts(
-            n,
+        wrong = bindings.factored_scorer_contexts(
             words.end,
             words.length,
-            words.history.size,
             words.history,
-            class_of.size,
             class_of,
             n_classes,
-            len(sizes),
             np.cumsum([0, *sizes], dtype=np.int32),
             np.array([lag for _, lag in named], np.int32),
             np.array([kind == "c" for kind, _ in named]),
-            len(named),
             symbols,
             ends,
             lengths,

@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.lm.base import Context, LanguageModel
+from epigram.lm.base import Context, LanguageModel, added_unknown
 from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Vocabulary
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.loss import Contexts, Factor
-from epigram.lm.factored.online import FactorRecipe, OnlineFactored
-from epigram.lm.factored.problem import PARTS, Fitted, Search
+from epigram.lm.factored.problem import PARTS, FactorProblem, Fitted, Search
 from epigram.lm.factored.scorer import FactorScorer, Step
+from epigram.lm.loglinear.adapt import adapt
 from epigram.lm.loglinear.model import Auto, Text
-from epigram.lm.loglinear.problem import Given, Strength, named, solver_of
+from epigram.lm.loglinear.penalties import Given, Strength, named
+from epigram.lm.loglinear.problem import solver_of
 from epigram.lm.loglinear.tree import Positions
 from epigram.protocols import Callback, Estimator, Floats, Ints, Solver
 from epigram.tuning import Trial, TrialCallback
@@ -49,7 +50,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class FactoredExplanation:
-    """P(word) as P(class) times P(word | class)."""
+    """P(word) as P(class) times P(word | class), less what an added ``<unk>`` takes."""
 
     word: str
     probability: float
@@ -72,6 +73,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
     max_iterations : of ``fista``, 300 by default
     max_weights : keep so many weights at most, those worth most, and fit them again
     min_count, max_words, vocabulary : limits of the vocabulary; what they leave out is read as ``<unk>``
+    open_vocabulary : give words that were never seen a probability after training (:mod:`epigram.lm.base`)
     held_out : share of the training text (its end) that decides when no ``valid`` text is given
     threads, random_state : threads, seed of the classes and of the stochastic solver
 
@@ -92,8 +94,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
     classes_: WordClasses
     _models: dict[str, FactorScorer]
     _corpus: Corpus | None = None
-    _online: OnlineFactored | None = None
-    _behind = False
+    _n_positions = 0  # words and ends of sentences of all text so far
 
     def __init__(
         self,
@@ -113,6 +114,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
         min_count: int = 1,
         max_words: int | None = None,
         vocabulary: Vocabulary | None = None,
+        open_vocabulary: bool = True,
         held_out: float = 0.1,
         threads: int = 1,
         random_state: int = 0,
@@ -133,6 +135,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
         self.min_count = min_count
         self.max_words = max_words
         self.vocabulary = vocabulary
+        self.open_vocabulary = open_vocabulary
         self.held_out = held_out
         self.threads = threads
         self.random_state = random_state
@@ -150,12 +153,14 @@ class ClassFactoredLM(LanguageModel, Estimator):
         self.check_settings()
         corpus = Corpus.for_training(sentences, self.vocabulary, self.min_count, self.max_words)
         held_out = None if valid is None else self._held_out(valid, corpus.vocabulary)
-        search = Search(self, corpus, held_out)
-        parts = search.run(callback, on_trial)
+        search = Search(self, corpus, held_out, callback, on_trial)
+        parts = search.run()
         if self.max_weights is not None:
             parts = search.select(parts, self.max_weights)
         self._keep(*parts)
         self._corpus = corpus
+        self._n_positions, self.text_digest_ = corpus.n_positions, corpus.digest
+        self.unknown_ = added_unknown(self.open_vocabulary, corpus.vocabulary, self._n_positions)
         self.trials_: list[Trial] = search.trials
         self.__dict__.pop("valid_perplexity_", None)
         if held_out is not None:
@@ -164,82 +169,88 @@ class ClassFactoredLM(LanguageModel, Estimator):
             self.valid_perplexity_ = self.trials_[-1].best
         return self
 
-    def partial_fit(self, sentences: Text, y: None = None) -> ClassFactoredLM:
-        """Go on with more text, which then counts as much as the text before (:mod:`epigram.lm.factored.online`).
+    def partial_fit(
+        self, sentences: Text, y: None = None, *, callback: Callback | None = None
+    ) -> ClassFactoredLM:
+        """Train on more text, from the weights so far; classes and strengths stay.
 
-        Classes stay as they are. Words that are new are read as ``<unk>`` where the vocabulary has it; else
-        they join the vocabulary, and the class in whose place they were seen. Costs are averaged over calls; some
-        of the new text may wait for later ones, and :meth:`settle` learns it at once.
+        Where the model has its text, this fits both parts on the old and the new text together. A model from a file
+        without its text is adapted to the new text (:mod:`epigram.lm.loglinear.adapt`). New words are read as
+        ``<unk>`` where the vocabulary has it; else they join the vocabulary, and the class in whose place they
+        were seen.
         """
         if not hasattr(self, "classes_"):
-            return self.fit(sentences)
-        if self.max_weights is not None:
-            raise InputError(
-                "a class-factored model with max_weights cannot go on; train it again on all text."
-            )
-        new = Corpus.more(sentences, self.vocabulary_)
+            return self.fit(sentences, callback=callback)
+        new = Corpus.more(sentences, self.known_vocabulary_)
         if new.n_sentences == 0:
             return self
-        if self._online is None:
-            if self._corpus is None:
-                raise InputError(
-                    "a class-factored model that was saved without its text cannot go on; train it again and save it "
-                    "with text=True (--keep-text)."
-                )
-            recipe = FactorRecipe(
-                named(self.penalty)[0], self.nonnegative, self.threads, WARM * self.tolerance
-            )
-            strengths = {"class": self.class_strength_, "word": self.word_strength_}
-            self._online = OnlineFactored(recipe, self.corpus_, self.classes_, self._models, strengths)
-        self._online.learn(new)
-        return self._changed()
-
-    def settle(self) -> ClassFactoredLM:
-        """Learn at once what :meth:`partial_fit` left waiting."""
-        if self._online is not None:
-            self._online.settle()
-            self._changed()
+        n_before = self._n_positions or (
+            self.n_nonzero_ if self._corpus is None else self._corpus.n_positions
+        )
+        corpus = new if self._corpus is None else self._corpus.followed_by(new)
+        classes, words = self.classes_.with_new_words(corpus), Positions.of(corpus)
+        search = Search(self, corpus, None, callback)
+        train = self._refit if self._corpus is not None else self._adapt
+        parts = [
+            train(Factor(part, classes, self._models[part].contexts), words, n_before, callback)
+            for part in PARTS
+        ]
+        if self.max_weights is not None and self._corpus is not None:
+            parts = list(search.select((parts[0], parts[1]), self.max_weights))
+        has_text = self._corpus is not None
+        self._keep(parts[0], parts[1])
+        self._corpus, self.text_digest_ = (corpus, corpus.digest) if has_text else (None, 0)
+        self._n_positions = n_before + new.n_positions
+        self.unknown_ = added_unknown(self.open_vocabulary, new.vocabulary, self._n_positions)
+        self.__dict__.pop("valid_perplexity_", None)
         return self
 
-    @property
-    def stream_perplexity_(self) -> float:
-        """Perplexity of the text of ``partial_fit``, each part scored just before it was learnt; NaN without any."""
-        return float("nan") if self._online is None else self._online.stream_perplexity
+    def _refit(self, factor: Factor, words: Positions, n_before: int, callback: Callback | None) -> Fitted:
+        """Fit a part on all text, from its weights so far."""
+        before, strength = self._models[factor.name], self._strength_of(factor.name)
+        penalty = named(self.penalty)[0]
+        problem = FactorProblem.of(factor, words, penalty, nonnegative=self.nonnegative, threads=self.threads)
+        start = problem.loss.tree.carry_over(before.tree(), before.w)
+        solver = self.make_solver(WARM)
+        return Fitted(problem, strength, problem.solve(solver, strength, start, callback))
 
-    def _changed(self) -> ClassFactoredLM:
-        """The weights moved: what was made from them is made again when it is asked for."""
-        online = self._online
-        if online is not None:
-            self._behind, self.classes_, self._corpus = True, online.classes, None
-        for name in ("objective_", "n_parameters_", "valid_perplexity_"):
-            self.__dict__.pop(name, None)
-        return self
+    def _adapt(self, factor: Factor, words: Positions, n_before: int, callback: Callback | None) -> Fitted:
+        """Fit a part on new text, near its weights so far."""
+        before, strength = self._models[factor.name], self._strength_of(factor.name)
+        old, penalty = before.tree(), named(self.penalty)[0]
+        others = old.positions_of(np.arange(old.n_pairs), factor.classes.n_classes + words.n_symbols)
+        problem = FactorProblem.of(factor, words, penalty, threads=self.threads, others=others)
+        result = adapt(
+            problem.loss,
+            problem.loss.tree.carry_over(old, before.w),
+            n_before,
+            penalty,
+            strength,
+            self.nonnegative,
+            WARM * self.tolerance,
+            self.max_iterations or MOST_ITERATIONS,
+            None if self.max_weights is None else before.w.size,
+            problem.loss.is_side,
+            callback,
+        )
+        return Fitted(problem, strength, result)
 
-    def _current(self) -> dict[str, FactorScorer]:
-        """The two parts, made again where the weights moved."""
-        if self._behind and self._online is not None:
-            self._behind = False
-            scorers = self._online.scorers()
-            self.restore(
-                self.classes_, scorers["class"], scorers["word"], self.class_strength_, self.word_strength_
-            )
-        return self._models
+    def _strength_of(self, part: str) -> Strength:
+        return self.class_strength_ if part == "class" else self.word_strength_
 
     @property
     def class_model_(self) -> FactorScorer:
         """The weights that choose a class."""
-        return self._current()["class"]
+        return self._models["class"]
 
     @property
     def word_model_(self) -> FactorScorer:
         """The weights that choose a word of a class."""
-        return self._current()["word"]
+        return self._models["word"]
 
     @property
     def corpus_(self) -> Corpus:
         """The text so far."""
-        if self._corpus is None and self._online is not None:
-            self._corpus = self._online.corpus()
         if self._corpus is None:
             raise AttributeError(
                 "this ClassFactoredLM has no text; it comes from a file that was saved without."
@@ -249,11 +260,13 @@ class ClassFactoredLM(LanguageModel, Estimator):
     def part(self, name: str) -> tuple[Factor, FactorScorer]:
         """What ``class`` or ``word`` chooses from, and its weights."""
         self._fitted()
-        return (self._class if name == "class" else self._word), self._current()[name]
+        return (self._class if name == "class" else self._word), self._models[name]
 
-    def make_solver(self) -> Solver:
-        """The solver that the settings ask for."""
-        return solver_of(self.solver, self.tolerance, self.max_iterations, self.random_state, MOST_ITERATIONS)
+    def make_solver(self, tighter: float = 1.0) -> Solver:
+        """The solver that the settings ask for, its tolerance times ``tighter``."""
+        return solver_of(
+            self.solver, tighter * self.tolerance, self.max_iterations, self.random_state, MOST_ITERATIONS
+        )
 
     def contexts_of(self, part: str) -> Contexts:
         """What a part looks at: as given, or by the order."""
@@ -296,15 +309,10 @@ class ClassFactoredLM(LanguageModel, Estimator):
     def _keep(self, class_part: Fitted, word_part: Fitted) -> None:
         class_model, word_model = (part.problem.scorer(part.result.w) for part in (class_part, word_part))
         classes = class_part.problem.factor.classes
-        self.leave_stream()
         self.restore(classes, class_model, word_model, class_part.strength, word_part.strength)
         self.objective_ = class_part.result.objective + word_part.result.objective
         self.n_iter_ = class_part.result.iterations + word_part.result.iterations
         self.n_parameters_ = class_part.problem.loss.n_weights + word_part.problem.loss.n_weights
-
-    def leave_stream(self) -> None:
-        """Forget where learning on stands, for a model that is made anew."""
-        self._online, self._behind = None, False
 
     def restore(
         self,
@@ -327,6 +335,11 @@ class ClassFactoredLM(LanguageModel, Estimator):
     @property
     def vocabulary_(self) -> Vocabulary:  # type: ignore[override]
         """The words it can predict."""
+        return self.known_vocabulary_.opened() if self.unknown_ else self.known_vocabulary_
+
+    @property
+    def known_vocabulary_(self) -> Vocabulary:
+        """The words of its text: the vocabulary without an ``<unk>`` that was added."""
         if not hasattr(self, "classes_"):
             raise InputError("this ClassFactoredLM is not fitted; call fit first.")
         return self.classes_.vocabulary
@@ -340,16 +353,27 @@ class ClassFactoredLM(LanguageModel, Estimator):
     def _fitted(self) -> None:
         if not hasattr(self, "classes_"):
             raise InputError("this ClassFactoredLM is not fitted; call fit first.")
-        self._current()
 
     def score_stream(self, stream: Ints) -> Floats:
         """Log-probability of each id of a stream that starts a sentence; 0 ends one, -1 gives NaN."""
         self._fitted()
-        history = np.concatenate(([BOUNDARY], np.asarray(stream, np.int32))).astype(np.int32)
-        words = Positions.of_stream(history, len(self.vocabulary_))
+        history = np.concatenate(([BOUNDARY], self.known_ids(stream))).astype(np.int32)
+        words = Positions.of_stream(history, len(self.known_vocabulary_))
         out = np.full(history.size - 1, np.nan)
         out[words.end - 1] = self._log_probabilities(words)
-        return out
+        return self.beside_unknown(out, stream)
+
+    def known_ids(self, stream: Ints) -> Ints:
+        """Ids with -1 for an ``<unk>`` that was added: it has no weights, and cuts the context."""
+        ids = np.asarray(stream, np.int32)
+        return np.where(ids >= len(self.known_vocabulary_), np.int32(UNSEEN), ids)
+
+    def beside_unknown(self, logps: Floats, stream: Ints) -> Floats:
+        """Log-probabilities of the words of the text, interpolated with an ``<unk>`` that was added."""
+        if not self.unknown_:
+            return logps
+        added = np.asarray(stream) == len(self.known_vocabulary_)
+        return np.asarray(np.where(added, np.log(self.unknown_), logps + np.log1p(-self.unknown_)))
 
     def _log_probabilities(self, words: Positions) -> Floats:
         parts = [self._of_both(words.part(k, k + AT_ONCE)) for k in range(0, words.target.size, AT_ONCE)]
@@ -369,12 +393,13 @@ class ClassFactoredLM(LanguageModel, Estimator):
     def step(self, state: tuple[int, ...], word: int) -> tuple[tuple[int, ...], float]:
         """State after a word id, and its log-probability; -1 gives NaN and forgets the context."""
         self._fitted()
-        if word == UNSEEN:
-            return (), float("nan")
-        words = one_position(state, word, len(self.vocabulary_))
+        logp, n_words = np.full(1, np.nan), len(self.known_vocabulary_)
+        if 0 <= word < n_words:
+            logp = self._log_probabilities(one_position(state, word, n_words))
+        logp = self.beside_unknown(logp, np.array([word]))
         if word == BOUNDARY:
-            return self.start(), float(self._log_probabilities(words)[0])
-        return (*state, word)[-self._n_words :], float(self._log_probabilities(words)[0])
+            return self.start(), float(logp[0])
+        return (*state, word)[-self._n_words :] if 0 <= word < n_words else (), float(logp[0])
 
     def _words_of(self, context: Context) -> tuple[int, ...]:
         state = self.state(context)
@@ -385,20 +410,28 @@ class ClassFactoredLM(LanguageModel, Estimator):
     def distribution(self, context: Context = ()) -> Floats:
         """Probabilities of the whole vocabulary after a context; they sum to 1."""
         self._fitted()
-        words = one_position(self._words_of(context), BOUNDARY, len(self.vocabulary_))
+        words = one_position(self._words_of(context), BOUNDARY, len(self.known_vocabulary_))
         of_class = self.class_model_.distributions(self._class.examples(words))
         within = self.word_model_.distributions(self._word.examples(words))
         out = np.empty(within.size)
         out[self._word.by_class] = within * np.repeat(of_class, self._word.n_candidates)
-        return out
+        return self.with_unknown(out)
+
+    def with_unknown(self, p: Floats) -> Floats:
+        """A distribution over the words of the text with an ``<unk>`` that was added."""
+        return np.append((1 - self.unknown_) * p, self.unknown_) if self.unknown_ else p
 
     def explain(self, context: Context, word: str) -> FactoredExplanation:
         """The weights that made P(word | context): those of its class, then those of the word in its class."""
         self._fitted()
-        target = self.vocabulary_.id(word)
+        target = self.known_vocabulary_.id(word)
         if target == UNSEEN:
-            raise InputError(f"{word!r} is not in the vocabulary.")
-        words = one_position(self._words_of(context), target, len(self.vocabulary_))
+            raise InputError(
+                f"{word!r} has no weights: its probability was set after training."
+                if word in self.vocabulary_
+                else f"{word!r} is not in the vocabulary."
+            )
+        words = one_position(self._words_of(context), target, len(self.known_vocabulary_))
         parts = []
         for model, factor, name in (
             (self.class_model_, self._class, self.class_name(int(self.classes_.class_of[target]))),
@@ -408,7 +441,8 @@ class ClassFactoredLM(LanguageModel, Estimator):
             steps = model.steps(examples)
             terms = tuple((self._spelled(model.contexts, examples, step), step) for step in steps)
             parts.append(Part(name, float(np.exp(model.log_probabilities(examples)[0])), terms))
-        return FactoredExplanation(word, parts[0].probability * parts[1].probability, *parts)
+        known = 1 - self.unknown_
+        return FactoredExplanation(word, known * parts[0].probability * parts[1].probability, *parts)
 
     def _spelled(self, contexts: Contexts, examples: Any, step: Step) -> str:
         end = int(examples.end[0, step.tree])
@@ -428,22 +462,16 @@ class ClassFactoredLM(LanguageModel, Estimator):
         n_classes = self.classes_.n_classes
         if symbol < n_classes:
             return "<s>" if symbol == 0 else self.class_name(symbol)
-        return "<s>" if symbol == n_classes else self.vocabulary_.words[symbol - n_classes]
+        return "<s>" if symbol == n_classes else self.known_vocabulary_.words[symbol - n_classes]
 
     def to_model_file(
-        self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False
+        self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False, compress: bool = True
     ) -> ModelFile:
         """The model as header and arrays; ``fit`` adds metrics to the header."""
         from epigram.lm.factored.storage import to_model_file
 
         self._fitted()
-        return to_model_file(self, bits, fit or {}, text)
-
-    def mapped(self, tensors: dict[str, Any]) -> dict[str, Any]:
-        """The words and classes, and the arrays of both parts as they are used."""
-        from epigram.lm.factored.storage import mapped
-
-        return mapped(self)
+        return to_model_file(self, bits, fit or {}, text, compress)
 
 
 def one_position(context: Iterable[int], target: int, n_words: int) -> Positions:

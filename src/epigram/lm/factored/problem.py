@@ -21,19 +21,13 @@ from epigram.lm.factored.exchange import ExchangePass
 from epigram.lm.factored.loss import Factor, FactorExamples, FactorLoss
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.model import split_known
-from epigram.lm.loglinear.problem import (
-    FIRST_STRENGTHS,
-    Strength,
-    as_written,
-    build_penalty,
-    first_weights,
-    named,
-    written,
-)
-from epigram.lm.loglinear.sparsify import MaskedPenalty, largest, weight_importance
+from epigram.lm.loglinear.penalties import FIRST_STRENGTHS, Strength, build_penalty, named
+from epigram.lm.loglinear.problem import first_weights
+from epigram.lm.loglinear.search import as_written, written
+from epigram.lm.loglinear.select import MaskedPenalty, largest, weight_importance
 from epigram.lm.loglinear.tree import Positions
 from epigram.protocols import Callback, Floats, Iteration, Result, Solver
-from epigram.resuming import State, noted, piece
+from epigram.resuming import State, noted, piece, restored_result
 from epigram.tuning import Remembered, Trial, TrialCallback, compass
 
 if TYPE_CHECKING:
@@ -80,10 +74,11 @@ class FactorProblem:
         nonnegative: bool = True,
         held_out: Positions | None = None,
         threads: int = 1,
+        others: Positions | None = None,
     ) -> FactorProblem:
-        """The choices made at the positions of a text, and of other text."""
+        """The choices made at the positions of a text, and of other text; trees have the pairs of ``others`` too."""
         other = None if held_out is None else factor.examples(held_out)
-        return cls(factor, factor.loss(words, threads), penalty, nonnegative, other)
+        return cls(factor, factor.loss(words, threads, others), penalty, nonnegative, other)
 
     def first_weights(self, strength: Strength) -> Floats:
         """Weights to start from: the best of the main tree's roots alone, 0 elsewhere."""
@@ -135,15 +130,22 @@ def first_strength(penalty: str, part: str) -> Strength:
 class Search:
     """One fit of a :class:`~epigram.lm.factored.model.ClassFactoredLM`."""
 
-    def __init__(self, model: ClassFactoredLM, corpus: Corpus, valid: Corpus | None) -> None:
+    def __init__(
+        self,
+        model: ClassFactoredLM,
+        corpus: Corpus,
+        valid: Corpus | None,
+        callback: Callback | None = None,
+        on_trial: TrialCallback | None = None,
+    ) -> None:
         self.model, self.corpus, self.valid = model, corpus, valid
+        self.callback, self.on_trial = callback, on_trial
         self.trials: list[Trial] = []
         self.began = time.process_time()
         self.stopped = False
 
-    def run(self, callback: Callback | None, on_trial: TrialCallback | None) -> tuple[Fitted, Fitted]:
+    def run(self) -> tuple[Fitted, Fitted]:
         """Both parts, fitted on the whole text."""
-        self.callback, self.on_trial = callback, on_trial
         model, whole = self.model, self.corpus
         self.penalty, strength = named(model.penalty)
         given = {"class": model.class_strength or strength, "word": model.word_strength or strength}
@@ -280,7 +282,8 @@ class Search:
                 self.began = time.process_time() - saved["seconds"]
                 fits.clear()
                 for k, (strength, log_likelihood, numbers) in enumerate(saved["fits"]):
-                    result = Result(w=saved[f"fit {k}"], **numbers)
+                    values = {"w": saved[f"fit {k}"], **numbers}
+                    result = restored_result(values, best[part].result.w.size)
                     one = Fitted(best[part].problem, Strength(**strength), result, log_likelihood)
                     fits[one.strength] = one
             known = Remembered(kept, judge, state, lambda: self.stopped)

@@ -10,30 +10,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family, offsets
+from epigram._core import bindings
+from epigram._core.arrays import offsets
 from epigram.lm.factored.loss import Contexts, FactorExamples, FactorLoss
+from epigram.lm.loglinear.tree import ContextTree
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.storage.arrays import (
-    PACKED,
-    Array,
-    Schema,
-    damaged,
-    differences,
-    pack_integers,
-    pack_weights,
-    packed_size,
-    unpack_weights,
-)
-from epigram.storage.arrays import weights as weights_schema
+from epigram.storage.quantise import differences, narrow, pack_weights, unpack_weights
+from epigram.storage.schema import Array, Schema, damaged
+from epigram.storage.schema import weights as weights_schema
 
-core = family("factored_scorer")
-MAPPED = {
+LARGEST_WEIGHT, LARGEST_SCORE = 100.0, 400.0
+"""Of a weight of a file, and of what a candidate's can add up to: C multiplies their exponentials."""
+IN_PLACE = {
     "choices": Array(np.int32, ("roots",)),
     "parent": Array(np.int32, ("contexts",), least=-1),
     "symbol": Array(np.int32, ("contexts",), least=-1),
     "pair_ptr": Array(np.int64, ("contexts+1",)),
     "candidate": Array(np.int32, ("kept",)),
-    "w": Array(np.float64, ("kept",)),
+    "w": Array(np.float64, ("kept",), most=LARGEST_WEIGHT),
     "row_at": Array(np.int32, ("contexts",), least=-1),
     "steps": Array(np.int32, ("steps", 4), least=-(2**31)),
     "pairs": Array(np.int64, ("kept", 2)),
@@ -41,12 +35,12 @@ MAPPED = {
 }
 """The arrays of a scorer as it uses them: those of :class:`FactorScorer`, then :class:`Tables`."""
 ARRAYS = {
-    "choices": Array(PACKED, ("roots",), below=2.0**31),
-    "parents": Array(PACKED, ("below",), steps=True, parents="top"),
-    "symbols": Array(PACKED, ("below",), per_parent="parents", below="symbols"),
-    "pairs": Array(PACKED, ("top+below",), total="kept"),
-    "targets": Array(PACKED, ("kept",), per_count="pairs", below=2.0**31),
-    **weights_schema("kept"),
+    "choices": Array(np.int64, ("roots",), below=2.0**31),
+    "parents": Array(np.int64, ("below",), steps=True, parents="top"),
+    "symbols": Array(np.int64, ("below",), per_parent="parents", below="symbols"),
+    "pairs": Array(np.int64, ("top+below",), total="kept"),
+    "targets": Array(np.int64, ("kept",), per_count="pairs", below=2.0**31),
+    **weights_schema("kept", most=LARGEST_WEIGHT),
 }
 
 
@@ -74,7 +68,7 @@ class Factors:
 
     @cached_property
     def _core(self) -> Any:
-        return core.Factors(self.row_ptr.size - 1, self.candidate.size, self.row_ptr, self.candidate, self.f)
+        return bindings.Factors(self.row_ptr, self.candidate, self.f)
 
 
 class Tables(NamedTuple):
@@ -99,13 +93,33 @@ class FactorScorer:
     w: Floats = field(repr=False)
     count: Ints | None = field(default=None, repr=False)
 
+    def tree(self) -> ContextTree:
+        """The contexts and pairs as a tree, without counts: weights of it can be carried over to another."""
+        return ContextTree(
+            history=self.symbol,
+            level_ptr=offsets(np.bincount(self.depth)),
+            parent=self.parent,
+            symbol=self.symbol,
+            depth=self.depth,
+            example=np.arange(self.depth.size, dtype=np.int32) + self.depth,
+            terminal=np.zeros(self.depth.size, np.int32),
+            pair_ptr=self.pair_ptr,
+            word=self.candidate,
+            count=np.zeros(self.candidate.size, np.int32),
+            pair_parent=np.full(self.candidate.size, -1, np.int32),
+            n_unseen=np.zeros(0, np.int32),
+            order=0,
+            collapsed=False,
+            n_targets=int(self.n_candidates.max()),
+        )
+
     @classmethod
     def of(cls, loss: FactorLoss, contexts: Contexts, w: Floats) -> FactorScorer:
         """The fitted weights of a loss, without those that are 0."""
         tree = loss.tree
         needed = np.zeros(tree.n_contexts, bool)
         needed[: loss.n_roots * loss.n_trees] = True
-        core.keep_paths(tree.n_contexts, tree.parent, tree.pair_ptr, w, needed)
+        bindings.factored_scorer_keep_paths(tree.parent, tree.pair_ptr, w, needed)
         number = np.cumsum(needed) - 1
         kept = w != 0
         kept[int(tree.pair_ptr[loss.n_roots]) : int(tree.pair_ptr[loss.n_roots * loss.n_trees])] = False
@@ -139,14 +153,14 @@ class FactorScorer:
     def _tables(self) -> Tables:
         """The trees, and rows of the densest contexts."""
         f, n = np.exp(self.w), self.parent.size
-        sizes = self.n_roots, self.n_candidates, n, self.parent, self.pair_ptr
+        trees = self.n_candidates, self.parent, self.pair_ptr
         root, row_at = np.empty((2, n), np.int32)
-        rows = np.empty(core.place_rows(*sizes, root, row_at))
-        core.fill_rows(*sizes, self.candidate, f, root, row_at, rows)
+        rows = np.empty(bindings.factored_scorer_place_rows(*trees, root, row_at))
+        bindings.factored_scorer_fill_rows(*trees, self.candidate, f, root, row_at, rows)
         n_bits = self._n_bits
         steps, pairs = np.empty(4 << n_bits, np.int32), np.empty(16 * f.size, np.uint8)
-        trees = self.parent, self.symbol, self.child_ptr, self.pair_ptr, row_at
-        core.pack(n, *trees, f.size, self.candidate, f, n_bits, steps, pairs)
+        tables = self.child_ptr, self.pair_ptr, row_at, self.candidate, f, n_bits, steps, pairs
+        bindings.factored_scorer_pack(self.parent, self.symbol, *tables)
         return Tables(row_at, steps, pairs, rows)
 
     @property
@@ -157,9 +171,7 @@ class FactorScorer:
     @cached_property
     def _core(self) -> Any:
         """The tables as C takes them."""
-        tables = self._tables
-        sizes = self.n_roots, self._n_trees, self._n_bits, self.w.size, tables.rows.size
-        return core.Weights(*sizes, self.n_candidates, *tables)
+        return bindings.Weights(self._n_trees, self._n_bits, self.n_candidates, *self._tables)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in ("_core", "_tables")}
@@ -171,7 +183,7 @@ class FactorScorer:
     def _room(self) -> Ints:
         """For the paths of positions down the trees."""
         trees = self.contexts.trees
-        return np.empty(core.room(len(trees), sum(map(len, trees))), np.int32)
+        return np.empty(bindings.factored_scorer_room(len(trees), sum(map(len, trees))), np.int32)
 
     def log_probabilities(
         self,
@@ -184,15 +196,17 @@ class FactorScorer:
 
         ``expected`` gathers the probabilities of the candidates that have factors.
         """
-        n, widest, room = examples.candidate.size, int(self.n_candidates.max()), self._room()
-        out = np.empty(n)
+        out, room = np.empty(examples.candidate.size), self._room()
         at = examples.root, examples.candidate, examples.history, self._n_trees, examples.end, examples.length
-        own = room.size, room, widest, np.empty(widest)
+        x = np.empty(int(self.n_candidates.max()))
         if factors is None:
-            core.score(self._core, n, *at, *own, out)
+            bindings.factored_scorer_score(self._core, *at, room, x, out)
         else:
+            assert row_of is not None
             gathered = np.empty(0) if expected is None else expected
-            core.score_with(self._core, factors._core, n, row_of, *at, *own, gathered.size, gathered, out)
+            bindings.factored_scorer_score_with(
+                self._core, factors._core, row_of, *at, room, x, gathered, out
+            )
         return out
 
     def distributions(self, examples: FactorExamples, factors: Factors | None = None) -> Floats:
@@ -201,11 +215,11 @@ class FactorScorer:
         Factors have a row for each root.
         """
         out, room = np.empty(int(self.n_candidates.sum())), self._room()
-        at = examples.history, self._n_trees, examples.end[0], examples.length[0]
+        at = examples.history, examples.end[0], examples.length[0]
         if factors is None:
-            core.distributions(self._core, *at, room.size, room, out)
+            bindings.factored_scorer_distributions(self._core, *at, room, out)
         else:
-            core.distributions_with(self._core, factors._core, *at, room.size, room, out)
+            bindings.factored_scorer_distributions_with(self._core, factors._core, *at, room, out)
         return out
 
     def steps(self, examples: FactorExamples) -> list[Step]:
@@ -292,16 +306,16 @@ class FactorScorer:
         parent, sizes = self.parent[top:].astype(np.int64), np.diff(self.pair_ptr)
         owner = np.repeat(np.arange(sizes.size), sizes)
         return {
-            "choices": pack_integers(self.n_candidates),
-            "parents": pack_integers(np.diff(parent, prepend=0)),
-            "symbols": pack_integers(differences(self.symbol[top:], parent)),
-            "pairs": pack_integers(sizes),
-            "targets": pack_integers(differences(self.candidate, owner)),
+            "choices": narrow(self.n_candidates),
+            "parents": narrow(np.diff(parent, prepend=0)),
+            "symbols": narrow(differences(self.symbol[top:], parent)),
+            "pairs": narrow(sizes),
+            "targets": narrow(differences(self.candidate, owner)),
             **pack_weights(self.w, bits),
         }
 
-    def mapped(self) -> dict[str, Any]:
-        """For a model file that is mapped: the arrays as they are used."""
+    def in_place(self) -> dict[str, Any]:
+        """Return the arrays as they are used, for a file that is not compressed."""
         tables = self._tables
         arrays = self.n_candidates, self.parent, self.symbol, self.pair_ptr, self.candidate, self.w
         packed = (
@@ -310,24 +324,27 @@ class FactorScorer:
             tables.pairs.view(np.int64).reshape(-1, 2),
             tables.rows,
         )
-        return dict(zip(MAPPED, (*arrays, *packed), strict=True))
+        return dict(zip(IN_PLACE, (*arrays, *packed), strict=True))
 
     @classmethod
-    def from_mapped(
+    def use_in_place(
         cls, contexts: Contexts, tensors: Mapping[str, Any], prefix: str, n_symbols: int
     ) -> FactorScorer:
-        """What :meth:`mapped` made, where it lies in the file: checked, not copied."""
-        found = Schema({}, MAPPED).read_arrays(tensors, prefix)
+        """Return the scorer of the arrays of :meth:`in_place`: checked, not copied."""
+        found = Schema({}, IN_PLACE).read_arrays(tensors, prefix)
         n_candidates, parent, symbol, pair_ptr, candidate, w, row_at, steps, pairs, rows = found.values()
         model = cls(contexts, n_candidates, parent, symbol, pair_ptr, candidate, w)
         if steps.size != 4 << model._n_bits or row_at.size < model.n_roots * model._n_trees:
             damaged("its tables have other sizes than its trees")
         tables = Tables(row_at, steps.ravel(), pairs.view(np.uint8).ravel(), rows)
         model.__dict__["_tables"] = tables
-        n, longest, room = parent.size, max(map(len, contexts.trees)), np.empty((2, parent.size), np.int32)
-        trees = n, parent, symbol, n_symbols, longest, pair_ptr, row_at, w.size, candidate
-        if not core.is_packed(model._core, *trees, *room):
+        longest, (root, depth) = max(map(len, contexts.trees)), np.empty((2, parent.size), np.int32)
+        trees = parent, symbol, n_symbols, longest, pair_ptr, row_at, candidate
+        if not bindings.factored_scorer_is_packed(model._core, *trees, root, depth):
             damaged("its trees and tables do not fit together")
+        model._check_scores()
+        if rows.size and not (rows.min() > 0.0 and np.log(rows.max()) * model._n_trees <= LARGEST_SCORE):
+            damaged("products of exponentials that are too large")
         return model
 
     @classmethod
@@ -336,7 +353,7 @@ class FactorScorer:
     ) -> FactorScorer:
         """What :meth:`tensors` made; in a file the arrays stand under a prefix, and symbols are below ``n_symbols``."""
         packed = f"{prefix}choices"
-        top = packed_size(tensors[packed]) * len(contexts.trees) if packed in tensors else 0
+        top = tensors[packed].size * len(contexts.trees) if packed in tensors else 0
         found = Schema({}, ARRAYS).read_arrays(tensors, prefix, top=top, symbols=n_symbols)
         n_candidates, parent, sizes = found["choices"].astype(np.int32), found["parents"], found["pairs"]
         roots = np.full(top, -1, np.int32)
@@ -352,4 +369,19 @@ class FactorScorer:
         limits = n_candidates[model.root_of % n_candidates.size] if top else n_candidates
         if (model.candidate >= np.repeat(limits, sizes)).any():
             damaged("a weight of a class or word that there is not")
+        model._check_scores()
         return model
+
+    def _check_scores(self) -> None:
+        """Refuse weights that add up to a score whose exponential is no number."""
+        sizes = np.diff(self.pair_ptr)
+        largest = np.zeros(self.parent.size)  # that contexts and those above them can give a candidate
+        if self.w.size:
+            largest[sizes > 0] = np.maximum.reduceat(np.abs(self.w), self.pair_ptr[:-1][sizes > 0])
+        depth, tree_of = self.depth, self.tree_of
+        for level in range(1, int(depth.max(initial=0)) + 1):
+            nodes = np.flatnonzero(depth == level)
+            largest[nodes] += largest[self.parent[nodes]]
+        score = sum(float(largest[tree_of == tree].max(initial=0.0)) for tree in range(self._n_trees))
+        if score > LARGEST_SCORE:
+            damaged(f"weights that can add up to {score:g}")

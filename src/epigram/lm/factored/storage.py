@@ -8,27 +8,32 @@ from typing import Any
 
 import numpy as np
 
-from epigram.lm.base import MAPPED
 from epigram.lm.corpus import pack_text, pack_words, unpack_text, unpack_words
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.loss import Contexts, Factor
 from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.factored.scorer import FactorScorer
-from epigram.lm.loglinear.problem import Strength, named, settings_of, with_solver
-from epigram.lm.storage import FAMILY
+from epigram.lm.loglinear.penalties import Strength, named
+from epigram.lm.storage import FAMILY, IN_PLACE, check_unknown, settings_of, with_solver
 from epigram.storage import ModelFile, Section
-from epigram.storage.arrays import PACKED, Array, Schema, damaged, pack_integers
+from epigram.storage.quantise import narrow
+from epigram.storage.schema import Array, Maybe, Schema, damaged
 
 PARTS = ("class", "word")
 LONGEST_CONTEXT = 1000
 """Words back that a file's contexts may look."""
 SCHEMA = Schema(
-    {"settings": {"class_contexts": str, "word_contexts": str, "classes": int}},
-    {"class_of": Array(PACKED, ("words",), below="words")},
+    {
+        "settings": {"class_contexts": str, "word_contexts": str, "classes": int},
+        "fit": Maybe({"unknown": Maybe(float)}),
+    },
+    {"class_of": Array(np.int64, ("words",), below="words")},
 )
 
 
-def to_model_file(model: ClassFactoredLM, bits: int, fit: dict[str, Any], text: bool) -> ModelFile:
+def to_model_file(
+    model: ClassFactoredLM, bits: int, fit: dict[str, Any], text: bool, compress: bool
+) -> ModelFile:
     """A fitted model as header and arrays; ``fit`` adds to the header, ``text`` keeps its training text."""
     settings = {
         "model": "factored",
@@ -43,21 +48,18 @@ def to_model_file(model: ClassFactoredLM, bits: int, fit: dict[str, Any], text: 
     }
     names = ("objective_", "n_iter_", "n_parameters_", "valid_perplexity_")
     found = {name.rstrip("_"): getattr(model, name) for name in names if hasattr(model, name)}
-    tensors = {**pack_words(model.vocabulary_), "class_of": pack_integers(model.classes_.class_of)}
+    tensors = {**pack_words(model.known_vocabulary_), "class_of": narrow(model.classes_.class_of)}
     for part, scorer in zip(PARTS, (model.class_model_, model.word_model_), strict=True):
-        tensors |= {f"{part}.{name}": tensor for name, tensor in scorer.tensors(bits).items()}
+        if compress:
+            tensors |= {f"{part}.{name}": tensor for name, tensor in scorer.tensors(bits).items()}
+        else:
+            tensors |= {f"{part}.{IN_PLACE}{name}": array for name, array in scorer.in_place().items()}
     if text and hasattr(model, "corpus_"):
         tensors |= pack_text(model.corpus_)
+    given = {"unknown": model.unknown_, "text_digest": model.text_digest_}
+    found |= {name: value for name, value in given.items() if value}
     header = {"settings": settings, "fit": {**found, "nonzero": model.n_nonzero_, **fit}}
-    return ModelFile(FAMILY, header, tensors)
-
-
-def mapped(model: ClassFactoredLM) -> dict[str, Any]:
-    """The arrays of a model as they are used."""
-    tensors = {**pack_words(model.vocabulary_), "class_of": pack_integers(model.classes_.class_of)}
-    for part, scorer in zip(PARTS, (model.class_model_, model.word_model_), strict=True):
-        tensors |= {f"{part}.{MAPPED}{name}": array for name, array in scorer.mapped().items()}
-    return tensors
+    return ModelFile(FAMILY, header, tensors, [name for name in tensors if IN_PLACE in name])
 
 
 def from_model_file(file: ModelFile) -> ClassFactoredLM:
@@ -72,13 +74,11 @@ def from_model_file(file: ModelFile) -> ClassFactoredLM:
         contexts = Contexts.parse(settings[f"{part}_contexts"])
         if contexts.n_words > LONGEST_CONTEXT:
             damaged(f"contexts of {contexts.n_words:,} words")
-        stored = f"{part}.{MAPPED}choices" in file.tensors
-        read, prefix = (
-            (FactorScorer.from_mapped, f"{part}.{MAPPED}")
-            if stored
-            else (FactorScorer.from_tensors, f"{part}.")
-        )
-        models.append(read(contexts, file.tensors, prefix, n_symbols))
+        in_place = f"{part}.{IN_PLACE}"
+        if f"{in_place}choices" in file.tensors:
+            models.append(FactorScorer.use_in_place(contexts, file.tensors, in_place, n_symbols))
+        else:
+            models.append(FactorScorer.from_tensors(contexts, file.tensors, f"{part}.", n_symbols))
         strengths.append(Strength(**{"depth_weights": "groups", **_chosen(settings, part)}))
     classes = WordClasses(vocabulary, class_of)
     for name, own in zip(PARTS, models, strict=True):
@@ -90,8 +90,11 @@ def from_model_file(file: ModelFile) -> ClassFactoredLM:
     model.restore(
         classes, models[0], models[1], strengths[0], strengths[1], unpack_text(file.tensors, vocabulary)
     )
-    for name, value in file.header.get("fit", {}).items():
-        if name in ("objective", "n_iter", "n_parameters", "valid_perplexity"):
+    model.open_vocabulary = settings.get("open_vocabulary", False)
+    fit = file.header.get("fit", {})
+    check_unknown(fit, vocabulary)
+    for name, value in fit.items():
+        if name in ("objective", "n_iter", "n_parameters", "valid_perplexity", "unknown", "text_digest"):
             setattr(model, f"{name}_", value)
     return model
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.lm.corpus import BOUNDARY, START, UNSEEN, Vocabulary
+from epigram.lm.corpus import BOUNDARY, START, UNKNOWN, UNSEEN, Vocabulary
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.protocols import Floats
 
@@ -37,9 +37,14 @@ class Explanation:
 
 
 def explain(
-    loss: SuffixLoss, w: Floats, vocabulary: Vocabulary, context: str | Sequence[str], word: str
+    loss: SuffixLoss,
+    w: Floats,
+    vocabulary: Vocabulary,
+    context: str | Sequence[str],
+    word: str,
+    unknown: float = 0.0,
 ) -> Explanation:
-    """Walk from the root along the context; ``<s>`` may stand first.
+    """Walk from the root along the context; ``<s>`` may stand first. ``unknown`` is the probability of an added <unk>.
 
     Examples
     --------
@@ -55,12 +60,16 @@ def explain(
     """
     target = vocabulary.id(word)
     if target == UNSEEN:
-        raise InputError(f"{word!r} is not in the vocabulary.")
+        raise InputError(
+            f"{word!r} has no weights: its probability was set after training."
+            if unknown and word == UNKNOWN
+            else f"{word!r} is not in the vocabulary."
+        )
     ids = [vocabulary.id(token) for token in vocabulary.tokens(context)]
     loss.value(w)
     tree, child_ptr = loss.tree, loss.tree.child_ptr
     terms: list[Term] = []
-    node, z, score = 0, float(loss.z[0]), 0.0
+    node, z, score = 0, float(loss.z[0]) / (1.0 - unknown), 0.0
     depth = 0
     while True:
         pairs = slice(int(tree.pair_ptr[node]), int(tree.pair_ptr[node + 1]))

@@ -18,7 +18,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from epigram._core.native import Team, dot, family
+from epigram._core import bindings
+from epigram._core.arrays import dot
+from epigram._core.threads import Team
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
 from epigram.protocols import Floats, Ints, Offsets, at_least
 
@@ -68,7 +70,7 @@ class SuffixLoss:
     @cached_property
     def sums(self) -> Any:
         """``e``, ``z`` and ``r`` as C takes them."""
-        return family("loglinear").Sums(self.tree.n_contexts, self.tree.n_pairs, self.e, self.z, self.r)
+        return bindings.Sums(self.e, self.z, self.r)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in ("core", "sums")}
@@ -105,41 +107,26 @@ class SuffixLoss:
 
         ``out`` must be zero but for the contexts ``touched`` by the call before; returns those of this one.
         """
-        core, tree = family("loglinear"), self.tree
+        tree = self.tree
         context, pair = self._locate()
         samples = np.ascontiguousarray(samples, np.int64)
-        core.clear_pairs(self.core, touched.size, touched, tree.n_pairs, out)
-        n = core.batch_contexts(
-            self.core,
-            samples.size,
-            samples,
-            context.size,
-            context,
-            tree.n_contexts,
-            self._seen,
-            self._active,
-        )
+        bindings.loglinear_clear_pairs(self.core, touched, out)
+        n = bindings.loglinear_batch_contexts(self.core, samples, context, self._seen, self._active)
         if n < 0:
             raise ValueError(
                 f"samples must be 0 to {context.size - 1}, not {samples.min()} to {samples.max()}."
             )
         active = np.sort(self._active[:n])
-        value = core.batch_sweep(
+        value = bindings.loglinear_batch_sweep(
             self.core,
             self.sums,
-            samples.size,
             samples,
-            context.size,
             context,
             pair,
-            active.size,
             active,
-            tree.n_unseen.size,
             tree.n_unseen.astype(np.float64),
             scale,
-            tree.n_pairs,
             w,
-            tree.n_contexts,
             self._seen,
             out,
         )
@@ -174,16 +161,16 @@ class SuffixLoss:
 
     def _down(self, w: Floats, shard: tuple[int, int]) -> float:
         """exp s and Z of a shard; returns its sum of log Z, less each weight as often as it was seen."""
-        return float(family("loglinear").sweep_down(self.core, self.sums, *shard, self.n_weights, w))
+        return float(bindings.loglinear_sweep_down(self.core, self.sums, *shard, w))
 
     def _down_and_up(
         self, w: Floats, out: Floats, shard: tuple[int, int], n_roots: int, n_top: int
     ) -> tuple[float, Floats, Floats]:
         """The gradient of a shard; returns what :meth:`_down` does, and its part of the roots' sums."""
-        top_r, top_g, n_levels = np.empty(n_roots), np.empty(n_top), self.tree.level_ptr.size
-        tops = n_roots, top_r, n_top, top_g, n_levels, np.empty(2 * n_levels, np.int64)
-        below = family("loglinear").sweep(self.core, self.sums, *shard, self.n_weights, w, out, *tops)
-        return float(below), top_r, top_g
+        top_r, top_g = np.empty(n_roots), np.empty(n_top)
+        bounds = np.empty(2 * self.tree.level_ptr.size, np.int64)
+        below = bindings.loglinear_sweep(self.core, self.sums, *shard, w, out, top_r, top_g, bounds)
+        return below, top_r, top_g
 
     def _map(self, work: Callable[[tuple[int, int]], T]) -> list[T]:
         """The results of all shards, in the order of the shards."""

@@ -20,24 +20,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from epigram.errors import InputError
+from epigram.lm.base import added_unknown
 from epigram.lm.corpus import Corpus, Sentences, Vocabulary
+from epigram.lm.loglinear.adapt import adapt
 from epigram.lm.loglinear.explain import Explanation, explain
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.online import Online, Recipe
-from epigram.lm.loglinear.problem import (
-    FIRST_STRENGTHS,
-    Given,
-    Problem,
-    Strength,
-    build_penalty,
-    calibrate,
-    named,
-    search,
-    solver_of,
-)
-from epigram.lm.loglinear.recalled import recalled_positions
-from epigram.lm.loglinear.sparsify import (
-    KeptPairs,
+from epigram.lm.loglinear.penalties import FIRST_STRENGTHS, Given, Strength, build_penalty, named
+from epigram.lm.loglinear.problem import Problem, solver_of
+from epigram.lm.loglinear.search import calibrate, search
+from epigram.lm.loglinear.select import (
     MaskedPenalty,
     largest,
     rarity_gain,
@@ -47,7 +38,7 @@ from epigram.lm.loglinear.sparsify import (
 )
 from epigram.lm.loglinear.to_backoff import to_backoff
 from epigram.lm.loglinear.tree import ContextTree, Positions
-from epigram.lm.ngram.model import BackoffModel, FittedBackoff
+from epigram.lm.ngram.backoff import BackoffModel, FittedBackoff, with_unknown
 from epigram.protocols import Callback, Estimator, Floats, Result, Solver
 from epigram.tuning import Trial, TrialCallback
 
@@ -71,7 +62,7 @@ class LogLinearLM(FittedBackoff, Estimator):
     order : longest context plus one; 0 for unbounded
     penalty : ``elastic``, ``l1``, ``l2``, ``tree-l2`` or ``tree-linf``; or an object that says how strong it is,
         such as ``L1(0.5)``: then nothing is searched, and ``auto`` depth weights are 1
-    strength, depth_weight, ridge : how strong the penalty is (:mod:`epigram.lm.loglinear.problem`; ``ridge`` is the
+    strength, depth_weight, ridge : how strong the penalty is (:mod:`epigram.lm.loglinear.penalties`; ``ridge`` is the
         squared part of ``elastic``); ``"auto"`` chooses on held-out text
     depth_weights : what the depth weight acts on inside tree norms: ``features`` (as in the paper) or ``groups``
     nonnegative : weights >= 0, as in the paper, before ``max_weights`` chooses among them
@@ -82,10 +73,11 @@ class LogLinearLM(FittedBackoff, Estimator):
     max_iterations : of ``fista``, 500 by default
     calibrate : where the strength is chosen on held-out text, choose a factor for the weights of each depth too
     max_weights : keep so many weights at most, those worth most, and fit them again; pairs rarer than the others make
-        expect, or never seen, may have one of them, which is negative (:mod:`epigram.lm.loglinear.sparsify`)
+        expect, or never seen, may have one of them, which is negative (:mod:`epigram.lm.loglinear.select`)
     collapse : work on the collapsed tree; None: for ``tree-linf`` where it is exact (depth weights up to 1) and where
         the order is unbounded
     min_count, max_words, vocabulary : limits of the vocabulary; what they leave out is read as ``<unk>``
+    open_vocabulary : give words that were never seen a probability after training (:mod:`epigram.lm.base`)
     held_out : share of the training text (its end) that decides when no ``valid`` text is given
     threads, random_state : threads of the exact solver, seed of the stochastic one
 
@@ -109,9 +101,7 @@ class LogLinearLM(FittedBackoff, Estimator):
     _vocabulary: Vocabulary | None = None
     _loss: SuffixLoss | None = None
     _corpus: Corpus | None = None
-    _online: Online | None = None
-    _behind = False
-    _n_positions = 0  # what a file says
+    _n_positions = 0  # words and ends of sentences of all text so far
     _stored: Callable[[], tuple[SuffixLoss, Floats]] | None = (
         None  # the weights of a file, decoded when asked for
     )
@@ -134,6 +124,7 @@ class LogLinearLM(FittedBackoff, Estimator):
         min_count: int = 1,
         max_words: int | None = None,
         vocabulary: Vocabulary | None = None,
+        open_vocabulary: bool = True,
         held_out: float = 0.1,
         threads: int = 1,
         random_state: int = 0,
@@ -154,6 +145,7 @@ class LogLinearLM(FittedBackoff, Estimator):
         self.min_count = min_count
         self.max_words = max_words
         self.vocabulary = vocabulary
+        self.open_vocabulary = open_vocabulary
         self.held_out = held_out
         self.threads = threads
         self.random_state = random_state
@@ -179,7 +171,7 @@ class LogLinearLM(FittedBackoff, Estimator):
         strength, free = self.first_strength()
         corpus = Corpus.for_training(sentences, self.vocabulary, self.min_count, self.max_words)
         self.trials_: list[Trial] = []
-        self.scales_, self._online, self._behind = None, None, False
+        self.scales_ = None
         start = None
         if free and valid is None:  # the search's problem is gone before that of the whole text is made
             parts = split_known(corpus, self.held_out)
@@ -195,12 +187,12 @@ class LogLinearLM(FittedBackoff, Estimator):
         problem = self._problem(corpus, None if valid is None else Corpus.known(valid, corpus.vocabulary))
         if free and valid is not None:
             strength, start = self._choose(problem, strength, free, callback, on_trial)
-        self._keep(problem, strength, problem.solve(self.make_solver(), strength, start, callback))
-        if self.max_weights is not None:
-            problem = self._select(problem, strength, self.max_weights, callback)
+        problem = self._train(problem, strength, start, callback)
         if self.scales_ is not None and self.max_weights is not None and valid is not None:
             self.scales_ = calibrate(problem, self.weights_)
         self._scale()
+        self._n_positions, self.text_digest_ = corpus.n_positions, corpus.digest
+        self.unknown_ = added_unknown(self.open_vocabulary, corpus.vocabulary, self._n_positions)
         self.__dict__.pop("valid_perplexity_", None)
         if valid is not None:
             self.valid_perplexity_ = problem.perplexity(self.weights_)
@@ -208,82 +200,68 @@ class LogLinearLM(FittedBackoff, Estimator):
             self.valid_perplexity_ = self.trials_[-1].best
         return self
 
-    def partial_fit(self, sentences: Text, y: None = None) -> LogLinearLM:
-        """Go on with more text, which then counts as much as the text before (:mod:`epigram.lm.loglinear.online`).
+    def partial_fit(
+        self, sentences: Text, y: None = None, *, callback: Callback | None = None
+    ) -> LogLinearLM:
+        """Train on more text, from the weights so far; strength and factors of the depths stay.
 
-        A call costs in proportion to the new text, however much came before; the first one after ``fit`` or
-        ``load``, and the first question after a call, cost a pass over the model. Of a frequent context the new
-        text may wait for the next calls, until it is a share of all its text; :meth:`settle` learns it at once.
-        Words that are new join the vocabulary, or are read as ``<unk>`` where the vocabulary has it. A model from a
-        file without its text goes on from counts that its own probabilities give
-        (:mod:`epigram.lm.loglinear.recalled`).
+        Where the model has its text, this fits the old and the new text together: only the start differs from
+        :meth:`fit`. A model from a file without its text is adapted to the new text
+        (:mod:`epigram.lm.loglinear.adapt`). New words join the vocabulary, or are read as ``<unk>`` where it has that.
         """
         if not self._is_fitted:
-            return self.fit(sentences)
-        new = Corpus.more(sentences, self.vocabulary_)
+            return self.fit(sentences, callback=callback)
+        new = Corpus.more(sentences, self.known_vocabulary_)
         if new.n_sentences == 0:
             return self
-        if self._online is None:
-            self._online = self._go_online()
-        self._online.learn(new)
-        return self._changed()
-
-    def settle(self) -> LogLinearLM:
-        """Learn at once what :meth:`partial_fit` left waiting; costs a training of the contexts concerned."""
-        if self._online is not None:
-            self._online.settle()
-            self._changed()
-        return self
-
-    @property
-    def stream_perplexity_(self) -> float:
-        """Perplexity of the text of ``partial_fit``, each part scored just before it was learnt; NaN without any."""
-        online = self._online
-        if online is None or not online.n_scored:
-            return float("nan")
-        return float(np.exp(-online.log_likelihood / online.n_scored))
-
-    def _changed(self) -> LogLinearLM:
-        """The weights moved: what was made from them is made again when it is asked for."""
-        online = self._online
-        if online is not None:
-            self._behind, self._backoff, self._vocabulary = True, None, online.vocabulary
-            self._n_positions = 0
-        for name in ("objective_", "optimality_", "valid_perplexity_", "reason_"):
-            self.__dict__.pop(name, None)
-        return self
-
-    def _go_online(self) -> Online:
-        loss = self.loss_
+        n_before = self.n_positions_
         if self._corpus is None:
-            positions = recalled_positions(self.backoff_, self._n_positions, self.strength_.strength)
+            self._adapt(new, n_before or self.n_nonzero_, callback)
         else:
-            positions = Positions.of(self._corpus)
-        rare = (
-            self.max_weights is not None and not loss.tree.collapsed
-        )  # then pairs may be unseen, weights negative
-        kept = KeptPairs(loss.tree, self.optimum_ < 0) if rare else None
-        grown = loss.tree.n_positions > 0 and not rare
-        tree = loss.tree if grown else ContextTree.grow(positions, self.order, loss.tree.collapsed)
-        tree = tree if kept is None else kept.added_to(tree)
-        recipe = Recipe(
+            corpus = self._corpus.followed_by(new)
+            problem = self._problem(corpus, None, self.tree_.collapsed)
+            start = problem.tree.carry_over(self.tree_, self.optimum_)
+            self._train(problem, self.strength_, start, callback)
+            self._scale()
+            self.text_digest_ = corpus.digest
+        self._n_positions = n_before + new.n_positions
+        self.unknown_ = added_unknown(self.open_vocabulary, new.vocabulary, self._n_positions)
+        self.__dict__.pop("valid_perplexity_", None)
+        return self
+
+    def _adapt(self, new: Corpus, n_before: int, callback: Callback | None) -> None:
+        """Fit new text near the present weights, which may stand for contexts that it has not."""
+        old, w, positions = self.tree_, self.weights_, Positions.of(new)
+        both = old.positions_of(np.flatnonzero(w), positions.n_symbols).followed_by(positions)
+        tree = ContextTree.grow(both, old.order, old.collapsed).recount(positions)
+        problem = Problem(new, SuffixLoss(tree, self.threads), self._penalty_name)
+        result = adapt(
+            problem.loss,
+            tree.carry_over(old, w),
+            n_before,
             self._penalty_name,
             self.strength_,
-            self.nonnegative and not rare,
-            tree.order,
-            tree.collapsed,
-            self.threads,
-            max(self.tolerance, 1e-6),
+            self.nonnegative and self.max_weights is None,
+            self.tolerance,
+            self.max_iterations or MOST_ITERATIONS,
             self.max_weights,
+            callback=callback,
         )
-        if grown:
-            return Online(recipe, self.vocabulary_, positions, loss, self.optimum_)
-        w = tree.carry_over(loss.tree, self.optimum_)
-        recalled = self._corpus is None
-        return Online(recipe, self.vocabulary_, positions, SuffixLoss(tree, self.threads), w, recalled, kept)
+        self._keep(problem, self.strength_, result)
+        self._corpus, self.text_digest_ = None, 0
+        self._optimum = self._weights / self._factors(tree)
+
+    def _train(
+        self, problem: Problem, strength: Strength, start: Floats | None, callback: Callback | None
+    ) -> Problem:
+        """Fit the weights, and again ``max_weights`` of them; returns the problem of the fitted weights."""
+        self._keep(problem, strength, problem.solve(self.make_solver(), strength, start, callback))
+        if self.max_weights is None:
+            return problem
+        return self._select(problem, strength, self.max_weights, callback)
 
     def _current(self) -> SuffixLoss:
-        """The loss of the text so far, with the weights that belong to it."""
+        """The loss over the tree of the weights, which are decoded here where they come from a file."""
         if self._loss is None and self._stored is not None:
             (self._loss, self._weights), self._stored = self._stored(), None
             self._optimum = self._weights
@@ -291,15 +269,6 @@ class LogLinearLM(FittedBackoff, Estimator):
                 self._optimum = self._weights / self._factors(self._loss.tree)
         if self._loss is None:
             raise AttributeError("this LogLinearLM is not fitted; call fit first.")
-        if self._behind and self._online is not None:
-            tree, w = self._online.model()
-            if self._corpus is not None:
-                self._corpus = Corpus.of_stream(self._online.text.stream, self._online.vocabulary)
-            self._loss, self._behind = SuffixLoss(tree, self.threads), False
-            if self.max_weights is not None:
-                w = np.where(largest(weight_importance(self._loss, w), self.max_weights), w, 0.0)
-            self._weights = w
-            self._scale()
         return self._loss
 
     def _scale(self) -> None:
@@ -349,12 +318,18 @@ class LogLinearLM(FittedBackoff, Estimator):
         if not self._is_fitted:
             raise InputError("this LogLinearLM is not fitted; call fit first.")
         if self._backoff is None:
-            self._backoff = to_backoff(self.vocabulary_, self.loss_, self.weights_)
+            known = to_backoff(self.known_vocabulary_, self.loss_, self.weights_)
+            self._backoff = with_unknown(known, self.unknown_) if self.unknown_ else known
         return self._backoff
 
     @property
     def vocabulary_(self) -> Vocabulary:  # type: ignore[override]
         """The words it can predict."""
+        return self.known_vocabulary_.opened() if self.unknown_ else self.known_vocabulary_
+
+    @property
+    def known_vocabulary_(self) -> Vocabulary:
+        """The words of its text: the vocabulary without an ``<unk>`` that was added."""
         return self._fitted().vocabulary_ if self._vocabulary is None else self._vocabulary
 
     @property
@@ -375,23 +350,17 @@ class LogLinearLM(FittedBackoff, Estimator):
     def explain(self, context: str | list[str], word: str) -> Explanation:
         """The suffix weights that made P(word | context)."""
         self._fitted()
-        return explain(self.loss_, self.weights_, self.vocabulary_, context, word)
+        return explain(self.loss_, self.weights_, self.known_vocabulary_, context, word, self.unknown_)
 
     def to_model_file(
-        self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False
+        self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False, compress: bool = True
     ) -> ModelFile:
         """The model as header and arrays; ``fit`` adds metrics to the header."""
         from epigram.lm.loglinear.storage import to_model_file
 
         if not self._is_fitted:
             raise InputError("this LogLinearLM is not fitted; call fit first.")
-        return to_model_file(self, bits, fit or {}, text)
-
-    def mapped(self, tensors: dict[str, Any]) -> dict[str, Any]:
-        """The arrays of its back-off form as they are used, beside its weights, which are decoded when asked for."""
-        from epigram.lm.ngram.storage import mapped
-
-        return {**tensors, **mapped(self.backoff_)}
+        return to_model_file(self, bits, fit or {}, text, compress)
 
     def restore(
         self,
@@ -405,13 +374,12 @@ class LogLinearLM(FittedBackoff, Estimator):
         """Take over the parts of a stored model; with a back-off form, its weights are decoded when asked for."""
         self._vocabulary, self._stored, self._corpus = vocabulary, stored, corpus
         self.strength_, self.trials_, self._backoff = strength, [], backoff
-        self._online, self._behind = None, False
-        self._n_positions = int(fit.get("positions", 0))
+        self._n_positions, self.unknown_ = int(fit.get("positions", 0)), float(fit.get("unknown", 0.0))
         if "scales" in fit:
             self.scales_ = np.array(fit["scales"])
         if backoff is None:
             self._current()
-        for name in ("objective", "n_iter", "reason", "valid_perplexity"):
+        for name in ("objective", "n_iter", "reason", "valid_perplexity", "text_digest"):
             if name in fit:
                 setattr(self, f"{name}_", fit[name])
 
@@ -438,9 +406,9 @@ class LogLinearLM(FittedBackoff, Estimator):
         fixed = {name: float(value) for name, value in given.items() if value != "auto"}
         return replace(FIRST_STRENGTHS[name], depth_weights=self.depth_weights, **fixed), free
 
-    def _problem(self, corpus: Corpus, held_out: Corpus | None) -> Problem:
+    def _problem(self, corpus: Corpus, held_out: Corpus | None, collapse: bool | None = None) -> Problem:
         """The text in its contexts, and the text that decides."""
-        collapse = self.collapse
+        collapse = self.collapse if collapse is None else collapse
         if collapse is None:
             grows = self.depth_weight == "auto" or float(self.depth_weight) > 1.0
             collapse = self._penalty_name == "tree-linf" and (self.order == 0 or not grows)

@@ -7,36 +7,40 @@ judges the held-out positions whose contexts it has.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.lm.corpus import Corpus
-from epigram.lm.loglinear.joining import Joined
+from epigram.lm.base import added_unknown
+from epigram.lm.corpus import Corpus, digest_of_counts
+from epigram.lm.loglinear.joining import Joined, Level
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.model import LogLinearLM, Text
-from epigram.lm.loglinear.problem import Strength, best_factors, build_penalty, first_weights, named, search
+from epigram.lm.loglinear.penalties import Strength, build_penalty, named
+from epigram.lm.loglinear.problem import first_weights
+from epigram.lm.loglinear.search import best_factors, search
 from epigram.lm.loglinear.splitting import Split
 from epigram.lm.loglinear.storage import header_of
-from epigram.lm.loglinear.subtree import GroupedTreeShard, TreeShard
+from epigram.lm.loglinear.subtree import TreeShard
 from epigram.lm.sharding import read_vocabulary
-from epigram.penalties.tree import TreeL2
 from epigram.protocols import Callback, Floats, Iteration, Result
-from epigram.resuming import Tape
+from epigram.resuming import Tape, piece
 from epigram.scale.engine import Engine, Here
 from epigram.scale.folder import Manifest
-from epigram.scale.grouped import SharedGroups
 from epigram.scale.memory import available
-from epigram.scale.parts import Separate, Talk, minimise
+from epigram.scale.sharded import ShardedProblem, ShardLost, Shards
 from epigram.tuning import Trial, TrialCallback
 
 SHARD_TOKENS = 1 << 20
 BYTES = 60  # that a token takes for each order: subtrees with their part of the solver's vectors
-PENALTIES = ("elastic", "l1", "l2", "tree-l2")
+PENALTIES = ("elastic", "l1", "l2")
 
 
 def check_sharded(model: LogLinearLM, judged: bool = False) -> tuple[Strength, tuple[str, ...]]:
@@ -52,7 +56,7 @@ def check_sharded(model: LogLinearLM, judged: bool = False) -> tuple[Strength, t
         )
     if named(model.penalty)[0] not in PENALTIES:
         raise InputError(
-            f"{model.penalty} stays on one machine: its prox sorts all weights of a word; use {', '.join(PENALTIES)}"
+            f"shards take the penalties {', '.join(PENALTIES)}, not {model.penalty}: its groups span shards"
         )
     if model.order < 2 or model.collapse or model.max_weights is not None or model.solver != "fista":
         raise InputError("shards take an order of 2 or more, fista, and neither collapse nor max_weights")
@@ -68,12 +72,13 @@ class StreamProblem:
     """
 
     split: Split
-    talk: Talk
+    shards: Shards
     penalty: str
     nonnegative: bool
-    _best: Floats | None = None
+    folder: Path
     _last: Floats | None = None
     _nonzero: int = 0
+    _stored: Path | None = None
 
     @classmethod
     def of(
@@ -93,8 +98,8 @@ class StreamProblem:
         split = Split.of(manifest, wanted, model.order, name, strength, model.nonnegative, room)
         if held_out is not None:
             split = split.judging(held_out.stream(), model.order)
-        shards = engine.make(GroupedTreeShard if name == "tree-l2" else TreeShard, split.recipes)
-        return cls(split, Talk(engine, shards, split.places), name, model.nonnegative)
+        shards = Shards(engine, engine.make(TreeShard, split.recipes), split.places)
+        return cls(split, shards, name, model.nonnegative, manifest.folder)
 
     def first_weights(self, strength: Strength) -> Floats:
         """The best weights of the root alone, 0 elsewhere."""
@@ -108,24 +113,56 @@ class StreamProblem:
     def solve(
         self, solver: Any, strength: Strength, start: Floats | None = None, callback: Callback | None = None
     ) -> Result:
-        """Minimise loss + penalty: from the weights of the last fit, of the best before, or from the first ones."""
-        shared = self.split.shared
-        if start is None:
-            start = self.first_weights(strength)
-        else:
-            self.talk.ask("begin", strength, start is self._last)
-            self._best = start
-        norm = build_penalty(self.penalty, shared, strength, self.nonnegative)
-        penalty = SharedGroups(norm, shared.pair_parent) if isinstance(norm, TreeL2) else Separate(norm)
+        """Minimise loss + penalty: from the weights of the last fit, of the best before, or from the first ones.
+
+        Where a shard is lost, all return to the last state that all have written: of a checkpoint of this fit, or from
+        before it.
+        """
+        shared, is_last = self.split.shared, start is not None and start is self._last
+        first = self.first_weights(strength) if start is None else start
+        penalty = build_penalty(self.penalty, shared, strength, self.nonnegative)
 
         def heard(now: Iteration) -> bool | None:
             self._nonzero = now.nonzero
             return None if callback is None else callback(now)
 
-        counts = shared.count.astype(np.float64)
-        result = minimise(self.talk, start, counts, penalty, solver.tolerance, solver.max_iterations, heard)
+        with piece(f"{len(self.split.recipes)} shards that share {first.size} weights"):
+            while True:
+                try:
+                    if start is not None:
+                        self.shards.change("begin", strength, is_last)
+                    problem = ShardedProblem(self.shards, first, shared.count.astype(np.float64), penalty)
+                    result: Result = solver.minimise(problem, heard)
+                    self._store()
+                    break
+                except ShardLost:
+                    self.shards.restore(self._stored)
         self._last = result.w
         return result
+
+    def read(self, name: str, *arguments: Any, asked: Sequence[int] | None = None) -> list[Any]:
+        """The answers of shards to a question about the last fit."""
+        while True:
+            try:
+                return self.shards.read(name, *arguments, asked=asked)
+            except ShardLost:
+                self.shards.restore(self._stored)
+
+    def kept(self, factors: tuple[float, ...] | None) -> Iterator[list[Level]]:
+        """The weights of the last fit that are not 0, shard after shard."""
+        for k in range(len(self.split.recipes)):
+            yield from self.read("kept", factors, asked=[k])
+
+    def _store(self) -> None:
+        """Have the shards write the state after a fit, where they may be lost."""
+        if self.shards.engine.may_lose:
+            if self._stored is None:
+                (self.folder / "parts").mkdir(exist_ok=True)
+                self._room = TemporaryDirectory(dir=self.folder.resolve() / "parts")
+            last = "" if self._stored is None else self._stored.name
+            folder = Path(self._room.name) / ("1" if last == "0" else "0")
+            self.shards.store(folder)
+            self._stored = folder
 
     def n_nonzero(self, w: Floats) -> int:
         """Of the last fit."""
@@ -134,12 +171,12 @@ class StreamProblem:
     def perplexity(self, w: Floats, factors: Floats | None = None) -> float:
         """Perplexity of the held-out text; ``factors`` scale the weights of each depth."""
         given = None if factors is None else tuple(factors.tolist())
-        told = self.talk.ask("judged", w is not self._last, given)
+        told = self.read("judged", w is not self._last, given)
         return float(np.exp(-sum(total for total, _ in told) / sum(n for _, n in told)))
 
     def calibrate(self, w: Floats) -> Floats:
-        """One factor a depth; see :func:`~epigram.lm.loglinear.problem.calibrate`."""
-        sizes = sum(self.talk.ask("sizes", w is not self._last))
+        """One factor a depth; see :func:`~epigram.lm.loglinear.search.calibrate`."""
+        sizes = sum(self.read("sizes", w is not self._last))
         sizes = sizes + np.bincount(self.split.shared.pair_depth[w != 0], minlength=sizes.size)
         return best_factors(sizes, lambda factors: float(np.log(self.perplexity(w, factors))))
 
@@ -179,7 +216,7 @@ class Solution:
         split, w, factors = self.problem.split, self.result.w, None
         if self.scales is not None:
             w, factors = w * self.scales[split.shared.pair_depth], tuple(self.scales.tolist())
-        return Joined.of(split, w, self.problem.talk.in_turn("kept", factors), self.manifest.folder)
+        return Joined.of(split, w, self.problem.kept(factors), self.manifest.folder)
 
     @property
     def _fit(self) -> dict[str, Any]:
@@ -189,7 +226,11 @@ class Solution:
             fit["valid_perplexity"] = self.perplexity
         if self.scales is not None:
             fit["scales"] = self.scales.tolist()
-        return {**fit, "positions": int(self.manifest.header["tokens"])}
+        positions = int(self.manifest.header["tokens"])
+        unknown = added_unknown(self.model.open_vocabulary, read_vocabulary(self.manifest), positions)
+        (counts,) = self.manifest.shared("counts")
+        fit |= {"unknown": unknown} if unknown else {}
+        return {**fit, "text_digest": digest_of_counts(counts), "positions": positions}
 
     @property
     def record(self) -> dict[str, Any]:
@@ -202,7 +243,7 @@ class Solution:
             "iterations": self.result.iterations,
             "objective": self.result.objective,
             "trials": len(self.trials),
-            "words": int(self.manifest.header["words"]),
+            "words": int(self.manifest.header["words"]) + ("unknown" in self._fit),
             "positions": int(self.manifest.header["tokens"]),
             "shards": len(self.problem.split.recipes),
             "stopped": self.result.reason,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram.lm.loglinear.problem import Strength
+from epigram.lm.loglinear.penalties import Strength
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.protocols import Ints, Offsets
 from epigram.scale.folder import Manifest, Record, map_arrays

@@ -1,7 +1,7 @@
 """Log-linear models in the model file: the weights that are not 0, on the tree of their contexts.
 
 Contexts stand in level order by (parent, symbol), their pairs sorted by word, everything as differences, compressed
-(:mod:`epigram.storage.arrays`). Besides the weights that are not 0 the pairs that their contexts are spelled with are
+(:mod:`epigram.storage.quantise`). Besides the weights that are not 0 the pairs that their contexts are spelled with are
 kept. Reading makes a tree of the kept pairs; a pair hangs below its nearest kept ancestor, as weights in between are
 0. Counts are left out.
 """
@@ -16,38 +16,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family, offsets, ranges
-from epigram.lm.base import MAPPED
+from epigram._core import bindings
+from epigram._core.arrays import offsets, ranges
 from epigram.lm.corpus import BOUNDARY, START, Vocabulary, pack_text, pack_words, unpack_text, unpack_words
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.model import LogLinearLM
-from epigram.lm.loglinear.problem import Strength, named, settings_of, with_solver
+from epigram.lm.loglinear.penalties import Strength, named
 from epigram.lm.loglinear.tree import ContextTree
-from epigram.lm.ngram.storage import from_mapped
-from epigram.lm.storage import FAMILY
+from epigram.lm.ngram.storage import arrays_in_place, use_in_place
+from epigram.lm.storage import FAMILY, IN_PLACE, check_unknown, settings_of, with_solver
 from epigram.protocols import Floats, Ints
 from epigram.storage import ModelFile, Section
-from epigram.storage.arrays import (
-    PACKED,
-    Array,
-    Contents,
-    Maybe,
-    Schema,
-    damaged,
-    pack_integers,
-    pack_weights,
-    unpack_weights,
-)
-from epigram.storage.arrays import weights as weights_schema
+from epigram.storage.quantise import narrow, pack_weights, unpack_weights
+from epigram.storage.schema import Array, Contents, Maybe, Schema, damaged
+from epigram.storage.schema import weights as weights_schema
 
 
-def to_model_file(model: LogLinearLM, bits: int, fit: dict[str, Any], text: bool) -> ModelFile:
+def to_model_file(
+    model: LogLinearLM, bits: int, fit: dict[str, Any], text: bool, compress: bool
+) -> ModelFile:
     """A fitted model as header and arrays; ``fit`` adds to the header, ``text`` keeps its training text."""
     tree, w = model.tree_, model.weights_
     nodes, kept = tree.needed_parts(w)
     number = np.full(tree.n_contexts, -1, np.int32)
     number[nodes] = np.arange(nodes.size, dtype=np.int32)
-    root = np.zeros(len(model.vocabulary_))
+    root = np.zeros(len(model.known_vocabulary_))
     root[tree.word[: tree.pair_ptr[1]]] = w[: tree.pair_ptr[1]]
     below = nodes[1:]
     arrays: dict[str, Callable[[], Any]] = {
@@ -58,12 +51,16 @@ def to_model_file(model: LogLinearLM, bits: int, fit: dict[str, Any], text: bool
         "weight": lambda: w[kept],
     }
     header = header_of(model, model.strength_, bits, {**_fit(model), **fit})
-    file = model_file(model.vocabulary_, header, root, lambda name: arrays[name](), bits)
+    file = model_file(model.known_vocabulary_, header, root, lambda name: arrays[name](), bits)
     if tree.collapsed:
-        file.tensors["steps"] = pack_integers(tree.multiplicity[below])
-        file.tensors["edges"] = pack_integers(_edges(tree, below))
+        file.tensors["steps"] = narrow(tree.multiplicity[below])
+        file.tensors["edges"] = narrow(_edges(tree, below))
     if text and hasattr(model, "corpus_"):
         file.tensors |= pack_text(model.corpus_)
+    if not compress:
+        in_place = arrays_in_place(model.backoff_)
+        file.tensors |= in_place
+        file.unbounded = list(in_place)
     return file
 
 
@@ -90,14 +87,14 @@ def model_file(
     tensors = {
         **pack_words(vocabulary),
         "root": root.astype(np.float32),
-        "parents": pack_integers(np.diff(parent, prepend=parent.dtype.type(0))),
-        "symbols": pack_integers(_steps(array("symbol"), np.flatnonzero(np.diff(parent, prepend=-1)))),
-        "pairs": pack_integers(sizes),
+        "parents": narrow(np.diff(parent, prepend=parent.dtype.type(0))),
+        "symbols": narrow(_steps(array("symbol"), np.flatnonzero(np.diff(parent, prepend=-1)))),
+        "pairs": narrow(sizes),
     }
     del parent
     starts = (np.cumsum(sizes) - sizes)[sizes > 0]
     del sizes
-    tensors["targets"] = pack_integers(_steps(array("word"), starts))
+    tensors["targets"] = narrow(_steps(array("word"), starts))
     return ModelFile(FAMILY, header, tensors | pack_weights(array("weight"), bits))
 
 
@@ -108,6 +105,9 @@ def _steps(values: Ints, starts: npt.NDArray[np.integer[Any]]) -> Ints:
     return out
 
 
+LARGEST_WEIGHT = 100.0
+MOST_POSITIONS, POSITIONS_PER_BYTE = 1 << 20, 1000
+"""Of the training text, as far as an update recalls it: so many, and so many more for each byte of the file."""
 MOST_STEPS, STEPS_PER_PAIR = 1 << 26, 500
 """From pairs to the roots, all together: so many, and so many more for each pair."""
 SCHEMA = Schema(
@@ -119,17 +119,17 @@ SCHEMA = Schema(
             "ridge": float,
             "depth_weights": Maybe(str),
         },
-        "fit": Maybe({"scales": Maybe([float])}),
+        "fit": Maybe({"scales": Maybe([float]), "unknown": Maybe(float), "positions": Maybe(int)}),
     },
     {
-        "root": Array(np.float64, ("words",)),
-        "parents": Array(PACKED, ("contexts",), steps=True, parents=1),
-        "symbols": Array(PACKED, ("contexts",), per_parent="parents", below="words"),
-        "pairs": Array(PACKED, ("contexts",), total="kept"),
-        "targets": Array(PACKED, ("kept",), per_count="pairs", below="words"),
-        "edges": Array(PACKED, ("edges",), below="words"),
-        "steps": Array(PACKED, ("contexts",), least=1, total="edges+contexts", optional=True),
-        **weights_schema("kept"),
+        "root": Array(np.float64, ("words",), most=LARGEST_WEIGHT),
+        "parents": Array(np.int64, ("contexts",), steps=True, parents=1),
+        "symbols": Array(np.int64, ("contexts",), per_parent="parents", below="words"),
+        "pairs": Array(np.int64, ("contexts",), total="kept"),
+        "targets": Array(np.int64, ("kept",), per_count="pairs", below="words"),
+        "edges": Array(np.int64, ("edges",), below="words"),
+        "steps": Array(np.int64, ("contexts",), least=1, total="edges+contexts", optional=True),
+        **weights_schema("kept", most=LARGEST_WEIGHT),
     },
 )
 
@@ -141,11 +141,18 @@ def from_model_file(file: ModelFile) -> LogLinearLM:
     known = LogLinearLM().get_params()
     given = with_solver(file.header["settings"])
     model = LogLinearLM(**{name: value for name, value in given.items() if name in known})
+    model.open_vocabulary = given.get("open_vocabulary", False)
+    fit = file.header.get("fit", {})
+    check_unknown(fit, vocabulary)
+    n_bytes = sum(array.nbytes for array in file.tensors.values())
+    positions = fit.get("positions", 0)
+    if positions > MOST_POSITIONS + POSITIONS_PER_BYTE * n_bytes:
+        damaged(f"{positions:,} positions of text in a file of {n_bytes:,} bytes")
     corpus = unpack_text(file.tensors, vocabulary)
-    packed = {name: array for name, array in file.tensors.items() if not name.startswith(MAPPED)}
+    packed = {name: array for name, array in file.tensors.items() if not name.startswith(IN_PLACE)}
     stored = partial(_weights, replace(file, tensors=packed), len(vocabulary))
-    backoff = from_mapped(file, vocabulary)
-    model.restore(vocabulary, stored, _strength(file), file.header.get("fit", {}), corpus, backoff)
+    backoff = use_in_place(file, vocabulary.opened() if "unknown" in fit else vocabulary)
+    model.restore(vocabulary, stored, _strength(file), fit, corpus, backoff)
     return model
 
 
@@ -199,6 +206,10 @@ def _fit(model: LogLinearLM) -> dict[str, Any]:
     found = {name.rstrip("_"): getattr(model, name) for name in names if hasattr(model, name)}
     if model.scales_ is not None:
         found["scales"] = model.scales_.tolist()
+    if model.unknown_:
+        found["unknown"] = model.unknown_
+    if model.text_digest_:
+        found["text_digest"] = model.text_digest_
     found["positions"] = model.n_positions_
     return {**found, "nonzero": model.n_nonzero_, "parameters": model.n_parameters_}
 
@@ -260,9 +271,7 @@ def _tree(found: Contents, n_words: int, order: int) -> ContextTree:
         collapsed=collapsed,
         n_targets=n_words,
     )
-    if not family("loglinear").link_pairs(
-        tree.n_contexts, tree.n_pairs, tree.parent, tree.pair_ptr, tree.word, tree.pair_parent
-    ):
+    if not bindings.loglinear_link_pairs(tree.parent, tree.pair_ptr, tree.word, tree.pair_parent):
         damaged("a word of its tree stands twice or out of order")
     return tree
 

@@ -6,27 +6,25 @@ the text; shared pairs come first in it, all others are its own.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from epigram.lm.loglinear.joining import Level
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.problem import Strength, build_penalty
+from epigram.lm.loglinear.penalties import Strength, build_penalty
 from epigram.lm.loglinear.splitting import Recipe
 from epigram.lm.loglinear.tree import ContextTree, Located
-from epigram.penalties.tree import TreeL2
-from epigram.protocols import Floats, Ints, Offsets, ProximalPenalty
-from epigram.scale.grouped import GroupedPart
+from epigram.protocols import Floats, Ints, Offsets
 from epigram.scale.memory import Room
-from epigram.scale.parts import Message, Part
+from epigram.scale.sharded import Shard
+from epigram.solvers.proximal import LocalProblem
 
+NUMBERS = ("strength", "depth_weight", "ridge", "side")
 AT_REST = ("parent", "symbol", "terminal", "pair_ptr", "word", "count", "pair_parent")
 
 
@@ -62,13 +60,11 @@ def widen(tree: ContextTree, node: int, words: Ints) -> ContextTree:
     )
 
 
-class TreeShard(Part):
+class TreeShard(Shard):
     """The subtree of a recipe with its part of the solver's vectors; it travels as its recipe.
 
     Where the recipe names a folder for them (``room``), all its arrays are in a file there between two questions.
     """
-
-    loss: Any
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe, self.strength = recipe, recipe.strength
@@ -80,36 +76,42 @@ class TreeShard(Part):
             tree = widen(tree, 1, recipe.followers)
         self.located: Located | None = None
         self.room = None if recipe.room is None else Room(recipe.room)
-        super().__init__(tree.n_pairs, self.room)
-        if self.room is None:
-            self._open(tree)
-        else:
+        self.has_best = False
+        self._open(tree)
+        if self.room is not None:
             self.level_ptr, self.n_unseen = tree.level_ptr, tree.n_unseen
             for name in AT_REST:
                 self.room[name] = getattr(tree, name)
+            self._close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.recipe,)
 
-    def hear(self, message: Message) -> Any:
-        """As of a part; what is in a file is in memory for as long as it takes."""
+    def answer(self, *question: Any) -> Any:
+        """As of a shard; what is in a file is in memory for as long as it takes."""
         if self.room is None:
-            return super().hear(message)
+            return super().answer(*question)
         self._open(self._read(self.room))
         try:
-            return super().hear(message)
+            return super().answer(*question)
         finally:
-            del self.tree, self.loss, self.penalty
-            self.located = None
+            self._close()
 
     def _open(self, tree: ContextTree) -> None:
         """Loss and penalty of the tree."""
-        self.tree, recipe = tree, self.recipe
-        self.loss = SuffixLoss(tree)
-        self.loss.n_shared = self.n_shared
-        whole: Any = build_penalty(recipe.penalty, tree, self.strength, recipe.nonnegative)
-        self.penalty = self.own_penalty(whole, self.n_shared)
+        self.tree, recipe, self.loss = tree, self.recipe, SuffixLoss(tree)
+        penalty = copy(build_penalty(recipe.penalty, tree, self.strength, recipe.nonnegative))
+        for name in ("weights", "ridge_weights"):
+            setattr(penalty, name, getattr(penalty, name)[self.n_shared :])
         tree.__dict__.pop("pair_depth", None)  # the penalty has what it needs of it
+        if hasattr(self, "problem"):
+            self.problem.loss, self.problem.penalty = self.loss, penalty
+        else:
+            self.problem = LocalProblem(self.loss, penalty, vectors=self.room, n_shared=self.n_shared)
+
+    def _close(self) -> None:
+        del self.tree, self.loss, self.problem.loss, self.problem.penalty
+        self.located = None
 
     def _read(self, room: Room) -> ContextTree:
         """The tree without what only its growth needs: where in the text a context is spelled."""
@@ -129,36 +131,31 @@ class TreeShard(Part):
         tree.__dict__["multiplicity"] = np.ones(depth.size, np.int32)
         return tree
 
-    def own_penalty(self, whole: Any, n: int) -> ProximalPenalty:
-        """A penalty of all weights of the subtree without its first n, which are shared."""
-        rest = copy(whole)
-        rest.weights = whole.weights[n:]
-        rest.ridge_weights = whole.ridge_weights[n:]
-        return rest  # type: ignore[no-any-return]
-
     def begin(self, strength: Strength, is_best: bool) -> None:
         """Begin anew with another strength, at the best weights so far: those of the last fit, if it ``is_best``."""
         if is_best:
-            self.vectors["best"] = self.weights().copy()
-        best = self.vectors["best"]
-        self.vectors[self._x], self.vectors["y"] = best.copy(), best.copy()
+            self.problem.vectors["best"] = self.weights().copy()
+            self.has_best = True
+        best = self.problem.vectors["best"]
+        self.problem.restore({"x": best.copy(), "y": best.copy()})
         self.strength, self.tried = strength, False
         self._open(self.tree)
 
-    def store(self, path: Path) -> str:
-        """As of a part, with the strength of the penalty, which may be another than the recipe's."""
-        failed = super().store(path)
-        if not failed:
-            try:
-                path.with_suffix(".json").write_text(json.dumps(asdict(self.strength)))
-            except OSError as error:
-                failed = f"{path}: cannot write: {error.strerror or error}"
-        return failed
+    def state(self) -> dict[str, Floats]:
+        """As of a shard, with the strength of the penalty and the best weights before."""
+        best = {"best": self.problem.vectors["best"]} if self.has_best else {}
+        return {
+            **super().state(),
+            **best,
+            "strength": np.array([[getattr(self.strength, name) for name in NUMBERS]]),
+        }
 
-    def restore(self, path: Path) -> None:
-        """Read it back."""
-        super().restore(path)
-        self.strength = Strength(**json.loads(path.with_suffix(".json").read_text()))
+    def put(self, state: dict[str, Floats]) -> None:
+        """Continue from a state; from an empty one, as the recipe says."""
+        numbers = dict(zip(NUMBERS, state.pop("strength")[0].tolist(), strict=True)) if state else {}
+        self.strength = replace(self.recipe.strength, **numbers)
+        self.has_best = "best" in state
+        super().put(state)
         self._open(self.tree)
 
     def judged(self, of_best: bool, factors: Sequence[float] | None) -> tuple[float, int]:
@@ -168,12 +165,12 @@ class TreeShard(Part):
             return 0.0, 0
         if self.located is None:
             self.located = Located(self.tree, held_out)
-        w = self.scaled(self.vectors["best"] if of_best else self.weights(), factors)
+        w = self.scaled(self.problem.vectors["best"] if of_best else self.weights(), factors)
         return float(self.located.log_probabilities(self.loss, w).sum()), held_out.target.size
 
     def sizes(self, of_best: bool) -> Offsets:
         """Own weights that are not 0, of each depth."""
-        w = self.vectors["best"] if of_best else self.weights()
+        w = self.problem.vectors["best"] if of_best else self.weights()
         depth = self.tree.pair_depth[self.n_shared :]
         return np.bincount(depth[w[self.n_shared :] != 0], minlength=self.recipe.order)
 
@@ -210,19 +207,3 @@ class TreeShard(Part):
                 )
             )
         return found
-
-
-class GroupedTreeShard(GroupedPart, TreeShard):
-    """A subtree under tree-l2, whose groups go on in what is shared."""
-
-    def own_penalty(self, whole: TreeL2, n: int) -> ProximalPenalty:
-        """The norm of the own trees, each of which hangs below a shared pair (``above``)."""
-        parent = self.tree.pair_parent
-        above = parent.copy()
-        for first, last in pairwise(np.maximum(self.tree.level_of_pair[1:], n).tolist()):
-            here = above[first:last]
-            here[here >= n] = above[here[here >= n]]
-        self.above = above[n:]
-        own = np.where(parent[n:] < n, -1, parent[n:] - n)
-        v = None if whole.feature_weights is None else whole.feature_weights[n:]
-        return TreeL2(whole.strength, own, whole.group_weights[n:], whole.nonnegative, v)

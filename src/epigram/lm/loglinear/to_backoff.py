@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from epigram._core.native import family
+from epigram._core import bindings
+from epigram.errors import InputError
 from epigram.lm.corpus import Vocabulary
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.ngram.model import BackoffModel
+from epigram.lm.ngram.backoff import BackoffModel
 from epigram.protocols import Floats, Ints, Offsets
 
 
 def to_backoff(vocabulary: Vocabulary, loss: SuffixLoss, w: Floats) -> BackoffModel:
-    """The model of a tree with one root, as a :class:`~epigram.lm.ngram.model.BackoffModel`.
+    """The model of a tree with one root, as a :class:`~epigram.lm.ngram.backoff.BackoffModel`.
 
     Examples
     --------
@@ -34,6 +35,8 @@ def to_backoff(vocabulary: Vocabulary, loss: SuffixLoss, w: Floats) -> BackoffMo
     number = np.full(tree.n_contexts, -1, np.int32)
     number[nodes] = np.arange(nodes.size, dtype=np.int32)
     of_pair = tree.per_pair(np.arange(tree.n_contexts, dtype=np.int32))[kept]
+    if not (loss.z.min() > 0.0 and loss.z.max() < np.inf):
+        raise InputError("the weights of a context add up to more than numbers hold; is the file damaged?")
     root_logp = np.full(n_words, -np.log(loss.z[0]))
     root_logp[tree.word[: tree.pair_ptr[1]]] += np.log(loss.e[: tree.pair_ptr[1]])
     parent = tree.parent[nodes[1:]]
@@ -55,8 +58,8 @@ def _spread(
     loss: SuffixLoss, w: Floats, nodes: Ints, number: Ints, root_logp: Floats
 ) -> tuple[Ints, Ints, np.ndarray, Ints, Floats, Floats]:
     """The arrays of a collapsed tree with one node for each context."""
-    core, sizes = family("loglinear"), np.empty(2, np.int64)
-    core.count_spread(loss.core, nodes.size, nodes, w.size, w, sizes)
+    sizes = np.empty(2, np.int64)
+    bindings.loglinear_count_spread(loss.core, nodes, w, sizes)
     n_nodes, n_pairs = sizes.tolist()
     parent, label = np.empty((2, n_nodes + 1), np.int32)
     pair_ptr = np.empty(n_nodes + 2, np.int64)
@@ -66,20 +69,15 @@ def _spread(
     pair_ptr[:2] = 0, root_logp.size
     word[: root_logp.size] = np.arange(root_logp.size)
     logp[: root_logp.size] = root_logp
-    core.spread(
+    bindings.loglinear_spread(
         loss.core,
         loss.sums,
-        nodes.size,
         nodes,
-        w.size,
         w,
-        number.size,
         number,
-        parent.size,
         parent,
         label,
         pair_ptr,
-        word.size,
         word,
         logp,
         bow,

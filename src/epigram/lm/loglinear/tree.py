@@ -19,11 +19,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epigram._core.native import family
+from epigram._core import bindings
+from epigram._core.arrays import ranges
 from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
 from epigram.protocols import Floats, Ints, Offsets, at_least
@@ -87,6 +89,20 @@ class Positions:
         root = None if self.root is None else self.root[at]
         return replace(self, end=self.end[at], length=self.length[at], target=self.target[at], root=root)
 
+    def followed_by(self, other: Positions) -> Positions:
+        """These positions and then others of the same roots."""
+        roots = [np.zeros(at.target.size, np.int32) if at.root is None else at.root for at in (self, other)]
+        return Positions(
+            np.concatenate((self.history, other.history)),
+            np.concatenate((self.end, other.end + np.int32(self.history.size))),
+            np.concatenate((self.length, other.length)),
+            np.concatenate((self.target, other.target)),
+            max(self.n_targets, other.n_targets),
+            max(self.n_symbols, other.n_symbols),
+            np.concatenate(roots),
+            self.n_roots,
+        )
+
     def largest_order(self) -> int:
         """The order up to which a tree grows in time and memory that are linear in the text; 0 where any will do.
 
@@ -110,11 +126,11 @@ class Positions:
 
     def core(self, n_roots: int, order: int) -> Any:
         """The arrays as C takes them, with contexts of at most ``order - 1`` symbols; ``order`` 0 is unbounded."""
-        n, core = self.target.size, family("loglinear")
+        n = self.target.size
         length = self.length if order == 0 else np.minimum(self.length, np.int32(order - 1))
         root = np.zeros(n, np.int32) if self.root is None else self.root
-        found = core.Positions(n, self.history.size, self.history, self.end, length, self.target, root)
-        misfit = core.first_misfit(found, n_roots, self.n_targets)
+        found = bindings.Positions(self.history, self.end, length, self.target, root)
+        misfit = bindings.loglinear_first_misfit(found, n_roots, self.n_targets)
         if misfit >= 0:
             raise InputError(
                 f"position {misfit} has the target {self.target[misfit]} of {self.n_targets}, the root "
@@ -212,7 +228,7 @@ class ContextTree:
     @property
     def n_tree(self) -> int:
         """|T| as the paper counts it: nodes of the collapsed tries of each word."""
-        return int(family("loglinear").collapsed_pairs(self.n_pairs, self.pair_parent, self.count))
+        return int(bindings.loglinear_collapsed_pairs(self.pair_parent, self.count))
 
     @cached_property
     def child_ptr(self) -> Offsets:
@@ -231,11 +247,8 @@ class ContextTree:
 
     def core(self) -> Any:
         """The arrays as C takes them."""
-        return family("loglinear").Tree(
-            n_contexts=self.n_contexts,
-            n_pairs=self.n_pairs,
+        return bindings.Tree(
             n_roots=int(self.level_ptr[1]),
-            n_history=self.history.size,
             history=self.history,
             parent=self.parent,
             symbol=self.symbol,
@@ -267,10 +280,34 @@ class ContextTree:
 
     def _matched(self, other: ContextTree, w: Floats) -> tuple[Ints, Floats]:
         out, node = np.zeros(self.n_pairs), np.empty(self.n_contexts, np.int32)
-        family("loglinear").match_trees(
-            self.core(), other.core(), other.n_pairs, w, node.size, node, out.size, out
-        )
+        bindings.loglinear_match_trees(self.core(), other.core(), w, node, out)
         return node, out
+
+    def positions_of(self, pairs: Offsets, n_symbols: int) -> Positions:
+        """One position for each of some pairs: its word after its (deepest) context."""
+        node = (np.searchsorted(self.pair_ptr, pairs, side="right") - 1).astype(np.int32)
+        length, root = self.depth[node], self.root_of[node]
+        end = np.cumsum(length, dtype=np.int64)
+        history, at = np.zeros(int(end[-1]) + 1 if end.size else 1, np.int32), end - length
+        while (live := self.parent[node] >= 0).any():
+            at, node = at[live], node[live]
+            above = self.parent[node]
+            size = self.depth[node] - self.depth[above]
+            first = self.example[node].astype(np.int64) - self.depth[node]
+            history[ranges(at, at + size)] = self.history[ranges(first, first + size)]
+            at, node = at + size, above
+        end32 = end.astype(np.int32)
+        n_roots = int(self.level_ptr[1])
+        return Positions(history, end32, length, self.word[pairs], self.n_targets, n_symbols, root, n_roots)
+
+    def recount(self, positions: Positions) -> ContextTree:
+        """This tree with the counts of positions whose contexts and pairs it all has."""
+        found = Located(self, positions)
+        count = np.bincount(found.pair, minlength=self.n_pairs)
+        for first, last in pairwise(self.level_of_pair[:0:-1].tolist()):
+            np.add.at(count, self.pair_parent[last:first], count[last:first])
+        terminal = np.bincount(found.context, minlength=self.n_contexts)
+        return replace(self, terminal=terminal.astype(np.int32), count=count.astype(np.int32))
 
     def needed_parts(self, w: Floats) -> tuple[Ints, Offsets]:
         """Contexts and pairs (of the root none) that a model of these weights keeps, in the order of the tree.
@@ -281,8 +318,7 @@ class ContextTree:
         needed[0] = True
         if not self.collapsed:
             path = np.empty(self.level_ptr.size, np.int32)
-            core = family("loglinear")
-            core.close_prefixes(self.core(), path.size, path, needed.size, needed, kept.size, kept)
+            bindings.loglinear_close_prefixes(self.core(), path, needed, kept)
         else:
             needed[self.per_pair(np.arange(self.n_contexts, dtype=np.int32))[kept]] = True
             for level in range(self.level_ptr.size - 2, 0, -1):
@@ -311,9 +347,7 @@ class _Level:
         self.parent, self.symbol, self.depth = np.empty((3, n_contexts), np.int32)
         self.slot_ptr, self.pair_ptr = np.empty((2, n_contexts + 1), np.int64)
         self.word, self.count, self.pair_parent, self.slots, pair_of_slot = np.empty((5, n_slots), np.int32)
-        self.core = family("loglinear").Level(
-            n_contexts,
-            n_slots,
+        self.core = bindings.Level(
             self.parent,
             self.symbol,
             self.depth,
@@ -334,8 +368,9 @@ class _Growth:
         self.positions, self.order, self.collapse = positions, order, collapse
         self.core = positions.core(positions.n_roots, order)
         n, n_symbols = positions.target.size, max(positions.n_symbols, 1)
-        scratch = np.empty((4, n), np.int32)
-        self.sorting = family("loglinear").Sorting(n, n_symbols, *scratch, np.empty(n_symbols, np.int64))
+        keys, values, spare_keys, spare_values = np.empty((4, n), np.int32)
+        bins = np.empty(n_symbols, np.int64)
+        self.sorting = bindings.Sorting(keys, values, spare_keys, spare_values, bins)
         self.parts: dict[str, list[np.ndarray]] = {}
 
     def keep(self, level: _Level, n_contexts: int, n_pairs: int) -> None:
@@ -347,10 +382,10 @@ class _Growth:
                 self.parts.setdefault(name, []).append(array[:n].copy())
 
     def tree(self) -> ContextTree:
-        at, core = self.positions, family("loglinear")
+        at = self.positions
         level = _Level(at.n_roots, at.target.size)
         first = np.empty(at.n_targets + 1, np.int64)
-        n_contexts, n_pairs = at.n_roots, core.plant(self.core, at.n_targets, first, self.sorting, level.core)
+        n_contexts, n_pairs = at.n_roots, bindings.loglinear_plant(self.core, first, self.sorting, level.core)
         self.keep(level, n_contexts, n_pairs)
         n_unseen = (at.n_targets - np.diff(level.pair_ptr)).astype(np.int32)
         self.parts["example"], self.parts["terminal"] = [np.zeros(at.n_roots, np.int32)], []
@@ -359,10 +394,9 @@ class _Growth:
         while True:
             terminal, live = np.empty(n_contexts, np.int32), int(level.slot_ptr[n_contexts])
             below = _Level(live, live)
-            wrong = core.grow(
+            wrong = bindings.loglinear_grow(
                 self.core,
                 level.core,
-                n_contexts,
                 levels[-2],
                 first_pair,
                 self.collapse,
@@ -418,16 +452,16 @@ class Located:
         n = positions.target.size
         self.context, self.matched, self.pair = np.empty((3, n), np.int32)
         at = positions.core(int(tree.level_ptr[1]), tree.order)
-        family("loglinear").locate(tree.core(), at, n, self.context, self.matched, self.pair)
+        bindings.loglinear_locate(tree.core(), at, self.context, self.matched, self.pair)
 
     def log_probabilities(self, loss: SuffixLoss, w: Floats) -> Floats:
         """Natural log-probability of each position; runs the sweep down."""
         if (loss.tree.n_contexts, loss.tree.n_pairs) != (self.tree.n_contexts, self.tree.n_pairs):
             raise ValueError("these positions were located in another tree than that of the loss.")
         loss.value(w)
-        n, out = self.context.size, np.empty(self.context.size)
-        family("loglinear").log_probabilities(
-            loss.core, loss.sums, n, self.context, self.matched, self.pair, w.size, w, out
+        out = np.empty(self.context.size)
+        bindings.loglinear_log_probabilities(
+            loss.core, loss.sums, self.context, self.matched, self.pair, w, out
         )
         return out
 

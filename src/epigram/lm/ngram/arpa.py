@@ -19,10 +19,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from epigram._core.native import family
+from epigram._core import bindings
 from epigram.errors import InputError
 from epigram.lm.corpus import BOUNDARY, END, START, UNKNOWN, Vocabulary
-from epigram.lm.ngram.model import BackoffModel, find_grams
+from epigram.lm.ngram.backoff import BackoffModel, find_grams
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.text import decode, read_bytes, write_atomically
 
@@ -201,9 +201,8 @@ class _Reader:
         starts = np.cumsum(lengths) - lengths
         joined = np.frombuffer(b"".join(names), dtype=np.uint8)
         slots = np.full(1 << max(4, (4 * len(names)).bit_length()), -1, dtype=np.int32)
-        core = family("arpa")
-        words = core.ArpaWords(joined.size, lengths.size, slots.size, joined, starts, lengths, slots, word_id)
-        core.hash_words(words)
+        words = bindings.ArpaWords(joined, starts, lengths, slots, word_id)
+        bindings.arpa_hash_words(words)
         return vocabulary, section, words
 
     def number(self, text: bytes, line: int) -> float:
@@ -219,9 +218,7 @@ class _Reader:
         grams = np.empty((count, n), dtype=np.int32)
         logp, bow, line = np.empty(count), np.empty(count), np.empty(count, dtype=np.int64)
         begins, ends, found = np.empty(n + 3, np.int64), np.empty(n + 3, np.int64), np.empty(3, np.int64)
-        family("arpa").parse_section(
-            self.raw.size, self.raw, start, stop, n, words, count, begins, ends, grams, logp, bow, line, found
-        )
+        bindings.arpa_parse_section(self.raw, start, stop, words, begins, ends, grams, logp, bow, line, found)
         rows, wrong, at = found.tolist()
         first_line = self.line_at(start)
         if wrong:
@@ -334,13 +331,11 @@ def _section_lines(model: BackoffModel, n: int, bow: Floats) -> Iterator[bytes]:
         last = int(np.searchsorted(model.pair_ptr, model.pair_ptr[first] + at_once, side="right")) - 1
         last = min(max(last, first + 1), end)
         out = np.empty(longest_line * int(model.pair_ptr[last] - model.pair_ptr[first]), dtype=np.uint8)
-        written = family("arpa").lines(
+        written = bindings.arpa_lines(
             first,
             last,
             np.frombuffer(b"".join(names), dtype=np.uint8),
-            len(names),
             name_start,
-            n - 1,
             np.empty(n - 1, dtype=np.int64),
             model.node_pair,
             model.pair_ptr,
@@ -348,7 +343,6 @@ def _section_lines(model: BackoffModel, n: int, bow: Floats) -> Iterator[bytes]:
             pair_node,
             logp,
             bow,
-            out.size,
             out,
         )
         yield out[:written].tobytes()

@@ -3,7 +3,8 @@
     p(w | h) = (c(hw) - D(c(hw))) / c(h.) + gamma(h) p(w | h')       gamma(h) = sum_w D(c(hw)) / c(h.)
 
 c counts occurrences at the highest order and distinct preceding words below it (occurrences after ``<s>``,
-where nothing precedes); 1-grams are interpolated with the uniform distribution over the vocabulary. With
+where nothing precedes); 1-grams are interpolated with the uniform distribution over the vocabulary, which has
+``<unk>`` unless it is closed: so a word that was never seen has the probability that lmplz gives it. With
 n_k the number of n-grams with c = k, per order: interpolated D = n1 / (n1 + 2 n2) for all c; modified
 D(k) = k - (k+1) D n_{k+1} / n_k for k = 1, 2, 3 and more.
 
@@ -31,10 +32,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from epigram._core.native import family, offsets
+from epigram._core import bindings
+from epigram._core.arrays import offsets
 from epigram.errors import InputError
-from epigram.lm.corpus import Corpus, Sentences, Vocabulary
-from epigram.lm.ngram.model import BackoffModel, FittedBackoff
+from epigram.lm.corpus import UNKNOWN, Corpus, Sentences, Vocabulary, digest_of_counts
+from epigram.lm.ngram.backoff import BackoffModel, FittedBackoff
 from epigram.protocols import Estimator, Floats, Ints, at_least
 
 T = TypeVar("T")
@@ -49,6 +51,7 @@ class KneserNeyLM(FittedBackoff, Estimator):
     modified : three discounts an order (default) or one.
     prune : largest count to drop, per order or one number for orders 3 and up; must not fall with the order.
     min_count, max_words, vocabulary : limits of the vocabulary; what they leave out is read as ``<unk>``.
+    open_vocabulary : have ``<unk>`` for words that were never seen; False has it only where the text has it.
 
     Examples
     --------
@@ -67,6 +70,7 @@ class KneserNeyLM(FittedBackoff, Estimator):
         min_count: int = 1,
         max_words: int | None = None,
         vocabulary: Vocabulary | None = None,
+        open_vocabulary: bool = True,
     ) -> None:
         self.order = order
         self.modified = modified
@@ -74,19 +78,19 @@ class KneserNeyLM(FittedBackoff, Estimator):
         self.min_count = min_count
         self.max_words = max_words
         self.vocabulary = vocabulary
+        self.open_vocabulary = open_vocabulary
 
     def fit(self, sentences: Sentences | Corpus | PathLike[str], y: None = None) -> KneserNeyLM:
         """Count and smooth; a tokenised corpus keeps its vocabulary."""
-        _thresholds(self.prune, self.order)  # refuses wrong settings before the text is read
+        thresholds = _thresholds(self.prune, self.order)  # refuses wrong settings before the text is read
         corpus = sentences if isinstance(sentences, Corpus) else self._read(sentences)
         if corpus.n_tokens == 0:
             raise InputError("no words to train on.")
-        return self.fit_counts(corpus.vocabulary, count_ngrams(corpus, self.order))
-
-    def fit_counts(self, vocabulary: Vocabulary, levels: list[Level]) -> KneserNeyLM:
-        """Smooth n-grams that are counted already (:func:`count_ngrams`), up to ``order``; they are used up."""
-        thresholds = _thresholds(self.prune, self.order)
-        del levels[self.order :]
+        vocabulary, levels = corpus.vocabulary, count_ngrams(corpus, self.order)
+        if self.open_vocabulary and UNKNOWN not in vocabulary:
+            levels[0] = levels[0].with_word(len(vocabulary))
+            vocabulary = vocabulary.opened()
+        self.text_digest_ = digest_of_counts(levels[0].count)
         counts = adjusted_counts(levels)
         self.discounts_ = [discounts(count, self.modified) for count in counts]
         kept = [
@@ -108,7 +112,7 @@ def adjusted_counts(levels: list[Level]) -> list[Ints]:
     counts = [np.empty_like(level.count) for level in levels[:-1]]
     for n, count in enumerate(counts):
         suffix = levels[n + 1].suffix
-        family("ngram").continuation_counts(suffix.size, suffix, count.size, levels[n].count, count)
+        bindings.ngram_continuation_counts(suffix, levels[n].count, count)
     return [*counts, levels[-1].count]
 
 
@@ -165,20 +169,7 @@ def _smooth(
     renumbered = np.empty(0, dtype=np.int64)
     for level, count, d, keep in zip(_emptied(levels), _emptied(counts), discount, kept, strict=True):
         p, total, gamma = np.zeros(count.size), np.empty(n_contexts), np.empty(n_contexts)
-        family("ngram").kneser_ney_level(
-            count.size,
-            level.prefix,
-            level.suffix,
-            count,
-            keep,
-            d.size,
-            d,
-            lower_p,
-            n_contexts,
-            total,
-            gamma,
-            p,
-        )
+        bindings.ngram_kneser_ney_level(level.prefix, level.suffix, count, keep, d, lower_p, total, gamma, p)
         # most models are not pruned, and a slice copies nothing
         taken = slice(None) if keep.all() else np.flatnonzero(keep)
         per_context = np.bincount(level.prefix[taken], minlength=n_contexts)
@@ -213,6 +204,11 @@ class Level:
     suffix: Ints
     count: Ints
 
+    def with_word(self, word: int) -> Level:
+        """The 1-grams with one more word, which was not seen."""
+        columns = ((self.prefix, 0), (self.word, word), (self.suffix, 0), (self.count, 0))
+        return Level(*(np.append(column, np.int32(value)) for column, value in columns))
+
 
 def count_ngrams(corpus: Corpus, order: int) -> list[Level]:
     """Levels 1 .. order, fewer where no sentence is that long. Level 1 holds every word of the vocabulary.
@@ -225,38 +221,26 @@ def count_ngrams(corpus: Corpus, order: int) -> list[Level]:
     """
     at_least(1, order, "order")
     stream, n_words = corpus.stream(), len(corpus.vocabulary)
-    core, by_word = family("ngram"), np.empty(stream.size, dtype=np.int32)
+    by_word = np.empty(stream.size, dtype=np.int32)
     ends = np.empty(n_words + 1, dtype=np.int64)
-    by_word = by_word[: core.positions_by_word(stream.size, stream, n_words, ends, by_word)]
+    by_word = by_word[: bindings.ngram_positions_by_word(stream, ends, by_word)]
     words = np.arange(n_words, dtype=np.int32)
     zeros = np.zeros(n_words, dtype=np.int32)
     count = np.bincount(stream[by_word], minlength=n_words).astype(np.int32)
     levels = [Level(zeros, words, zeros, count)]
-    grams, longer, ordered = stream.copy(), np.empty_like(stream), np.empty_like(by_word)
-    out = [np.empty(by_word.size, dtype=np.int32) for _ in range(4)]
-    found = np.empty(2, dtype=np.int64)
+    grams, longer, found = stream.copy(), np.empty_like(stream), np.empty(2, dtype=np.int64)
+    rows = np.empty((5, by_word.size), dtype=np.int32)
     for n in range(2, order + 1):
         n_shorter = levels[-1].word.size
         ends = np.empty(n_shorter + 1, dtype=np.int64)
-        core.extend_grams(
-            stream.size,
-            stream,
-            by_word.size,
-            by_word,
-            n,
-            grams,
-            n_shorter,
-            ends,
-            ordered,
-            longer,
-            *out,
-            found,
+        ordered, prefix, word, suffix, count = (row[: by_word.size] for row in rows)
+        bindings.ngram_extend_grams(
+            stream, by_word, n, grams, ends, ordered, longer, prefix, word, suffix, count, found
         )
         n_grams, n_left = found.tolist()
         if n_grams == 0:
             break
         by_word = by_word[:n_left]
-        prefix, word, suffix, count = (column[:n_grams].copy() for column in out)
-        levels.append(Level(prefix, word, suffix, count))
+        levels.append(Level(*(column[:n_grams].copy() for column in (prefix, word, suffix, count))))
         grams, longer = longer, grams
     return levels

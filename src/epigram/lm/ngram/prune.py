@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from epigram._core.native import family, offsets
+from epigram._core import bindings
+from epigram._core.arrays import offsets
 from epigram.errors import InputError
-from epigram.lm.ngram.model import BackoffModel, renormalised
+from epigram.lm.ngram.backoff import BackoffModel, renormalised
 from epigram.protocols import Floats
 
 
@@ -35,7 +36,7 @@ def prune(model: BackoffModel, threshold: float | None = None, n_ngrams: int | N
     >>> model = KneserNeyLM(order=3).fit(["a rose is a rose", "a rose is red"]).backoff_
     >>> small = prune(model, n_ngrams=9)
     >>> model.n_ngrams, small.n_ngrams, round(float(small.distribution("a").sum()), 9)
-    (19, 9, 1.0)
+    (20, 9, 1.0)
     """
     if (threshold is None) == (n_ngrams is None):
         raise InputError("give either a threshold or a number of n-grams to keep.")
@@ -63,7 +64,7 @@ def entropy_scores(model: BackoffModel) -> Floats:
     """The score of each pair, in nats per word; infinite for 1-grams."""
     scores, lower = np.empty((2, model.n_ngrams))
     log_h = np.empty(model.node_pair.size)
-    family("ngram").relative_entropy_scores(
+    bindings.ngram_relative_entropy_scores(
         model.core, stationary(model), model.node_pair, model.pair_node_of, log_h, lower, scores
     )
     return scores
@@ -74,7 +75,7 @@ def stationary(model: BackoffModel, tolerance: float = 1e-9, max_steps: int = 10
     pi: Floats = np.exp(model.pair_logp[: len(model.vocabulary_)])
     out = np.empty_like(pi)
     for _ in range(max_steps):
-        moved = family("ngram").stationary_step(model.core, model.pair_node_of, pi.size, pi, out)
+        moved = bindings.ngram_stationary_step(model.core, model.pair_node_of, pi, out)
         pi, out = out, pi
         if moved < tolerance:
             break

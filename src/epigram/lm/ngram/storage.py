@@ -1,4 +1,4 @@
-"""Back-off models in the model file: the forward trie of :mod:`epigram.lm.ngram.model`, as differences, compressed.
+"""Back-off models in the model file: the forward trie of :mod:`epigram.lm.ngram.backoff`, as differences, compressed.
 
 Logarithms are in single precision. Where the distributions of a model sum to 1, those of its file do within 1e-9:
 what the rounding of probabilities leaves over goes into the back-off weights, and these are stored to 2^-34, a float32
@@ -16,49 +16,53 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram._core.native import family, gather, offsets
-from epigram.lm.base import MAPPED
+from epigram._core import bindings
+from epigram._core.arrays import gather, offsets
 from epigram.lm.corpus import BOUNDARY, START, Vocabulary, pack_words, unpack_words
-from epigram.lm.ngram.model import BackoffModel, Links
-from epigram.lm.storage import FAMILY, HEADER
+from epigram.lm.ngram.backoff import BackoffModel, Links
+from epigram.lm.storage import FAMILY, HEADER, IN_PLACE
 from epigram.protocols import Floats
 from epigram.storage import ModelFile, Section
-from epigram.storage.arrays import (
-    PACKED,
-    Array,
-    Schema,
-    damaged,
-    differences,
-    pack_integers,
-    pack_weights,
-    unpack_weights,
-)
-from epigram.storage.arrays import weights as weights_schema
+from epigram.storage.quantise import differences, narrow, pack_weights, unpack_weights
+from epigram.storage.schema import Array, Schema, damaged
+from epigram.storage.schema import weights as weights_schema
 
-LARGEST_LOG = 1e-3
+LARGEST_LOG = 1e-6
 """Of a probability, rounding included."""
+LARGEST_BACKOFF = 100 * float(np.log(10.0))
+"""Of a back-off weight, except that of a context that backs off to nothing."""
+LARGEST_CHAIN = 700.0
+"""Of the back-off weights that one word meets: beyond it, its probability would be infinite."""
 UNIT, FINEST = 2.0**-34, -(1 << 15)
 """Of what stands beside single precision, and the least multiple of it that 16 bits hold."""
 
 
-def to_model_file(model: BackoffModel, settings: dict[str, Any], bits: int, fit: dict[str, Any]) -> ModelFile:
-    """A model as header and arrays; ``settings`` and ``fit`` go into the header."""
+def to_model_file(
+    model: BackoffModel, settings: dict[str, Any], bits: int, fit: dict[str, Any], compress: bool
+) -> ModelFile:
+    """Convert a model to header and arrays; ``settings`` and ``fit`` go into the header."""
+    settings, known = (
+        {"model": "backoff", **settings, "bits": bits},
+        {"ngrams": model.n_ngrams, "order": model.order},
+    )
+    header = {"settings": settings, "fit": {**known, **fit}}
+    if not compress:
+        arrays = arrays_in_place(model)
+        return ModelFile(FAMILY, header, {**pack_words(model.vocabulary_), **arrays}, list(arrays))
     pair_logp, node_bow, fine = _rounded(model)
-    sums_to_one = bool(fine)
+    if bits and fine:
+        settings["normalised"] = True
     if bits:
         pair_logp, node_bow, fine = model.pair_logp, model.node_bow, {}
     tensors = {
         **pack_words(model.vocabulary_),
-        "node_pair": pack_integers(np.diff(model.node_pair[1:], prepend=0)),
-        "pairs": pack_integers(np.diff(model.pair_ptr)),
-        "targets": pack_integers(differences(model.pair_word, model.pair_node)),
+        "node_pair": narrow(np.diff(model.node_pair[1:], prepend=0)),
+        "pairs": narrow(np.diff(model.pair_ptr)),
+        "targets": narrow(differences(model.pair_word, model.pair_node)),
         **{f"logp.{name}": tensor for name, tensor in pack_weights(pair_logp, bits).items()},
         **{f"bow.{name}": tensor for name, tensor in pack_weights(node_bow, bits).items()},
         **fine,
     }
-    known = {"ngrams": model.n_ngrams, "order": model.order}
-    coarse = {"normalised": True} if bits and sums_to_one else {}
-    header = {"settings": {"model": "backoff", **settings, "bits": bits, **coarse}, "fit": {**known, **fit}}
     possibly_zero = [name for name in tensors if name.startswith(("logp.", "bow."))]
     return ModelFile(FAMILY, header, tensors, possibly_zero)
 
@@ -67,13 +71,12 @@ def _rounded(model: BackoffModel) -> tuple[Floats, Floats, dict[str, Any]]:
     """Probabilities and weights that sum to 1 as they are read again, and the arrays that it takes beside theirs."""
     pair_logp, node_bow = np.empty_like(model.pair_logp), np.empty_like(model.node_bow)
     exact = np.empty(node_bow.size, np.uint8)
-    arrays = node_bow.size, node_bow, exact, pair_logp.size, pair_logp
-    if not family("ngram").round_stored(model.core, *arrays):
+    if not bindings.ngram_round_stored(model.core, node_bow, exact, pair_logp):
         return model.pair_logp, model.node_bow, {}
     nodes = np.flatnonzero(exact)
     _, own = gather(model.pair_ptr, nodes)
     fine = {
-        "exact": pack_integers(np.diff(nodes, prepend=0)),
+        "exact": narrow(np.diff(nodes, prepend=0)),
         "logp.fine": _finer(pair_logp[own]),
         "bow.fine": _finer(node_bow),
     }
@@ -87,42 +90,56 @@ def _finer(numbers: Floats) -> npt.NDArray[np.int16]:
     return (left / UNIT).astype(np.int16)
 
 
-MAPPED_ARRAYS = {
+ARRAYS_IN_PLACE = {
     "node_pair": Array(np.int64, ("nodes",), least=-1),
     "pair_ptr": Array(np.int64, ("nodes+1",)),
     "pair_word": Array(np.int32, ("ngrams",)),
     "pair_logp": Array(np.float64, ("ngrams",), below=LARGEST_LOG, infinite="-"),
-    "node_bow": Array(np.float64, ("nodes",), infinite="-"),
+    "node_bow": Array(np.float64, ("nodes",), infinite="-", most=LARGEST_BACKOFF),
     "pair_node_of": Array(np.int32, ("ngrams",), least=-1),
     "node_parent": Array(np.int32, ("nodes",), least=-1),
     "node_depth": Array(np.int32, ("nodes",)),
     "pair_next": Array(np.int32, ("ngrams",)),
 }
-"""A model in a file that is mapped: the arrays as :class:`BackoffModel` names and uses them."""
+"""The arrays as :class:`BackoffModel` names and uses them, in a file that is not compressed."""
 
 
-def mapped(model: BackoffModel) -> dict[str, Any]:
-    """Those arrays of a model."""
-    return {f"{MAPPED}{name}": getattr(model, name) for name in MAPPED_ARRAYS}
+def arrays_in_place(model: BackoffModel) -> dict[str, Any]:
+    """Return these arrays of a model by their names in a file."""
+    return {f"{IN_PLACE}{name}": getattr(model, name) for name in ARRAYS_IN_PLACE}
 
 
-def from_mapped(file: ModelFile, vocabulary: Vocabulary) -> BackoffModel | None:
-    """The model whose arrays lie in a file as they are used; None where a file has none."""
-    if f"{MAPPED}pair_ptr" not in file.tensors:
+def use_in_place(file: ModelFile, vocabulary: Vocabulary) -> BackoffModel | None:
+    """Return the model whose arrays a file holds as they are used; None if it holds none."""
+    if f"{IN_PLACE}pair_ptr" not in file.tensors:
         return None
-    found: dict[str, Any] = Schema({}, MAPPED_ARRAYS).read_arrays(file.tensors, MAPPED)
+    found: dict[str, Any] = Schema({}, ARRAYS_IN_PLACE).read_arrays(file.tensors, IN_PLACE)
     node_pair, pair_ptr, pair_word, pair_logp, node_bow, pair_node_of, *links = found.values()
     trie = node_pair, pair_ptr, pair_word, pair_logp, node_bow
-    return BackoffModel.stored(vocabulary, trie, pair_node_of, Links(*links))
+    model = BackoffModel.linked_before(vocabulary, trie, pair_node_of, Links(*links))
+    _check_chains(model)
+    return model
+
+
+def _check_chains(model: BackoffModel) -> None:
+    """Refuse back-off weights that add up to infinite probabilities, from a context to its suffixes."""
+    if max(float(model.node_bow.max(initial=0.0)), 0.0) * (model.order - 1) <= LARGEST_CHAIN:
+        return  # the usual case, for which nothing needs to be followed
+    depth, sums = model.node_depth, model.node_bow.copy()
+    for level in range(1, int(depth.max()) + 1):
+        nodes = np.flatnonzero(depth == level)
+        sums[nodes] += sums[model.node_parent[nodes]]
+    if sums.max() > LARGEST_CHAIN:
+        damaged(f"its back-off weights add up to {sums.max():g}")
 
 
 ARRAYS = {
-    "node_pair": Array(PACKED, ("contexts",), steps=True, below="ngrams"),
-    "pairs": Array(PACKED, ("nodes",), total="ngrams"),
-    "targets": Array(PACKED, ("ngrams",), per_count="pairs", below="words"),
+    "node_pair": Array(np.int64, ("contexts",), steps=True, below="ngrams"),
+    "pairs": Array(np.int64, ("nodes",), total="ngrams"),
+    "targets": Array(np.int64, ("ngrams",), per_count="pairs", below="words"),
     **weights_schema("ngrams", "logp.", below=LARGEST_LOG, infinite="-"),
-    **weights_schema("nodes", "bow.", infinite="-"),
-    "exact": Array(PACKED, ("exact",), steps=True, below="nodes"),
+    **weights_schema("nodes", "bow.", infinite="-", most=LARGEST_BACKOFF),
+    "exact": Array(np.int64, ("exact",), steps=True, below="nodes"),
     "logp.fine": Array(np.int16, ("fine",), least=FINEST),
     "bow.fine": Array(np.int16, ("nodes",), least=FINEST, optional=True),
 }
@@ -131,7 +148,9 @@ ARRAYS = {
 def from_model_file(file: ModelFile) -> BackoffModel:
     """The model of a file."""
     vocabulary = unpack_words(file.tensors)
-    if (model := from_mapped(file, vocabulary)) is not None:
+    digest = file.header.get("fit", {}).get("text_digest", 0)
+    if (model := use_in_place(file, vocabulary)) is not None:
+        model.text_digest_ = digest
         return model
     found = Schema(HEADER, ARRAYS).read(file, words=len(vocabulary))
 
@@ -155,8 +174,10 @@ def from_model_file(file: ModelFile) -> BackoffModel:
         node_bow,
     )
     if file.header["settings"].get("normalised"):
-        family("ngram").divide_by_sums(model.core)
+        bindings.ngram_divide_by_sums(model.core)
         model.root_changed()
+    _check_chains(model)
+    model.text_digest_ = digest
     return model
 
 

@@ -56,11 +56,15 @@ function curves(one) {
 }
 
 function weights(one) {
-  const probabilities = one.family === "converter" || one.kind === "BackoffModel";
-  const state = { q: "", order: probabilities ? "largest" : "size", first: 0 };
-  const place = h("div", { id: "weights" });
+  const state = { q: "", order: "size", first: 0 };
+  const place = h("div", { id: "weights" }, h("p", { class: "note", role: "status" }, "loading the weights …"));
+  let latest = 0;
   const load = tried(async () => {
-    const page = await get(`models/${encodeURIComponent(one.name)}/weights`, { ...state, count: PAGE });
+    const mine = ++latest;
+    place.setAttribute("aria-busy", "true");
+    const page = await get(`models/${encodeURIComponent(one.name)}/weights`, { ...state, count: PAGE }).finally(
+      () => mine === latest && place.removeAttribute("aria-busy"));
+    if (mine !== latest) return;
     const last = Math.min(page.total, state.first + PAGE);
     const turn = (step) => { state.first += step; load(); };
     show(place,
@@ -78,6 +82,6 @@ function weights(one) {
     h("div", { class: "row" },
       h("input", { type: "search", placeholder: "search", "aria-label": "search weights", oninput: (event) => { state.q = event.target.value; search(); } }),
       h("select", { "aria-label": "order of weights", onchange: (event) => { state.order = event.target.value; search(); } },
-        [["size", "by size"], ["largest", "largest first"], ["smallest", "smallest first"]].map(([value, label]) => h("option", { value, selected: value === state.order }, label)))),
+        [["size", "strongest first"], ["largest", "largest first"], ["smallest", "smallest first"]].map(([value, label]) => h("option", { value, selected: value === state.order }, label)))),
     place);
 }

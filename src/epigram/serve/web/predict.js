@@ -19,8 +19,9 @@ export async function mount(root, list) {
     if (!sentences.length) return show(heat);
     const answer = await post("lm/score", { model: sides[0].name(), sentences });
     show(heat,
-      answer.sentences.map((one) => h("div", {}, one.words.map(({ word, bits }) => h("span", {
-        class: bits === null && "unknown", "--p": bits === null ? 0 : Math.min(0.5, bits / 24).toFixed(3), title: bits === null ? "not in the vocabulary" : `${bits.toFixed(2)} bits`,
+      answer.sentences.map((one) => h("div", {}, one.words.map(({ word, bits, known }) => h("span", {
+        class: !known && "unknown", "--p": bits === null ? 0 : Math.min(0.5, bits / 24).toFixed(3),
+        title: [!known && "not in the vocabulary", bits !== null && `${bits.toFixed(2)} bits`].filter(Boolean).join(": "),
       }, word === "</s>" ? "⏎" : word, bits !== null && h("small", {}, bits.toFixed(1)))))),
       h("p", { class: "note" }, `The numbers are bits of surprise. Perplexity ${answer.perplexity?.toFixed(1) ?? "–"}.`));
   });

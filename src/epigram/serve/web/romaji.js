@@ -1,4 +1,4 @@
-// Romaji as kana, by the server's table; the same rules as epigram.ime.text.from_romaji.
+// Romaji as kana, by the server's table; the same rules as epigram.ime.kana.from_romaji.
 
 import { get } from "./api.js";
 

@@ -6,6 +6,12 @@ import { dropzone, filePicker, h, hue, later, percent, save, show } from "./dom.
 
 const EXAMPLE = "The cook tasted the soup before the guests waited.\nShe did not paint the old boat, but the sailors washed it.";
 
+const COLUMNS = "The DT\ncook NN\ntasted VBD\nthe DT\nsoup NN\n. .";
+const EXAMPLES = ["", EXAMPLE, COLUMNS];
+
+// Sentences of models that read several columns: a token a line, a blank line between sentences.
+const readColumns = (text) => text.trim().split(/\n\s*\n/).map((block) => block.split("\n").filter((line) => line.trim()).map((line) => line.trim().split(/\s+/)));
+
 export async function mount(root, list) {
   let found = [];
   let picked = null; // [sentence, token]
@@ -14,12 +20,16 @@ export async function mount(root, list) {
   const why = h("div", { "aria-live": "polite", id: "why" });
   const others = h("div", {});
   const kept = h("div", { id: "corrected" });
-  const labels = () => list.find((one) => one.name === choice("tag"))?.labels ?? [];
+  const model = () => list.find((one) => one.name === choice("tag"));
+  const labels = () => model()?.labels ?? [];
   const text = h("textarea", { rows: 3, "aria-label": "text to tag, a sentence a line", autofocus: true, oninput: () => tagLater() });
 
   const tag = tried(async () => {
-    const answer = await post("tag", { model: choice("tag"), text: text.value, marginals: true, nbest: 4 });
-    found = answer.sentences.filter((one) => one.tokens.length);
+    const columns = model()?.columns ?? 1;
+    if (text.value && EXAMPLES.includes(text.value)) text.value = EXAMPLES[columns] ?? "";
+    const input = columns === 1 ? { text: text.value } : { sentences: readColumns(text.value) };
+    const answer = await post("tag", { model: choice("tag"), ...input, marginals: true, nbest: 4 });
+    found = answer.sentences.map((one, k) => ({ ...one, rows: input.sentences?.[k] ?? one.tokens })).filter((one) => one.tokens.length);
     picked = null;
     corrected.clear();
     draw();
@@ -86,7 +96,7 @@ export async function mount(root, list) {
       h("h2", {}, "Probabilities of the labels, word by word"),
       heat(one));
     await tried(async () => {
-      const told = await post("explain", { model: choice("tag"), sentence: one.tokens, token: t });
+      const told = await post("explain", { model: choice("tag"), sentence: one.rows, token: t });
       if (told.other === null) return show(reasons, h("p", { class: "note" }, "No other label is possible here."));
       show(reasons,
         h("h2", {}, `${told.label} rather than ${told.other}: ahead by ${told.lead.toFixed(2)}`),
@@ -104,7 +114,7 @@ export async function mount(root, list) {
 
   function drawKept() {
     if (!corrected.size) return show(kept);
-    const conll = () => [...corrected].map(([k, now]) => found[k].tokens.map((word, j) => `${word}\t${now[j]}\n`).join("")).join("\n");
+    const conll = () => [...corrected].map(([k, now]) => found[k].rows.map((row, j) => `${[row, now[j]].flat().join("\t")}\n`).join("")).join("\n");
     show(kept,
       h("h2", {}, `${corrected.size} corrected sentence${corrected.size > 1 ? "s" : ""}`),
       h("div", { class: "row" },
@@ -113,7 +123,7 @@ export async function mount(root, list) {
           type: "button", class: "main",
           onclick: tried(async () => {
             let n = 0;
-            for (const [k, now] of corrected) n = (await post("tag/learn", { model: choice("tag"), sentence: found[k].tokens, labels: now })).learnt;
+            for (const [k, now] of corrected) n = (await post("tag/learn", { model: choice("tag"), sentence: found[k].rows, labels: now })).learnt;
             notice(`learnt; ${n} sentence${n > 1 ? "s" : ""} in this session`);
             await tag();
           }),

@@ -1,0 +1,1 @@
+"""Log-linear chain models: labels, weights, loss, inference and base classes."""

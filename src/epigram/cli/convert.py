@@ -1,0 +1,32 @@
+"""``epigram convert``: rewrites a model file in the newest format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from epigram.cli import console
+from epigram.cli.options import Json
+
+
+def command(
+    old: Annotated[
+        Path,
+        typer.Argument(
+            metavar="OLD", help="A model file of any version, or of CRFsuite, CRF++, Wapiti or KenLM."
+        ),
+    ],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="Where the result goes.")],
+    json: Json = False,
+) -> None:
+    """Rewrite a model file in the newest format; nothing is trained again."""
+    from epigram.storage import describe
+    from epigram.text import check_writable
+
+    check_writable(new)
+    file, _ = describe(old)
+    file.save(new)
+    record = {"family": file.family, "bytes_before": old.stat().st_size, "bytes": new.stat().st_size}
+    console.report(record, str(new), json)

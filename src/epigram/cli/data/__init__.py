@@ -1,0 +1,1 @@
+"""``epigram data``: the commands for named data sets, one module per command."""

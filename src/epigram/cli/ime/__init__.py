@@ -1,0 +1,1 @@
+"""``epigram ime``: the commands for input methods, one module per command."""

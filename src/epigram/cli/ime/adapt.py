@@ -1,0 +1,72 @@
+"""``epigram ime adapt``: adapts a converter to the text of a domain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from epigram.cli.options import EVERY, Json, Output, Resume, Seconds
+from epigram.cli.rerank.arguments import (
+    Eps,
+    Rate,
+    Reach,
+    Shrinkage,
+    Smoothing,
+    Steps,
+    Strongest,
+    Theta,
+    Top,
+    Weakest,
+)
+
+if TYPE_CHECKING:
+    pass
+from epigram.cli.ime.arguments import Model, Quantise, Raw, Text, describe, load_converter, read_sentences
+
+
+def command(
+    context: typer.Context,
+    model: Model,
+    text: Text,
+    output: Output,
+    dev: Annotated[
+        Path | None, typer.Option(metavar="TEXT", help="Held-out text; else a tenth of TEXT.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(help="map, map-kn, blasso, boosting, another learner, or two as in map-kn+blasso.")
+    ] = "map-kn",
+    eps: Eps = None,
+    smoothing: Smoothing = None,
+    shrinkage: Shrinkage = None,
+    theta: Theta = None,
+    rate: Rate = None,
+    top: Top = None,
+    reach: Reach = None,
+    strongest: Strongest = None,
+    weakest: Weakest = None,
+    steps: Steps = None,
+    raw: Raw = False,
+    checkpoint: Seconds = EVERY,
+    resume: Resume = False,
+    quantise: Quantise = False,
+    json: Json = False,
+) -> None:
+    """Adapt a converter to a domain by its text; settings that are not given are chosen on held-out text."""
+    from epigram.cli.run import TrainingRun
+    from epigram.ime.adapt import parse_method
+
+    parse_method(method)
+    training = TrainingRun(output, None, json, checkpoint, resume, context=context)
+    converter = load_converter(model)
+    sentences = read_sentences(text, raw)
+    held_out = read_sentences(dev, raw) if dev else None
+    with training.progress("reading", total=100, step="step") as show:
+        adapted = converter.adapt(
+            sentences, held_out, method, lambda what, share: show(round(100 * (share or 0)), "", what),
+            eps=eps, smoothing=smoothing, shrinkage=shrinkage, theta=theta, rate=rate, top=top,
+            reach=reach, strongest=strongest, weakest=weakest, steps=steps,
+        )  # fmt: skip
+        show(100, "", "adapted")
+    training.finish(describe(adapted, output), lambda: adapted.save(output, quantise=quantise))

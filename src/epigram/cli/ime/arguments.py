@@ -1,0 +1,74 @@
+"""Arguments that the commands of ``epigram ime`` share, and input of text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from epigram.cli import console
+from epigram.text import read_lines
+
+if TYPE_CHECKING:
+    from epigram.ime import KanaKanjiConverter
+
+
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A *.epigram file of an input method.")]
+
+
+Text = Annotated[
+    Path, typer.Argument(metavar="TEXT", help="Sentences of surface/reading tokens, one a line.")
+]
+
+
+Raw = Annotated[
+    bool, typer.Option("--raw", help="The text is raw Japanese; SudachiPy gives words and readings.")
+]
+
+
+Quantise = Annotated[
+    bool, typer.Option("--quantise", help="A file of less than half the size: n-grams in eight bits.")
+]
+
+
+User = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Corrections of a user (JSON lines); made where it does not exist."),
+]
+
+
+def load_converter(model: Path, user: Path | None = None) -> KanaKanjiConverter:
+    """The converter, with a user's corrections."""
+    from epigram.ime import KanaKanjiConverter
+    from epigram.ime.corrections import Journal
+
+    converter = KanaKanjiConverter.load(model)
+    if user is not None:
+        journal = Journal.load(converter.decoder, user, converter.journal.lessons)
+        if converter.journal.words:
+            journal.set_words([*converter.journal.words, *journal.words])
+        converter.journal = journal
+    return converter
+
+
+def read_sentences(path: Path, raw: bool) -> list[list[str]]:
+    from epigram.ime.kana import analyse, read_sentences
+
+    if not raw:
+        return read_sentences(path)
+
+    return analyse(read_lines(path, sentences=True))
+
+
+@contextmanager
+def show_progress(what: str, total: int) -> Iterator[Callable[[], object]]:
+    with console.progress() as bar:
+        task = bar.add_task(what, total=total, status="")
+        yield lambda: bar.advance(task)
+
+
+def describe(converter: KanaKanjiConverter, output: Path) -> dict[str, Any]:
+    return {"model": str(output), "settings": converter.settings, **converter.fit_}

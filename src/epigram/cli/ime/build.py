@@ -1,0 +1,83 @@
+"""``epigram ime build``: builds a kana-kanji converter from text or from SudachiDict."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from epigram.cli import console
+from epigram.cli.options import EVERY, Json, Output, Resume, Seconds
+from epigram.errors import InputError
+
+if TYPE_CHECKING:
+    pass
+from epigram.cli.ime.arguments import Quantise, Raw, describe, read_sentences
+
+
+def command(
+    context: typer.Context,
+    output: Output,
+    texts: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="TEXT...", help="Sentences of surface/reading tokens; none: by --sudachi alone."
+        ),
+    ] = None,
+    lexicon: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="More words: surface, reading, and if known cost and part of speech, by tabs.",
+        ),
+    ] = None,
+    sudachi: Annotated[
+        bool,
+        typer.Option(
+            "--sudachi", help="More words: all of the installed SudachiDict; without TEXT its costs, too."
+        ),
+    ] = False,
+    prune: Annotated[
+        int, typer.Option(min=0, help="Drop trigrams seen at most so often: a smaller model.")
+    ] = 0,
+    rescore: Annotated[
+        bool,
+        typer.Option(
+            help="Rescore the best conversions by a model of characters: fewer errors at a third of the speed."
+        ),
+    ] = True,
+    raw: Raw = False,
+    checkpoint: Seconds = EVERY,
+    resume: Resume = False,
+    quantise: Quantise = False,
+    json: Json = False,
+) -> None:
+    """Build a converter from text with readings and word lists, or from SudachiDict alone."""
+    from epigram.cli.run import TrainingRun
+    from epigram.ime import KanaKanjiConverter, WordList, read_word_list
+
+    building = TrainingRun(output, None, json, checkpoint, resume, context=context)
+    if not texts:
+        if not sudachi or lexicon:
+            raise InputError(
+                "no text to build from; give files of surface/reading tokens, or --sudachi without --lexicon for a "
+                "converter by the costs of SudachiDict alone"
+            )
+        with console.stderr().status("reading SudachiDict"):
+            converter = KanaKanjiConverter.from_sudachi()
+        building.finish(describe(converter, output), lambda: converter.save(output, quantise=quantise))
+        return
+    lists = [read_word_list(path) for path in lexicon or ()]
+    if sudachi:
+        from epigram.ime.lexicon.sudachi import read_sudachi
+
+        lists.append(read_sudachi().words())
+    words = WordList.joined(lists)
+    sources: list[str | PathLike[str]] = [*texts]
+    if raw:
+        sources = [" ".join(tokens) for path in texts for tokens in read_sentences(path, raw)]
+    with console.stderr().status("counting"), building.checkpoint:
+        converter = KanaKanjiConverter.build(sources, words, prune=prune, rescore=rescore)
+    building.finish(describe(converter, output), lambda: converter.save(output, quantise=quantise))

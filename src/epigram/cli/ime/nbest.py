@@ -1,0 +1,34 @@
+"""``epigram ime nbest``: converts the readings of a text to n-best lists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from epigram.cli.options import Output
+
+if TYPE_CHECKING:
+    pass
+from epigram.cli.ime.arguments import Model, Raw, Text, load_converter, read_sentences, show_progress
+
+
+def command(
+    model: Model,
+    text: Text,
+    output: Output,
+    k: Annotated[int, typer.Option("--nbest", min=1, help="Candidates a sentence.")] = 20,
+    raw: Raw = False,
+) -> None:
+    """Convert a text's readings to n-best lists (JSON lines), for epigram rerank."""
+    from epigram.ime.decoder import convert_text
+    from epigram.rerank import write_nbest
+    from epigram.text import check_writable
+
+    check_writable(output)
+    converter = load_converter(model)
+    sentences = read_sentences(text, raw)
+    with show_progress("converting", len(sentences)) as tick:
+        lists = convert_text(converter.decoder, sentences, k, tick)
+    write_nbest(lists, output)
+    print(f"{len(lists):,} lists, {lists.n_candidates:,} candidates in {output}")

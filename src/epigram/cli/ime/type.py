@@ -1,0 +1,19 @@
+"""``epigram ime type``: an input method in the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    pass
+from epigram.cli.ime.arguments import Model, User, load_converter
+
+
+def command(model: Model, user: User = None) -> None:
+    """Type Japanese in the terminal: romaji or kana, space, arrows, enter. Corrections are learnt."""
+    from epigram.ime.editor import Editor
+    from epigram.ime.terminal import run
+
+    journal = user or model.with_suffix(".corrections.jsonl")
+    converter = load_converter(model, journal)
+    run(Editor(converter), lambda: converter.journal.save(journal))

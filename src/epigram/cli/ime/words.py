@@ -1,0 +1,53 @@
+"""``epigram ime words``: imports, removes or lists the words of a user."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from epigram.cli import console
+from epigram.cli.options import Json
+
+if TYPE_CHECKING:
+    pass
+
+
+def command(
+    user: Annotated[Path, typer.Option(metavar="FILE", help="Words and corrections of a user (JSON lines).")],
+    dictionaries: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="DICTIONARY...", help="Dictionaries of Mozc, Google, MS-IME, ATOK or SKK to take."
+        ),
+    ] = None,
+    remove: Annotated[
+        list[str] | None, typer.Option(metavar="SURFACE/READING", help="A word to forget; may be repeated.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Take words of other input methods' dictionaries, forget some, or list them: surface and reading a line."""
+    from epigram.ime import KanaKanjiConverter
+    from epigram.ime.corrections import Journal
+    from epigram.ime.kana import split_token
+    from epigram.ime.lexicon.dictionary_formats import read_dictionary
+
+    converter = KanaKanjiConverter.build(["。"])
+    converter.journal = Journal.load(converter.decoder, user)
+    taken = [entry for path in dictionaries or () for entry in read_dictionary(path)]
+    gone = [split_token(token)[::-1] for token in remove or ()]
+    if taken:
+        converter.add_words(taken)
+    if gone:
+        converter.remove_words(gone)
+    if taken or gone:
+        converter.journal.save(user)
+    kept = converter.user_dictionary
+    if json:
+        console.print_json({"taken": len(taken), "removed": len(gone), "words": kept})
+    elif taken or gone:
+        print(f"{len(taken):,} words taken, {len(gone):,} removed, {len(kept):,} in {user}")
+    else:
+        for entry in kept:
+            print(console.echoed(f"{entry.surface}\t{entry.reading}"))

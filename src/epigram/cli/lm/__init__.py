@@ -1,0 +1,1 @@
+"""``epigram lm``: the commands for language models, one module per command."""

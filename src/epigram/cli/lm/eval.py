@@ -1,0 +1,116 @@
+"""``epigram lm eval``: perplexity and entropy of a text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from warnings import warn
+
+import typer
+
+from epigram.cli import console
+from epigram.cli.options import Json
+from epigram.errors import DataWarning
+
+if TYPE_CHECKING:
+    pass
+from epigram.cli.lm.models import Model, Text, open_model
+
+MANY_UNKNOWN = 0.1
+
+
+def command(
+    model: Model,
+    text: Text,
+    by: Annotated[
+        Literal["sentence", "word"] | None,
+        typer.Option(help="Also where it is surprised most: sentences, or words (by bits in all)."),
+    ] = None,
+    unknown: Annotated[
+        bool, typer.Option("--unknown", help="Also the words that the model does not know.")
+    ] = False,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many sentences or words are shown.")] = 20,
+    cache: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Report perplexity with a cache of the last N words too.")
+    ] = 0,
+    valid: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --cache: held-out text that chooses its weight.")
+    ] = None,
+    cache_weight: Annotated[float, typer.Option(help="With --cache and without --valid.")] = 0.1,
+    json: Json = False,
+) -> None:
+    """Perplexity of a text: of the words that the model knows, then of all; by sentence, by word, and what is unknown.
+
+    The first figure leaves out words outside the vocabulary, so it compares models of one vocabulary; the second counts
+    them as <unk>. A closed model (lm train --closed) has the first only.
+    """
+    from epigram.lm.score_report import Report
+    from epigram.lm.tokenizer import read_as
+
+    language_model = open_model(model)
+    whole = read_as(language_model.vocabulary_, text)
+    corpus = whole.with_vocabulary(language_model.vocabulary_)
+    language_model.score_stream(corpus.stream()[:2])
+    watch = console.Stopwatch()
+    found = language_model.evaluate(corpus)
+    seconds = max(watch.cpu_seconds, 1e-9)
+    if found.oov > MANY_UNKNOWN * found.tokens:
+        warn(
+            f"{found.oov:,} of {found.tokens:,} words are unknown to the model, so the perplexity of known words says "
+            "little; is this text of another language, spelled or cut differently from the training text?",
+            DataWarning,
+            stacklevel=2,
+        )
+    if language_model.is_training_text(corpus):
+        warn(
+            "this is the text that the model was trained on: the perplexity is far too low. Give other text.",
+            DataWarning,
+            stacklevel=2,
+        )
+    record = {
+        "perplexity": found.perplexity,
+        **({"perplexity_with_unknown": found.perplexity_with_unknown} if language_model.is_open else {}),
+        "perplexity_without_end": found.perplexity_without_end,
+        "tokens": found.tokens,
+        "sentences": found.sentences,
+        "oov": found.oov,
+        "words_per_second": (found.tokens + found.sentences) / seconds,
+    }
+    if cache:
+        from epigram.lm.cache import CachedLM
+
+        cached = CachedLM(language_model, cache, cache_weight)
+        if valid is not None:
+            cached = CachedLM.chosen(language_model, valid, cache)
+        record["cache_weight"] = cached.weight
+        record["perplexity_with_cache"] = cached.perplexity(corpus)
+    tables: list[tuple[str, tuple[str, ...], list[tuple[Any, ...]]]] = []
+    if by is not None or unknown:
+        report = Report.of(language_model, whole)
+        if by == "sentence":
+            tables.append(
+                ("sentences", ("number", "perplexity", "oov", "sentence"), _worst(report, whole, k))
+            )
+        if by == "word":
+            tables.append(("words", ("word", "count", "bits"), report.by_word()[:k]))
+        if unknown:
+            tables.append(("unknown", ("word", "count"), report.unknown()[:k]))
+    if json:
+        rows = {
+            name: [dict(zip(columns, row, strict=True)) for row in rows] for name, columns, rows in tables
+        }
+        console.print_json(record | rows)
+        return
+    console.facts(str(model), record)
+    for name, columns, found_rows in tables:
+        console.table(name, columns, found_rows)
+
+
+def _worst(report: Any, text: Any, k: int) -> list[tuple[Any, ...]]:
+    """The sentences of highest perplexity: number, perplexity, unknown words, text."""
+    import numpy as np
+
+    perplexities, unknown = report.perplexities, report.n_unknown
+    worst = np.argsort(-perplexities, kind="stable")[:k].tolist()
+    words = {n: next(iter(text.take(n, n + 1).sentences())) for n in worst}
+    return [(n + 1, float(perplexities[n]), int(unknown[n]), " ".join(words[n])) for n in worst]

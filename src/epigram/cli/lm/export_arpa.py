@@ -1,0 +1,50 @@
+"""``epigram lm export-arpa``: writes a language model as an ARPA file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from epigram.cli import console
+from epigram.cli.lm.models import Model, open_model
+from epigram.cli.options import Json
+
+if TYPE_CHECKING:
+    pass
+from epigram.cli.lm.models import open_backoff
+
+
+def command(
+    model: Model,
+    output: Annotated[Path, typer.Argument(metavar="OUT.arpa[.gz]", help="Where the file goes.")],
+    ngrams: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MODEL", help="Approximate a model that is none of n-grams, by the n-grams of this one."
+        ),
+    ] = None,
+    valid: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Report the perplexity of this text before and after.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write a model as ARPA, without approximation; of a mixture, exact for all n-grams that its models store.
+
+    With --ngrams any model is written: each n-gram of the other one gets the probability that this model gives its
+    last word after its first ones, and back-off weights make the distributions sum to one.
+    """
+    from epigram.lm.ngram.arpa import write_arpa
+    from epigram.lm.ngram.merge import approximate
+
+    table = open_backoff(model) if ngrams is None else approximate(open_model(model), open_backoff(ngrams))
+    write_arpa(table, output)
+    record: dict[str, Any] = {"ngrams": table.n_ngrams, "bytes": output.stat().st_size}
+    if valid is not None:
+        record["perplexity_model"] = open_model(model).perplexity(valid)
+        record["perplexity"] = table.perplexity(valid)
+    if json:
+        console.print_json(record)
+    elif ngrams is not None or valid is not None:
+        console.facts(str(output), record)

@@ -1,0 +1,67 @@
+"""``epigram lm interpolate``: mixes language models linearly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from epigram.cli import console
+from epigram.cli.lm.models import open_model
+from epigram.cli.options import Json
+from epigram.errors import InputError
+
+if TYPE_CHECKING:
+    from epigram.lm.base import LanguageModel
+from epigram.cli.lm.models import is_arpa, open_backoff, write_model
+
+
+def command(
+    models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Models to mix; one for --cache.")],
+    valid: Annotated[Path, typer.Option(metavar="FILE", help="Held-out text that chooses the weights.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The mixture as a model: *.epigram, *.arpa[.gz]."
+        ),
+    ] = None,
+    cache: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Mix in a cache of the last N words too.")
+    ] = 0,
+    merged: Annotated[
+        bool, typer.Option("--merge", help="Write one back-off model instead, as for *.arpa.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Mix models, with weights chosen on held-out text."""
+    from epigram.lm.cache import CachedLM
+    from epigram.lm.mixture import interpolate, merge
+
+    if len(models) < 2 and not (cache and models):
+        raise InputError("give two models or more to mix, or one and --cache.")
+    merged = merged or (output is not None and is_arpa(output))
+    if merged and (cache or len(models) < 2):
+        raise InputError(
+            "a cache is no back-off model; leave out --cache, or write a *.epigram without --merge."
+        )
+    parts = [open_backoff(path) if merged else open_model(path) for path in models]
+    alone = [part.evaluate(valid) for part in parts]
+    record: dict[str, Any] = {
+        "perplexity_valid_alone": [found.perplexity for found in alone],
+        "oov_alone": [found.oov for found in alone],
+    }
+    mixture: LanguageModel = parts[0]
+    if len(parts) > 1:
+        mixture = mixed = interpolate(parts, valid)
+        record["weights"] = mixed.weights.tolist()
+        if merged:
+            mixture = merge(mixed)
+            record["perplexity_valid_merged"] = mixture.perplexity(valid)
+        record["perplexity_valid"] = mixed.perplexity(valid)
+    if cache:
+        mixture = cached = CachedLM.chosen(mixture, valid, cache)
+        record |= {"cache_weight": cached.weight, "perplexity_valid": cached.perplexity(valid)}
+    if output is not None:
+        write_model(mixture, output)
+    console.report(record, "mixture", json)

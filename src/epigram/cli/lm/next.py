@@ -1,0 +1,29 @@
+"""``epigram lm next``: the most probable next words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from epigram.cli import console
+from epigram.cli.lm.models import Model, open_model
+from epigram.cli.options import Json
+
+if TYPE_CHECKING:
+    pass
+from epigram.cli.lm.models import Words
+
+
+def command(
+    model: Model,
+    words: Words = "",
+    k: Annotated[int, typer.Option("-k", min=1, help="How many.")] = 10,
+    json: Json = False,
+) -> None:
+    """The likeliest next words and their probabilities."""
+    found = open_model(model).next_words(words, k)
+    if json:
+        console.print_json([{"word": word, "probability": p} for word, p in found])
+        return
+    console.table(words or "(no context)", ("word", "probability"), found)

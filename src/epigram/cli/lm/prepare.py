@@ -1,0 +1,141 @@
+"""``epigram lm prepare``: normalises text for training."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from epigram.cli import console
+from epigram.cli.options import Json
+from epigram.errors import InputError
+
+if TYPE_CHECKING:
+    from epigram.lm.normalise import Preparation, Replaced
+
+EVERY = 10_000
+"""Sentences between two lines of progress."""
+
+
+def command(
+    text: Annotated[Path, typer.Argument(metavar="TEXT", help="One sentence a line (gzip too); - is stdin.")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="OUT", help="Prepared text; *.gz is packed; - is stdout."),
+    ],
+    like: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Prepare as the training text was: what --save wrote for it."),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write settings, words and proper nouns, to prepare test text --like it."
+        ),
+    ] = None,
+    min_count: Annotated[int, typer.Option(min=1, help="Occurrences a word needs; others become <unk>.")] = 2,
+    tokens: Annotated[
+        str | None,
+        typer.Option(
+            metavar="chars|words|FILE",
+            help="Only cut the text: into characters, words, or the pieces of a sentencepiece (*.model) or tokenizers "
+            "(*.json) model.",
+        ),
+    ] = None,
+    names: Annotated[
+        bool,
+        typer.Option(
+            "--names", help="Proper nouns (capitalised inside a sentence, never in lower case) become <name>."
+        ),
+    ] = False,
+    split: Annotated[bool, typer.Option("--split", help="Split punctuation off words.")] = False,
+    keep_case: Annotated[bool, typer.Option("--keep-case", help="Leave capitals as they are.")] = False,
+    keep_numbers: Annotated[
+        bool, typer.Option("--keep-numbers", help="Leave numbers; otherwise they become #n.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Prepare a text for training: lower case, symbols for numbers, rare words and proper nouns."""
+    from epigram.lm.normalise import Preparation, Replaced
+    from epigram.text import check_writable, read_lines
+
+    to_stdout = str(output) == "-"
+    if to_stdout and json:
+        raise InputError("the text goes to standard output; leave out --json, or give -o a file.")
+    settings_given = min_count != 2 or names or split or keep_case or keep_numbers
+    if like is not None and settings_given:
+        raise InputError("--like has its own settings; leave out the others.")
+    if tokens is not None and (settings_given or like is not None or save is not None):
+        raise InputError("--tokens only cuts the text; leave out the other settings.")
+    for target in (output, save):
+        if target is not None and str(target) != "-":
+            check_writable(target)
+    lines = list(read_lines(text, sentences=True))
+    if tokens is not None:
+        _cut(text, lines, tokens, output, json)
+        return
+    with console.progress() as bar:
+        task = bar.add_task("reading", total=len(lines), status="")
+
+        def advance(number: int) -> None:
+            if number % EVERY == 0:
+                bar.update(task, completed=number)
+
+        if like is not None:
+            how = Preparation.read(like)
+        else:
+            how = Preparation.learn(
+                lines,
+                lower=not keep_case,
+                numbers=not keep_numbers,
+                names=names,
+                split=split,
+                min_count=min_count,
+                progress=advance,
+            )
+        bar.update(task, completed=len(lines))
+    replaced = Replaced()
+    content = "".join(" ".join(words) + "\n" for words in how.apply(lines, replaced)).encode()
+    if replaced.tokens == 0:
+        raise InputError("no words; expected one sentence a line", path=text)
+    write_text(output, content)
+    if save is not None:
+        how.write(save)
+    if not to_stdout:
+        record = _report(how, replaced)
+        console.report(record, str(output), json)
+
+
+def _cut(text: Path, lines: list[str], tokens: str, output: Path, json: bool) -> None:
+    """The lines in pieces; blank lines stay, as they part documents."""
+    from epigram.lm.tokenizer import cutter
+
+    cut = cutter(tokens)
+    pieces = [cut(line) for line in lines]
+    n_tokens = sum(map(len, pieces))
+    if n_tokens == 0:
+        raise InputError("no words; expected one sentence a line", path=text)
+    write_text(output, "".join(" ".join(line) + "\n" for line in pieces).encode())
+    if str(output) != "-":
+        record = {"sentences": sum(len(line) > 0 for line in pieces), "tokens": n_tokens}
+        console.report(record, str(output), json)
+
+
+def _report(how: Preparation, replaced: Replaced) -> dict[str, int]:
+    counts = asdict(replaced)
+    renamed = {"numbers": "numbers_replaced", "names": "names_replaced", "rare": "rare_words_replaced"}
+    return {renamed.get(name, name): count for name, count in counts.items()} | {"words_kept": how.n_words}
+
+
+def write_text(output: Path, content: bytes) -> None:
+    """A text to a file, packed where its name ends in .gz, or to standard output."""
+    from epigram.text import write_atomically
+
+    if str(output) == "-":
+        sys.stdout.buffer.write(content)
+    else:
+        write_atomically(output, gzip.compress(content, mtime=0) if output.suffix == ".gz" else content)

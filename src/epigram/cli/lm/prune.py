@@ -1,0 +1,37 @@
+"""``epigram lm prune``: removes n-grams that change the model little."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from epigram.cli import console
+from epigram.cli.lm.models import Model
+from epigram.cli.options import Json, Output
+
+if TYPE_CHECKING:
+    pass
+from epigram.cli.lm.models import open_backoff, write_model
+
+
+def command(
+    model: Model,
+    output: Output,
+    threshold: Annotated[
+        float, typer.Option(help="Largest relative change of perplexity of an n-gram.")
+    ] = 1e-8,
+    ngrams: Annotated[int | None, typer.Option(min=1, help="Instead: keep so many n-grams.")] = None,
+    json: Json = False,
+) -> None:
+    """Drop the n-grams that matter least (relative entropy), from any model."""
+    from epigram.lm.ngram.prune import prune as prune_model
+
+    before = open_backoff(model)
+    size = before.n_ngrams
+    after = (
+        prune_model(before, threshold=threshold) if ngrams is None else prune_model(before, n_ngrams=ngrams)
+    )
+    write_model(after, output)
+    record = {"ngrams_before": size, "ngrams": after.n_ngrams, "bytes": output.stat().st_size}
+    console.report(record, str(output), json)

@@ -1,0 +1,80 @@
+"""``epigram lm score``: log-probability of each line or n-best candidate."""
+
+from __future__ import annotations
+
+import json as encoder
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from epigram.cli import console
+from epigram.cli.options import Json
+
+if TYPE_CHECKING:
+    pass
+from epigram.cli.lm.models import Model, Text, open_model, open_word_scorer, warn_if_left_out
+
+
+def command(
+    model: Model,
+    text: Text,
+    nbest: Annotated[
+        bool,
+        typer.Option("--nbest", help="TEXT holds n-best lists: add the model to their scores and sort them."),
+    ] = False,
+    weight: Annotated[
+        float, typer.Option(help="With --nbest: what a nat of the model counts in the score.")
+    ] = 1.0,
+    unknown_cost: Annotated[
+        float, typer.Option(help="With --nbest: nats that a word costs that the model does not know.")
+    ] = 10.0,
+    json: Json = False,
+) -> None:
+    """Natural log-probability of each sentence, or with --json of each of its words (a line each).
+
+    A word outside the vocabulary has the probability of <unk>; a closed model (lm train --closed) leaves it out.
+
+    With --nbest, lists in any format of epigram rerank come out as JSON lines, best candidate first; `lm` among its
+    features is the model's log-probability, `lm:unknown` the number of words the model does not know.
+    """
+    if nbest:
+        _score_nbest(model, text, weight, unknown_cost)
+        return
+    import numpy as np
+
+    from epigram.lm.corpus import Corpus
+
+    language_model = open_model(model)
+    words = [*language_model.vocabulary_.words, "<unk>"]
+    corpus = Corpus.read(text, language_model.vocabulary_)
+    warn_if_left_out(language_model, corpus.n_unseen, corpus.n_tokens)
+    logps = language_model.score_corpus(corpus)
+    ends = corpus.sentence_ptr + np.arange(corpus.n_sentences + 1)
+    for k in range(corpus.n_sentences):
+        own = logps[ends[k] : ends[k + 1]]
+        if not json:
+            print(f"{float(np.nansum(own)):.6f}")
+            continue
+        ids = corpus.ids[corpus.sentence_ptr[k] : corpus.sentence_ptr[k + 1]].tolist()
+        scored = [
+            [word, None if np.isnan(p) else round(float(p), 6)]
+            for word, p in zip([*(words[i] for i in ids), "</s>"], own, strict=True)
+        ]
+        record = {"score": float(np.nansum(own)), "words": scored}
+        print(console.echoed(encoder.dumps(record, ensure_ascii=False)))
+
+
+def _score_nbest(model: Path, path: Path, weight: float, unknown_cost: float) -> None:
+    """n-best lists with the model's part added to their scores, best first."""
+    from epigram.rerank.formats import json_lines, read_nbest
+    from epigram.rerank.lm_features import with_language_models
+
+    for line in json_lines(with_language_models(read_nbest(path), [open_word_scorer(model)])):
+        record = encoder.loads(line)
+        for candidate in record["candidates"]:
+            features = candidate["features"]
+            own = features.get("lm", 0.0) - unknown_cost * features.get("lm:unknown", 0.0)
+            candidate["score"] += weight * own
+        record["candidates"].sort(key=lambda candidate: -candidate["score"])
+        print(encoder.dumps(record, ensure_ascii=False))

@@ -1,0 +1,66 @@
+"""``epigram parse run``: parses a CoNLL-U file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from epigram.cli import console
+from epigram.cli.options import Model, Threads
+from epigram.errors import InputError
+
+if TYPE_CHECKING:
+    pass
+from epigram.cli.parse.arguments import Decoding, load_parser, parse_all
+
+
+def command(
+    model: Model,
+    source: Annotated[Path, typer.Argument(metavar="[INPUT]", help="CoNLL-U; - is stdin.")] = Path("-"),
+    decoding: Decoding = None,
+    nbest: Annotated[
+        int | None,
+        typer.Option(
+            metavar="K", min=1, help="The K best trees of each sentence, each with its probability."
+        ),
+    ] = None,
+    keep: Annotated[
+        bool,
+        typer.Option("--keep", help="Keep the heads and relations that the input has; _ where it is free."),
+    ] = False,
+    picture: Annotated[
+        bool, typer.Option("--picture", help="Draw the trees instead of writing CoNLL-U.")
+    ] = False,
+    svg: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write each tree to FOLDER/1.svg, 2.svg, ... too.")
+    ] = None,
+    threads: Threads = 1,
+    json: Annotated[bool, typer.Option("--json", help="JSON lines, one per sentence.")] = False,
+) -> None:
+    """Parse a CoNLL-U file: the input again, with heads and relations; comments and other lines stay."""
+    import sys
+
+    from epigram.cli.parse.output import json_lines, nbest_lines, pictures, write_svg
+    from epigram.parsing.conllu import read_treebank
+
+    estimator = load_parser(model, decoding, threads)
+    bank = read_treebank(source)
+    if nbest is not None:
+        if not hasattr(estimator, "arcs_"):
+            raise InputError("--nbest is for parsers; this model labels the nodes of given trees")
+        lines = nbest_lines(estimator, bank, nbest, keep)
+    else:
+        predicted = parse_all(estimator, bank, keep)
+        if svg is not None:
+            write_svg(bank, predicted, svg)
+        if json:
+            lines = json_lines(bank, predicted)
+        elif picture:
+            lines = pictures(bank, predicted)
+        else:
+            heads = predicted.heads if predicted.column is None else None
+            lines = bank.written(heads, {predicted.column or "deprel": predicted.labels})
+    sys.stdout.buffer.write(console.echoed("".join(lines)).encode())
+    sys.stdout.buffer.flush()

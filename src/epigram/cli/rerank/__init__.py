@@ -1,0 +1,1 @@
+"""``epigram rerank``: the commands for rerankers, one module per command."""

@@ -1,0 +1,48 @@
+"""``epigram rerank run``: prints the best candidate of each n-best list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from epigram.cli import console
+from epigram.cli.options import Model
+
+if TYPE_CHECKING:
+    pass
+from epigram.cli.rerank.arguments import Lists, Lm, read_lists
+
+
+def command(
+    model: Model,
+    nbest: Lists,
+    lm: Lm = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="JSON lines: id, text, index, ranking and scores.")
+    ] = False,
+) -> None:
+    """The best candidate of each list, one a line."""
+    import json as text_json
+    import sys
+
+    from epigram.rerank import Reranker
+
+    reranker = Reranker.load(model)
+    lists = read_lists(nbest, None, lm, [reranker])
+    best = reranker.predict(lists)
+    if not json:
+        texts = (lists.texts[c] for c in (lists.list_ptr[:-1] + best).tolist())
+        sys.stdout.write(console.echoed("".join(f"{text}\n" for text in texts)))
+        return
+    scores = reranker.scores(lists)
+    for i, ranking in enumerate(reranker.rank(lists)):
+        first, last = lists.list_ptr[i], lists.list_ptr[i + 1]
+        record = {
+            "id": lists.ids[i],
+            "text": lists.texts[first + best[i]],
+            "index": int(best[i]),
+            "ranking": ranking.tolist(),
+            "scores": scores[first:last].tolist(),
+        }
+        sys.stdout.write(console.echoed(text_json.dumps(record, ensure_ascii=False) + "\n"))

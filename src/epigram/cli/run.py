@@ -1,0 +1,240 @@
+"""Training commands: output checks, progress bar, Ctrl-C, checkpoint and final report.
+
+Python runs signal handlers between bytecodes only, so they would wait for C to return. The signal's number is written
+to a socket at once instead (``set_wakeup_fd``), and a thread reads it while the loop runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import typer
+
+import epigram
+from epigram.cli import console
+from epigram.cli.options import EVERY
+from epigram.errors import InputError
+from epigram.plots import check_plot
+from epigram.resuming import Checkpoint
+from epigram.text import check_writable, shown
+
+EXIT_CODE = 130
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SHOW_CURSOR = "\x1b[?25h"
+Show = Callable[..., bool]
+"""``show(completed, status, description=None)`` moves the progress bar; True where the user asked to stop."""
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """What the options say: where the shards are, how many, on which cluster."""
+
+    folder: Path | None
+    n_shards: int | None
+    cluster: str | None
+
+    @property
+    def asked_for(self) -> bool:
+        """Whether training goes by shards."""
+        asked = self.folder is not None or self.cluster is not None
+        if self.n_shards is not None and not asked:
+            raise InputError("--n-shards is for training with --shards or --cluster")
+        return asked
+
+    def folder_for(self, output: Path) -> Path:
+        """Where the shards are: beside the model where nothing is said."""
+        return self.folder or output.with_name(f"{output.name}.shards")
+
+
+class TrainingRun:
+    """A training that writes ``output`` and, where asked for, ``plot``; refuses at once what cannot be written.
+
+    What is fitted while progress is shown keeps where it stands in a checkpoint beside ``output``, every
+    ``checkpoint`` seconds; a run with ``resume`` goes on from it. It is removed when the model is saved, unless the
+    user stopped the fit. The clock starts with the run, and again where progress begins. A command is these lines::
+
+        run = TrainingRun(output, plot, json)
+        with run.progress("training", total=500) as show:
+            model.fit(text, callback=lambda now: show(now.number, f"objective {now.objective:,.0f}"))
+        run.finish({"nonzero": model.n_nonzero_}, save=lambda: model.save(output))
+    """
+
+    def __init__(
+        self,
+        output: Path,
+        plot: Path | None = None,
+        json: bool = False,
+        checkpoint: float = EVERY,
+        resume: bool = False,
+        context: typer.Context | None = None,
+    ) -> None:
+        self.output, self.plot, self.json, self.interrupted = output, plot, json, False
+        for target in (output, plot):
+            if target is not None:
+                check_writable(target)
+                refuse_inputs(target, {} if context is None else context.params)
+        if plot is not None:
+            check_plot(plot)
+        # Beside a device or a pipe there is no place for a file.
+        usual = output.is_file() or not output.exists()
+        self.checkpoint = Checkpoint(
+            output.with_name(f"{output.name}.checkpoint"),
+            lambda: subject_of_command(context),
+            checkpoint if checkpoint and usual else float("inf"),
+            resume,
+            complain=_say,
+        )
+        if self.checkpoint.path.exists() and not resume:
+            _say(f"{self.checkpoint.path} is of a run that was stopped; --resume would go on from it")
+        elif resume and not self.checkpoint.path.exists():
+            _say(f"no {self.checkpoint.path}: training starts afresh")
+        self._watch = console.Stopwatch()
+
+    @contextmanager
+    def progress(self, description: str, total: int | None = None, step: str = "iteration") -> Iterator[Show]:
+        """A progress bar whose ``show`` tells whether to stop: a first Ctrl-C ends the fit after the present step."""
+        self._watch = console.Stopwatch()
+        with console.progress() as bar:
+            task = bar.add_task(description, total=total, status="")
+
+            def say() -> None:
+                said = f"stopping after this {step}; Ctrl-C again stops at once"
+                bar.console.print(f"[yellow]{said}[/yellow]")
+
+            with GracefulStop(say) as stop, self.checkpoint:
+
+                def show(completed: int, status: str = "", description: str | None = None) -> bool:
+                    bar.update(task, completed=completed, status=status, description=description)
+                    self.checkpoint.interrupted = stop.asked
+                    return self.checkpoint.interrupted
+
+                try:
+                    yield show
+                finally:
+                    self.interrupted = stop.asked
+
+    @property
+    def cost(self) -> dict[str, float]:
+        """Wall and CPU seconds so far."""
+        return {"seconds": self._watch.seconds, "cpu_seconds": self._watch.cpu_seconds}
+
+    def finish(
+        self,
+        record: dict[str, Any],
+        save: Callable[[], Any],
+        draw: Callable[[Path], Any] | None = None,
+    ) -> None:
+        """Save, draw, and report ``record`` with cost and size; exit code 130 where the fit was interrupted."""
+        record = {**record, **self.cost, "interrupted": self.interrupted}
+        save()
+        if not self.interrupted:
+            self.checkpoint.remove()
+        elif self.checkpoint.path.exists():
+            _say(f"stopped; --resume goes on from {self.checkpoint.path}")
+        record["bytes"] = self.output.stat().st_size
+        if self.plot is not None and draw is not None:
+            draw(self.plot)
+        console.print_json(record) if self.json else console.facts(str(self.output), record)
+        if self.interrupted:
+            raise typer.Exit(EXIT_CODE)
+
+
+def refuse_inputs(target: Path, given: dict[str, Any]) -> None:
+    """Refuse to overwrite a file that the command reads; an updated model may replace its older version."""
+    for name, value in (given if target.exists() else {}).items():
+        for path in value if isinstance(value, list | tuple) else (value,):
+            if name in ("output", "plot", "model") or not isinstance(path, str | Path):
+                continue
+            if os.path.exists(path) and os.path.samefile(path, target):
+                said = f"is an input of this command ({name}) and would be overwritten"
+                raise InputError(f"{said}; choose another name", path=target)
+
+
+def subject_of_command(context: typer.Context | None) -> str:
+    """Return a digest of the command, its settings and the content of its files: a checkpoint is for them only."""
+    command, given = ("", {}) if context is None else (context.command_path, context.params)
+    digest = hashlib.blake2b(f"{epigram.__version__} {command}".encode(), digest_size=16)
+    for name, value in sorted(given.items()):
+        if name in ("output", "plot", "json", "checkpoint", "resume"):
+            continue
+        digest.update(f"\0{name}={value!r}".encode())
+        for path in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(path, Path) and path.is_file():
+                with path.open("rb") as file:
+                    digest.update(hashlib.file_digest(file, "blake2b").digest())
+    return digest.hexdigest()
+
+
+def _say(text: str) -> None:
+    console.stderr().print(shown(text), style="dim", markup=False)
+
+
+class GracefulStop:
+    """Context in which ``asked`` turns true on the first signal, and the second exits with code 130.
+
+    Parameters
+    ----------
+    on_first : called, in another thread, when the first signal arrives.
+
+    Examples
+    --------
+    >>> import time
+    >>> with GracefulStop() as stop:
+    ...     signal.raise_signal(signal.SIGINT)
+    ...     while not stop.asked:
+    ...         time.sleep(0.001)
+    >>> stop.asked
+    True
+    """
+
+    def __init__(self, on_first: Callable[[], Any] = lambda: None) -> None:
+        self.asked = False
+        self._on_first = on_first
+
+    def __enter__(self) -> Self:
+        self._reader, self._writer = socket.socketpair()
+        self._writer.setblocking(False)
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+        self._wakeup = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        self._handlers = {number: signal.signal(number, _nothing) for number in SIGNALS}
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(self._wakeup)
+        self._writer.close()
+        self._listener.join()
+        self._reader.close()
+
+    def _listen(self) -> None:
+        while byte := self._reader.recv(1):
+            if byte[0] not in SIGNALS:
+                continue
+            if self.asked:
+                sys.stderr.write(SHOW_CURSOR if sys.stderr.isatty() else "")
+                sys.stderr.flush()
+                os._exit(EXIT_CODE)
+            self.asked = True
+            self._on_first()
+
+
+def _nothing(*_: Any) -> None:
+    """Takes the place of the handler that would raise KeyboardInterrupt."""

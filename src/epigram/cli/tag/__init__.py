@@ -1,0 +1,1 @@
+"""``epigram tag``: the commands for taggers, one module per command."""

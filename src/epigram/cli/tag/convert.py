@@ -1,0 +1,57 @@
+"""``epigram tag convert``: converts CRFsuite, CRF++ and Wapiti models, and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from epigram.cli import console
+from epigram.cli.options import Json, Output
+from epigram.errors import InputError
+
+
+def command(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A tagger: *.epigram, *.crfsuite, CRF++ text, Wapiti.")
+    ],
+    output: Output,
+    to: Annotated[
+        Literal["epigram", "crfsuite"] | None,
+        typer.Option(help="Format of the result (by its name; crfsuite for *.crfsuite)."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Turn a CRFsuite, CRF++ or Wapiti model into one of ours, or one into CRFsuite's; nothing is trained again."""
+    from epigram.chain.storage import FAMILY, chain_model
+    from epigram.storage import ModelFile
+    from epigram.storage.file import blaming
+    from epigram.tagging.stacked.reranker import RERANKER
+    from epigram.text import check_writable, write_atomically
+
+    check_writable(output)
+    to = to or ("crfsuite" if output.suffix == ".crfsuite" else "epigram")
+    file = ModelFile.load(model, FAMILY)
+    with blaming(model):
+        chain = chain_model(file)
+    if to == "crfsuite":
+        from epigram.compat.crfsuite_file import write_model
+
+        if RERANKER in file.header:
+            raise InputError(
+                "CRFsuite's files cannot hold a reranker; convert the tagger without it", path=model
+            )
+        content = write_model(chain)
+    else:
+        content = file.to_bytes()
+    write_atomically(output, content)
+    facts: dict[str, Any] = {
+        "format": to,
+        "labels": len(chain.labels),
+        "attributes": len(chain.table),
+        "weights": chain.weights.n_nonzero,
+        "bytes before": model.stat().st_size,
+        "bytes": len(content),
+    }
+    console.report(facts, str(output), json)

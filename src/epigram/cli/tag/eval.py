@@ -1,0 +1,62 @@
+"""``epigram tag eval``: precision, recall, F1, accuracy and speed of a tagger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from epigram.cli import console
+from epigram.cli.options import Json, Model, Threads
+
+if TYPE_CHECKING:
+    pass
+from epigram.cli.tag.arguments import load_tagger
+
+
+def command(
+    model: Model,
+    test: Annotated[Path, typer.Argument(metavar="TEST", help="Sentences with labels; - is stdin.")],
+    label_column: Annotated[int | None, typer.Option(help="Column of labels (as in training).")] = None,
+    threads: Threads = 1,
+    json: Json = False,
+) -> None:
+    """Precision, recall and F1 as conlleval counts them, accuracy, and speed."""
+    from dataclasses import replace
+
+    from epigram.cli.tag import items as tag_items
+    from epigram.cli.tag.output import show_report
+    from epigram.tagging.column_tagger import warn_of_lengths, warn_of_unknown
+    from epigram.text import read_bytes
+
+    if tag_items.is_meant(model):
+        tag_items.evaluate(model, test, threads, json)
+        return
+    tagger = load_tagger(model)
+    raw = read_bytes(test)
+    watch = console.Stopwatch()
+    corpus = tagger.reading.parse(raw, str(test))
+    reading = tagger.reading_for(corpus)
+    if label_column is not None:
+        n = reading.n_columns and max(reading.n_columns, corpus.n_columns)
+        reading = replace(reading, label_column=label_column, n_columns=n)
+    observations, gold = reading.split(corpus)
+    warn_of_unknown(gold.strings, tagger.model.labels, test)
+    warn_of_lengths(test, corpus.n_sentences, corpus.n_tokens)
+    predicted = tagger.decode(tagger.model.encode(observations), observations, threads)
+    seconds, cpu_seconds = watch.seconds, watch.cpu_seconds
+    report = tagger.evaluate(gold, predicted, corpus)
+    record = {
+        **report.as_dict(),
+        "sentences": corpus.n_sentences,
+        "seconds": seconds,
+        "tokens_per_second": corpus.n_tokens / max(seconds, 1e-9),
+        "tokens_per_cpu_second": corpus.n_tokens / max(cpu_seconds, 1e-9),
+        "unknown_labels": [label for label in report.labels if label not in tagger.model.labels],
+        "mistakes": [{"gold": g, "predicted": p, "tokens": n} for g, p, n in report.mistakes()],
+    }
+    if json:
+        console.print_json(record)
+    else:
+        show_report(report, record, f"{model} on {test}")

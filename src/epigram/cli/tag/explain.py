@@ -1,0 +1,97 @@
+"""``epigram tag explain``: lists the weights behind the label of each token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from epigram.cli import console
+from epigram.errors import InputError
+
+if TYPE_CHECKING:
+    from epigram.chain.explain import LabelExplanation
+
+
+def command(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A CRF: *.epigram, or *.crfsuite.")],
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="[INPUT]", help="Sentences, as for run; CRFsuite's items for its models."),
+    ] = Path("-"),
+    sentence: Annotated[int, typer.Option(min=0, help="Which sentence of the input, from 0.")] = 0,
+    token: Annotated[
+        int | None, typer.Option(min=0, help="Which token of it, from 0 (all: the strongest terms of each).")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="Terms to show of each token.")] = 10,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object, with all terms.")] = False,
+) -> None:
+    """Show which features and transitions speak for a token's label against the runner-up; they sum to the lead."""
+    explain_token, sequences, words = _read(model, source)
+    if sentence >= sequences.n_sentences:
+        raise InputError(
+            f"there is no sentence {sentence}; the input has {sequences.n_sentences}, counted from 0"
+        )
+    first = int(sequences.word_ptr[sentence])
+    tokens = range(int(sequences.word_lengths[sentence])) if token is None else [token]
+    found = [explain_token(sentence, t) for t in tokens]
+    if json:
+        console.print_json(
+            {"sentence": sentence, "tokens": [_record(why, words[first + why.token]) for why in found]}
+        )
+        return
+    for why in found:
+        title = f"{words[first + why.token]}: {why.label} against {why.other or 'nothing'}, by {why.lead:.3f}"
+        rows = [(term.token, term.feature, term.label, f"{term.lift:+.3f}") for term in why.terms[:top]]
+        console.table(title, ("token", "feature", "label", "lift"), rows)
+
+
+def _record(why: LabelExplanation, word: str) -> dict[str, Any]:
+    terms = [
+        {"token": term.token, "feature": term.feature, "label": term.label, "lift": term.lift}
+        for term in why.terms
+    ]
+    return {
+        "token": why.token,
+        "word": word,
+        "label": why.label,
+        "runner_up": why.other,
+        "lead": why.lead,
+        "terms": terms,
+    }
+
+
+def _read(model: Path, source: Path) -> tuple[Callable[[int, int], LabelExplanation], Any, list[str]]:
+    """What explains a token of a sentence, the encoded input, and a name for each token."""
+    from epigram.chain.explain import explain as explain_token
+    from epigram.chain.storage import FAMILY, chain_model
+    from epigram.storage import ModelFile
+    from epigram.storage.file import blaming
+
+    file = ModelFile.load(model, FAMILY)
+    if file.header.get("kind") not in ("crf", "segment"):
+        raise InputError("only a CRF explains its labels; train with --model crf", path=model)
+    if file.header.get("template") is None:
+        from epigram.cli.tag.items import read_known_items
+
+        with blaming(model):
+            chain = chain_model(file)
+        items = read_known_items(source, chain)
+        names = [max(token, key=len, default="") for sentence in items.features for token in sentence]
+        features = chain.encode(items.features)
+        return lambda s, t: explain_token(chain, features.take([s]), t), features, names
+    from epigram.tagging.column_tagger import ColumnTagger
+
+    tagger = ColumnTagger.load(model)
+    corpus = tagger.read(source)
+    observations = tagger.observe(corpus)
+    first, sequences = observations.columns[0], tagger.model.encode(observations)
+
+    def why(sentence: int, token: int) -> LabelExplanation:
+        if tagger.look is not None:
+            return tagger.look.explain(tagger.model, sequences, observations, sentence, token)
+        return explain_token(tagger.model, sequences.take([sentence]), token)
+
+    return why, sequences, [first.strings[k] for k in first.ids.tolist()]

@@ -1,0 +1,37 @@
+"""``epigram tag pool``: averages the weights of several CRFs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from epigram.cli.options import Json
+from epigram.errors import InputError
+
+if TYPE_CHECKING:
+    pass
+from epigram.cli.tag.stored import stored_chain
+
+
+def command(
+    context: typer.Context,
+    models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="CRFs: *.epigram files.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where the pool goes.")],
+    shares: Annotated[
+        str | None, typer.Option(metavar="W,W", help="The weight of each, by default the same.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Make one tagger of several with the same labels: its weights are the mean of theirs."""
+    from epigram.cli.run import TrainingRun
+    from epigram.tagging.stacked.pool import pool as pool_taggers
+
+    run = TrainingRun(output, json=json, checkpoint=0.0, context=context)
+    try:
+        given = None if shares is None else [float(share) for share in shares.split(",")]
+    except ValueError:
+        raise InputError(f"--shares are numbers such as 1,2, not {shares!r}") from None
+    whole = pool_taggers([stored_chain(model) for model in models], given)
+    run.finish(dict(whole.fit_), save=lambda: whole.save(output))

@@ -1,0 +1,99 @@
+"""``epigram tag run``: labels the tokens of a file or of standard input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from epigram.cli import console
+from epigram.cli.options import Model, Threads
+from epigram.cli.tag.train import Format
+from epigram.errors import InputError
+
+if TYPE_CHECKING:
+    from epigram.features.columns import Columns
+    from epigram.tagging.column_tagger import ColumnTagger
+from epigram.cli.tag.arguments import load_tagger
+
+
+def command(
+    model: Model,
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="[INPUT]", help="Columns, or a sentence a line for models of words alone."),
+    ] = Path("-"),
+    format: Annotated[
+        Format | None, typer.Option(help="Of the input (as in training, or plain text).")
+    ] = None,
+    marginals: Annotated[
+        bool, typer.Option("--marginals", help="Add the probability of each label chosen.")
+    ] = False,
+    all_marginals: Annotated[
+        bool, typer.Option("--all-marginals", help="Add LABEL:probability for every label.")
+    ] = False,
+    nbest: Annotated[
+        int | None,
+        typer.Option(metavar="K", min=1, help="Add the K best labellings, each with its probability."),
+    ] = None,
+    reach: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Add what the same word is called in so many sentences before and after, too."
+        ),
+    ] = 0,
+    threads: Threads = 1,
+    json: Annotated[bool, typer.Option("--json", help="JSON lines, one per sentence.")] = False,
+) -> None:
+    """Tag a file or standard input: the input again with predicted columns added, or filled in CoNLL-U."""
+    import sys
+
+    from epigram.cli.tag import items as tag_items
+    from epigram.cli.tag.output import add_labels, add_nbest, add_nearby, json_lines
+    from epigram.features.columns import Column
+    from epigram.features.formats import add_columns
+
+    if tag_items.is_meant(model):
+        tag_items.run(model, source, marginals, threads, json)
+        return
+    if nbest is not None and (marginals or all_marginals):
+        raise InputError("--nbest and --marginals add different probabilities; choose one")
+    if reach and nbest is not None:
+        raise InputError("--reach is about the best labels of a whole text: leave out --nbest")
+    tagger = load_tagger(model)
+    if tagger.kind == "history" and (nbest is not None or marginals or all_marginals):
+        raise InputError("a history-based model has no marginals and no n-best; train with --model crf")
+    corpus = _read(tagger, source, format)
+    is_conllu = corpus.lines is not None and corpus.lines.is_conllu
+    if is_conllu and not json and (marginals or all_marginals or nbest is not None or reach):
+        raise InputError(
+            "CoNLL-U has no columns for --marginals, --all-marginals, --nbest and --reach; add --json"
+        )
+    observations = tagger.observe(corpus)
+    sequences = tagger.model.encode(observations)
+    if nbest is not None:
+        added, records = add_nbest(tagger, sequences, observations, nbest)
+    else:
+        ids = tagger.decode(sequences, observations, threads)
+        added, records = add_labels(tagger, sequences, ids, marginals, all_marginals)
+        if reach:
+            add_nearby(added, records, observations, Column(ids, list(tagger.model.labels)), reach)
+    if json:
+        lines = json_lines(observations, sequences, records)
+    elif is_conllu:
+        lines = tagger.fill(corpus, added[0])
+    else:
+        lines = iter(add_columns(corpus, added, tagger.reading.separator))
+    sys.stdout.buffer.write(console.echoed("".join(lines)).encode())
+    sys.stdout.buffer.flush()
+
+
+def _read(tagger: ColumnTagger, source: Path, format: str | None) -> Columns:
+    """The input; a note says where it is taken for text."""
+    from epigram.text import read_bytes
+
+    raw = read_bytes(source)
+    if format is None and (format := tagger.guess_format(raw, str(source))) == "text":
+        console.stderr().print("[dim]read as plain text, a sentence a line; --format says otherwise[/dim]")
+    return tagger.read_bytes(raw, str(source), format)

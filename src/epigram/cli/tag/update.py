@@ -1,0 +1,102 @@
+"""``epigram tag update``: continues the training of a stored tagger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from epigram.cli.options import Json, Model
+from epigram.errors import InputError
+
+if TYPE_CHECKING:
+    from epigram.cli.run import TrainingRun
+    from epigram.features.columns import Columns
+    from epigram.features.formats import ColumnSpec
+
+CALL = 500  # sentences learnt from between two looks at Ctrl-C
+
+
+def command(
+    context: typer.Context,
+    model: Model,
+    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="More sentences with labels; - is stdin.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="MODEL", help="Where the model goes (over the old one)."),
+    ] = None,
+    dev: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Held-out sentences, scored before and after.")
+    ] = None,
+    alternatives: Annotated[
+        str | None,
+        typer.Option(metavar="C", help="Labels may be known in part: with |, A|B is either, | alone any."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Learn from more sentences, in files such as it was trained on. Ctrl-C keeps what is learnt so far."""
+    from epigram.chain.storage import FAMILY
+    from epigram.cli.run import TrainingRun
+    from epigram.features.formats import ColumnSpec
+    from epigram.storage import load
+    from epigram.tagging.column_tagger import warn_of_lengths, warn_of_unknown
+    from epigram.text import read_bytes
+
+    run = TrainingRun(output or model, json=json, checkpoint=0.0, context=context)
+    estimator = load(model, FAMILY)
+    if not hasattr(estimator, "partial_fit"):
+        raise InputError(
+            "a second look does not learn on; update the tagger, then use tag rerank", path=model
+        )
+    spec = estimator.columns_ or ColumnSpec()
+    corpus = spec.parse(read_bytes(train), str(train))
+    held_out = None if dev is None else spec.parse(read_bytes(dev), str(dev))
+    warn_of_lengths(train, corpus.n_sentences, corpus.n_tokens)
+    for path, own in ((train, corpus), (dev, held_out)):
+        if own is not None and alternatives is None:
+            warn_of_unknown(spec.split(own)[1].strings, estimator.classes_, path)
+    record: dict[str, Any] = {"sentences": corpus.n_sentences, "tokens": corpus.n_tokens}
+    if held_out is not None:
+        record["dev_score_before"] = _score(estimator, spec, held_out)
+    _learn(run, estimator, spec, corpus, alternatives)
+    record |= {
+        "samples": estimator.fit_["samples"],
+        "active_features": estimator.fit_["active_features"],
+        "labels": len(estimator.classes_),
+        "train_seconds": run.cost["seconds"],
+    }
+    if held_out is not None:
+        record["dev_score"] = _score(estimator, spec, held_out)
+    run.finish(record, save=lambda: estimator.save(run.output))
+
+
+def _learn(
+    run: TrainingRun, estimator: Any, spec: ColumnSpec, corpus: Columns, alternatives: str | None
+) -> None:
+    """All sentences, in calls of ``CALL``, or those before a signal came."""
+    import numpy as np
+
+    from epigram.chain.partial_labels import alternatives as read_alternatives
+
+    n = corpus.n_sentences
+    with run.progress("sentences", n, "part") as show:
+        for first in range(0, max(n, 1), CALL):
+            observations, labels = spec.split(corpus.take(np.arange(first, min(first + CALL, n))))
+            ptr = observations.sentence_ptr
+            answers = labels if alternatives is None else read_alternatives(labels, ptr, alternatives)
+            estimator.partial_fit(observations, answers)
+            if show(min(first + CALL, n), f"{estimator.fit_['active_features']:,} active"):
+                break
+
+
+def _score(estimator: Any, spec: ColumnSpec, held_out: Columns) -> float:
+    """F1 where labels are chunk labels, else accuracy, as with ``--dev`` of training."""
+    from epigram.chain.chunks import are_chunk_labels
+    from epigram.tagging.column_tagger import ColumnTagger
+
+    beam = getattr(estimator, "beam", 1)
+    tagger = ColumnTagger(estimator.kind, estimator.model_, spec, beam)
+    observations, gold = spec.split(held_out)
+    report = tagger.evaluate(gold, tagger.decode(tagger.model.encode(observations), observations), held_out)
+    return report.overall.f1 if are_chunk_labels(tagger.model.labels) else report.accuracy

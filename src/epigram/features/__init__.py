@@ -1,0 +1,1 @@
+"""Feature extraction: columns, templates and feature dicts become sequences of ids."""

@@ -1,0 +1,1 @@
+"""Lexicon of the input method: words by reading, unknown words, dictionary formats."""

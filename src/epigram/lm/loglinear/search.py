@@ -1,0 +1,128 @@
+"""Hyperparameter search of log-linear models: strengths and depth factors on held-out text.
+
+The numbers of a strength that are not given are found by Nelder and Mead's search (``--strength auto``) on a log scale,
+all at once, because the best strength and ridge move against each other. Every fit starts from the best weights so
+far, so most cost a few iterations. Only held-out text decides; test text never enters.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from epigram.lm.loglinear.penalties import Strength
+from epigram.lm.loglinear.problem import Problem
+from epigram.protocols import Callback, Floats, Result, Solver
+from epigram.resuming import State, check_vectors, piece
+from epigram.tuning import Remembered, Trial, TrialCallback, first_simplex, nelder_mead, simplex
+
+FIRST_STEPS = {"strength": -0.4, "ridge": -0.4, "depth_weight": 0.15}
+"""Sides of the first simplex, natural log."""
+
+
+class Searched(Protocol):
+    """What a search needs of a problem: :class:`Problem`, or one whose weights are elsewhere."""
+
+    def first_weights(self, strength: Strength) -> Floats:
+        """Weights to start from."""
+        ...
+
+    def solve(
+        self, solver: Any, strength: Strength, start: Floats | None = None, callback: Callback | None = None
+    ) -> Result:
+        """The weights of a strength."""
+        ...
+
+    def perplexity(self, w: Floats) -> float:
+        """Of the held-out text."""
+        ...
+
+    def n_nonzero(self, w: Floats) -> int:
+        """Weights that are not 0."""
+        ...
+
+
+def search(
+    problem: Searched,
+    solver: Solver,
+    first: Strength,
+    free: tuple[str, ...],
+    callback: Callback | None = None,
+    on_trial: TrialCallback | None = None,
+) -> tuple[list[Trial], Strength, Floats]:
+    """All trials in the order they were made, and strength and weights of the best (least held-out perplexity)."""
+    stopped, began = False, time.process_time()
+    trials: list[Trial] = []
+    fits: dict[Strength, Floats] = {}
+
+    def judge(strength: Strength, best: Strength) -> float:
+        nonlocal stopped
+        start = fits[best]
+        result = problem.solve(solver, strength, start, callback)
+        fits.clear()
+        fits.update({best: start, strength: result.w})
+        perplexity = problem.perplexity(result.w)
+        least = min([perplexity, *(trial.perplexity for trial in trials)])
+        nonzero, seconds = problem.n_nonzero(result.w), time.process_time() - began
+        trials.append(
+            Trial(strength, perplexity, least, result.objective, nonzero, result.iterations, seconds)
+        )
+        stopped = result.reason == "callback" or bool(on_trial is not None and on_trial(trials[-1]))
+        return float(np.log(perplexity))
+
+    def state() -> State:
+        return {"trials": written(trials), "fits": [asdict(one) for one in fits], **_numbered(fits.values())}
+
+    with piece("search of strengths") as kept:
+        if saved := kept.state:
+            check_vectors(saved, problem.first_weights(first).size)
+            trials += as_written(saved["trials"])
+            fits |= {Strength(**one): saved[f"fit {k}"] for k, one in enumerate(saved["fits"])}
+        else:
+            fits[first] = problem.first_weights(first)
+        remembered = Remembered(kept, judge, state, lambda: stopped)
+        best = simplex(remembered, first, {name: FIRST_STEPS[name] for name in free}, lambda: stopped)
+    return trials, best, fits[best]
+
+
+def _numbered(fits: Iterable[Floats]) -> State:
+    return {f"fit {k}": w for k, w in enumerate(fits)}
+
+
+def written(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    """Trials as JSON holds them."""
+    return [asdict(trial) for trial in trials]
+
+
+def as_written(trials: Iterable[Mapping[str, Any]]) -> list[Trial]:
+    """Trials from what :func:`written` made."""
+    return [Trial(**{**trial, "strength": Strength(**trial["strength"])}) for trial in trials]
+
+
+def calibrate(problem: Problem, w: Floats, max_trials: int = 120) -> Floats:
+    """One factor a depth for the weights, chosen on held-out text; a penalty shrinks some depths too far.
+
+    Depths share the factor of the last level that at least a thousandth of the weights reach.
+    """
+    depth = problem.tree.pair_depth
+
+    def log_perplexity(factors: Floats) -> float:
+        return problem.log_perplexity(w * factors[np.minimum(depth, factors.size - 1)])
+
+    return best_factors(np.bincount(depth[w != 0], minlength=depth.max() + 1), log_perplexity, max_trials)
+
+
+def best_factors(
+    sizes: npt.NDArray[np.int64], log_perplexity: Callable[[Floats], float], max_trials: int = 120
+) -> Floats:
+    """One factor a depth that makes a function of them small; ``sizes``: weights that are not 0 of each depth."""
+    deepest = int(np.flatnonzero(sizes >= 1e-3 * sizes.sum())[-1]) if sizes.any() else 0
+    start = np.ones(deepest + 1)
+    found = nelder_mead(log_perplexity, first_simplex(start), max_trials, x_tolerance=2e-3, f_tolerance=2e-5)
+    better = log_perplexity(found) < log_perplexity(start)
+    return np.append(found, np.full(sizes.size - 1 - deepest, found[-1])) if better else np.ones(sizes.size)

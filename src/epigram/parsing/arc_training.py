@@ -1,0 +1,111 @@
+"""Trains arc models: template, loss, pruner, and the model of the nonzero weights."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from epigram.errors import InputError
+from epigram.features.attributes import AttributeTable, Fingerprints
+from epigram.features.columns import Columns
+from epigram.features.lexicon import WordTable
+from epigram.parsing.arc_features import Known, encode_arcs, learn_features, locate
+from epigram.parsing.arc_loss import ArcLoss
+from epigram.parsing.arc_model import ArcModel, Pruner
+from epigram.parsing.arc_templates import ArcTemplate, read_built_in
+from epigram.parsing.forest_loss import ForestLoss, encode_parts
+from epigram.parsing.part_features import part_slots
+from epigram.parsing.words import Words
+from epigram.penalties.separable import L1
+from epigram.protocols import Floats, Ints
+from epigram.solvers.sgd import SGD
+
+RATE, SLOW_RATE, RATE_BY_SENTENCES = 0.1, 0.03, 60.0
+PRUNER_PASSES, PRUNER_L1 = 4, 3.0
+
+
+class ArcSamples(NamedTuple):
+    """Encoded sentences, their projective heads, and one weight per sentence (None: ones)."""
+
+    words: Words
+    heads: Ints
+    weights: Floats | None = None
+
+
+def choose_rate(n_sentences: int) -> float:
+    """Choose the first learning rate of SGD by the number of sentences.
+
+    A step moves every score by the rate times its number of features, so that large training sets need a low rate.
+
+    Examples
+    --------
+    >>> choose_rate(100), choose_rate(1000), choose_rate(10000)
+    (0.1, 0.06, 0.03)
+    """
+    return min(RATE, max(SLOW_RATE, RATE_BY_SENTENCES / max(1, n_sentences)))
+
+
+def choose_template(
+    given: str | ArcTemplate | None, order: int, columns: Columns, has_classes: bool
+) -> ArcTemplate:
+    """Parse the template given, or the built-in one for the columns; keep lines up to the order."""
+    if order not in (1, 2, 3):
+        raise ValueError(f"order must be 1, 2 or 3, not {order!r}.")
+    if given is None:
+        has_morphology = columns.n_columns > 3 and len(np.unique(columns.columns[3].ids)) > 1
+        given = read_built_in("arcs", "morphology") if has_morphology else read_built_in("arcs")
+        if has_classes:
+            given += read_built_in("classes").format(columns.n_columns)
+    return (given if isinstance(given, ArcTemplate) else ArcTemplate.parse(given)).of_order(order)
+
+
+def build_loss(
+    samples: ArcSamples,
+    template: ArcTemplate,
+    known: Known,
+    pruner: Pruner | None,
+    threads: int = 1,
+    held_out: bool = False,
+) -> ArcLoss:
+    """Build the loss of the template's order; arcs of training trees are never pruned."""
+    words, heads, weights = samples
+    if not template.part_lines:
+        arcs = encode_arcs(words, template, known.table)
+        return ArcLoss(arcs, heads, len(known.table), weights, threads)
+    if pruner is None:
+        keep = np.ones(int((words.lengths * (words.lengths + 1)).sum()), dtype=np.uint8)
+    else:
+        keep = pruner.kept(words, None if held_out else heads)
+    parts = encode_parts(words, template, known.table, part_slots(known.table, known.parts), keep)
+    return ForestLoss(parts, heads, len(known.table), weights, threads)
+
+
+def compact_model(
+    samples: ArcSamples,
+    template: ArcTemplate,
+    keys: Fingerprints,
+    w: Floats,
+    classes: WordTable | None = None,
+    pruner: Pruner | None = None,
+) -> ArcModel:
+    """Make the model of the weights that are not zero, of features with these keys."""
+    kept = np.flatnonzero(w)
+    places = locate(samples.words, samples.heads, template, AttributeTable(keys[kept]))
+    return ArcModel.of_places(template, samples.words, *places, w[kept], classes, pruner)
+
+
+def train_pruner(
+    samples: ArcSamples, template: ArcTemplate, min_count: int, share: float, random_state: int | None
+) -> Pruner | None:
+    """Train the first-order model that prunes arcs; None for first order and for ``share=0``."""
+    if not 0.0 <= share < 1.0:
+        raise InputError(f"prune must be a share from 0 to below 1, not {share!r}")
+    if not template.part_lines or not share:
+        return None
+    small = ArcTemplate.parse(read_built_in("pruner")).within(template.n_columns)
+    known = learn_features(samples.words, samples.heads, small, min_count, None)
+    loss = build_loss(samples, small, known, None)
+    solver = SGD(passes=PRUNER_PASSES, eta0=RATE, random_state=random_state)
+    w = solver.solve(loss, L1(PRUNER_L1), np.zeros(loss.n_weights)).w
+    return Pruner(compact_model(samples, small, known.table.fingerprints, w), share)

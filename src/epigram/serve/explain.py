@@ -1,0 +1,69 @@
+"""Route that explains a label, a word probability, the winner of a list, or a conversion."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta, field
+
+from epigram.serve.converter import Left, Reading, explain_conversion
+from epigram.serve.http import MAX_LISTS, MAX_TOKENS, Body, FileText, RequestError, String, Text
+from epigram.serve.language import explain_word
+from epigram.serve.reranking import NBestLists, Step, explain_winner, read_lists
+from epigram.serve.state import Call, Operation
+from epigram.serve.tagging import Sentence, explain_token
+
+
+class Explain(Body, frozen=True):
+    """The model, and the input to explain, whose fields depend on the family of the model.
+
+    Taggers: ``sentence`` and ``token``. Language models: ``context`` and ``word``. Rerankers: ``lists`` (or the
+    ``text`` of a file), ``index`` and ``step``. Converters: ``reading`` and ``left``.
+    """
+
+    model: String
+    sentence: Sentence | None = None
+    token: Annotated[int, Meta(ge=0, le=MAX_TOKENS)] = 0
+    context: Text = ""
+    word: String | None = None
+    lists: NBestLists | None = None
+    text: FileText | None = None
+    index: Annotated[int, Meta(ge=0, le=MAX_LISTS)] = 0
+    step: Step | None = None
+    reading: Reading | None = None
+    left: Left = field(default_factory=list)
+
+
+async def explain(call: Call) -> Any:
+    """Return the weights behind an answer; they sum to its lead over the alternative."""
+    body: Explain = call.body
+    entry = call.state.registry.get(body.model)
+    model = await call.estimator(entry)
+
+    def needed(name: str) -> Any:
+        value = getattr(body, name)
+        if value is None:
+            raise RequestError(422, f"a {entry.family} needs the field {name!r} to be explained")
+        return value
+
+    def work() -> dict[str, Any]:
+        if entry.family == "tagger":
+            return explain_token(entry, model, needed("sentence"), body.token)
+        if entry.family == "lm":
+            return explain_word(model, body.context, needed("word"))
+        if entry.family == "reranker":
+            return explain_winner(model, read_lists(body), body.index, body.step)
+        return explain_conversion(model, needed("reading"), body.left)
+
+    return {"model": entry.name, "family": entry.family, **await call.state.run(work)}
+
+
+OPERATIONS = [
+    Operation(
+        "POST",
+        "/v1/explain",
+        explain,
+        Explain,
+        {"model": "log-linear", "context": "before the", "word": "soup"},
+    )
+]

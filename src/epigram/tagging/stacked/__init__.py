@@ -1,0 +1,1 @@
+"""Taggers built on taggers: pools, cross-validated columns, rerankers."""

@@ -1,0 +1,28 @@
+"""The help of every command and the OpenAPI document are those that were reviewed; tools/snapshots.py writes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tools.snapshots import TESTS, help_of, help_text, openapi
+
+FOLDER = TESTS / "cli" / "snapshots"
+NAMES = sorted(path.stem for path in FOLDER.iterdir())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_is_as_reviewed(name: str) -> None:
+    found = help_text() if name == "epigram" else help_of(name)
+    assert found.splitlines() == (FOLDER / f"{name}.txt").read_text("utf-8").splitlines()
+
+
+def test_every_command_has_a_snapshot() -> None:
+    from epigram.cli import COMMANDS
+
+    assert sorted(["epigram", *COMMANDS]) == NAMES
+
+
+def test_the_openapi_document_is_as_reviewed() -> None:
+    pytest.importorskip("starlette")
+    stored = (TESTS / "serve" / "snapshots" / "openapi.json").read_text("utf-8")
+    assert openapi().splitlines() == stored.splitlines()

@@ -39,7 +39,7 @@ import numpy as np
 import pycrfsuite
 
 from epigram import CRFTagger, load
-from epigram.compat.crfsuite_file import write_model
+from epigram.compat.crfsuite.file import write_model
 from epigram.storage import ModelFile
 
 N = 2000

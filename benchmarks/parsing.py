@@ -25,9 +25,9 @@ import numpy as np
 from _bars import Claims
 from _data import DATA
 from epigram.parsing import DependencyParser, TreeTagger, read_treebank
-from epigram.parsing.conllu import Treebank, parse_treebank
 from epigram.parsing.metrics import evaluate_trees
-from epigram.parsing.surroundings import default_template
+from epigram.parsing.tree_columns import default_template
+from epigram.parsing.treebank import Treebank, parse_treebank
 from epigram.protocols import Ints
 from epigram.solvers import SGD
 from epigram.tagging import CRFTagger

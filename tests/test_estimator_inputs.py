@@ -23,7 +23,7 @@ from epigram.datasets import sample
 from epigram.datasets.sample import BACKGROUND, DOMAIN
 from epigram.errors import InputError
 from epigram.parsing import DependencyParser, TreeTagger
-from epigram.parsing.conllu import read_treebank
+from epigram.parsing.treebank import read_treebank
 from epigram.tagging import RerankedTagger, evaluate, read_columns
 
 TEMPLATE = "U0:%x[0,0]\nU1:%x[0,1]\nB\n"

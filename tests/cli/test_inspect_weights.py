@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from epigram import ClassFactoredLM, CRFTagger, KneserNeyLM, LogLinearLM, NBest, Reranker
-from epigram.compat.crfsuite_file import write_model
+from epigram.compat.crfsuite.file import write_model
 from epigram.datasets import sample
 from in_process import epigram
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from epigram import CRFTagger
-from epigram.compat.crfsuite_file import write_model
+from epigram.compat.crfsuite.file import write_model
 from in_process import epigram
 
 TEMPLATE = "U0:%x[0,0]\nU1:%x[-1,0]\nB\n"

@@ -9,8 +9,8 @@ import pytest
 
 from epigram.datasets import dataset, fetch, sample
 from epigram.errors import InputError
-from epigram.parsing.conllu import parse_treebank
 from epigram.parsing.projective import projectivise
+from epigram.parsing.treebank import parse_treebank
 
 
 def words(part: str) -> set[str]:

@@ -12,8 +12,8 @@ from epigram.features.columns import Columns
 from epigram.parsing.arc_features import encode_arcs, learn_features
 from epigram.parsing.arc_loss import ArcLoss, span_memory
 from epigram.parsing.arc_templates import ArcTemplate
+from epigram.parsing.arc_words import Words
 from epigram.parsing.projective import crossing_arcs, projectivise
-from epigram.parsing.words import Words
 from reference import eisner as slow
 
 

@@ -16,10 +16,10 @@ from epigram.features.columns import Columns
 from epigram.parsing.arc_features import learn_features, locate
 from epigram.parsing.arc_model import ArcModel, Pruner
 from epigram.parsing.arc_templates import ArcTemplate
+from epigram.parsing.arc_words import Words
 from epigram.parsing.forest_loss import ForestLoss, encode_parts
-from epigram.parsing.forests import ForestMemory, forest_sizes, likely_arcs
 from epigram.parsing.part_features import part_keys, part_slots, seen_by, tree_parts
-from epigram.parsing.words import Words
+from epigram.parsing.pruning import ForestMemory, forest_sizes, likely_arcs
 from reference import eisner
 from reference import forest as slow
 

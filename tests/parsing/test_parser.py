@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from epigram import OWLQN, Columns, CRFTagger, DependencyParser, InputError, load
-from epigram.parsing.conllu import parse_treebank
-from epigram.parsing.pictures import svg_picture, terminal_picture
+from epigram.parsing.drawing import svg_picture, terminal_picture
 from epigram.parsing.storage import to_model_file
+from epigram.parsing.treebank import parse_treebank
 from epigram.solvers import LBFGS, SGD
 from reference import eisner as slow
 from reference import forest

@@ -19,10 +19,10 @@ from epigram.features.encoding import encode_sentences
 from epigram.features.sequences import Sequences
 from epigram.features.template import Template
 from epigram.features.trees import Trees
-from epigram.parsing.surroundings import add_tree_columns, default_template
+from epigram.parsing.tree_columns import add_tree_columns, default_template
 from epigram.solvers import LBFGS, SGD
-from reference import surroundings as slow_surroundings
 from reference import tree_chain as slow
+from reference import tree_columns as slow_tree_columns
 
 N_STATES, N_EDGES = 4, 2
 
@@ -215,7 +215,7 @@ def test_what_a_word_sees_of_the_tree_is_what_a_search_finds(trees, n_columns, s
     parents = np.array([p for tree in trees for p in tree], dtype=np.int32)
     seen = add_tree_columns(Columns.from_rows(rows), parents).nodes
     assert list(seen.rows()) == [
-        slow_surroundings.seen(own, tree) for own, tree in zip(rows, trees, strict=True)
+        slow_tree_columns.seen(own, tree) for own, tree in zip(rows, trees, strict=True)
     ]
 
 

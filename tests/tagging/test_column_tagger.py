@@ -9,7 +9,7 @@ import pytest
 
 from epigram import CRFTagger, DependencyParser
 from epigram.errors import DataWarning
-from epigram.parsing.conllu import parse_treebank
+from epigram.parsing.treebank import parse_treebank
 from in_process import Done, epigram
 
 SENTENCES = [

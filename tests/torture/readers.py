@@ -176,6 +176,7 @@ def _use_converter(converter: Any) -> None:
 
 def _texts() -> dict[str, tuple[bytes, Callable[[Path], object]]]:
 
+    from epigram.compat.crfsuite.items import read_items
     from epigram.features.formats import read_columns
     from epigram.ime.build import build
     from epigram.ime.corrections import Journal
@@ -187,7 +188,6 @@ def _texts() -> dict[str, tuple[bytes, Callable[[Path], object]]]:
     from epigram.lm.normalise import Preparation
     from epigram.rerank import read_nbest
     from epigram.solvers import SGD
-    from epigram.tagging.items import read_items
 
     text = [" ".join(words) for words in plain("train", 12)]
     table, decoder = columns("train", 4).encode(), build(BACKGROUND[:6]).decoder
@@ -314,7 +314,7 @@ def _models() -> dict[str, bytes]:
 
 
 def _foreign() -> dict[str, Format]:
-    from epigram.compat.crfsuite_file import write_model
+    from epigram.compat.crfsuite.file import write_model
     from epigram.tagging import CRFTagger
     from reference.kenlm_files import FILES, binary
 

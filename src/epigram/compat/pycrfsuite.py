@@ -17,11 +17,11 @@ import numpy as np
 from epigram.chain.model import ChainModel
 from epigram.chain.single_sentence import SentenceTagger
 from epigram.chain.storage import FAMILY, chain_model
-from epigram.compat.crfsuite_dump import ParsedDump, dump_lines, parsed_dump
-from epigram.compat.crfsuite_file import write_model
-from epigram.compat.crfsuite_log import TrainLogParser
-from epigram.compat.crfsuite_params import ALGORITHMS, ALIASES
-from epigram.compat.crfsuite_training import Instances, train
+from epigram.compat.crfsuite.dump import ParsedDump, dump_lines, parsed_dump
+from epigram.compat.crfsuite.file import write_model
+from epigram.compat.crfsuite.log import TrainLogParser
+from epigram.compat.crfsuite.params import ALGORITHMS, ALIASES
+from epigram.compat.crfsuite.training import Instances, train
 from epigram.errors import InputError, ModelFileError
 from epigram.features.feature_dicts import flatten
 from epigram.features.sequences import Sequences

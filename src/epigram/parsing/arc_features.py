@@ -16,9 +16,9 @@ from epigram._core.arrays import offsets
 from epigram.features.attributes import AttributeTable, Fingerprints, Strings, renumbering
 from epigram.parsing.arc_loss import ArcFeatures
 from epigram.parsing.arc_templates import ArcTemplate
-from epigram.parsing.forests import Kept
+from epigram.parsing.arc_words import Words
 from epigram.parsing.part_features import learn_parts, locate_parts
-from epigram.parsing.words import Words
+from epigram.parsing.pruning import Kept
 from epigram.protocols import Ints, Offsets
 
 COUNTERS = 1 << 26

@@ -14,9 +14,9 @@ from epigram.parsing.arc_features import Known, encode_arcs, learn_features, loc
 from epigram.parsing.arc_loss import ArcLoss
 from epigram.parsing.arc_model import ArcModel, Pruner
 from epigram.parsing.arc_templates import ArcTemplate, read_built_in
+from epigram.parsing.arc_words import Words
 from epigram.parsing.forest_loss import ForestLoss, encode_parts
 from epigram.parsing.part_features import part_slots
-from epigram.parsing.words import Words
 from epigram.penalties.separable import L1
 from epigram.protocols import Floats, Ints
 from epigram.solvers.sgd import SGD

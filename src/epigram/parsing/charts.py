@@ -12,8 +12,8 @@ from epigram.errors import InputError
 from epigram.features.attributes import Fingerprints
 from epigram.parsing.arc_loss import span_memory
 from epigram.parsing.arc_templates import ArcTemplate
-from epigram.parsing.forests import ForestMemory, Kept, forest_sizes, likely_arcs
-from epigram.parsing.words import Words
+from epigram.parsing.arc_words import Words
+from epigram.parsing.pruning import ForestMemory, Kept, forest_sizes, likely_arcs
 from epigram.protocols import Floats, Ints
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import numpy as np
 
 from epigram.errors import InputError
 from epigram.parsing.arc_model import ArcModel
+from epigram.parsing.arc_words import Words
 from epigram.parsing.part_features import tree_parts
-from epigram.parsing.words import Words
 
 
 @dataclass(frozen=True, slots=True)

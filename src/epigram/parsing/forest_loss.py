@@ -15,8 +15,8 @@ from epigram.features.attributes import AttributeTable, Fingerprints
 from epigram.parsing.arc_features import ArcEncoder, GrowingIds
 from epigram.parsing.arc_loss import ArcLoss, SentenceArcs
 from epigram.parsing.arc_templates import ArcTemplate
-from epigram.parsing.forests import ForestMemory, Kept, forest_sizes
-from epigram.parsing.words import Words
+from epigram.parsing.arc_words import Words
+from epigram.parsing.pruning import ForestMemory, Kept, forest_sizes
 from epigram.protocols import Floats, Ints, Offsets
 
 

@@ -34,12 +34,12 @@ from epigram.parsing.arc_training import (
     compact_model,
     train_pruner,
 )
-from epigram.parsing.conllu import Gold, Treebank, as_treebank, observed_columns, read_gold
+from epigram.parsing.arc_words import Words, append_classes
 from epigram.parsing.explain import HeadExplanation, explain_head
 from epigram.parsing.projective import projectivise
-from epigram.parsing.surroundings import add_tree_columns, default_template, parents_of
-from epigram.parsing.tagger import TreeTagger
-from epigram.parsing.words import Words, append_classes
+from epigram.parsing.tree_columns import add_tree_columns, default_template, parents_of
+from epigram.parsing.tree_tagger import TreeTagger
+from epigram.parsing.treebank import Gold, Treebank, as_treebank, observed_columns, read_gold
 from epigram.penalties.separable import L1
 from epigram.protocols import Floats, Ints, Penalty, Solver, check_fitted
 from epigram.solvers.make import make

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from epigram._core import bindings
 from epigram.features.attributes import AttributeTable, Fingerprints
 from epigram.parsing.arc_templates import ArcTemplate, PartLines
-from epigram.parsing.words import Words
+from epigram.parsing.arc_words import Words
 from epigram.protocols import Ints, Offsets
 
 Part = tuple[int, int, int, int]

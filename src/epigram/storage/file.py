@@ -48,10 +48,10 @@ _CODE = "zstd"
 _KEY = "epigram"
 _OLD_KEY = "laconic"  # the name under which earlier files were written
 FOREIGN = {
-    b"lCRF": ("epigram.compat.crfsuite_file", "read_model"),
-    b"vers": ("epigram.compat.crfpp", "read_model"),
-    b"#mdl": ("epigram.compat.wapiti", "read_model"),
-    b"mmap": ("epigram.compat.kenlm_binary", "read_model"),
+    b"lCRF": ("epigram.compat.crfsuite.file", "read_model"),
+    b"vers": ("epigram.compat.text_models", "read_crfpp"),
+    b"#mdl": ("epigram.compat.text_models", "read_wapiti"),
+    b"mmap": ("epigram.compat.kenlm.binary", "read_model"),
 }
 """First bytes of other programs' model files, and what makes a :class:`ModelFile` of their content."""
 _SUM = rb'"{\"crc32\": \"'

@@ -12,7 +12,7 @@ from epigram.storage import ModelFile, Section
 from epigram.tagging.stacked.reranker import RERANKER, reranker_of
 
 KINDS = {
-    "tree": ("epigram.parsing.tagger", "TreeTagger"),
+    "tree": ("epigram.parsing.tree_tagger", "TreeTagger"),
     "segment": ("epigram.tagging.segment", "SegmentTagger"),
     "crf": ("epigram.tagging.crf", "CRFTagger"),
     "maxent": ("epigram.tagging.maxent", "MaxentClassifier"),

@@ -17,10 +17,10 @@ def show(seed: int) -> None:
     """Train, score, draw."""
     import numpy as np
 
-    from epigram.parsing.conllu import parse_treebank
+    from epigram.parsing.drawing import terminal_picture
     from epigram.parsing.metrics import evaluate_trees
     from epigram.parsing.parser import DependencyParser
-    from epigram.parsing.pictures import terminal_picture
+    from epigram.parsing.treebank import parse_treebank
 
     screen = console.stdout()
     screen.rule("[bold]a parser draws the tree of a sentence", style="dim")

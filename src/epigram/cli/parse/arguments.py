@@ -10,7 +10,7 @@ import typer
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
-    from epigram.parsing.conllu import Treebank
+    from epigram.parsing.treebank import Treebank
 
 
 Decoding = Annotated[
@@ -22,7 +22,7 @@ Decoding = Annotated[
 def load_parser(path: Path, decoding: str | None, threads: int) -> Any:
     """The parser or tree tagger of a file."""
     from epigram.parsing.parser import DependencyParser
-    from epigram.parsing.tagger import TreeTagger
+    from epigram.parsing.tree_tagger import TreeTagger
     from epigram.storage import load
 
     estimator = load(path)
@@ -51,7 +51,7 @@ def parse_all(estimator: Any, bank: Treebank, keep: bool = False) -> Any:
     spec = estimator.columns_
     if spec is None or spec.format != "conllu" or spec.observed is None:
         raise InputError("this model was not trained by epigram parse train; use it from Python")
-    from epigram.parsing.conllu import FIELDS
+    from epigram.parsing.treebank import FIELDS
 
     bank.check_heads(single_root=False)
     names = [FIELDS[k] for k in spec.observed]

@@ -25,8 +25,8 @@ def command(
     """UAS and LAS as the CoNLL 2018 scorer counts them, by relation and by length of sentence, and speed."""
     import itertools
 
-    from epigram.parsing.conllu import read_treebank
     from epigram.parsing.metrics import evaluate_trees
+    from epigram.parsing.treebank import read_treebank
     from epigram.tagging.column_tagger import warn_of_unknown
 
     estimator = load_parser(model, decoding, threads)

@@ -27,7 +27,7 @@ def command(
     """Show which features speak for a word's head against the runner-up; they sum to the lead."""
     from dataclasses import asdict
 
-    from epigram.parsing.conllu import read_treebank
+    from epigram.parsing.treebank import read_treebank
 
     estimator = load_parser(model, None, 1)
     if not hasattr(estimator, "arcs_"):

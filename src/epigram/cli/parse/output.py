@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from epigram.errors import InputError, reason
-from epigram.parsing.conllu import Treebank
-from epigram.parsing.pictures import svg_picture, terminal_picture
+from epigram.parsing.drawing import svg_picture, terminal_picture
+from epigram.parsing.treebank import Treebank
 from epigram.protocols import Ints
 
 

@@ -43,7 +43,7 @@ def command(
     import sys
 
     from epigram.cli.parse.output import json_lines, nbest_lines, pictures, write_svg
-    from epigram.parsing.conllu import read_treebank
+    from epigram.parsing.treebank import read_treebank
 
     estimator = load_parser(model, decoding, threads)
     bank = read_treebank(source)

@@ -11,7 +11,7 @@ from epigram.cli.options import EVERY, Json, ModelOutput, Resume, Seconds, Threa
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
-    from epigram.parsing.conllu import Treebank
+    from epigram.parsing.treebank import Treebank
 
 LEARNING, STOPPING = "Learning", "Rates and stopping"
 
@@ -125,8 +125,8 @@ def command(
     from epigram.cli.run import TrainingRun
     from epigram.cli.tag.train import solver_of
     from epigram.parsing.arc_training import RATE, choose_rate
-    from epigram.parsing.conllu import OBSERVED, read_treebank
     from epigram.parsing.parser import PASSES, STRENGTH
+    from epigram.parsing.treebank import OBSERVED, read_treebank
     from epigram.tagging.column_tagger import warn_of_labels, warn_of_lengths, warn_of_unknown
     from epigram.text import read_text
 
@@ -189,9 +189,9 @@ def _fit_labels(
     run: Any, banks: list[Treebank], settings: dict[str, Any], column: str, observed: list[str], path: str
 ) -> tuple[Any, dict[str, Any]]:
     from epigram.features.formats import ColumnSpec
-    from epigram.parsing.conllu import FIELDS
-    from epigram.parsing.surroundings import default_template
-    from epigram.parsing.tagger import TreeTagger
+    from epigram.parsing.tree_columns import default_template
+    from epigram.parsing.tree_tagger import TreeTagger
+    from epigram.parsing.treebank import FIELDS
 
     if column in observed:
         raise InputError(f"--observed: {column} is what is to be predicted; name other columns")

@@ -36,7 +36,7 @@ def command(
     with blaming(model):
         chain = chain_model(file)
     if to == "crfsuite":
-        from epigram.compat.crfsuite_file import write_model
+        from epigram.compat.crfsuite.file import write_model
 
         if RERANKER in file.header:
             raise InputError(

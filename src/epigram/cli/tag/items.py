@@ -10,11 +10,11 @@ from typing import Any
 from epigram.chain.model import ChainModel
 from epigram.chain.storage import FAMILY
 from epigram.cli import console
+from epigram.compat.crfsuite.items import Items, read_items
 from epigram.errors import InputError
 from epigram.features.attributes import fingerprints
 from epigram.storage import ModelFile, load
 from epigram.tagging.column_tagger import warn_of_unknown
-from epigram.tagging.items import Items, read_items
 
 
 def is_meant(model: Path) -> bool:

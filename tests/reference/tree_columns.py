@@ -1,4 +1,4 @@
-"""What a word sees of the tree around it, found word by word: the twin of :mod:`epigram.parsing.surroundings`."""
+"""What a word sees of the tree around it, found word by word: the twin of :mod:`epigram.parsing.tree_columns`."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from epigram.chain.layout import WeightLayout, lay_out
 from epigram.chain.loss import ChainLoss, put_dense_first
 from epigram.chain.model import ChainModel
 from epigram.chain.seen_pairs import SeenPairs
-from epigram.compat.crfsuite_log import performance
+from epigram.compat.crfsuite.log import performance
 from epigram.features.attributes import AttributeTable, renumbering
 from epigram.features.feature_dicts import FeatureReader
 from epigram.features.sequences import Sequences

@@ -14,8 +14,8 @@ import pytest
 
 from epigram import load
 from epigram.compat import kenlm as ours
-from epigram.compat.kenlm_binary import read_binary, read_model
-from epigram.compat.kenlm_probing import A, B, Entries, joined
+from epigram.compat.kenlm.binary import read_binary, read_model
+from epigram.compat.kenlm.probing import A, B, Entries, joined
 from epigram.errors import EpigramError, ModelFileError
 from epigram.lm.ngram.arpa import parse_arpa
 from in_process import epigram

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from epigram.compat.kenlm_binary import (
+from epigram.compat.kenlm.binary import (
     ARRAY,
     QUANTISED,
     QUANTISED_ARRAY,

@@ -1,7 +1,7 @@
 """KenLM's binary files (version 5): header, words, and n-grams as a back-off model of ours.
 
 A header of test values, settings and counts is followed by the hashes of the words, by the n-grams, as hash tables
-(:mod:`epigram.compat.kenlm_probing`) or as a trie (:mod:`epigram.compat.kenlm_trie`), and by the words themselves,
+(:mod:`epigram.compat.kenlm.probing`) or as a trie (:mod:`epigram.compat.kenlm.trie`), and by the words themselves,
 unless the file was built without them. Numbers are little-endian, weights log10 in float32.
 """
 
@@ -63,9 +63,9 @@ def read_binary(content: bytes) -> BackoffModel:
             "a KenLM binary without its words, only their hashes (built with -v); use the ARPA file that it was made of"
         )
     if head.kind in (PROBING, REST_PROBING):
-        from epigram.compat.kenlm_probing import read_levels
+        from epigram.compat.kenlm.probing import read_levels
     else:
-        from epigram.compat.kenlm_trie import read_levels
+        from epigram.compat.kenlm.trie import read_levels
     with np.errstate(invalid="ignore"):  # weights that are no numbers are refused below
         levels, end = read_levels(content, head)
     return _model(_words(content, end, len(levels[0].grams)), levels)

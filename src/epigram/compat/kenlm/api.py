@@ -1,4 +1,4 @@
-"""KenLM's Python classes on our back-off models: ``import epigram.compat.kenlm as kenlm``.
+"""KenLM's Python API on the back-off models of epigram: ``import epigram.compat.kenlm as kenlm``.
 
 ``Model`` takes an ARPA file, KenLM's own binary or a model file of ours; a mixture of n-gram models is merged. Scores
 are in log10, here as there. A word outside the vocabulary is ``<unk>``; where the model has none, it has KenLM's log10
@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
 
 from epigram._core import bindings
-from epigram.compat.kenlm_binary import MISSING_UNKNOWN
+from epigram.compat.kenlm.binary import MISSING_UNKNOWN
 from epigram.errors import InputError
 from epigram.lm.base import LanguageModel
 from epigram.lm.corpus import START, UNKNOWN
@@ -29,7 +30,7 @@ BLANKS = dict.fromkeys([32, *range(9, 14)], 0)
 
 def replace_original() -> None:
     """Make ``import kenlm`` mean this module, for programs that import it themselves; call it before they do."""
-    sys.modules["kenlm"] = sys.modules[__name__]
+    sys.modules["kenlm"] = import_module("epigram.compat.kenlm")
 
 
 class LoadMethod:

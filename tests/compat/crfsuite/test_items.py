@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from epigram.compat.crfsuite.items import read_items
 from epigram.errors import InputError
-from epigram.tagging.items import read_items
 
 NAMES = st.text(
     st.characters(exclude_characters="\t\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", exclude_categories=["Cs"]),

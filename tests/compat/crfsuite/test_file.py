@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epigram import CRFTagger, MaxentClassifier, load
-from epigram.compat.cqdb import read_strings, write_strings
-from epigram.compat.crfsuite_file import read_model, write_model
+from epigram.compat.crfsuite.file import read_model, write_model
+from epigram.compat.crfsuite.string_table import read_strings, write_strings
 from epigram.errors import InputError, ModelFileError
 from epigram.storage import ModelFile
 from in_process import epigram

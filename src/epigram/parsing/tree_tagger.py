@@ -23,7 +23,7 @@ from epigram.chain.problem import Samples
 from epigram.features.attributes import AttributeTable
 from epigram.features.sequences import Sequences
 from epigram.features.trees import Trees
-from epigram.parsing.conllu import read_treebank
+from epigram.parsing.treebank import read_treebank
 from epigram.protocols import Floats
 from epigram.training import Listener
 

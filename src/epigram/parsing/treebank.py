@@ -21,7 +21,7 @@ from epigram.errors import DataWarning, InputError
 from epigram.features.columns import Column, Columns, as_columns
 from epigram.features.formats import fill_columns, parse_columns
 from epigram.features.trees import Trees, depths_of
-from epigram.parsing.surroundings import add_tree_columns, parents_of
+from epigram.parsing.tree_columns import add_tree_columns, parents_of
 from epigram.protocols import Ints, Offsets, each
 from epigram.text import read_bytes
 

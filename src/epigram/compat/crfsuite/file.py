@@ -1,9 +1,9 @@
-"""CRFsuite's model files, in and out (version 100, linear chains).
+"""Reads and writes CRFsuite model files (version 100, linear chains).
 
-All numbers are little-endian. A header of 48 bytes says where five parts are: the features (kind, source, target and
-weight; kind 0 is an attribute with a label, kind 1 a transition), two string tables (labels and attributes, see
-:mod:`epigram.compat.cqdb`) and, for each label and each attribute, the numbers of its features. The last two follow
-from the first: they are written, and not read.
+All numbers are little-endian. A header of 48 bytes holds the offsets of five parts: the features (kind, source, target
+and weight; kind 0 is an attribute with a label, kind 1 a transition), two string tables (labels and attributes, see
+:mod:`epigram.compat.crfsuite.string_table`) and, for each label and each attribute, the numbers of its features. The
+last two follow from the first: they are written, and not read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.chain.model import ChainModel
-from epigram.compat.cqdb import read_strings, write_strings
+from epigram.compat.crfsuite.string_table import read_strings, write_strings
 from epigram.errors import InputError, ModelFileError
 from epigram.protocols import Floats, Offsets
 from epigram.storage import ModelFile, pack_strings

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from epigram import CRFTagger
-from epigram.compat.crfsuite_file import write_model
+from epigram.compat.crfsuite.file import write_model
 from epigram.errors import InputError
 
 pytest.importorskip("nltk")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from epigram.chain.model import ChainModel
-from epigram.compat.crfsuite_file import header_of, write_model
+from epigram.compat.crfsuite.file import header_of, write_model
 
 
 @dataclass

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from epigram._core import bindings
 from epigram._core.arrays import offsets
-from epigram.compat.kenlm_binary import REST_PROBING, Head, Level, numbers
+from epigram.compat.kenlm.binary import REST_PROBING, Head, Level, numbers
 from epigram.errors import ModelFileError
 from epigram.protocols import Ints, Offsets
 

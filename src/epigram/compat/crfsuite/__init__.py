@@ -1,0 +1,1 @@
+"""CRFsuite: its model files, text format, training parameters, algorithms and log."""

@@ -9,6 +9,7 @@ from msgspec import Meta, field
 from epigram.serve.converter import Left, Reading, explain_conversion
 from epigram.serve.http import MAX_LISTS, MAX_TOKENS, Body, FileText, RequestError, String, Text
 from epigram.serve.language import explain_word
+from epigram.serve.registry import LoadedModel
 from epigram.serve.reranking import NBestLists, Step, explain_winner, read_lists
 from epigram.serve.state import Call, Operation
 from epigram.serve.tagging import Sentence, explain_token
@@ -40,22 +41,30 @@ async def explain(call: Call) -> Any:
     entry = call.state.registry.get(body.model)
     model = await call.estimator(entry)
 
+    def work(batch: list[tuple[Explain]]) -> list[dict[str, Any]]:
+        return [_explained(entry, model, body) for (body,) in batch]
+
+    # one at a time for each model: a language model computes its explanations in buffers of its loss
+    (found,) = await call.state.run_batched((id(model), "explain"), work, [(body,)])
+    return {"model": entry.name, "family": entry.family, **found}
+
+
+def _explained(entry: LoadedModel, model: Any, body: Explain) -> dict[str, Any]:
+    """Explain one answer of a model of any family."""
+
     def needed(name: str) -> Any:
         value = getattr(body, name)
         if value is None:
             raise RequestError(422, f"a {entry.family} needs the field {name!r} to be explained")
         return value
 
-    def work() -> dict[str, Any]:
-        if entry.family == "tagger":
-            return explain_token(entry, model, needed("sentence"), body.token)
-        if entry.family == "lm":
-            return explain_word(model, body.context, needed("word"))
-        if entry.family == "reranker":
-            return explain_winner(model, read_lists(body), body.index, body.step)
-        return explain_conversion(model, needed("reading"), body.left)
-
-    return {"model": entry.name, "family": entry.family, **await call.state.run(work)}
+    if entry.family == "tagger":
+        return explain_token(entry, model, needed("sentence"), body.token)
+    if entry.family == "lm":
+        return explain_word(model, body.context, needed("word"))
+    if entry.family == "reranker":
+        return explain_winner(model, read_lists(body), body.index, body.step)
+    return explain_conversion(model, needed("reading"), body.left)
 
 
 OPERATIONS = [

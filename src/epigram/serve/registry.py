@@ -83,12 +83,18 @@ def load_model(name: str, path: Path, origin: str, note: str = "") -> LoadedMode
     estimator = epigram.load(path)
     file, sections = describe(path)
     family = _STORED.get(file.family, file.family)
-    if family == "converter":
-        estimator.nbest(
-            "あ", 2
-        )  # the tables that the search makes on first use are then shared by all copies
+    _warm_up(family, estimator)
     size = path.stat().st_size
     return LoadedModel(name, family, estimator, path, origin, note or family, file.header, sections, size)
+
+
+def _warm_up(family: str, estimator: Any) -> None:
+    """Make the tables of first use, which copies share and two threads must not make at once."""
+    if family == "converter":
+        estimator.nbest("あ", 2)
+    if family == "lm":
+        estimator.next_words((), 1)
+        estimator.word_scores(())
 
 
 class Registry:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from epigram.errors import DivergenceError
 from epigram.penalties import L1
 from epigram.protocols import Floats
 from epigram.solvers import OWLQN, SGD
+from epigram.solvers.sgd import Method, Schedule
 from experiments.sgd_l1.tasks import TASKS, Counted, Part, Watch, percent, problem_of
 
 TOLERANCE, LOOKS_BACK = 1e-4, 10
@@ -75,7 +76,7 @@ def choose_rates(
     task: str,
     sentences: int | None,
     l1: float,
-    schedule: str,
+    schedule: Schedule,
     rates: list[float],
     rate_ladder: list[float],
     decay: float,
@@ -115,10 +116,10 @@ def descend(
     task: str,
     sentences: int | None,
     l1: float,
-    method: str,
-    schedule: str,
-    eta0: float | str,
-    decay: float | str,
+    method: Method,
+    schedule: Schedule,
+    eta0: float | Literal["auto"],
+    decay: float | Literal["auto"],
     passes: int,
 ) -> dict[str, Any]:
     """One row of SGD: trained on all training sentences, scored on the test part."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,8 @@ from epigram.errors import InputError
 from epigram.features.sequences import Sequences
 from epigram.protocols import Ints
 
-SCHEMES = ("iob1", "iob2", "ioe2", "bioes")
+Scheme = Literal["iob1", "iob2", "ioe2", "bioes"]
+SCHEMES: tuple[str, ...] = get_args(Scheme)
 
 
 def allowed_transitions(

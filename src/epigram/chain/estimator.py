@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import wraps
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -246,12 +246,12 @@ class SentenceEstimator(ChainEstimator):
 
     template: str | PathLike[str] | Template | None = None
     _: KW_ONLY
-    l1: float | str = 1.0
+    l1: float | Literal["auto"] = 1.0
     l2: float = 0.0
     penalty: Penalty | None = None
     solver: str | Solver | None = None
     min_count: int = 1
-    class_weight: Mapping[str, float] | str | None = None
+    class_weight: Mapping[str, float] | Literal["balanced"] | None = None
     patience: int | None = None
     threads: int = 1
     random_state: int | None = 0

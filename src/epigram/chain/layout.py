@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -335,6 +335,9 @@ def check_room(size: int, what: str, way_out: str) -> None:
         raise InputError(
             f"{what} needs {size / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} are free; {way_out}"
         )
+
+
+Pairs = Literal["seen", "all"]
 
 
 def lay_out(

@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field, replace
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -66,21 +66,22 @@ class DependencyParser(StoredEstimator):
     template : arc features (:mod:`epigram.parsing.arc_templates`); None for the built-in ones.
     label_template : features of relations, a CRF++ template over the columns of
         :meth:`epigram.parsing.Treebank.trees`; None for the built-in ones.
-    l1, l2, penalty, solver : of the arcs, as for :class:`~epigram.tagging.CRFTagger`; by default SGD with cumulative
-        penalty.
-    label_l1 : penalty weight of the relations; None for 0.8 times that of the arcs.
+    l1 : strength of the penalty ``l1 * sum |w|`` of the arcs.
+    l2 : strength of the penalty ``l2 * sum w^2`` of the arcs.
+    penalty, solver : of the arcs, as for :class:`~epigram.tagging.CRFTagger`; by default SGD with cumulative penalty.
+    label_l1 : strength of the l1 penalty of the relations; 0.8 times that of the arcs unless given.
     min_count : least number of occurrences, in the training trees, of a feature with a weight.
-    often : features that occur so often on any arc get a weight too; None for none of them.
-    classes : a file of word classes (:mod:`epigram.features.lexicon`), stored in the model. The class of a word is a
+    often : number of occurrences on any arc from which a feature gets a weight too. None for none of them.
+    classes : file of word classes, stored in the model (:mod:`epigram.features.lexicon`). The class of a word is a
         column after those of the sentences; the built-in template then has lines for it.
-    observed : the columns of a treebank that features read, in the order in which rows have them.
+    observed : columns of the treebank that features read, in the order in which rows have them.
     order : 1 scores arcs alone, 2 also siblings, 3 also grandparents.
-    prune : of orders 2 and 3: drop arcs whose probability by a small first-order model is below this share of that of
-        the word's likeliest head. 0 keeps all arcs; the time then grows with the fourth power of the sentence length.
+    prune : share of the likeliest head's probability below which orders 2 and 3 drop a head. The probability is that of
+        a small first-order model. 0 keeps all arcs; the time then grows with the fourth power of the sentence length.
     constrain : the permitted pairs (relation of the head, relation), in training and prediction; None for all.
-    decoding : ``"mbr"``, the tree with the most expected correct arcs, or ``"best"``, the most probable tree.
-    patience : with a held-out set, stop after so many iterations without a better score.
-    threads : for OWL-QN, L-BFGS and parsing.
+    decoding : tree to predict: most expected correct arcs (``"mbr"``), or the most probable (``"best"``).
+    patience : iterations without a better score on the held-out set after which training stops.
+    threads : number of threads of OWL-QN, L-BFGS and parsing.
     random_state : seed of the default solver.
 
     Attributes
@@ -115,7 +116,7 @@ class DependencyParser(StoredEstimator):
     order: int = 3
     prune: float = 0.003
     constrain: Iterable[tuple[str, str]] | None = None
-    decoding: str = "mbr"
+    decoding: Literal["mbr", "best"] = "mbr"
     patience: int | None = None
     threads: int = 1
     random_state: int | None = 0

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from epigram.chain.crf import CRFEstimator
 from epigram.chain.explain import LabelExplanation, explain
 from epigram.chain.labels import LabelIndex, Labels
+from epigram.chain.layout import Pairs
 from epigram.chain.model import Allowed
 from epigram.chain.problem import Samples
 from epigram.features.attributes import AttributeTable
@@ -55,7 +56,7 @@ class TreeTagger(CRFEstimator):
     """
 
     kind = "tree"
-    pairs: str = "seen"
+    pairs: Pairs = "seen"
     constrain: Iterable[tuple[str, str]] | None = None
 
     def _samples(

@@ -80,6 +80,13 @@ class Ridge(_Falling):
     """Minimise ``ExpLoss + l2 sum w^2`` by L-BFGS, for falling penalty weights.
 
     They fall geometrically from ``strongest`` to ``weakest``, which step ``steps`` (16 where it is None) reaches.
+
+    Parameters
+    ----------
+    steps : number of penalty weights.
+    strongest : first l2 penalty weight of ridge and softmax.
+    weakest : last penalty weight of ridge and softmax; of lasso, as a share of its first.
+    tolerance : tolerance of L-BFGS.
     """
 
     steps: int | None = None
@@ -131,6 +138,12 @@ class Perceptron(Settings):
     """Averaged perceptron: passes in random order; each step is the average so far.
 
     Updates are of size ``rate`` relative to the base feature, whose weight is lambda_0.
+
+    Parameters
+    ----------
+    steps : number of passes over the lists.
+    rate : size of the perceptron's updates, relative to the base feature.
+    seed : seed of the order of the lists.
     """
 
     steps: int | None = None

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, replace
 from os import PathLike
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -72,19 +72,19 @@ class Reranker(StoredEstimator):
     ----------
     learner : BLasso (default), Boosting, FSLR, FBoosting, Softmax, Perceptron or Lasso. Its settings that are None
         are chosen on held-out lists.
-    ngrams : longest word n-gram counted as a feature.
-    min_count : occurrences in the training candidates an n-gram needs.
+    ngrams : length of the longest word n-gram that is a feature.
+    min_count : least number of occurrences of an n-gram in the training candidates.
     headwords : content words; pairs of neighbouring ones become features.
-    headword_tags : the same by the candidates' ``tags``.
-    chars : longest character n-gram of the text counted as a feature; 0 for none.
-    measure : ``cer`` or ``wer``: what the oracle, the choice of the step and ``score`` count.
-    risk : a rival weighs (its errors - the oracle's) ** risk in the exponential loss; 0 is the paper's.
-    patience : stop after so many steps without a new best on dev; None: a path of given length is walked to its
-        end, another one until it is half as long again as its best step.
-    held_out : share of the lists (the last ones) that ``fit`` sets apart for its choices where it is given no
-        ``dev`` lists and there is something to choose; 0, or fewer than 10 lists: none, usual values are taken.
-    least_lead : leave the base score's choice unless another candidate leads it by more than this; ``"dev"``
-        takes the lead with which the development lists have the fewest errors.
+    headword_tags : tags of content words, for candidates with ``tags``.
+    chars : length of the longest character n-gram that is a feature; 0 for none.
+    measure : error rate that training lowers, of characters or words. The oracle, the choice of the step and ``score``
+        count it.
+    risk : power of a candidate's extra errors by which it weighs in the loss; 0 is the paper's.
+    patience : steps without a better result on held-out lists after which training stops. None: a path of given
+        length is walked to its end, another one until it is half as long again as its best step.
+    held_out : share of the lists, the last ones, that settings are chosen on without held-out lists. ``fit`` sets them
+        apart where there is something to choose; 0, or fewer than 10 lists: none, usual values are taken.
+    least_lead : lead over the first candidate that another one needs; ``"dev"`` chooses it on held-out lists.
 
     Attributes
     ----------
@@ -123,11 +123,11 @@ class Reranker(StoredEstimator):
         headwords: Collection[str] | None = None,
         headword_tags: Collection[str] | None = None,
         chars: int = 0,
-        measure: str = "cer",
+        measure: Literal["cer", "wer"] = "cer",
         risk: float = 0.0,
         patience: int | None = None,
         held_out: float = 0.1,
-        least_lead: float | str = 0.0,
+        least_lead: float | Literal["dev"] = 0.0,
     ) -> None:
         self.learner = learner
         self.ngrams = ngrams

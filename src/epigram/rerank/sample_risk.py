@@ -69,8 +69,8 @@ class MinimumSampleRisk(Settings):
     Parameters
     ----------
     steps : changes of weights at most; the path ends earlier when a pass over the features saves nothing.
-    top : so many features are used, those that save the most errors alone.
-    reach : how far a weight moves into the interval of fewest errors.
+    top : number of features that msr uses, those that save the most errors alone.
+    reach : share of the interval of fewest errors by which msr moves a weight into it.
     least : errors that a move has to save.
     """
 

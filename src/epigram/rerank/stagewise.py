@@ -230,7 +230,14 @@ class Stagewise(Settings):
 
 @dataclass(frozen=True)
 class Boosting(Stagewise):
-    """Figure 1 with the smoothing of equation 16 and the shrinkage of equation 9."""
+    """Figure 1 with the smoothing of equation 16 and the shrinkage of equation 9.
+
+    Parameters
+    ----------
+    steps : number of steps of the path.
+    smoothing : smoothing of boosting, equation 16.
+    shrinkage : shrinkage of boosting, equation 9.
+    """
 
     steps: int | None = None
     smoothing: float | None = None
@@ -258,7 +265,13 @@ _EPS = tuple(2.0**k for k in range(-8, 5))
 
 @dataclass(frozen=True)
 class FSLR(Stagewise):
-    """Forward stagewise linear regression: optimal search, steps of eps (equation 11)."""
+    """Forward stagewise linear regression: optimal search, steps of eps (equation 11).
+
+    Parameters
+    ----------
+    steps : number of steps of the path.
+    eps : step size of blasso, f-boosting and fslr.
+    """
 
     steps: int | None = None
     eps: float | None = None
@@ -277,7 +290,14 @@ class FSLR(Stagewise):
 
 @dataclass(frozen=True)
 class BLasso(Stagewise):
-    """Figure 2: grid search, steps of eps, backward if the lasso loss falls by more than theta."""
+    """Figure 2: grid search, steps of eps, backward if the lasso loss falls by more than theta.
+
+    Parameters
+    ----------
+    steps : length of the path, in steps, passes or penalty weights.
+    eps : step size of blasso, f-boosting and fslr.
+    theta : least decrease of the lasso loss for a backward step of blasso.
+    """
 
     steps: int | None = None
     eps: float | None = None

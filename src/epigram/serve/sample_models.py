@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import epigram
 from epigram.datasets import sample
@@ -33,7 +33,7 @@ def sample_files(report: Callable[[str], object] = lambda name: None) -> dict[st
     return files
 
 
-def train_tagger(column: int, template: str, constrain: str | None) -> Any:
+def train_tagger(column: int, template: str, constrain: Literal["iob2"] | None) -> Any:
     """Train a CRF tagger on the words and one other column of the sample data."""
     sentences = {part: sample.tagged(part) for part in ("train", "dev")}
     X, y = (

@@ -7,7 +7,7 @@ second-order information in their section 5. Differs: eta itself falls, by ``dec
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -53,10 +53,10 @@ class AdaGrad(Estimator):
 
     Parameters
     ----------
-    eta0 : the first rate, or ``"auto"``: tried on a sample before the first pass. A factor of two matters little.
-    decay : of eta, per pass; 1 for rates that fall by the gradients alone.
-    passes : over all samples, shuffled anew each time.
-    batch_size : samples a step; their gradients, taken at the same weights, are summed.
+    eta0 : first learning rate; ``"auto"`` chooses it by trials on a sample. A factor of two matters little.
+    decay : factor of the learning rate per pass. With 1 the rates fall by the gradients alone.
+    passes : number of passes over the samples. Their order is new in each pass.
+    batch_size : number of samples per step. Their gradients, taken at the same weights, are summed.
     random_state : seed of the shuffling; same seed, same bits.
 
     Examples
@@ -70,7 +70,7 @@ class AdaGrad(Estimator):
 
     def __init__(
         self,
-        eta0: float | str = "auto",
+        eta0: float | Literal["auto"] = "auto",
         decay: float = 0.95,
         passes: int = 30,
         batch_size: int = 1,

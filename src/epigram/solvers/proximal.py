@@ -318,12 +318,13 @@ class StochasticProximal(Estimator):
 
     Parameters
     ----------
-    batch_size : most samples a step; 400 in the paper
-    passes : passes over the samples, at most
-    lipschitz : L, curvature of the loss against the metric; ``"auto"``: see :meth:`constants`
-    mu : strong convexity; larger values shrink the steps sooner; ``"auto"``: see :meth:`constants`
-    tolerance : stop when a pass changes the objective by less than this share of it
-    seed : of the order of the samples
+    batch_size : number of samples per step; 400 in the paper.
+    passes : most passes over the samples.
+    lipschitz : L of Algorithm 1, the curvature of the loss against the metric. ``"auto"``: see :meth:`constants`.
+    mu : mu of Algorithm 1, the strong convexity. Larger values shrink the steps sooner. ``"auto"``: see
+        :meth:`constants`.
+    tolerance : share of the objective; training stops when a pass changes less.
+    seed : seed of the order of the samples.
     """
 
     def __init__(

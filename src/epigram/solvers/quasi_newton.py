@@ -117,11 +117,11 @@ class LBFGS(Estimator):
 
     Parameters
     ----------
-    memory : pairs kept for the direction.
-    tolerance : stop when the gradient's l2 norm is this fraction of that at w = 0.
-    max_iterations : give up (reason ``limit``) after so many.
-    threads : of the solver's own vectors; the loss has its own. Same count, same bits.
-    settled : stop, too, when ten iterations together lower the objective by less than this share; 0 for never.
+    memory : number of pairs that the direction is computed from.
+    tolerance : gradient norm, as a fraction of that at w = 0, at which training stops.
+    max_iterations : most iterations (reason ``limit``).
+    threads : number of threads for the solver's vectors. The loss has its own. Same count, same bits.
+    settled : share of the objective; training also stops when ten iterations lower it by less. 0 for never.
 
     Examples
     --------

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
@@ -35,8 +35,9 @@ from epigram.protocols import (
 from epigram.resuming import here, restored_rng, resumable
 from epigram.solvers.passes import LEARNED
 
-METHODS = ("cumulative", "lazy", "clipping", "naive")
-SCHEDULES = ("auto", "linear", "exponential", "inverse")
+Method = Literal["cumulative", "lazy", "clipping", "naive"]
+Schedule = Literal["auto", "linear", "exponential", "inverse"]
+METHODS, SCHEDULES = get_args(Method), get_args(Schedule)
 CALIBRATION_SAMPLE, TRIAL_PASSES = 1000, 30
 USUAL_PASSES, MOST_PASSES = 30, 100
 LOOKS_BACK = 3
@@ -83,26 +84,27 @@ class SGD(Estimator):
 
     Parameters
     ----------
-    method : ``"cumulative"`` (the paper's), ``"lazy"``, ``"clipping"`` (the same weights as lazy, slower) or
-        ``"naive"``.
-    schedule : ``"linear"`` (to zero at the end of the last pass), ``"exponential"`` or ``"inverse"``; ``"auto"`` is
-        linear where ``eta0`` and ``decay`` are automatic too, else exponential.
-    eta0 : the first rate, or ``"auto"``: tried on a sample before the first pass.
-    decay : of the exponential schedule, per pass; ``"auto"`` divides the rate by P in P passes (0.89 for 30).
-    passes : over all samples, shuffled anew each time; ``"auto"``: twice as many as it takes until three passes
-        together lower the objective by less than 4 %, at most 100. With the other schedules: until they lower it by
-        less than 1 %, with the rates of 30.
-    batch_size : samples a step; their gradients, taken at the same weights, are summed.
+    method : how the l1 penalty is applied; ``"cumulative"`` is the paper's. ``"clipping"`` gives the weights of
+        ``"lazy"``, slower.
+    schedule : how the learning rate falls; ``"auto"``: linearly, unless eta0 or decay is given. ``"linear"`` reaches
+        zero at the end of the last pass. With ``eta0`` or ``decay`` given, ``"auto"`` is ``"exponential"``.
+    eta0 : first learning rate; ``"auto"`` chooses it by trials on a sample.
+    decay : factor of the learning rate per pass, for the exponential schedule. ``"auto"`` divides the rate by P in P
+        passes (0.89 for 30).
+    passes : number of passes over the samples; ``"auto"`` stops by the objective. The order of the samples is new in
+        each pass. ``"auto"`` makes twice as many passes as it takes until three together lower the objective by less
+        than 4 %, at most 100. With the other schedules: until they lower it by less than 1 %, with the rates of 30.
+    batch_size : number of samples per step. Their gradients, taken at the same weights, are summed.
     random_state : seed of the shuffling; same seed, same bits.
     """
 
     def __init__(
         self,
-        method: str = "cumulative",
-        schedule: str = "auto",
-        eta0: float | str = "auto",
-        decay: float | str = "auto",
-        passes: int | str = 30,
+        method: Method = "cumulative",
+        schedule: Schedule = "auto",
+        eta0: float | Literal["auto"] = "auto",
+        decay: float | Literal["auto"] = "auto",
+        passes: int | Literal["auto"] = 30,
         batch_size: int = 1,
         random_state: int | None = 0,
     ) -> None:
@@ -248,7 +250,7 @@ class SGD(Estimator):
         return float(passes ** (-1.0 / passes)) if self.decay == "auto" else float(self.decay)
 
     @property
-    def course(self) -> str:
+    def course(self) -> Schedule:
         """The schedule by name: what ``schedule="auto"`` stands for."""
         if self.schedule != "auto":
             return self.schedule

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
+from epigram.chain.constraints import Scheme
 from epigram.chain.crf import CRFEstimator
 from epigram.chain.estimator import naming_parameters
 from epigram.chain.labels import Labels
+from epigram.chain.layout import Pairs
 from epigram.chain.model import Allowed
 from epigram.protocols import Floats
 from epigram.training import Listener
@@ -28,21 +30,21 @@ class CRFTagger(CRFEstimator):
     ----------
     template : a CRF++ template (text, file name, or one of ``"chunking"``, ``"ner"``, ``"pos"``) for sentences
         given as rows of columns; None for sentences given as features (a dict or a list of strings a token).
-    l1, l2 : strengths of ``l1 * sum |w|`` and ``l2 * sum w^2``; the objective is a sum over sentences, so few sentences
-        want a weaker ``l1`` than many. ``l1="auto"``, the best first choice, finds it on ``dev``, or on a tenth of the
-        sentences (:mod:`epigram.chain.l1_path`).
+    l1 : strength of the penalty ``l1 * sum |w|``; ``"auto"`` chooses it on held-out sentences. These are ``dev``, or a
+        tenth of the training sentences (:mod:`epigram.chain.l1_path`). The objective is a sum over sentences, so few
+        sentences want a weaker ``l1`` than many.
+    l2 : strength of the penalty ``l2 * sum w^2``.
     penalty : an object in place of l1 and l2, such as ``L1(1.0)``, ``ElasticNet(1.0, 0.5)`` or ``L1Ball(500.0)``.
     solver : an object such as ``SGD(passes=10)``, or one of ``"sgd"``, ``"adagrad"``, ``"owlqn"``, ``"lbfgs"``,
         ``"fista"``; by default what fits the penalty: SGD with cumulative penalty for l1, OWL-QN or L-BFGS with l2,
         FISTA for anything else.
-    pairs : ``"seen"`` gives weights to (feature, label) pairs of the training data only, ``"all"`` to all.
-    min_count : features met less often are left out.
-    constrain : ``"iob2"``, ``"iob1"``, ``"ioe2"``, ``"bioes"`` or a list of permitted label pairs, in training
-        and decoding.
-    order : 2 gives weights to label triples too: a label then depends on the two before it.
-    class_weight : dict or ``"balanced"``; a sentence weighs the mean weight of its labels.
-    patience : with a held-out set, stop after so many iterations without a better score.
-    threads : for OWL-QN, L-BFGS and decoding.
+    pairs : (feature, label) pairs that get a weight: those of the training data, or all.
+    min_count : least number of occurrences of a feature that gets a weight.
+    constrain : chunk scheme that labels must follow, in training and decoding. Or a list of permitted label pairs.
+    order : number of labels to the left that a label depends on, 1 or 2.
+    class_weight : weight of each label, or ``"balanced"``. A sentence weighs the mean weight of its labels.
+    patience : iterations without a better score on the held-out set after which training stops.
+    threads : number of threads of OWL-QN, L-BFGS and decoding.
     random_state : seed of the default solver.
 
     Attributes
@@ -64,8 +66,8 @@ class CRFTagger(CRFEstimator):
     kind = "crf"
     _takes_sets = True
 
-    pairs: str = "seen"
-    constrain: str | Iterable[tuple[str, str]] | None = None
+    pairs: Pairs = "seen"
+    constrain: Scheme | Iterable[tuple[str, str]] | None = None
     order: int = 1
 
     def fit_shards(

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from epigram._core import bindings
 from epigram.chain.estimator import SentenceEstimator, naming_parameters
 from epigram.chain.labels import LabelIndex, Labels
+from epigram.chain.layout import Pairs
 from epigram.chain.loss import run_each
 from epigram.chain.model import Allowed, ChainModel
 from epigram.chain.problem import ChainProblem, Samples, Shape, class_weights
@@ -37,7 +38,7 @@ class MaxentTagger(SentenceEstimator):
     ----------
     template, l1, l2, penalty, solver, pairs, min_count, class_weight, patience, threads, random_state :
         as for :class:`~epigram.tagging.crf.CRFTagger`; the objective is a sum over tokens.
-    beam : hypotheses kept at each token.
+    beam : number of hypotheses that the beam search keeps at each token.
 
     Examples
     --------
@@ -49,7 +50,7 @@ class MaxentTagger(SentenceEstimator):
     """
 
     kind = "history"
-    pairs: str = "seen"
+    pairs: Pairs = "seen"
     beam: int = 5
 
     def problem(self, X: Any, y: Labels, sample_weight: npt.ArrayLike | None = None) -> ChainProblem:

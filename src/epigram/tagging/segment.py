@@ -31,7 +31,7 @@ class SegmentTagger(CRFEstimator):
     Parameters
     ----------
     template : with ``S`` lines beside its ``U`` lines; without them the model is the chain. ``B`` lines have no cells.
-    longest : the most tokens of a segment; by default those of the longest one in the training sentences.
+    longest : number of tokens of the longest segment; by default that of the training sentences.
     l1, l2, penalty, solver, min_count, class_weight, patience, threads, random_state : as for
         :class:`~epigram.tagging.crf.CRFTagger`.
 

@@ -162,7 +162,7 @@ def _cer(model: Reranker, lists: NBest) -> float:
     return error_rate(lists, model.predict(lists), "cer")
 
 
-def _lead(text: str) -> float | str:
+def _lead(text: str) -> float | Literal["dev"]:
     """The number, or ``dev``."""
     try:
         return "dev" if text == "dev" else float(text)

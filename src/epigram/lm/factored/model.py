@@ -63,19 +63,24 @@ class ClassFactoredLM(LanguageModel, Estimator):
 
     Parameters
     ----------
-    classes : number of word classes, a class file, :class:`~epigram.lm.factored.classes.WordClasses`, or ``"auto"``
-    order : words looked back at plus one, for the class; the word part looks at two words at most
-    class_contexts, word_contexts : other contexts, such as ``"c1 w1 c2 w2; c2 w2"``
-    penalty : ``elastic``, ``l1``, ``l2``, ``tree-l2`` or ``tree-linf``; or an object for both parts: ``L1(0.5)``
-    class_strength, word_strength : strength of the penalty for each part; None chooses on held-out text
-    budget : CPU seconds for choosing; 0 takes what was best on newswire
-    nonnegative, solver, tolerance : as for :class:`~epigram.lm.loglinear.model.LogLinearLM`
-    max_iterations : of ``fista``, 300 by default
-    max_weights : keep so many weights at most, those worth most, and fit them again
-    min_count, max_words, vocabulary : limits of the vocabulary; what they leave out is read as ``<unk>``
-    open_vocabulary : give words that were never seen a probability after training (:mod:`epigram.lm.base`)
-    held_out : share of the training text (its end) that decides when no ``valid`` text is given
-    threads, random_state : threads, seed of the classes and of the stochastic solver
+    classes : number of word classes, a file of them, or ``"auto"``. Or
+        :class:`~epigram.lm.factored.classes.WordClasses`.
+    order : length of the longest n-gram that the class depends on. The word part looks at two words at most.
+    class_contexts : contexts that the class is predicted from, such as ``"c1 w1 c2 w2; c2 w2"``.
+    word_contexts : contexts that the word in its class is predicted from, such as ``"c1 w1"``.
+    penalty : penalty of the weights. Or an object for both parts, such as ``L1(0.5)``.
+    class_strength, word_strength : strength of the penalty for each part; None chooses on held-out text.
+    budget : CPU seconds for choosing settings; 0 takes what was best on newswire.
+    nonnegative : keep all weights at or above zero.
+    solver : as for :class:`~epigram.lm.loglinear.model.LogLinearLM`.
+    tolerance : share of the objective; training stops when a step promises less.
+    max_iterations : most iterations of fista; 300 unless given.
+    max_weights : number of weights to keep, those worth most. They are fitted again.
+    min_count, max_words, vocabulary : limits of the vocabulary; other words are read as <unk>.
+    open_vocabulary : give words that were never seen a probability after training (:mod:`epigram.lm.base`).
+    held_out : share of the training text, its end, that settings are chosen on without held-out text.
+    threads : number of threads.
+    random_state : seed of the classes and of the stochastic solver.
 
     Attributes
     ----------

@@ -59,27 +59,32 @@ class LogLinearLM(FittedBackoff, Estimator):
 
     Parameters
     ----------
-    order : longest context plus one; 0 for unbounded
-    penalty : ``elastic``, ``l1``, ``l2``, ``tree-l2`` or ``tree-linf``; or an object that says how strong it is,
-        such as ``L1(0.5)``: then nothing is searched, and ``auto`` depth weights are 1
-    strength, depth_weight, ridge : how strong the penalty is (:mod:`epigram.lm.loglinear.penalties`; ``ridge`` is the
-        squared part of ``elastic``); ``"auto"`` chooses on held-out text
-    depth_weights : what the depth weight acts on inside tree norms: ``features`` (as in the paper) or ``groups``
-    nonnegative : weights >= 0, as in the paper, before ``max_weights`` chooses among them
-    solver : ``fista`` (exact), ``stochastic`` (the paper's Algorithm 1), or an object with settings of its own, such
-        as ``StochasticProximal(batch_size=400, passes=10, lipschitz="auto", mu="auto")``
-    tolerance : when a solver given by name stops: share of the objective that a step (``fista``) promises or a pass
-        (``stochastic``) changes
-    max_iterations : of ``fista``, 500 by default
-    calibrate : where the strength is chosen on held-out text, choose a factor for the weights of each depth too
-    max_weights : keep so many weights at most, those worth most, and fit them again; pairs rarer than the others make
-        expect, or never seen, may have one of them, which is negative (:mod:`epigram.lm.loglinear.select`)
+    order : length of the longest n-gram; 0 is unbounded.
+    penalty : penalty of the weights. Or an object that says how strong it is, such as ``L1(0.5)``: then nothing is
+        searched, and ``auto`` depth weights are 1.
+    strength : strength of the penalty; ``"auto"`` chooses it on held-out text
+        (:mod:`epigram.lm.loglinear.penalties`).
+    depth_weight : factor by which the penalty grows with each word of context; ``"auto"`` chooses it.
+    ridge : strength of the squared part of the elastic penalty; ``"auto"`` chooses it on held-out text.
+    depth_weights : what the depth weight acts on inside tree-l2 and tree-linf. The paper has ``"features"``.
+    nonnegative : keep all weights at or above zero, as in the paper, before ``max_weights`` chooses among them.
+    solver : ``fista`` (exact), ``stochastic`` (the paper's Algorithm 1), or an object with its own settings, such
+        as ``StochasticProximal(batch_size=400, passes=10, lipschitz="auto", mu="auto")``.
+    tolerance : share of the objective; training stops when a step promises less. Of a solver given by name; for
+        ``stochastic``, when a pass changes less.
+    max_iterations : most iterations of fista; 500 unless given.
+    calibrate : choose a factor for the weights of each depth on held-out text, if the strength is chosen there.
+    max_weights : number of weights to keep, those worth most. They are fitted again. Pairs rarer than the others make
+        expect, or never seen, may have one of them, which is negative (:mod:`epigram.lm.loglinear.select`).
     collapse : work on the collapsed tree; None: for ``tree-linf`` where it is exact (depth weights up to 1) and where
-        the order is unbounded
-    min_count, max_words, vocabulary : limits of the vocabulary; what they leave out is read as ``<unk>``
-    open_vocabulary : give words that were never seen a probability after training (:mod:`epigram.lm.base`)
-    held_out : share of the training text (its end) that decides when no ``valid`` text is given
-    threads, random_state : threads of the exact solver, seed of the stochastic one
+        the order is unbounded.
+    min_count : least number of occurrences of a word; rarer ones are read as <unk>.
+    max_words : size of the vocabulary; rarer words are read as <unk>.
+    vocabulary : the vocabulary; other words are read as <unk>.
+    open_vocabulary : give words that were never seen a probability after training (:mod:`epigram.lm.base`).
+    held_out : share of the training text, its end, that settings are chosen on without held-out text.
+    threads : number of threads of the exact solver.
+    random_state : seed of the stochastic solver.
 
     Attributes
     ----------

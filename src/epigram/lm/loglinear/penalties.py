@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -123,7 +124,8 @@ FIRST_STRENGTHS: dict[str, Strength] = {
 """Where the search for a strength starts: near the best on held-out newswire."""
 
 
-Given = str | L1 | L2 | ElasticNet
+PenaltyName = Literal["elastic", "l1", "l2", "tree-l2", "tree-linf"]
+Given = PenaltyName | L1 | L2 | ElasticNet
 """A penalty as an estimator takes it: a name, or an object with its numbers."""
 
 

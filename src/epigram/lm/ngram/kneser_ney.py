@@ -47,10 +47,11 @@ class KneserNeyLM(FittedBackoff, Estimator):
 
     Parameters
     ----------
-    order : longest n-gram.
-    modified : three discounts an order (default) or one.
-    prune : largest count to drop, per order or one number for orders 3 and up; must not fall with the order.
-    min_count, max_words, vocabulary : limits of the vocabulary; what they leave out is read as ``<unk>``.
+    order : length of the longest n-gram.
+    modified : use three discounts per order, not one.
+    prune : largest count of n-grams to drop, for orders 3 and up, or one number per order. Numbers per order must not
+        fall with the order.
+    min_count, max_words, vocabulary : limits of the vocabulary; other words are read as ``<unk>``.
     open_vocabulary : have ``<unk>`` for words that were never seen; False has it only where the text has it.
 
     Examples

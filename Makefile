@@ -84,11 +84,11 @@ bench bench-long: $(VENV)/.bench
 
 # A scheduler and two workers as separate processes on this machine, and a training on them.
 cluster-demo: $(VENV)/.test
-	$(BIN)/python tests/scale/cluster_demo.py
+	$(BIN)/python tests/outofcore/cluster_demo.py
 
 # SIGKILL for workers at random moments: every training ends with the same bits. Some minutes.
 kills: $(VENV)/.test
-	$(BIN)/python tests/scale/kill_campaign.py
+	$(BIN)/python tests/outofcore/kill_campaign.py
 
 # Every experiment of the papers, in full; stopped or killed, it goes on where it was. Writes docs/results.md.
 results: $(VENV)/.bench

@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from epigram.datasets import sample
+from epigram.files import read_text
 from epigram.storage import load
-from epigram.text import read_text
 
 BYTES_A_TOKEN = 92  # of an encoded token of chunking
 TOLD = (

@@ -25,13 +25,13 @@ from epigram import LogLinearLM
 from epigram.datasets import sample
 from epigram.features.formats import ColumnSpec
 from epigram.features.template import Template
-from epigram.lm.loglinear.sharded import fit_stream
-from epigram.lm.loglinear.splitting import Split
-from epigram.lm.sharding import write_stream
-from epigram.scale import Here, connect
-from epigram.tagging.sharding import write_shards
-from epigram.tagging.shards import TaggerShards
-from epigram.text import read_text
+from epigram.files import read_text
+from epigram.lm.outofcore.encode import write_stream
+from epigram.lm.outofcore.loglinear import fit_stream
+from epigram.lm.outofcore.partition import Split
+from epigram.outofcore import Here, connect
+from epigram.tagging.outofcore.crf import TaggerShards
+from epigram.tagging.outofcore.encode import write_shards
 
 BARS = {"CPU beyond kernels": 0.10, "2 workers / 2 threads": 1.15, "tagger bytes": 16.0, "LM bytes": 40.0}
 READING = ColumnSpec("conll", None, (), -1, (0, 1), 3)

@@ -33,7 +33,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from epigram.datasets import fetch
-from epigram.text import stream_lines
+from epigram.files import stream_lines
 
 ABBREVIATIONS = "Mr|Mrs|Ms|Dr|Inc|Corp|Co|Ltd|Jr|Sr|St|Gov|Sen|Rep|Gen|Jan|Feb|Aug|Sept|Oct|Nov|Dec"
 TOKEN = re.compile(

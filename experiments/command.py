@@ -54,7 +54,7 @@ def command(
     Finished experiments are kept in the output folder: the same command goes on where it was stopped or killed. The
     data sets are those of `epigram data list`; a paper whose data sets are missing is named first and left out.
     """
-    from epigram.text import check_writable, make_folder
+    from epigram.files import check_writable, make_folder
     from experiments.figures import check_plots
     from experiments.publish import publish
     from experiments.runner import Runner

@@ -29,7 +29,7 @@ import numpy as np
 from epigram.datasets import dataset, fetch
 from epigram.datasets.download import cache_folder
 from epigram.errors import EpigramError
-from epigram.text import make_folder, read_lines, write_atomically
+from epigram.files import make_folder, read_lines, write_atomically
 
 SPLITS, TRAIN, TEST = 4, 100_000, 20_000
 SHORTEST_TEXT, SHORTEST_SENTENCE = 41, 2

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from epigram.text import write_atomically
+from epigram.files import write_atomically
 from experiments.figures import draw, looks
 from experiments.report import (
     QUICK,

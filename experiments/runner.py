@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import epigram
 from epigram.errors import EpigramError, InputError
-from epigram.text import make_folder, write_atomically
+from epigram.files import make_folder, write_atomically
 from experiments.provenance import code_digest, n_cores
 from experiments.workers import Failure, Pool
 

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from epigram.errors import InputError
+from epigram.files import read_lines
 from epigram.ime.adapt import SMOOTHINGS, adapt_by_map, cross_entropy, widened
 from epigram.ime.build import Background, build
 from epigram.ime.converter import KanaKanjiConverter
@@ -38,7 +39,6 @@ from epigram.lm.ngram.backoff import BackoffModel
 from epigram.protocols import Floats
 from epigram.rerank import NBest
 from epigram.rerank.metrics import base_choice, errors_of
-from epigram.text import read_lines
 from experiments.lasso_ime.trial import Judge, Sentences, Trial, penalties
 
 N_BEST = 20

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from epigram.protocols import Floats, Learner, Offsets
+from epigram.protocols import Floats, Offsets
 from epigram.rerank import FeatureSpace, NBest
 from epigram.rerank.metrics import errors_of
 from epigram.rerank.paths import Curves, RerankProblem, Walk, best_step, tune
+from epigram.rerank.stagewise import Learner
 
 POINTS = 160
 """Of a curve that is kept for a figure."""

@@ -1,5 +1,10 @@
 __version__: str
 
+from epigram.checkpoint import Checkpoint as Checkpoint
+from epigram.compat.crfsuite.l2sgd import L2SGD as L2SGD
+from epigram.compat.crfsuite.margin import AROW as AROW
+from epigram.compat.crfsuite.margin import AveragedPerceptron as AveragedPerceptron
+from epigram.compat.crfsuite.margin import PassiveAggressive as PassiveAggressive
 from epigram.errors import DivergenceError as DivergenceError
 from epigram.errors import EpigramError as EpigramError
 from epigram.errors import InputError as InputError
@@ -36,17 +41,12 @@ from epigram.rerank import Reranker as Reranker
 from epigram.rerank import Ridge as Ridge
 from epigram.rerank import Softmax as Softmax
 from epigram.rerank import read_nbest as read_nbest
-from epigram.solvers import AROW as AROW
 from epigram.solvers import FISTA as FISTA
-from epigram.solvers import L2SGD as L2SGD
 from epigram.solvers import LBFGS as LBFGS
 from epigram.solvers import OWLQN as OWLQN
 from epigram.solvers import SGD as SGD
 from epigram.solvers import AdaGrad as AdaGrad
-from epigram.solvers import AveragedPerceptron as AveragedPerceptron
-from epigram.solvers import PassiveAggressive as PassiveAggressive
 from epigram.solvers import StochasticProximal as StochasticProximal
-from epigram.storage import Checkpoint as Checkpoint
 from epigram.storage import load as load
 from epigram.tagging import Columns as Columns
 from epigram.tagging import CRFTagger as CRFTagger

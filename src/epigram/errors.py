@@ -6,8 +6,10 @@ input and the options were well formed and the result was not reached.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from operator import index
 from os import PathLike
-from typing import NoReturn
+from typing import Any, NoReturn
 
 
 class EpigramError(Exception):
@@ -74,3 +76,40 @@ def misfit(solver: object, needs: str, given: object, instead: str) -> NoReturn:
     raise TypeError(
         f"{type(solver).__name__} needs {needs}; {type(given).__name__} is not that. Use {instead}."
     )
+
+
+def each(things: Any, name: str, of: str) -> Iterator[Any]:
+    """Iterate over an argument; refuse strings and what cannot be iterated over.
+
+    Examples
+    --------
+    >>> next(each(3, "X", "sentences"))
+    Traceback (most recent call last):
+        ...
+    epigram.errors.InputError: X must be an iterable of sentences, not 3
+    """
+    if isinstance(things, str | bytes):
+        shown = repr(things) if len(things) <= 40 else f"{things[:40]!r}..."
+        raise InputError(f"{name} is the string {shown}; give a list of {of}: split the string first")
+    try:
+        return iter(things)
+    except TypeError:
+        raise InputError(f"{name} must be an iterable of {of}, not {things!r}") from None
+
+
+def at_least(least: int, number: Any, name: str) -> int:
+    """Return a whole number of at least ``least``, or raise an error that names the argument.
+
+    Examples
+    --------
+    >>> at_least(1, "two", "threads")
+    Traceback (most recent call last):
+        ...
+    epigram.errors.InputError: threads must be a whole number >= 1, not 'two'
+    """
+    try:
+        if index(number) >= least:
+            return index(number)
+    except TypeError:
+        pass
+    raise InputError(f"{name} must be a whole number >= {least}, not {number!r}")

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from epigram.checkpoint import Piece, State
 from epigram.protocols import Floats
-from epigram.resuming import Piece, State
 
 T = TypeVar("T")
 

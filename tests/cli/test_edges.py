@@ -15,10 +15,10 @@ import pytest
 from epigram.cli import run_app
 from epigram.datasets.sample import BACKGROUND
 from epigram.errors import InputError
+from epigram.files import parse_json, read_bytes, shown, stream_lines, write_atomically
 from epigram.ime.build import build
 from epigram.ime.corrections import Journal, Lesson
 from epigram.lm.ngram.arpa import parse_arpa
-from epigram.text import parse_json, read_bytes, shown, stream_lines, write_atomically
 
 OLD = Path(__file__).parents[1] / "storage" / "old"
 
@@ -87,7 +87,7 @@ def test_modes_are_kept_and_leftovers_removed(tmp_path: Path) -> None:
 
 
 def _names_while_writing(folder: Path, target: Path) -> list[str]:
-    from epigram.text import _claim
+    from epigram.files import _claim
 
     claimed = _claim(target)
     names = [path.name for path in folder.iterdir() if path != target]

@@ -13,10 +13,10 @@ import pytest
 
 from epigram.datasets import sample
 from epigram.errors import DataWarning, InputError
+from epigram.files import read_lines
 from epigram.ime.kana import read_sentences
 from epigram.lm.corpus import Corpus, Vocabulary
 from epigram.tagging import read_columns
-from epigram.text import read_lines
 from in_process import epigram
 
 JSON_LINES = b"".join(json.dumps({"id": k, "text": f"a rose is {k}"}).encode() + b"\n" for k in range(5))

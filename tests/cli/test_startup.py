@@ -31,7 +31,7 @@ def loaded_after(statement: str) -> set[str]:
     "statement",
     [
         "import epigram",
-        "import epigram.protocols, epigram.penalties, epigram.storage, epigram.text",
+        "import epigram.protocols, epigram.penalties, epigram.storage, epigram.files",
         "import epigram.datasets, epigram.datasets.sample",
         "import epigram; epigram.L1(1.0); dir(epigram)",
         "import epigram.cli; epigram.cli.main()",

@@ -18,8 +18,8 @@ import pytest
 from epigram.datasets.sample import BACKGROUND, DOMAIN, WORDS
 from epigram.errors import InputError
 from epigram.ime.evaluate import split_sentence
-from epigram.protocols import Learner
 from epigram.rerank import FSLR, BLasso, Boosting, FBoosting, Lasso, MinimumSampleRisk, NBest, Reranker, Ridge
+from epigram.rerank.stagewise import Learner
 from experiments.lasso_ime import (
     curve_claims,
     experiments,

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from epigram import KanaKanjiConverter
+from epigram.files import stream_lines
 from epigram.ime.evaluate import evaluate
 from epigram.ime.kana import analyse, read_sentences
 from epigram.ime.lexicon.wordlist import read_word_list
-from epigram.text import stream_lines
 
 
 @pytest.fixture(scope="module")

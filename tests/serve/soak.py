@@ -242,8 +242,8 @@ def probe(port: int) -> None:
 
 def soak(seconds: float, seed: int = 1, cache: Path | None = None) -> Found:
     """Start a server, load it for so many seconds, and end it."""
+    from epigram.files import user_cache
     from epigram.serve.sample_models import sample_files
-    from epigram.text import user_cache
 
     cache = user_cache() if cache is None else cache
     os.environ["EPIGRAM_CACHE"] = str(cache)

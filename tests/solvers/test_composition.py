@@ -33,11 +33,12 @@ from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.loss import Contexts, Factor, FactorLoss
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.tree import ContextTree, Positions
-from epigram.protocols import BatchLoss, StagewiseLoss, StochasticLoss
+from epigram.protocols import BatchLoss, StochasticLoss
 from epigram.rerank import FeatureSpace
 from epigram.rerank.losses import ExponentialLoss, PairLoss, SoftmaxLoss
 from epigram.rerank.pairs import Pairs
-from epigram.solvers.adaptive import AdaptiveLoss
+from epigram.rerank.stagewise import StagewiseLoss
+from epigram.solvers.adagrad import AdaptiveLoss
 from epigram.solvers.proximal import MiniBatchLoss
 from reference.chain_corpus import CASES, corpus
 from reference.rerank_lists import random_lists

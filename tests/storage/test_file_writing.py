@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from epigram.errors import InputError
-from epigram.text import check_writable, write_atomically
+from epigram.files import check_writable, write_atomically
 
 
 def test_writes_replaces_and_leaves_nothing_else(tmp_path: Path) -> None:

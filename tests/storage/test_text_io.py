@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.text import read_bytes, read_lines, read_text
+from epigram.files import read_bytes, read_lines, read_text
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])

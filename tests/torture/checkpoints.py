@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from test_resuming import TRAINERS, Dying, Killed
 
-from epigram.resuming import MAGIC, SIZES, Checkpoint, _sum_of
+from epigram.checkpoint import MAGIC, SIZES, Checkpoint, _sum_of
 
 KINDS = [
     "sgd, no dial", "adagrad", "owlqn", "lbfgs", "fista", "l2sgd", "perceptron", "passive", "arow",

@@ -30,11 +30,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from epigram.checkpoint import MAGIC, SIZES, Checkpoint
 from epigram.datasets import folders
 from epigram.datasets.sample import BACKGROUND, WORDS, columns, plain
 from epigram.errors import EpigramError
 from epigram.ime.corrections import Journal
-from epigram.resuming import MAGIC, SIZES, Checkpoint
 from epigram.storage import load
 
 OLD = b"the old model"

@@ -11,8 +11,8 @@ def make(folder: Path) -> list[Path]:
     """Write a folder of shards of a tagger and one of a language model; returns all of their files."""
     from epigram.features.formats import ColumnSpec
     from epigram.features.template import Template
-    from epigram.lm.sharding import write_stream
-    from epigram.tagging.sharding import write_shards
+    from epigram.lm.outofcore.encode import write_stream
+    from epigram.tagging.outofcore.encode import write_shards
 
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "tags.txt").write_text(columns("train", 10), "utf-8")
@@ -26,9 +26,9 @@ def make(folder: Path) -> list[Path]:
 def use(path: Path) -> None:
     """Train on the folder that a file belongs to."""
     from epigram.lm import LogLinearLM
-    from epigram.lm.loglinear.sharded import fit_stream
-    from epigram.lm.sharding import KIND
-    from epigram.scale.folder import Manifest
+    from epigram.lm.outofcore.encode import KIND
+    from epigram.lm.outofcore.loglinear import fit_stream
+    from epigram.outofcore.dataset import Manifest
     from epigram.solvers import OWLQN
     from epigram.tagging import CRFTagger
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from checkpoints import make_kind, seal, unseal, use
 
+from epigram.checkpoint import Checkpoint, noted
 from epigram.errors import InputError
-from epigram.resuming import Checkpoint, noted
 
 HERE = Path(__file__).parent
 
@@ -72,7 +72,7 @@ def test_whose_a_checkpoint_is_comes_before_its_arrays(tmp_path: Path) -> None:
 
 
 def test_a_header_that_is_nested_deeply_is_one_sentence(tmp_path: Path) -> None:
-    from epigram.resuming import MAGIC, SIZES, _sum_of
+    from epigram.checkpoint import MAGIC, SIZES, _sum_of
 
     deep = b"[" * 100_000
     (tmp_path / "state").write_bytes(MAGIC + SIZES.pack(_sum_of(len(deep), deep), len(deep)) + deep)

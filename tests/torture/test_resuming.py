@@ -10,29 +10,20 @@ from typing import Any
 
 import pytest
 
+from epigram import AROW, L2SGD, AveragedPerceptron, PassiveAggressive
+from epigram.checkpoint import Checkpoint, Tape, noted, piece
 from epigram.datasets.sample import BACKGROUND, plain, tagged
 from epigram.errors import InputError
 from epigram.ime.converter import KanaKanjiConverter
 from epigram.ime.lexicon.wordlist import WordList
 from epigram.lm import ClassFactoredLM, LogLinearLM
-from epigram.lm.loglinear import sharded as loglinear
 from epigram.lm.loglinear.penalties import Strength
-from epigram.lm.sharding import write_stream
+from epigram.lm.outofcore import loglinear
+from epigram.lm.outofcore.encode import write_stream
+from epigram.outofcore.engine import Here
 from epigram.parsing import DependencyParser
 from epigram.rerank import BLasso, Boosting, Lasso, MinimumSampleRisk, NBest, Perceptron, Reranker
-from epigram.resuming import Checkpoint, Tape, noted, piece
-from epigram.scale.engine import Here
-from epigram.solvers import (
-    AROW,
-    FISTA,
-    L2SGD,
-    LBFGS,
-    SGD,
-    AdaGrad,
-    AveragedPerceptron,
-    PassiveAggressive,
-    StochasticProximal,
-)
+from epigram.solvers import FISTA, LBFGS, SGD, AdaGrad, StochasticProximal
 from epigram.storage import load
 from epigram.tagging import CRFTagger
 

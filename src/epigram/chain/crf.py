@@ -19,9 +19,9 @@ from epigram.chain.model import Allowed
 from epigram.chain.partial_labels import check_possible
 from epigram.chain.problem import Samples, Shape, class_weights, sentence_weights
 from epigram.errors import InputError
+from epigram.estimator import checked_weights, product
 from epigram.features.attributes import AttributeTable
 from epigram.protocols import Floats
-from epigram.training import checked_weights, product
 
 if TYPE_CHECKING:
     from epigram.chain.explain import LabelExplanation

@@ -16,17 +16,19 @@ from epigram.chain.labels import LABEL_TYPES, LabelIndex, Labels, encode_labels,
 from epigram.chain.model import ChainModel
 from epigram.chain.problem import ChainProblem, Samples, Trained
 from epigram.errors import InputError
+from epigram.estimator import check_fitted, checked_weights
 from epigram.features.attributes import AttributeTable
 from epigram.features.columns import Column, Columns, as_columns
 from epigram.features.encoding import encode_sentences
 from epigram.features.formats import ColumnSpec, read_columns
 from epigram.features.sequences import Sequences
 from epigram.features.template import BUILT_IN, Template
-from epigram.protocols import Ints, Penalty, Solver, check_fitted
+from epigram.files import read_bytes
+from epigram.penalties.separable import penalty_of
+from epigram.protocols import Ints, Penalty, Solver
+from epigram.solvers.history import Listener
 from epigram.solvers.make import make
-from epigram.storage.estimator import StoredEstimator
-from epigram.text import read_bytes
-from epigram.training import Listener, checked_weights, penalty_of
+from epigram.storage.settings import StoredEstimator
 
 if TYPE_CHECKING:
     from epigram.chain.explain import LabelExplanation

@@ -17,8 +17,8 @@ from epigram.chain.model import ChainModel
 from epigram.errors import InputError
 from epigram.features.segments import segments_of
 from epigram.features.sequences import Sequences
+from epigram.files import as_table
 from epigram.protocols import Ints
-from epigram.text import as_table
 
 SHOWN = 12
 

@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from epigram.errors import InputError
+from epigram.errors import InputError, each
 from epigram.features.columns import Column
 from epigram.features.sequences import Sequences
-from epigram.protocols import Ints, each
-from epigram.text import check_text
+from epigram.files import check_text
+from epigram.protocols import Ints
 
 Labels: TypeAlias = Sequence[Sequence[Any]] | Column
 """The labels of sentences: a list per sentence, or the column of a file."""

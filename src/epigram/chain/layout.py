@@ -21,8 +21,8 @@ from epigram._core.threads import Parts
 from epigram.chain.seen_pairs import SeenPairs, padded, triple_keys, unique_triples
 from epigram.errors import InputError
 from epigram.features.sequences import SegmentRows, Sequences
+from epigram.outofcore.memory import available
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.scale.memory import available
 
 Rows: TypeAlias = tuple[Offsets, Ints, Ints, Ints]
 """What :class:`epigram.chain.loss.DistinctRows` has."""

@@ -157,22 +157,22 @@ class ChainLoss:
         h: Floats,
         r: Floats,
     ) -> float:
-        """One pass of AdaGrad; see :class:`epigram.solvers.adaptive.AdaptiveLoss`."""
+        """One pass of AdaGrad; see :class:`epigram.solvers.adagrad.AdaptiveLoss`."""
         plan = self._plan(order, rates, penalties, batch_size)
         return self._pass(bindings.chain_adaptive_run, plan, batch_size, (w, z), divisors=(h, r))
 
     def perceptron_pass(self, order: Ints, step: int, w: Floats, sums: Floats) -> float:
-        """One pass of the perceptron; see :class:`epigram.solvers.margin.MarginLoss`."""
+        """One pass of the perceptron; see ``compat.crfsuite.margin.MarginLoss``."""
         return self._margin_pass("perceptron", order, (float(step),), w, sums)
 
     def passive_pass(
         self, order: Ints, step: int, kind: int, c: float, by_errors: bool, w: Floats, sums: Floats
     ) -> float:
-        """One pass of a passive-aggressive learner; see :class:`epigram.solvers.margin.MarginLoss`."""
+        """One pass of a passive-aggressive learner; see ``compat.crfsuite.margin.MarginLoss``."""
         return self._margin_pass("passive", order, (float(step), kind, c, by_errors), w, sums)
 
     def arow_pass(self, order: Ints, gamma: float, w: Floats, variances: Floats) -> float:
-        """One pass of AROW; see :class:`epigram.solvers.margin.MarginLoss`."""
+        """One pass of AROW; see ``compat.crfsuite.margin.MarginLoss``."""
         return self._margin_pass("arow", order, (gamma,), w, variances)
 
     def _margin_pass(
@@ -200,7 +200,7 @@ class ChainLoss:
         return met
 
     def decayed_pass(self, order: Ints, strength: float, first: float, w: Floats) -> float:
-        """One pass of SGD with an l2 penalty; see :class:`epigram.solvers.decayed.DecayedLoss`."""
+        """One pass of SGD with an l2 penalty; see ``compat.crfsuite.l2sgd.DecayedLoss``."""
         padded_w = self.layout.spread(w)
         edges = np.empty((2, self.layout.n_weights - self.layout.state_end))
         met: float = bindings.chain_decayed_steps(

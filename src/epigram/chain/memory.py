@@ -8,11 +8,7 @@ import numpy as np
 
 from epigram._core.arrays import gather, offsets
 from epigram.features.sequences import Sequences
-from epigram.protocols import (
-    Floats,
-    Ints,
-    Offsets,
-)
+from epigram.protocols import Floats, Ints, Offsets
 
 TOKENS_KEPT = 400_000
 PARTS_KEPT = 64  # then they are concatenated

@@ -20,8 +20,8 @@ from epigram.chain.seen_pairs import SeenPairs, padded
 from epigram.errors import InputError
 from epigram.features.columns import Column
 from epigram.features.sequences import Sequences
+from epigram.files import check_text
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.text import check_text
 
 
 def alternatives(labels: Column, sentence_ptr: Offsets, separator: str) -> Labels:

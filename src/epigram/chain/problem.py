@@ -25,16 +25,8 @@ from epigram.features.attributes import AttributeTable, renumbering
 from epigram.features.encoding import encode_known, encode_sentences
 from epigram.features.sequences import Sequences
 from epigram.features.template import Template
-from epigram.protocols import (
-    BatchLoss,
-    Floats,
-    Ints,
-    Offsets,
-    Penalty,
-    Result,
-    Solver,
-)
-from epigram.training import Listener, Scorer, Watch
+from epigram.protocols import BatchLoss, Floats, Ints, Offsets, Penalty, Result, Solver
+from epigram.solvers.history import Listener, Scorer, Watch
 
 Decoder = Callable[[ChainModel, Sequences], Ints]
 UNLEARNED = 1e-3  # a training that lowers the objective by a smaller share has learnt nothing

@@ -439,17 +439,18 @@ def setting(written: Any) -> Any:
         return written
     if "items" in written:
         return dict(written["items"])
-    from epigram import penalties, solvers
+    import epigram
 
     name = written.get("name", "")
-    home = next((home for home in (solvers, penalties) if name in home.__all__), None)
+    kind = getattr(epigram, name) if name in dir(epigram) else None
+    if not isinstance(kind, type) or not (hasattr(kind, "solve") or issubclass(kind, Penalty)):
+        return None
     own = {
         key: np.array(value) if isinstance(value, list) else value
         for key, value in written.items()
         if key != "name"
     }
     try:
-        made = None if home is None else getattr(home, name)(**own)
+        return kind(**own)
     except TypeError:
         return None
-    return made if hasattr(made, "solve") or isinstance(made, Penalty) else None

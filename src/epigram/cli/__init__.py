@@ -176,7 +176,7 @@ def run_app(app: Callable[[], object]) -> None:
         finally:
             sys.stdout.flush()
     except EpigramError as error:
-        from epigram.text import shown
+        from epigram.files import shown
 
         print(f"epigram: {shown(str(error))}", file=sys.stderr)
         sys.exit(1 if isinstance(error, DivergenceError) else 2)
@@ -186,7 +186,7 @@ def run_app(app: Callable[[], object]) -> None:
         sys.exit(2)
     except OSError as error:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - what is left to write has nowhere to go
-        from epigram.text import shown
+        from epigram.files import shown
 
         why = "standard output is closed" if error.errno == errno.EBADF else reason(error)
         place = f"{error.filename}: " if error.filename else ""
@@ -226,7 +226,7 @@ def _set_warnings() -> None:
     def show(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
         if not issubclass(category, DataWarning):
             return default(message, category, *where, **more)
-        from epigram.text import shown
+        from epigram.files import shown
 
         print(f"epigram: warning: {shown(str(message))}", file=sys.stderr)
 

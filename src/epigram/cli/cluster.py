@@ -12,7 +12,7 @@ import typer
 from epigram.cli import console
 
 if TYPE_CHECKING:
-    from epigram.scale.engine import Engine
+    from epigram.outofcore.engine import Engine
 
 SCALE = "More than memory, more than one machine"
 Cluster = Annotated[
@@ -42,11 +42,11 @@ PAYS = 10_000_000  # tokens from which a second machine is worth what it costs
 def engine_of(cluster: str | None, threads: int) -> Iterator[Engine]:
     """Threads of this process, or a cluster."""
     if cluster is None:
-        from epigram.scale.engine import Here
+        from epigram.outofcore.engine import Here
 
         yield Here(threads)
         return
-    from epigram.scale.dask import connect
+    from epigram.outofcore.dask import connect
 
     with connect(cluster) as engine:
         yield engine
@@ -62,7 +62,7 @@ def say_if_small(cluster: str | None, tokens: int) -> None:
 
 def status_of(engine: Engine) -> str:
     """What a progress bar shows of a cluster; nothing of this process."""
-    from epigram.scale.dask import DaskEngine
+    from epigram.outofcore.dask import DaskEngine
 
     if not isinstance(engine, DaskEngine):
         return ""
@@ -72,7 +72,7 @@ def status_of(engine: Engine) -> str:
 
 def record_of(engine: Engine) -> dict[str, Any]:
     """What a report says of a cluster."""
-    from epigram.scale.dask import DaskEngine
+    from epigram.outofcore.dask import DaskEngine
 
     if not isinstance(engine, DaskEngine):
         return {}

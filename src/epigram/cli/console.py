@@ -26,7 +26,7 @@ def stdout() -> Console:
 
 def echoed(text: str) -> str:
     """Data as a command writes it: as it is, but on a terminal with control characters spelled out."""
-    from epigram.text import shown
+    from epigram.files import shown
 
     return shown(text) if sys.stdout.isatty() else text
 
@@ -117,7 +117,7 @@ class Stopwatch:
 def _for_people(value: Any) -> str:
     from rich.markup import escape
 
-    from epigram.text import shown
+    from epigram.files import shown
 
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "-"}[value]

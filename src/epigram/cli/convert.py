@@ -22,8 +22,8 @@ def command(
     json: Json = False,
 ) -> None:
     """Rewrite a model file in the newest format; nothing is trained again."""
+    from epigram.files import check_writable
     from epigram.storage import describe
-    from epigram.text import check_writable
 
     check_writable(new)
     file, _ = describe(old)

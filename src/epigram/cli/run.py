@@ -22,12 +22,12 @@ from typing import Any, Self
 import typer
 
 import epigram
+from epigram.checkpoint import Checkpoint
 from epigram.cli import console
 from epigram.cli.options import EVERY
+from epigram.cli.plots import check_plot
 from epigram.errors import InputError
-from epigram.plots import check_plot
-from epigram.resuming import Checkpoint
-from epigram.text import check_writable, shown
+from epigram.files import check_writable, shown
 
 EXIT_CODE = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -13,7 +13,7 @@ import typer
 
 from epigram.cli import console
 from epigram.errors import InputError, install
-from epigram.text import read_bytes
+from epigram.files import read_bytes
 
 _TOKEN = re.compile(r"[!-~]+")
 

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from epigram.features.formats import ColumnSpec
     from epigram.features.template import Template
     from epigram.lm.loglinear.model import LogLinearLM
+    from epigram.outofcore.dataset import Manifest
+    from epigram.outofcore.engine import Engine, Told
     from epigram.protocols import Iteration
-    from epigram.scale.engine import Engine, Told
-    from epigram.scale.folder import Manifest
-    from epigram.tagging.shards import TaggerShards
+    from epigram.tagging.outofcore.crf import TaggerShards
     from epigram.tuning import Trial
 
 HEAD = 1 << 20  # bytes of the text that say what its columns are
@@ -35,10 +35,10 @@ def tagger_on_shards(
     record_of_fit: Callable[[Any], dict[str, Any]],
 ) -> None:
     """Write the shards, unless they are there, train on them, save, report."""
-    from epigram.plots import plot_training
+    from epigram.cli.plots import plot_training
+    from epigram.files import read_bytes
     from epigram.tagging.column_tagger import warn_of_labels, warn_of_lengths, warn_of_unknown
     from epigram.tagging.crf import CRFTagger
-    from epigram.text import read_bytes
 
     folder = sharding.folder_for(run.output)
     with engine_of(sharding.cluster, settings["threads"]) as engine:
@@ -93,10 +93,10 @@ def _shards(
     show: Any,
 ) -> tuple[TaggerShards, ColumnSpec]:
     """The shards of this text and these settings: those that are there, or new ones."""
-    from epigram.scale.folder import is_finished
-    from epigram.scale.pieces import BLANK_LINE, LINE, cut
-    from epigram.tagging.sharding import is_current, write_shards
-    from epigram.tagging.shards import TaggerShards
+    from epigram.outofcore.dataset import is_finished
+    from epigram.outofcore.file_slices import BLANK_LINE, LINE, cut
+    from epigram.tagging.outofcore.crf import TaggerShards
+    from epigram.tagging.outofcore.encode import is_current, write_shards
 
     _check_file(train)
     ends = LINE if spec.format in ("text", "slash") else BLANK_LINE
@@ -128,9 +128,9 @@ def language_model_on_shards(
     sharding: Sharding,
 ) -> None:
     """Write the text as a folder of ids, fit a model on its shards, save it, report."""
+    from epigram.cli.plots import plot_trials
     from epigram.lm.loglinear.problem import most_iterations
-    from epigram.lm.loglinear.sharded import check_sharded, solve_stream
-    from epigram.plots import plot_trials
+    from epigram.lm.outofcore.loglinear import check_sharded, solve_stream
 
     check_sharded(model, valid is not None)
     history: list[tuple[int, float | None]] = []
@@ -159,7 +159,7 @@ def language_model_on_shards(
 
 def _words(model: LogLinearLM, text: Path, folder: Path, engine: Engine, told: Told) -> Manifest:
     """The text as a folder of ids, within the limits that the model sets to its vocabulary."""
-    from epigram.lm.sharding import write_stream
+    from epigram.lm.outofcore.encode import write_stream
 
     _check_file(text)
     limits: dict[str, Any] = {

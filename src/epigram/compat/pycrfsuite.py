@@ -25,10 +25,10 @@ from epigram.compat.crfsuite.training import Instances, train
 from epigram.errors import InputError, ModelFileError
 from epigram.features.feature_dicts import flatten
 from epigram.features.sequences import Sequences
+from epigram.files import write_atomically
 from epigram.protocols import Floats
 from epigram.storage import ModelFile
 from epigram.tagging.crf import CRFTagger
-from epigram.text import write_atomically
 
 __all__ = [
     "BaseTrainer",

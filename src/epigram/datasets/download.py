@@ -26,7 +26,7 @@ from urllib.request import Request, urlopen
 
 from epigram.datasets import sample
 from epigram.errors import EpigramError, InputError, reason
-from epigram.text import GZIP_MAGIC, make_folder, user_cache, write_atomically
+from epigram.files import GZIP_MAGIC, make_folder, user_cache, write_atomically
 
 TIMEOUT_SECONDS = 30
 

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from epigram._core import bindings
 from epigram._core.arrays import gather
-from epigram.errors import InputError
-from epigram.protocols import Ints, Offsets, each
-from epigram.text import counting_dict
+from epigram.errors import InputError, each
+from epigram.files import counting_dict
+from epigram.protocols import Ints, Offsets
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,10 @@ import numpy as np
 
 from epigram._core import bindings
 from epigram._core.arrays import offsets
-from epigram.errors import InputError
+from epigram.errors import InputError, each
 from epigram.features.attributes import AttributeTable, Fingerprints, SpeltNames, fingerprints
 from epigram.features.sequences import Sequences
-from epigram.protocols import Floats, Ints, Offsets, each
+from epigram.protocols import Floats, Ints, Offsets
 
 Token: TypeAlias = Mapping[str, Any] | Iterable[str]
 NoteZeros: TypeAlias = Callable[[int, int, Offsets, Ints], None]

@@ -24,7 +24,7 @@ from epigram._core import bindings
 from epigram._core.arrays import offsets
 from epigram.errors import InputError
 from epigram.features.columns import Column, Columns, Lines
-from epigram.text import check_sentences, decode, read_bytes
+from epigram.files import check_sentences, decode, read_bytes
 
 FORMATS = ("conll", "conllu", "text", "slash")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"

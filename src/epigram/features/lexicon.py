@@ -28,8 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.errors import InputError
+from epigram.files import read_lines
 from epigram.protocols import Ints, Offsets
-from epigram.text import read_lines
 
 KINDS = ("class", "in", "vector")
 UNNAMED = "phrase"

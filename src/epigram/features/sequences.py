@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram._core.arrays import gather, offsets
-from epigram.protocols import Floats, Ints, Offsets, at_least
+from epigram.errors import at_least
+from epigram.protocols import Floats, Ints, Offsets
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from epigram.features.cell_functions import (
     parse_segment_line,
 )
 from epigram.features.lexicon import WordTable, mapped_phrases, match_spans
-from epigram.text import read_text
+from epigram.files import read_text
 
 if TYPE_CHECKING:
     from epigram.features.columns import Column, Columns

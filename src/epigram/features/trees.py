@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from epigram._core.arrays import offsets
-from epigram.errors import InputError
+from epigram.errors import InputError, each
 from epigram.features.columns import Columns
 from epigram.features.sequences import Sequences
-from epigram.protocols import Ints, Offsets, each
+from epigram.protocols import Ints, Offsets
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from epigram.errors import InputError
+from epigram.checkpoint import piece
+from epigram.errors import InputError, each
 from epigram.ime.decoder import Decoder
 from epigram.ime.kana import plain_token
 from epigram.ime.lexicon.lexicon import Lexicon
@@ -30,8 +31,7 @@ from epigram.lm.corpus import UNSEEN, Corpus, Vocabulary
 from epigram.lm.ngram.backoff import BackoffModel
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.ngram.storage import ARRAYS_IN_PLACE
-from epigram.protocols import Floats, each
-from epigram.resuming import piece
+from epigram.protocols import Floats
 from epigram.storage.schema import Schema
 
 if TYPE_CHECKING:

@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 
 from epigram.errors import DataWarning, InputError, reason
+from epigram.files import decode, parse_json
 from epigram.ime.decoder import Conversion, Decoder, UserWord, Word
 from epigram.ime.kana import join_token, split_token
 from epigram.ime.lexicon.dictionary_formats import Entry
 from epigram.ime.scorer import Singles
 from epigram.protocols import Ints
 from epigram.storage import write_atomically
-from epigram.text import decode, parse_json
 
 MARGIN = 1.0
 FIRST_LOGP = -12.0

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram._core import bindings
+from epigram.checkpoint import DOES_NOT_FIT, piece
 from epigram.errors import InputError
 from epigram.ime.kana import join_token, split_token, to_katakana
 from epigram.ime.left_context import read_before
@@ -30,7 +31,6 @@ from epigram.ime.signs import sign_edges
 from epigram.ime.word_classes import ANY, ClassNumbers
 from epigram.lm.corpus import BOUNDARY
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.resuming import DOES_NOT_FIT, piece
 
 if TYPE_CHECKING:
     from epigram.rerank import NBest

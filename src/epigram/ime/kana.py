@@ -11,9 +11,8 @@ from functools import cache
 from os import PathLike
 from typing import Any
 
-from epigram.errors import InputError, install
-from epigram.protocols import each
-from epigram.text import read_lines, refuse_file_names
+from epigram.errors import InputError, each, install
+from epigram.files import read_lines, refuse_file_names
 
 USUAL = {"日本": "にほん", "私": "わたし", "言う": "いう"}
 """Readings set by hand where the dictionary's first one is not the usual one."""

@@ -30,12 +30,12 @@ import numpy.typing as npt
 
 from epigram._core import bindings
 from epigram._core.arrays import offsets
-from epigram.errors import InputError
-from epigram.protocols import Ints, Offsets, each
+from epigram.errors import InputError, each
+from epigram.files import check_sentences, check_text, decode, read_bytes, read_lines, refuse_file_names
+from epigram.protocols import Ints, Offsets
 from epigram.storage.file import pack_strings, unpack_strings
 from epigram.storage.quantise import narrow
 from epigram.storage.schema import Array, Schema, damaged, strings
-from epigram.text import check_sentences, check_text, decode, read_bytes, read_lines, refuse_file_names
 
 if TYPE_CHECKING:
     from epigram.lm.tokenizer import Pieces

@@ -26,8 +26,8 @@ from os import PathLike
 from typing import Any
 
 from epigram.errors import InputError
+from epigram.files import parse_json, read_text, write_atomically
 from epigram.lm.corpus import UNKNOWN, Sentences, tokens_of
-from epigram.text import parse_json, read_text, write_atomically
 
 NUMBER = "#n"
 NAME = "<name>"

@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 
 from epigram.errors import InputError, ModelFileError
+from epigram.files import read_lines
 from epigram.lm.base import LanguageModel
 from epigram.lm.corpus import END, START, UNSEEN, Corpus, Vocabulary, tokens_of
 from epigram.protocols import Floats
-from epigram.text import read_lines
 
 BLANK = "▁"
 Cut = Callable[[str], Sequence[str]]

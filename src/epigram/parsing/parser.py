@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from epigram.chain.model import Allowed as AllowedLabels
 from epigram.errors import InputError
+from epigram.estimator import check_fitted, checked_weights
 from epigram.features.columns import Columns
 from epigram.features.lexicon import WordTable
 from epigram.parsing.arc_features import learn_features, locate
@@ -40,12 +41,12 @@ from epigram.parsing.projective import projectivise
 from epigram.parsing.tree_columns import add_tree_columns, default_template, parents_of
 from epigram.parsing.tree_tagger import TreeTagger
 from epigram.parsing.treebank import Gold, Treebank, as_treebank, observed_columns, read_gold
-from epigram.penalties.separable import L1
-from epigram.protocols import Floats, Ints, Penalty, Solver, check_fitted
+from epigram.penalties.separable import L1, penalty_of
+from epigram.protocols import Floats, Ints, Penalty, Solver
+from epigram.solvers.history import Listener, Scorer, Watch
 from epigram.solvers.make import make
 from epigram.solvers.sgd import SGD
-from epigram.storage.estimator import StoredEstimator
-from epigram.training import Listener, Scorer, Watch, checked_weights, penalty_of
+from epigram.storage.settings import StoredEstimator
 
 Arc = tuple[int, str]
 DECODINGS = ("best", "mbr")

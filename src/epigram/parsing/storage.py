@@ -14,12 +14,12 @@ import numpy as np
 
 import epigram.chain.storage as taggers
 from epigram._core.arrays import offsets
+from epigram.estimator import check_fitted
 from epigram.features.lexicon import WordTable
 from epigram.parsing.arc_model import ArcModel, Pruner
 from epigram.parsing.arc_templates import WAYS, ArcTemplate
 from epigram.parsing.tree_tagger import TreeTagger
 from epigram.parsing.treebank import OBSERVED
-from epigram.protocols import check_fitted
 from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
 from epigram.storage.schema import Array, Maybe, Schema, check_settings, damaged
 

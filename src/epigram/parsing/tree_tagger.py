@@ -26,7 +26,7 @@ from epigram.features.sequences import Sequences
 from epigram.features.trees import Trees
 from epigram.parsing.treebank import read_treebank
 from epigram.protocols import Floats
-from epigram.training import Listener
+from epigram.solvers.history import Listener
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram._core.arrays import gather
-from epigram.errors import DataWarning, InputError
+from epigram.errors import DataWarning, InputError, each
 from epigram.features.columns import Column, Columns, as_columns
 from epigram.features.formats import fill_columns, parse_columns
 from epigram.features.trees import Trees, depths_of
+from epigram.files import read_bytes
 from epigram.parsing.tree_columns import add_tree_columns, parents_of
-from epigram.protocols import Ints, Offsets, each
-from epigram.text import read_bytes
+from epigram.protocols import Ints, Offsets
 
 FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 OBSERVED = ("form", "upos", "xpos")

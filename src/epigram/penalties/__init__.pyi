@@ -1,5 +1,5 @@
-from epigram.penalties.ball import L1Ball as L1Ball
-from epigram.penalties.ball import project_l1 as project_l1
+from epigram.penalties.l1_ball import L1Ball as L1Ball
+from epigram.penalties.l1_ball import project_l1 as project_l1
 from epigram.penalties.separable import L1 as L1
 from epigram.penalties.separable import L2 as L2
 from epigram.penalties.separable import ElasticNet as ElasticNet

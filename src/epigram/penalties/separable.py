@@ -13,7 +13,7 @@ import numpy.typing as npt
 from epigram._core import bindings
 from epigram._core.arrays import dot
 from epigram.errors import InputError
-from epigram.protocols import Floats
+from epigram.protocols import Floats, Penalty
 
 
 class _Separable:
@@ -155,3 +155,14 @@ def depth_weights(depth: npt.ArrayLike, alpha: float, multiplicity: npt.ArrayLik
             weights[lost] = (alpha ** (deep - m + 1.0) * (1.0 - alpha**m) / (1.0 - alpha))[lost]
     # A context of a thousand words has no finite weight; what is larger than this allows none either.
     return np.clip(weights, 1.0 / FARTHEST, FARTHEST)
+
+
+def penalty_of(given: Penalty | None, l1: float, l2: float) -> Penalty:
+    """The penalty given, or that of the strengths."""
+    if given is not None:
+        if not isinstance(given, Penalty):
+            raise ValueError(f"penalty must be None or an object such as L1(1.0), not {given!r}.")
+        return given
+    if l2 and l1:
+        return ElasticNet(l1, l2)
+    return L2(l2) if l2 else L1(l1)

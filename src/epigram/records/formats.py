@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from epigram.errors import InputError
+from epigram.files import parse_json
 from epigram.records.fields import LABELS, TEXTS, Fields
 from epigram.records.streams import unpacked_name
-from epigram.text import parse_json
 
 PREFIX = "__label__"
 ENDINGS = {

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from epigram.errors import InputError, reason
-from epigram.text import GZIP_MAGIC, most_bytes
+from epigram.files import GZIP_MAGIC, most_bytes
 
 if sys.version_info >= (3, 14):
     from compression import zstd

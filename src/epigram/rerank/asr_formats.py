@@ -18,8 +18,8 @@ import re
 from os import PathLike
 from pathlib import Path
 
+from epigram.files import parse_json, read_lines
 from epigram.rerank.nbest import Builder
-from epigram.text import parse_json, read_lines
 
 _LETOR = re.compile(r"^\s*-?\d+(\.\d+)?\s+qid:\S+(\s|$)")
 _NUMBER = re.compile(r"-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|-?inf")

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from epigram.errors import InputError
+from epigram.files import as_table
 from epigram.protocols import Floats
 from epigram.rerank.features import FeatureSpace
 from epigram.rerank.metrics import base_choice
 from epigram.rerank.nbest import NBest
-from epigram.text import as_table
 
 SHOWN = 12
 

@@ -23,6 +23,7 @@ from os import PathLike
 from pathlib import Path
 
 from epigram.errors import InputError
+from epigram.files import parse_json, read_lines
 from epigram.rerank.asr_formats import (
     is_letor,
     is_nemo,
@@ -32,7 +33,6 @@ from epigram.rerank.asr_formats import (
     read_nemo,
 )
 from epigram.rerank.nbest import Builder, NBest
-from epigram.text import parse_json, read_lines
 
 
 def read_nbest(

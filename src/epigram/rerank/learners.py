@@ -16,11 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from epigram._core import bindings
+from epigram.checkpoint import restored_rng
 from epigram.penalties.separable import L1, L2
 from epigram.protocols import Floats
 from epigram.rerank.losses import ExponentialLoss, PairLoss, SoftmaxLoss
 from epigram.rerank.stagewise import Settings, WeightPath
-from epigram.resuming import restored_rng
 from epigram.solvers.quasi_newton import LBFGS, OWLQN
 
 

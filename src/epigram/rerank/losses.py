@@ -14,10 +14,11 @@ import numpy.typing as npt
 
 from epigram._core import bindings
 from epigram._core.arrays import dot
+from epigram.checkpoint import DOES_NOT_FIT, check_ids
 from epigram.errors import InputError
-from epigram.protocols import Floats, Ints, StagewiseRule, StagewiseSteps
+from epigram.protocols import Floats, Ints
 from epigram.rerank.pairs import Pairs
-from epigram.resuming import DOES_NOT_FIT, check_ids
+from epigram.rerank.stagewise import StagewiseRule, StagewiseSteps
 from epigram.tuning import golden_section
 
 REFRESH = 4096

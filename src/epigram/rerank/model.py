@@ -15,8 +15,11 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from epigram.errors import InputError
-from epigram.protocols import Floats, Learner, Offsets, check_fitted, each
+from epigram.checkpoint import here
+from epigram.errors import InputError, each
+from epigram.estimator import check_fitted
+from epigram.files import refuse_file_names
+from epigram.protocols import Floats, Offsets
 from epigram.rerank.explain import Explanation, explain
 from epigram.rerank.features import FeatureSpace
 from epigram.rerank.learners import Lasso, Perceptron, Ridge, Softmax
@@ -24,10 +27,8 @@ from epigram.rerank.metrics import base_choice, error_rate, errors_of
 from epigram.rerank.nbest import MEASURES, NBest
 from epigram.rerank.paths import Curves, RerankProblem, Trial, best_step, long_enough, tune
 from epigram.rerank.sample_risk import MinimumSampleRisk
-from epigram.rerank.stagewise import FSLR, BLasso, Boosting, FBoosting, WeightPath
-from epigram.resuming import here
-from epigram.storage.estimator import StoredEstimator
-from epigram.text import refuse_file_names
+from epigram.rerank.stagewise import FSLR, BLasso, Boosting, FBoosting, Learner, WeightPath
+from epigram.storage.settings import StoredEstimator
 
 FEWEST_LISTS = 10
 """With fewer lists none is held out."""

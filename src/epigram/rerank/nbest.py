@@ -18,8 +18,8 @@ import numpy as np
 from epigram._core import bindings
 from epigram._core.arrays import offsets, ranges
 from epigram.errors import InputError
+from epigram.files import check_text, counting_dict
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.text import check_text, counting_dict
 
 MEASURES = ("cer", "wer")
 

@@ -19,14 +19,14 @@ import numpy as np
 
 from epigram._core import bindings
 from epigram._core.arrays import offsets
+from epigram.checkpoint import DOES_NOT_FIT, State, check_counts, check_offsets, check_vectors, piece
 from epigram.errors import InputError
-from epigram.protocols import Floats, Ints, Learner, Offsets, check_finite
+from epigram.protocols import Floats, Ints, Offsets, check_finite
 from epigram.rerank.features import FeatureSpace
 from epigram.rerank.losses import ExponentialLoss, PairLoss
 from epigram.rerank.nbest import NBest
 from epigram.rerank.pairs import Pairs
-from epigram.rerank.stagewise import WeightPath
-from epigram.resuming import DOES_NOT_FIT, State, check_counts, check_offsets, check_vectors, piece
+from epigram.rerank.stagewise import Learner, WeightPath
 
 
 @dataclass(frozen=True, slots=True)

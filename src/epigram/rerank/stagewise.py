@@ -26,24 +26,75 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from epigram.protocols import (
-    Callback,
-    Floats,
-    Ints,
-    Iteration,
-    Offsets,
-    Result,
-    StagewiseLoss,
-    StagewiseRule,
-    require,
-)
+from epigram.protocols import Callback, Floats, Ints, Iteration, Offsets, Result, require
 
 CHUNK = 512
 """Steps between two calls of the callback."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagewiseRule:
+    """Rule by which a stagewise learner chooses and moves a weight (Gao et al. 2006, 3 and 4).
+
+    ``search_step``: the weight with the best loss after a move of +-search_step is chosen (equation 12); infinite:
+    the best loss at its own optimum (equation 7). The move is shrinkage times the optimum, never larger than
+    ``step``; ``smoothing`` is that of equation 16; a move back needs the lasso loss to fall by more than ``theta``.
+    """
+
+    search_step: float
+    step: float
+    shrinkage: float = 1.0
+    smoothing: float = 0.0
+    theta: float = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class StagewiseSteps:
+    """Steps taken: weight, change, and the loss and the lasso's alpha after each."""
+
+    features: Ints = field(repr=False)
+    deltas: Floats = field(repr=False)
+    losses: Floats = field(repr=False)
+    alphas: Floats = field(repr=False)
+
+
+class StagewiseProgress(Protocol):
+    """The incremental state of a stagewise fit."""
+
+    w: Floats
+
+    @property
+    def loss(self) -> float:
+        """The current loss."""
+        ...
+
+    def advance(self, n_steps: int) -> StagewiseSteps:
+        """Take up to ``n_steps`` steps; stop early when no step lowers the loss."""
+        ...
+
+    def memory(self) -> dict[str, Any]:
+        """The arrays that steps change, by name."""
+        ...
+
+    def restore(self, memory: dict[str, Any]) -> None:
+        """Restore the state that :meth:`memory` returned, to the bit."""
+        ...
+
+
+@runtime_checkable
+class StagewiseLoss(Protocol):
+    """A loss that takes stagewise steps inside one kernel call."""
+
+    n_weights: int
+    n_samples: int
+
+    def begin(self, rule: StagewiseRule, w: Floats, alpha: float, done: int) -> StagewiseProgress:
+        """Start from ``w`` after ``done`` steps; ``alpha`` is infinite before the first."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +177,36 @@ class WeightPath:
         # In order, one by one, as the steps were taken: the same bits, and exact zeros.
         np.add.at(w, self.features[: self.ptr[step]], self.deltas[: self.ptr[step]])
         return w
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """Computes a path of models; settings that are None are chosen on held-out lists."""
+
+    usual: ClassVar[Mapping[str, float]]
+    ladders: ClassVar[Mapping[str, tuple[float, ...]]]
+
+    @property
+    def steps(self) -> int | None:
+        """Length of the path; None: chosen by held-out errors."""
+        ...
+
+    @property
+    def open_settings(self) -> list[str]:
+        """Names of the settings that are None."""
+        ...
+
+    def with_usual(self, *, but: tuple[str, ...] = ()) -> Self:
+        """Return the same learner with the usual value for every setting that is None."""
+        ...
+
+    def walk(self, loss: Any, path: WeightPath, memory: dict[str, Any] | None = None) -> Iterator[WeightPath]:
+        """Go on from the end of ``path``; yields new steps in chunks.
+
+        ``memory`` takes, before each chunk, all that going on to the same bits needs beside the path; a walk that
+        is given one that is not empty goes on from there.
+        """
+        ...
 
 
 class Settings:

@@ -18,12 +18,12 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from epigram.errors import InputError, reason
+from epigram.files import is_alive
 from epigram.serve.app import build
 from epigram.serve.http import Limits
 from epigram.serve.registry import Registry, load_model
 from epigram.serve.security import AccessPolicy
 from epigram.serve.state import ServerState
-from epigram.text import is_alive
 
 PREFIX = "epigram-studio-"
 TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"

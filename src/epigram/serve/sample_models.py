@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import epigram
 from epigram.datasets import sample
-from epigram.text import user_cache
+from epigram.files import user_cache
 
 SAMPLES = {
     "japanese": "types Japanese; from a few dozen sentences written for this project",

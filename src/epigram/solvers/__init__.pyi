@@ -1,8 +1,4 @@
-from epigram.solvers.adaptive import AdaGrad as AdaGrad
-from epigram.solvers.decayed import L2SGD as L2SGD
-from epigram.solvers.margin import AROW as AROW
-from epigram.solvers.margin import AveragedPerceptron as AveragedPerceptron
-from epigram.solvers.margin import PassiveAggressive as PassiveAggressive
+from epigram.solvers.adagrad import AdaGrad as AdaGrad
 from epigram.solvers.proximal import FISTA as FISTA
 from epigram.solvers.proximal import StochasticProximal as StochasticProximal
 from epigram.solvers.quasi_newton import LBFGS as LBFGS

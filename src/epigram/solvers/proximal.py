@@ -15,19 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram._core import bindings
+from epigram.checkpoint import State, check_steps, here, restored_rng, resumable
 from epigram.errors import InputError
-from epigram.protocols import (
-    BatchLoss,
-    Callback,
-    Estimator,
-    Floats,
-    Ints,
-    Iteration,
-    ProximalPenalty,
-    Result,
-    require,
-)
-from epigram.resuming import State, check_steps, here, restored_rng, resumable
+from epigram.estimator import Estimator
+from epigram.protocols import BatchLoss, Callback, Floats, Ints, Iteration, ProximalPenalty, Result, require
 
 LEAST = 5.0  # L of exact gradients: suffixes of a context move together, so the metric alone would overshoot
 RARE = 10.0  # a weight seen less often takes the steps of one seen so often

@@ -17,11 +17,12 @@ import numpy.typing as npt
 from epigram._core import bindings
 from epigram._core.arrays import dot
 from epigram._core.threads import Parts
+from epigram.checkpoint import State, here, resumable
 from epigram.errors import misfit
+from epigram.estimator import Estimator
 from epigram.protocols import (
     BatchLoss,
     Callback,
-    Estimator,
     Floats,
     Iteration,
     L1Penalty,
@@ -30,7 +31,6 @@ from epigram.protocols import (
     is_plain,
     require,
 )
-from epigram.resuming import State, here, resumable
 
 ARMIJO = 1e-4
 MAX_HALVINGS = 30

@@ -17,11 +17,12 @@ from typing import Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
+from epigram.checkpoint import here, restored_rng, resumable
 from epigram.errors import DivergenceError, misfit
+from epigram.estimator import Estimator
 from epigram.protocols import (
     BatchLoss,
     Callback,
-    Estimator,
     Floats,
     Ints,
     Iteration,
@@ -32,8 +33,7 @@ from epigram.protocols import (
     is_plain,
     require,
 )
-from epigram.resuming import here, restored_rng, resumable
-from epigram.solvers.passes import LEARNED
+from epigram.solvers.stochastic import LEARNED
 
 Method = Literal["cumulative", "lazy", "clipping", "naive"]
 Schedule = Literal["auto", "linear", "exponential", "inverse"]

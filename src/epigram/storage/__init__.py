@@ -1,8 +1,8 @@
 """One model file format (``*.epigram``): safetensors with a JSON header, written atomically. No pickle."""
 
-from epigram.resuming import Checkpoint
+from epigram.checkpoint import Checkpoint
+from epigram.files import write_atomically
 from epigram.storage.file import ModelFile, Section, describe, load, pack_strings, unpack_strings
-from epigram.text import write_atomically
 
 __all__ = [
     "Checkpoint",

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.errors import ModelFileError
-from epigram.text import most_bytes
+from epigram.files import most_bytes
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -34,12 +34,12 @@ import numpy.typing as npt
 
 import epigram
 from epigram.errors import InputError, ModelFileError, reason
+from epigram.files import write_atomically
 from epigram.protocols import check_finite
 from epigram.storage.compress import DTYPES
 from epigram.storage.compress import compress as compress_arrays
 from epigram.storage.compress import decompress as decompress_arrays
 from epigram.storage.legacy import decode
-from epigram.text import write_atomically
 
 FORMAT = 2
 """Version of the layout; :mod:`epigram.storage.legacy` reads version 1."""

@@ -29,11 +29,11 @@ from epigram.features.formats import (
     parse_columns,
 )
 from epigram.features.sequences import Sequences
+from epigram.files import read_bytes
 from epigram.protocols import Ints
 from epigram.storage import ModelFile
 from epigram.storage.file import blaming
 from epigram.tagging.stacked.reranker import LabellingReranker, reranker_of
-from epigram.text import read_bytes
 
 NOTHING = "\0"  # no line begins with it
 MANY_LABELS, LONG = 100, 1000

@@ -14,11 +14,11 @@ from epigram.chain.labels import Labels
 from epigram.chain.layout import Pairs
 from epigram.chain.model import Allowed
 from epigram.protocols import Floats
-from epigram.training import Listener
+from epigram.solvers.history import Listener
 
 if TYPE_CHECKING:
-    from epigram.scale.engine import Engine
-    from epigram.tagging.shards import TaggerShards
+    from epigram.outofcore.engine import Engine
+    from epigram.tagging.outofcore.crf import TaggerShards
 
 
 @naming_parameters
@@ -89,7 +89,7 @@ class CRFTagger(CRFEstimator):
         engine : where the shards are worked on; by default ``threads`` threads of this process.
         dev, callback : as for :meth:`fit`; ``l1="auto"`` is chosen on ``dev``, by SGD on this machine.
         """
-        from epigram.tagging.shards import TaggerShards, fit_shards
+        from epigram.tagging.outofcore.crf import TaggerShards, fit_shards
 
         if self.order != 1:
             raise ValueError(f"shards are for order=1, not {self.order!r}; use fit for label triples.")

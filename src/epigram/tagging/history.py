@@ -20,10 +20,10 @@ from epigram.chain.layout import Pairs
 from epigram.chain.loss import run_each
 from epigram.chain.model import Allowed, ChainModel
 from epigram.chain.problem import ChainProblem, Samples, Shape, class_weights
+from epigram.estimator import checked_weights, product
 from epigram.features.attributes import AttributeTable, Strings, fingerprints
 from epigram.features.sequences import Sequences
 from epigram.protocols import Floats, Ints
-from epigram.training import checked_weights, product
 
 START = "(start)"
 MOST_LABELS = 128  # with more, a table of two tags on the left would outgrow the rest of the model

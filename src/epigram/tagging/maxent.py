@@ -14,11 +14,13 @@ from epigram.chain.estimator import ChainEstimator, naming_parameters
 from epigram.chain.labels import LabelIndex
 from epigram.chain.model import ChainModel
 from epigram.chain.problem import Samples, Shape, class_weights
-from epigram.errors import InputError
+from epigram.errors import InputError, each
+from epigram.estimator import check_fitted, checked_weights, product
 from epigram.features.attributes import AttributeTable, Strings, fingerprints
 from epigram.features.feature_dicts import encode_features
 from epigram.features.sequences import Sequences
-from epigram.protocols import Floats, Ints, Penalty, Solver, check_fitted, each, is_plain
+from epigram.protocols import Floats, Ints, Penalty, Solver, is_plain
+from epigram.solvers.history import Listener
 from epigram.solvers.quasi_newton import LBFGS, OWLQN
 from epigram.tagging.matrices import (
     checked_classes,
@@ -28,7 +30,6 @@ from epigram.tagging.matrices import (
     refuse_no_class,
     sparse_rows,
 )
-from epigram.training import Listener, checked_weights, product
 
 BIAS = "(bias)"
 COLUMNS_KEPT = 1 << 20

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from epigram.cli import console
-from epigram.text import read_lines
+from epigram.files import read_lines
 
 if TYPE_CHECKING:
     from epigram.ime import KanaKanjiConverter

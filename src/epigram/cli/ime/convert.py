@@ -11,7 +11,7 @@ import typer
 
 from epigram.cli import console
 from epigram.errors import InputError
-from epigram.text import read_lines
+from epigram.files import read_lines
 
 if TYPE_CHECKING:
     pass

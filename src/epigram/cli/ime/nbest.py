@@ -21,9 +21,9 @@ def command(
     raw: Raw = False,
 ) -> None:
     """Convert a text's readings to n-best lists (JSON lines), for epigram rerank."""
+    from epigram.files import check_writable
     from epigram.ime.decoder import convert_text
     from epigram.rerank import write_nbest
-    from epigram.text import check_writable
 
     check_writable(output)
     converter = load_converter(model)

@@ -41,8 +41,8 @@ def command(
     json: Json = False,
 ) -> None:
     """Put words into classes by their neighbours; a text file of class, word and count."""
+    from epigram.files import check_writable
     from epigram.lm.factored.classes import write_sizes
-    from epigram.text import check_writable
 
     numbers = _sizes(k)
     check_writable(output)

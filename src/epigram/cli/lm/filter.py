@@ -45,9 +45,9 @@ def command(
     import numpy as np
 
     from epigram.cli.lm.prepare import write_text
+    from epigram.files import read_lines
     from epigram.lm.corpus import Corpus, tokens_of
     from epigram.lm.score_report import Report
-    from epigram.text import read_lines
 
     if (keep is None) == (max_perplexity is None):
         raise InputError("give --keep SHARE or --max-perplexity X, one of them.")

@@ -34,11 +34,11 @@ def warn_if_left_out(model: LanguageModel, n_unknown: int, n_words: int) -> None
 
 def open_model(path: Path) -> LanguageModel:
     """A language model from a model file, which is mapped into memory and not copied, or from an ARPA file."""
+    from epigram.files import read_bytes
     from epigram.lm.ngram.arpa import looks_like_arpa, parse_arpa
     from epigram.lm.storage import FAMILY, from_model_file
     from epigram.storage import ModelFile
     from epigram.storage.file import blaming
-    from epigram.text import read_bytes
 
     if _is_safetensors(path):
         file = ModelFile.load(path, FAMILY)

@@ -60,8 +60,8 @@ def command(
     json: Json = False,
 ) -> None:
     """Prepare a text for training: lower case, symbols for numbers, rare words and proper nouns."""
+    from epigram.files import check_writable, read_lines
     from epigram.lm.normalise import Preparation, Replaced
-    from epigram.text import check_writable, read_lines
 
     to_stdout = str(output) == "-"
     if to_stdout and json:
@@ -133,7 +133,7 @@ def _report(how: Preparation, replaced: Replaced) -> dict[str, int]:
 
 def write_text(output: Path, content: bytes) -> None:
     """A text to a file, packed where its name ends in .gz, or to standard output."""
-    from epigram.text import write_atomically
+    from epigram.files import write_atomically
 
     if str(output) == "-":
         sys.stdout.buffer.write(content)

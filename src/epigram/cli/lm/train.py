@@ -18,7 +18,7 @@ from epigram.cli.cluster import Cluster, NShards, Shards
 from epigram.cli.options import EVERY, Json, ModelOutput, Resume, Seconds
 from epigram.cli.run import Sharding, TrainingRun
 from epigram.errors import DataWarning, InputError
-from epigram.text import read_lines, stream_lines
+from epigram.files import read_lines, stream_lines
 
 if TYPE_CHECKING:
     from epigram.lm.base import LanguageModel
@@ -286,9 +286,9 @@ def _train(
     document: bool,
 ) -> None:
     """Fit a log-linear or class-factored model, save it, report."""
+    from epigram.cli.plots import plot_trials
     from epigram.lm.document.model import fit_document
     from epigram.lm.factored.model import ClassFactoredLM
-    from epigram.plots import plot_trials
 
     history: History = []
     made: LanguageModel = model
@@ -312,8 +312,8 @@ def _train_beside(
     run: TrainingRun, model: LogLinearLM, text: Path | Corpus, valid: Path | None, bits: int
 ) -> None:
     """Fit a log-linear model, mix it with Kneser-Ney, save the mixture, say what was chosen and report."""
+    from epigram.cli.plots import plot_trials
     from epigram.lm.mixture import fit_beside
-    from epigram.plots import plot_trials
 
     history: History = []
     with _watched(run, model, history) as watching:

@@ -124,11 +124,11 @@ def command(
     """Learn a parser, or labels on given trees, from a treebank. Ctrl-C keeps the best model so far."""
     from epigram.cli.run import TrainingRun
     from epigram.cli.tag.train import solver_of
+    from epigram.files import read_text
     from epigram.parsing.arc_training import RATE, choose_rate
     from epigram.parsing.parser import PASSES, STRENGTH
     from epigram.parsing.treebank import OBSERVED, read_treebank
     from epigram.tagging.column_tagger import warn_of_labels, warn_of_lengths, warn_of_unknown
-    from epigram.text import read_text
 
     run = TrainingRun(output, None, json, checkpoint, resume, context=context)
     if patience is not None and dev is None:

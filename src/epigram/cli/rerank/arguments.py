@@ -95,7 +95,7 @@ Lm = Annotated[
 
 
 def draw_paths(models: dict[str, Reranker], target: Path) -> None:
-    from epigram.plots import plot_paths
+    from epigram.cli.plots import plot_paths
 
     plot_paths(models, target)
 

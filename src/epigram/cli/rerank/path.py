@@ -26,7 +26,7 @@ def command(
     json: Json = False,
 ) -> None:
     """Loss, L1 norm, non-zero weights and dev error along the path (Figures 3 and 4 of the paper)."""
-    from epigram.plots import check_plot
+    from epigram.cli.plots import check_plot
     from epigram.rerank import Reranker
 
     if plot is not None:

@@ -171,6 +171,6 @@ def _lead(text: str) -> float | Literal["dev"]:
 
 
 def _words(path: Path | None) -> list[str] | None:
-    from epigram.text import read_lines
+    from epigram.files import read_lines
 
     return None if path is None else [word for line in read_lines(path) if (word := line.strip())]

@@ -52,8 +52,8 @@ def command(
     """Add a column before the labels that a tagger predicts: training data for the next tagger, test data for it."""
     from epigram.features.columns import Columns
     from epigram.features.formats import read_columns
+    from epigram.files import check_writable, write_atomically
     from epigram.tagging.stacked.context_column import context_types
-    from epigram.text import check_writable, write_atomically
 
     if learn is None and not use:
         raise InputError("give --learn FILE, which trains a tagger, or --with MODEL, which has one")
@@ -89,10 +89,10 @@ def _learnt(
     from epigram.cli.tag.stored import stored_chain
     from epigram.cli.tag.train import fitting_template
     from epigram.features.formats import ColumnSpec
+    from epigram.files import read_bytes
     from epigram.solvers.sgd import SGD
     from epigram.tagging.crf import CRFTagger
     from epigram.tagging.stacked.cross_prediction import parts_of, predict_unseen
-    from epigram.text import read_bytes
 
     taggers = [stored_chain(model) for model in use]
     spec = (taggers[0].columns_ if taggers else None) or ColumnSpec()

@@ -25,10 +25,10 @@ def command(
 ) -> None:
     """Turn a CRFsuite, CRF++ or Wapiti model into one of ours, or one into CRFsuite's; nothing is trained again."""
     from epigram.chain.storage import FAMILY, chain_model
+    from epigram.files import check_writable, write_atomically
     from epigram.storage import ModelFile
     from epigram.storage.file import blaming
     from epigram.tagging.stacked.reranker import RERANKER
-    from epigram.text import check_writable, write_atomically
 
     check_writable(output)
     to = to or ("crfsuite" if output.suffix == ".crfsuite" else "epigram")

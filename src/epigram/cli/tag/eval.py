@@ -27,8 +27,8 @@ def command(
 
     from epigram.cli.tag import items as tag_items
     from epigram.cli.tag.output import show_report
+    from epigram.files import read_bytes
     from epigram.tagging.column_tagger import warn_of_lengths, warn_of_unknown
-    from epigram.text import read_bytes
 
     if tag_items.is_meant(model):
         tag_items.evaluate(model, test, threads, json)

@@ -38,9 +38,9 @@ def command(
     """Train a second look at the tagger's best labellings, by features of whole chunks; both become one model."""
     from epigram.cli.run import TrainingRun
     from epigram.features.formats import ColumnSpec
+    from epigram.files import read_bytes
     from epigram.rerank.model import make_learner
     from epigram.tagging.stacked.reranked import RerankedTagger
-    from epigram.text import read_bytes
 
     run = TrainingRun(output, json=json, checkpoint=0.0, context=context)
     chosen = make_learner(learner)

@@ -91,7 +91,7 @@ def command(
 
 def _read(tagger: ColumnTagger, source: Path, format: str | None) -> Columns:
     """The input; a note says where it is taken for text."""
-    from epigram.text import read_bytes
+    from epigram.files import read_bytes
 
     raw = read_bytes(source)
     if format is None and (format := tagger.guess_format(raw, str(source))) == "text":

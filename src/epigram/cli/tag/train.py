@@ -209,11 +209,11 @@ def command(
 ) -> None:
     """Learn a tagger from a file. Ctrl-C keeps the best model so far."""
     from epigram.chain.partial_labels import alternatives as read_alternatives
+    from epigram.cli.plots import plot_training
     from epigram.cli.run import Sharding, TrainingRun
     from epigram.features.formats import ColumnSpec
-    from epigram.plots import plot_training
+    from epigram.files import read_bytes
     from epigram.tagging.column_tagger import warn_of_labels, warn_of_lengths, warn_of_unknown
-    from epigram.text import read_bytes
 
     run = TrainingRun(output, plot, json, checkpoint, resume, context=context)
     if patience is not None and dev is None:
@@ -358,7 +358,7 @@ def solver_of(
 
 def _stochastic(name: str, options: dict[str, Any]) -> Any:
     """SGD or AdaGrad."""
-    from epigram.solvers.adaptive import AdaGrad
+    from epigram.solvers.adagrad import AdaGrad
     from epigram.solvers.sgd import SGD
 
     if name == "adagrad":

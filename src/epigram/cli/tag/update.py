@@ -39,9 +39,9 @@ def command(
     from epigram.chain.storage import FAMILY
     from epigram.cli.run import TrainingRun
     from epigram.features.formats import ColumnSpec
+    from epigram.files import read_bytes
     from epigram.storage import load
     from epigram.tagging.column_tagger import warn_of_lengths, warn_of_unknown
-    from epigram.text import read_bytes
 
     run = TrainingRun(output or model, json=json, checkpoint=0.0, context=context)
     estimator = load(model, FAMILY)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 
 from epigram.errors import InputError
-from epigram.text import read_lines
+from epigram.files import read_lines
 
 _FIELD = re.compile(r"((?:[^:\\]|\\.)*)(?::(.*))?\Z", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)

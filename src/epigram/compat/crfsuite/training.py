@@ -20,14 +20,14 @@ from epigram.chain.layout import WeightLayout, lay_out
 from epigram.chain.loss import ChainLoss, put_dense_first
 from epigram.chain.model import ChainModel
 from epigram.chain.seen_pairs import SeenPairs
+from epigram.compat.crfsuite.l2sgd import L2SGD
 from epigram.compat.crfsuite.log import performance
+from epigram.compat.crfsuite.margin import AROW, AveragedPerceptron, PassiveAggressive
 from epigram.features.attributes import AttributeTable, renumbering
 from epigram.features.feature_dicts import FeatureReader
 from epigram.features.sequences import Sequences
 from epigram.penalties.separable import L1, L2, ElasticNet
 from epigram.protocols import Callback, Floats, Ints, Iteration, Offsets, Result, Solver
-from epigram.solvers.decayed import L2SGD
-from epigram.solvers.margin import AROW, AveragedPerceptron, PassiveAggressive
 from epigram.solvers.quasi_newton import LBFGS, OWLQN
 
 Say = Callable[[str], None]

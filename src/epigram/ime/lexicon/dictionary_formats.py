@@ -12,8 +12,8 @@ from os import PathLike, fspath
 from typing import NamedTuple
 
 from epigram.errors import InputError
+from epigram.files import read_bytes
 from epigram.ime.kana import LONGEST_READING, is_hiragana, to_hiragana
-from epigram.text import read_bytes
 
 
 class Entry(NamedTuple):

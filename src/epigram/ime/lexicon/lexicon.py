@@ -21,6 +21,7 @@ import numpy.typing as npt
 from epigram._core import bindings
 from epigram._core.arrays import offsets, ranges
 from epigram.errors import InputError
+from epigram.files import check_text
 from epigram.ime.kana import (
     LONGEST_READING,
     join_token,
@@ -28,7 +29,6 @@ from epigram.ime.kana import (
 )
 from epigram.lm.corpus import Vocabulary
 from epigram.protocols import Ints, Offsets
-from epigram.text import check_text
 
 
 class Lexicon:

@@ -14,11 +14,11 @@ from os import PathLike
 import numpy as np
 
 from epigram.errors import InputError
+from epigram.files import read_lines
 from epigram.ime.kana import is_hiragana
 from epigram.ime.lexicon.dictionary_formats import has_kanji
 from epigram.ime.lexicon.lexicon import checked_token
 from epigram.protocols import Floats
-from epigram.text import read_lines
 
 
 @dataclass(frozen=True)

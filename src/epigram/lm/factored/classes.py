@@ -18,11 +18,11 @@ from os import PathLike
 
 import numpy as np
 
-from epigram.errors import InputError
+from epigram.errors import InputError, at_least
+from epigram.files import read_lines, write_atomically
 from epigram.lm.corpus import BOUNDARY, END, START, UNKNOWN, UNSEEN, Corpus, Vocabulary
 from epigram.lm.factored.exchange import Bigrams, Exchange, PassCallback, first_classes
-from epigram.protocols import Ints, Offsets, at_least
-from epigram.text import read_lines, write_atomically
+from epigram.protocols import Ints, Offsets
 
 NONE = -1
 

@@ -26,10 +26,10 @@ import numpy as np
 
 from epigram._core import bindings
 from epigram._core.arrays import offsets
+from epigram.checkpoint import DOES_NOT_FIT, Piece, check_ids, piece
 from epigram.errors import InputError
 from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus
 from epigram.protocols import Ints, Offsets
-from epigram.resuming import DOES_NOT_FIT, Piece, check_ids, piece
 
 Counted: TypeAlias = Ints | Offsets
 BLOCK = 128

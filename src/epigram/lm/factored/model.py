@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epigram.errors import InputError
+from epigram.estimator import Estimator
 from epigram.lm.base import Context, LanguageModel, added_unknown
 from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Vocabulary
 from epigram.lm.factored.classes import WordClasses
@@ -27,7 +28,7 @@ from epigram.lm.loglinear.model import Auto, Text
 from epigram.lm.loglinear.penalties import Given, Strength, named
 from epigram.lm.loglinear.problem import solver_of
 from epigram.lm.loglinear.tree import Positions
-from epigram.protocols import Callback, Estimator, Floats, Ints, Solver
+from epigram.protocols import Callback, Floats, Ints, Solver
 from epigram.tuning import Trial, TrialCallback
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from epigram.checkpoint import State, noted, piece, restored_result
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.exchange import ExchangePass
@@ -27,7 +28,6 @@ from epigram.lm.loglinear.search import as_written, written
 from epigram.lm.loglinear.select import MaskedPenalty, largest, weight_importance
 from epigram.lm.loglinear.tree import Positions
 from epigram.protocols import Callback, Floats, Iteration, Result, Solver
-from epigram.resuming import State, noted, piece, restored_result
 from epigram.tuning import Remembered, Trial, TrialCallback, compass
 
 if TYPE_CHECKING:

@@ -21,8 +21,9 @@ import numpy as np
 from epigram._core import bindings
 from epigram._core.arrays import dot
 from epigram._core.threads import Team
+from epigram.errors import at_least
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
-from epigram.protocols import Floats, Ints, Offsets, at_least
+from epigram.protocols import Floats, Ints, Offsets
 
 T = TypeVar("T")
 SHARDS_PER_THREAD = 12

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from epigram.errors import InputError
+from epigram.estimator import Estimator
 from epigram.lm.base import added_unknown
 from epigram.lm.corpus import Corpus, Sentences, Vocabulary
 from epigram.lm.loglinear.adapt import adapt
@@ -39,7 +40,7 @@ from epigram.lm.loglinear.select import (
 from epigram.lm.loglinear.to_backoff import to_backoff
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.lm.ngram.backoff import BackoffModel, FittedBackoff, with_unknown
-from epigram.protocols import Callback, Estimator, Floats, Result, Solver
+from epigram.protocols import Callback, Floats, Result, Solver
 from epigram.tuning import Trial, TrialCallback
 
 if TYPE_CHECKING:

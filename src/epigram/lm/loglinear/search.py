@@ -15,10 +15,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from epigram.checkpoint import State, check_vectors, piece
 from epigram.lm.loglinear.penalties import Strength
 from epigram.lm.loglinear.problem import Problem
 from epigram.protocols import Callback, Floats, Result, Solver
-from epigram.resuming import State, check_vectors, piece
 from epigram.tuning import Remembered, Trial, TrialCallback, first_simplex, nelder_mead, simplex
 
 FIRST_STEPS = {"strength": -0.4, "ridge": -0.4, "depth_weight": 0.15}

@@ -26,9 +26,9 @@ import numpy as np
 
 from epigram._core import bindings
 from epigram._core.arrays import ranges
-from epigram.errors import InputError
+from epigram.errors import InputError, at_least
 from epigram.lm.corpus import Corpus
-from epigram.protocols import Floats, Ints, Offsets, at_least
+from epigram.protocols import Floats, Ints, Offsets
 
 if TYPE_CHECKING:
     from epigram.lm.loglinear.loss import SuffixLoss

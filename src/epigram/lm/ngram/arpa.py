@@ -21,10 +21,10 @@ import numpy as np
 
 from epigram._core import bindings
 from epigram.errors import InputError
+from epigram.files import decode, read_bytes, write_atomically
 from epigram.lm.corpus import BOUNDARY, END, START, UNKNOWN, Vocabulary
 from epigram.lm.ngram.backoff import BackoffModel, find_grams
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.text import decode, read_bytes, write_atomically
 
 LOG10 = float(np.log(10.0))
 _MARK = re.compile(rb"^[ \t]*\\(data|end|\d+-grams:?)\\?[ \t\r]*$", re.MULTILINE)

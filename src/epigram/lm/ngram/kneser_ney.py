@@ -34,10 +34,11 @@ import numpy as np
 
 from epigram._core import bindings
 from epigram._core.arrays import offsets
-from epigram.errors import InputError
+from epigram.errors import InputError, at_least
+from epigram.estimator import Estimator
 from epigram.lm.corpus import UNKNOWN, Corpus, Sentences, Vocabulary, digest_of_counts
 from epigram.lm.ngram.backoff import BackoffModel, FittedBackoff
-from epigram.protocols import Estimator, Floats, Ints, at_least
+from epigram.protocols import Floats, Ints
 
 T = TypeVar("T")
 

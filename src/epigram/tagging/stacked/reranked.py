@@ -23,9 +23,11 @@ from epigram.chain.labels import Labels, encode_labels
 from epigram.chain.model import Allowed, ChainModel
 from epigram.chain.storage import to_model_file
 from epigram.errors import InputError
+from epigram.estimator import check_fitted
 from epigram.features.columns import Column, Columns, as_columns
 from epigram.features.sequences import Sequences
-from epigram.protocols import Ints, Learner, Offsets, check_fitted
+from epigram.protocols import Ints, Offsets
+from epigram.rerank.stagewise import Learner
 from epigram.storage import ModelFile
 from epigram.storage.schema import damaged
 from epigram.tagging.crf import CRFTagger

@@ -1,0 +1,160 @@
+"""SGD for an l2 penalty: the rate is 1 / (lambda t), and all weights shrink at every step for nothing.
+
+Shalev-Shwartz, Singer and Srebro 2007 (Pegasos), without its projection; lambda = 2 l2 / N. The first t is chosen by
+trials on a sample, after Bottou's programs. Stops when the objective has not fallen by the share ``delta`` in
+``period`` passes, and returns the weights of the best pass. Defaults and rules are those of CRFsuite's ``l2sgd``.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from epigram._core.arrays import dot
+from epigram.checkpoint import here, restored_rng, resumable
+from epigram.errors import misfit
+from epigram.estimator import Estimator
+from epigram.protocols import Callback, Floats, Ints, Iteration, L2Penalty, Result, is_plain, require
+
+
+@runtime_checkable
+class DecayedLoss(Protocol):
+    """A loss that makes passes of SGD with an l2 penalty inside one kernel call."""
+
+    n_weights: int
+    n_samples: int
+
+    def decayed_pass(self, order: Ints, strength: float, first: float, w: Floats) -> float:
+        """Steps t = first, first + 1, ... at rates 1 / (strength t); returns the losses met, NaN if first <= 1."""
+        ...
+
+
+class L2SGD(Estimator):
+    """Stochastic gradient descent for a loss with an ``L2`` penalty.
+
+    Parameters
+    ----------
+    passes : most passes over the samples.
+    period, delta : stop when the objective fell by less than the share ``delta`` in ``period`` passes.
+    eta0, rate, samples, candidates, max_trials : the first rate is looked for from ``eta0`` on by factors of ``rate``,
+        on so many ``samples``, until ``candidates`` rates in a row lowered the loss, in at most ``max_trials``.
+    random_state : seed of the shuffling; same seed, same bits.
+
+    Examples
+    --------
+    >>> from epigram import CRFTagger
+    >>> X = [[["w=the"], ["w=dog"]], [["w=a"], ["w=cat"]]]
+    >>> tagger = CRFTagger(l1=0, l2=0.1, solver=L2SGD(passes=20)).fit(X, [["DT", "NN"], ["DT", "NN"]])
+    >>> tagger.predict([[["w=the"], ["w=cat"]]])
+    [['DT', 'NN']]
+    """
+
+    def __init__(
+        self,
+        passes: int = 1000,
+        period: int = 10,
+        delta: float = 1e-6,
+        eta0: float = 0.1,
+        rate: float = 2.0,
+        samples: int = 1000,
+        candidates: int = 10,
+        max_trials: int = 20,
+        random_state: int | None = 0,
+    ) -> None:
+        self.passes = passes
+        self.period = period
+        self.delta = delta
+        self.eta0 = eta0
+        self.rate = rate
+        self.samples = samples
+        self.candidates = candidates
+        self.max_trials = max_trials
+        self.random_state = random_state
+
+    @resumable
+    def solve(
+        self,
+        loss: DecayedLoss,
+        penalty: L2Penalty,
+        start: Floats | None = None,
+        callback: Callback | None = None,
+    ) -> Result:
+        """Minimise loss + penalty from ``start`` (zeros by default)."""
+        self._check(loss, penalty)
+        n = max(loss.n_samples, 1)
+        strength, rng = 2.0 * penalty.l2 / n, np.random.default_rng(self.random_state)
+        began, reason, kept = time.perf_counter(), "limit", here()
+        if saved := kept.state:
+            first, best, w, best_w = (saved[name] for name in ("first", "best", "w", "best_w"))
+            reached, rng = saved["reached"], restored_rng(rng, saved["rng"])
+        else:
+            first = 1.0 / (strength * self.calibrate(loss, strength, rng))
+            w = np.zeros(loss.n_weights) if start is None else np.array(start, dtype=np.float64)
+            best, best_w, reached = np.inf, w, list[float]()
+        number = done = len(reached)
+        for number in range(done + 1, self.passes + 1):
+            order = rng.permutation(loss.n_samples).astype(np.int32)
+            met = loss.decayed_pass(order, strength, first + n * (number - 1), w)
+            reached.append(met + penalty.value(w))
+            if reached[-1] < best:
+                best, best_w = reached[-1], w.copy()
+            seconds = time.perf_counter() - began
+            stop = callback is not None and bool(
+                callback(Iteration(number, reached[-1], int(np.count_nonzero(w)), seconds, w))
+            )
+            over = number > self.period and reached[-1 - self.period] - reached[-1] < self.delta * reached[-1]
+            kept.save(
+                {
+                    "first": first,
+                    "best": best,
+                    "w": w,
+                    "best_w": best_w,
+                    "reached": reached,
+                    "rng": rng.bit_generator.state,
+                },
+                over=over,
+                stop=stop,
+            )
+            if stop or over:
+                reason = "callback" if stop else "converged"
+                break
+        return Result(best_w, best, number, reason)
+
+    def calibrate(self, loss: DecayedLoss, strength: float, rng: np.random.Generator) -> float:
+        """The rate with the lowest loss after one pass over a sample, of those that lower it at all."""
+        sample = rng.permutation(loss.n_samples)[: int(self.samples)].astype(np.int32)
+        still = np.zeros(loss.n_weights)
+        nothing = loss.decayed_pass(sample, np.inf, 2.0, still)  # steps of no length
+        eta = best_eta = self.eta0
+        best, left, rising = np.inf, self.candidates, True
+        for _ in range(self.max_trials):
+            w = np.zeros(loss.n_weights)
+            met = loss.decayed_pass(sample, strength, 1.0 / (strength * eta), w)
+            met += 0.5 * strength * len(sample) * dot(w, w)
+            lower = bool(np.isfinite(met) and met < nothing)
+            left -= lower
+            if lower and met < best:
+                best, best_eta = met, eta
+            if rising and lower and left > 0:
+                eta *= self.rate
+            elif rising:
+                rising, left, eta = False, self.candidates, self.eta0 / self.rate
+            elif left > 0:
+                eta /= self.rate
+            else:
+                break
+        return float(best_eta)
+
+    def _check(self, loss: object, penalty: object) -> None:
+        require(loss, DecayedLoss, self, "a loss with decayed_pass (a tagger's)", "LBFGS")
+        needs, instead = "a penalty with a squared l2 part only, and above zero", "SGD for l1, OWLQN for both"
+        require(penalty, L2Penalty, self, needs, instead)
+        if getattr(penalty, "l1", 0.0) or not getattr(penalty, "l2", 0.0) > 0.0 or not is_plain(penalty):
+            misfit(self, needs, penalty, instead)
+        if self.passes < 1 or self.period < 1 or not self.eta0 > 0.0 or not self.rate > 1.0:
+            raise ValueError(
+                "passes and period must be at least 1, eta0 positive and rate above 1, "
+                f"not {self.passes!r}, {self.period!r}, {self.eta0!r} and {self.rate!r}."
+            )

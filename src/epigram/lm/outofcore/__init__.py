@@ -1,0 +1,1 @@
+"""Language models of texts larger than memory, and on clusters."""

@@ -1,0 +1,85 @@
+"""Files cut into pieces that end where a sentence ends, so that each can be read by itself, anywhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+from epigram.errors import InputError, reason
+from epigram.files import GZIP_MAGIC, read_bytes
+
+PARTITION_BYTES = 4 << 20  # of text; encoding it takes some 30 times as much memory
+BLANK_LINE, LINE = re.compile(rb"\n\r?\n"), re.compile(rb"\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a file that ends where a sentence ends; ``end`` None for all of it."""
+
+    path: str
+    start: int = 0
+    end: int | None = None
+
+    def read(self) -> bytes:
+        """Its bytes."""
+        if self.end is None:
+            return read_bytes(self.path)
+        try:
+            with open(self.path, "rb") as file:
+                file.seek(self.start)
+                return file.read(self.end - self.start)
+        except OSError as error:
+            raise InputError(f"cannot read: {reason(error)}", path=self.path) from error
+
+    def lines_before(self) -> int:
+        """Lines of the file before it, for messages."""
+        return Piece(self.path, 0, self.start).read().count(b"\n") if self.start else 0
+
+
+def cut(
+    paths: Sequence[str | PathLike[str]], ends: re.Pattern[bytes], size: int = PARTITION_BYTES
+) -> list[Piece]:
+    r"""Pieces of about ``size`` bytes that end with ``ends``; a packed file and standard input are one piece each.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "words.txt"
+    >>> _ = file.write_text("one\ntwo\nthree\n")
+    >>> [piece.read() for piece in cut([file], LINE, 5)]
+    [b'one\ntwo\n', b'three\n']
+    """
+    pieces = []
+    for path in map(str, paths):
+        try:
+            if path == "-":
+                pieces.append(Piece(path))
+                continue
+            with open(path, "rb") as file:
+                if file.read(2) == GZIP_MAGIC:
+                    pieces.append(Piece(path))
+                    continue
+                total, start = file.seek(0, 2), 0
+                while start < total:
+                    end = _sentence_end(file, start + size, total, ends)
+                    pieces.append(Piece(path, start, end))
+                    start = end
+        except OSError as error:
+            raise InputError(f"cannot read: {reason(error)}", path=path) from error
+    return pieces
+
+
+def _sentence_end(file: Any, at: int, total: int, pattern: re.Pattern[bytes]) -> int:
+    """The first end of a sentence at or after a byte."""
+    window = 1 << 16
+    while at < total:
+        begin = max(at - 3, 0)
+        file.seek(begin)
+        for found in pattern.finditer(file.read(window + 6)):
+            if begin + found.end() >= at:
+                return int(begin + found.end())
+        at += window
+    return total

@@ -1,0 +1,176 @@
+"""AdaGrad with an l1 penalty: every weight has a rate of its own, eta / sqrt(sum of its squared gradients).
+
+The rates are those of Duchi, Hazan and Singer 2011; the penalty has the form of McMahan 2011 ("follow the regularised
+leader, proximal"): cumulative, k C/N |w| after k samples, as in Tsuruoka et al. 2009, who wish for rates with
+second-order information in their section 5. Differs: eta itself falls, by ``decay`` a pass; sums of squares start at 1.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from epigram.checkpoint import State, here, restored_rng, resumable
+from epigram.errors import misfit
+from epigram.estimator import Estimator
+from epigram.protocols import Callback, Floats, Ints, L1Penalty, Result, is_plain, require
+from epigram.solvers.stochastic import best_rate, check_settings, falling, run_passes, step_sizes
+
+FIRST_SQUARES = 1.0
+TRIAL_SAMPLES, TRIAL_PASSES, FIRST_TRIAL = 500, 5, 1.0
+BOLDER = 2.0  # a whole training wants larger first steps than a few passes over a sample
+
+
+@runtime_checkable
+class AdaptiveLoss(Protocol):
+    """A loss that takes steps with a rate per weight, sample by sample, inside one kernel call."""
+
+    n_weights: int
+    n_samples: int
+
+    def adaptive_pass(
+        self,
+        order: Ints,
+        rates: Floats,
+        penalties: Floats,
+        batch_size: int,
+        w: Floats,
+        z: Floats,
+        h: Floats,
+        r: Floats,
+    ) -> float:
+        """Visit the samples in ``order``, ``batch_size`` a step; returns the sum of the sample losses met.
+
+        Step k has eta = ``rates[k]`` and the penalty ``penalties[k]`` before it, ``penalties[-1]`` after the last.
+        With g the gradient of a step, for the weights it uses: h += g^2, then r = sqrt(h) / eta and
+        z += g - (r - r before) w; each weight is what minimises z w + penalty |w| + r/2 w^2.
+        """
+        ...
+
+
+class AdaGrad(Estimator):
+    """Stochastic gradient descent with a rate per weight and an ``L1`` penalty; steps touch the weights in use only.
+
+    Parameters
+    ----------
+    eta0 : first learning rate; ``"auto"`` chooses it by trials on a sample. A factor of two matters little.
+    decay : factor of the learning rate per pass. With 1 the rates fall by the gradients alone.
+    passes : number of passes over the samples. Their order is new in each pass.
+    batch_size : number of samples per step. Their gradients, taken at the same weights, are summed.
+    random_state : seed of the shuffling; same seed, same bits.
+
+    Examples
+    --------
+    >>> from epigram import CRFTagger
+    >>> X = [[["w=the"], ["w=dog"]], [["w=a"], ["w=cat"]]]
+    >>> tagger = CRFTagger(l1=0.01, solver=AdaGrad(passes=10)).fit(X, [["DT", "NN"], ["DT", "NN"]])
+    >>> tagger.predict([[["w=the"], ["w=cat"]]])
+    [['DT', 'NN']]
+    """
+
+    def __init__(
+        self,
+        eta0: float | Literal["auto"] = "auto",
+        decay: float = 0.95,
+        passes: int = 30,
+        batch_size: int = 1,
+        random_state: int | None = 0,
+    ) -> None:
+        self.eta0 = eta0
+        self.decay = decay
+        self.passes = passes
+        self.batch_size = batch_size
+        self.random_state = random_state
+
+    @resumable
+    def solve(
+        self,
+        loss: AdaptiveLoss,
+        penalty: L1Penalty,
+        start: Floats | None = None,
+        callback: Callback | None = None,
+    ) -> Result:
+        """Minimise loss + penalty in ``passes`` passes from ``start`` (zeros by default)."""
+        self._check(loss, penalty)
+        saved, rng = here().state, np.random.default_rng(self.random_state)
+        if saved:
+            eta0 = saved["eta0"]
+        else:
+            eta0 = self.calibrate(loss, penalty) if self.eta0 == "auto" else float(self.eta0)
+        run = _Run(self, loss, penalty.l1 / max(loss.n_samples, 1), eta0, start)
+        if saved:
+            rng, run.w, run.z, run.h, run.r, run.seen = (
+                restored_rng(rng, saved["rng"]), *(saved[name] for name in ("w", "z", "h", "r", "seen")),
+            )  # fmt: skip
+
+        def one_pass() -> float:
+            return run.visit(rng.permutation(loss.n_samples).astype(np.int32))
+
+        def state() -> State:
+            names = ("w", "z", "h", "r", "seen", "eta0")
+            return {"rng": rng.bit_generator.state, **{name: getattr(run, name) for name in names}}
+
+        return run_passes(one_pass, loss, penalty.value, run.w, self.passes, callback, state)
+
+    def calibrate(self, loss: AdaptiveLoss, penalty: L1Penalty) -> float:
+        """The first rate: of those a factor of two apart, that with the lowest objective after passes over a sample."""
+        self._check(loss, penalty)
+        n = min(TRIAL_SAMPLES, loss.n_samples)
+        sample = np.random.default_rng(self.random_state).permutation(loss.n_samples)[:n].astype(np.int32)
+
+        def reached(eta0: float) -> float:
+            run = _Run(self, loss, penalty.l1 / max(loss.n_samples, 1), eta0, None, n)
+            for _ in range(TRIAL_PASSES):
+                met = run.visit(sample)
+            return met + n / loss.n_samples * penalty.value(run.w)
+
+        return BOLDER * best_rate(reached, FIRST_TRIAL)
+
+    def _check(self, loss: object, penalty: object) -> None:
+        require(loss, AdaptiveLoss, self, "a loss with adaptive_pass", "OWLQN or LBFGS")
+        require(penalty, L1Penalty, self, "a penalty with an l1 part only", "LBFGS for l2, OWLQN for both")
+        if getattr(penalty, "l2", 0.0) or not is_plain(penalty):
+            misfit(
+                self, "a penalty with a plain l1 part only", penalty, "LBFGS for l2, OWLQN for both, FISTA"
+            )
+        check_settings(self.eta0, self.decay, self.passes, self.batch_size)
+
+
+class _Run:
+    """The state of one training: w, z, h, r, and the number of samples seen."""
+
+    def __init__(
+        self,
+        solver: AdaGrad,
+        loss: AdaptiveLoss,
+        strength: float,
+        eta0: float,
+        start: Floats | None,
+        n: int = 0,
+    ) -> None:
+        self.solver, self.loss, self.strength, self.eta0 = solver, loss, strength, eta0
+        self.n = n or loss.n_samples  # samples of a pass
+        self.w = np.zeros(loss.n_weights) if start is None else start.astype(np.float64)
+        self.h = np.full(loss.n_weights, FIRST_SQUARES)
+        self.r = np.sqrt(self.h) / eta0
+        self.z = -self.w * self.r
+        self.seen = 0
+
+    def visit(self, order: Ints) -> float:
+        """Steps over these samples; returns the losses met."""
+        solver = self.solver
+        sizes = step_sizes(len(order), solver.batch_size)
+        rates = falling(self.eta0, solver.decay, self.seen, sizes, self.n)
+        penalties = self.strength * (self.seen + np.concatenate([[0.0], np.cumsum(sizes)]))
+        self.seen += len(order)
+        return self.loss.adaptive_pass(
+            order,
+            rates,
+            penalties,
+            solver.batch_size,
+            self.w,
+            self.z,
+            self.h,
+            self.r,
+        )

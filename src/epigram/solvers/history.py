@@ -1,0 +1,73 @@
+"""Training history: a solver callback that records iterations, keeps the best weights and stops early."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from epigram.checkpoint import DOES_NOT_FIT, State, check_vectors, here, piece
+from epigram.errors import InputError
+from epigram.protocols import BatchLoss, Floats, Iteration, Penalty, Result, Solver
+
+Listener = Callable[[dict[str, Any]], bool | None]
+Scorer = Callable[[Floats], float]
+
+
+def _checked_history(history: Any) -> list[dict[str, Any]]:
+    """Refuse a checkpointed history whose entries are not numbers by name."""
+    if not isinstance(history, list) or not all(
+        isinstance(entry, dict) and all(isinstance(value, int | float) for value in entry.values())
+        for entry in history
+    ):
+        raise InputError(DOES_NOT_FIT)
+    return history
+
+
+class Watch:
+    """The solver's callback: writes the history, keeps the best weights, knows when to stop."""
+
+    def __init__(
+        self,
+        scorer: Scorer | None = None,
+        patience: int | None = None,
+        listener: Listener | None = None,
+    ) -> None:
+        self.scorer, self.patience, self.listener = scorer, patience, listener
+        self.history: list[dict[str, Any]] = []
+        self.best_w: Floats | None = None
+        self._best = (-np.inf, 0)
+
+    def solve(self, solver: Solver, loss: BatchLoss, penalty: Penalty) -> Result:
+        """Run the solver with this callback, resuming from a checkpoint if there is one."""
+        with piece("training", self._state) as kept:
+            if saved := kept.state:
+                check_vectors(saved, loss.n_weights)
+                score, number = saved["best"]
+                self.history, self._best = _checked_history(saved["history"]), (float(score), int(number))
+                self.best_w = saved.get("best_w")
+            return solver.solve(loss, penalty, None, self)
+
+    def _state(self) -> State:
+        best = {} if self.best_w is None else {"best_w": self.best_w}
+        return {"history": self.history, "best": list(self._best), **best}
+
+    def __call__(self, iteration: Iteration) -> bool:
+        entry: dict[str, Any] = {
+            "iteration": iteration.number,
+            "objective": iteration.objective,
+            "nonzero": iteration.nonzero,
+            "seconds": iteration.seconds,
+        }
+        if self.scorer is not None:
+            score = entry["dev_score"] = self.scorer(iteration.w)
+            if score > self._best[0]:
+                self._best = (score, iteration.number)
+                self.best_w = iteration.w.copy()
+        self.history.append(entry)
+        stop = bool(self.listener is not None and self.listener(entry))
+        if self.patience is None or self.scorer is None or iteration.number - self._best[1] < self.patience:
+            return stop
+        here().ended = True
+        return True

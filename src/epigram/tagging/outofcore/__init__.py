@@ -1,0 +1,1 @@
+"""Taggers of corpora larger than memory, and on clusters."""

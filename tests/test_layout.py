@@ -18,6 +18,7 @@ ELSEWHERE = {"experiments", "torture"}
 """Folders of tests that mirror no package of the library."""
 WHOLE = {
     "contributing",
+    "documentation",
     "docstrings",
     "door",
     "estimators",

@@ -1,9 +1,11 @@
-"""The help of every command and the OpenAPI document are those that were reviewed; tools/snapshots.py writes them."""
+"""Help texts, the OpenAPI document and generated pages are those that were reviewed; tools/snapshots.py writes them."""
 
 from __future__ import annotations
 
 import pytest
 
+from tools.reference import FOLDER as PAGES
+from tools.reference import reference
 from tools.snapshots import TESTS, help_of, help_text, openapi
 
 FOLDER = TESTS / "cli" / "snapshots"
@@ -26,3 +28,10 @@ def test_the_openapi_document_is_as_reviewed() -> None:
     pytest.importorskip("starlette")
     stored = (TESTS / "serve" / "snapshots" / "openapi.json").read_text("utf-8")
     assert openapi().splitlines() == stored.splitlines()
+
+
+def test_generated_pages_are_as_reviewed() -> None:
+    found = reference()
+    assert sorted(found) == sorted(PAGES.iterdir())
+    for path, content in found.items():
+        assert content.splitlines() == path.read_text("utf-8").splitlines(), path.name

@@ -1,8 +1,9 @@
-"""Writes the snapshots that tests compare: the help of every command, and the OpenAPI document of the server.
+"""Writes what tests compare: help of every command, OpenAPI document, generated pages of the documentation.
 
     python tools/snapshots.py
 
-Run it after a change of options, help texts or routes, and review the difference before it is committed.
+Run it after a change of options, help texts, routes or import contracts, and review the difference before it is
+committed.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ def snapshots() -> dict[Path, str]:
     found = {TESTS / f"cli/snapshots/{name}.txt": help_of(name) for name in cli.COMMANDS}
     found[TESTS / "cli/snapshots/epigram.txt"] = help_text()
     found[TESTS / "serve/snapshots/openapi.json"] = openapi()
+    found.update(import_module("tools.reference").reference())
     return found
 
 
@@ -62,7 +64,7 @@ def openapi() -> str:
 
 def main() -> None:
     """Write all snapshots, and delete those of commands that are gone."""
-    sys.path.append(str(TESTS))
+    sys.path += [str(TESTS), str(TESTS.parent)]
     found = snapshots()
     for folder in {path.parent for path in found}:
         folder.mkdir(exist_ok=True)

@@ -26,7 +26,7 @@ from epigram.features.formats import ColumnSpec
 from epigram.features.template import Template
 from epigram.lm.outofcore.encode import write_stream
 from epigram.lm.outofcore.loglinear import PENALTIES, fit_stream
-from epigram.outofcore import DaskEngine, Here, connect, dask
+from epigram.outofcore import DaskEngine, Here, Manifest, connect, dask
 from epigram.tagging.outofcore.crf import TaggerShards
 from epigram.tagging.outofcore.encode import write_shards
 
@@ -57,9 +57,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
 
 @pytest.fixture
 def engine(cluster: Processes) -> Iterator[DaskEngine]:
-    while sum(process.poll() is None for process in cluster.processes[1:]) < 2:
-        cluster.add_worker()
     with connect(str(cluster.file), deadline=120) as engine:
+        cluster.wait_for_workers(engine.client, 2)
         yield engine
 
 
@@ -121,13 +120,8 @@ def test_every_model_has_the_same_bits_on_one_two_and_three_workers(
 
     expected = list(models(Here()))
     for n_workers in (1, 2, 3):
-        alive = [process for process in cluster.processes[1:] if process.poll() is None]
-        for process in alive[n_workers:]:
-            process.kill()
-        for _ in range(n_workers - len(alive)):
-            cluster.add_worker()
         with connect(str(cluster.file), deadline=120) as engine:
-            engine.client.wait_for_workers(n_workers, timeout=600)
+            cluster.wait_for_workers(engine.client, n_workers)
             assert list(models(engine)) == expected
 
 
@@ -144,14 +138,21 @@ def test_a_killed_worker_changes_no_bit(engine: DaskEngine, cluster: Processes, 
     assert same_but_for_seconds(fitted(folder, Here()), there)
 
 
+def fitted_language_model(folder: Path, engine: Any, callback: Any = None) -> bytes:
+    if not (folder / "words").exists():
+        lines = [" ".join(token[0] for token in sentence) for sentence in sample.tagged("train", 40)]
+        (folder / "text").write_text("\n".join(lines) + "\n", "utf-8")
+        write_stream([folder / "text"], folder / "words")
+    model = LogLinearLM(order=3, strength=0.4, depth_weight=1.2, ridge=0.06, max_iterations=10)
+    fit_stream(model, Manifest.read(folder / "words", "lm"), engine, 3, callback).save(folder / "model")
+    return (folder / "model").read_bytes()
+
+
 @pytest.mark.parametrize("every", [0.0, np.inf])
 def test_a_killed_worker_changes_no_bit_of_a_language_model(
     engine: DaskEngine, cluster: Processes, tmp_path: Path, every: float
 ) -> None:
     """With checkpoints, which the shards return to, and without: then the fit begins again."""
-    lines = [" ".join(token[0] for token in sentence) for sentence in sample.tagged("train", 40)]
-    (tmp_path / "text").write_text("\n".join(lines) + "\n", "utf-8")
-    manifest = write_stream([tmp_path / "text"], tmp_path / "words")
     numbers: list[int] = []
 
     def kill(now: Any) -> None:
@@ -159,15 +160,26 @@ def test_a_killed_worker_changes_no_bit_of_a_language_model(
         if len(numbers) == 6:
             cluster.kill_worker()
 
-    def fitted_model(where: Any, callback: Any = None) -> bytes:
-        model = LogLinearLM(order=3, strength=0.4, depth_weight=1.2, ridge=0.06, max_iterations=10)
-        fit_stream(model, manifest, where, 3, callback).save(tmp_path / "model")
-        return (tmp_path / "model").read_bytes()
-
     with Checkpoint(tmp_path / "state", every=every):
-        there = fitted_model(engine, kill)
-    assert there == fitted_model(Here())
+        there = fitted_language_model(tmp_path, engine, kill)
     assert numbers == [*range(1, 7), *range(6 if every == 0.0 else 1, 11)]
+    assert there == fitted_language_model(tmp_path, Here())
+
+
+def test_a_worker_that_joins_late_takes_no_shard_from_its_worker(
+    engine: DaskEngine, cluster: Processes, tmp_path: Path
+) -> None:
+    """A shard of a language model that moves loses its state, and the fit returns to the last checkpoint."""
+    numbers: list[int] = []
+
+    def join(now: Any) -> None:
+        numbers.append(now.number)
+        if now.number == 3:
+            cluster.wait_for_workers(engine.client, 3)
+
+    there = fitted_language_model(tmp_path, engine, join)
+    assert numbers == [*range(1, 11)]
+    assert there == fitted_language_model(tmp_path, Here())
 
 
 def test_errors_of_workers_are_one_sentence(

@@ -204,7 +204,7 @@ class Forgetful(Here):
         super().__init__()
         self.lost, self.asked, self.restored = lost, 0, 0
 
-    def ask(self, function: Any, handles: Any, pieces: Any) -> Any:
+    def ask(self, function: Any, handles: Any, pieces: Any, may_move: bool = True) -> Any:
         self.asked += 1
         self.restored += any(piece[2] == "restore" for piece in pieces)
         for handle in handles:

@@ -197,7 +197,11 @@ class Forgetful(Here):
         return list(range(len(recipes)))
 
     def ask(
-        self, function: Callable[[Any, Any], Any], handles: Sequence[Any], pieces: Sequence[Any]
+        self,
+        function: Callable[[Any, Any], Any],
+        handles: Sequence[Any],
+        pieces: Sequence[Any],
+        may_move: bool = True,
     ) -> list[Any]:
         self.asked += 1
         if self.asked in (4, 11, 30):

@@ -86,14 +86,18 @@ class DaskEngine(AbstractContextManager["DaskEngine"]):
         return things
 
     def ask(
-        self, function: Callable[[Any, Any], Any], handles: Sequence[Any], pieces: Sequence[Any]
+        self,
+        function: Callable[[Any, Any], Any],
+        handles: Sequence[Any],
+        pieces: Sequence[Any],
+        may_move: bool = True,
     ) -> list[Any]:
         """See :class:`~epigram.outofcore.engine.Engine`."""
         began, pause = time.monotonic(), 0.1
         self.asked += 1
         while True:
             try:
-                answers = self._round(function, handles, pieces, began + self.deadline)
+                answers = self._round(function, handles, pieces, may_move, began + self.deadline)
             except _lost() as error:
                 if time.monotonic() > began + self.deadline:
                     raise EpigramError(
@@ -124,9 +128,11 @@ class DaskEngine(AbstractContextManager["DaskEngine"]):
         self._things.clear()
         self._opened.close()
 
-    def _round(self, function: Any, things: Sequence[Thing], pieces: Sequence[Any], end: float) -> list[Any]:
+    def _round(
+        self, function: Any, things: Sequence[Thing], pieces: Sequence[Any], may_move: bool, end: float
+    ) -> list[Any]:
         """Ask once."""
-        self._settle(things)
+        self._settle(things, may_move)
         futures = []
         for thing, piece in zip(things, pieces, strict=True):
             sent = piece
@@ -171,8 +177,8 @@ class DaskEngine(AbstractContextManager["DaskEngine"]):
         finally:
             answers.cancel()
 
-    def _settle(self, things: Sequence[Thing]) -> None:
-        """Give each thing a home among the workers alive, in balance, and make what is not there."""
+    def _settle(self, things: Sequence[Thing], may_move: bool) -> None:
+        """Give each thing a home among the workers alive, in balance if they may move, and make missing ones."""
         alive = self._alive()
         load: dict[str, list[Thing]] = {worker: [] for worker in alive}
         homeless = []
@@ -186,7 +192,9 @@ class DaskEngine(AbstractContextManager["DaskEngine"]):
             else:
                 homeless.append(thing)
         most = -(-len(set(things)) // len(alive))
-        for worker in alive:  # workers that came later take over from those that have too many
+        for worker in (
+            alive if may_move else ()
+        ):  # workers that joined later take over from those with too many
             homeless += load[worker][most:]
             del load[worker][most:]
         for thing in homeless:

@@ -30,9 +30,16 @@ class Engine(Protocol):
         ...
 
     def ask(
-        self, function: Callable[[Any, Any], Any], handles: Sequence[Any], pieces: Sequence[Any]
+        self,
+        function: Callable[[Any, Any], Any],
+        handles: Sequence[Any],
+        pieces: Sequence[Any],
+        may_move: bool = True,
     ) -> list[Any]:
-        """``function(thing, piece)`` of each handle, in their order."""
+        """``function(thing, piece)`` of each handle, in their order.
+
+        With ``may_move=False`` a thing stays with its worker while that lives: moving it would lose its state.
+        """
         ...
 
     @property
@@ -61,7 +68,11 @@ class Here:
         return self._map(lambda k: function(recipes[k]), len(recipes))
 
     def ask(
-        self, function: Callable[[Any, Any], Any], handles: Sequence[Any], pieces: Sequence[Any]
+        self,
+        function: Callable[[Any, Any], Any],
+        handles: Sequence[Any],
+        pieces: Sequence[Any],
+        may_move: bool = True,
     ) -> list[Any]:
         """See :class:`Engine`."""
         return self._map(lambda k: function(handles[k], pieces[k]), len(handles))

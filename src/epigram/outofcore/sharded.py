@@ -227,7 +227,8 @@ class Shards:
         self, asked: Sequence[int], before: int | None, name: str, arguments: Sequence[Any]
     ) -> list[Any]:
         questions = [(before, self.turn, name, [self._to(k, x) for x in arguments]) for k in asked]
-        answers = self.engine.ask(answer, [self.handles[k] for k in asked], questions)
+        handles = [self.handles[k] for k in asked]
+        answers = self.engine.ask(answer, handles, questions, may_move=before is None)
         if any(isinstance(found, str) and found == LOST for found in answers):
             raise ShardLost("a worker lost its shard")
         return answers

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from epigram._core import bindings
 from epigram.features.columns import Columns
-from epigram.parsing.arc_features import encode_arcs, learn_features
+from epigram.parsing.arc_features import encode_parts, learn_features
 from epigram.parsing.arc_loss import ArcLoss, span_memory
-from epigram.parsing.arc_templates import ArcTemplate
+from epigram.parsing.arc_templates import ArcTemplate, read_built_in
 from epigram.parsing.arc_words import Words
 from epigram.parsing.projective import crossing_arcs, projectivise
 from reference import eisner as slow
@@ -64,19 +64,18 @@ HEADS = np.array([2, 3, 0, 0, 1], dtype=np.int32)
 def small_loss(text="+h[0,0] c[0,0]\n+h[0,2] c[-1,1]\nh[0,1] b[2] side\nway", weights=None, often=1):
     words = Words.of(Columns.from_rows(ROWS), 3)
     template = ArcTemplate.parse(text)
-    table = learn_features(words, HEADS, template, 1, often).table
-    return ArcLoss(encode_arcs(words, template, table), HEADS, len(table), weights), words
+    known = learn_features(words, HEADS, template, 1, often)
+    return ArcLoss(encode_parts(words, template, known), HEADS, len(known.table), weights), words
 
 
 def test_loss_is_minus_the_log_probability_and_its_gradient_the_slope():
     loss, _ = small_loss(weights=np.array([1.0, 2.5]))
     rng = np.random.default_rng(1)
     w, out, trash = rng.normal(size=loss.n_weights), np.empty(loss.n_weights), np.empty(loss.n_weights)
-    arcs = loss.arcs
+    arcs = loss.parts
     total = 0.0
     for s, (n, weight) in enumerate(((3, 1.0), (2, 2.5))):
-        ptr = arcs.arc_ptr[arcs.first_arc[s] :]
-        scores = np.array([w[arcs.features[ptr[a] : ptr[a + 1]]].sum() for a in range(n * (n + 1))])
+        scores = np.array([w[ids].sum() for ids in arcs.features(s)])
         every, scores = slow.all_trees(n), scores.reshape(n + 1, n)
         values = [slow.score(scores, heads) for heads in every]
         gold = HEADS[arcs.sentence_ptr[s] : arcs.sentence_ptr[s + 1]]
@@ -98,13 +97,10 @@ def test_cumulative_pass_is_the_algorithm_of_the_paper():
     for k, s in enumerate(order):  # figure 2: a step, then what is owed by the features of the sentence
         weights = np.zeros(2)
         weights[s] = 1.0
-        one, gradient = ArcLoss(loss.arcs, HEADS, loss.n_weights, weights), np.empty_like(w)
+        one, gradient = ArcLoss(loss.parts, HEADS, loss.n_weights, weights), np.empty_like(w)
         one.value_and_gradient(slow_w, gradient)
         slow_w -= rates[k] * gradient
-        arcs = loss.arcs
-        for i in set(
-            arcs.features[arcs.arc_ptr[arcs.first_arc[s]] : arcs.arc_ptr[arcs.first_arc[s + 1]]].tolist()
-        ):
+        for i in set(np.concatenate(loss.parts.features(s)).tolist()):
             z, u = slow_w[i], penalties[k + 1]
             slow_w[i] = max(0.0, z - (u + slow_q[i])) if z > 0 else min(0.0, z + (u - slow_q[i]))
             slow_q[i] += slow_w[i] - z
@@ -149,15 +145,14 @@ def test_features_of_arcs_are_those_spelt_out():
         "+h[0,0] c[0,2]\nh[-1,1] c[+1,2] side\nh[0,1] b[2] c[0,1] way\nb[1] side\nl[1] h[0,1]\nr[2] c[0,1] side"
     )
     heads = np.array([0, *([0] + [1] * 3), *([0] + [1] * 12)], dtype=np.int32)
-    table = learn_features(words, heads, template, 1, 1).table
-    arcs = encode_arcs(words, template, table)
+    arcs = encode_parts(words, template, learn_features(words, heads, template, 1, 1))
     holders: dict[object, set[int]] = {}  # by name and by id, the arcs that have it
     by_id: dict[int, set[int]] = {}
     for s, n in enumerate(words.lengths.tolist()):
         for h in range(n + 1):
             for c in range(1, n + 1):
                 at = arcs.first_arc[s] + h * n + c - 1
-                for feature in arcs.features[arcs.arc_ptr[at] : arcs.arc_ptr[at + 1]].tolist():
+                for feature in arcs.features(s)[h * n + c - 1].tolist():
                     by_id.setdefault(feature, set()).add(at)
                 for name in set() if h == c else spelt_features(words, s, h, c, template):
                     holders.setdefault(name, set()).add(at)
@@ -182,3 +177,34 @@ def test_crossing_arcs_are_lifted_until_none_is_left():
             == bool(n_sentences)
         )
         assert n_arcs == np.count_nonzero(lifted != heads)
+
+
+def test_a_sentence_of_more_than_65536_distinct_features_is_numbered_by_32_bits():
+    rng, n = np.random.default_rng(3), 50
+    rows = [[(f"w{a}", f"c{a % 7}", f"t{a % 40}") for a in rng.integers(0, 100, n)], ROWS[0]]
+    words, template = (
+        Words.of(Columns.from_rows(rows), 3),
+        ArcTemplate.parse(read_built_in("arcs")).of_order(1),
+    )
+    heads = np.array([0, *[1] * (n - 1), 2, 3, 0], dtype=np.int32)
+    known = learn_features(words, heads, template, 1, 1)
+    parts = encode_parts(words, template, known)
+    assert np.diff(parts.first_row)[0] > 1 << 16 > np.diff(parts.first_row)[1]
+    keys, owners, middles = np.empty(900, np.uint64), np.empty(900, np.int32), np.empty(900, np.int32)
+    for s, h, c in ((0, 3, 44), (0, 50, 1), (1, 2, 1)):
+        arc = template.struct, words.struct, template.memory(n), s, h, c
+        found = known.table.look_up(keys[: bindings.arcs_keys(*arc, keys, owners, middles)])
+        own = parts.features(s)[h * int(words.lengths[s]) + c - 1]
+        assert own.tolist() == found[found >= 0].tolist()
+    w = rng.normal(size=len(known.table))
+    expected = 0.0
+    for s, gold in enumerate((heads[:n], heads[n:])):
+        scores = np.array([w[ids].sum() for ids in parts.features(s)]).reshape(-1, len(gold))
+        expected += bindings.eisner_inside(len(gold), scores, span_memory(n)) - slow.score(scores, gold)
+    loss, gradient = ArcLoss(parts, heads, len(w)), np.empty_like(w)
+    assert loss.value_and_gradient(w, gradient) == pytest.approx(expected)
+    direction = rng.normal(size=len(w))
+    ahead, behind = (
+        loss.value_and_gradient(w + step * direction, np.empty_like(w)) for step in (1e-6, -1e-6)
+    )
+    assert gradient @ direction == pytest.approx((ahead - behind) / 2e-6, rel=1e-4)

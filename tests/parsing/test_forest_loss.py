@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 
 from epigram import DependencyParser, InputError
 from epigram._core import bindings
-from epigram._core.arrays import offsets
 from epigram.features.columns import Columns
-from epigram.parsing.arc_features import learn_features, locate
+from epigram.parsing.arc_features import encode_parts, learn_features, locate
 from epigram.parsing.arc_model import ArcModel, Pruner
 from epigram.parsing.arc_templates import ArcTemplate
 from epigram.parsing.arc_words import Words
-from epigram.parsing.forest_loss import ForestLoss, encode_parts
-from epigram.parsing.part_features import part_keys, part_slots, seen_by, tree_parts
+from epigram.parsing.forest_loss import ForestLoss
+from epigram.parsing.part_features import part_keys, seen_by, tree_parts
 from epigram.parsing.pruning import ForestMemory, forest_sizes, likely_arcs
 from reference import eisner
 from reference import forest as slow
@@ -110,17 +109,16 @@ def template_of(order):
 
 def problem(order, weights=None, threads=1, keep=None):
     words, template = Words.of(Columns.from_rows(ROWS), 3), template_of(order)
-    table, keys = learn_features(words, HEADS, template, 1, None)
+    known = learn_features(words, HEADS, template, 1, None)
     keep = np.ones(36, dtype=np.uint8) if keep is None else keep
-    parts = encode_parts(words, template, table, part_slots(table, keys), keep)
-    return ForestLoss(parts, HEADS, len(table), weights, threads), words, table
+    parts = encode_parts(words, template, known, keep)
+    return ForestLoss(parts, HEADS, len(known.table), weights, threads), words, known.table
 
 
 def features_of(order, loss, words, table, s, heads):
     """Ids of all features of a tree, one by one."""
-    arcs, n = loss.arcs, len(heads)
-    ptr = offsets(arcs.part_counts)[arcs.first_part[s] :]
-    found = [arcs.features[ptr[h * n + c] : ptr[h * n + c + 1]] for c, h in enumerate(heads)]
+    n, every = len(heads), loss.parts.features(s)
+    found = [every[h * n + c] for c, h in enumerate(heads)]
     parts = [part for part in slow.parts(heads) if part[0] >= 0]
     assert sorted(parts) == sorted(tree_parts(heads))
     for lines in template_of(order).part_lines:
@@ -139,7 +137,7 @@ def test_loss_is_minus_the_log_probability_and_its_gradient_the_slope(order, pru
     loss, words, table = problem(order, weights, threads=2, keep=keep)
 
     def trees_of(s):
-        n, first = int(words.lengths[s]), loss.arcs.first_arc[s]
+        n, first = int(words.lengths[s]), loss.parts.first_arc[s]
         return [t for t in eisner.all_trees(n) if all(keep[first + h * n + c] for c, h in enumerate(t))]
 
     eisner.check_likelihood(
@@ -152,8 +150,7 @@ def test_cumulative_pass_is_the_algorithm_of_the_paper(order):
     loss, words, table = problem(order)
 
     def met(s):
-        span = loss.arcs.first_id[s : s + 2]
-        own = set(loss.arcs.features[slice(*span.tolist())].tolist())
+        own = set(np.concatenate(loss.parts.features(s)).tolist())
         every = eisner.all_trees(int(words.lengths[s]))
         assert own >= {int(i) for tree in every for i in features_of(order, loss, words, table, s, tree)}
         return own

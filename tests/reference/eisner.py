@@ -57,7 +57,7 @@ def check_likelihood(loss, gold_heads, weights, features_of, trees_of):
     w, out = np.random.default_rng(1).normal(size=loss.n_weights), np.zeros(loss.n_weights)
     total, slope = 0.0, np.zeros(loss.n_weights)
     for s, weight in enumerate(weights):
-        gold = tuple(gold_heads[loss.arcs.sentence_ptr[s] : loss.arcs.sentence_ptr[s + 1]].tolist())
+        gold = tuple(gold_heads[loss.parts.sentence_ptr[s] : loss.parts.sentence_ptr[s + 1]].tolist())
         every = trees_of(s)
         features = [features_of(s, heads) for heads in every]
         values = np.array([w[own].sum() for own in features])

@@ -133,15 +133,16 @@ i64 arcs_gold_keys(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 n
     return s;
 }
 
-i64 arcs_count_keys(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, i64 n_counters, u8 *counters,
-                    i64 least, i64 room, u64 *keys) {
+i64 arcs_count_keys(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, i64 n_arcs, const u8 *keep,
+                    i64 n_counters, u8 *counters, i64 least, i64 room, u64 *keys) {
+    (void)n_arcs;
     project_ways(t, m);
     i64 n = project(t, a, s, m), used = 0;
     u64 mask = (u64)n_counters - 1;
     for (i64 h = 0; h <= n; h++) {
         look_around(t, n, h, m);
         for (i64 c = 1; c <= n; c++) {
-            if (c == h) continue;
+            if (c == h || !keep[h * n + c - 1]) continue;
             i64 found = keys_of_arc(t, m, h, c);
             for (i64 k = 0; k < found; k++) __builtin_prefetch(counters + (m->keys[k] >> 20 & mask), 1);
             for (i64 k = 0; k < found; k++) {
@@ -195,14 +196,14 @@ static void origin_of(const ArcTemplates *t, const ArcMemory *m, i64 h, i64 c, i
 }
 
 void arcs_locate(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, i64 n_slots, const u64 *slots,
-                 i64 n_features, i32 *places, i32 *sentences) {
-    (void)n_features;
+                 i64 n_arcs, const u8 *keep, i64 n_features, i32 *places, i32 *sentences) {
+    (void)n_arcs, (void)n_features;
     project_ways(t, m);
     i64 n = project(t, a, s, m);
     for (i64 h = 0; h <= n; h++) {
         look_around(t, n, h, m);
         for (i64 c = 1; c <= n; c++) {
-            if (c == h) continue;
+            if (c == h || !keep[h * n + c - 1]) continue;
             i64 found = keys_of_arc(t, m, h, c);
             for (i64 k = 0; k < found; k++) {
                 i64 id = find_id(n_slots, slots, m->keys[k]);

@@ -54,10 +54,11 @@ typedef struct {
 i64 arcs_gold_keys(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 n_tokens,
                    const i32 heads[n_tokens], i64 first, i64 most, u64 keys[most], i64 done[1]);
 
-/* Count the keys of all arcs of sentence s in a table of small counters; those that reach `least` just now go to `keys`.
- * Returns their number. */
-i64 arcs_count_keys(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, i64 n_counters,
-                    u8 counters[n_counters], i64 least, i64 most, u64 keys[most]);
+/* Count the keys of the arcs of sentence s for which keep is 1 in a table of small counters; those that reach `least` just
+ * now go to `keys`. Returns their number. */
+i64 arcs_count_keys(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, i64 n_arcs,
+                    const u8 keep[n_arcs], i64 n_counters, u8 counters[n_counters], i64 least, i64 most,
+                    u64 keys[most]);
 
 /* Ids of the known features of all arcs of sentence s for which keep is 1; ptr[a + 1] is where those of arc a end, ptr[0] where they begin.
  * Returns the number of ids, or -1 where there is no room. */
@@ -65,10 +66,10 @@ i64 arcs_encode(const ArcTemplates *templates, const ArcWords *words, ArcMemory 
                 const u64 slots[2 * n_slots], i64 n_arcs, const u8 keep[n_arcs], i64 ptr[n_arcs + 1], i64 most,
                 i32 ids[most]);
 
-/* Where each feature is met first among all arcs of sentence s, for those that are still nowhere (places[4 * id] < 0):
- * head, child, template, word between (or 0). */
+/* Where each feature is met first among the arcs of sentence s for which keep is 1, for those that are still nowhere
+ * (places[4 * id] < 0): head, child, template, word between (or 0). */
 void arcs_locate(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, i64 n_slots,
-                 const u64 slots[2 * n_slots], i64 n_features, i32 places[4 * n_features], i32 sentences[n_features]);
+                 const u64 slots[2 * n_slots], i64 n_arcs, const u8 keep[n_arcs], i64 n_features, i32 places[4 * n_features], i32 sentences[n_features]);
 
 /* Scores of all arcs of sentence s for which keep is 1, else 0, also where head and child are the same. A slot is 0, or the upper half of a key and, above
  * it, a 32-bit weight. */

@@ -2,24 +2,13 @@
 
 #include "arc_loss_inline.h"
 
-i64 sizeof_ForestCorpus(void) { return sizeof(ForestCorpus); }
-i64 sizeof_ForestScratch(void) { return sizeof(ForestScratch); }
-
 /* Build the forest of sentence s and score its links; weights are `stride` numbers apart. Returns the number of words. */
-static i64 score_forest(const ForestCorpus *a, i64 s, const f64 *w, i64 stride, Forest *forest, ForestScratch *x) {
-    i64 n = a->sentence_ptr[s + 1] - a->sentence_ptr[s], first = a->first_part[s], n_parts = a->first_part[s + 1] - first;
+static i64 score_forest(const PartCorpus *a, i64 s, const f64 *w, i64 stride, Forest *forest, PartScratch *x) {
+    i64 n = a->sentence_ptr[s + 1] - a->sentence_ptr[s];
     if (!n) return 0;
-    i64 last = a->n_occurrences - PREFETCHED, o = a->first_id[s];
-    for (i64 p = 0; p < n_parts; p++) {
-        f64 sum = 0.0;
-        for (i64 end = o + a->part_counts[first + p]; o < end; o++) {
-            if (o < last) __builtin_prefetch(w + a->features[o + PREFETCHED] * stride, 1);
-            sum += w[a->features[o] * stride];
-        }
-        x->scores[p] = sum;
-    }
+    score_parts(a, s, w, stride, x);
     forest_build(n, a->keep + a->first_arc[s], forest);
-    forest_score(n, n_parts, x->scores, forest);
+    forest_score(n, a->first_part[s + 1] - a->first_part[s], x->scores, forest);
     return n;
 }
 
@@ -47,8 +36,8 @@ static inline int in_tree(i64 n, const i32 *heads, const i32 *before, const i32 
     return heads[c - 1] == h && before[c] == s;
 }
 
-/* Weighted loss of sentence s; scratch->scores become its derivatives by the scores of parts, times the weight. */
-static f64 sentence_loss(const ForestCorpus *a, i64 s, const f64 *w, i64 stride, Forest *forest, ForestScratch *x) {
+/* Weighted loss of sentence s, and its derivatives by the scores of parts. */
+static f64 sentence_loss(const PartCorpus *a, i64 s, const f64 *w, i64 stride, Forest *forest, PartScratch *x) {
     i64 n = score_forest(a, s, w, stride, forest, x);
     if (!n) return 0.0;
     const i32 *heads = a->heads + a->sentence_ptr[s];
@@ -61,45 +50,34 @@ static f64 sentence_loss(const ForestCorpus *a, i64 s, const f64 *w, i64 stride,
         }
         forest->marginals[l] *= weight;
     }
-    forest_collect(n, forest, a->first_part[s + 1] - a->first_part[s], x->scores);
+    forest_collect(n, forest, a->first_part[s + 1] - a->first_part[s], x->derivatives);
     return weight * loss;
 }
 
-f64 forest_loss_gradient(const ForestCorpus *a, i64 n, const i32 *sentences, i64 n_weights, const f64 *w,
-                         Forest *forest, ForestScratch *x, f64 *out) {
+f64 forest_loss_gradient(const PartCorpus *a, i64 n, const i32 *sentences, i64 n_weights, const f64 *w,
+                         Forest *forest, PartScratch *x, f64 *out) {
     (void)n_weights;
     f64 loss = 0.0;
     for (i64 k = 0; k < n; k++) {
-        i64 s = sentences[k], first = a->first_part[s], o = a->first_id[s];
-        loss += sentence_loss(a, s, w, 1, forest, x);
-        for (i64 p = first; p < a->first_part[s + 1]; p++) {
-            f64 g = x->scores[p - first];
-            for (i64 end = o + a->part_counts[p]; o < end; o++) out[a->features[o]] += g;
-        }
+        loss += sentence_loss(a, sentences[k], w, 1, forest, x);
+        add_gradient(a, sentences[k], x, out);
     }
     return loss;
 }
 
-f64 forest_loss_cumulative(const ForestCorpus *a, i64 n, const i32 *order, const f64 *rates, const f64 *totals,
-                           i64 n_weights, f64 *wq, Forest *forest, ForestScratch *x) {
+f64 forest_loss_cumulative(const PartCorpus *a, i64 n, const i32 *order, const f64 *rates, const f64 *totals,
+                           i64 n_weights, f64 *wq, Forest *forest, PartScratch *x) {
     (void)n_weights;
     f64 loss = 0.0;
     for (i64 k = 0; k < n; k++) {
-        i64 s = order[k], first = a->first_part[s], o = a->first_id[s];
-        loss += sentence_loss(a, s, wq, 2, forest, x);
-        for (i64 p = first; p < a->first_part[s + 1]; p++) {
-            f64 g = x->scores[p - first];
-            i64 end = o + a->part_counts[p];
-            if (fabs(g) < STILL) o = end;
-            for (; o < end; o++) wq[2 * a->features[o]] -= rates[k] * g;
-        }
-        for (o = a->first_id[s]; o < a->first_id[s + 1]; o++) penalise(wq + 2 * a->features[o], totals[k + 1]);
+        loss += sentence_loss(a, order[k], wq, 2, forest, x);
+        step_weights(a, order[k], rates[k], totals[k + 1], x, wq);
     }
     return loss;
 }
 
-void forest_loss_heads(const ForestCorpus *a, i64 n_weights, const f64 *w, Forest *forest, ForestScratch *x,
-                       i64 n_tokens, i32 *heads) {
+void forest_loss_heads(const PartCorpus *a, i64 n_weights, const f64 *w, Forest *forest, PartScratch *x, i64 n_tokens,
+                       i32 *heads) {
     (void)n_weights, (void)n_tokens;
     for (i64 s = 0; s < a->n_sentences; s++) {
         i64 n = score_forest(a, s, w, 1, forest, x);

@@ -1,24 +1,25 @@
-"""Selects the arc features that get a weight and encodes every arc as feature ids.
+"""Selects the features that get a weight and encodes the parts of trees as feature ids.
 
 These are the features that occur at least ``min_count`` times in the training trees, and those that occur at least
-``often`` times on any candidate arc: a feature never seen in a training tree is evidence against an arc.
+``often`` times on the arcs that trees may have: a feature never seen in a training tree is evidence against an arc.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from epigram._core import bindings
 from epigram._core.arrays import offsets
 from epigram.features.attributes import AttributeTable, Fingerprints, Strings, renumbering
-from epigram.parsing.arc_loss import ArcFeatures
+from epigram.parsing.arc_loss import NARROW, Kept, PartFeatures
 from epigram.parsing.arc_templates import ArcTemplate
 from epigram.parsing.arc_words import Words
-from epigram.parsing.part_features import learn_parts, locate_parts
-from epigram.parsing.pruning import Kept
+from epigram.parsing.part_features import learn_parts, locate_parts, part_slots
+from epigram.parsing.pruning import ForestMemory, forest_sizes
 from epigram.protocols import Ints, Offsets
 
 COUNTERS = 1 << 26
@@ -32,15 +33,21 @@ class Known(NamedTuple):
     parts: Fingerprints
 
 
+def every_arc(words: Words) -> Kept:
+    """Mark all arcs of all sentences."""
+    return np.ones(int((words.lengths * (words.lengths + 1)).sum()), dtype=np.uint8)
+
+
 def learn_features(
     words: Words,
     heads: Ints,
     template: ArcTemplate,
     min_count: int,
     often: int | None,
+    keep: Kept | None = None,
     known: Fingerprints | None = None,
 ) -> Known:
-    """Select features of the training trees, and those seen ``often`` on any arc (None: none).
+    """Select features of the training trees, and those seen ``often`` on the kept arcs (None: none).
 
     Features that are ``known`` already come first and are kept.
     """
@@ -59,86 +66,128 @@ def learn_features(
         table.renumber(renumbering(table.counts, min_count))
     if often is None:
         return Known(table, parts)
-    counters = np.zeros(COUNTERS, dtype=np.uint8)
-    for s, n in enumerate(words.lengths.tolist()):
-        if n * (n + 1) * most > len(keys):
-            keys = np.empty(n * (n + 1) * most, dtype=np.uint64)
-        found = bindings.arcs_count_keys(template.struct, words.struct, memory, s, counters, often, keys)
+    counters, keep = np.zeros(COUNTERS, dtype=np.uint8), every_arc(words) if keep is None else keep
+    for s, (a, b) in enumerate(pairwise(offsets(words.lengths * (words.lengths + 1)).tolist())):
+        n_keys = most * int(np.count_nonzero(keep[a:b]))
+        if n_keys > len(keys):
+            keys = np.empty(n_keys, dtype=np.uint64)
+        found = bindings.arcs_count_keys(
+            template.struct, words.struct, memory, s, keep[a:b], counters, often, keys
+        )
         table.intern_more(keys[:found])
     return Known(table, parts)
 
 
-class GrowingIds:
-    """A buffer of feature ids that grows in place, so that no second copy of it is ever needed."""
+class GrowingArray:
+    """An array that grows in place, so that no second copy of it is ever needed."""
 
-    def __init__(self) -> None:
-        self._ids, self.n = np.empty(BLOCK, dtype=np.int32), 0
+    def __init__(self, dtype: npt.DTypeLike) -> None:
+        self._content, self.n = np.empty(BLOCK, dtype=dtype), 0
 
-    def reserve(self, many: int) -> Ints:
-        """Return space for ``many`` more ids; use it before the next call, then add to ``n``."""
-        if self.n + many > len(self._ids):
-            self._ids.resize(max(self.n + many, len(self._ids) + len(self._ids) // 8), refcheck=False)
-        return self._ids[self.n : self.n + many]
+    def append(self, more: npt.NDArray[Any]) -> None:
+        """Append an array."""
+        end = self.n + len(more)
+        if end > len(self._content):
+            self._content.resize(max(end, len(self._content) + len(self._content) // 8), refcheck=False)
+        self._content[self.n : end] = more
+        self.n = end
 
-    def close(self) -> Ints:
-        """Return all ids."""
-        self._ids.resize(self.n, refcheck=False)
-        return self._ids
+    def close(self) -> npt.NDArray[Any]:
+        """Return all that was appended."""
+        self._content.resize(self.n, refcheck=False)
+        return self._content
 
 
-class ArcEncoder:
-    """Encodes the arcs of one sentence after the other."""
+class PartEncoder:
+    """Encodes the kept arcs, and the parts over them, of one sentence after the other."""
 
-    def __init__(self, words: Words, template: ArcTemplate, table: AttributeTable) -> None:
-        self._words, self._template, self._slots = words, template, table.slots
-        self._memory = template.memory(int(words.lengths.max(initial=1)))
-        self._most = len(template.arc_lines) + 64 * template.n_between
+    def __init__(self, words: Words, template: ArcTemplate, known: Known, sizes: Offsets) -> None:
+        longest = int(words.lengths.max(initial=1))
+        self._words, self._template, self._slots = words, template, known.table.slots
+        self._memory, self._most = template.memory(longest), len(template.arc_lines) + 64 * template.n_between
+        self._kinds = {lines.rank: (lines, lines.memory(longest)) for lines in template.part_lines}
+        self._part_slots = part_slots(known.table, known.parts) if self._kinds else known.parts
+        self._forest = ForestMemory(longest, sizes.max(0, initial=1)) if self._kinds else None
+        self._ids = np.empty(BLOCK, dtype=np.int32)
 
-    def encode(self, s: int, keep: Kept, ptr: Offsets, ids: GrowingIds) -> None:
-        """Append the ids of the kept arcs of a sentence; ``ptr`` gets the offsets of all its arcs."""
-        space = ids.reserve(int(np.count_nonzero(keep)) * self._most)
-        ptr[0] = ids.n
-        ids.n += bindings.arcs_encode(
-            self._template.struct,
+    def encode(self, s: int, keep: Kept) -> tuple[Ints, Ints]:
+        """Return the number of features of each part of a sentence, and the ids of all."""
+        ptr, n_kept = np.zeros(len(keep) + 1, dtype=np.int64), int(np.count_nonzero(keep))
+        own, words = (
+            (self._template.struct, self._words.struct, self._memory, s, self._slots),
             self._words.struct,
-            self._memory,
-            s,
-            self._slots,
-            keep,
-            ptr,
-            space,
         )
+        n = bindings.arcs_encode(*own, keep, ptr, self._reserve(0, n_kept * self._most))
+        counts = [np.diff(ptr)]
+        if self._forest is not None and len(keep):
+            bindings.forest_build(int(self._words.lengths[s]), keep, self._forest.struct)
+            for rank, many in enumerate(self._forest.counts if 2 in self._kinds else self._forest.counts[:2]):
+                ptr = np.zeros(many + 1, dtype=np.int64)
+                if rank in self._kinds:
+                    lines, memory = self._kinds[rank]
+                    parts, space = self._forest.parts[rank][: 4 * many], self._reserve(n, many * len(lines))
+                    n += bindings.part_features_encode(
+                        lines.struct, words, memory, s, self._part_slots, parts, ptr, space
+                    )
+                counts.append(np.diff(ptr))
+        return np.concatenate(counts).astype(np.int32), self._ids[:n]
+
+    def _reserve(self, n: int, many: int) -> Ints:
+        """Return space for more ids after the first n."""
+        if n + many > len(self._ids):
+            self._ids = np.concatenate([self._ids[:n], np.empty(n + 2 * many, dtype=np.int32)])
+        return self._ids[n : n + many]
 
 
-def encode_arcs(words: Words, template: ArcTemplate, table: AttributeTable) -> ArcFeatures:
-    """Encode every arc as the ids of its known features."""
-    encoder, ids = ArcEncoder(words, template, table), GrowingIds()
+def encode_parts(words: Words, template: ArcTemplate, known: Known, keep: Kept | None = None) -> PartFeatures:
+    """Encode the kept arcs (None: all), and in second and third order the parts over them."""
     first_arc = offsets(words.lengths * (words.lengths + 1))
-    ptr = np.zeros(int(first_arc[-1]) + 1, dtype=np.int64)
-    keep = np.ones(int(np.diff(first_arc).max(initial=0)), dtype=np.uint8)
+    keep, sizes = every_arc(words) if keep is None else keep, np.zeros((0, 6), dtype=np.int64)
+    if template.part_lines:
+        sizes = forest_sizes(words.lengths.tolist(), first_arc, keep)
+    encoder, places = (
+        PartEncoder(words, template, known, sizes),
+        np.full(len(known.table), -1, dtype=np.int32),
+    )
+    rows, numbers, counts = GrowingArray(np.int32), GrowingArray(np.uint16), GrowingArray(np.int32)
+    starts = np.zeros((3, len(words.lengths) + 1), dtype=np.int64)
     for s, (a, b) in enumerate(pairwise(first_arc.tolist())):
-        encoder.encode(s, keep[: b - a], ptr[a : b + 1], ids)
-    return ArcFeatures(words.sentence_ptr, first_arc, ptr, ids.close())
+        own, ids = encoder.encode(s, keep[a:b])
+        distinct = np.empty(len(ids), dtype=np.int32)
+        n_rows = bindings.arc_loss_number(ids, places, distinct)
+        counts.append(own)
+        rows.append(distinct[:n_rows])
+        numbers.append(ids.view(np.uint16) if n_rows > NARROW else ids)
+        starts[:, s + 1] = counts.n, rows.n, numbers.n
+    first_part, first_row, first_number = starts
+    return PartFeatures(
+        words.sentence_ptr,
+        first_arc,
+        keep,
+        first_part,
+        counts.close(),
+        first_row,
+        rows.close(),
+        first_number,
+        numbers.close(),
+        sizes,
+    )
 
 
-def locate(words: Words, heads: Ints, template: ArcTemplate, table: AttributeTable) -> tuple[Ints, Offsets]:
-    """Find the first occurrence of each feature, and its sentence.
+def locate(
+    words: Words, heads: Ints, template: ArcTemplate, table: AttributeTable, keep: Kept | None = None
+) -> tuple[Ints, Offsets]:
+    """Find the first occurrence of each feature on the kept arcs and in the trees, and its sentence.
 
     An occurrence is (head, child, line, word between or sibling, grandparent).
     """
     memory = template.memory(int(words.lengths.max(initial=1)))
     places = np.full((len(table), 4), -1, dtype=np.int32)
     sentences = np.zeros(len(table), dtype=np.int32)
-    for s in range(words.columns.n_sentences):
-        bindings.arcs_locate(
-            template.struct,
-            words.struct,
-            memory,
-            s,
-            table.slots,
-            places,
-            sentences,
-        )
+    keep = every_arc(words) if keep is None else keep
+    for s, (a, b) in enumerate(pairwise(offsets(words.lengths * (words.lengths + 1)).tolist())):
+        own = template.struct, words.struct, memory, s, table.slots
+        bindings.arcs_locate(*own, keep[a:b], places, sentences)
     found, above = sentences.astype(np.int64), np.zeros((len(table), 1), dtype=np.int32)
     whole = np.hstack([places, above])
     if template.part_lines:

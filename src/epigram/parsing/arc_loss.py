@@ -11,18 +11,36 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from epigram._core import bindings
 from epigram.chain.loss import run_each
 from epigram.protocols import Floats, Ints, Offsets
 
+Kept = npt.NDArray[np.uint8]
+"""1 for each arc that trees may have, else 0."""
+NARROW = 1 << 16
+
 
 @dataclass(frozen=True)
-class SentenceArcs:
-    """Offsets of sentences and of their arcs; a sentence of n words has (n + 1) * n arcs."""
+class PartFeatures:
+    """Encoded sentences: the distinct features of each, and the features of its parts by number among these.
+
+    The parts of a sentence are its (n + 1) * n arcs, of which some are kept, then, of second and third order, trios,
+    grands and links as ``_core/forest.h`` defines them; ``sizes`` has their numbers. ``_core/arc_loss.h`` describes the
+    arrays.
+    """
 
     sentence_ptr: Offsets
     first_arc: Offsets
+    keep: Kept = field(repr=False)
+    first_part: Offsets = field(repr=False)
+    part_counts: Ints = field(repr=False)
+    first_row: Offsets = field(repr=False)
+    rows: Ints = field(repr=False)
+    first_number: Offsets = field(repr=False)
+    numbers: npt.NDArray[np.uint16] = field(repr=False)
+    sizes: Offsets = field(repr=False)
 
     @property
     def n_sentences(self) -> int:
@@ -34,13 +52,13 @@ class SentenceArcs:
         """Number of words of the longest sentence."""
         return int(np.diff(self.sentence_ptr).max(initial=1))
 
-
-@dataclass(frozen=True)
-class ArcFeatures(SentenceArcs):
-    """Feature ids of all arcs; those of arc a are ``features[arc_ptr[a] : arc_ptr[a + 1]]``."""
-
-    arc_ptr: Offsets = field(repr=False)
-    features: Ints = field(repr=False)
+    def features(self, s: int) -> list[Ints]:
+        """Return the feature ids of each part of a sentence."""
+        rows = self.rows[self.first_row[s] : self.first_row[s + 1]]
+        numbers = self.numbers[self.first_number[s] : self.first_number[s + 1]]
+        ids = rows[numbers.view(np.int32) if len(rows) > NARROW else numbers]
+        counts = self.part_counts[self.first_part[s] : self.first_part[s + 1]]
+        return np.split(ids, np.cumsum(counts)[:-1])
 
 
 def span_memory(room: int) -> Any:
@@ -54,7 +72,7 @@ class ArcLoss:
 
     Parameters
     ----------
-    arcs : encoded sentences.
+    parts : encoded sentences (:func:`epigram.parsing.arc_features.encode_parts`).
     heads : of every word, from 1; 0 is the root. The trees must be projective.
     n_weights : number of features.
     weights : one per sentence; ones by default.
@@ -68,27 +86,37 @@ class ArcLoss:
     }
 
     def __init__(
-        self, arcs: ArcFeatures, heads: Ints, n_weights: int, weights: Floats | None = None, threads: int = 1
+        self,
+        parts: PartFeatures,
+        heads: Ints,
+        n_weights: int,
+        weights: Floats | None = None,
+        threads: int = 1,
     ) -> None:
-        self.n_weights, self.n_samples = n_weights, arcs.n_sentences
-        self.arcs, self.threads, self.heads = arcs, threads, np.ascontiguousarray(heads, dtype=np.int32)
-        given = np.ones(arcs.n_sentences) if weights is None else np.asarray(weights, dtype=np.float64)
-        self._corpus = self._encoded(given)
-        work = np.cumsum(np.diff(arcs.first_arc))
-        bounds = np.searchsorted(work, np.linspace(0, work[-1] if len(work) else 0, threads + 1)[1:-1])
-        self._shards = np.split(np.arange(arcs.n_sentences, dtype=np.int32), bounds)
-        self._memory = [self._scratch() for _ in self._shards]
-
-    def _encoded(self, weights: Floats) -> Any:
-        """Return the sentences as a structure of C."""
-        arcs = self.arcs
-        return bindings.ArcCorpus(
-            arcs.sentence_ptr, arcs.first_arc, arcs.arc_ptr, arcs.features, self.heads, weights
+        self.n_weights, self.n_samples = n_weights, parts.n_sentences
+        self.parts, self.heads = parts, np.ascontiguousarray(heads, dtype=np.int32)
+        given = np.ones(parts.n_sentences) if weights is None else np.asarray(weights, dtype=np.float64)
+        self._corpus = bindings.PartCorpus(
+            parts.sentence_ptr,
+            parts.first_arc,
+            parts.keep,
+            parts.first_part,
+            parts.part_counts,
+            parts.first_row,
+            parts.rows,
+            parts.first_number,
+            parts.numbers,
+            self.heads,
+            given,
         )
+        work = np.cumsum(np.diff(parts.first_arc))
+        bounds = np.searchsorted(work, np.linspace(0, work[-1] if len(work) else 0, threads + 1)[1:-1])
+        self._shards = np.split(np.arange(parts.n_sentences, dtype=np.int32), bounds)
+        self._memory = [(self._chart(), _scratch(parts)) for _ in self._shards]
 
-    def _scratch(self) -> tuple[Any, ...]:
-        n = self.arcs.longest
-        return span_memory(n), _arc_scratch(n)
+    def _chart(self) -> Any:
+        """Allocate the chart of one thread."""
+        return span_memory(self.parts.longest)
 
     def _call(self, name: str, k: int, arguments: tuple[Any, ...], *out: Any) -> Any:
         """Call a C function of the loss with the working memory of thread k."""
@@ -96,15 +124,14 @@ class ArcLoss:
 
     def value_and_gradient(self, w: Floats, out: Floats) -> float:
         """Return the sum of sample losses at ``w``; write the gradient to ``out``."""
-        parts = [np.zeros(self.n_weights) for _ in self._shards]
+        sums = [np.zeros(self.n_weights) for _ in self._shards]
 
         def run(k: int) -> float:
-            own = self._shards[k]
-            met: float = self._call("gradient", k, (own, w), parts[k])
+            met: float = self._call("gradient", k, (self._shards[k], w), sums[k])
             return met
 
-        losses: list[float] = run_each(run, range(len(parts)))
-        out[:] = sum(parts[1:], parts[0])
+        losses: list[float] = run_each(run, range(len(sums)))
+        out[:] = sum(sums[1:], sums[0])
         return sum(losses)
 
     def sgd_pass(
@@ -134,5 +161,10 @@ class ArcLoss:
         return float(np.count_nonzero(heads == self.heads)) / max(1, len(heads))
 
 
-def _arc_scratch(n: int) -> Any:
-    return bindings.ArcScratch(np.zeros(n * (n + 1)), np.zeros(n * (n + 1)))
+def _scratch(parts: PartFeatures) -> Any:
+    """Allocate the working memory for scores, weights and gradients of one sentence."""
+    n_parts, n_rows = (int(np.diff(ptr).max(initial=1)) for ptr in (parts.first_part, parts.first_row))
+    before = np.zeros(3 * parts.longest + 3, dtype=np.int32)
+    return bindings.PartScratch(
+        np.zeros(n_parts), np.zeros(n_parts), np.zeros(n_rows), np.zeros(n_rows), before
+    )

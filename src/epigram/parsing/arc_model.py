@@ -19,11 +19,12 @@ from epigram.chain.loss import run_each
 from epigram.errors import InputError
 from epigram.features.attributes import Fingerprints, fingerprints
 from epigram.features.lexicon import WordTable
+from epigram.parsing.arc_loss import Kept
 from epigram.parsing.arc_templates import NUMBERED, SIDES, WAYS, ArcTemplate, Cell
 from epigram.parsing.arc_words import NO_SIBLING, THE_END, Words, append_classes
 from epigram.parsing.charts import FORBIDDEN, Chart, ForestChart
 from epigram.parsing.part_features import Part, part_keys, seen_by
-from epigram.parsing.pruning import Kept, likely_arcs
+from epigram.parsing.pruning import likely_arcs
 from epigram.protocols import Floats, Ints, Offsets
 
 Allowed = Sequence[Sequence[Iterable[int] | None] | None]

@@ -10,13 +10,12 @@ from epigram.errors import InputError
 from epigram.features.attributes import AttributeTable, Fingerprints
 from epigram.features.columns import Columns
 from epigram.features.lexicon import WordTable
-from epigram.parsing.arc_features import Known, encode_arcs, learn_features, locate
-from epigram.parsing.arc_loss import ArcLoss
+from epigram.parsing.arc_features import Known, encode_parts, learn_features, locate
+from epigram.parsing.arc_loss import ArcLoss, Kept
 from epigram.parsing.arc_model import ArcModel, Pruner
 from epigram.parsing.arc_templates import ArcTemplate, read_built_in
 from epigram.parsing.arc_words import Words
-from epigram.parsing.forest_loss import ForestLoss, encode_parts
-from epigram.parsing.part_features import part_slots
+from epigram.parsing.forest_loss import ForestLoss
 from epigram.penalties.separable import L1
 from epigram.protocols import Floats, Ints
 from epigram.solvers.sgd import SGD
@@ -60,25 +59,18 @@ def choose_template(
     return (given if isinstance(given, ArcTemplate) else ArcTemplate.parse(given)).of_order(order)
 
 
+def kept_arcs(samples: ArcSamples, pruner: Pruner | None, held_out: bool = False) -> Kept | None:
+    """Mark the arcs that pruning keeps, always including those of training trees; None for all arcs."""
+    return None if pruner is None else pruner.kept(samples.words, None if held_out else samples.heads)
+
+
 def build_loss(
-    samples: ArcSamples,
-    template: ArcTemplate,
-    known: Known,
-    pruner: Pruner | None,
-    threads: int = 1,
-    held_out: bool = False,
+    samples: ArcSamples, template: ArcTemplate, known: Known, keep: Kept | None, threads: int = 1
 ) -> ArcLoss:
-    """Build the loss of the template's order; arcs of training trees are never pruned."""
-    words, heads, weights = samples
-    if not template.part_lines:
-        arcs = encode_arcs(words, template, known.table)
-        return ArcLoss(arcs, heads, len(known.table), weights, threads)
-    if pruner is None:
-        keep = np.ones(int((words.lengths * (words.lengths + 1)).sum()), dtype=np.uint8)
-    else:
-        keep = pruner.kept(words, None if held_out else heads)
-    parts = encode_parts(words, template, known.table, part_slots(known.table, known.parts), keep)
-    return ForestLoss(parts, heads, len(known.table), weights, threads)
+    """Build the loss of the template's order over the kept arcs."""
+    parts = encode_parts(samples.words, template, known, keep)
+    kind = ForestLoss if template.part_lines else ArcLoss
+    return kind(parts, samples.heads, len(known.table), samples.weights, threads)
 
 
 def compact_model(
@@ -88,10 +80,11 @@ def compact_model(
     w: Floats,
     classes: WordTable | None = None,
     pruner: Pruner | None = None,
+    keep: Kept | None = None,
 ) -> ArcModel:
     """Make the model of the weights that are not zero, of features with these keys."""
     kept = np.flatnonzero(w)
-    places = locate(samples.words, samples.heads, template, AttributeTable(keys[kept]))
+    places = locate(samples.words, samples.heads, template, AttributeTable(keys[kept]), keep)
     return ArcModel.of_places(template, samples.words, *places, w[kept], classes, pruner)
 
 

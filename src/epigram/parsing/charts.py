@@ -10,10 +10,10 @@ import numpy as np
 from epigram._core import bindings
 from epigram.errors import InputError
 from epigram.features.attributes import Fingerprints
-from epigram.parsing.arc_loss import span_memory
+from epigram.parsing.arc_loss import Kept, span_memory
 from epigram.parsing.arc_templates import ArcTemplate
 from epigram.parsing.arc_words import Words
-from epigram.parsing.pruning import ForestMemory, Kept, forest_sizes, likely_arcs
+from epigram.parsing.pruning import ForestMemory, forest_sizes, likely_arcs
 from epigram.protocols import Floats, Ints
 
 if TYPE_CHECKING:

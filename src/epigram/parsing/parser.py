@@ -33,6 +33,7 @@ from epigram.parsing.arc_training import (
     choose_rate,
     choose_template,
     compact_model,
+    kept_arcs,
     train_pruner,
 )
 from epigram.parsing.arc_words import Words, append_classes
@@ -72,7 +73,7 @@ class DependencyParser(StoredEstimator):
     penalty, solver : of the arcs, as for :class:`~epigram.tagging.CRFTagger`; by default SGD with cumulative penalty.
     label_l1 : strength of the l1 penalty of the relations; 0.8 times that of the arcs unless given.
     min_count : least number of occurrences, in the training trees, of a feature with a weight.
-    often : number of occurrences on any arc from which a feature gets a weight too. None for none of them.
+    often : number of occurrences on the arcs that pruning keeps from which a feature gets a weight too. None for none of them.
     classes : file of word classes, stored in the model (:mod:`epigram.features.lexicon`). The class of a word is a
         column after those of the sentences; the built-in template then has lines for it.
     observed : columns of the treebank that features read, in the order in which rows have them.
@@ -174,19 +175,20 @@ class DependencyParser(StoredEstimator):
             Words.of(append_classes(gold.columns, classes), template.n_columns), heads, weights
         )
         pruner = train_pruner(samples, template, self.min_count, self.prune, self.random_state)
-        known = learn_features(samples.words, heads, template, self.min_count, self.often)
-        loss = build_loss(samples, template, known, pruner, self.threads)
+        keep = kept_arcs(samples, pruner)
+        known = learn_features(samples.words, heads, template, self.min_count, self.often, keep)
+        loss = build_loss(samples, template, known, keep, self.threads)
         scorer: Scorer | None = None
         if held_out is not None:
             words = Words.of(append_classes(held_out.columns, classes), template.n_columns)
             dev = ArcSamples(words, held_out.heads)
-            scorer = build_loss(dev, template, known, pruner, held_out=True).attachment
+            scorer = build_loss(dev, template, known, kept_arcs(dev, pruner, held_out=True)).attachment
         keys, penalty = known.table.fingerprints.copy(), penalty_of(self.penalty, self.l1, self.l2)
         del known  # the hash table is several times as large as the keys
         watch = Watch(scorer, self.patience, _staged("arcs", callback))
         result = watch.solve(self._solver(self.solver, penalty, choose_rate(loss.n_samples)), loss, penalty)
         w = result.w if watch.best_w is None else watch.best_w
-        self.arcs_ = compact_model(samples, template, keys, w, classes, pruner)
+        self.arcs_ = compact_model(samples, template, keys, w, classes, pruner, keep)
         self.history_ = [{"stage": "arcs", **entry} for entry in watch.history]
         return {
             "iterations": result.iterations,
@@ -231,16 +233,17 @@ class DependencyParser(StoredEstimator):
         heads, n_lifted, n_arcs = projectivise(gold.heads, gold.columns.sentence_ptr)
         words = old.encode(gold.columns)
         samples = ArcSamples(words, heads, weights)
-        known = learn_features(words, heads, old.template, 1, None, old.keys)
+        known = learn_features(words, heads, old.template, 1, None, known=old.keys)
         of_parts = old.keys[old.owners >= len(old.template.arc_lines)]
         known = known._replace(parts=np.union1d(known.parts, of_parts))
-        table, loss = known.table, build_loss(samples, old.template, known, old.pruner, self.threads)
+        keep = kept_arcs(samples, old.pruner)
+        table, loss = known.table, build_loss(samples, old.template, known, keep, self.threads)
         start = np.concatenate([old.weights.astype(np.float64), np.zeros(len(table) - len(old))])
         seen = self.fit_["sentences"]
         share = loss.n_samples / (seen + loss.n_samples)
         solver = SGD(passes=UPDATES, eta0=UPDATE_RATE, decay=1.0, random_state=self.random_state)
         w = solver.solve(loss, L1(share * self.l1), start).w
-        places, sentences = locate(words, heads, old.template, table)
+        places, sentences = locate(words, heads, old.template, table, keep)
         new = slice(len(old), None)
         added = ArcModel.of_places(old.template, words, places[new], sentences[new], w[new])
         self.arcs_ = replace(old, weights=w[: len(old)].astype(np.float32)).followed_by(added)

@@ -69,11 +69,10 @@ def _gold(
 
 def learn_parts(words: Words, heads: Ints, template: ArcTemplate, table: AttributeTable) -> Fingerprints:
     """Add the features of trees to a table; return their keys."""
-    met = [np.empty(0, dtype=np.uint64)]
-    for _, _, _, keys in _gold(words, heads, template):
-        table.intern_more(keys.ravel())
-        met.append(keys.ravel())
-    return np.unique(np.concatenate(met))
+    met = [table.intern_more(keys.ravel()) for _, _, _, keys in _gold(words, heads, template)]
+    is_part = np.zeros(len(table), dtype=bool)
+    is_part[np.concatenate([np.empty(0, dtype=np.int32), *met])] = True
+    return table.fingerprints[is_part].copy()
 
 
 def part_slots(table: AttributeTable, keys: Fingerprints) -> Fingerprints:

@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from epigram._core import bindings
 from epigram.errors import InputError
+from epigram.parsing.arc_loss import Kept
 from epigram.protocols import Floats, Ints, Offsets
 
-Kept = npt.NDArray[np.uint8]
 MOST_HEADS = 16  # of a word, besides those of the best tree
 MOST_EDGES = 1 << 31
 

@@ -357,9 +357,9 @@ def test_a_text_model_labels_as_what_it_was_made_of(template: str, tmp_path: Pat
     [
         ("maxid: ", "maxid: 9", "maxid says"),
         ("\n\n", "\n", "parts of 5"),
-        ("0 U0:", "0 X0:", "is none"),
+        ("0 U0:", "0 X0:", "is not a feature"),
         ("0 U0:", "99999 U0:", "no weights"),
-        ("\n3 U0:", "\n0 U0:", "two features have the same weights"),
+        ("\n3 U0:", "\n0 U0:", "two features share weights"),
         ("\nB\n", "\n", "its template does not ask for"),
     ],
 )

@@ -1,6 +1,6 @@
-"""Our taggers as nltk's: ``EpigramTagger(model).tag(["the", "dog"])``, ``tag_sents``, ``accuracy``.
+"""EpigramTagger: an nltk tagger backed by an epigram model.
 
-Needs nltk (``pip install '.[nltk]'`` in a checkout).
+It has ``tag``, ``tag_sents`` and ``accuracy``, and needs nltk (``pip install '.[nltk]'`` in a checkout).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Features = Callable[[Sequence[str], int], Any]
 
 
 class EpigramTagger(TaggerI):  # type: ignore[misc]
-    """A tagger with nltk's manners.
+    """Labels tokens with the interface of nltk's taggers.
 
     Parameters
     ----------
-    model : a tagger of ours, or the name of its file (CRFsuite's too).
-    feature_func : for models that take features: from the tokens and an index to a dict or a list of features, as for
-        nltk's ``CRFTagger``. Models with a template take the tokens themselves.
+    model : a fitted tagger of epigram, or the name of its file (of CRFsuite, too).
+    feature_func : for models trained on features: a function from the tokens and an index to a dict or a list of
+        features, as for nltk's ``CRFTagger``. Models with a template read the tokens themselves.
 
     Examples
     --------
@@ -37,17 +37,17 @@ class EpigramTagger(TaggerI):  # type: ignore[misc]
     def __init__(self, model: str | PathLike[str] | Any, feature_func: Features | None = None) -> None:
         self.model = load(model) if isinstance(model, str | PathLike) else model
         if not hasattr(self.model, "model_") or not hasattr(self.model, "predict"):
-            raise InputError(f"nltk's tagger needs a fitted tagger, not {type(self.model).__name__}")
+            raise InputError(f"EpigramTagger needs a fitted tagger, not a {type(self.model).__name__}")
         if self.model.model_.template is None and feature_func is None:
-            raise InputError("this model takes features; give feature_func(tokens, index)")
+            raise InputError("this model was trained on features; give feature_func(tokens, index)")
         self._features = feature_func
 
     def tag(self, tokens: Sequence[str]) -> list[tuple[str, str]]:
-        """Each token with its label."""
+        """Return each token with its label."""
         return self.tag_sents([tokens])[0]
 
     def tag_sents(self, sentences: Sequence[Sequence[str]]) -> list[list[tuple[str, str]]]:
-        """The same for many sentences at once."""
+        """Return each token with its label, for many sentences at once."""
         sentences = [list(sentence) for sentence in sentences]
         if self._features is None or self.model.model_.template is not None:
             inputs: list[Any] = [[(token,) for token in sentence] for sentence in sentences]

@@ -1,6 +1,7 @@
-"""python-crfsuite's classes on our core: ``import epigram.compat.pycrfsuite as pycrfsuite``.
+"""python-crfsuite's API: ``import epigram.compat.pycrfsuite as pycrfsuite``.
 
-The same names, arguments, defaults and errors; model files are CRFsuite's. Features, training and decoding are ours.
+Names, arguments, defaults, errors and model files are those of python-crfsuite. Features, training and decoding are
+those of epigram.
 """
 
 from __future__ import annotations
@@ -43,21 +44,21 @@ CRFSUITE_VERSION = "0.12"
 
 
 def replace_original(small_files: bool = True) -> None:
-    """Make ``import pycrfsuite`` mean this module, for programs that import it themselves; call it before they do.
+    """Make ``import pycrfsuite`` return this module; call it before the program imports pycrfsuite.
 
-    Such a program reads its models by our :class:`Tagger`, so it also writes them in our format, less than half as
-    large as CRFsuite's; ``small_files=False`` writes CRFsuite's.
+    Model files are then written in the format of epigram, less than half as large as CRFsuite's; ``small_files=False``
+    writes CRFsuite's format.
     """
     sys.modules["pycrfsuite"] = sys.modules[__name__]
     BaseTrainer.small_files = small_files
 
 
 class CRFSuiteError(Exception):
-    """Training that could not be done."""
+    """Raised when a model cannot be trained."""
 
 
 class ItemSequence:
-    """Features of all items of a sequence, read once.
+    """Features of the items of a sequence.
 
     Examples
     --------
@@ -77,7 +78,7 @@ class ItemSequence:
             self._items.append(features)
 
     def items(self) -> list[dict[str, float]]:
-        """Attributes and values of each item."""
+        """Return the attributes and values of each item."""
         return [dict(item) for item in self._items]
 
     def __len__(self) -> int:
@@ -88,7 +89,7 @@ class ItemSequence:
 
 
 def _features_of(item: Any) -> Iterator[tuple[str, float]]:
-    """Names and values; a TypeError, as python-crfsuite has it, for what is no feature."""
+    """Yield names and values of features; raise TypeError, as python-crfsuite does, for others."""
     try:
         yield from flatten(item)
     except ValueError as error:
@@ -96,14 +97,14 @@ def _features_of(item: Any) -> Iterator[tuple[str, float]]:
 
 
 def _sentence(xseq: Any) -> Any:
-    """Features as the encoder takes them."""
+    """Convert a sequence to a list of feature dicts or lists."""
     if isinstance(xseq, ItemSequence):
         return xseq._items
     return xseq if isinstance(xseq, list | tuple) else list(xseq)
 
 
 class BaseTrainer:
-    """Holds sequences and trains a model of them.
+    """Collects sequences and trains a model on them.
 
     Parameters
     ----------
@@ -113,7 +114,8 @@ class BaseTrainer:
 
     Attributes
     ----------
-    small_files : False for CRFsuite's model files; True for ours, a third as large, which our :class:`Tagger` opens.
+    small_files : False for model files of CRFsuite; True for those of epigram, a third as large, which :class:`Tagger`
+        opens too.
     """
 
     small_files = False
@@ -127,19 +129,19 @@ class BaseTrainer:
         self.set_params(params or {})
 
     def message(self, message: str) -> None:
-        """Take a message of the training; by default it is printed. Override it to do something else."""
+        """Handle a message of the training; by default, print it."""
         if self.verbose:
             print(message, end="")
 
     def append(self, xseq: Any, yseq: Sequence[str], group: int = 0) -> None:
-        """One more sequence of item features with its labels; ``group`` is for held-out evaluation."""
+        """Append a sequence of item features with its labels; ``group`` is for held-out evaluation."""
         xseq, yseq = _sentence(xseq), list(yseq)
         if len(xseq) != len(yseq):
             raise ValueError(f"The numbers of items and labels differ: |x| = {len(xseq)}, |y| = {len(yseq)}")
         labels = [label.decode() if isinstance(label, bytes) else label for label in yseq]
         wrong = next((label for label in labels if not isinstance(label, str)), None)
         if wrong is not None:
-            raise TypeError(f"a label is a string, not {wrong!r}")
+            raise TypeError(f"a label must be a string, not {wrong!r}")
         try:
             self._data.add(xseq, labels, group)
         except InputError as error:
@@ -157,41 +159,41 @@ class BaseTrainer:
         self._algorithm, self._chosen = name, dict[str, Any]()
 
     def params(self) -> list[str]:
-        """Names of the algorithm's settings."""
+        """Return the names of the parameters of the algorithm."""
         return list(ALGORITHMS[self._algorithm])
 
     def set_params(self, params: Mapping[str, Any]) -> None:
-        """Change settings."""
+        """Set parameters."""
         for name, value in params.items():
             self.set(name, value)
 
     def get_params(self) -> dict[str, Any]:
-        """All settings."""
+        """Return all parameters."""
         return {name: self.get(name) for name in self.params()}
 
     def set(self, name: str, value: Any) -> None:
-        """Change one setting."""
+        """Set one parameter."""
         if name not in ALGORITHMS[self._algorithm]:
             raise ValueError(f"Parameter not found: {name} = {value}")
         text = str(int(value) if isinstance(value, bool) else value)
         self._chosen[name] = ALGORITHMS[self._algorithm][name].read(text)
 
     def get(self, name: str) -> Any:
-        """The value of one setting."""
+        """Return the value of one parameter."""
         if name not in ALGORITHMS[self._algorithm]:
             raise ValueError(f"Parameter not found: {name}")
         return self._chosen.get(name, ALGORITHMS[self._algorithm][name].default)
 
     def help(self, name: str) -> str:
-        """What a setting is for."""
+        """Return the help text of a parameter."""
         if name not in ALGORITHMS[self._algorithm]:
             raise ValueError(f"Parameter not found: {name}")
         return ALGORITHMS[self._algorithm][name].help
 
     def train(self, model: str | os.PathLike[str], holdout: int = -1) -> None:
-        """Train, and write the model to a file of this name (to none if it is empty).
+        """Train, and write the model to a file (no file if the name is empty).
 
-        Sequences of the group ``holdout`` are not learnt from: after each iteration the log says how well they do.
+        Sequences of the group ``holdout`` are held out: the log has scores on them after each iteration.
         """
         self._before_train()
         if not self._data.labels:
@@ -208,7 +210,7 @@ class BaseTrainer:
         self.message("\n")
 
     def _file_of(self, model: ChainModel) -> bytes:
-        """The content of the model file."""
+        """Return the content of the model file."""
         if not self.small_files:
             return write_model(model)
         tagger = CRFTagger()
@@ -216,13 +218,13 @@ class BaseTrainer:
         return tagger.to_bytes()
 
     def _before_train(self) -> None:
-        """Called first; for subclasses."""
+        """Prepare the training; for subclasses."""
 
 
 class Trainer(BaseTrainer):
-    """A trainer that follows its own log: ``logparser`` has the iterations as numbers.
+    """A trainer that parses its log: ``logparser`` has the iterations as numbers.
 
-    Methods ``on_...`` are called on the way; each gets the text of the event, and by default prints it.
+    Methods ``on_...`` are called during training with the text of the event; by default, they print it.
     """
 
     logparser: TrainLogParser | None = None
@@ -231,7 +233,7 @@ class Trainer(BaseTrainer):
         self.logparser = TrainLogParser()
 
     def message(self, message: str) -> None:
-        """Follow the log and call what is to be called."""
+        """Parse the message and call the method of its event."""
         assert self.logparser is not None
         event = self.logparser.feed(message)
         if not self.verbose or event is None:
@@ -245,40 +247,40 @@ class Trainer(BaseTrainer):
             getattr(self, f"on_{event}")(log)
 
     def on_start(self, log: str) -> None:
-        """Training begins."""
+        """Handle the start of training."""
         print(log, end="")
 
     def on_featgen_progress(self, log: str, percent: int) -> None:
-        """So much of the features is made."""
+        """Handle progress of feature generation."""
         print(log, end="")
 
     def on_featgen_end(self, log: str) -> None:
-        """All features are made."""
+        """Handle the end of feature generation."""
         print(log, end="")
 
     def on_prepared(self, log: str) -> None:
-        """The first iteration begins."""
+        """Handle the start of the first iteration."""
         print(log, end="")
 
     def on_prepare_error(self, log: str) -> None:
-        """Nothing can be trained."""
+        """Handle an error before the first iteration."""
         print(log, end="")
 
     def on_iteration(self, log: str, info: dict[str, Any]) -> None:
-        """An iteration is done; ``info`` has its numbers."""
+        """Handle the end of an iteration; ``info`` has its numbers."""
         print(log, end="")
 
     def on_optimization_end(self, log: str) -> None:
-        """The last iteration is done."""
+        """Handle the end of the last iteration."""
         print(log, end="")
 
     def on_end(self, log: str) -> None:
-        """The model is written."""
+        """Handle the end of writing the model."""
         print(log, end="")
 
 
 class Tagger:
-    """Labels sequences by a model: CRFsuite's file, or a tagger of ours without template."""
+    """Labels sequences by a model file of CRFsuite, or of epigram without a template."""
 
     def __init__(self) -> None:
         self._model: ChainModel | None = None
@@ -296,28 +298,30 @@ class Tagger:
     def open_inmemory(self, value: bytes) -> contextlib.closing[Tagger]:
         """Open the content of a model file."""
         if not isinstance(value, bytes):
-            raise TypeError(f"the content of a model file is bytes, not {type(value).__name__}")
+            raise TypeError(f"the content of a model file must be bytes, not {type(value).__name__}")
         return self._open(value, None)
 
     def _open(self, content: bytes, name: str | os.PathLike[str] | None) -> contextlib.closing[Tagger]:
         model = chain_model(ModelFile.from_bytes(content, FAMILY, name))
         if model.template is not None:
-            raise ModelFileError("a model with a template takes columns; use epigram.load", path=name)
+            raise ModelFileError(
+                "this model has a template, so it takes columns, not features; use epigram.load", path=name
+            )
         self.close()
         self._model, self._content, self._quick = model, content, SentenceTagger(model)
         return contextlib.closing(self)
 
     def close(self) -> None:
-        """Let go of the model."""
+        """Release the model."""
         self._model = self._quick = self._found = None
         self._content, self._sentence = b"", []
 
     def labels(self) -> list[str]:
-        """The labels of the model."""
+        """Return the labels of the model."""
         return list(self._opened().labels)
 
     def tag(self, xseq: Any = None) -> list[str]:
-        """The best labels of a sequence; of the one that :meth:`set` had, without one."""
+        """Return the best labels of a sequence, by default of that given to :meth:`set`."""
         model = self._opened()
         if xseq is not None:
             self.set(xseq)
@@ -328,16 +332,16 @@ class Tagger:
             raise TypeError(str(error)) from None
 
     def viterbi(self) -> list[str]:
-        """The best labels of the sequence that :meth:`set` had."""
+        """Return the best labels of the sequence given to :meth:`set`."""
         return self.tag()
 
     def set(self, xseq: Any) -> None:
-        """The sequence that the following calls are about."""
+        """Set the current sequence."""
         self._opened()
         self._sentence, self._found = _sentence(xseq), None
 
     def probability(self, yseq: Sequence[str]) -> float:
-        """Probability of these labels for the current sequence."""
+        """Return the probability of labels for the current sequence."""
         sequences, _, log_z = self._marginals()
         yseq = list(yseq)
         if len(yseq) != sequences.n_tokens:
@@ -353,7 +357,7 @@ class Tagger:
         return min(1.0, float(np.exp(part[0] - log_z)))
 
     def marginal(self, y: str, pos: int) -> float:
-        """Probability of a label at a position of the current sequence."""
+        """Return the probability of a label at a position of the current sequence."""
         sequences, nodes, _ = self._marginals()
         if not sequences.n_tokens:
             return 0.0
@@ -362,15 +366,15 @@ class Tagger:
         return float(nodes[pos, self._number(y)])
 
     def marginals(self) -> Floats:
-        """Probability of every label (columns) at every position (rows) of the current sequence."""
+        """Return p(label) of the current sequence, a row per position and a column per label."""
         return self._marginals()[1]
 
     def info(self) -> ParsedDump:
-        """All weights of the model."""
+        """Return all weights of the model."""
         return parsed_dump(self._model_for_dump(), self._content)
 
     def dump(self, filename: str | os.PathLike[str] | None = None) -> None:
-        """Write all weights as text, to standard output without a name."""
+        """Write all weights as text, by default to standard output."""
         lines = dump_lines(parsed_dump(self._model_for_dump(), self._content))
         if filename is None:
             sys.stdout.writelines(lines)
@@ -394,7 +398,7 @@ class Tagger:
         return labels.index(label)
 
     def _marginals(self) -> tuple[Sequences, Floats, float]:
-        """The current sequence, p(label) of its items, and log Z."""
+        """Return the current sequence, p(label) of its items, and log Z."""
         model = self._opened()
         if self._found is None:
             try:

@@ -1,8 +1,8 @@
-"""Our taggers as components of a spaCy pipeline: ``epigram_tagger`` sets ``token.tag_``, ``epigram_ner`` ``doc.ents``.
+"""spaCy pipeline components for tagging and entity recognition.
 
-Needs spaCy (``pip install '.[spacy]'`` in a checkout), which finds both by their names: ``nlp.add_pipe("epigram_ner",
-config={"model": "names.epigram"})``. Sentences are tagged one by one where something in the pipeline has set them, else
-the whole text is one sentence. A pipeline that is saved holds the model itself.
+``epigram_tagger`` sets ``token.tag_``, ``epigram_ner`` sets ``doc.ents``. They need spaCy (``pip install '.[spacy]'``
+in a checkout), which finds both by name: ``nlp.add_pipe("epigram_ner", config={"model": "names.epigram"})``. Sentences
+are those that the pipeline has set before; without any, the text is one sentence. A saved pipeline contains the model.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ FILE = "model.epigram"
 
 
 class Component:
-    """What both components do: tokens into columns, one call of the model for many texts, saving.
+    """Base class of both components: converts tokens to columns, calls the model, and saves it.
 
     Parameters
     ----------
-    model : a fitted tagger with a template, or the name of its file; None, or a file that is gone, where one is read
-        later: a pipeline that was saved still names the file it was made with.
-    columns : attributes of spaCy's tokens, one for each column that the model looks at.
+    model : a fitted tagger with a template, or the name of its file; None, or a missing file, if a model is read later:
+        a saved pipeline still names the file it was made with.
+    columns : attributes of spaCy's tokens, one for each column that the model reads.
     """
 
     def __init__(self, model: str | PathLike[str] | Any | None, columns: Sequence[str] = ("text",)) -> None:
@@ -43,15 +43,15 @@ class Component:
 
     def _take(self, model: Any) -> None:
         if not hasattr(model, "model_") or not hasattr(model, "predict"):
-            raise InputError(f"spaCy's component needs a fitted tagger, not a {type(model).__name__}")
+            raise InputError(f"a spaCy component needs a fitted tagger, not a {type(model).__name__}")
         template = model.model_.template
         if template is None:
             raise InputError(
-                "this model takes features that only its makers can make; train one with a template"
+                "this model was trained on features, which spaCy's tokens do not have; train one with a template"
             )
         if template.n_columns > len(self.columns):
             raise InputError(
-                f"the model looks at {template.n_columns} columns; name as many attributes of tokens: "
+                f"the model reads {template.n_columns} columns; name as many attributes of tokens: "
                 'config={"columns": ["text", "tag_"]}'
             )
         self.model = model
@@ -61,7 +61,7 @@ class Component:
         return next(self.pipe([doc]))
 
     def pipe(self, stream: Iterable[Doc], batch_size: int = 128) -> Iterator[Doc]:
-        """Tag many texts, so many in one call of the model."""
+        """Tag many texts, ``batch_size`` texts per call of the model."""
         if self.model is None:
             missing = f"no such file: {self._missing}" if self._missing else "no model yet"
             raise InputError(f'{missing}; give one: nlp.add_pipe(..., config={{"model": FILE}})')
@@ -74,16 +74,16 @@ class Component:
                 yield doc
 
     def write(self, doc: Doc, found: list[tuple[Span, list[str]]]) -> None:
-        """Put the labels of each sentence into the text."""
+        """Write the labels of each sentence to the text."""
         raise NotImplementedError
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """The model as the content of a file."""
+        """Return the model as the content of a file."""
         content: bytes = self.model.to_bytes()
         return content
 
     def from_bytes(self, content: bytes, *, exclude: Iterable[str] = ()) -> Component:
-        """Take the model of such content."""
+        """Read the model from the content of a file."""
         self._take(loads(content, "tagger"))
         return self
 
@@ -93,23 +93,23 @@ class Component:
         (Path(path) / FILE).write_bytes(self.to_bytes())
 
     def from_disk(self, path: str | PathLike[str], *, exclude: Iterable[str] = ()) -> Component:
-        """Read the model from such a folder."""
+        """Read the model from a folder."""
         self._take(load(Path(path) / FILE))
         return self
 
 
 class Tagger(Component):
-    """Sets ``token.tag_``."""
+    """Sets ``token.tag_`` to the labels."""
 
     def write(self, doc: Doc, found: list[tuple[Span, list[str]]]) -> None:
-        """One label a token."""
+        """Set the tag of each token."""
         for sentence, labels in found:
             for token, label in zip(sentence, labels, strict=True):
                 token.tag_ = label
 
 
 class EntityRecognizer(Component):
-    """Sets ``doc.ents`` from labels such as ``B-PER``; entities that are there already and are not met stay."""
+    """Sets ``doc.ents`` from labels such as ``B-PER``; earlier entities that do not overlap stay."""
 
     def _take(self, model: Any) -> None:
         super()._take(model)
@@ -117,7 +117,7 @@ class EntityRecognizer(Component):
             raise InputError("epigram_ner needs labels such as B-PER and O; use epigram_tagger for others")
 
     def write(self, doc: Doc, found: list[tuple[Span, list[str]]]) -> None:
-        """One entity a chunk."""
+        """Set an entity for each chunk."""
         ents = [
             Span(doc, sentence.start + first, sentence.start + last, label=kind)
             for sentence, labels in found
@@ -129,7 +129,7 @@ class EntityRecognizer(Component):
 
 
 def _sentences(doc: Doc) -> list[Span]:
-    """The sentences of a text, without empty ones."""
+    """Return the sentences of a text, without empty ones."""
     if not len(doc):
         return []
     return list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
@@ -139,12 +139,12 @@ _SETTINGS: dict[str, Any] = {"model": None, "columns": ["text"]}
 
 
 def make_tagger(nlp: Language, name: str, model: str | None, columns: list[str]) -> Tagger:
-    """The component ``epigram_tagger``."""
+    """Make the component ``epigram_tagger``."""
     return Tagger(model, columns)
 
 
 def make_ner(nlp: Language, name: str, model: str | None, columns: list[str]) -> EntityRecognizer:
-    """The component ``epigram_ner``."""
+    """Make the component ``epigram_ner``."""
     return EntityRecognizer(model, columns)
 
 

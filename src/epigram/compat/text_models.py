@@ -34,7 +34,7 @@ Block = tuple[int, int, bool]
 TYPES = {b"0": "maxent", b"1": "memm", b"2": "crf"}
 KINDS = {"u": "U", "b": "B", "*": "UB"}
 FURTHEST = 4
-"""Wapiti gives all places further outside than this the same name."""
+"""Wapiti names all places farther outside the sentence alike."""
 _LENGTH = re.compile(rb"(\d{1,10}):")
 _WEIGHT = re.compile(rb"(\d{1,18})=(\S{1,60})(?:\s+|\Z)")
 _COMMAND = re.compile(r"%(.)\[([^\]]*)\]")
@@ -76,7 +76,7 @@ def _model_file(model: ChainModel) -> ModelFile:
 
 
 def _crfpp_model(labels: list[str], text: str, lines: list[str], w: Floats) -> ChainModel:
-    """The chain model of the five parts of a CRF++ file."""
+    """Build the chain model of a CRF++ file from its parts."""
     L, template = len(labels), Template.parse(text + "\n")
     bare = {line.strip() for line in text.split("\n") if line.startswith("B") and "%x[" not in line}
     names: list[str] = []
@@ -85,7 +85,7 @@ def _crfpp_model(labels: list[str], text: str, lines: list[str], w: Floats) -> C
         number, _, name = line.partition(" ")
         first, is_pair = int(number), name.startswith("B")
         if name[:1] not in ("U", "B") or first < 0 or first + (L * L if is_pair else L) > len(w):
-            raise ValueError(f"feature {line!r} is none, or has no weights")
+            raise ValueError(f"feature {line!r} is not a feature, or has no weights")
         blocks.append((-1 if name in bare else len(names), first, is_pair))
         if name not in bare:
             names.append(name)
@@ -100,7 +100,7 @@ class _Sections:
         self.content, self.at = content, 0
 
     def line(self, begins: bytes) -> list[bytes]:
-        """The fields of a head line, after the name it begins with."""
+        """Return the fields of a head line, after the name with which it begins."""
         end = self.content.find(b"\n", self.at)
         text = self.content[self.at : end if end >= 0 else len(self.content)]
         if not text.startswith(begins):
@@ -109,7 +109,7 @@ class _Sections:
         return re.split(rb"[#/]", text[len(begins) :])
 
     def strings(self, begins: bytes) -> list[str]:
-        """A head line with a number, and so many strings, each with its length before it."""
+        """Read a head line with a number, and as many strings, each after its length."""
         n, found = int(self.line(begins)[0]), list[str]()
         if not 0 <= n <= (len(self.content) - self.at) // len(b"0:,\n"):
             raise ValueError(f"{n:,} strings in {len(self.content) - self.at:,} bytes")
@@ -125,7 +125,7 @@ class _Sections:
         return found
 
     def weights(self, n: int) -> tuple[Offsets, Floats]:
-        """Numbers of weights, rising, and the weights; all others are zero."""
+        """Return the numbers of non-zero weights, in rising order, and the weights."""
         numbers, values = array("q"), array("d")
         while self.at < len(self.content):
             found = _WEIGHT.match(self.content, self.at)
@@ -146,7 +146,7 @@ class _Sections:
 
 
 def _wapiti_model(parts: _Sections) -> ChainModel:
-    """The chain model of a Wapiti file."""
+    """Build the chain model of a Wapiti file."""
     *kind, n_weights = parts.line(b"#mdl#")
     if kind and TYPES.get(kind[0]) not in ("crf", "maxent"):
         raise ValueError(f"a model of type {TYPES.get(kind[0], kind[0].decode())}; crf and maxent are read")
@@ -162,7 +162,7 @@ def _wapiti_model(parts: _Sections) -> ChainModel:
 
 
 def _lines(pattern: str) -> list[str]:
-    """The lines of our template that a pattern is."""
+    """Convert a pattern to template lines."""
     kinds = KINDS.get(pattern[:1].lower())
     if kinds is None:
         raise ValueError(f"pattern {pattern!r} begins with none of u, b and *")
@@ -170,9 +170,7 @@ def _lines(pattern: str) -> list[str]:
     def cell(found: re.Match[str]) -> str:
         place = re.fullmatch(r"\s*([+-]?\d{1,4}),\s*(\d{1,4})", found[2])
         if found[1] not in "xX" or place is None:
-            raise ValueError(
-                f"pattern {pattern!r}: only %x and %X with a row and a column have a counterpart"
-            )
+            raise ValueError(f"pattern {pattern!r}: only %x and %X with a row and a column can be converted")
         if abs(int(place[1])) > FURTHEST:
             raise ValueError(f"pattern {pattern!r} looks further than {FURTHEST} tokens")
         return f"%x[{int(place[1])},{int(place[2])}{'|lower' * (found[1] == 'X')}]"
@@ -184,7 +182,7 @@ def _lines(pattern: str) -> list[str]:
 def _wapiti_chain(
     labels: list[str], template: Template, observations: list[str], parts: _Sections, n: int
 ) -> ChainModel:
-    """Weights by observation: those of labels first, then those of pairs of labels."""
+    """Build the model from weights by observation: those of labels first, then those of label pairs."""
     L, at = len(labels), 0
     names: list[str] = []
     blocks: list[Block] = []
@@ -207,9 +205,9 @@ def _chain_model(
     numbers: Offsets,
     values: Floats,
 ) -> ChainModel:
-    """A model of attributes with these names; its weights are given by their numbers, which rise."""
+    """Build a model from attribute names, blocks of weights, and weights by number in rising order."""
     if len(set(names)) < len(names):
-        raise ValueError("one feature is there twice")
+        raise ValueError("it has one feature twice")
     if not template.has_transitions and any(is_pair for _, _, is_pair in blocks):
         raise ValueError("features of label pairs, which its template does not ask for")
     weights = _weights_of_blocks(len(labels), blocks, numbers, values)
@@ -218,14 +216,14 @@ def _chain_model(
 
 
 def _weights_of_blocks(L: int, blocks: list[Block], numbers: Offsets, values: Floats) -> ChainWeights:
-    """Weights by the blocks that they are in. Blocks share no weights, so that they are linear in the file."""
+    """Sort weights into blocks; blocks must not overlap, so their number is linear in the file size."""
     owners, starts, is_pair = np.array(sorted(blocks, key=lambda one: one[1]), np.int64).reshape(-1, 3).T
     ends = starts + np.where(is_pair, L * L, L)
     if (ends[:-1] > starts[1:]).any():
-        raise ValueError("two features have the same weights")
+        raise ValueError("two features share weights")
     block = np.searchsorted(starts, numbers, side="right") - 1
     if (block < 0).any() or (numbers >= ends[block]).any():
-        raise ValueError("a weight that no feature has")
+        raise ValueError("a weight that belongs to no feature")
     before, after = np.divmod((numbers - starts[block]).astype(np.int32), np.int32(L))
     owner, state = owners[block].astype(np.int32), is_pair[block] == 0
     bare, edge = owner < 0, ~state & (owner >= 0)

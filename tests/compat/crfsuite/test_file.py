@@ -1,4 +1,4 @@
-"""CRFsuite's model files: read, written, read by python-crfsuite; damaged ones get one sentence."""
+"""CRFsuite's model files: read, written, read by python-crfsuite; corrupt ones get one sentence."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_a_truncated_file_gets_one_sentence(length: int, tmp_path: Path) -> None
     content = by_hand()
     assert length < len(content)
     (tmp_path / "m.crfsuite").write_bytes(content[:length])
-    with pytest.raises(ModelFileError, match=r"m\.crfsuite: .*(truncated|damaged)"):
+    with pytest.raises(ModelFileError, match=r"m\.crfsuite: .*(truncated|corrupt)"):
         load(tmp_path / "m.crfsuite")
     done = epigram("tag", "convert", tmp_path / "m.crfsuite", "-o", tmp_path / "m.epigram")
     assert done.returncode == 2
@@ -224,5 +224,5 @@ def test_strings_that_overlap_are_refused() -> None:
     for name in names[:90]:
         table[at + 4 : at + 8] = (90).to_bytes(4, "little")
         at += 8 + len(name) + 1
-    with pytest.raises(ModelFileError, match=r"number [0-9]+ of its labels is not a string"):
+    with pytest.raises(ModelFileError, match=r"number [0-9]+ of the labels is not a string"):
         read_strings(bytes(table), 0, 100, "labels")

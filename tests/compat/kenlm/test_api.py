@@ -153,7 +153,7 @@ def test_binaries_and_other_files_are_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "m.binary").write_bytes(
         b"mmap lm http://kheafield.com/code format version 5\n\0" + b"\0" * 100
     )
-    with pytest.raises(InputError, match="ARPA file that it was made of"):
+    with pytest.raises(InputError, match="ARPA file it was built from"):
         ours.Model(tmp_path / "m.binary")
     with pytest.raises(OSError, match="No such file"):
         ours.Model(tmp_path / "none")
@@ -177,7 +177,7 @@ def test_long_sentences_and_odd_words(both: tuple[ours.Model, Any]) -> None:
 
 def test_a_state_of_another_model_is_refused(arpa: Path) -> None:
     model, far = ours.Model(arpa), ours.State(10**9)
-    with pytest.raises(ValueError, match="of another model"):
+    with pytest.raises(ValueError, match="belongs to another model"):
         model.BaseScore(far, "the", ours.State())
 
 

@@ -15,7 +15,7 @@ import pytest
 from epigram import load
 from epigram.compat import kenlm as ours
 from epigram.compat.kenlm.binary import read_binary, read_model
-from epigram.compat.kenlm.probing import A, B, Entries, joined
+from epigram.compat.kenlm.probing import A, B, Entries, join
 from epigram.errors import EpigramError, ModelFileError
 from epigram.lm.ngram.arpa import parse_arpa
 from in_process import epigram
@@ -83,11 +83,11 @@ def test_n_grams_are_found_from_their_hashes() -> None:
     for n, grams, n_groups in ((2, chosen, 1), (3, longer, 9)):
         table = np.zeros(len(grams), [("key", "<u8"), *weights.dtype.descr])
         table["key"] = [key(gram) for gram in grams]
-        level = joined(level, table, n_groups)
+        level = join(level, table, n_groups)
         assert [tuple(row) for row in level.grams.tolist()] == grams == grams_of(table["key"].tolist(), 9, n)
     assert (int(A), int(B)) == (8978948897894561157, 17894857484156487943)
     with pytest.raises(ModelFileError, match="hashes of n-grams"):
-        joined(level, np.array([(12345, 0.0, 0.0)], table.dtype), len(chosen))
+        join(level, np.array([(12345, 0.0, 0.0)], table.dtype), len(chosen))
 
 
 def test_a_file_without_words_names_the_way(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_file_without_words_names_the_way(tmp_path: Path) -> None:
     content[HAS_WORDS] = 0
     (tmp_path / "m").write_bytes(content)
     for read in (load, ours.Model):
-        with pytest.raises(ModelFileError, match=r"without its words.*use the ARPA file"):
+        with pytest.raises(ModelFileError, match=r"without its vocabulary.*use the ARPA file"):
             read(tmp_path / "m")
     done = epigram("lm", "export-arpa", tmp_path / "m", tmp_path / "m.arpa")
     assert done.returncode == 2
@@ -107,8 +107,8 @@ def test_a_file_without_words_names_the_way(tmp_path: Path) -> None:
     ("place", "new", "said"),
     [
         (49, b"4", "another version"),
-        (62, b"\0", "another machine"),
-        (96, b"\x09", "kind 9"),
+        (62, b"\0", "kind of machine"),
+        (96, b"\x09", "unknown kind 9"),
         (88, b"\x01", "order 1"),
         (92, struct.pack("<f", 0.5), "multiplier 0.5"),
         (108, struct.pack("<Q", 2**60), "truncated"),

@@ -1,4 +1,4 @@
-"""All weights of a CRFsuite model as data and as text, in the words of ``crfsuite dump``."""
+"""Lists the weights of a CRFsuite model as dicts and as the text of ``crfsuite dump``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from epigram.compat.crfsuite.file import header_of, write_model
 
 @dataclass
 class ParsedDump:
-    """The weights of a model.
+    """The weights of a CRFsuite model by name.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class ParsedDump:
 
 
 def parsed_dump(model: ChainModel, content: bytes) -> ParsedDump:
-    """The weights of a model that came from a file with this content (ours or CRFsuite's)."""
+    """Return the weights of a model read from a file with this content, of epigram or CRFsuite."""
     names = model.table.names(range(len(model.table)))
     found, square = model.weights, model.weights.transitions
     states = zip(found.attributes.tolist(), found.labels.tolist(), found.values.tolist(), strict=True)
@@ -46,7 +46,7 @@ def parsed_dump(model: ChainModel, content: bytes) -> ParsedDump:
 
 
 def dump_lines(dump: ParsedDump) -> Iterator[str]:
-    """The same as text."""
+    """Format the weights as ``crfsuite dump`` does."""
     yield "FILEHEADER = {\n"
     yield from (f"  {name}: {value}\n" for name, value in dump.header.items())
     for title, numbered in (("LABELS", dump.labels), ("ATTRIBUTES", dump.attributes)):

@@ -29,21 +29,18 @@ STATE, TRANSITION = 0, 1
 
 
 def read_model(content: bytes, path: str | PathLike[str] | None = None) -> ModelFile:
-    """The content of a ``.crfsuite`` file as a model file of ours, weights unrounded.
-
-    Anything wrong with it is one sentence: a :class:`~epigram.errors.ModelFileError`.
-    """
+    """Convert the content of a ``.crfsuite`` file to a model file; weights are not rounded."""
     try:
         labels, attributes, features = _parse(content)
         return _model_file(labels, attributes, features)
     except ModelFileError as error:
         raise ModelFileError(str(error), path=path) from None
     except (struct.error, ValueError) as error:
-        raise ModelFileError(f"damaged CRFsuite model ({error})", path=path) from error
+        raise ModelFileError(f"corrupt CRFsuite model ({error})", path=path) from error
 
 
 def _parse(content: bytes) -> tuple[list[str], list[str], npt.NDArray[Any]]:
-    """Labels, attributes and features, checked."""
+    """Return labels, attributes and features, all checked."""
     if len(content) < _HEADER.size or content[:4] != MAGIC:
         raise ModelFileError("not a CRFsuite model, or a truncated one")
     _, size, kind, version, _, n_labels, n_attributes, *offsets = _HEADER.unpack_from(content)
@@ -55,25 +52,27 @@ def _parse(content: bytes) -> tuple[list[str], list[str], npt.NDArray[Any]]:
         raise ModelFileError(f"truncated CRFsuite model: {len(content):,} bytes of {size:,}")
     at_features, at_labels, at_attributes = offsets[:3]
     if at_features + _CHUNK.size > len(content):
-        raise ModelFileError("damaged CRFsuite model: its features begin after its end")
+        raise ModelFileError("corrupt CRFsuite model: the features begin beyond the end of the file")
     chunk, _, n_features = _CHUNK.unpack_from(content, at_features)
     if chunk != b"FEAT" or n_features * _FEATURE.itemsize > len(content) - at_features - _CHUNK.size:
-        raise ModelFileError(f"damaged CRFsuite model: it has no room for {n_features:,} features")
+        raise ModelFileError(
+            f"corrupt CRFsuite model: the header says {n_features:,} features, but the file is smaller"
+        )
     features = np.frombuffer(content, _FEATURE, n_features, at_features + _CHUNK.size)
     labels = read_strings(content, at_labels, n_labels, "labels")
     attributes = read_strings(content, at_attributes, n_attributes, "attributes")
     if not labels:
-        raise ModelFileError("damaged CRFsuite model: it has no labels")
+        raise ModelFileError("corrupt CRFsuite model: it has no labels")
     for what, strings in (("label", labels), ("attribute", attributes)):
         if len(set(strings)) != len(strings):
-            raise ModelFileError(f"damaged CRFsuite model: it has one {what} twice")
+            raise ModelFileError(f"corrupt CRFsuite model: it has one {what} twice")
     sources = np.where(features["kind"] == STATE, n_attributes, n_labels)
     if (features["kind"] > TRANSITION).any() or (features["source"] >= sources).any():
-        raise ModelFileError("damaged CRFsuite model: a feature of an unknown kind, attribute or label")
+        raise ModelFileError("corrupt CRFsuite model: a feature of an unknown kind, attribute or label")
     if (features["target"] >= n_labels).any():
-        raise ModelFileError("damaged CRFsuite model: a feature of a label that it does not have")
+        raise ModelFileError("corrupt CRFsuite model: a feature of an unknown label")
     if not np.isfinite(features["weight"]).all():
-        raise ModelFileError("damaged CRFsuite model: a weight that is not finite")
+        raise ModelFileError("corrupt CRFsuite model: a weight that is not finite")
     return labels, attributes, features
 
 
@@ -120,7 +119,7 @@ def _summed(features: npt.NDArray[Any], n_labels: int) -> tuple[Offsets, Floats]
 
 
 def header_of(content: bytes) -> dict[str, str]:
-    """The fields of a CRFsuite file's header as text, as ``crfsuite dump`` shows them."""
+    """Return the header fields of a CRFsuite file as ``crfsuite dump`` shows them."""
     magic, size, kind, version, n_features, n_labels, n_attributes, *offsets = _HEADER.unpack_from(content)
     parts = ("features", "labels", "attrs", "labelrefs", "attrrefs")
     return {
@@ -136,24 +135,24 @@ def header_of(content: bytes) -> dict[str, str]:
 
 
 def write_model(model: ChainModel) -> bytes:
-    """A chain model as the content of a ``.crfsuite`` file.
+    """Convert a chain model to the content of a ``.crfsuite`` file.
 
-    CRFsuite has attributes of tokens and transitions between labels: a model that looks at the text on its
-    transitions, or that forbids some, cannot be written.
+    CRFsuite has attributes of tokens and transitions between labels: a model with features of the text on its
+    transitions, or with forbidden transitions, cannot be written.
     """
     found = model.weights
     if len(found.edge_values):
         raise InputError(
-            "CRFsuite has no features of a label pair with the text; train without %x in the template's B lines"
+            "CRFsuite has no features of a label pair with the text; train with a template without %x in its B lines"
         )
     if len(found.triples):
         raise InputError("CRFsuite has no weights of label triples; train with order=1")
     if model.constrained:
-        raise InputError("CRFsuite cannot forbid labels to follow each other; train without constrain")
+        raise InputError("CRFsuite has no forbidden transitions; train without constrain")
     labels, attributes = list(model.labels), model.table.names(range(len(model.table)))
     for what, strings in (("label", labels), ("attribute", attributes)):
         if any("\0" in string for string in strings):
-            raise InputError(f"CRFsuite ends strings with a zero byte, and a {what} has one inside")
+            raise InputError(f"a {what} has a zero byte, which ends strings in CRFsuite files; rename it")
     order = np.lexsort((found.labels, found.attributes))
     before, after = np.nonzero(found.transitions)
     features = np.zeros(len(order) + len(before), _FEATURE)
@@ -166,7 +165,7 @@ def write_model(model: ChainModel) -> bytes:
 
 
 def _assemble(labels: list[str], attributes: list[str], features: npt.NDArray[Any], n_states: int) -> bytes:
-    """All parts of the file, one after another, references at whole words."""
+    """Concatenate the parts of the file; references are aligned to 4 bytes."""
     out = bytearray(_HEADER.size)
     at_features = len(out)
     out += _CHUNK.pack(b"FEAT", _CHUNK.size + features.nbytes, len(features)) + features.tobytes()
@@ -177,13 +176,15 @@ def _assemble(labels: list[str], attributes: list[str], features: npt.NDArray[An
     out += bytes(-len(out) % 4)
     at_label_references = len(out)
     pairs = features["source"][n_states:]
-    # two more than there are labels: CRFsuite has a place for the borders of a sentence, and does not use it
+    # two more than there are labels: CRFsuite reserves entries for the ends of a sentence and does not use them
     out += _references(b"LFRF", pairs, n_states, len(labels), len(labels) + 2, len(out))
     at_attribute_references = len(out)
     states = features["source"][:n_states]
     out += _references(b"AFRF", states, 0, len(attributes), len(attributes), len(out))
     if len(out) >= 2**32:
-        raise InputError(f"{len(out):,} bytes; a CRFsuite file has at most 4 GB. Raise l1 or min_count")
+        raise InputError(
+            f"the file would have {len(out):,} bytes; CRFsuite files have at most 4 GB. Raise l1 or min_count"
+        )
     offsets = (at_features, at_labels, at_attributes, at_label_references, at_attribute_references)
     # CRFsuite itself leaves the number of features 0 here
     _HEADER.pack_into(out, 0, MAGIC, len(out), b"FOMC", 100, 0, len(labels), len(attributes), *offsets)
@@ -193,7 +194,7 @@ def _assemble(labels: list[str], attributes: list[str], features: npt.NDArray[An
 def _references(
     name: bytes, sources: npt.NDArray[Any], first: int, n_sources: int, n_places: int, start: int
 ) -> bytes:
-    """For each source the numbers of its features, which stand together: where its list is, and the lists."""
+    """Return the lists of feature numbers by source, after the offset of each list."""
     counts = np.bincount(sources, minlength=n_sources)
     begins = np.arange(n_sources) + np.cumsum(counts) - counts  # in words: a count before each list
     words = np.zeros(n_sources + len(sources), dtype="<u4")

@@ -1,7 +1,7 @@
-r"""Reads CRFsuite's text format: one item per line, label and attributes between tabs.
+r"""Reads CRFsuite's text format: one item per line, label and attributes separated by tabs.
 
-A value after the last colon that is not escaped is the attribute's, 1 without one; ``\:`` is a colon and ``\\`` a
-backslash in a name. The label is empty or missing where nobody knows it.
+The value of an attribute follows the last colon that is not escaped and is 1 without one; in a name ``\:`` is a colon
+and ``\\`` a backslash. The label is empty or missing if it is unknown.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """Labels and features of the sequences of a file, as :class:`CRFTagger` takes them."""
+    """Labels and features of the sequences of a file, for :class:`~epigram.tagging.CRFTagger`."""
 
     labels: list[list[str]]
     features: list[list[dict[str, float]]] = field(repr=False)
 
 
 def read_items(path: str | PathLike[str]) -> Items:
-    r"""Read a file, gzip or not; ``-`` is standard input.
+    r"""Read a file, compressed by gzip or not; ``-`` is standard input.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def read_items(path: str | PathLike[str]) -> Items:
 
 
 def _field(cell: str, path: str | PathLike[str], line: int) -> tuple[str, float]:
-    """An attribute and its value."""
+    """Return an attribute and its value."""
     found = _FIELD.match(cell)
     if found is None:
         raise InputError(

@@ -1,4 +1,4 @@
-"""The settings of CRFsuite's five training algorithms: names, types, defaults, and what each is for."""
+"""Names, types and defaults of the parameters of CRFsuite's five training algorithms."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class Param(NamedTuple):
-    """One setting: how its text is read, its default, and a sentence about it."""
+    """A parameter: the function that reads its text, its default, and its help text."""
 
     read: Callable[[str], Any]
     default: Any
@@ -15,7 +15,7 @@ class Param(NamedTuple):
 
 
 def _number(text: str) -> float:
-    """A number; as in CRFsuite, text that is none counts as zero."""
+    """Read a number; as in CRFsuite, other text counts as zero."""
     try:
         return float(text)
     except ValueError:
@@ -41,15 +41,15 @@ MODEL = {
 }
 C2 = Param(_number, 1.0, "Strength of the l2 penalty, c2 * sum of w^2.")
 PERIOD = Param(_integer, 10, "Number of iterations over which the improvement is measured.")
-PASSES = Param(_integer, 100, "Most passes over the data.")
+PASSES = Param(_integer, 100, "Maximum number of passes over the data.")
 
 ALGORITHMS: dict[str, dict[str, Param]] = {
     "lbfgs": {
         **MODEL,
         "c1": Param(_number, 0.0, "Strength of the l1 penalty, c1 * sum of |w|."),
         "c2": C2,
-        "max_iterations": Param(_integer, 2147483647, "Most iterations."),
-        "num_memories": Param(_integer, 6, "How many earlier steps the curvature is estimated from."),
+        "max_iterations": Param(_integer, 2147483647, "Maximum number of iterations."),
+        "num_memories": Param(_integer, 6, "Number of earlier steps from which the curvature is estimated."),
         "epsilon": Param(
             _number, 1e-5, "Stop when the gradient's norm is below this share of the weights' norm."
         ),
@@ -58,25 +58,27 @@ ALGORITHMS: dict[str, dict[str, Param]] = {
             _number, 1e-5, "Stop when the objective fell by no more than this share of it in the last period."
         ),
         "linesearch": Param(
-            str, "MoreThuente", "Taken for compatibility: steps are always found by halving."
+            str, "MoreThuente", "Accepted for compatibility: steps are always found by halving."
         ),
-        "max_linesearch": Param(_integer, 20, "Taken for compatibility: a step is halved 30 times at most."),
+        "max_linesearch": Param(
+            _integer, 20, "Accepted for compatibility: a step is halved at most 30 times."
+        ),
     },
     "l2sgd": {
         **MODEL,
         "c2": C2,
-        "max_iterations": Param(_integer, 1000, "Most passes over the data."),
+        "max_iterations": Param(_integer, 1000, "Maximum number of passes over the data."),
         "period": PERIOD,
         "delta": Param(
             _number, 1e-6, "Stop when the objective fell by no more than this share of it in the last period."
         ),
         "calibration.eta": Param(_number, 0.1, "The first learning rate that is tried."),
         "calibration.rate": Param(_number, 2.0, "Factor between the rates that are tried."),
-        "calibration.samples": Param(_number, 1000.0, "Sequences that a rate is tried on."),
+        "calibration.samples": Param(_number, 1000.0, "Number of sequences on which a rate is tried."),
         "calibration.candidates": Param(
-            _integer, 10, "Rates that lower the loss before the search turns or ends."
+            _integer, 10, "Number of rates that lower the loss before the search turns or ends."
         ),
-        "calibration.max_trials": Param(_integer, 20, "Most rates that are tried."),
+        "calibration.max_trials": Param(_integer, 20, "Maximum number of rates that are tried."),
     },
     "averaged-perceptron": {
         **MODEL,
@@ -85,7 +87,7 @@ ALGORITHMS: dict[str, dict[str, Param]] = {
     },
     "passive-aggressive": {
         **MODEL,
-        "type": Param(_integer, 1, "Steps: 0 whole, 1 at most c (PA-I), 2 softened by c (PA-II)."),
+        "type": Param(_integer, 1, "Step size: 0 unlimited, 1 at most c (PA-I), 2 softened by c (PA-II)."),
         "c": Param(_number, 1.0, "Aggressiveness."),
         "error_sensitive": Param(_flag, True, "The margin grows with the number of wrong labels."),
         "averaging": Param(_flag, True, "Average the weights after every sequence."),
@@ -94,8 +96,8 @@ ALGORITHMS: dict[str, dict[str, Param]] = {
     },
     "arow": {
         **MODEL,
-        "variance": Param(_number, 1.0, "Variance of every weight at first."),
-        "gamma": Param(_number, 1.0, "How much a mistake is trusted less."),
+        "variance": Param(_number, 1.0, "Initial variance of every weight."),
+        "gamma": Param(_number, 1.0, "Trade-off between the loss and the change of the weights."),
         "max_iterations": PASSES,
         "epsilon": Param(_number, 0.0, "Stop when the mean loss of a pass is not above this."),
     },

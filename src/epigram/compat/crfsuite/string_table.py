@@ -1,8 +1,8 @@
-"""The string tables inside CRFsuite's model files: numbered strings with a hash table, and back.
+"""Reads and writes the string tables inside CRFsuite model files.
 
-A table starts with a header of 24 bytes and the places of 256 hash tables; then come the records (number, length,
-bytes and a closing zero), the hash tables (see ``_core/cqdb.h``), and last the place of each record by number, which is
-all that reading needs. Places count from the start of the table.
+A table starts with a header of 24 bytes and the offsets of 256 hash tables; then come the records (number, length,
+bytes and a closing zero), the hash tables (see ``_core/cqdb.h``), and last the offset of each record by number, which
+is all that reading needs. Offsets count from the start of the table.
 """
 
 from __future__ import annotations
@@ -23,35 +23,37 @@ N_TABLES = 256
 
 
 def read_strings(content: bytes, start: int, n: int, what: str) -> list[str]:
-    """The n strings of the table that begins at ``start``; ``what`` they are is for messages."""
+    """Return the n strings of the table that begins at ``start``; ``what`` names them in messages."""
     if start + _HEADER.size > len(content):
-        raise ModelFileError(f"damaged CRFsuite model: its table of {what} begins after its end")
+        raise ModelFileError(f"corrupt CRFsuite model: the table of {what} begins beyond the end of the file")
     name, size, _, byte_order, n_places, places = _HEADER.unpack_from(content, start)
     if name != b"CQDB" or byte_order != _BYTE_ORDER or start + size > len(content):
-        raise ModelFileError(f"damaged CRFsuite model: no table of {what} where the header says")
+        raise ModelFileError(f"corrupt CRFsuite model: no table of {what} at the offset in the header")
     if n > n_places or places + 4 * n > size:
-        raise ModelFileError(f"damaged CRFsuite model: its table has no room for {n:,} {what}")
+        raise ModelFileError(
+            f"corrupt CRFsuite model: the header says {n:,} {what}, but their table is smaller"
+        )
     table = content[start : start + size]
     strings, total = [], 0
     for i, at in enumerate(np.frombuffer(table, "<u4", n, places).tolist()):
         if at + _RECORD.size > size:
-            raise ModelFileError(f"damaged CRFsuite model: number {i} of its {what} is outside the table")
+            raise ModelFileError(f"corrupt CRFsuite model: number {i} of the {what} is outside their table")
         number, length = _RECORD.unpack_from(table, at)
         first = at + _RECORD.size
-        total += length  # strings that overlap would be more than the file
+        total += length  # overlapping strings would exceed the file
         if number != i or not 0 < length <= size - first or total > size:
-            raise ModelFileError(f"damaged CRFsuite model: number {i} of its {what} is not a string")
+            raise ModelFileError(f"corrupt CRFsuite model: number {i} of the {what} is not a string")
         try:
             strings.append(table[first : first + length - 1].decode())
         except UnicodeDecodeError:
             raise ModelFileError(
-                f"number {i} of its {what} is not UTF-8 text; train it again in UTF-8"
+                f"number {i} of the {what} is not UTF-8 text; train the model on UTF-8 text"
             ) from None
     return strings
 
 
 def write_strings(strings: Sequence[str]) -> bytes:
-    """A table of these strings, numbered from 0.
+    """Return a table of strings, numbered from 0.
 
     Examples
     --------

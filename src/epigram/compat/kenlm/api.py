@@ -1,8 +1,8 @@
 """KenLM's Python API on the back-off models of epigram: ``import epigram.compat.kenlm as kenlm``.
 
-``Model`` takes an ARPA file, KenLM's own binary or a model file of ours; a mixture of n-gram models is merged. Scores
-are in log10, here as there. A word outside the vocabulary is ``<unk>``; where the model has none, it has KenLM's log10
-probability of -100. A call is one call of C, from the bytes of the text to its score.
+``Model`` takes an ARPA file, a KenLM binary or a model file of epigram; a mixture of n-gram models is merged. Scores
+are in log10, as in KenLM. A word outside the vocabulary is ``<unk>``; without one in the model, its log10 probability
+is -100, as in KenLM. Scoring a sentence is one call of C.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ BLANKS = dict.fromkeys([32, *range(9, 14)], 0)
 
 
 def replace_original() -> None:
-    """Make ``import kenlm`` mean this module, for programs that import it themselves; call it before they do."""
+    """Make ``import kenlm`` return this module; call it before the program imports kenlm."""
     sys.modules["kenlm"] = import_module("epigram.compat.kenlm")
 
 
 class LoadMethod:
-    """How KenLM loads its binary files; taken for compatibility."""
+    """Ways in which KenLM loads binary files; accepted for compatibility."""
 
     LAZY, POPULATE_OR_LAZY, POPULATE_OR_READ, READ, PARALLEL_READ = range(5)
 
 
 class Config:
-    """Settings of loading; taken for compatibility."""
+    """Settings of loading; accepted for compatibility."""
 
     def __init__(self) -> None:
         self.load_method = LoadMethod.POPULATE_OR_READ
@@ -49,7 +49,7 @@ class Config:
 
 
 class FullScoreReturn(NamedTuple):
-    """A word's log10 probability, the length of the longest n-gram that it ends, and whether it is unknown."""
+    """Log10 probability of a word, length of the n-gram matched, and whether it is unknown."""
 
     log_prob: float
     ngram_length: int
@@ -57,7 +57,7 @@ class FullScoreReturn(NamedTuple):
 
 
 class State:
-    """What a model remembers of the words before; filled by the model's methods."""
+    """The context of a model, set by the methods of :class:`Model`."""
 
     __slots__ = ("_walk",)
 
@@ -66,7 +66,7 @@ class State:
 
     @property
     def node(self) -> int:
-        """The context that the words before leave, as a number."""
+        """Number of the context in the model."""
         return int(self._walk.get("node"))
 
     def __eq__(self, other: object) -> bool:
@@ -83,12 +83,12 @@ class State:
 
 
 class Model:
-    """A language model that is asked as KenLM's is.
+    """A back-off model with the methods of KenLM's ``Model``.
 
     Parameters
     ----------
-    path : an ARPA file, gzip or not, KenLM's binary, or a model file of ours that has n-grams.
-    config : taken for compatibility.
+    path : an ARPA file, compressed by gzip or not, a KenLM binary, or a model file of epigram with n-grams.
+    config : accepted for compatibility.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class Model:
         keys, ids = np.empty(n_slots, np.uint64), np.full(n_slots, -1, np.int32)
         rest = self.model.start(), vocabulary.id(UNKNOWN), MISSING_UNKNOWN
         asked = bindings.Asked(depth, keys, ids, *rest)
-        # A word with blanks, or without letters, is none that a text could name; it keeps its place.
+        # A text cannot contain a word with blanks or an empty word; its place is kept.
         words = "\n".join(word.translate(BLANKS) or "\0" for word in (*vocabulary, START)).encode()
         bindings.kenlm_index_words(asked, words)
         self._asked = self.model.core, asked
@@ -136,14 +136,14 @@ class Model:
         return f"<Model from {os.path.basename(self.path)}>"
 
     def score(self, sentence: str | bytes, bos: bool = True, eos: bool = True) -> float:
-        """log10 probability of a sentence, its words separated by blanks; with its start and its end."""
+        """Return the log10 probability of a sentence, with its start and its end by default."""
         text = sentence.encode() if isinstance(sentence, str) else sentence
         return bindings.kenlm_score(*self._asked, text, bos, eos)
 
     def full_scores(
         self, sentence: str | bytes, bos: bool = True, eos: bool = True
     ) -> Iterator[tuple[float, int, bool]]:
-        """For each word, and the end: log10 probability, length of the n-gram found, whether the word is unknown."""
+        """Yield for each word, and the end, log10 probability, length of the n-gram, and unknown or not."""
         text = sentence.encode() if isinstance(sentence, str) else sentence
         most = len(text) // 2 + 2
         logps, lengths, oov = np.empty(most), np.empty(most, np.int32), np.empty(most, np.bool_)
@@ -151,27 +151,27 @@ class Model:
         return zip(logps[:n].tolist(), lengths[:n].tolist(), oov[:n].tolist(), strict=True)
 
     def perplexity(self, sentence: str | bytes) -> float:
-        """10 to the power of minus the mean score of a word; the end counts as one."""
+        """Return 10 to the power of minus the mean score of a word; the end counts as a word."""
         return float(10.0 ** (-self.score(sentence) / (len(sentence.split()) + 1)))
 
     def BeginSentenceWrite(self, state: State) -> None:
-        """Make it the state at the start of a sentence."""
+        """Set a state to the start of a sentence."""
         state._walk = bindings.Walk(self.model.start(), 0, 0)
 
     def NullContextWrite(self, state: State) -> None:
-        """Make it the state that knows of no words before."""
+        """Set a state to the empty context."""
         state._walk = bindings.Walk(0, 0, 0)
 
     def BaseScore(self, in_state: State, word: str | bytes, out_state: State) -> float:
-        """log10 probability of a word; the state after it goes to ``out_state``."""
+        """Return the log10 probability of a word; ``out_state`` becomes the state after it."""
         name = word.encode() if isinstance(word, str) else word
         logp = bindings.kenlm_step(*self._asked, in_state._walk, name, out_state._walk)
         if logp != logp:
-            raise ValueError("the state is of another model; take it from this one.")
+            raise ValueError("the state belongs to another model; make it with this one.")
         return logp
 
     def BaseFullScore(self, in_state: State, word: str | bytes, out_state: State) -> FullScoreReturn:
-        """The same with the length of the n-gram found, and whether the word is unknown."""
+        """Return the score of a word with the length of its n-gram and whether it is unknown."""
         logp = self.BaseScore(in_state, word, out_state)
         walk = out_state._walk
         return FullScoreReturn(logp, walk.get("length"), bool(walk.get("oov")))

@@ -1,8 +1,8 @@
-"""KenLM's binary files (version 5): header, words, and n-grams as a back-off model of ours.
+"""Reads KenLM binary files (version 5): header, vocabulary, and n-grams as a back-off model.
 
 A header of test values, settings and counts is followed by the hashes of the words, by the n-grams, as hash tables
 (:mod:`epigram.compat.kenlm.probing`) or as a trie (:mod:`epigram.compat.kenlm.trie`), and by the words themselves,
-unless the file was built without them. Numbers are little-endian, weights log10 in float32.
+unless the file was built without vocabulary. Numbers are little-endian, weights log10 in float32.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MISSING_UNKNOWN = -100.0
 
 
 class Head(NamedTuple):
-    """What the header says; ``start`` is where it ends."""
+    """Fields of the header; ``start`` is the offset of its end."""
 
     order: int
     multiplier: float
@@ -42,7 +42,7 @@ class Head(NamedTuple):
 
 
 class Level(NamedTuple):
-    """The n-grams of one order: KenLM's numbers of their words, oldest first, and log10 weights as they stand."""
+    """The n-grams of one order: KenLM's word ids, oldest first, and log10 weights as stored."""
 
     grams: Ints
     logp: Floats
@@ -50,17 +50,17 @@ class Level(NamedTuple):
 
 
 def read_model(content: bytes, path: str | PathLike[str] | None = None) -> ModelFile:
-    """The content of a KenLM binary as a model file of ours; anything wrong with it is one sentence."""
+    """Convert the content of a KenLM binary to a model file."""
     with blaming(path):
         return read_binary(content).to_model_file()
 
 
 def read_binary(content: bytes) -> BackoffModel:
-    """The back-off model of a KenLM binary."""
+    """Read the back-off model of a KenLM binary."""
     head = read_head(content)
     if not head.has_words:
         raise ModelFileError(
-            "a KenLM binary without its words, only their hashes (built with -v); use the ARPA file that it was made of"
+            "a KenLM binary without its vocabulary (built with -v); use the ARPA file it was built from"
         )
     if head.kind in (PROBING, REST_PROBING):
         from epigram.compat.kenlm.probing import read_levels
@@ -72,22 +72,24 @@ def read_binary(content: bytes) -> BackoffModel:
 
 
 def read_head(content: bytes) -> Head:
-    """The header, checked."""
+    """Read and check the header."""
     if content[: len(MAGIC)] != MAGIC:
         raise ModelFileError(
-            "a KenLM binary of another version, or unfinished; use the ARPA file that it was made of"
+            "a KenLM binary of another version, or unfinished; use the ARPA file it was built from"
         )
     if len(content) < len(_TESTS) + _SETTINGS.size:
         raise ModelFileError(f"truncated KenLM binary: {len(content):,} bytes")
     if content[: len(_TESTS)] != _TESTS:
         raise ModelFileError(
-            "a KenLM binary of another machine (its test values differ); use the ARPA file that it was made of"
+            "a KenLM binary of another kind of machine: its test values differ; use the ARPA file it was built from"
         )
     order, multiplier, kind, has_words, version = _SETTINGS.unpack_from(content, len(_TESTS))
     if kind > QUANTISED_ARRAY or version != (kind >= TRIE):
-        raise ModelFileError(f"a KenLM binary of kind {kind}, version {version}, which is not known here")
+        raise ModelFileError(
+            f"a KenLM binary of unknown kind {kind}, version {version}; use the ARPA file it was built from"
+        )
     if order < 2 or not 1.0 <= multiplier < 1e6:
-        raise ModelFileError(f"damaged KenLM binary: order {order}, space multiplier {multiplier:g}")
+        raise ModelFileError(f"corrupt KenLM binary: order {order}, space multiplier {multiplier:g}")
     at = len(_TESTS) + _SETTINGS.size
     counts = numbers(content, "<u8", order, at).tolist()
     if max(counts) > len(content) * 8:
@@ -96,28 +98,28 @@ def read_head(content: bytes) -> Head:
 
 
 def numbers(content: bytes, kind: npt.DTypeLike, n: int, at: int) -> npt.NDArray[Any]:
-    """``n`` numbers that stand at a place of the file."""
+    """Return ``n`` numbers at an offset of the file."""
     end = at + n * np.dtype(kind).itemsize
     if end > len(content):
         raise ModelFileError(
-            f"truncated KenLM binary: {len(content):,} bytes, and more than {end:,} are needed"
+            f"truncated KenLM binary: found {len(content):,} bytes, expected more than {end:,}"
         )
     return np.frombuffer(content, kind, n, at)
 
 
 def _words(content: bytes, at: int, n: int) -> list[str]:
-    """The words at the end of the file, each with a zero after it; the first is ``<unk>``."""
+    """Return the words at the end of the file, separated by zeros; the first is ``<unk>``."""
     names = content[at:].split(b"\0")
     if names.pop() or len(names) != n or names[0] != UNKNOWN.encode():
-        raise ModelFileError(f"damaged KenLM binary: its {n:,} words are not where they should be")
+        raise ModelFileError(f"corrupt KenLM binary: expected {n:,} words at its end")
     words = [name.decode() for name in names]
     if len(set(words)) != n:
-        raise ModelFileError("damaged KenLM binary: it has one word twice")
+        raise ModelFileError("corrupt KenLM binary: it has one word twice")
     return words
 
 
 def _model(words: list[str], levels: list[Level]) -> BackoffModel:
-    """The same n-grams in our numbers, without those that run across a boundary of sentences, which none asks for."""
+    """Build a back-off model; n-grams across a sentence boundary, which are never looked up, are dropped."""
     kept = words
     if levels[0].logp[0] == MISSING_UNKNOWN and not any((level.grams == 0).any() for level in levels[1:]):
         kept = words[1:]
@@ -126,7 +128,7 @@ def _model(words: list[str], levels: list[Level]) -> BackoffModel:
     grams, logps, contexts, bows = [], [], [], []
     for n, (rows, logp, bow) in enumerate(levels, start=1):
         if np.isnan(logp).any() or not np.isfinite(bow).all():
-            raise ModelFileError("damaged KenLM binary: a weight that is not a number")
+            raise ModelFileError("corrupt KenLM binary: a weight that is not a number")
         ids = vocabulary.ids(words)[rows].astype(np.int32)
         inside = ~starts[rows[:, 1:]].any(axis=1) & ~ends[rows[:, :-1]].any(axis=1) & (ids >= 0).all(axis=1)
         is_gram = inside & ~starts[rows[:, -1]]

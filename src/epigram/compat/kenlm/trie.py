@@ -1,9 +1,9 @@
-"""The n-grams of KenLM's tries: sorted by their last word, then the one before, and so on, packed in bits.
+"""Reads n-grams from KenLM's bit-packed tries, sorted from their last word backwards.
 
-The trie is of suffixes: below the word w_n stand all w_(n-1), below them all w_(n-2). An entry has a word, its weights
-(the 31 bits of a negative float32 and a whole one, or places in two tables of float32 if the file is quantised) and
-where the entries below it begin; with array compression, only the last bits of that, the others following from a list
-of the first entries that have them.
+The trie is of suffixes: the children of w_n are all w_(n-1), and theirs all w_(n-2). An entry has a word, its weights
+(the 31 bits of a negative float32 and a whole float32, or indices into two tables of float32 if the file is quantised)
+and the offset of its children; with array compression, only the low bits of the offset, and a list of the first
+entries that have each value of the high bits.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SIGN = np.uint32(1 << 31)
 
 
 class _Bits(NamedTuple):
-    """Records of equal width that stand one after another without gaps, from a byte of the file on."""
+    """Records of equal width in bits, packed without gaps from a byte of the file on."""
 
     content: bytes
     start: int
@@ -38,21 +38,21 @@ class _Bits(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The byte after them; KenLM keeps eight more, so that eight can be read at any place."""
+        """Offset of the byte after them; KenLM adds eight, so that eight can be read at any place."""
         return self.start + (self.n * self.width + 7) // 8 + 8
 
     def field(self, offset: int, width: int) -> npt.NDArray[np.uint64]:
-        """The number in some bits of each record."""
+        """Return the number in some bits of each record."""
         whole = np.ndarray(
             (len(self.content) - 7,), "<u8", self.content, 0, (1,)
-        )  # eight bytes from each place on
+        )  # eight bytes from each offset on
         at = offset + self.width * np.arange(self.n, dtype=np.int64)
         found: npt.NDArray[np.uint64] = whole[self.start + (at >> 3)] >> (at & 7).astype(np.uint64)
         return found & np.uint64((1 << width) - 1)
 
 
 def read_levels(content: bytes, head: Head) -> tuple[list[Level], int]:
-    """The n-grams of every order, and where the file goes on."""
+    """Read the n-grams of every order; return the offset of what follows too."""
     n_words, order = head.counts[0], head.order
     at = head.start + 8 + 8 * n_words
     bits, tables = (31, 32), list[Floats]()
@@ -74,7 +74,7 @@ def read_levels(content: bytes, head: Head) -> tuple[list[Level], int]:
         entries = _Bits(content, at, count + 1, width_word + width_weights + width_next)
         if entries.end > len(content):
             raise ModelFileError(
-                f"truncated KenLM binary: {len(content):,} bytes of more than {entries.end:,}"
+                f"truncated KenLM binary: found {len(content):,} bytes, expected more than {entries.end:,}"
             )
         words = entries.field(0, width_word)[:-1].astype(np.int64)
         grams = _extended(grams, below, words, n_words)
@@ -87,11 +87,12 @@ def read_levels(content: bytes, head: Head) -> tuple[list[Level], int]:
 
 
 def _quantised(content: bytes, at: int, order: int) -> tuple[tuple[int, int], list[Floats], int]:
-    """Bits of a probability and of a back-off weight, the tables of both for each order, and what follows."""
+    """Read the bits per weight and the tables of each order; return the offset of what follows too."""
     version, for_logp, for_bow = numbers(content, "u1", 3, at).tolist()
     if version != 2 or not (1 <= for_logp <= 25 and 1 <= for_bow <= 25):
         raise ModelFileError(
-            f"a KenLM binary quantised to {for_logp} and {for_bow} bits, version {version}, is not known here"
+            f"a KenLM binary quantised to {for_logp} and {for_bow} bits, version {version}, cannot be read; "
+            "use the ARPA file it was built from"
         )
     sizes = [1 << for_logp, 1 << for_bow] * (order - 2) + [1 << for_logp]
     values = numbers(content, "<f4", sum(sizes), at + 8).astype(np.float64)
@@ -99,7 +100,7 @@ def _quantised(content: bytes, at: int, order: int) -> tuple[tuple[int, int], li
 
 
 def _array(content: bytes, at: int, n: int, n_below: int, most_chopped: int) -> tuple[int, Offsets, int]:
-    """Array compression: bits that remain in the entries, the first entry of each value of the others, what follows."""
+    """Read compressed offsets: bits in the entries, first entry of each high value, and what follows."""
     required = n_below.bit_length()
     chop = min(
         range(min(required, most_chopped) + 1),
@@ -108,23 +109,23 @@ def _array(content: bytes, at: int, n: int, n_below: int, most_chopped: int) -> 
     n_firsts = (n_below >> (required - chop)) + 1
     firsts = numbers(content, "<u8", n_firsts, -(-at // 8) * 8 + 8).astype(np.int64)
     if (np.diff(firsts) < 0).any() or firsts[0] != 0:
-        raise ModelFileError("damaged KenLM binary: its compressed pointers do not rise")
+        raise ModelFileError("corrupt KenLM binary: its compressed offsets do not rise")
     return required - chop, firsts, at + 8 * (1 + n_firsts) + 7
 
 
 def _extended(grams: Ints, below: Offsets, words: Offsets, n_words: int) -> Ints:
-    """N-grams one word longer: each word stands before the n-gram below which its entry is."""
+    """Return n-grams one word longer: each word precedes the n-gram whose child it is."""
     sizes = np.diff(below)
     if below[0] != 0 or below[-1] != len(words) or (sizes < 0).any() or (words >= n_words).any():
-        raise ModelFileError("damaged KenLM binary: entries of its trie that belong to no n-gram")
+        raise ModelFileError("corrupt KenLM binary: entries of its trie that belong to no n-gram")
     return np.concatenate((words[:, None].astype(np.int32), np.repeat(grams, sizes, axis=0)), axis=1)
 
 
 def _weights(
     entries: _Bits, at: int, bits: tuple[int, int], middle: bool, tables: list[Floats]
 ) -> tuple[Floats, Floats]:
-    """log10 probabilities and back-off weights (zeros for the longest n-grams)."""
-    if tables:  # the back-off weight stands first
+    """Return log10 probabilities and back-off weights (zeros for the longest n-grams)."""
+    if tables:  # the back-off weight comes first
         logp = tables[0][entries.field(at + bits[1] * middle, bits[0])]
         return logp, tables[1][entries.field(at, bits[1])] if middle else np.zeros(entries.n)
     negative = entries.field(at, 31).astype(np.uint32) | _SIGN

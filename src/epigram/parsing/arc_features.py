@@ -47,7 +47,7 @@ def learn_features(
     keep: Kept | None = None,
     known: Fingerprints | None = None,
 ) -> Known:
-    """Select features of the training trees, and those seen ``often`` on the kept arcs (None: none).
+    """Select features of training trees and those seen ``often`` on kept arcs (None: none).
 
     Features that are ``known`` already come first and are kept.
     """
@@ -140,7 +140,7 @@ class PartEncoder:
 
 
 def encode_parts(words: Words, template: ArcTemplate, known: Known, keep: Kept | None = None) -> PartFeatures:
-    """Encode the kept arcs (None: all), and in second and third order the parts over them."""
+    """Encode the kept arcs (None: all), and of orders 2 and 3 the parts over them."""
     first_arc = offsets(words.lengths * (words.lengths + 1))
     keep, sizes = every_arc(words) if keep is None else keep, np.zeros((0, 6), dtype=np.int64)
     if template.part_lines:
@@ -177,7 +177,7 @@ def encode_parts(words: Words, template: ArcTemplate, known: Known, keep: Kept |
 def locate(
     words: Words, heads: Ints, template: ArcTemplate, table: AttributeTable, keep: Kept | None = None
 ) -> tuple[Ints, Offsets]:
-    """Find the first occurrence of each feature on the kept arcs and in the trees, and its sentence.
+    """Find the first occurrence of each feature on kept arcs and in trees, and its sentence.
 
     An occurrence is (head, child, line, word between or sibling, grandparent).
     """

@@ -24,7 +24,7 @@ NARROW = 1 << 16
 
 @dataclass(frozen=True)
 class PartFeatures:
-    """Encoded sentences: the distinct features of each, and the features of its parts by number among these.
+    """Encoded sentences: distinct features, and the features of parts by number among these.
 
     The parts of a sentence are its (n + 1) * n arcs, of which some are kept, then, of second and third order, trios,
     grands and links as ``_core/forest.h`` defines them; ``sizes`` has their numbers. ``_core/arc_loss.h`` describes the

@@ -60,7 +60,7 @@ def choose_template(
 
 
 def kept_arcs(samples: ArcSamples, pruner: Pruner | None, held_out: bool = False) -> Kept | None:
-    """Mark the arcs that pruning keeps, always including those of training trees; None for all arcs."""
+    """Mark the arcs that pruning keeps and those of training trees; None for all arcs."""
     return None if pruner is None else pruner.kept(samples.words, None if held_out else samples.heads)
 
 

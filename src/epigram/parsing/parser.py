@@ -73,7 +73,8 @@ class DependencyParser(StoredEstimator):
     penalty, solver : of the arcs, as for :class:`~epigram.tagging.CRFTagger`; by default SGD with cumulative penalty.
     label_l1 : strength of the l1 penalty of the relations; 0.8 times that of the arcs unless given.
     min_count : least number of occurrences, in the training trees, of a feature with a weight.
-    often : number of occurrences on the arcs that pruning keeps from which a feature gets a weight too. None for none of them.
+    often : number of occurrences on arcs that pruning keeps from which a feature gets a weight too. None for none of
+        them.
     classes : file of word classes, stored in the model (:mod:`epigram.features.lexicon`). The class of a word is a
         column after those of the sentences; the built-in template then has lines for it.
     observed : columns of the treebank that features read, in the order in which rows have them.

@@ -231,15 +231,15 @@ class KanaKanjiConverter:
         """Segments of the best conversion, each with up to ``k`` alternatives.
 
         A segment is a word; ``fixed`` sets other lengths of the first segments. ``before`` is
-                the text that stands before the reading.
+        the text that stands before the reading.
 
-                Examples
-                --------
-                >>> converter = KanaKanjiConverter.build(["橋/はし を 渡る/わたる", "箸/はし"])
-                >>> [piece.surface for piece in converter.segments("はしを")]
-                ['橋', 'を']
-                >>> [piece.surface for piece in converter.segments("はしを", fixed=[3])]
-                ['橋を']
+        Examples
+        --------
+        >>> converter = KanaKanjiConverter.build(["橋/はし を 渡る/わたる", "箸/はし"])
+        >>> [piece.surface for piece in converter.segments("はしを")]
+        ['橋', 'を']
+        >>> [piece.surface for piece in converter.segments("はしを", fixed=[3])]
+        ['橋を']
         """
         if before:
             return self.following(before).segments(kana, k, fixed)

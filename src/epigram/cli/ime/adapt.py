@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from epigram.cli.ime.arguments import Model, Quantise, Raw, Text, describe, load_converter, read_sentences
 from epigram.cli.options import EVERY, Json, Output, Resume, Seconds
 from epigram.cli.rerank.arguments import (
     Eps,
@@ -21,10 +22,6 @@ from epigram.cli.rerank.arguments import (
     Weakest,
 )
 
-if TYPE_CHECKING:
-    pass
-from epigram.cli.ime.arguments import Model, Quantise, Raw, Text, describe, load_converter, read_sentences
-
 
 def command(
     context: typer.Context,
@@ -32,10 +29,13 @@ def command(
     text: Text,
     output: Output,
     dev: Annotated[
-        Path | None, typer.Option(metavar="TEXT", help="Held-out text; else a tenth of TEXT.")
+        Path | None, typer.Option(metavar="TEXT", help="Held-out text  [default: the last tenth of TEXT]")
     ] = None,
     method: Annotated[
-        str, typer.Option(help="map, map-kn, blasso, boosting, another learner, or two as in map-kn+blasso.")
+        str,
+        typer.Option(
+            help="Interpolation (map, map-kn), a learner of epigram rerank, or both as in map-kn+blasso."
+        ),
     ] = "map-kn",
     eps: Eps = None,
     smoothing: Smoothing = None,
@@ -53,7 +53,10 @@ def command(
     quantise: Quantise = False,
     json: Json = False,
 ) -> None:
-    """Adapt a converter to a domain by its text; settings that are not given are chosen on held-out text."""
+    """Adapt a converter to the text of a domain.
+
+    Settings that are not given are chosen on held-out text.
+    """
     from epigram.cli.run import TrainingRun
     from epigram.ime.adapt import parse_method
 

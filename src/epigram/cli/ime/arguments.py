@@ -25,23 +25,25 @@ Text = Annotated[
 
 
 Raw = Annotated[
-    bool, typer.Option("--raw", help="The text is raw Japanese; SudachiPy gives words and readings.")
+    bool, typer.Option("--raw", help="Read raw Japanese text; SudachiPy supplies words and readings.")
 ]
 
 
 Quantise = Annotated[
-    bool, typer.Option("--quantise", help="A file of less than half the size: n-grams in eight bits.")
+    bool, typer.Option("--quantise", help="Store n-grams in eight bits: less than half the size.")
 ]
 
 
 User = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Corrections of a user (JSON lines); made where it does not exist."),
+    typer.Option(
+        metavar="FILE", help="Journal of corrections and user words (JSON lines); created if missing."
+    ),
 ]
 
 
 def load_converter(model: Path, user: Path | None = None) -> KanaKanjiConverter:
-    """The converter, with a user's corrections."""
+    """Load a converter, with the corrections of a user."""
     from epigram.ime import KanaKanjiConverter
     from epigram.ime.corrections import Journal
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from epigram.cli import console
+from epigram.cli.ime.arguments import Quantise, Raw, describe, read_sentences
 from epigram.cli.options import EVERY, Json, Output, Resume, Seconds
 from epigram.errors import InputError
-
-if TYPE_CHECKING:
-    pass
-from epigram.cli.ime.arguments import Quantise, Raw, describe, read_sentences
 
 
 def command(
@@ -23,30 +20,28 @@ def command(
     texts: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="TEXT...", help="Sentences of surface/reading tokens; none: by --sudachi alone."
+            metavar="TEXT...", help="Files of surface/reading tokens; needed unless --sudachi is given."
         ),
     ] = None,
     lexicon: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="More words: surface, reading, and if known cost and part of speech, by tabs.",
+            help="Word list: surface, reading and optionally cost and part of speech, separated by tabs.",
         ),
     ] = None,
     sudachi: Annotated[
         bool,
         typer.Option(
-            "--sudachi", help="More words: all of the installed SudachiDict; without TEXT its costs, too."
+            "--sudachi", help="Add the words of the installed SudachiDict; without TEXT, use its costs too."
         ),
     ] = False,
     prune: Annotated[
-        int, typer.Option(min=0, help="Drop trigrams seen at most so often: a smaller model.")
+        int, typer.Option(min=0, help="Drop trigrams that occur at most this often: a smaller model.")
     ] = 0,
     rescore: Annotated[
         bool,
-        typer.Option(
-            help="Rescore the best conversions by a model of characters: fewer errors at a third of the speed."
-        ),
+        typer.Option(help="Add a rescorer of the best conversions: fewer errors, at a third of the speed."),
     ] = True,
     raw: Raw = False,
     checkpoint: Seconds = EVERY,

@@ -5,34 +5,34 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from epigram.cli import console
+from epigram.cli.ime.arguments import Model, User, load_converter
 from epigram.errors import InputError
 from epigram.files import read_lines
-
-if TYPE_CHECKING:
-    pass
-from epigram.cli.ime.arguments import Model, User, load_converter
 
 
 def command(
     model: Model,
     kana: Annotated[
-        list[str] | None, typer.Argument(metavar="KANA...", help="Readings; none: lines of stdin.")
+        list[str] | None,
+        typer.Argument(metavar="KANA...", help="Readings  [default: lines of standard input]"),
     ] = None,
-    nbest: Annotated[int, typer.Option(min=1, help="So many candidates, with their scores.")] = 1,
+    nbest: Annotated[
+        int, typer.Option(min=1, help="Number of candidates, shown with their scores if more than 1.")
+    ] = 1,
     explain: Annotated[bool, typer.Option("--explain", help="Show words and their probabilities.")] = False,
-    romaji: Annotated[bool, typer.Option("--romaji", help="Read Latin letters as romaji.")] = False,
+    romaji: Annotated[bool, typer.Option("--romaji", help="Convert romaji to kana first.")] = False,
     before: Annotated[str, typer.Option(metavar="TEXT", help="Text that stands before the readings.")] = "",
     user: User = None,
     source: Annotated[
-        Path | None, typer.Option("--input", metavar="FILE", help="Readings, one a line.")
+        Path | None, typer.Option("--input", metavar="FILE", help="File of readings, one per line.")
     ] = None,
 ) -> None:
-    """Write kana as text, one result a line."""
+    """Convert kana to text, one result per line."""
     from epigram.ime.kana import from_romaji
 
     if kana and source is not None:
@@ -57,7 +57,7 @@ def command(
 
 
 def _stdin() -> Iterator[str]:
-    """Lines as they come, so that a pipe can be talked to."""
+    """Yield lines as they arrive, so that a pipe can be interactive."""
     for raw in sys.stdin.buffer:
         try:
             yield raw.decode().rstrip("\r\n")

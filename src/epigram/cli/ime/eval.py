@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from epigram.cli import console
-from epigram.cli.options import Json
-
-if TYPE_CHECKING:
-    pass
 from epigram.cli.ime.arguments import Model, Raw, Text, load_converter, read_sentences, show_progress
+from epigram.cli.options import Json
 
 
 def command(
     model: Model,
     text: Text,
     k: Annotated[
-        int, typer.Option("--nbest", min=1, help="Candidates for the oracle; 1 leaves it out.")
+        int,
+        typer.Option("--nbest", min=1, help="Number of candidates for the oracle; 1 leaves the oracle out."),
     ] = 20,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many sentences.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Evaluate only the first LIMIT sentences.")] = None,
     raw: Raw = False,
     json: Json = False,
 ) -> None:
-    """Error rates of a converter on text with readings."""
+    """Measure the error rates of a converter on text with readings."""
     from epigram.ime.evaluate import evaluate as measured
 
     converter = load_converter(model)

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from epigram.cli.options import Output
-
-if TYPE_CHECKING:
-    pass
 from epigram.cli.ime.arguments import Model, Raw, Text, load_converter, read_sentences, show_progress
+from epigram.cli.options import Output
 
 
 def command(
     model: Model,
     text: Text,
     output: Output,
-    k: Annotated[int, typer.Option("--nbest", min=1, help="Candidates a sentence.")] = 20,
+    k: Annotated[int, typer.Option("--nbest", min=1, help="Number of candidates per sentence.")] = 20,
     raw: Raw = False,
 ) -> None:
-    """Convert a text's readings to n-best lists (JSON lines), for epigram rerank."""
+    """Convert the readings of a text to n-best lists (JSON lines) for epigram rerank."""
     from epigram.files import check_writable
     from epigram.ime.decoder import convert_text
     from epigram.rerank import write_nbest

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
 from epigram.cli.ime.arguments import Model, User, load_converter
 
 
 def command(model: Model, user: User = None) -> None:
-    """Type Japanese in the terminal: romaji or kana, space, arrows, enter. Corrections are learnt."""
+    """Type Japanese in the terminal.
+
+    Type romaji or kana, convert with space, choose with the arrows, commit with enter. Corrections are learnt.
+    """
     from epigram.ime.editor import Editor
     from epigram.ime.terminal import run
 

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from epigram.cli import console
 from epigram.cli.options import Json
 
-if TYPE_CHECKING:
-    pass
-
 
 def command(
-    user: Annotated[Path, typer.Option(metavar="FILE", help="Words and corrections of a user (JSON lines).")],
+    user: Annotated[
+        Path, typer.Option(metavar="FILE", help="Journal of corrections and user words (JSON lines).")
+    ],
     dictionaries: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="DICTIONARY...", help="Dictionaries of Mozc, Google, MS-IME, ATOK or SKK to take."
+            metavar="DICTIONARY...", help="Dictionaries to import: Mozc, Google, MS-IME, ATOK or SKK."
         ),
     ] = None,
     remove: Annotated[
-        list[str] | None, typer.Option(metavar="SURFACE/READING", help="A word to forget; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="SURFACE/READING", help="User word to remove; may be repeated."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Take words of other input methods' dictionaries, forget some, or list them: surface and reading a line."""
+    """Import, remove or list user words.
+
+    Without DICTIONARY and --remove, print the surface and the reading of each word, one word per line.
+    """
     from epigram.ime import KanaKanjiConverter
     from epigram.ime.corrections import Journal
     from epigram.ime.kana import split_token

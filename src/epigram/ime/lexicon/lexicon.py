@@ -60,10 +60,14 @@ class Lexicon:
             and self.reading_word[-1] == surface_lengths.size
         )
         if not fits:
-            raise InputError("corrupt lexicon: its arrays do not fit together. Build or download the model again.")
+            raise InputError(
+                "corrupt lexicon: its arrays do not fit together. Build or download the model again."
+            )
         halves = reading_chars.max(initial=0) >= 0xD800 and ((reading_chars >> 11) == 0xD800 >> 11).any()
         if halves or not bindings.ime_are_texts(self.surface_ptr, surface_raw):
-            raise InputError("corrupt lexicon: surfaces or readings are not Unicode text. Build or download the model again.")
+            raise InputError(
+                "corrupt lexicon: surfaces or readings are not Unicode text. Build or download the model again."
+            )
 
     @classmethod
     def of(cls, tokens: Iterable[str]) -> Lexicon:

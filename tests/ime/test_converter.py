@@ -95,7 +95,9 @@ def test_one_word_written_in_two_ways_is_learnt_as_a_phrase(converter):
     converter.learn(kana, chosen)
     assert converter.convert(kana) == chosen
     assert converter.convert("はしで") == "箸で"
-    assert [word[:2] for word in converter.journal.lessons[-1].words] == [(kana, chosen)]
+    assert [(phrase.surface, phrase.at_end) for phrase in converter.journal.lessons[-1].phrases] == [
+        ("箸で端で", True)
+    ]
 
 
 def test_many_corrections_all_hold(converter):
@@ -240,7 +242,8 @@ def test_lessons_are_json(converter, tmp_path):
     converter.journal.save(tmp_path / "j")
     record = json.loads((tmp_path / "j").read_text())
     assert record["reading"] == "はしで"
-    assert record["bonuses"]["端/はし"] > 0 > record["bonuses"]["箸/はし"]
+    assert record["bonuses"] == {"端/はし": 1.0}
+    assert [phrase[0] for phrase in record["phrases"]] == [[["端", "はし"], ["で", "で"]]]
 
 
 def test_sample_text_converts_as_people_write():

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from epigram.errors import InputError
 from epigram.ime.build import build
-from epigram.ime.decoder import LONGEST_INPUT, Decoder, UserWord
+from epigram.ime.decoder import LONGEST_INPUT, Decoder
 from epigram.ime.scorer import Scorer
+from epigram.ime.user.words import UserWord
 from reference.ime import best_texts, fits
 
 KANA = "あいう"
@@ -119,7 +120,7 @@ def test_bonuses_are_part_of_the_search(sentences, reading, seed):
 
 def test_words_of_the_user_compete_with_the_lexicon():
     decoder = build(["木/あい を", "気/あ 機/い"]).decoder
-    decoder.user_words["あい"] = [UserWord("あい", "愛", 2.0)]
+    decoder.user_words.set([UserWord("あい", "愛", 2.0)], [])
     assert decoder.best("あい").text == "愛"
     assert decoder.k_best("あいを", 2)[0].text == "愛を"
     assert decoder.score("あい", decoder.best("あい").words) == pytest.approx(

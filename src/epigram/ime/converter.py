@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.ime.corrections import FIRST_LOGP, MARGIN, Journal, Lesson, difference, new_word, spell_as
+from epigram.ime.corrections import Journal, Lesson
 from epigram.ime.decoder import Conversion, Decoder, Word
 from epigram.ime.kana import from_romaji, split_token, to_katakana
 from epigram.ime.lexicon.dictionary_formats import Entry
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from epigram.rerank import Reranker
 
 N_BEST = 20
-ROUNDS = 30
-LONGEST_LESSON = 200
 
 
 class Segment(NamedTuple):
@@ -149,36 +147,20 @@ class KanaKanjiConverter:
         if self.reranker is None and self.rescorer is None:
             return self.decoder.k_best(kana, k)
         ways = self.decoder.k_best(kana, max(k, N_BEST))
-        if self._is_taught(ways[0]):
-            return ways[:k]
-        scores = self._look_again(ways)
+        scores = self.scores(ways)
         order = np.argsort(-scores, kind="stable")[:k]
         return [Conversion(kana, ways[i].words, float(scores[i])) for i in order]
 
-    def _look_again(self, ways: Sequence[Conversion]) -> Floats:
-        """Score conversions by the reranker or the rescorer."""
+    def scores(self, ways: Sequence[Conversion]) -> Floats:
+        """Score conversions by the reranker or the rescorer; their own scores if there is none."""
         if self.reranker is not None:
             from epigram.ime.decoder import as_lists
 
             return self.reranker.scores(as_lists([ways]))
-        assert self.rescorer is not None
         own = np.array([way.score for way in ways])
+        if self.rescorer is None:
+            return own
         return own + self.rescorer.gains([[word.surface for word in way.words] for way in ways])
-
-    def _is_taught(self, way: Conversion) -> bool:
-        """Whether a conversion has a word that the user prefers, which the rescorer then keeps."""
-        if self.reranker is not None:
-            return False
-        decoder = self.decoder
-        return any(
-            decoder.bonus[word.id] > 0
-            if word.id >= 0
-            else any(
-                own.surface == word.surface
-                for own in decoder.user_words.get(way.reading[word.start : word.end], ())
-            )
-            for word in way.words
-        )
 
     def copy(self) -> KanaKanjiConverter:
         """Copy with a separate journal of corrections, which starts as a copy of this one."""
@@ -279,7 +261,7 @@ class KanaKanjiConverter:
             )
         scored.sort(key=lambda pair: -pair[0])
         texts = [word.surface, *(other.surface for _, other in scored)]
-        texts += [way.surface for way in self.decoder.user_words.get(reading, ())]
+        texts += [way.surface for way in self.decoder.user_words.words.get(reading, ())]
         signs = signs_of(reading)[: k // 2]
         return _with_kana([*list(dict.fromkeys(texts))[: k - 2 - len(signs)], *signs], reading, k)
 
@@ -299,64 +281,13 @@ class KanaKanjiConverter:
         return predict(self.following(before) if before else self, prefix, k)
 
     def learn(self, kana: str, chosen: str, *, before: str = "") -> None:
-        """Learn a correction: write ``kana`` as ``chosen``, and prefer its words elsewhere.
+        """Learn a correction: write ``kana`` as ``chosen`` in this context.
 
-        ``before`` is the text that stood before it.
+        ``before`` is the text that stood before it; :mod:`epigram.ime.user.learning` describes what is learnt.
         """
-        if before:
-            self.following(before)._learn(kana, chosen, before)
-        else:
-            self._learn(kana, chosen, "")
+        from epigram.ime.user.learning import learn
 
-    def _learn(self, kana: str, chosen: str, before: str) -> None:
-        if not kana or not chosen:
-            raise InputError("a correction needs a reading and a text")
-        if len(kana) > LONGEST_LESSON:
-            raise InputError(
-                f"a correction of {len(kana)} characters; correct a segment of at most {LONGEST_LESSON}"
-            )
-        if self.best(kana).text == chosen:
-            return
-        lesson = Lesson(kana, chosen, before=before)
-        words = spell_as(self.decoder, kana, chosen)
-        if words is None:
-            lesson.words.append((*new_word(self.best(kana), chosen), FIRST_LOGP))
-        self.journal.append(lesson)
-        if self._prefer_words(lesson) or self._prefer_phrase(lesson):
-            return
-        self.journal.pop()
-        raise InputError(f"could not learn to write {kana!r} as {chosen!r}; correct a shorter segment")
-
-    def _prefer_words(self, lesson: Lesson) -> bool:
-        """Adjust bonuses of words until the choice wins; returns False if they cannot."""
-        kana = lesson.reading
-        for _ in range(ROUNDS):
-            winner = self.best(kana)
-            if winner.text == lesson.chosen:
-                return True
-            words = spell_as(self.decoder, kana, lesson.chosen)
-            if words is None:
-                return False
-            gap = self.decoder.score(kana, winner.words) - self.decoder.score(kana, words)
-            for token, bonus in difference(kana, words, winner.words, max(gap, 0.0)).items():
-                lesson.bonuses[token] = lesson.bonuses.get(token, 0.0) + bonus
-            self.journal.refresh()
-        return False
-
-    def _prefer_phrase(self, lesson: Lesson) -> bool:
-        """Add the whole reading as one user word, as probable as it must be to win."""
-        kana, logp = lesson.reading, FIRST_LOGP
-        lesson.bonuses.clear()
-        whole = [Word(0, len(kana), lesson.chosen, -1)]
-        for _ in range(ROUNDS):
-            lesson.words = [(kana, lesson.chosen, logp)]
-            self.journal.refresh()
-            winner = self.best(kana)
-            if winner.text == lesson.chosen:
-                return True
-            gap = self.decoder.score(kana, winner.words) - self.decoder.score(kana, whole)
-            logp += max(gap, 0.0) + MARGIN
-        return False
+        learn(self.following(before) if before else self, kana, chosen, before or self.decoder.left)
 
     @property
     def user_dictionary(self) -> list[Entry]:

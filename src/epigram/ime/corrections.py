@@ -1,9 +1,7 @@
-"""Journal of user corrections and user words, applied as score bonuses.
+"""Journal of user corrections and user words, applied to a decoder.
 
-A correction raises the words that only the chosen text has and lowers those that only the wrong text has, by equal
-steps just large enough to put the chosen text ahead by MARGIN (a passive-aggressive update). Words that the lexicon
-lacks become user words; so does the whole reading if bonuses on words are not enough. Each correction is one entry of
-a journal, so that it can be undone; model files store the journal.
+A lesson holds the phrases, bonuses and new words that :mod:`epigram.ime.user.learning` found for one correction.
+Lessons can be undone; model files store the journal.
 """
 
 from __future__ import annotations
@@ -23,28 +21,31 @@ import numpy as np
 
 from epigram.errors import DataWarning, InputError, reason
 from epigram.files import decode, parse_json
-from epigram.ime.decoder import Conversion, Decoder, UserWord, Word
-from epigram.ime.kana import join_token, split_token
+from epigram.ime.decoder import Conversion, Decoder, Word
+from epigram.ime.kana import is_content, split_token
 from epigram.ime.lexicon.dictionary_formats import Entry
 from epigram.ime.scorer import Singles
+from epigram.ime.user.words import Phrase, UserWord
 from epigram.protocols import Ints
 from epigram.storage import write_atomically
 
-MARGIN = 1.0
 FIRST_LOGP = -12.0
 AHEAD = 2.0
+LARGEST_BONUS = 4.0
+"""Greatest bonus of a word by corrections; journals of earlier versions hold larger ones."""
 NONE = (np.zeros(0, np.int32), np.zeros(0, np.float32))
 
 
 @dataclass
 class Lesson:
-    """Correction: reading, chosen text, bonuses by token, new user words, left context."""
+    """Correction: reading, chosen text, bonuses by token, new user words, left context, phrases."""
 
     reading: str
     chosen: str
     bonuses: dict[str, float] = field(default_factory=dict)
     words: list[tuple[str, str, float]] = field(default_factory=list)
     before: str = ""
+    phrases: list[Phrase] = field(default_factory=list)
 
 
 class Journal:
@@ -101,26 +102,27 @@ class Journal:
         """Recompute the bonuses of the decoder from all lessons, so that undoing is exact."""
         decoder = self.decoder
         total: dict[str, float] = {}
-        logps: dict[tuple[str, str], float] = {}
+        words: dict[tuple[str, str], UserWord] = {}
+        phrases: dict[tuple[object, ...], Phrase] = {}
         for lesson in self.lessons:
-            for reading, surface, logp in lesson.words:
-                logps.setdefault((reading, surface), logp)
+            for word in lesson.words:
+                words.setdefault(word[:2], UserWord(*word))
             for token, bonus in lesson.bonuses.items():
                 total[token] = total.get(token, 0.0) + bonus
+            for phrase in lesson.phrases:  # a later choice in the same context replaces an earlier one
+                phrases[phrase.reading, *phrase[2:]] = phrase
         decoder.bonus[:] = 0
         decoder.bonus[self._preferred[0]] = self._preferred[1]
         for token, bonus in total.items():
             surface, reading = split_token(token)
-            if (reading, surface) in logps:
-                logps[reading, surface] += bonus
-            elif (word := decoder.lexicon.find(surface, reading)) >= 0:
-                decoder.bonus[word] += np.float32(bonus)
-        decoder.user_words.clear()
-        for own in self._fresh:
-            if (own.reading, own.surface) not in logps:
-                decoder.user_words.setdefault(own.reading, []).append(own)
-        for (reading, surface), logp in logps.items():
-            decoder.user_words.setdefault(reading, []).append(UserWord(reading, surface, logp))
+            if (
+                bonus > 0
+                and is_specific(surface, reading)
+                and (id := decoder.lexicon.find(surface, reading)) >= 0
+            ):
+                decoder.bonus[id] += np.float32(min(bonus, LARGEST_BONUS))
+        fresh = [own for own in self._fresh if (own.reading, own.surface) not in words]
+        decoder.user_words.set([*fresh, *words.values()], phrases.values())
 
     def save(self, path: str | PathLike[str]) -> None:
         """Append new lessons to a file of JSON lines and remove undone ones; keeps those of others.
@@ -240,14 +242,23 @@ def read_lesson(line: str, path: str | PathLike[str] | None = None, number: int 
         record: dict[str, Any] = parse_json(line)
         words = [(str(reading), str(surface), float(logp)) for reading, surface, logp in record["words"]]
         bonuses = {str(token): float(bonus) for token, bonus in record["bonuses"].items()}
-        if not np.isfinite([*bonuses.values(), *(logp for *_, logp in words)]).all():
+        phrases = [_phrase(*phrase) for phrase in record.get("phrases", ())]
+        numbers = [*bonuses.values(), *(logp for *_, logp in words), *(phrase.logp for phrase in phrases)]
+        if not np.isfinite(numbers).all():
             raise ValueError("a number that is not finite")
+        if not all(reading for reading, *_ in words) or not all(phrase.reading for phrase in phrases):
+            raise ValueError("a word without a reading")
         before = str(record.get("before", ""))
-        return Lesson(str(record["reading"]), str(record["chosen"]), bonuses, words, before)
+        return Lesson(str(record["reading"]), str(record["chosen"]), bonuses, words, before, phrases)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
             f"not a line of a journal of corrections ({error})", path=path, line=number
         ) from None
+
+
+def _phrase(words: Any, logp: Any, at_start: Any, at_end: Any, left: Any) -> Phrase:
+    pairs = tuple((str(surface), str(reading)) for surface, reading in words)
+    return Phrase(pairs, float(logp), bool(at_start), bool(at_end), None if left is None else str(left))
 
 
 def spell_as(decoder: Decoder, reading: str, text: str) -> tuple[Word, ...] | None:
@@ -310,18 +321,13 @@ def new_word(wrong: Conversion, text: str) -> tuple[str, str]:
     return wrong.reading[start:stop], text[done:end]
 
 
-def difference(reading: str, chosen: Sequence[Word], wrong: Sequence[Word], gap: float) -> dict[str, float]:
-    """Bonuses that rank ``chosen`` above ``wrong``, which leads by ``gap``."""
-    up, down = (
-        Counter(join_token(word.surface, reading[word.start : word.end]) for word in words)
-        for words in (chosen, wrong)
-    )
-    more, less = up - down, down - up
-    size = sum(count * count for count in (*more.values(), *less.values()))
-    if not size:
-        return {}
-    step = max(gap + MARGIN, 0.0) / size
-    return {
-        **{token: step * count for token, count in more.items()},
-        **{token: -step * count for token, count in less.items()},
-    }
+def is_specific(surface: str, reading: str) -> bool:
+    """Whether a word has kanji, katakana or letters and a reading of two characters and more.
+
+    Examples
+    --------
+    >>> is_specific("橋", "はし"), is_specific("木", "き"), is_specific("ので", "ので")
+    (True, False, False)
+    """
+    latin = any(char.isascii() and char.isalpha() for char in surface)
+    return len(reading) > 1 and (latin or is_content(surface))

@@ -28,6 +28,7 @@ from epigram.ime.lexicon.unknown_words import LONGEST_UNKNOWN, UnknownWords, cla
 from epigram.ime.numbers import NumberForms, SpecialEdge
 from epigram.ime.scorer import Scorer, Singles
 from epigram.ime.signs import sign_edges
+from epigram.ime.user.words import UserWords
 from epigram.ime.word_classes import ANY, ClassNumbers
 from epigram.lm.corpus import BOUNDARY
 from epigram.protocols import Floats, Ints, Offsets
@@ -143,14 +144,6 @@ class WordScore(NamedTuple):
     bonus: float
 
 
-class UserWord(NamedTuple):
-    """User word: reading, surface, natural log-probability."""
-
-    reading: str
-    surface: str
-    logp: float
-
-
 class Decoder:
     """Converts readings with a lexicon, a trigram model and a model of unknown words.
 
@@ -173,8 +166,8 @@ class Decoder:
         self.numbers = numbers or NumberForms()
         self.bonus: Singles = np.zeros(len(lexicon), np.float32)
         self.recent: frozenset[int] = frozenset()
-        self.user_words: dict[str, list[UserWord]] = {}
-        self._user_longest = (0, 0)
+        self.left = ""
+        self.user_words = UserWords()
         self._char_logp = unknown.char_logp
 
     @cached_property
@@ -194,7 +187,7 @@ class Decoder:
         for word in words:
             _, node = self.scorer.step(node, word)
         other = copy(self)
-        other.scorer = self.scorer.starting_at(node)
+        other.scorer, other.left = self.scorer.starting_at(node), "".join(map(self.lexicon.surface, words))
         return other
 
     def following(self, before: str) -> Decoder:
@@ -202,6 +195,7 @@ class Decoder:
         found = read_before(self.lexicon, self.scorer, before)
         other = copy(self)
         other.scorer, other.recent = self.scorer.starting_at(found.node), found.recent
+        other.left = before
         return other
 
     @property
@@ -344,20 +338,8 @@ class Decoder:
             np.zeros(used, np.uint16),
         )
         own = self.numbers.edges(reading) + sign_edges(reading)
-        own += self._user_edges(reading) if self.user_words else []
+        own += self.user_words.edges(reading, self.left) if self.user_words else []
         return edges.with_own(own) if own else edges
-
-    def _user_edges(self, reading: str) -> list[SpecialEdge]:
-        """User words in a reading."""
-        found = []
-        if len(self.user_words) != self._user_longest[0]:
-            self._user_longest = len(self.user_words), max(map(len, self.user_words))
-        longest = self._user_longest[1]
-        for start in range(len(reading)):
-            for end in range(start + 1, min(len(reading), start + longest) + 1):
-                for word in self.user_words.get(reading[start:end], ()):
-                    found.append(SpecialEdge(start, end, word.surface, word.logp, ANY))
-        return found
 
     def special_text(self, reading: str, start: int, special: int, edges: Edges) -> str:
         """Text of a special edge that begins at ``start``."""
@@ -395,9 +377,19 @@ class Decoder:
             else:
                 special = special_edge(word)
                 end = int(edges.special_end[special])
-                words.append(Word(at, end, self.special_text(reading, at, special, edges), -1))
+                text = self.special_text(reading, at, special, edges)
+                phrase = self.user_words.spelled(reading[at:end], text) if self.user_words else ()
+                words += self.words_of(phrase, at) or [Word(at, end, text, -1)]
             at = end
         return Conversion(reading, tuple(words), score)
+
+    def words_of(self, pairs: Iterable[tuple[str, str]], start: int) -> list[Word]:
+        """Words of surfaces and readings, the first of which begins at ``start``."""
+        words = []
+        for surface, reading in pairs:
+            words.append(Word(start, start + len(reading), surface, self.lexicon.find(surface, reading)))
+            start += len(reading)
+        return words
 
 
 def special_edge(word: int) -> int:

@@ -1,0 +1,1 @@
+"""User words, phrases and what corrections teach."""

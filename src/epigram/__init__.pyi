@@ -29,6 +29,7 @@ from epigram.penalties import ElasticNet as ElasticNet
 from epigram.penalties import L1Ball as L1Ball
 from epigram.penalties import TreeL2 as TreeL2
 from epigram.penalties import TreeLinf as TreeLinf
+from epigram.pipeline import Pipeline as Pipeline
 from epigram.rerank import FSLR as FSLR
 from epigram.rerank import BLasso as BLasso
 from epigram.rerank import Boosting as Boosting

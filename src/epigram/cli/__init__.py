@@ -31,6 +31,7 @@ from epigram.cli.removed import name_replacements, refuse_command  # noqa: E402
 from epigram.errors import DataWarning, DivergenceError, EpigramError, reason  # noqa: E402
 
 COMMANDS = {
+    "pipeline": "Train, evaluate and run pipelines: raw text to sentences, tags, lemmas and trees.",
     "lm": "Train, evaluate, query, explain, mix and export language models.",
     "tag": "Train, evaluate and run taggers: CRF, maxent, history-based.",
     "parse": "Train, evaluate and run dependency parsers, and labels on trees.",
@@ -39,15 +40,18 @@ COMMANDS = {
     "serve": "The studio: models in a browser and over HTTP.",
     "inspect": "Show what is inside a model file.",
     "convert": "Rewrite a model file in the newest format.",
+    "models": "List, find and install ready models.",
     "data": "List, find and fetch named data sets.",
     "demo": "A short tour on built-in sample data, offline.",
 }
 GROUPS = {
+    "pipeline": "train run eval explain update",
     "lm": "train eval score filter next sample explain interpolate prune map export-arpa classes prepare update",
     "tag": "train update pool rerank chain convert explain eval run template",
     "parse": "train eval run explain",
     "rerank": "train eval run explain path",
     "ime": "build convert nbest adapt eval type words",
+    "models": "list path info install",
     "data": "list path get",
 }
 """The commands of each group: ``epigram tag train`` is the function ``command`` of ``epigram.cli.tag.train``."""

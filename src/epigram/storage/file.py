@@ -66,6 +66,7 @@ FAMILIES = {
     "reranker": "epigram.rerank.storage",
     "lm": "epigram.lm.storage",
     "parser": "epigram.parsing.storage",
+    "pipeline": "epigram.pipeline.storage",
 }
 
 
@@ -318,7 +319,10 @@ def unpack_strings(content: npt.NDArray[np.uint8], lengths: npt.NDArray[np.uint3
 
 
 def load(path: str | PathLike[str], family: str | None = None) -> Any:
-    """The fitted estimator of any model file; ``family`` demands one."""
+    """Return the fitted estimator of any model file, or of an installed model by its name; ``family`` demands one."""
+    from epigram.storage.installed import model_path
+
+    path = model_path(path)
     return _estimator(ModelFile.load(path, family), path)
 
 

@@ -1,0 +1,41 @@
+"""``epigram pipeline explain``: the weights behind the analysis of a word."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from epigram.cli import console
+from epigram.cli.options import Json
+from epigram.cli.pipeline.arguments import PipelineModel, load_pipeline
+from epigram.errors import InputError
+
+SHOWN = 8
+
+
+def command(
+    model: PipelineModel,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text.")],
+    sentence: Annotated[int, typer.Option(min=1, help="Number of the sentence.")] = 1,
+    word: Annotated[int, typer.Option(min=1, help="Number of the word in its sentence.")] = 1,
+    json: Json = False,
+) -> None:
+    """Explain the tags, lemma and head of a word by the weights against the next best choice."""
+    from epigram.pipeline.explain import as_record
+
+    document = load_pipeline(model)(text)
+    if sentence > len(document) or word > len(document.sentences[sentence - 1].words):
+        raise InputError(
+            f"there is no word {word} of sentence {sentence}; the text has {len(document)} sentences"
+        )
+    found = document.explain(sentence - 1, word)
+    chosen = document.sentences[sentence - 1].words[word - 1]
+    if json:
+        console.print_json({"word": chosen.text, **{name: as_record(why) for name, why in found.items()}})
+        return
+    for name, why in found.items():
+        label, other = (why.head, why.other) if name == "trees" else (why.label, why.other)
+        rows = [(term.feature, term.lift) for term in why.terms[:SHOWN]]
+        title = f"{name}: {chosen.text} is {label}, {why.lead:+.2f} over {other}".replace("\t", " ")
+        console.table(title, ("feature", "lift"), rows)

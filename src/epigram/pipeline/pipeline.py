@@ -1,0 +1,366 @@
+"""Pipeline: an estimator of whole analyses, trained from a treebank.
+
+Tokens and sentences come from a CRF over characters (:mod:`epigram.pipeline.splitter`), the words of multiword tokens
+and lemmas from edit scripts (:mod:`epigram.pipeline.edits`), tags from chain models, trees from
+:class:`~epigram.parsing.DependencyParser`. Lemmas, later tags and trees are trained on cross-validated tags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from itertools import pairwise
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from epigram._core.arrays import gather, offsets
+from epigram.errors import InputError
+from epigram.estimator import check_fitted
+from epigram.features.columns import Column, Columns
+from epigram.files import read_bytes
+from epigram.parsing.parser import DependencyParser
+from epigram.pipeline.analysis import TAGS, Analysis, as_column, read_gold, single_words
+from epigram.pipeline.splitter import Splitter, template_text
+from epigram.pipeline.stages import (
+    Stage,
+    StageSettings,
+    apply_lemmas,
+    lemma_labels,
+    plan_tags,
+    predict_folds,
+    split_words,
+    word_labels,
+)
+from epigram.pipeline.tokenization import Tokenization
+from epigram.storage.settings import StoredEstimator
+
+if TYPE_CHECKING:
+    from epigram.pipeline.document import Doc
+
+PARTS = ("tokens", "words", "tags", "lemmas", "trees")
+"""The parts of a pipeline, in the order in which they run."""
+Progress = Callable[[str], Any]
+
+
+def _silent(_: str) -> None:
+    """Show no progress."""
+
+
+@dataclass(eq=False, repr=False)
+class Pipeline(StoredEstimator):
+    """Analyses raw text: sentences, tokens, words, tags, lemmas and dependency trees.
+
+    Parameters
+    ----------
+    parts : the parts to train, of ``tokens``, ``words``, ``tags``, ``lemmas``, ``trees``; None for all that the
+        treebank has.
+    folds : tags that lemmas and trees are trained on come from so many folds; 0 trains on gold tags.
+    token_l1, tag_l1, lemma_l1, tree_l1 : penalty weights of the parts.
+    token_passes, tag_passes, lemma_passes : passes over the training sentences.
+    threads : for analysing.
+    random_state : seed of all parts.
+
+    Attributes
+    ----------
+    splitter_ : finds tokens and sentences; None where the pipeline takes tokens only.
+    stages_ : words of multiword tokens, tags and lemmas, in this order, each only if the treebank has it.
+    parser_ : the :class:`~epigram.parsing.DependencyParser`; None for none.
+    fit_ : counts of the training set.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> rows = ["1 Dogs dog NOUN 2 nsubj", "2 bark bark VERB 0 root", "3 . . PUNCT 2 punct"]
+    >>> cells = [row.split() for row in rows]
+    >>> lines = ["\\t".join((*c[:4], "_", "_", *c[4:], "_", "SpaceAfter=No" if c[0] == "2" else "_")) for c in cells]
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "tiny.conllu"
+    >>> _ = file.write_text(("\\n".join(lines) + "\\n\\n") * 8)
+    >>> nlp = Pipeline(folds=2).fit(file)
+    >>> [(word.text, word.upos, word.lemma) for word in nlp("Dogs bark.").words]
+    [('Dogs', 'NOUN', 'dog'), ('bark', 'VERB', 'bark'), ('.', 'PUNCT', '.')]
+    """
+
+    parts: Sequence[str] | None = None
+    _: KW_ONLY
+    folds: int = 4
+    token_l1: float = 0.5
+    tag_l1: float = 0.5
+    lemma_l1: float = 0.3
+    tree_l1: float = 1.2
+    token_passes: int = 8
+    tag_passes: int = 12
+    lemma_passes: int = 8
+    threads: int = 1
+    random_state: int | None = 0
+    _family: ClassVar[str] = "pipeline"
+    splitter_: Splitter | None = field(init=False)
+    stages_: list[Stage] = field(init=False)
+    parser_: DependencyParser | None = field(init=False)
+    card_: dict[str, str] | None = field(init=False, default=None)
+
+    def fit(self, X: Any, y: None = None, *, dev: Any = None, progress: Progress = _silent) -> Self:
+        """Train on a treebank.
+
+        Parameters
+        ----------
+        X : the path of a CoNLL-U file, or an :class:`~epigram.pipeline.analysis.Analysis` with gold columns.
+        y : not used.
+        dev : a held-out treebank that chooses the pass of the parser, of the kind of ``X``.
+        progress : called with the name of each step.
+        """
+        gold, documents = _gold(X)
+        wanted = self._wanted()
+        self.splitter_, self.stages_, self.parser_ = None, [], None
+        if "tokens" in wanted:
+            progress("tokens")
+            self.splitter_ = Splitter.fit(
+                gold.tokens, documents, self.token_l1, self.token_passes, self.random_state
+            )
+        if "words" in wanted and gold.n_words > gold.tokens.n_tokens:
+            progress("words")
+            self.stages_.append(self._fit_words(gold))
+        read = {"form": gold.columns["form"]}
+        if "tags" in wanted:
+            read |= self._fit_tags(gold, progress)
+        if "lemmas" in wanted and "lemma" in gold.columns:
+            progress("lemmas")
+            self.stages_.append(self._fit_lemmas(gold, read))
+        if "trees" in wanted and gold.heads is not None and "deprel" in gold.columns:
+            self.parser_ = self._fit_parser(gold, read, dev, progress)
+        self.fit_ = {
+            "sentences": gold.tokens.n_sentences,
+            "tokens": gold.tokens.n_tokens,
+            "words": gold.n_words,
+            "documents": len(documents) + 1,
+        }
+        return self
+
+    def _wanted(self) -> tuple[str, ...]:
+        chosen = PARTS if self.parts is None else tuple(self.parts)
+        for name in chosen:
+            if name not in PARTS:
+                raise ValueError(f"parts are {', '.join(PARTS)}, not {name!r}.")
+        if self.folds == 1 or self.folds < 0:
+            raise ValueError(f"folds must be 2 or more, or 0 for gold tags, not {self.folds!r}.")
+        return chosen
+
+    def _fit_words(self, gold: Analysis) -> Stage:
+        tokens = single_words(gold.tokens).columns["form"]
+        forms = [tokens.strings[k] for k in tokens.ids.tolist()]
+        labels = word_labels(forms, gold.cells("form"), gold.word_ptr)
+        template, l1, passes = template_text("words"), self.lemma_l1, self.lemma_passes
+        settings = StageSettings("words", ("token",), ("script",), template, l1, passes, self.random_state)
+        return settings.fit({"token": tokens}, labels, gold.tokens.sentence_ptr)
+
+    def _fit_tags(self, gold: Analysis, progress: Progress) -> dict[str, Column]:
+        """Train the stages of tags; return the tags that later parts are trained on."""
+        from epigram.pipeline.stages import joined
+
+        read = {"form": gold.columns["form"]}
+        ptr, folds = gold.sentence_ptr, min(self.folds, gold.tokens.n_sentences)
+        for settings in plan_tags(gold.columns, self.tag_l1, self.tag_passes, self.random_state):
+            labels = joined([gold.columns[name] for name in settings.writes])
+            own = {name: read[name] for name in settings.reads}
+            progress(settings.name)
+            self.stages_.append(settings.fit(own, labels, ptr))
+            if folds < 2:
+                read |= {name: gold.columns[name] for name in settings.writes}
+            else:
+                read |= predict_folds(settings, own, labels, ptr, folds, progress)
+        return read
+
+    def _fit_lemmas(self, gold: Analysis, read: dict[str, Column]) -> Stage:
+        reads = ("form", *(name for name in TAGS if name in read))
+        labels = lemma_labels(gold.columns["form"], gold.columns["lemma"])
+        template, l1, passes = template_text("lemmas"), self.lemma_l1, self.lemma_passes
+        settings = StageSettings("lemmas", reads, ("lemma",), template, l1, passes, self.random_state)
+        return settings.fit(read, labels, gold.sentence_ptr)
+
+    def _fit_parser(
+        self, gold: Analysis, read: dict[str, Column], dev: Any, progress: Progress
+    ) -> DependencyParser | None:
+        names = [name for name in ("form", *TAGS) if name in read]
+        trees = _trees(gold, names, read)
+        if trees is None:
+            return None
+        held_out = None
+        if dev is not None:
+            dev_gold = _gold(dev)[0]
+            found = self.annotate(
+                Analysis(dev_gold.tokens, dev_gold.word_ptr, {"form": dev_gold.columns["form"]})
+            )
+            held_out = _trees(dev_gold, names, found.columns)
+        parser = DependencyParser(
+            l1=self.tree_l1, observed=",".join(names), threads=self.threads, random_state=self.random_state
+        )
+        return parser.fit(
+            *trees,
+            dev=held_out,
+            callback=lambda entry: progress(f"trees: {entry['stage']}, pass {entry['iteration']}"),
+        )
+
+    def partial_fit(self, X: Any, y: None = None) -> Self:
+        """Train on more sentences of the same columns: all parts go on from what they have learnt."""
+        if not hasattr(self, "stages_"):
+            return self.fit(X)
+        from epigram.pipeline.stages import joined
+
+        gold, documents = _gold(X)
+        if self.splitter_ is not None:
+            self.splitter_.update(gold.tokens, documents)
+        predicted = self.annotate(
+            Analysis(gold.tokens, gold.word_ptr, {"form": gold.columns["form"]}), ("tags",)
+        )
+        for stage in self.stages_:
+            if stage.name == "words":
+                tokens = single_words(gold.tokens).columns["form"]
+                forms = [tokens.strings[k] for k in tokens.ids.tolist()]
+                labels = word_labels(forms, gold.cells("form"), gold.word_ptr)
+                stage.tagger.partial_fit(Columns(gold.tokens.sentence_ptr, [tokens]), labels)
+                continue
+            if any(name not in gold.columns for name in stage.writes):
+                raise InputError(
+                    f"the treebank has no column {' or '.join(stage.writes)}, which the model writes"
+                )
+            own = [gold.columns[name] for name in stage.writes]
+            labels = lemma_labels(gold.columns["form"], own[0]) if stage.name == "lemmas" else joined(own)
+            observed = stage.observed(predicted.columns)
+            stage.tagger.partial_fit(Columns(gold.sentence_ptr, observed), labels)
+        if self.parser_ is not None:
+            trees = _trees(gold, self.parser_.observed.split(","), predicted.columns)
+            if trees is not None:
+                self.parser_.partial_fit(*trees)
+        counts = {"sentences": gold.tokens.n_sentences, "tokens": gold.tokens.n_tokens, "words": gold.n_words}
+        self.fit_ = self.fit_ | {name: self.fit_[name] + n for name, n in counts.items()}
+        return self
+
+    def __call__(self, text: str, parts: Sequence[str] | None = None) -> Doc:
+        """Analyse a text."""
+        from epigram.pipeline.document import Doc
+
+        return Doc(self.analyse(text, parts), self)
+
+    def pipe(
+        self, texts: Iterable[str], parts: Sequence[str] | None = None, batch: int = 64
+    ) -> Iterator[Doc]:
+        """Analyse texts in batches, in order; the texts may be a generator."""
+        from epigram.pipeline.document import Doc
+
+        waiting: list[str] = []
+        for text in texts:
+            waiting.append(text)
+            if len(waiting) == batch:
+                yield from (Doc(own, self) for own in self._analyse_all(waiting, parts))
+                waiting = []
+        yield from (Doc(own, self) for own in self._analyse_all(waiting, parts))
+
+    def analyse(self, text: str, parts: Sequence[str] | None = None) -> Analysis:
+        """Return the tokens of a text with the columns of some parts (None: all)."""
+        check_fitted(self, "stages_")
+        if not isinstance(text, str):
+            raise InputError(f"text must be a string, not {type(text).__name__}")
+        return self.annotate(single_words(self._split(text)), parts)
+
+    def _analyse_all(self, texts: list[str], parts: Sequence[str] | None) -> list[Analysis]:
+        """Analyse several texts with one call of each part."""
+        found = [single_words(self._split(text)) for text in texts]
+        if len(found) < 2:
+            return [self.annotate(own, parts) for own in found]
+        whole = self.annotate(_concatenated(found), parts)
+        bounds = pairwise(offsets([own.tokens.n_tokens for own in found]).tolist())
+        return [_part(whole, own.tokens, a, b) for own, (a, b) in zip(found, bounds, strict=True)]
+
+    def _split(self, text: str) -> Tokenization:
+        if self.splitter_ is None:
+            raise InputError("this pipeline has no tokenizer; give it text that is split already")
+        return self.splitter_.split(text, self.threads)
+
+    def annotate(self, analysis: Analysis, parts: Sequence[str] | None = None) -> Analysis:
+        """Add words, tags, lemmas and trees to an analysis; what it has already is kept."""
+        wanted = PARTS if parts is None else tuple(parts)
+        columns, ptr = dict(analysis.columns), analysis.word_ptr
+        is_single = analysis.n_words == analysis.tokens.n_tokens
+        for stage in self.stages_:
+            if stage.name == "words":
+                if is_single and "words" in wanted and list(columns) == ["form"]:
+                    own = stage.label({"token": columns["form"]}, analysis.tokens.sentence_ptr, self.threads)
+                    scripts = Column(own, list(stage.tagger.fitted_model().labels))
+                    columns["form"], sizes = split_words(columns["form"], scripts)
+                    ptr = offsets(sizes)
+                continue
+            part = "lemmas" if stage.name == "lemmas" else "tags"
+            needed = part in wanted or (part == "tags" and {"lemmas", "trees"} & set(wanted))
+            if not needed or all(name in columns for name in stage.writes):
+                continue
+            found = stage.predict(columns, ptr[analysis.tokens.sentence_ptr], self.threads)
+            if part == "lemmas":
+                found = {"lemma": apply_lemmas(columns["form"], found["lemma"])}
+            columns |= {name: column for name, column in found.items() if name not in columns}
+        made = replace(analysis, word_ptr=ptr, columns=columns)
+        if self.parser_ is not None and "trees" in wanted:
+            self._parse(made)
+        return made
+
+    def _parse(self, analysis: Analysis) -> None:
+        assert self.parser_ is not None
+        self.parser_.threads = self.threads
+        observed = analysis.observed(self.parser_.observed.split(","))
+        if not observed.n_tokens:
+            return
+        analysis.heads = self.parser_.predict_heads(observed)
+        analysis.columns["deprel"] = as_column(self.parser_.predict_relations(observed, analysis.heads))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags
+
+
+def _gold(X: Any) -> tuple[Analysis, list[int]]:
+    """Return the gold analysis of a treebank, and the sentences that open documents."""
+    if isinstance(X, Analysis):
+        return X, []
+    if isinstance(X, str | PathLike):
+        return read_gold(read_bytes(X), str(X))
+    raise InputError(f"X must be the path of a CoNLL-U file or an Analysis, not {type(X).__name__}")
+
+
+def _trees(gold: Analysis, names: Sequence[str], read: dict[str, Column]) -> tuple[Columns, Any] | None:
+    """Return the sentences that have a tree, and the trees; None where no sentence has one."""
+    from epigram.parsing.treebank import find_tree_error
+
+    assert gold.heads is not None
+    ptr, heads, relations = gold.sentence_ptr, gold.heads, gold.cells("deprel")
+    whole = Columns(ptr, [read[name] for name in names])
+    kept = []
+    for s, (a, b) in enumerate(zip(ptr.tolist(), ptr[1:].tolist(), strict=False)):
+        if b > a and find_tree_error(heads[a:b], np.array([0, b - a])) is None:
+            kept.append(s)
+    if not kept:
+        return None
+    rows = np.array(kept, dtype=np.int64)
+    new_ptr, words = gather(ptr, rows)
+    pairs = list(zip(heads[words].tolist(), (relations[k] for k in words.tolist()), strict=True))
+    trees = [pairs[a:b] for a, b in zip(new_ptr.tolist(), new_ptr[1:].tolist(), strict=False)]
+    return whole.take(rows), trees
+
+
+def _concatenated(found: list[Analysis]) -> Analysis:
+    """Return the tokens of several texts as one analysis without a text."""
+    ptr = offsets([n for own in found for n in np.diff(own.tokens.sentence_ptr).tolist()])
+    n = int(ptr[-1])
+    empty = np.zeros(n, dtype=np.int64)
+    tokens = Tokenization("", empty, empty, ptr, np.zeros(len(ptr) - 1, dtype=np.bool_))
+    forms = [form for own in found for form in own.cells("form")]
+    return Analysis(tokens, np.arange(n + 1), {"form": as_column(forms)})
+
+
+def _part(whole: Analysis, tokens: Tokenization, first: int, last: int) -> Analysis:
+    """Return the analysis of one text out of several."""
+    a, b = whole.word_ptr[first], whole.word_ptr[last]
+    columns = {name: Column(column.ids[a:b], column.strings) for name, column in whole.columns.items()}
+    heads = None if whole.heads is None else whole.heads[a:b]
+    return Analysis(tokens, whole.word_ptr[first : last + 1] - a, columns, heads)

@@ -16,7 +16,7 @@ import numpy as np
 from epigram.protocols import Floats, Offsets
 from epigram.rerank import FeatureSpace, NBest
 from epigram.rerank.metrics import errors_of
-from epigram.rerank.paths import Curves, RerankProblem, Walk, best_step, tune
+from epigram.rerank.paths import Curves, LearnedPath, RerankProblem, best_step, tune
 from epigram.rerank.stagewise import Learner
 
 POINTS = 160
@@ -26,13 +26,13 @@ ON = 1.5
 
 
 @dataclass(frozen=True)
-class TimedWalk(Walk):
+class TimedWalk(LearnedPath):
     """A finished path (dev errors are those of the held-out lists), and the CPU seconds it took."""
 
     seconds: float
 
     @classmethod
-    def of(cls, walk: Walk, seconds: float) -> TimedWalk:
+    def of(cls, walk: LearnedPath, seconds: float) -> TimedWalk:
         """A path that took so many seconds."""
         return cls(walk.learner, walk.path, walk.curves, walk.base_weight, seconds)
 
@@ -58,18 +58,18 @@ class Course:
         walk, _ = tune(learner, lambda one: self.walk(one, least))
         return TimedWalk.of(walk, time.process_time() - began)
 
-    def choices(self, walk: Walk, lists: NBest, step: int | None = None) -> Offsets:
+    def choices(self, walk: LearnedPath, lists: NBest, step: int | None = None) -> Offsets:
         """Index of the best candidate within each list, by the model of the chosen step or another."""
         w = walk.path.weights(self.space.n_weights, walk.step if step is None else step)
         return lists.choose(self.space.score(lists, w, walk.base_weight))
 
-    def errors(self, walk: Walk, lists: NBest, *steps: int) -> Floats:
+    def errors(self, walk: LearnedPath, lists: NBest, *steps: int) -> Floats:
         """Character errors of each list, by the chosen step's model; of several steps the mean."""
         each = [errors_of(lists, self.choices(walk, lists, step)) for step in steps or (walk.step,)]
         out: Floats = np.mean(each, axis=0)
         return out
 
-    def rates_along(self, walk: Walk, lists: NBest) -> Floats:
+    def rates_along(self, walk: LearnedPath, lists: NBest) -> Floats:
         """Error rate in percent after every step."""
         tracker = self.problem.tracker(self.problem.loss(walk.learner), lists)
         tracker.follow(walk.path)
@@ -94,7 +94,7 @@ def summary(walk: TimedWalk, step: int | None = None) -> dict[str, Any]:
     }
 
 
-def sampled(walk: Walk, test_rates: Floats, train_rates: Floats) -> dict[str, list[float]]:
+def sampled(walk: LearnedPath, test_rates: Floats, train_rates: Floats) -> dict[str, list[float]]:
     """Curves thinned out to some ``POINTS`` points, the first and the last step among them."""
     last = len(walk.path)
     at = np.unique(np.linspace(0, last, min(POINTS, last + 1)).round().astype(np.int64))
@@ -122,5 +122,5 @@ def at_equal_loss(first: TimedWalk, second: TimedWalk) -> dict[str, dict[str, An
     }
 
 
-def _reaches(walk: Walk, target: float) -> int:
+def _reaches(walk: LearnedPath, target: float) -> int:
     return int(np.argmax(walk.curves.losses <= target))

@@ -18,10 +18,12 @@ import numpy as np
 
 from epigram.ime.evaluate import normalise, split_sentence
 from epigram.protocols import Floats
-from epigram.rerank import FSLR, BLasso, Boosting, FBoosting, Lasso, MinimumSampleRisk, NBest, Ridge, compare
+from epigram.rerank import FSLR, BLasso, Boosting, FBoosting, Lasso, NBest, compare
 from epigram.rerank.nbest import edit_distance
-from epigram.rerank.paths import Walk
+from epigram.rerank.paths import LearnedPath
 from experiments.lasso_ime.paths import Course, TimedWalk, at_equal_loss, sampled, summary
+from experiments.lasso_ime.ridge import Ridge
+from experiments.lasso_ime.sample_risk import MinimumSampleRisk
 
 EPS = 0.5
 OTHER_EPS = (0.2, 0.8)
@@ -191,7 +193,9 @@ def penalties(trial: Trial, strengths: int, tuned: bool) -> dict[str, Any]:
     }
 
 
-def norms_beside(exact: Walk, walks: Mapping[str, Walk], few: int = FEW) -> list[dict[str, float]]:
+def norms_beside(
+    exact: LearnedPath, walks: Mapping[str, LearnedPath], few: int = FEW
+) -> list[dict[str, float]]:
     """L1 norms where each path has the loss of an exact solution, for those solutions that all paths reach.
 
     Solutions whose norm is that of fewer than ``few`` steps of 0.5 are left out, and between two steps of a path the
@@ -205,7 +209,7 @@ def norms_beside(exact: Walk, walks: Mapping[str, Walk], few: int = FEW) -> list
     ]
 
 
-def _norm_at(walk: Walk, loss: float) -> float:
+def _norm_at(walk: LearnedPath, loss: float) -> float:
     losses, norms = walk.curves.losses, walk.curves.l1_norms
     t = max(int(np.argmax(losses <= loss)), 1)
     share = (losses[t - 1] - loss) / (losses[t - 1] - losses[t])

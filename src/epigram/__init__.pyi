@@ -35,11 +35,9 @@ from epigram.rerank import BLasso as BLasso
 from epigram.rerank import Boosting as Boosting
 from epigram.rerank import FBoosting as FBoosting
 from epigram.rerank import Lasso as Lasso
-from epigram.rerank import MinimumSampleRisk as MinimumSampleRisk
 from epigram.rerank import NBest as NBest
 from epigram.rerank import Perceptron as Perceptron
 from epigram.rerank import Reranker as Reranker
-from epigram.rerank import Ridge as Ridge
 from epigram.rerank import Softmax as Softmax
 from epigram.rerank import read_nbest as read_nbest
 from epigram.solvers import FISTA as FISTA

@@ -56,7 +56,7 @@ def test_a_plot_that_cannot_be_drawn_is_refused_before_training(files: dict[str,
 
 
 @pytest.mark.parametrize(
-    "learner", ["blasso", "boosting", "fslr", "f-boosting", "softmax", "perceptron", "lasso", "ridge"]
+    "learner", ["blasso", "boosting", "fslr", "f-boosting", "softmax", "perceptron", "lasso"]
 )
 def test_train_takes_every_learner(learner: str, files: dict[str, str]) -> None:
     model, plot = f"{files['folder']}/{learner}.epigram", f"{files['folder']}/{learner}.png"
@@ -68,14 +68,6 @@ def test_train_takes_every_learner(learner: str, files: dict[str, str]) -> None:
     assert Path(plot).read_bytes().startswith(b"\x89PNG")
     evaluated = run("eval", model, files["dev"], "--json")
     assert evaluated["cer"] == pytest.approx(record["cer_dev"])
-
-
-def test_train_takes_minimum_sample_risk(files: dict[str, str]) -> None:
-    model = f"{files['folder']}/msr.epigram"
-    record = run("train", files["train"], "-o", model, "--dev", files["dev"], "--learner", "msr", "--json")
-    assert record["top"] >= 250
-    assert record["reach"] > 0
-    assert run("eval", model, files["dev"], "--json")["cer"] == pytest.approx(record["cer_dev"])
 
 
 def test_settings_are_taken_as_given_or_chosen(files: dict[str, str]) -> None:

@@ -18,7 +18,7 @@ import pytest
 from epigram.datasets.sample import BACKGROUND, DOMAIN, WORDS
 from epigram.errors import InputError
 from epigram.ime.evaluate import split_sentence
-from epigram.rerank import FSLR, BLasso, Boosting, FBoosting, Lasso, MinimumSampleRisk, NBest, Reranker, Ridge
+from epigram.rerank import FSLR, BLasso, Boosting, FBoosting, Lasso, NBest, Reranker
 from epigram.rerank.stagewise import Learner
 from experiments.lasso_ime import (
     curve_claims,
@@ -35,6 +35,8 @@ from experiments.lasso_ime.experiments import JUDGED, headwords_of
 from experiments.lasso_ime.penalty_claims import PENALTY_CLAIMS
 from experiments.lasso_ime.report import Judgement
 from experiments.lasso_ime.results import LEARNERS, PENALTIES, lines, pooled, reduction, value_at
+from experiments.lasso_ime.ridge import Ridge
+from experiments.lasso_ime.sample_risk import MinimumSampleRisk
 from experiments.lasso_ime.table_claims import TABLE_CLAIMS
 from experiments.lasso_ime.trial import LADDER, LOOKS, Judge, Trial, norms_beside, penalties
 from experiments.report import Figure, Table

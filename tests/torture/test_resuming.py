@@ -22,7 +22,7 @@ from epigram.lm.outofcore import loglinear
 from epigram.lm.outofcore.encode import write_stream
 from epigram.outofcore.engine import Here
 from epigram.parsing import DependencyParser
-from epigram.rerank import BLasso, Boosting, Lasso, MinimumSampleRisk, NBest, Perceptron, Reranker
+from epigram.rerank import BLasso, Boosting, Lasso, NBest, Perceptron, Reranker
 from epigram.solvers import FISTA, LBFGS, SGD, AdaGrad, StochasticProximal
 from epigram.storage import load
 from epigram.tagging import CRFTagger
@@ -140,7 +140,6 @@ TRAINERS: dict[str, Callable[[Path], Any]] = {
     "boosting, tuned": reranker(Boosting(steps=40)),
     "lasso": reranker(Lasso(steps=4)),
     "rank perceptron": reranker(Perceptron(steps=4, rate=1.0)),
-    "msr": reranker(MinimumSampleRisk(reach=0.5, top=250)),
     "build": build,
     "adapt": adapt,
 }  # fmt: skip

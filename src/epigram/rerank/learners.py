@@ -1,8 +1,8 @@
-"""Lasso, ridge, softmax and perceptron learners; each step of their path is a model.
+"""Lasso, softmax and perceptron learners; each step of their path is a model.
 
 A learner has settings (values, or None for "to be chosen"), ``walk(loss, path)`` that yields what follows ``path``,
 and may name the ``loss`` it wants (the exponential loss by default). ``Lasso`` is the exact solution that BLasso
-approaches: OWL-QN on the exponential loss for falling l1 penalties; ``Ridge`` is the same with l2 penalties.
+approaches: OWL-QN on the exponential loss for falling l1 penalties.
 ``Softmax`` is the log-linear reranker with an l2 penalty. ``Perceptron`` is the averaged perceptron (Collins 2002; for
 n-best lists Roark et al. 2004).
 """
@@ -76,26 +76,27 @@ class Lasso(_Falling):
 
 
 @dataclass(frozen=True)
-class Ridge(_Falling):
-    """Minimise ``ExpLoss + l2 sum w^2`` by L-BFGS, for falling penalty weights.
+class Softmax(_Falling):
+    """Minimise softmax loss + l2 sum w^2 (log-linear) by L-BFGS, for falling penalty weights.
 
-    They fall geometrically from ``strongest`` to ``weakest``, which step ``steps`` (16 where it is None) reaches.
+    They fall geometrically from ``strongest`` to ``weakest``, which step ``steps`` (12 where it is None) reaches.
 
     Parameters
     ----------
     steps : number of penalty weights.
-    strongest : first l2 penalty weight of ridge and softmax.
-    weakest : last penalty weight of ridge and softmax; of lasso, as a share of its first.
+    strongest : first l2 penalty weight of softmax.
+    weakest : last penalty weight of softmax; of lasso, as a share of its first.
     tolerance : tolerance of L-BFGS.
     """
 
     steps: int | None = None
-    strongest: float = 1e3
+    strongest: float = 10.0
     weakest: float = 1e-2
-    tolerance: float = 1e-4
+    tolerance: float = 1e-3
 
-    usual: ClassVar[Mapping[str, float]] = {"steps": 16}
-    most_steps = 32
+    usual: ClassVar[Mapping[str, float]] = {"steps": 12}
+    most_steps = 36
+    loss: ClassVar[type[PairLoss]] = SoftmaxLoss
 
     def _strength(self, loss: PairLoss, t: int) -> float:
         place = t / max((self.steps or self.usual["steps"]) - 1, 1)
@@ -104,21 +105,6 @@ class Ridge(_Falling):
 
     def _minimum(self, loss: PairLoss, strength: float, start: Floats) -> Floats:
         return LBFGS(tolerance=self.tolerance).solve(loss, L2(strength), start=start).w
-
-
-@dataclass(frozen=True)
-class Softmax(Ridge):
-    """Minimise softmax loss + l2 sum w^2 (log-linear) by L-BFGS, for falling penalty weights.
-
-    They fall geometrically from ``strongest`` to ``weakest``, which step ``steps`` (12 where it is None) reaches.
-    """
-
-    strongest: float = 10.0
-    tolerance: float = 1e-3
-
-    usual: ClassVar[Mapping[str, float]] = {"steps": 12}
-    most_steps = 36
-    loss: ClassVar[type[PairLoss]] = SoftmaxLoss
 
 
 class PerceptronLoss(ExponentialLoss):

@@ -2,7 +2,7 @@
 
 ``fit`` collects features, pairs every candidate with its list's oracle, lets a learner draw its path of
 models, and chooses the step with the fewest errors on the development lists. Settings of the learner that have no
-value are chosen on these lists, too (walk.py). Without development lists the last tenth of the lists is held out
+value are chosen on these lists, too (paths.py). Without development lists the last tenth of the lists is held out
 where there is something to choose; without that either, the model is the last step.
 """
 
@@ -22,11 +22,10 @@ from epigram.files import refuse_file_names
 from epigram.protocols import Floats, Offsets
 from epigram.rerank.explain import Explanation, explain
 from epigram.rerank.features import FeatureSpace
-from epigram.rerank.learners import Lasso, Perceptron, Ridge, Softmax
+from epigram.rerank.learners import Lasso, Perceptron, Softmax
 from epigram.rerank.metrics import base_choice, error_rate, errors_of
 from epigram.rerank.nbest import MEASURES, NBest
 from epigram.rerank.paths import Curves, RerankProblem, Trial, best_step, long_enough, tune
-from epigram.rerank.sample_risk import MinimumSampleRisk
 from epigram.rerank.stagewise import FSLR, BLasso, Boosting, FBoosting, Learner, WeightPath
 from epigram.storage.settings import StoredEstimator
 
@@ -40,8 +39,6 @@ LEARNERS: dict[str, type[Any]] = {
     "softmax": Softmax,
     "perceptron": Perceptron,
     "lasso": Lasso,
-    "ridge": Ridge,
-    "msr": MinimumSampleRisk,
 }
 """Names of the learners, for the command line and the model file."""
 
@@ -207,7 +204,7 @@ class Reranker(StoredEstimator):
             base_weight=None if known is None else self.base_weight_,
         )  # fmt: skip
         self.dev_length_ = None if dev is None else float(dev.lengths(self.measure).sum())
-        told = _Told(self.patience, self.dev_length_, callback)
+        ending = _Stop(self.patience, self.dev_length_, callback)
         if known is not None:
             start = problem.loss(learner).value(np.zeros(space.n_weights))
             before = self.curves_.losses[0]
@@ -217,13 +214,15 @@ class Reranker(StoredEstimator):
                     "give the same lists, or train a new model"
                 )
             path = replace(self.path_, features=space.numbers_of(known)[self.path_.features])
-            walk = problem.walk(learner if dev else learner.with_usual(), path, told.stop_for(learner))
+            walk = problem.walk(learner if dev else learner.with_usual(), path, ending.stop_for(learner))
         elif dev is None:
             learner = learner.with_usual()
-            walk, self.trials_ = problem.walk(learner, None, told.stop_for(learner)), []
+            walk, self.trials_ = problem.walk(learner, None, ending.stop_for(learner)), []
         else:
             walk, self.trials_ = tune(
-                learner, lambda tried: problem.walk(tried, None, told.stop_for(tried)), lambda: told.stopped
+                learner,
+                lambda tried: problem.walk(tried, None, ending.stop_for(tried)),
+                lambda: ending.stopped,
             )
         self.space_, self.base_weight_ = space, walk.base_weight
         self.path_, self.curves_, self.learner_ = walk.path, walk.curves, walk.learner
@@ -341,7 +340,7 @@ class Reranker(StoredEstimator):
         return explain(as_nbest(lists, "input"), index, self.space_, self.weights_, self.base_weight_)
 
 
-class _Told:
+class _Stop:
     """Decides by patience, path length and callback whether a path ends."""
 
     def __init__(
@@ -360,11 +359,11 @@ class _Told:
             step, best = len(curves.losses) - 1, best_step(curves)
             if self.callback is not None:
                 rate = 100.0 * float(curves.dev_errors[-1]) / self.dev_length if self.dev_length else None
-                told = Progress(
+                now = Progress(
                     step, learner.steps, float(curves.losses[-1]), float(curves.l1_norms[-1]),
                     int(curves.nonzeros[-1]), rate, best, trial,
                 )  # fmt: skip
-                self.stopped = bool(self.callback(told)) or self.stopped
+                self.stopped = bool(self.callback(now)) or self.stopped
             if self.dev_length is None:
                 return self.stopped
             waited = step - best

@@ -104,7 +104,7 @@ def _by_feature(space: FeatureSpace, lists: NBest) -> tuple[Offsets, Ints, Float
 
 
 @dataclass(frozen=True)
-class Walk:
+class LearnedPath:
     """Path of a learner with its curves."""
 
     learner: Learner
@@ -141,8 +141,8 @@ class Trial:
 
 
 def tune(
-    learner: Learner, walk: Callable[[Learner], Walk], stopped: Callable[[], bool] = lambda: False
-) -> tuple[Walk, list[Trial]]:
+    learner: Learner, walk: Callable[[Learner], LearnedPath], stopped: Callable[[], bool] = lambda: False
+) -> tuple[LearnedPath, list[Trial]]:
     """Return the path of the best settings, and all trials; ``stopped`` ends the search early."""
     best = walk(learner.with_usual(but=("steps",)))
     trials = [_trial(best)]
@@ -168,7 +168,7 @@ def _directions(ladder: tuple[float, ...], value: float) -> Iterator[tuple[float
     yield tuple(rung for rung in reversed(ladder) if rung < value)
 
 
-def _trial(walk: Walk) -> Trial:
+def _trial(walk: LearnedPath) -> Trial:
     known = {name: value for name, value in asdict(walk.learner).items() if name in walk.learner.usual}  # type: ignore[call-overload]
     known.pop("steps")
     return Trial(known, walk.step, len(walk.path), walk.dev_errors)
@@ -221,7 +221,7 @@ class RerankProblem:
         learner: Learner,
         path: WeightPath | None = None,
         stop: Callable[[Curves], bool] | None = None,
-    ) -> Walk:
+    ) -> LearnedPath:
         """Run a learner from the end of ``path`` (default: the start) until ``stop`` returns True."""
         loss = self.loss(learner)
         pieces = [WeightPath.empty() if path is None else path]
@@ -247,7 +247,7 @@ class RerankProblem:
                     break
             whole = WeightPath.joined(pieces)
             kept.finish(_arrays(whole), ended)
-        return Walk(learner, whole, tracker.curves, loss.base_weight)
+        return LearnedPath(learner, whole, tracker.curves, loss.base_weight)
 
     def tracker(self, loss: PairLoss, lists: NBest | None) -> Tracker:
         """Make a tracker of a path of this problem on any lists."""

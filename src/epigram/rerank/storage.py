@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from epigram.errors import InputError
 from epigram.rerank.features import FeatureSpace
 from epigram.rerank.model import LEARNERS, Reranker
 from epigram.rerank.paths import Curves, Tracker, Trial
@@ -23,6 +24,8 @@ from epigram.storage.schema import Array, Maybe, Schema, damaged, strings
 UNBOUNDED = ("path.alphas", "curves.dev_errors")  # alpha before the first step, errors without dev lists
 LONGEST_GRAM = 64
 KINDS = ("word", "head", "char")
+RETIRED = ("ridge", "msr")
+"""Learners of earlier versions, now in the papers' experiments: their models load with BLasso as learner."""
 PARAMETERS = signature(Reranker).parameters
 _STRINGS = ("vocabulary", "names", "headwords", "headword_tags")
 
@@ -50,7 +53,12 @@ def to_model_file(model: Reranker) -> ModelFile:
     }
     for name in _STRINGS:
         tensors[f"{name}.bytes"], tensors[f"{name}.lengths"] = pack_strings(strings[name])
-    name = next(name for name, kind in LEARNERS.items() if type(learner) is kind)
+    name = next((name for name, kind in LEARNERS.items() if type(learner) is kind), None)
+    if name is None:
+        raise InputError(
+            f"a model file holds the learners {', '.join(LEARNERS)}, not {type(learner).__name__}; "
+            "pickle the reranker instead"
+        )
     header = {
         "settings": {
             "learner": name,
@@ -122,10 +130,11 @@ def from_model_file(file: ModelFile) -> Reranker:
         damaged(f"n-grams of more than {LONGEST_GRAM} tokens")
     settings, fit = dict(file.header["settings"]), file.header["fit"]
     texts = {name: unpack_strings(tensors[f"{name}.bytes"], tensors[f"{name}.lengths"]) for name in _STRINGS}
-    kind = LEARNERS[settings["learner"]]
+    retired = settings["learner"] in RETIRED
+    kind = BLasso if retired else LEARNERS[settings["learner"]]
     own = {name: settings.pop(name) for name in PARAMETERS if name in settings}
     own |= {name: texts[name] if own[name] else None for name in ("headwords", "headword_tags")}
-    own["learner"] = kind(**settings)
+    own["learner"] = kind() if retired else kind(**settings)
     model = Reranker(**{"held_out": 0.0, **own})
     model.space_ = FeatureSpace.from_grams(
         texts["vocabulary"],
@@ -144,7 +153,7 @@ def from_model_file(file: ModelFile) -> Reranker:
     )
     model.base_weight_ = float(fit["base_weight"])
     model.dev_length_ = fit["dev_length"]
-    model.learner_ = kind(**fit.get("chosen", settings))
+    model.learner_ = kind() if retired else kind(**fit.get("chosen", settings))
     model.trials_ = [Trial(**trial) for trial in fit.get("trials", [])]
     model.n_held_out_ = int(fit.get("held_out", 0))
     model.least_lead_ = float(fit.get("least_lead", 0.0))

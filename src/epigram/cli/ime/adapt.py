@@ -12,13 +12,11 @@ from epigram.cli.options import EVERY, Json, Output, Resume, Seconds
 from epigram.cli.rerank.arguments import (
     Eps,
     Rate,
-    Reach,
     Shrinkage,
     Smoothing,
     Steps,
     Strongest,
     Theta,
-    Top,
     Weakest,
 )
 
@@ -42,8 +40,6 @@ def command(
     shrinkage: Shrinkage = None,
     theta: Theta = None,
     rate: Rate = None,
-    top: Top = None,
-    reach: Reach = None,
     strongest: Strongest = None,
     weakest: Weakest = None,
     steps: Steps = None,
@@ -68,8 +64,8 @@ def command(
     with training.progress("reading", total=100, step="step") as show:
         adapted = converter.adapt(
             sentences, held_out, method, lambda what, share: show(round(100 * (share or 0)), "", what),
-            eps=eps, smoothing=smoothing, shrinkage=shrinkage, theta=theta, rate=rate, top=top,
-            reach=reach, strongest=strongest, weakest=weakest, steps=steps,
+            eps=eps, smoothing=smoothing, shrinkage=shrinkage, theta=theta, rate=rate,
+            strongest=strongest, weakest=weakest, steps=steps,
         )  # fmt: skip
         show(100, "", "adapted")
     training.finish(describe(adapted, output), lambda: adapted.save(output, quantise=quantise))

@@ -12,9 +12,7 @@ if TYPE_CHECKING:
     from epigram.rerank.nbest import NBest
 
 
-LearnerName = Literal[
-    "blasso", "boosting", "fslr", "f-boosting", "softmax", "perceptron", "lasso", "ridge", "msr"
-]
+LearnerName = Literal["blasso", "boosting", "fslr", "f-boosting", "softmax", "perceptron", "lasso"]
 
 
 Lists = Annotated[
@@ -55,26 +53,13 @@ Theta = Annotated[
 Rate = Annotated[float | None, typer.Option(help="Size of the perceptron's updates.  [default: chosen]")]
 
 
-Top = Annotated[
-    int | None, typer.Option(help="Features that msr uses, the most effective ones.  [default: chosen]")
-]
-
-
-Reach = Annotated[
-    float | None,
-    typer.Option(help="How far msr moves into the interval of fewest errors.  [default: chosen]"),
-]
-
-
-Strongest = Annotated[
-    float | None, typer.Option(help="First l2 penalty of ridge and softmax.  [default: 1000; 10]")
-]
+Strongest = Annotated[float | None, typer.Option(help="First l2 penalty weight of softmax.  [default: 10]")]
 
 
 Weakest = Annotated[
     float | None,
     typer.Option(
-        help="Last penalty of ridge and softmax, of lasso by its first.  [default: 0.01; 0.01; 0.001]"
+        help="Last penalty weight of softmax; of lasso, as a share of its first.  [default: 0.01; 0.001]"
     ),
 ]
 

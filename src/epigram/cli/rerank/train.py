@@ -19,14 +19,12 @@ from epigram.cli.rerank.arguments import (
     Lists,
     Lm,
     Rate,
-    Reach,
     References,
     Shrinkage,
     Smoothing,
     Steps,
     Strongest,
     Theta,
-    Top,
     Weakest,
     draw_paths,
     open_language_models,
@@ -48,8 +46,6 @@ def command(
     shrinkage: Shrinkage = None,
     theta: Theta = None,
     rate: Rate = None,
-    top: Top = None,
-    reach: Reach = None,
     strongest: Strongest = None,
     weakest: Weakest = None,
     steps: Steps = None,
@@ -103,7 +99,7 @@ def command(
     training = TrainingRun(output, plot, json, checkpoint, resume, context=context)
     chosen = make_learner(
         learner, steps=steps, eps=eps, smoothing=smoothing, shrinkage=shrinkage, theta=theta, rate=rate,
-        top=top, reach=reach, strongest=strongest, weakest=weakest,
+        strongest=strongest, weakest=weakest,
     )  # fmt: skip
     model = Reranker.load(known) if known else Reranker(
         chosen, ngrams, min_count, _words(headwords),

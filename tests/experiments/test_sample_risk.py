@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from epigram import MinimumSampleRisk, Reranker, Ridge
+from epigram import Reranker
 from epigram._core import bindings
-from epigram.rerank import ExponentialLoss, FeatureSpace, NBest, Pairs, SampleRisk, WeightPath
-from reference import sample_risk as twin
+from epigram.errors import InputError
+from epigram.rerank import ExponentialLoss, FeatureSpace, NBest, Pairs, WeightPath
+from experiments.lasso_ime.ridge import Ridge
+from experiments.lasso_ime.sample_risk import MinimumSampleRisk, SampleRisk
+from reference import sample_risk as slow
 from reference.rerank_lists import random_lists
 
 
@@ -29,12 +32,12 @@ def test_the_line_search_finds_the_exact_minimum(seed: int, somewhere: bool) -> 
     records, space, pairs = problem(seed)
     loss = SampleRisk(pairs)
     w = np.random.default_rng(seed).normal(size=space.n_weights) * somewhere
-    here = twin.risk(records, named(space, w), loss.base_weight)
+    here = slow.risk(records, named(space, w), loss.base_weight)
     assert loss.value(w) == here
     lines, ends, moved = loss.lines(loss.margins(w)), np.empty(2), 0
     for k in range(space.n_weights):
         saved = bindings.rerank_line_search(lines, k, k, ends)
-        least = twin.least_risk(records, named(space, w), loss.base_weight, space.name(k))
+        least = slow.least_risk(records, named(space, w), loss.base_weight, space.name(k))
         assert here - saved == pytest.approx(least)
         if saved > 0:
             moved += 1
@@ -57,11 +60,11 @@ def test_every_move_saves_what_it_says() -> None:
     for step in range(1, len(path) + 1):
         assert loss.value(path.weights(space.n_weights, step)) == path.losses[step - 1]
     end = path.weights(space.n_weights)
-    assert twin.risk(records, named(space, end), loss.base_weight) == path.losses[-1]
-    start = twin.risk(records, {}, loss.base_weight)
+    assert slow.risk(records, named(space, end), loss.base_weight) == path.losses[-1]
+    start = slow.risk(records, {}, loss.base_weight)
     for name in map(space.name, range(space.n_weights)):
-        if twin.least_risk(records, {}, loss.base_weight, name) < start:  # it is among the ranked features
-            least = twin.least_risk(records, named(space, end), loss.base_weight, name)
+        if slow.least_risk(records, {}, loss.base_weight, name) < start:  # it is among the ranked features
+            least = slow.least_risk(records, named(space, end), loss.base_weight, name)
             assert least >= path.losses[-1]
 
 
@@ -70,7 +73,7 @@ def test_features_are_ranked_by_what_they_save_alone() -> None:
     loss = SampleRisk(pairs)
     path = WeightPath.joined(list(MinimumSampleRisk(steps=1).walk(loss, WeightPath.empty())))
     saved = [
-        loss.value(np.zeros(space.n_weights)) - twin.least_risk(records, {}, loss.base_weight, space.name(k))
+        loss.value(np.zeros(space.n_weights)) - slow.least_risk(records, {}, loss.base_weight, space.name(k))
         for k in range(space.n_weights)
     ]
     assert path.features.tolist() == [int(np.argmax(saved))]
@@ -85,6 +88,8 @@ def test_the_loss_of_the_path_is_the_errors_of_the_reranker() -> None:
     chosen = errors[lists.list_ptr[:-1] + model.predict(lists)].sum()
     assert chosen - errors[lists.oracle("cer")].sum() == model.curves_.losses[-1]
     assert model.curves_.losses[-1] < model.curves_.losses[0]
+    with pytest.raises(InputError, match="MinimumSampleRisk"):
+        model.to_bytes()
 
 
 @pytest.mark.parametrize("settings", [{"top": 0}, {"reach": 0.0}, {"least": 0.0}, {"steps": -1}])

@@ -53,15 +53,15 @@ def to_model_file(model: Reranker) -> ModelFile:
     }
     for name in _STRINGS:
         tensors[f"{name}.bytes"], tensors[f"{name}.lengths"] = pack_strings(strings[name])
-    name = next((name for name, kind in LEARNERS.items() if type(learner) is kind), None)
-    if name is None:
+    learner_name = next((name for name, kind in LEARNERS.items() if type(learner) is kind), None)
+    if learner_name is None:
         raise InputError(
             f"a model file holds the learners {', '.join(LEARNERS)}, not {type(learner).__name__}; "
             "pickle the reranker instead"
         )
     header = {
         "settings": {
-            "learner": name,
+            "learner": learner_name,
             **asdict(learner),
             **given,
             **{name: value is not None for name, value in words.items()},

@@ -28,7 +28,7 @@ from epigram.lm.document.model import DocumentLM, fit_document
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.loss import Factor
 from epigram.lm.factored.model import ClassFactoredLM
-from epigram.lm.loglinear.model import LogLinearLM, split_known
+from epigram.lm.loglinear.model import LogLinearLM
 from epigram.lm.loglinear.tree import Positions
 from epigram.lm.mixture import InterpolatedLM, interpolate
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
@@ -92,7 +92,7 @@ def ap(claims: Claims) -> None:
     for k in range(4):
         corpus = Corpus.read(DATA / "lm-splits" / f"apnews.s{k}.train.txt.gz")
         test = Corpus.read(DATA / "lm-splits" / f"apnews.s{k}.test.txt.gz", corpus.vocabulary)
-        first, held_out = split_known(corpus, 0.1)
+        first, held_out = corpus.split_known(0.1)
         parts: list[LanguageModel] = [KneserNeyLM(5).fit(first)]
         whole: list[LanguageModel] = [KneserNeyLM(5).fit(corpus)]
         for seed in (0, 1):

@@ -11,9 +11,10 @@ from __future__ import annotations
 import sys
 import time
 
-from epigram.lm.corpus import Corpus, Vocabulary
+from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.exchange import ExchangePass
+from epigram.lm.vocabulary import Vocabulary
 from lm import DATA, novels
 
 missed = 0

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.lm.corpus import Corpus, Vocabulary
+from epigram.lm.corpus import Corpus
+from epigram.lm.vocabulary import Vocabulary
 
 TOKEN = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
 

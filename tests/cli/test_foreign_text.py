@@ -15,7 +15,8 @@ from epigram.datasets import sample
 from epigram.errors import DataWarning, InputError
 from epigram.files import read_lines
 from epigram.ime.kana import read_sentences
-from epigram.lm.corpus import Corpus, Vocabulary
+from epigram.lm.corpus import Corpus
+from epigram.lm.vocabulary import Vocabulary
 from epigram.tagging import read_columns
 from in_process import epigram
 

@@ -11,13 +11,15 @@ import pytest
 
 from epigram import ClassFactoredLM, KneserNeyLM, LogLinearLM, load
 from epigram.errors import InputError, ModelFileError
-from epigram.lm.corpus import Corpus, Vocabulary
+from epigram.lm.corpus import Corpus
 from epigram.lm.mixture import InterpolatedLM
 from epigram.lm.ngram.arpa import read_arpa, write_arpa
-from epigram.lm.tokenizer import Pieces, Words, in_pieces
+from epigram.lm.score_report import KnownWords
+from epigram.lm.tokenizer import Tokenizer
+from epigram.lm.vocabulary import Vocabulary
 
 LINES = ["the cat sat", "the mat", "a cat sat on the mat", "that cat"]
-CHARS = Pieces("chars")
+CHARS = Tokenizer("chars")
 
 
 @pytest.fixture
@@ -43,12 +45,12 @@ def test_a_model_is_that_of_text_cut_by_hand_and_its_file_remembers(
     estimator, text: Path, tmp_path: Path
 ) -> None:
     expected = type(estimator)(**estimator.get_params()).fit(by_hand(LINES * 5))
-    model = estimator.fit(in_pieces(text, CHARS))
+    model = estimator.fit(Corpus.read(text, tokenizer=CHARS))
     estimator.save(tmp_path / "m.epigram")
     loaded = load(tmp_path / "m.epigram")
     wanted = expected.word_scores(by_hand(["the cat"])[0])
     for one in (model, loaded, pickle.loads(pickle.dumps(loaded))):
-        assert one.vocabulary_.pieces == CHARS
+        assert one.vocabulary_.tokenizer == CHARS
         np.testing.assert_allclose(one.word_scores("the cat"), wanted, rtol=1e-5)
         np.testing.assert_array_equal(one.word_scores("the cat"), one.word_scores(by_hand(["the cat"])[0]))
         assert one.perplexity(text) == one.perplexity(LINES * 5) == one.perplexity(by_hand(LINES * 5))
@@ -57,25 +59,27 @@ def test_a_model_is_that_of_text_cut_by_hand_and_its_file_remembers(
 
 
 def test_going_on_cuts_the_new_text_and_keeps_the_way(text: Path) -> None:
-    model = LogLinearLM(order=3, strength=0.1, depth_weight=1.2, ridge=0.01).fit(in_pieces(text, CHARS))
+    model = LogLinearLM(order=3, strength=0.1, depth_weight=1.2, ridge=0.01).fit(
+        Corpus.read(text, tokenizer=CHARS)
+    )
     model.partial_fit(["the zoo"])
     assert "z" in model.vocabulary_
     assert "zoo" not in model.vocabulary_
-    assert model.vocabulary_.pieces == CHARS
+    assert model.vocabulary_.tokenizer == CHARS
     more = Corpus.more(text, Vocabulary([], CHARS))
     assert more.n_sentences == 20
     assert set(more.vocabulary.words[1:]) == set("".join(LINES).replace(" ", "▁"))
 
 
 def test_a_mixture_has_the_way_of_its_parts(text: Path, tmp_path: Path) -> None:
-    corpus = in_pieces(text, CHARS)
+    corpus = Corpus.read(text, tokenizer=CHARS)
     parts = [KneserNeyLM(order=n).fit(corpus) for n in (2, 3)]
     InterpolatedLM(parts, [0.5, 0.5]).save(tmp_path / "m.epigram")
     mixture = load(tmp_path / "m.epigram")
     assert mixture.perplexity(["the cat"]) == mixture.perplexity(by_hand(["the cat"]))
-    with pytest.raises(InputError, match="different ways"):
+    with pytest.raises(InputError, match="different tokenizers"):
         InterpolatedLM([parts[0], KneserNeyLM(order=2).fit(LINES)], [0.5, 0.5])
-    assert Words(mixture).word_scores(["the", "cat"]).size == 8
+    assert KnownWords(mixture).word_scores(["the", "cat"]).size == 8
     write_arpa(parts[1].backoff_, tmp_path / "m.arpa")  # has no place for it: text in pieces there
     assert read_arpa(tmp_path / "m.arpa").perplexity(by_hand(LINES)) == pytest.approx(
         parts[1].perplexity(LINES)
@@ -88,15 +92,15 @@ def test_files_of_other_packages_are_in_the_model_file(text: Path, tmp_path: Pat
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
     tokenizer.train_from_iterator(LINES, tokenizers.trainers.BpeTrainer(vocab_size=30, show_progress=False))
     tokenizer.save(str(tmp_path / "t.json"))
-    pieces = Pieces.of(tmp_path / "t.json")
+    pieces = Tokenizer.of(tmp_path / "t.json")
     assert pieces is not None
-    KneserNeyLM(order=3).fit(in_pieces(text, pieces)).save(tmp_path / "m.epigram")
+    KneserNeyLM(order=3).fit(Corpus.read(text, tokenizer=pieces)).save(tmp_path / "m.epigram")
     (tmp_path / "t.json").unlink()
     model = load(tmp_path / "m.epigram")
     cut = tokenizer.encode("the cat sat").tokens
     assert len(cut) < 11
     assert list(model.vocabulary_.tokens("the cat sat")) == cut
-    assert model.vocabulary_.joined(cut) == "the cat sat"
+    assert model.vocabulary_.join(cut) == "the cat sat"
 
 
 def test_every_command_cuts(run, text: Path, tmp_path: Path) -> None:
@@ -132,7 +136,7 @@ def test_every_command_cuts(run, text: Path, tmp_path: Path) -> None:
 
 
 def test_a_kind_that_is_not_known_is_refused() -> None:
-    with pytest.raises(ModelFileError, match="unknown kind of pieces"):
-        Pieces.from_bytes(b"syllables\n")
+    with pytest.raises(ModelFileError, match="unknown kind of tokenizer"):
+        Tokenizer.from_bytes(b"syllables\n")
     with pytest.raises(InputError, match=r"cannot be read|needs the package"):
-        Pieces.from_bytes(b"tokenizers\nnothing").cut("a")
+        Tokenizer.from_bytes(b"tokenizers\nnothing").cut("a")

@@ -18,7 +18,7 @@ from epigram.features.columns import Columns
 from epigram.features.lexicon import WordTable, match_spans
 from epigram.features.template import Template
 from epigram.lm.corpus import Corpus
-from epigram.lm.factored.classes import WordClasses, word_counts, write_sizes
+from epigram.lm.factored.classes import WordClasses, write_sizes
 from epigram.storage import ModelFile
 
 
@@ -45,7 +45,7 @@ def test_classes_of_several_sizes_are_values_of_their_own(tmp_path: Path) -> Non
 def test_what_lm_classes_writes_is_read(tmp_path: Path) -> None:
     corpus = Corpus.of(["the cat sat", "the dog sat", "a cat ran", "a dog ran"] * 3)
     sizes = [WordClasses.learn(corpus, k) for k in (3, 4)]
-    write_sizes(tmp_path / "sizes", sizes, word_counts(corpus))
+    write_sizes(tmp_path / "sizes", sizes, corpus.counts)
     found = WordTable.read("class:sizes", tmp_path)
     words = corpus.vocabulary.words
     expected = {

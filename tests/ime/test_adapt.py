@@ -11,8 +11,9 @@ from epigram.errors import InputError
 from epigram.ime.adapt import adapt_by_map, cross_entropy
 from epigram.ime.build import build
 from epigram.ime.mixture import best_weight, map_mixture, mixture, widen
-from epigram.lm.corpus import Corpus, Vocabulary
+from epigram.lm.corpus import Corpus
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
+from epigram.lm.vocabulary import Vocabulary
 
 SENTENCES = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=6), min_size=2, max_size=12)
 HISTORIES = [[], ["<s>"], ["a"], ["b"], ["a", "b"], ["<s>", "a"], ["c", "c"], ["d", "a"]]

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.lm.corpus import Corpus, Vocabulary, factorise_bytes
+from epigram.lm.corpus import Corpus, factorise_bytes
+from epigram.lm.vocabulary import Vocabulary
 
 LINES = st.lists(st.text(st.sampled_from("ab日 \t\r é"), max_size=12), max_size=12)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from epigram.errors import InputError
-from epigram.lm.corpus import Vocabulary
+from epigram.lm.vocabulary import Vocabulary
 
 
 def test_boundary_is_zero_both_ways_and_duplicates_vanish():

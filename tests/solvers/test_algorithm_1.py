@@ -139,5 +139,5 @@ def test_settings_reach_the_solver_from_the_estimator(tmp_path):
         LogLinearLM(3, solver="stochastic", max_iterations=500, **price).fit(text)
     with pytest.raises(InputError, match="unknown solver 'adam'"):
         LogLinearLM(3, solver="adam", **price).fit(text)
-    with pytest.raises(InputError, match="a solver is a name or has a method solve"):
+    with pytest.raises(InputError, match="solver must be a name or have a method solve"):
         LogLinearLM(3, solver=7, **price).fit(text)

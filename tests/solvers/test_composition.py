@@ -30,7 +30,8 @@ from epigram import (
 from epigram.chain.loss import ChainLoss
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
-from epigram.lm.factored.loss import Contexts, Factor, FactorLoss
+from epigram.lm.factored.contexts import Contexts
+from epigram.lm.factored.loss import Factor, FactorLoss
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.protocols import BatchLoss, StochasticLoss

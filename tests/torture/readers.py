@@ -181,11 +181,12 @@ def _texts() -> dict[str, tuple[bytes, Callable[[Path], object]]]:
     from epigram.ime.build import build
     from epigram.ime.corrections import Journal
     from epigram.ime.lexicon.wordlist import read_word_list
-    from epigram.lm.corpus import Corpus, Vocabulary
+    from epigram.lm.corpus import Corpus
     from epigram.lm.factored.classes import WordClasses
     from epigram.lm.ngram.arpa import read_arpa, write_arpa
     from epigram.lm.ngram.kneser_ney import KneserNeyLM
     from epigram.lm.normalise import Preparation
+    from epigram.lm.vocabulary import Vocabulary
     from epigram.rerank import read_nbest
     from epigram.solvers import SGD
 

@@ -72,7 +72,7 @@ def command(
 def _check(path: Path, json: bool) -> None:
     """Sums of distributions, by the worst context of each back-off model."""
     from epigram.lm.base import LanguageModel
-    from epigram.lm.sums import worst_sums
+    from epigram.lm.ngram.backoff import worst_sums
     from epigram.storage import load
 
     model = load(path)

@@ -27,10 +27,11 @@ from epigram.ime.mixture import BIGRAM, share_with_bigrams
 from epigram.ime.numbers import NumberForms
 from epigram.ime.scorer import Scorer
 from epigram.ime.word_classes import ClassNumbers, LexicalClasses, shift_lower
-from epigram.lm.corpus import UNSEEN, Corpus, Vocabulary
+from epigram.lm.corpus import Corpus
 from epigram.lm.ngram.backoff import BackoffModel
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.ngram.storage import ARRAYS_IN_PLACE
+from epigram.lm.vocabulary import UNSEEN, Vocabulary
 from epigram.protocols import Floats
 from epigram.storage.schema import Schema
 
@@ -169,7 +170,8 @@ def share_by_prior(model: BackoffModel, prior: Floats) -> None:
     Examples
     --------
     >>> from epigram.lm.ngram.kneser_ney import KneserNeyLM
-    >>> from epigram.lm.corpus import Corpus, Vocabulary
+    >>> from epigram.lm.corpus import Corpus
+    >>> from epigram.lm.vocabulary import Vocabulary
     >>> text = Corpus.of(["a b a"], Vocabulary(["a", "b", "c", "d"]))
     >>> model = KneserNeyLM(order=2, open_vocabulary=False).fit(text).backoff_
     >>> share_by_prior(model, np.array([0.0, 0.0, 0.0, 0.9, 0.1]))

@@ -30,7 +30,7 @@ from epigram.ime.scorer import Scorer, Singles
 from epigram.ime.signs import sign_edges
 from epigram.ime.user.words import UserWords
 from epigram.ime.word_classes import ANY, ClassNumbers
-from epigram.lm.corpus import BOUNDARY
+from epigram.lm.vocabulary import BOUNDARY
 from epigram.protocols import Floats, Ints, Offsets
 
 if TYPE_CHECKING:

@@ -24,9 +24,10 @@ from epigram._core import bindings
 from epigram._core.arrays import gather, offsets
 from epigram.ime.kana import is_content, split_token
 from epigram.ime.left_context import ENDS, REMEMBERED
-from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Vocabulary
+from epigram.lm.corpus import Corpus
 from epigram.lm.ngram.backoff import BackoffModel
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
+from epigram.lm.vocabulary import BOUNDARY, UNSEEN, Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.storage.file import pack_strings, unpack_strings
 from epigram.storage.quantise import CODES, coded, decoded, differences, narrow
@@ -268,10 +269,10 @@ class Rescorer:
         >>> bool(rescorer.adapted(news, news).scores(["箸だ"])[0] > rescorer.scores(["箸だ"])[0])
         True
         """
-        from epigram.lm.mixture import interpolate, merge
+        from epigram.lm.mixture import interpolate, table_of
 
         domain, held = (_by_character(part, _surfaces(part)) for part in (text, held_out))
-        characters = merge(interpolate([self.model, _characters_model(domain)], held))
+        characters = table_of(interpolate([self.model, _characters_model(domain)], held))
         return Rescorer(characters, self.pairs.with_text(text, _surfaces(text)))
 
     def after(self, before: str) -> Rescorer:

@@ -18,12 +18,12 @@ import numpy.typing as npt
 from epigram._core import bindings
 from epigram.errors import InputError
 from epigram.ime.word_classes import ClassNumbers, LexicalClasses, shift_lower
-from epigram.lm.corpus import BOUNDARY
 from epigram.lm.ngram.backoff import BackoffModel, Links
+from epigram.lm.vocabulary import BOUNDARY
 from epigram.protocols import Floats, Ints, Offsets
 
 if TYPE_CHECKING:
-    from epigram.lm.corpus import Vocabulary
+    from epigram.lm.vocabulary import Vocabulary
 
 Singles = npt.NDArray[np.float32]
 ROUNDING = 1e-4

@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.ime.lexicon.unknown_words import class_of
-from epigram.lm.corpus import BOUNDARY
 from epigram.lm.ngram.backoff import BackoffModel
+from epigram.lm.vocabulary import BOUNDARY
 from epigram.protocols import Floats
 
 if TYPE_CHECKING:

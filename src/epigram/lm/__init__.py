@@ -1,4 +1,4 @@
-"""Language models: n-gram models, log-linear models over context trees, and class-factored ones."""
+"""Language models: n-gram, log-linear, class-factored, and mixtures of them."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What every language model of the family offers, from four primitives: ids in, log-probabilities out.
+"""Base class of language models: states, scoring, perplexity, sampling, saving.
 
 A model is its vocabulary, a start state, a transition, a stream scorer and a full distribution. States are integers or
 tuples of them: hashable and comparable, so that a search can merge equal ones. Contexts are words (a string or
@@ -22,16 +22,15 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.lm.corpus import BOUNDARY, UNKNOWN, UNSEEN, Corpus, Sentences, Vocabulary
+from epigram.lm.corpus import Corpus, Sentences
+from epigram.lm.vocabulary import BOUNDARY, UNKNOWN, UNSEEN, Vocabulary
 from epigram.protocols import Floats, Ints
 
 if TYPE_CHECKING:
     from epigram.storage import ModelFile
 
-"""In a model file, what stands before the names of arrays that are used where they lie."""
-
 State: TypeAlias = int | tuple[Any, ...]
-"""What a model needs to know of the words so far: an integer, or a tuple of integers or of other models' states."""
+"""State of a model after the words so far: an integer, or a tuple of integers or of other models' states."""
 
 Context: TypeAlias = str | Sequence[str] | State
 """Words before the one to predict, or a state from ``start`` or ``advance``."""
@@ -42,7 +41,7 @@ HELD_OUT = 0.1
 
 
 def added_unknown(is_open: bool, vocabulary: Vocabulary, n_positions: int) -> float:
-    """Probability of the ``<unk>`` that is added after training on so many words and ends of sentences.
+    """Probability of an ``<unk>`` added after training on ``n_positions`` words and ends.
 
     With n a tenth of them, 1 / (1 + n); but no more than a word of the vocabulary has on average. 0 where the text has
     ``<unk>`` itself, or the vocabulary is to be closed.
@@ -59,7 +58,7 @@ def added_unknown(is_open: bool, vocabulary: Vocabulary, n_positions: int) -> fl
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How well a model predicts a text; ``oov`` words are outside its vocabulary.
+    """Log-likelihoods and counts of a text; ``oov`` words are outside the vocabulary.
 
     ``log_likelihood`` is that of the words of the vocabulary and of the ends of sentences, ``..._of_unknown`` that of
     the words outside it, NaN where the model has no probability for them.
@@ -79,12 +78,12 @@ class Evaluation:
 
     @property
     def perplexity_without_end(self) -> float:
-        """The same over words only; NaN where no word is in the vocabulary."""
+        """Perplexity over words only; NaN where no word is in the vocabulary."""
         return _perplexity(self.log_likelihood - self.log_likelihood_of_ends, self.tokens - self.oov)
 
     @property
     def perplexity_with_unknown(self) -> float:
-        """Over all words and one ``</s>`` a sentence; NaN for unknown words that a closed model meets."""
+        """Over all words and one ``</s>`` a sentence; NaN where a closed model meets unknown words."""
         return _perplexity(self.log_likelihood + self.log_likelihood_of_unknown, self.tokens + self.sentences)
 
 
@@ -95,8 +94,10 @@ def _perplexity(log_likelihood: float, n: int) -> float:
 
 
 class LanguageModel(ABC):
-    """A model p(word | context) over a vocabulary with an end of sentence, and ``<unk>`` where it is open."""
+    """A model p(word | context) over a vocabulary, ``</s>``, and ``<unk>`` where it is open."""
 
+    kind = ""
+    """Kind of the model in a model file."""
     vocabulary_: Vocabulary
     unknown_: float = 0.0
     """Probability that an ``<unk>`` got after training (in the empty context); 0 where none was added."""
@@ -119,11 +120,15 @@ class LanguageModel(ABC):
     def distribution(self, context: Context = ()) -> Floats:
         """Probabilities of all words of the vocabulary after a context, in the order of their ids."""
 
+    @property
+    def parts(self) -> Sequence[LanguageModel]:
+        """The models that this one mixes, or adds something to."""
+        return ()
+
     def is_training_text(self, corpus: Corpus) -> bool:
-        """Whether the model, or one that it is made of, was trained on a text (in ids of this vocabulary)."""
-        parts: list[LanguageModel] = getattr(self, "models", None) or [getattr(self, "model", self)]
-        if parts != [self]:
-            return any(part.is_training_text(Corpus.known(corpus, part.vocabulary_)) for part in parts)
+        """Whether the model, or one of its parts, was trained on a text (in ids of this vocabulary)."""
+        if self.parts:
+            return any(part.is_training_text(Corpus.known(corpus, part.vocabulary_)) for part in self.parts)
         return self.text_digest_ == replace(corpus, ids=self.as_unknown(corpus.ids)).digest
 
     @property
@@ -132,14 +137,11 @@ class LanguageModel(ABC):
         return UNKNOWN in self.vocabulary_
 
     def as_unknown(self, ids: Ints) -> Ints:
-        """Ids with ``<unk>`` for words outside the vocabulary (-1); as they are where the model is closed."""
+        """Ids with ``<unk>`` for -1; as they are where the model is closed."""
         return np.where(ids == UNSEEN, np.int32(self.vocabulary_.id(UNKNOWN)), ids)
 
     def advance(self, state: State, word: str) -> tuple[State, float]:
-        """State after a word, and the natural log of its probability; a word it does not know is ``<unk>``.
-
-        Of a closed model the probability of such a word is NaN.
-        """
+        """State after a word, and its log-probability; an unknown one is ``<unk>``, or NaN."""
         known = self.vocabulary_.id(word)
         return self.step(state, self.vocabulary_.id(UNKNOWN) if known == UNSEEN else known)
 
@@ -155,24 +157,21 @@ class LanguageModel(ABC):
         return state
 
     def score(self, sentences: Sentences | Corpus | PathLike[str], y: None = None) -> float:
-        """Mean natural log-probability of a word (or an end of a sentence) of a text: higher is better.
+        """Mean natural log-probability of a word or an end of a sentence of a text.
 
         Minus the logarithm of :meth:`perplexity`, so words outside the vocabulary are not counted.
         """
         return -math.log(self.perplexity(sentences))
 
     def word_scores(self, sentence: str | Sequence[str]) -> Floats:
-        """Natural log-probability of each word of a sentence and, last, of its end.
-
-        Words outside the vocabulary are scored as ``<unk>``; of a closed model they have NaN.
-        """
+        """Natural log-probability of each word of a sentence and of its end, as :meth:`advance`."""
         ids = self.as_unknown(self.vocabulary_.ids(self.vocabulary_.tokens(sentence)))
         return self.score_stream(np.append(ids, np.int32(BOUNDARY)))
 
     def score_corpus(self, corpus: Corpus) -> Floats:
-        """Log-probability of each word and each end of a text in ids of this vocabulary; -1 is ``<unk>``.
+        """Log-probability of each word and each end of a text in ids of this vocabulary.
 
-        Of a closed model -1 has NaN.
+        -1 is ``<unk>``, which has NaN in a closed model.
         """
         return self.score_stream(self.as_unknown(corpus.stream()[1:]))
 
@@ -210,15 +209,17 @@ class LanguageModel(ABC):
         seed: int | np.random.Generator | None = None,
         max_words: int = 200,
     ) -> list[list[str]]:
-        """Random sentences (without ``</s>``), from the start or going on from a context."""
+        """Random sentences (without ``</s>``), from the start or after a context."""
         rng = np.random.default_rng(seed)
         return [self._sample_one(rng, context, max_words) for _ in range(n)]
 
     def to_model_file(
         self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False, compress: bool = True
     ) -> ModelFile:
-        """The model as header and arrays; ``fit`` adds metrics to the header, the rest is as for :meth:`save`."""
-        raise InputError(f"a {type(self).__name__} has no model file; merge it to a back-off model first.")
+        """The model as header and arrays; arguments are those of :meth:`save`."""
+        from epigram.lm.storage import to_model_file
+
+        return to_model_file(self, bits, fit or {}, text, compress)
 
     def save(
         self,
@@ -228,7 +229,7 @@ class LanguageModel(ABC):
         fit: dict[str, Any] | None = None,
         compress: bool = True,
     ) -> None:
-        """Write a model file; ``bits`` (1 to 16) stores the weights in that many bits each, 0 in full.
+        """Write a model file; ``bits`` (1 to 16) stores each weight in so many bits, 0 in full.
 
         ``text=True`` keeps the training text in the file, where whoever has the file can read it; a model that can go
         on training (``partial_fit``) then does so exactly. ``fit`` adds metrics to the header.
@@ -242,7 +243,7 @@ class LanguageModel(ABC):
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a model file; it scores, explains (without counts) and goes on training as before."""
+        """Read a model file; the model works and is trained further as before."""
         from epigram.storage import load
 
         model = load(path)

@@ -1,4 +1,4 @@
-"""A cache of recent words beside any model: texts repeat themselves (Kuhn and De Mori 1990).
+"""Cache model: mixes recent words into any model (Kuhn and De Mori 1990).
 
     P(w) = (1 - weight) P_model(w | h) + weight * (share of w among the last ``size`` words)
 
@@ -10,30 +10,28 @@ from __future__ import annotations
 
 import math
 from os import PathLike
-from typing import TYPE_CHECKING, Any, cast
+from typing import cast
 
 import numpy as np
 
 from epigram._core import bindings
 from epigram.errors import InputError
 from epigram.lm.base import Context, LanguageModel, State
-from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Sentences
-from epigram.lm.mixture import Blend, blend, mixture_weights, put_together
+from epigram.lm.corpus import Corpus, Sentences
+from epigram.lm.mixture import Blend, blend, mixture_weights
+from epigram.lm.vocabulary import BOUNDARY, UNSEEN
 from epigram.protocols import Floats, Ints
-
-if TYPE_CHECKING:
-    from epigram.storage import ModelFile
 
 LARGEST = 100_000_000
 
 
 class CachedLM(LanguageModel):
-    """A model that remembers the last words of the text and expects them again.
+    """A model mixed with the relative frequencies of the last words of the text.
 
     Parameters
     ----------
     model : the model beside the cache
-    size : how many words are remembered
+    size : number of words in the cache
     weight : the share of the cache in the mixture; :meth:`chosen` finds it on held-out text
 
     Examples
@@ -44,6 +42,8 @@ class CachedLM(LanguageModel):
     >>> bool(cached.perplexity(["a a", "a a"]) < model.perplexity(["a a", "a a"]))
     True
     """
+
+    kind = "cached"
 
     def __init__(self, model: LanguageModel, size: int = 500, weight: float = 0.1) -> None:
         if not 1 <= size <= LARGEST:
@@ -70,12 +70,17 @@ class CachedLM(LanguageModel):
         cached.weight = min(float(mixture_weights(logps)[1]), 1 - 1e-9)
         return cached
 
+    @property
+    def parts(self) -> tuple[LanguageModel]:
+        """The model beside the cache."""
+        return (self.model,)
+
     def start(self) -> State:
-        """The start of a sentence, with nothing to remember."""
+        """The start of a sentence, with an empty cache."""
         return self.model.start(), ()
 
     def step(self, state: tuple[State, tuple[int, ...]], word: int) -> tuple[State, float]:
-        """State after a word id, and its natural log-probability; -1 gives NaN and is not remembered."""
+        """State after a word id, and its log-probability; -1 gives NaN and is not remembered."""
         inner, recent = state
         following, logp = self.model.step(inner, word)
         if word == UNSEEN:
@@ -93,7 +98,7 @@ class CachedLM(LanguageModel):
         return self._beside(self.model.score_stream(stream), stream)
 
     def score_corpus(self, corpus: Corpus) -> Floats:
-        """Log-probability of each word and each end of a text in ids of this vocabulary; -1 is ``<unk>``."""
+        """Log-probability of each word and each end of a text; -1 is ``<unk>``."""
         return self._beside(self.model.score_corpus(corpus), self.as_unknown(corpus.stream()[1:]))
 
     def _beside(self, logps: Floats, stream: Ints) -> Floats:
@@ -104,7 +109,7 @@ class CachedLM(LanguageModel):
             return np.asarray(np.log((1 - weight) * np.exp(logps) + weight * shares))
 
     def distribution(self, context: Context = ()) -> Floats:
-        """Probabilities of the whole vocabulary after a context, whose words are in the cache; they sum to 1."""
+        """Probabilities of the whole vocabulary after a context, whose words are in the cache."""
         inner, recent = self._state(context)
         p = self.model.distribution(inner)
         if not recent:
@@ -113,7 +118,7 @@ class CachedLM(LanguageModel):
         return (1 - self.weight) * p + self.weight * counts / len(recent)
 
     def explain(self, context: str | list[str], word: str) -> Blend:
-        """What the model and the cache say to P(word | context)."""
+        """P(word | context) by the model and by the cache."""
         inner, recent = self._state(context)
         target = self.vocabulary_.id(word)
         weight = self.weight if recent else 0.0
@@ -121,13 +126,6 @@ class CachedLM(LanguageModel):
         return blend(
             context, word, [("model", 1 - weight, self.model, inner), ("cache", weight, share, None)]
         )
-
-    def to_model_file(
-        self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False, compress: bool = True
-    ) -> ModelFile:
-        """The model as header and arrays; ``fit`` adds metrics to the header."""
-        settings = {"model": "cached", "size": self.size, "weight": self.weight}
-        return put_together([self.model], settings, bits, fit or {}, text, compress)
 
     def _state(self, context: Context) -> tuple[State, tuple[int, ...]]:
         inner, recent = cast("tuple[State, tuple[int, ...]]", self.state(context))

@@ -1,16 +1,9 @@
-"""Tokenised text: words and their ids, and where each sentence starts. One sentence a line, ASCII blanks, gzip too.
+"""Tokenised text: the ids of its words, and the offsets of its sentences.
 
-Id 0 is the sentence boundary: as a target it is ``</s>``, as a context ``<s>``. One id serves both because
-``<s>`` is never predicted and nothing ever follows ``</s>``; so targets and context words are the same
-range ``0 .. len(vocabulary) - 1``. ``<unk>`` is an ordinary word. Other words follow by falling count
-(ties by first occurrence), so that frequent words lie together in memory. A word outside the vocabulary
-has the id -1 (:data:`UNSEEN`), also where the vocabulary has ``<unk>``: so a text tells its unknown words from those
-that it calls ``<unk>`` itself. Models that have ``<unk>`` score the ones as the other (:mod:`epigram.lm.base`).
-
-A blank line is no sentence; models that look beyond the sentence take it as the start of another document. Each
-sentence starts fresh: ``<s>`` is its first context, ``</s>`` its last target. Perplexities count every word of the
-vocabulary and one ``</s>`` a sentence.
-In training text, words that a limit (minimum count, size, given list) leaves out are read as ``<unk>``.
+One sentence a line, ASCII blanks, gzip too. A blank line is no sentence; models that look beyond the sentence take it
+as the start of another document. Each sentence starts fresh: ``<s>`` is its first context, ``</s>`` its last target.
+Perplexities count every word of the vocabulary and one ``</s>`` a sentence. In training text, words that a limit
+(minimum count, size, given list) leaves out are read as ``<unk>``.
 
 A sentence may be wrapped in its own ``<s>`` and ``</s>``; inside a sentence these two are refused.
 """
@@ -18,11 +11,11 @@ A sentence may be wrapped in its own ``<s>`` and ``</s>``; inside a sentence the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import repeat
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 from zlib import crc32
 
 import numpy as np
@@ -31,127 +24,17 @@ import numpy.typing as npt
 from epigram._core import bindings
 from epigram._core.arrays import offsets
 from epigram.errors import InputError, each
-from epigram.files import check_sentences, check_text, decode, read_bytes, read_lines, refuse_file_names
+from epigram.files import check_sentences, decode, read_bytes, refuse_file_names
+from epigram.lm.tokenizer import Tokenizer
+from epigram.lm.vocabulary import BOUNDARY, END, START, UNKNOWN, UNSEEN, Vocabulary, tokens_of
 from epigram.protocols import Ints, Offsets
-from epigram.storage.file import pack_strings, unpack_strings
-from epigram.storage.quantise import narrow
-from epigram.storage.schema import Array, Schema, damaged, strings
-
-if TYPE_CHECKING:
-    from epigram.lm.tokenizer import Pieces
-
-END = "</s>"
-START = "<s>"
-UNKNOWN = "<unk>"
-BOUNDARY = 0
-UNSEEN = -1
 
 Sentences: TypeAlias = Iterable[str | Sequence[str]]
 """Sentences as strings (split at blanks) or as sequences of tokens."""
 
-_TOKEN = re.compile("[^ \t\n\v\f\r\0]+")
+Factorised: TypeAlias = tuple[list[str], Ints, Offsets]
 _BLANKS = b" \t\v\f\r\0"
 _BLANK_LINE = re.compile(rb"\n[ \t\v\f\r\0]*\n")
-Factorised: TypeAlias = tuple[list[str], Ints, Offsets]
-_WORDS = strings("words", "words") | {"words.pieces": Array(np.uint8, ("words.pieces",), optional=True)}
-_TEXT = {"text": Array(np.int64, ("text",), below="ids", optional=True)}
-"""The arrays of :func:`pack_words` and :func:`pack_text`; ``ids`` is one more than there are words."""
-
-
-class Vocabulary:
-    """The list of words a model can predict; ``words[0]`` is ``</s>``.
-
-    Examples
-    --------
-    >>> vocabulary = Vocabulary(["a", "rose", "is"])
-    >>> len(vocabulary), vocabulary.id("rose"), vocabulary.id("tulip"), vocabulary.words[0]
-    (4, 2, -1, '</s>')
-    >>> "tulip" in vocabulary, vocabulary.ids(["a", "tulip"]).tolist()
-    (False, [1, -1])
-
-    ``pieces`` says how strings are cut into tokens, where that is not at blanks (:mod:`epigram.lm.tokenizer`).
-    """
-
-    def __init__(self, words: Iterable[str], pieces: Pieces | None = None) -> None:
-        kept = dict.fromkeys(words)
-        for reserved in (START, END):
-            kept.pop(reserved, None)
-        check_text(kept)
-        self.words: list[str] = [END, *kept]
-        self._ids = dict(zip(self.words, range(len(self.words)), strict=True))
-        self._ids[START] = BOUNDARY
-        self.pieces = pieces
-        self._opened: Vocabulary | None = None
-
-    @classmethod
-    def from_counts(
-        cls, words: Sequence[str], counts: Offsets, min_count: int = 1, size: int | None = None
-    ) -> Vocabulary:
-        """Words seen at least ``min_count`` times, at most ``size`` of them (the most frequent).
-
-        Where a limit drops a word, ``<unk>`` joins the vocabulary to stand for it in the training text; it
-        is not counted in ``size``.
-        """
-        if min_count < 1:
-            raise InputError(f"min_count must be at least 1, not {min_count}.")
-        if size is not None and size < 1:
-            raise InputError(f"the vocabulary needs room for at least 1 word, not {size}.")
-        kept = np.argsort(-counts, kind="stable")
-        kept = kept[counts[kept] >= min_count][:size]
-        chosen = [words[k] for k in kept.tolist()]
-        if len(chosen) < len(words):
-            chosen.append(UNKNOWN)
-        return cls(chosen)
-
-    @classmethod
-    def read(cls, path: str | PathLike[str]) -> Vocabulary:
-        """One word a line; what follows the first blank on a line (a count, say) is ignored."""
-        fields = (line.split(maxsplit=1) for line in read_lines(path))
-        vocabulary = cls(parts[0] for parts in fields if parts)
-        if len(vocabulary) == 1:
-            raise InputError("an empty vocabulary; expected one word a line", path=path)
-        return vocabulary
-
-    def __len__(self) -> int:
-        return len(self.words)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.words)
-
-    def __contains__(self, word: object) -> bool:
-        return word in self._ids and word != START
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Vocabulary) and (self.words, self.pieces) == (other.words, other.pieces)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"Vocabulary({len(self)} words)"
-
-    def opened(self) -> Vocabulary:
-        """This vocabulary with ``<unk>`` as its last word; itself where it has ``<unk>``."""
-        if UNKNOWN in self:
-            return self
-        if self._opened is None:
-            self._opened = Vocabulary([*self.words, UNKNOWN], self.pieces)
-        return self._opened
-
-    def id(self, word: str) -> int:
-        """Id of a word, -1 outside the vocabulary; ``<s>`` and ``</s>`` are both 0."""
-        return self._ids.get(word, UNSEEN)
-
-    def ids(self, words: Iterable[str]) -> Ints:
-        """Ids of many words."""
-        return np.fromiter(map(self._ids.get, words, repeat(UNSEEN)), dtype=np.int32)
-
-    def tokens(self, text: str | Sequence[str]) -> Sequence[str]:
-        """A string cut as the training text was; anything else is taken as tokens."""
-        return self.pieces.cut(text) if self.pieces is not None and isinstance(text, str) else tokens_of(text)
-
-    def joined(self, tokens: Sequence[str]) -> str:
-        """Tokens as a text, as :meth:`tokens` would cut it."""
-        return " ".join(tokens) if self.pieces is None else self.pieces.joined(tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,64 +69,40 @@ class Corpus:
         min_count: int = 1,
         max_words: int | None = None,
         training: bool = False,
+        tokenizer: Tokenizer | None = None,
     ) -> Corpus:
-        """From strings or token sequences (a path is read).
+        """From strings or token sequences; a path is read (``-`` is standard input).
 
         Without ``vocabulary`` one is made from the text, within ``min_count`` and ``max_words``, and words
         left out become ``<unk>``. With one, words outside it are -1; with ``training`` as well they are
-        read as ``<unk>``, which joins the vocabulary if need be.
+        read as ``<unk>``, which joins the vocabulary if need be. ``tokenizer`` cuts strings; else that of the
+        vocabulary does.
         """
-        if isinstance(sentences, PathLike):
-            return cls.read(
-                sentences, vocabulary, min_count=min_count, max_words=max_words, training=training
-            )
-        if isinstance(sentences, str | bytes):
-            return _build(_from_python(sentences), vocabulary, min_count, max_words, training, None)
-        refuse_file_names(sentences)
-        has_words: list[bool] = []
-        cut = tokens_of if vocabulary is None else vocabulary.tokens
-
-        def noted() -> Iterator[Sequence[str]]:
-            for k, sentence in enumerate(each(sentences, "sentences", "sentences")):
-                tokens = cut(sentence)
-                try:
-                    has_words.append(len(tokens) > 0)
-                except TypeError:
-                    raise InputError(
-                        f"sentence {k} must be a text or a list of words, not {sentence!r}"
-                    ) from None
-                yield tokens
-
-        corpus = _build(_from_python(noted()), vocabulary, min_count, max_words, training, None)
-        return corpus._with_documents(has_words)
+        if tokenizer is None and vocabulary is not None:
+            tokenizer = vocabulary.tokenizer
+        text = _Numbered.of(sentences, tokenizer)
+        if vocabulary is None:
+            if not text.words:
+                raise InputError(
+                    "no words; expected one sentence a line, tokens between blanks", path=text.path
+                )
+            counts = np.bincount(text.ids, minlength=len(text.words)).astype(np.int64)
+            seen = np.flatnonzero(counts)
+            words = [text.words[k] for k in seen.tolist()]
+            vocabulary = Vocabulary.from_counts(words, counts[seen], min_count, max_words)
+            training = True
+        if tokenizer is not vocabulary.tokenizer:
+            vocabulary = Vocabulary(vocabulary.words, tokenizer)
+        table = vocabulary.ids(text.words)
+        if training and (table == UNSEEN).any():
+            vocabulary = vocabulary.opened()
+            table[table == UNSEEN] = vocabulary.id(UNKNOWN)
+        return text.corpus(table, vocabulary)
 
     @classmethod
-    def read(
-        cls,
-        path: str | PathLike[str],
-        vocabulary: Vocabulary | None = None,
-        *,
-        min_count: int = 1,
-        max_words: int | None = None,
-        training: bool = False,
-    ) -> Corpus:
-        """From a file, one sentence a line (gzip by its magic bytes, ``-`` for standard input)."""
-        raw = _read(path)
-        if vocabulary is not None and vocabulary.pieces is not None:
-            lines = raw.decode().split("\n")
-            return cls.of(lines, vocabulary, min_count=min_count, max_words=max_words, training=training)
-        corpus = _build(factorise_bytes(raw), vocabulary, min_count, max_words, training, path)
-        if _BLANK_LINE.search(raw) is None:
-            return corpus
-        return corpus._with_documents([bool(line.strip(_BLANKS)) for line in raw.split(b"\n")])
-
-    def _with_documents(self, has_words: Sequence[bool]) -> Corpus:
-        """Documents as runs of lines that have words; none where a line held but ``<s>`` and ``</s>``."""
-        full = np.array(has_words, dtype=bool)
-        begins = full & ~np.concatenate(([False], full[:-1]))
-        if begins.sum() < 2 or full.sum() != self.n_sentences:
-            return self
-        return replace(self, document_ptr=(np.cumsum(full) - 1)[begins].astype(np.int64))
+    def read(cls, path: str | PathLike[str], vocabulary: Vocabulary | None = None, **settings: Any) -> Corpus:
+        """The text of a file; arguments are those of :meth:`of`."""
+        return cls.of(Path(path), vocabulary, **settings)
 
     @classmethod
     def for_training(
@@ -276,7 +135,7 @@ class Corpus:
 
     @classmethod
     def more(cls, text: Sentences | PathLike[str] | Corpus, vocabulary: Vocabulary) -> Corpus:
-        """A text to go on training with: new words join the vocabulary, or are ``<unk>`` where it has that.
+        """A text to go on training with: new words join the vocabulary, or are its ``<unk>``.
 
         Examples
         --------
@@ -287,29 +146,23 @@ class Corpus:
         [1, 2]
         """
         if isinstance(text, Corpus):
-            words, ids, ptr = text.vocabulary.words, text.ids, text.sentence_ptr
+            new = _Numbered(text.vocabulary.words, text.ids, text.sentence_ptr)
         else:
-            path = text if isinstance(text, PathLike) else None
-            if vocabulary.pieces is not None and not isinstance(text, str | bytes):
-                lines = _read(text).decode().split("\n") if isinstance(text, PathLike) else text
-                text = map(vocabulary.tokens, lines)
-            words, ids, ptr = (
-                _from_python(text) if not isinstance(text, PathLike) else factorise_bytes(_read(text))
-            )
-            if START in words or END in words:
-                words, ids, ptr = unwrap(words, ids, ptr, path)
-        occurs = np.bincount(ids[ids >= 0], minlength=len(words)) > 0
+            new = _Numbered.of(text, vocabulary.tokenizer)
         if UNKNOWN not in vocabulary:
-            new = [w for w, seen in zip(words, occurs, strict=True) if seen and w not in vocabulary]
-            vocabulary = Vocabulary([*vocabulary.words, *new], vocabulary.pieces) if new else vocabulary
-        table = np.append(vocabulary.ids(words), np.int32(UNSEEN))
+            occurs = np.bincount(new.ids[new.ids >= 0], minlength=len(new.words)) > 0
+            added = [w for w, seen in zip(new.words, occurs, strict=True) if seen and w not in vocabulary]
+            vocabulary = (
+                Vocabulary([*vocabulary.words, *added], vocabulary.tokenizer) if added else vocabulary
+            )
+        table = np.append(vocabulary.ids(new.words), np.int32(UNSEEN))
         if UNKNOWN in vocabulary:
             table[table == UNSEEN] = vocabulary.id(UNKNOWN)
-        return cls(table[ids], ptr, vocabulary)
+        return cls(table[new.ids], new.ptr, vocabulary)
 
     @classmethod
     def of_stream(cls, stream: Ints, vocabulary: Vocabulary) -> Corpus:
-        """From what :meth:`stream` gives."""
+        """From the array of :meth:`stream`."""
         inside = stream != BOUNDARY
         edges = np.flatnonzero(~inside)
         return cls(stream[inside], (edges - np.arange(edges.size)).astype(np.int64), vocabulary)
@@ -335,7 +188,7 @@ class Corpus:
         return int(np.count_nonzero(self.ids == UNSEEN))
 
     def stream(self) -> Ints:
-        """All sentences end to end with the boundary 0 before the first, between, and after the last.
+        """All sentences end to end; the boundary 0 stands before the first and after each.
 
         Every position but the first is a target; the context of position i goes back to the nearest 0
         (inclusive, as ``<s>``) or -1 (exclusive).
@@ -346,10 +199,22 @@ class Corpus:
         return out
 
     @property
+    def counts(self) -> Offsets:
+        """Occurrences of each word of the vocabulary; ``</s>`` once a sentence.
+
+        Examples
+        --------
+        >>> Corpus.of(["a rose is", "a rose"]).counts.tolist()
+        [2, 2, 2, 1]
+        """
+        counts = np.bincount(self.ids[self.ids != UNSEEN], minlength=len(self.vocabulary))
+        counts[BOUNDARY] = self.n_sentences
+        return counts.astype(np.int64)
+
+    @property
     def digest(self) -> int:
         """:func:`digest_of_counts` of its words."""
-        stream = self.stream()[1:]
-        return digest_of_counts(np.bincount(stream[stream != UNSEEN]))
+        return digest_of_counts(self.counts)
 
     def take(self, first: int, last: int) -> Corpus:
         """The sentences ``first .. last - 1``, with the same vocabulary."""
@@ -372,6 +237,13 @@ class Corpus:
         cut = min(max(round(self.n_sentences * (1 - held_out)), 1), self.n_sentences - 1)
         return self.take(0, cut), self.take(cut, self.n_sentences)
 
+    def split_known(self, held_out: float = 0.1) -> tuple[Corpus, Corpus]:
+        """:meth:`split`, both in the words of the first part, as a test text would be read."""
+        first, rest = self.split(held_out)
+        words = [self.vocabulary.words[k] for k in np.flatnonzero(first.counts).tolist()]
+        known = Vocabulary(words, self.vocabulary.tokenizer)
+        return first.with_vocabulary(known), rest.with_vocabulary(known)
+
     def with_vocabulary(self, vocabulary: Vocabulary) -> Corpus:
         """The same text in the ids of another vocabulary; words it lacks become -1."""
         table = np.append(vocabulary.ids(self.vocabulary), np.int32(UNSEEN))
@@ -385,13 +257,84 @@ class Corpus:
 
 
 def digest_of_counts(counts: npt.NDArray[np.integer[Any]]) -> int:
-    """CRC-32 of how often each id occurs: tells whether a text is that of a model, not what it says."""
+    """CRC-32 of the counts of ids: tells whether a text is that of a model, and nothing else."""
     return crc32(np.trim_zeros(counts.astype(np.int64), "b").tobytes())
 
 
-def tokens_of(sentence: str | Sequence[str]) -> Sequence[str]:
-    """A string split at ASCII blanks, as files are; anything else is taken as tokens."""
-    return _TOKEN.findall(sentence) if isinstance(sentence, str) else sentence
+@dataclass(slots=True)
+class _Numbered:
+    """A text in numbers: distinct words by first occurrence, number of each token, offsets."""
+
+    words: list[str]
+    ids: Ints
+    ptr: Offsets
+    path: str | PathLike[str] | None = None
+    has_words: Sequence[bool] = ()  # of each line or sentence, where there may be several documents
+
+    @classmethod
+    def of(cls, sentences: Sentences | PathLike[str], tokenizer: Tokenizer | None) -> _Numbered:
+        if not isinstance(sentences, PathLike):
+            return cls._of_sentences(sentences, tokenizer).unwrapped()
+        raw = read_bytes(sentences)
+        check_sentences(raw, sentences)
+        decode(raw, sentences)
+        raw = raw.removeprefix(b"\xef\xbb\xbf")
+        if tokenizer is None:
+            text = cls(*factorise_bytes(raw))
+            if _BLANK_LINE.search(raw) is not None:
+                text.has_words = [bool(line.strip(_BLANKS)) for line in raw.split(b"\n")]
+        else:
+            text = cls._of_sentences(raw.decode().split("\n"), tokenizer)
+        text.path = sentences
+        return text.unwrapped()
+
+    @classmethod
+    def _of_sentences(cls, sentences: Sentences, tokenizer: Tokenizer | None) -> _Numbered:
+        refuse_file_names(sentences)
+        if isinstance(sentences, str | bytes):
+            raise InputError(
+                "sentences must be an iterable of sentences, not one string; put it in a list, "
+                "or pass a pathlib.Path to read a file."
+            )
+        table: dict[str, int] = {}
+        ids: list[int] = []
+        ptr, has_words = [0], []
+        for k, sentence in enumerate(each(sentences, "sentences", "sentences")):
+            try:
+                if tokenizer is not None and isinstance(sentence, str):
+                    tokens: Sequence[str] = tokenizer.cut(sentence)
+                else:
+                    tokens = tokens_of(sentence)
+                has_words.append(len(tokens) > 0)
+            except TypeError:
+                raise InputError(
+                    f"sentence {k} must be a text or a list of words, not {sentence!r}"
+                ) from None
+            ids.extend([table.setdefault(token, len(table)) for token in tokens])
+            if len(ids) > ptr[-1]:
+                ptr.append(len(ids))
+        for token in table:
+            if not isinstance(token, str):
+                raise InputError(f"tokens must be strings; found {token!r} of type {type(token).__name__}.")
+        return cls(
+            list(table), np.array(ids, dtype=np.int32), np.array(ptr, dtype=np.int64), has_words=has_words
+        )
+
+    def unwrapped(self) -> _Numbered:
+        """Drop ``<s>`` at the start and ``</s>`` at the end of sentences."""
+        if START in self.words or END in self.words:
+            _, self.ids, self.ptr = unwrap(self.words, self.ids, self.ptr, self.path)
+        return self
+
+    def corpus(self, table: Ints, vocabulary: Vocabulary) -> Corpus:
+        """The text in the ids of a vocabulary, ``table`` holding the id of each word."""
+        corpus = Corpus(table[self.ids] if self.ids.size else self.ids, self.ptr, vocabulary)
+        # Documents are runs of lines that have words; none where a line held but <s> and </s>.
+        full = np.array(self.has_words, dtype=bool)
+        begins = full & ~np.concatenate(([False], full[:-1]))
+        if begins.sum() < 2 or full.sum() != corpus.n_sentences:
+            return corpus
+        return replace(corpus, document_ptr=(np.cumsum(full) - 1)[begins].astype(np.int64))
 
 
 def factorise_bytes(raw: bytes) -> Factorised:
@@ -410,58 +353,6 @@ def factorise_bytes(raw: bytes) -> Factorised:
     return [raw[start : start + length].decode() for start, length in spans], ids, ptr
 
 
-def _read(path: str | PathLike[str]) -> bytes:
-    raw = read_bytes(path)
-    check_sentences(raw, path)
-    decode(raw, path)
-    return raw.removeprefix(b"\xef\xbb\xbf")
-
-
-def _from_python(sentences: Sentences) -> Factorised:
-    refuse_file_names(sentences)
-    if isinstance(sentences, str | bytes):
-        raise InputError(
-            "sentences must be an iterable of sentences, not one string; put it in a list, "
-            "or pass a pathlib.Path to read a file."
-        )
-    table: dict[str, int] = {}
-    ids: list[int] = []
-    ptr = [0]
-    for sentence in sentences:
-        ids.extend([table.setdefault(token, len(table)) for token in tokens_of(sentence)])
-        if len(ids) > ptr[-1]:
-            ptr.append(len(ids))
-    for token in table:
-        if not isinstance(token, str):
-            raise InputError(f"tokens must be strings; found {token!r} of type {type(token).__name__}.")
-    return list(table), np.array(ids, dtype=np.int32), np.array(ptr, dtype=np.int64)
-
-
-def _build(
-    factorised: Factorised,
-    vocabulary: Vocabulary | None,
-    min_count: int,
-    max_words: int | None,
-    training: bool,
-    path: str | PathLike[str] | None,
-) -> Corpus:
-    words, ids, ptr = factorised
-    if START in words or END in words:
-        words, ids, ptr = unwrap(words, ids, ptr, path)
-    if vocabulary is None:
-        if not words:
-            raise InputError("no words; expected one sentence a line, tokens between blanks", path=path)
-        counts = np.bincount(ids, minlength=len(words)).astype(np.int64)
-        seen = [k for k in range(len(words)) if counts[k]]
-        vocabulary = Vocabulary.from_counts([words[k] for k in seen], counts[seen], min_count, max_words)
-        training = True
-    table = vocabulary.ids(words)
-    if training and (table == UNSEEN).any():
-        vocabulary = vocabulary.opened()
-        table[table == UNSEEN] = vocabulary.id(UNKNOWN)
-    return Corpus(table[ids] if ids.size else ids, ptr, vocabulary)
-
-
 def unwrap(words: list[str], ids: Ints, ptr: Offsets, path: str | PathLike[str] | None) -> Factorised:
     """Drop ``<s>`` at the start and ``</s>`` at the end of sentences; refuse them elsewhere."""
     start = words.index(START) if START in words else UNSEEN
@@ -477,45 +368,4 @@ def unwrap(words: list[str], ids: Ints, ptr: Offsets, path: str | PathLike[str] 
             f"{words[ids[wrong[0]]]!r} inside sentence {sentence}{where}; it marks boundaries and may stand "
             "only at the edges of a line."
         )
-    kept = offsets(~drop)[ptr]
-    return words, ids[~drop], np.unique(kept).astype(np.int64)
-
-
-def pack_words(vocabulary: Vocabulary) -> dict[str, Any]:
-    """The words of a vocabulary in the order of their ids, and how text is cut where that is not at blanks."""
-    content, lengths = pack_strings(vocabulary.words)
-    packed = {"words.bytes": content, "words.lengths": lengths}
-    if vocabulary.pieces is not None:
-        packed["words.pieces"] = np.frombuffer(vocabulary.pieces.to_bytes(), dtype=np.uint8)
-    return packed
-
-
-def unpack_words(tensors: Mapping[str, Any]) -> Vocabulary:
-    """What :func:`pack_words` made."""
-    content = Schema({}, _WORDS).read_arrays(tensors)
-    words = unpack_strings(content["words.bytes"], content["words.lengths"])
-    pieces = None
-    if "words.pieces" in content:
-        from epigram.lm.tokenizer import Pieces
-
-        pieces = Pieces.from_bytes(content["words.pieces"].tobytes())
-    vocabulary = Vocabulary(words, pieces)
-    if vocabulary.words != words:
-        damaged("its vocabulary does not begin with </s>, or has a word twice")
-    return vocabulary
-
-
-def pack_text(corpus: Corpus) -> dict[str, Any]:
-    """The ids of a text, boundaries included; one more than the id, as -1 is a word outside the vocabulary."""
-    return {"text": narrow(corpus.stream() + 1)}
-
-
-def unpack_text(tensors: Mapping[str, Any], vocabulary: Vocabulary) -> Corpus | None:
-    """What :func:`pack_text` made; None in a file without text."""
-    content = Schema({}, _TEXT).read_arrays(tensors, ids=len(vocabulary) + 1)
-    if "text" not in content:
-        return None
-    stream = (content["text"] - 1).astype(np.int32)
-    if stream.size == 0 or stream[0] != BOUNDARY or stream[-1] != BOUNDARY:
-        damaged("its text does not begin and end with the boundary of a sentence")
-    return Corpus.of_stream(stream, vocabulary)
+    return words, ids[~drop], np.unique(offsets(~drop)[ptr]).astype(np.int64)

@@ -1,18 +1,11 @@
-"""Linear interpolation: p(w | h) = sum_k lambda_k p_k(w | h), the weights by EM on held-out text.
+"""Linear interpolation of models: p(w | h) = sum_k lambda_k p_k(w | h), weights by EM.
 
 The models may have different vocabularies: the mixture predicts their union, a word that a model lacks gets
 nothing from it and, as a context, cuts that model's context only. With a background and an adaptation model
 this is the MAP adaptation of the reranking experiments.
 
 A mixture is not a back-off model: the share of each model in an unseen n-gram changes with the history. So
-:class:`InterpolatedLM` keeps its models and is exact; :func:`merge` makes one back-off model of it (for ARPA),
-exact for every n-gram that a model stores, renormalised elsewhere, as SRILM's ``-mix-lm``. In a model file the parts of
-a mixture stand side by side.
-
-:func:`fit_beside` is what ``epigram lm train`` does where nothing else is asked for. The log-linear model is better
-than Kneser-Ney on most texts; on a text whose end is unlike its beginning, held-out text misleads the choice of its
-strengths, and Kneser-Ney, which chooses nothing, may be ahead. A mixture of both is safe. EM finds the share that
-predicts held-out text best; as that text may mislead here too, the share used is half way from there to one half.
+:class:`InterpolatedLM` keeps its models and is exact; :func:`~epigram.lm.ngram.merge.merge` makes one back-off model.
 """
 
 from __future__ import annotations
@@ -20,23 +13,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-import epigram.lm.storage as lm_storage
 from epigram.errors import InputError, ModelFileError
+from epigram.lm import storage
 from epigram.lm.base import Context, LanguageModel, State
-from epigram.lm.corpus import UNKNOWN, UNSEEN, Corpus, Sentences, Vocabulary
-from epigram.lm.ngram.backoff import BackoffModel, as_backoff, renormalised
-from epigram.protocols import Callback, Floats, Ints
+from epigram.lm.corpus import Corpus, Sentences
+from epigram.lm.ngram.backoff import BackoffModel, as_backoff
+from epigram.lm.ngram.merge import merge
+from epigram.lm.vocabulary import UNKNOWN, UNSEEN, Vocabulary
+from epigram.protocols import Floats, Ints
 from epigram.storage import ModelFile, Section
-from epigram.tuning import TrialCallback
-
-if TYPE_CHECKING:
-    from epigram.lm.loglinear.model import LogLinearLM, Text
 
 
 class InterpolatedLM(LanguageModel):
@@ -50,6 +40,8 @@ class InterpolatedLM(LanguageModel):
     >>> mixture.vocabulary_.words, round(float(mixture.distribution("a").sum()), 12)
     (['</s>', 'a', 'b', '<unk>', 'c'], 1.0)
     """
+
+    kind = "mixture"
 
     def __init__(self, models: Sequence[LanguageModel], weights: Sequence[float]) -> None:
         shares = np.asarray(weights, dtype=np.float64)
@@ -67,30 +59,30 @@ class InterpolatedLM(LanguageModel):
             self.models += inner
             flat += [share * weight for weight in inner_weights]
         self.weights: Floats = np.array(flat)
-        pieces = self.models[0].vocabulary_.pieces
-        if any(model.vocabulary_.pieces != pieces for model in self.models):
-            raise InputError(
-                "the models cut text in different ways (words, characters, pieces); mix those of one way."
-            )
-        self.vocabulary_ = Vocabulary((word for model in self.models for word in model.vocabulary_), pieces)
+        tokenizer = self.models[0].vocabulary_.tokenizer
+        if any(model.vocabulary_.tokenizer != tokenizer for model in self.models):
+            raise InputError("the models have different tokenizers; mix models of the same tokenizer.")
+        self.vocabulary_ = Vocabulary(
+            (word for model in self.models for word in model.vocabulary_), tokenizer
+        )
         self._translated = [
             np.append(model.vocabulary_.ids(self.vocabulary_), np.int32(UNSEEN)) for model in self.models
         ]
+
+    @property
+    def parts(self) -> Sequence[LanguageModel]:
+        """The models that are mixed."""
+        return self.models
 
     def start(self) -> tuple[State, ...]:
         """The start states of all models."""
         return tuple(model.start() for model in self.models)
 
     def step(self, state: tuple[State, ...], word: int) -> tuple[tuple[State, ...], float]:
-        """State after a word id, and its natural log-probability; -1 gives NaN and forgets the context."""
+        """State after a word id, and its log-probability; -1 gives NaN and forgets the context."""
         states, p = [], 0.0
-        for model, weight, ids, own in zip(
-            self.models,
-            self.weights.tolist(),
-            self._translated,
-            state,
-            strict=True,
-        ):
+        weights = self.weights.tolist()
+        for model, weight, ids, own in zip(self.models, weights, self._translated, state, strict=True):
             following, logp = model.step(own, int(ids[word]))
             states.append(following)
             p += 0.0 if np.isnan(logp) else weight * float(np.exp(logp))
@@ -103,11 +95,11 @@ class InterpolatedLM(LanguageModel):
         return self._mixed([model.score_stream(ids[stream]) for model, ids in each], stream)
 
     def score_corpus(self, corpus: Corpus) -> Floats:
-        """Log-probability of each word and each end of a text in ids of this vocabulary; -1 is ``<unk>``."""
+        """Log-probability of each word and each end of a text; -1 is ``<unk>``."""
         return self._mixed(self.component_logps(corpus), self.as_unknown(corpus.stream()[1:]))
 
     def component_logps(self, corpus: Corpus) -> Floats:
-        """One row for each model; NaN for words it lacks, though another one has them, and for what none has."""
+        """Log-probabilities of a text, a row for each model; NaN for words it lacks."""
         rows, ids = [], self.as_unknown(corpus.ids)
         for model, table in zip(self.models, self._translated, strict=True):
             own = replace(corpus, ids=table[ids], vocabulary=model.vocabulary_)
@@ -134,17 +126,10 @@ class InterpolatedLM(LanguageModel):
         return out
 
     def explain(self, context: str | list[str], word: str) -> Blend:
-        """What each model says to P(word | context), and its own reasons where it has any."""
+        """P(word | context) by each model, with the explanation of models that have one."""
         states: Any = self.state(context)
         named = zip(self.models, self.weights.tolist(), states, strict=True)
         return blend(context, word, [(f"model {k}", w, m, s) for k, (m, w, s) in enumerate(named)])
-
-    def to_model_file(
-        self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False, compress: bool = True
-    ) -> ModelFile:
-        """The models and their weights as header and arrays; ``fit`` adds metrics to the header."""
-        settings = {"model": "mixture", "weights": self.weights.tolist()}
-        return put_together(self.models, settings, bits, fit or {}, text, compress)
 
 
 def interpolate(
@@ -153,7 +138,7 @@ def interpolate(
     tolerance: float = 1e-9,
     max_iterations: int = 1000,
 ) -> InterpolatedLM:
-    """The mixture that predicts held-out text best; EM converges to it, the likelihood being concave.
+    """The mixture that predicts held-out text best, by EM (the likelihood is concave).
 
     Examples
     --------
@@ -189,47 +174,16 @@ def mixture_weights(logps: Floats, tolerance: float = 1e-9, max_iterations: int 
 
 
 def table_of(model: LanguageModel, path: str | PathLike[str] | None = None) -> BackoffModel:
-    """The back-off model that a language model is or keeps; a mixture of such models is merged."""
-    return merge(model, path) if isinstance(model, InterpolatedLM) else as_backoff(model, path)
-
-
-def merge(mixture: InterpolatedLM, path: str | PathLike[str] | None = None) -> BackoffModel:
-    """One back-off model of all n-grams of a mixture of back-off models; see the module for what is exact."""
-    backoffs = [as_backoff(model, path) for model in mixture.models]
-    vocabulary = mixture.vocabulary_
-    order = max(model.order for model in backoffs)
-    grams, logps = [np.arange(len(vocabulary), dtype=np.int32)[:, None]], []
-    for n in range(2, order + 1):
-        grams.append(
-            np.unique(np.concatenate([grams_of(model, vocabulary, n) for model in backoffs]), axis=0)
-        )
-    for rows in grams:
-        parts = []
-        for model, weight, ids in zip(backoffs, mixture.weights, mixture._translated, strict=True):
-            states = np.zeros(len(rows), dtype=np.int32)
-            for column in ids[rows.T]:
-                states, logp = model.step_many(states, column)
-            with np.errstate(divide="ignore"):
-                parts.append(np.where(np.isnan(logp), -np.inf, logp) + np.log(weight))
-        logps.append(reduce(np.logaddexp, parts))
-    return renormalised(BackoffModel.from_ngrams(vocabulary, grams, logps, [], []))
-
-
-def grams_of(model: BackoffModel, vocabulary: Vocabulary, n: int) -> Ints:
-    """The n-grams of one order, in the ids of another vocabulary."""
-    nodes = np.flatnonzero((model.node_depth == n - 1) & (np.diff(model.pair_ptr) > 0)).astype(np.int32)
-    sizes = np.diff(model.pair_ptr)[nodes]
-    contexts = (
-        np.repeat(model.spell(nodes), sizes, axis=0) if nodes.size else np.empty((0, n - 1), dtype=np.int32)
-    )
-    pairs = np.flatnonzero(np.repeat(model.node_depth, np.diff(model.pair_ptr)) == n - 1)
-    table = vocabulary.ids(model.vocabulary_)
-    return table[np.column_stack((contexts, model.pair_word[pairs])).astype(np.int32)]
+    """The back-off model that a language model is or holds; a mixture of such models is merged."""
+    if not isinstance(model, InterpolatedLM):
+        return as_backoff(model, path)
+    parts = [as_backoff(part, path) for part in model.models]
+    return merge(parts, model.weights.tolist(), model.vocabulary_)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a mixture: its share, what it makes of the word, and its own reasons where it has any."""
+class Share:
+    """Share of a part of a mixture, its probability of a word, and its explanation, if any."""
 
     name: str
     share: float
@@ -243,69 +197,48 @@ class Blend:
 
     word: str
     probability: float
-    parts: tuple[Part, ...]
+    parts: tuple[Share, ...]
 
 
 def blend(
     context: str | Sequence[str], word: str, parts: Sequence[tuple[str, float, LanguageModel | float, Any]]
 ) -> Blend:
-    """The blend of models (with the state each is in) and of plain probabilities."""
+    """Blend models (with the state each is in) and plain probabilities."""
     found = []
     for name, share, source, state in parts:
         if not isinstance(source, LanguageModel):
-            found.append(Part(name, share, source))
+            found.append(Share(name, share, source))
         elif word not in source.vocabulary_:
-            found.append(Part(name, share, 0.0))
+            found.append(Share(name, share, 0.0))
         else:
             _, logp = source.advance(state, word)
             own = getattr(source, "explain", None)
             if word == UNKNOWN and source.unknown_:
                 own = None  # its probability was set after training
-            found.append(Part(name, share, math.exp(logp), None if own is None else own(context, word)))
+            found.append(Share(name, share, math.exp(logp), None if own is None else own(context, word)))
     if not any(isinstance(source, LanguageModel) and word in source.vocabulary_ for _, _, source, _ in parts):
         raise InputError(f"{word!r} is not in the vocabulary.")
     return Blend(word, sum(part.share * part.probability for part in found), tuple(found))
 
 
-def put_together(
-    models: Sequence[LanguageModel],
-    settings: dict[str, Any],
-    bits: int,
-    fit: dict[str, Any],
-    text: bool,
-    compress: bool,
+def to_model_file(
+    model: LanguageModel, bits: int, fit: dict[str, Any], text: bool, compress: bool
 ) -> ModelFile:
-    """The parts as one file; the arrays of part k have the prefix ``k.``."""
-    files = [model.to_model_file(bits, None, text, compress) for model in models]
-    tensors = {f"{k}.{name}": array for k, file in enumerate(files) for name, array in file.tensors.items()}
-    unbounded = [f"{k}.{name}" for k, file in enumerate(files) for name in file.unbounded]
-    header = {"settings": settings, "fit": fit, "parts": [file.header for file in files]}
-    return ModelFile(lm_storage.FAMILY, header, tensors, unbounded)
+    """The parts of a mixture and their weights, or a model and its cache, as header and arrays."""
+    if isinstance(model, InterpolatedLM):
+        settings: dict[str, Any] = {"model": "mixture", "weights": model.weights.tolist()}
+        return storage.pack_parts(model.models, settings, bits, fit, text, compress)
+    from epigram.lm.cache import CachedLM
 
-
-def parts_of(file: ModelFile) -> list[ModelFile]:
-    """The files that were put together."""
-    headers = file.header["parts"]
-    if not isinstance(headers, list) or not headers or len(headers) > len(file.tensors):
-        raise ModelFileError("damaged: the parts of a mixture are missing")
-    return [_part(file, k, header) for k, header in enumerate(headers)]
-
-
-def _part(file: ModelFile, k: int, header: Any) -> ModelFile:
-    if not isinstance(header, dict) or not isinstance(header.get("settings"), dict):
-        raise ModelFileError(f"damaged: part {k} of a mixture has no settings")
-    own = _under(f"{k}.", file.tensors)
-    return ModelFile(lm_storage.FAMILY, header, own, own)
-
-
-def _under(prefix: str, tensors: dict[str, Any]) -> dict[str, Any]:
-    return {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
+    assert isinstance(model, CachedLM)
+    settings = {"model": "cached", "size": model.size, "weight": model.weight}
+    return storage.pack_parts([model.model], settings, bits, fit, text, compress)
 
 
 def from_model_file(file: ModelFile) -> LanguageModel:
     """The mixture, or the model with its cache."""
     settings = file.header["settings"]
-    models = [lm_storage.from_model_file(part) for part in parts_of(file)]
+    models = [storage.from_model_file(part) for part in storage.parts_of(file)]
     try:
         if settings["model"] == "mixture":
             return InterpolatedLM(models, [float(weight) for weight in settings["weights"]])
@@ -317,8 +250,8 @@ def from_model_file(file: ModelFile) -> LanguageModel:
 
 
 def describe(file: ModelFile) -> list[Section]:
-    """The shares, then what each part holds."""
-    settings, parts = file.header["settings"], parts_of(file)
+    """The shares, then the contents of each part."""
+    settings, parts = file.header["settings"], storage.parts_of(file)
     kinds = [part.header["settings"].get("model", "?") for part in parts]
     if settings["model"] == "mixture":
         shares = list(zip(map(str, range(len(parts))), kinds, settings["weights"], strict=True))
@@ -328,88 +261,19 @@ def describe(file: ModelFile) -> list[Section]:
     sections = [Section("shares", ("part", "kind", "share"), shares)]
     for k, part in enumerate(parts):
         sections += [
-            Section(f"part {k}: {own.title}", own.columns, own.rows) for own in lm_storage.describe(part)
+            Section(f"part {k}: {own.title}", own.columns, own.rows) for own in storage.describe(part)
         ]
     return sections
 
 
-def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
-    """Every weight of every part, as JSON objects would name them: parts differ in their columns."""
+def weights(file: ModelFile) -> storage.Rows:
+    """Every weight of every part."""
 
     def rows() -> Iterator[tuple[Any, ...]]:
-        for k, part in enumerate(parts_of(file)):
-            columns, own = lm_storage.weights(part)
-            places = [columns.index(name) for name in ("attribute", "label", "weight")]
+        for k, part in enumerate(storage.parts_of(file)):
+            columns, own = storage.weights(part)
+            picked = [columns.index(name) for name in ("attribute", "label", "weight")]
             for row in own:
-                yield (k, *(row[place] for place in places))
+                yield (k, *(row[column] for column in picked))
 
     return ("model", "attribute", "label", "weight"), rows()
-
-
-@dataclass(frozen=True)
-class Beside:
-    """A mixture of ``loglinear`` and Kneser-Ney, with what held-out text said: perplexities alone and together."""
-
-    mixture: InterpolatedLM
-    loglinear: LogLinearLM
-    alone: tuple[float, float]
-    together: float
-
-    @property
-    def why(self) -> str:
-        """The choice in one line."""
-        share = float(self.mixture.weights[0])
-        return (
-            f"a mixture of {share:.2f} log-linear and {1 - share:.2f} modified Kneser-Ney; held-out perplexity "
-            f"{self.together:.2f} together, {self.alone[0]:.2f} and {self.alone[1]:.2f} alone "
-            "(--model loglinear makes the log-linear model alone)"
-        )
-
-
-def fit_beside(
-    model: LogLinearLM,
-    sentences: Text,
-    *,
-    valid: Text | None = None,
-    callback: Callback | None = None,
-    on_trial: TrialCallback | None = None,
-) -> Beside:
-    """Fit a log-linear model and Kneser-Ney of its order on a text, and mix them; arguments are those of its ``fit``.
-
-    Examples
-    --------
-    >>> from epigram import LogLinearLM
-    >>> text = ["a rose is a rose", "a rose is red", "a tulip is red", "red is a rose"] * 3
-    >>> both = fit_beside(LogLinearLM(order=2), text)
-    >>> round(float(both.mixture.distribution("a").sum()), 12)
-    1.0
-    >>> bool(both.together <= max(both.alone))
-    True
-    """
-    from epigram.lm.ngram.kneser_ney import KneserNeyLM
-
-    corpus = Corpus.for_training(sentences, model.vocabulary, model.min_count, model.max_words)
-    judged: list[Floats] = []
-
-    plain = KneserNeyLM(model.order, open_vocabulary=model.open_vocabulary)
-
-    def on_choice(text: Corpus, held_out: Corpus, logps: Floats) -> None:
-        judged.append(np.stack([logps, _logps(plain.fit(text), held_out)]))
-
-    model.fit(corpus, valid=valid, callback=callback, on_trial=on_trial, on_choice=on_choice)
-    kneser_ney = plain.fit(corpus)
-    if valid is not None:
-        held_out = Corpus.known(valid, corpus.vocabulary)
-        judged.append(np.stack([_logps(each, held_out) for each in (model, kneser_ney)]))
-    logps = judged[-1]
-    share = (float(mixture_weights(logps)[0]) + 0.5) / 2
-    together = np.logaddexp(logps[0] + np.log(share), logps[1] + np.log(1 - share))
-    first, second = np.exp(-logps.mean(axis=1)).tolist()
-    mixture = InterpolatedLM([model, kneser_ney], [share, 1 - share])
-    return Beside(mixture, model, (first, second), float(np.exp(-together.mean())))
-
-
-def _logps(model: LanguageModel, held_out: Corpus) -> Floats:
-    """Log-probabilities of the known words of held-out text."""
-    found: Floats = model.score_corpus(held_out)[held_out.stream()[1:] != UNSEEN]
-    return found

@@ -1,4 +1,4 @@
-"""Text as Nelakanti et al. 2013 prepare it (section 6, after Bengio et al. 2003): symbols for what cannot be learnt.
+"""Text normalisation of Nelakanti et al. 2013: numbers, names, case, rare words (section 6).
 
 In this order, each part a setting:
 
@@ -27,7 +27,8 @@ from typing import Any
 
 from epigram.errors import InputError
 from epigram.files import parse_json, read_text, write_atomically
-from epigram.lm.corpus import UNKNOWN, Sentences, tokens_of
+from epigram.lm.corpus import Sentences
+from epigram.lm.vocabulary import UNKNOWN, tokens_of
 
 NUMBER = "#n"
 NAME = "<name>"
@@ -50,7 +51,7 @@ Progress = Callable[[int], object]
 
 @dataclass
 class Replaced:
-    """What became of a text: its size, and how many tokens were replaced by each symbol."""
+    """Size of a text, and the number of tokens replaced by each symbol."""
 
     sentences: int = 0
     tokens: int = 0
@@ -136,7 +137,7 @@ class Preparation:
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Preparation:
-        """What ``write`` wrote."""
+        """Read a file of :meth:`write`."""
         wrong = InputError("not a file of `epigram lm prepare --save`", path=path)
         try:
             record: dict[str, Any] = parse_json(read_text(path), path)
@@ -185,7 +186,7 @@ class Preparation:
 def prepare(
     sentences: Iterable[str], like: Preparation | None = None, **settings: Any
 ) -> tuple[list[list[str]], Preparation]:
-    """A training text prepared by its own decisions, or any text by those of ``like``, and the decisions.
+    """Normalise a training text by its own decisions, or any text by those of ``like``.
 
     Examples
     --------

@@ -1,20 +1,22 @@
-"""Where a model is surprised by a text: sentence by sentence, word by word, and which words it does not know."""
+"""Log-probability of a text by sentence and by word, and its unknown words."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 
 import numpy as np
 
 from epigram.lm.base import LanguageModel
-from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Sentences
+from epigram.lm.corpus import Corpus, Sentences
+from epigram.lm.vocabulary import BOUNDARY, UNSEEN
 from epigram.protocols import Floats, Ints, Offsets
 
 
 @dataclass(frozen=True)
 class Report:
-    """The log-probabilities of a text, and ways to sum them up.
+    """Log-probabilities of a text, and sums of them.
 
     Examples
     --------
@@ -44,23 +46,23 @@ class Report:
 
     @property
     def log_likelihoods(self) -> Floats:
-        """Natural log-probability of each sentence; a closed model leaves out words that it does not know."""
+        """Natural log-probability of each sentence; a closed model leaves out unknown words."""
         return np.add.reduceat(np.nan_to_num(self.logps, nan=0.0, neginf=-np.inf), self._starts)
 
     @property
     def n_unknown(self) -> Ints:
-        """How many words of each sentence the model does not know."""
+        """Number of unknown words of each sentence."""
         return np.add.reduceat((self.ids == UNSEEN).astype(np.int64), self._starts)
 
     @property
     def perplexities(self) -> Floats:
-        """Perplexity of each sentence, over its words and the end; a closed model leaves out unknown words."""
+        """Perplexity of each sentence and its end; a closed model leaves out unknown words."""
         n_scored = np.add.reduceat((~np.isnan(self.logps)).astype(np.int64), self._starts)
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(-self.log_likelihoods / n_scored))
 
     def by_word(self) -> list[tuple[str, int, float]]:
-        """Each word with how often it occurs and its bits on average; those that cost most in all come first."""
+        """Each word with its count and mean bits; those of the most bits in all come first."""
         scored = ~np.isnan(self.logps)
         own = np.full(self.ids.size, BOUNDARY, dtype=np.int32)
         own[self.ids != BOUNDARY] = self.text.ids
@@ -80,3 +82,17 @@ class Report:
     @property
     def _starts(self) -> Offsets:
         return np.concatenate(([0], self.ends[:-1] + 1))
+
+
+@dataclass(frozen=True)
+class KnownWords:
+    """Scores the words that a model knows, for rerankers; its tokenizer joins and cuts them."""
+
+    model: LanguageModel
+
+    def word_scores(self, words: Sequence[str], /) -> Floats:
+        """Natural log-probability of each word or token and of the end; NaN for unknown ones."""
+        vocabulary = self.model.vocabulary_
+        tokens = words if vocabulary.tokenizer is None else vocabulary.tokens(" ".join(words))
+        unknown = np.append(vocabulary.ids(tokens) == UNSEEN, False)
+        return np.where(unknown, np.nan, self.model.word_scores(tokens))

@@ -120,7 +120,7 @@ def _terms(why: Any) -> list[tuple[str, float, int | None, float]]:
 
 def _tokens(model: Any, text: str) -> list[str]:
     """Split text at spaces, or by the tokenizer of the model."""
-    return text.split() if model.vocabulary_.pieces is None else list(model.vocabulary_.tokens(text))
+    return text.split() if model.vocabulary_.tokenizer is None else list(model.vocabulary_.tokens(text))
 
 
 def _words(model: Any, text: str, place: str) -> list[str]:

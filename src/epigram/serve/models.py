@@ -20,9 +20,10 @@ from msgspec import Meta
 
 from epigram.ime.converter import KanaKanjiConverter
 from epigram.lm import storage as lm_storage
-from epigram.lm.corpus import BOUNDARY, END, START
-from epigram.lm.mixture import InterpolatedLM, parts_of
+from epigram.lm.mixture import InterpolatedLM
 from epigram.lm.ngram.backoff import BackoffModel
+from epigram.lm.storage import parts_of
+from epigram.lm.vocabulary import BOUNDARY, END, START
 from epigram.serve.http import Body, RequestError, String
 from epigram.serve.registry import LoadedModel, load_model
 from epigram.serve.state import Call, Operation, RawResponse

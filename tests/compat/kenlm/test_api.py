@@ -18,7 +18,7 @@ from epigram.compat import kenlm as ours
 from epigram.datasets import sample
 from epigram.errors import InputError
 from epigram.lm.cache import CachedLM
-from epigram.lm.mixture import InterpolatedLM, merge
+from epigram.lm.mixture import InterpolatedLM, table_of
 
 TEXT = [" ".join(sentence) for sentence in sample.plain("train", 300)]
 ASKED = [*TEXT[:20], "", "zebra", "the zebra the", TEXT[3].split()[0], "<unk> the", "a  b\tc"]
@@ -195,7 +195,7 @@ def test_mixtures_of_ngram_models_are_merged(tmp_path: Path) -> None:
     mixture = InterpolatedLM(parts, [0.5, 0.5])
     mixture.save(tmp_path / "mixture")
     found = ours.Model(tmp_path / "mixture")
-    write_arpa(merge(mixture), tmp_path / "mixture.arpa")
+    write_arpa(table_of(mixture), tmp_path / "mixture.arpa")
     theirs = pytest.importorskip("kenlm").Model(str(tmp_path / "mixture.arpa"))
     for sentence in ASKED:
         assert found.score(sentence) == pytest.approx(theirs.score(sentence), abs=1e-4, rel=1e-5)

@@ -13,9 +13,9 @@ from epigram.cli.run import EXIT_CODE, GracefulStop
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
-    from epigram.lm.corpus import Vocabulary
     from epigram.lm.factored.classes import WordClasses
     from epigram.lm.factored.exchange import Bigrams, ExchangePass
+    from epigram.lm.vocabulary import Vocabulary
     from epigram.protocols import Offsets
 
 SHOWN_CLASSES = 20

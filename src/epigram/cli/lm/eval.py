@@ -44,11 +44,11 @@ def command(
     The first figure leaves out words outside the vocabulary, so it compares models of one vocabulary; the second counts
     them as <unk>. A closed model (lm train --closed) has the first only.
     """
+    from epigram.lm.corpus import Corpus
     from epigram.lm.score_report import Report
-    from epigram.lm.tokenizer import read_as
 
     language_model = open_model(model)
-    whole = read_as(language_model.vocabulary_, text)
+    whole = Corpus.read(text, tokenizer=language_model.vocabulary_.tokenizer)
     corpus = whole.with_vocabulary(language_model.vocabulary_)
     language_model.score_stream(corpus.stream()[:2])
     watch = console.Stopwatch()

@@ -46,8 +46,9 @@ def command(
 
     from epigram.cli.lm.prepare import write_text
     from epigram.files import read_lines
-    from epigram.lm.corpus import Corpus, tokens_of
+    from epigram.lm.corpus import Corpus
     from epigram.lm.score_report import Report
+    from epigram.lm.vocabulary import tokens_of
 
     if (keep is None) == (max_perplexity is None):
         raise InputError("give --keep SHARE or --max-perplexity X, one of them.")
@@ -61,7 +62,7 @@ def command(
     measure = report.perplexities
     if against is not None:
         general = open_model(against)
-        if general.vocabulary_.pieces != language_model.vocabulary_.pieces:
+        if general.vocabulary_.tokenizer != language_model.vocabulary_.tokenizer:
             raise InputError("cuts text in another way than MODEL (words, characters, pieces)", path=against)
         measure = measure / Report.of(general, corpus).perplexities
     if max_perplexity is not None:

@@ -36,7 +36,7 @@ def command(
 ) -> None:
     """Mix models, with weights chosen on held-out text."""
     from epigram.lm.cache import CachedLM
-    from epigram.lm.mixture import interpolate, merge
+    from epigram.lm.mixture import interpolate, table_of
 
     if len(models) < 2 and not (cache and models):
         raise InputError("give two models or more to mix, or one and --cache.")
@@ -56,7 +56,7 @@ def command(
         mixture = mixed = interpolate(parts, valid)
         record["weights"] = mixed.weights.tolist()
         if merged:
-            mixture = merge(mixed)
+            mixture = table_of(mixed)
             record["perplexity_valid_merged"] = mixture.perplexity(valid)
         record["perplexity_valid"] = mixed.perplexity(valid)
     if cache:

@@ -61,9 +61,9 @@ def _is_safetensors(path: Path) -> bool:
 
 def open_word_scorer(path: Path) -> WordScorer:
     """A language model that scores the words it knows, also where it cuts them into other pieces."""
-    from epigram.lm.tokenizer import Words
+    from epigram.lm.score_report import KnownWords
 
-    return Words(open_model(path))
+    return KnownWords(open_model(path))
 
 
 Words = Annotated[str, typer.Argument(metavar="WORDS", help="The words before; <s> marks a sentence start.")]

@@ -112,9 +112,11 @@ def command(
 
 def _cut(text: Path, lines: list[str], tokens: str, output: Path, json: bool) -> None:
     """The lines in pieces; blank lines stay, as they part documents."""
-    from epigram.lm.tokenizer import cutter
+    from epigram.lm.tokenizer import Tokenizer
+    from epigram.lm.vocabulary import tokens_of
 
-    cut = cutter(tokens)
+    tokenizer = Tokenizer.of(tokens)
+    cut = tokens_of if tokenizer is None else tokenizer.cut
     pieces = [cut(line) for line in lines]
     n_tokens = sum(map(len, pieces))
     if n_tokens == 0:

@@ -23,4 +23,4 @@ def command(
     """Random sentences of the model, one a line."""
     language_model = open_model(model)
     for sentence in language_model.sample(n, context=words, seed=seed, max_words=max_words):
-        print(console.echoed(language_model.vocabulary_.joined(sentence)))
+        print(console.echoed(language_model.vocabulary_.join(sentence)))

@@ -22,10 +22,11 @@ from epigram.files import read_lines, stream_lines
 
 if TYPE_CHECKING:
     from epigram.lm.base import LanguageModel
-    from epigram.lm.corpus import Corpus, Vocabulary
+    from epigram.lm.corpus import Corpus
     from epigram.lm.factored.model import ClassFactoredLM
     from epigram.lm.loglinear.model import LogLinearLM
     from epigram.lm.loglinear.penalties import Strength
+    from epigram.lm.vocabulary import Vocabulary
     from epigram.protocols import Iteration, Solver
     from epigram.tuning import Trial
 
@@ -196,11 +197,10 @@ def command(
     if tokens != "words":
         if sharding.asked_for:
             raise InputError("--tokens is for text that is read whole; leave out --shards and --cluster.")
-        from epigram.lm.tokenizer import Pieces, in_pieces
+        from epigram.lm.corpus import Corpus
+        from epigram.lm.tokenizer import Tokenizer
 
-        pieces = Pieces.of(tokens)
-        assert pieces is not None  # words are read by the model itself
-        source = in_pieces(text, pieces, **limits)  # which the model will remember
+        source = Corpus.read(text, **limits, training=True, tokenizer=Tokenizer.of(tokens))
     if counted:
         if classes is not None:
             raise InputError(f"--classes is for log-linear models; leave out --model {model} or --classes.")
@@ -313,7 +313,7 @@ def _train_beside(
 ) -> None:
     """Fit a log-linear model, mix it with Kneser-Ney, save the mixture, say what was chosen and report."""
     from epigram.cli.plots import plot_trials
-    from epigram.lm.mixture import fit_beside
+    from epigram.lm.default import fit_beside
 
     history: History = []
     with _watched(run, model, history) as watching:
@@ -437,7 +437,7 @@ def warn_if_learnt(text: Path, valid: Path) -> None:
 
 def vocabulary_of(path: Path | None) -> Vocabulary | None:
     """The given list of words, if any."""
-    from epigram.lm.corpus import Vocabulary
+    from epigram.lm.vocabulary import Vocabulary
 
     return None if path is None else Vocabulary.read(path)
 

@@ -19,9 +19,9 @@ from epigram._core import bindings
 from epigram.compat.kenlm.binary import MISSING_UNKNOWN
 from epigram.errors import InputError
 from epigram.lm.base import LanguageModel
-from epigram.lm.corpus import START, UNKNOWN
 from epigram.lm.mixture import table_of
 from epigram.lm.ngram.arpa import read_arpa
+from epigram.lm.vocabulary import START, UNKNOWN
 from epigram.storage import load
 
 __all__ = ["Config", "FullScoreReturn", "LanguageModel", "LoadMethod", "Model", "State", "replace_original"]

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.errors import ModelFileError
-from epigram.lm.corpus import END, START, UNKNOWN, Vocabulary
 from epigram.lm.ngram.arpa import LOG10, with_every_word
 from epigram.lm.ngram.backoff import BackoffModel
+from epigram.lm.vocabulary import END, START, UNKNOWN, Vocabulary
 from epigram.protocols import Floats, Ints
 from epigram.storage import ModelFile
 from epigram.storage.file import blaming

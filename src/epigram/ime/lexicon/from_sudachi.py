@@ -32,8 +32,8 @@ from epigram.ime.lexicon.unknown_words import UnknownWords, spelling
 from epigram.ime.numbers import FORMS, NumberForms
 from epigram.ime.scorer import Scorer, Singles
 from epigram.ime.word_classes import LexicalClasses
-from epigram.lm.corpus import BOUNDARY
 from epigram.lm.ngram.backoff import BackoffModel
+from epigram.lm.vocabulary import BOUNDARY
 from epigram.protocols import Floats, Ints, Offsets
 
 SCALE = 700.0

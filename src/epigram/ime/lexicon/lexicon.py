@@ -27,7 +27,7 @@ from epigram.ime.kana import (
     join_token,
     split_token,
 )
-from epigram.lm.corpus import Vocabulary
+from epigram.lm.vocabulary import Vocabulary
 from epigram.protocols import Ints, Offsets
 
 

@@ -1,1 +1,1 @@
-"""A class-factored model that looks beyond the sentence: texts keep to their topics and repeat their words."""
+"""Class-factored model with features of the document before the sentence."""

@@ -1,13 +1,13 @@
-"""What came before a sentence, as features of the classes and words in it.
+"""Features from the words before a sentence, for the classes and words in it.
 
 The words of the text before a sentence are counted with decay, at several horizons: a word t words back counts
-exp(-t / horizon). Of the candidates of a choice,
+exp(-t / horizon). The features of the candidates of a choice are
 
-    a class c          has   log of its share among these words, over its share in the training text
-    a word w of a class has  log(1 + N(w) / (prior p(w | class))) at each horizon, and 1 if it is among them at all
+    of a class c           log of its share among these words, over its share in the training text
+    of a word w of a class log(1 + N(w) / (prior p(w | class))) at each horizon, and 1 if it is among them at all
 
-N(w) being its decayed count; a prior count keeps shares away from 0. A word that was not seen has 0 everywhere, so the
-features of words are few. ``_core/document.h`` has the formulas.
+N(w) being its decayed count; a prior count keeps shares away from 0. The features of a word that was not seen are 0, so
+there are few. ``_core/document.h`` has the formulas.
 """
 
 from __future__ import annotations
@@ -18,18 +18,17 @@ import numpy as np
 
 from epigram._core import bindings
 from epigram.errors import InputError
-from epigram.lm.corpus import BOUNDARY
 from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.loss import Factor
+from epigram.lm.vocabulary import BOUNDARY
 from epigram.protocols import Floats, Ints, Offsets
 
-PARTS = ("class", "word")
 LONGEST = 100_000
 
 
 @dataclass(frozen=True)
-class Entries:
-    """Features of candidates: entry e, in ``row_ptr[r] .. row_ptr[r + 1]``, is of candidate ``candidate[e]`` of row r.
+class FeatureEntries:
+    """Features of candidates: entries ``row_ptr[r] .. row_ptr[r + 1]`` are of row r.
 
     ``own[e]``: whose weights it has beside the shared ones, the class of the candidate. A row of ``phi`` for each.
     """
@@ -50,7 +49,7 @@ class Windows:
 
     @classmethod
     def of_stream(cls, stream: Ints, size: int, document_ptr: Offsets | None = None) -> tuple[Windows, Ints]:
-        """Those of the sentences of a stream (which starts one), and the sentence of each of its positions.
+        """The windows of the sentences of a stream, and the sentence of each position.
 
         ``document_ptr`` has the first sentence of each document: the words before it are not looked at.
 
@@ -70,8 +69,8 @@ class Windows:
 
 
 @dataclass(frozen=True)
-class Recent:
-    """How the words before a sentence are counted, and what their counts are compared with.
+class DocumentFeatures:
+    """Counts the words before a sentence, and compares them with those of the training text.
 
     Parameters
     ----------
@@ -113,7 +112,7 @@ class Recent:
         shares: Floats = seen / np.maximum(of_class, 1.0)[self.classes.class_of]
         return shares
 
-    def of_classes(self, windows: Windows) -> Entries:
+    def of_classes(self, windows: Windows) -> FeatureEntries:
         """A row for each sentence, with an entry for each class."""
         n, n_classes, n_horizons = windows.first.size, self.classes.n_classes, len(self.horizons)
         phi = np.empty((n * n_classes, n_horizons))
@@ -130,10 +129,10 @@ class Recent:
             phi.ravel(),
         )
         own = np.tile(np.arange(n_classes, dtype=np.int32), n)
-        return Entries(np.arange(n + 1, dtype=np.int64) * n_classes, own, own, phi)
+        return FeatureEntries(np.arange(n + 1, dtype=np.int64) * n_classes, own, own, phi)
 
-    def of_words(self, windows: Windows, sentence: Ints, of_class: Ints, rank: Ints) -> Entries:
-        """A row for each pair of a sentence (rising) and a class, with an entry for each word of it seen before."""
+    def of_words(self, windows: Windows, sentence: Ints, of_class: Ints, rank: Ints) -> FeatureEntries:
+        """A row for each sentence (rising) and class, with an entry for each word seen before."""
         n_words, n_horizons, n_rows = self.counts.size, len(self.horizons), sentence.size
         row_ptr, counts = np.empty(n_rows + 1, np.int64), np.zeros(n_words * n_horizons)
         shares = self.shares("word")
@@ -164,11 +163,13 @@ class Recent:
         if n:
             fill(candidate, phi)
         own = np.repeat(of_class, np.diff(row_ptr))
-        return Entries(row_ptr, candidate, own, np.column_stack((phi.reshape(n, n_horizons), np.ones(n))))
+        return FeatureEntries(
+            row_ptr, candidate, own, np.column_stack((phi.reshape(n, n_horizons), np.ones(n)))
+        )
 
     def entries(
         self, part: str, factor: Factor, windows: Windows, sentence: Ints, target: Ints
-    ) -> tuple[Entries, Ints]:
+    ) -> tuple[FeatureEntries, Ints]:
         """The features of the choices of one part at some positions, and the row of each position."""
         if part == "class":
             return self.of_classes(windows), sentence

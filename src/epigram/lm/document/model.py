@@ -1,41 +1,104 @@
-"""A class-factored model with weights for what came before the sentence; see :mod:`epigram.lm.document.features`.
+"""Class-factored model with document features: weights for the words before the sentence.
 
+    P(u | h, past)  =  P_model(u | h) exp( (v + v_c) . phi(u, past) )  /  Z        u a class, or a word of one class
+
+phi are the features of :mod:`epigram.lm.document.features`, v weights that all candidates share, v_c those of a class.
 The text is read in its order, so figures depend on that order, as those of a cache do. The model itself stays as it is;
-the weights of the document features are fitted on held-out text in order, which surprises it as other text will
-(:mod:`epigram.lm.document.loss`).
+v is fitted on held-out text in order, which is as new to the model as other text will be.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from epigram.errors import InputError
 from epigram.lm.base import Context, LanguageModel
-from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Sentences, Vocabulary
-from epigram.lm.document.features import PARTS, Recent, Windows
-from epigram.lm.document.loss import PastLoss, PastWeights
-from epigram.lm.factored.classes import word_counts
-from epigram.lm.factored.model import ClassFactoredLM, FactoredExplanation, Part, one_position
-from epigram.lm.factored.scorer import Step
-from epigram.lm.loglinear.model import Text
+from epigram.lm.corpus import Corpus, Sentences
+from epigram.lm.document.features import DocumentFeatures, FeatureEntries, Windows
+from epigram.lm.factored.contexts import FactorExamples
+from epigram.lm.factored.loss import PARTS
+from epigram.lm.factored.model import ClassFactoredLM, FactoredExplanation, FactorExplanation, one_position
+from epigram.lm.factored.scorer import ContextStep, Factors, FactorScorer
+from epigram.lm.loglinear.estimator import Text
 from epigram.lm.loglinear.tree import Positions
+from epigram.lm.vocabulary import BOUNDARY, UNSEEN, Vocabulary
 from epigram.penalties.separable import L2
 from epigram.protocols import Callback, Floats, Ints, Offsets
 from epigram.solvers.quasi_newton import LBFGS
 from epigram.tuning import TrialCallback
 
-if TYPE_CHECKING:
-    from epigram.storage import ModelFile
-
 AT_ONCE = 500  # sentences that are scored together
 Past = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 """A state: that of the model within the sentence, the words of the sentence, the words before it."""
+
+
+@dataclass(frozen=True)
+class PastWeights:
+    """Feature weights of one part: ``shared`` by all candidates, and a row of ``own`` per class."""
+
+    shared: Floats = field(repr=False)
+    own: Floats = field(repr=False)
+
+    @classmethod
+    def of(cls, v: Floats, n_features: int) -> PastWeights:
+        """From the vector of a solver."""
+        rows = v.reshape(-1, n_features)
+        return cls(rows[0], rows[1:])
+
+    def factors(self, entries: FeatureEntries) -> Factors:
+        """Factors by which the features multiply the odds of their candidates."""
+        scores = np.einsum("ek,ek->e", entries.phi, self.shared + self.own[entries.own])
+        return Factors(entries.row_ptr, entries.candidate, np.exp(scores))
+
+
+class PastLoss:
+    """Sum of -log P over positions, the model being fixed; a BatchLoss.
+
+    This is a log-linear model of few weights: convex, and exactly normalised, as the candidates are a few hundred.
+    """
+
+    def __init__(
+        self,
+        scorer: FactorScorer,
+        examples: FactorExamples,
+        entries: FeatureEntries,
+        row_of: Ints,
+        n_classes: int,
+    ) -> None:
+        self.scorer, self.examples, self.entries, self.row_of = scorer, examples, entries, row_of
+        self.n_features = entries.phi.shape[1]
+        self.n_weights, self.n_samples = (1 + n_classes) * self.n_features, examples.candidate.size
+        self._n_classes = n_classes
+        self._seen = self._count()
+
+    def _count(self) -> Floats:
+        """Times that the candidate of each entry was chosen."""
+        entries, widest = self.entries, int(self.scorer.n_candidates.max())
+        row = np.repeat(np.arange(entries.row_ptr.size - 1), np.diff(entries.row_ptr))
+        keys = row * widest + entries.candidate
+        order = np.argsort(keys)
+        wanted = self.row_of.astype(np.int64) * widest + self.examples.candidate
+        at = np.minimum(np.searchsorted(keys, wanted, sorter=order), max(keys.size - 1, 0))
+        found = keys[order[at]] == wanted if keys.size else np.zeros(wanted.size, bool)
+        return np.bincount(order[at[found]], minlength=keys.size).astype(np.float64)
+
+    def value_and_gradient(self, w: Floats, out: Floats) -> float:
+        """Loss and gradient: features times (expected count - count)."""
+        entries, expected = self.entries, np.zeros(self.entries.candidate.size)
+        factors = PastWeights.of(w, self.n_features).factors(entries)
+        logps = self.scorer.log_probabilities(self.examples, factors, self.row_of, expected)
+        excess = (expected - self._seen)[:, None] * entries.phi
+        rows = out.reshape(-1, self.n_features)
+        rows[0] = excess.sum(axis=0)
+        for k in range(self.n_features):
+            rows[1:, k] = np.bincount(entries.own, excess[:, k], self._n_classes)
+        return -float(logps.sum())
 
 
 class DocumentLM(LanguageModel):
@@ -44,7 +107,7 @@ class DocumentLM(LanguageModel):
     Parameters
     ----------
     model : the fitted class-factored model
-    recent : how the words before a sentence are counted
+    recent : features of the words before a sentence
     weights : those of both parts; :meth:`chosen` finds them on held-out text
 
     Examples
@@ -55,7 +118,11 @@ class DocumentLM(LanguageModel):
     1.0
     """
 
-    def __init__(self, model: ClassFactoredLM, recent: Recent, weights: dict[str, PastWeights]) -> None:
+    kind = "document"
+
+    def __init__(
+        self, model: ClassFactoredLM, recent: DocumentFeatures, weights: dict[str, PastWeights]
+    ) -> None:
         self.model, self.recent, self.weights = model, recent, weights
         self.vocabulary_: Vocabulary = model.vocabulary_
         self.unknown_ = model.unknown_
@@ -68,15 +135,16 @@ class DocumentLM(LanguageModel):
         ridge: float = 30.0,
         **settings: Any,
     ) -> DocumentLM:
-        """With the weights that predict held-out text best; ``settings`` are those of :class:`Recent`.
+        """With the weights that predict held-out text best.
 
-        ``ridge`` is the price of a squared weight; the model must know its training text, as after ``fit``.
+        ``settings`` are those of :class:`.DocumentFeatures`, ``ridge`` is the penalty weight of a squared weight. The
+        model must know its training text, as after ``fit``.
         """
         if not hasattr(model, "corpus_"):
             raise InputError(
                 "document weights need how often each word was seen; train the model again, or save it with text=True."
             )
-        recent = Recent(model.classes_, word_counts(model.corpus_), **settings)
+        recent = DocumentFeatures(model.classes_, model.corpus_.counts, **settings)
         corpus = Corpus.known(held_out, model.known_vocabulary_)
         stream = corpus.stream()
         windows, sentence = Windows.of_stream(stream[1:], recent.window, corpus.document_ptr)
@@ -92,12 +160,17 @@ class DocumentLM(LanguageModel):
             weights[part] = PastWeights.of(found, recent.n_features(part))
         return cls(model, recent, weights)
 
+    @property
+    def parts(self) -> tuple[LanguageModel]:
+        """The class-factored model."""
+        return (self.model,)
+
     def start(self) -> Past:
         """The start of a text."""
         return self.model.start(), (), ()
 
     def step(self, state: Past, word: int) -> tuple[Past, float]:
-        """State after a word id, and its log-probability; -1 gives NaN and forgets the context, not the text before."""
+        """State after a word id, and its log-probability; -1 gives NaN and cuts the context."""
         inner, sentence, before = state
         following, logp = self.model.step(inner, word)
         word = int(self.model.known_ids(np.array([word]))[0])
@@ -110,7 +183,7 @@ class DocumentLM(LanguageModel):
         return (following, (*sentence, word), before), logp
 
     def score_stream(self, stream: Ints) -> Floats:
-        """Log-probability of each id of a stream that starts a text; 0 ends a sentence, -1 gives NaN."""
+        """Log-probability of each id of a stream that starts a text; -1 gives NaN."""
         return self._score(np.asarray(stream, np.int32), None)
 
     def score_corpus(self, corpus: Corpus) -> Floats:
@@ -177,37 +250,31 @@ class DocumentLM(LanguageModel):
         factors = {part: self.weights[part].factors(entries[part]) for part in PARTS}
         of_class = class_model.distributions(class_factor.examples(words), factors["class"])
         within = word_model.distributions(word_factor.examples(words), factors["word"])
-        out = np.empty(within.size)
-        out[word_factor.by_class] = within * np.repeat(of_class, word_factor.n_candidates)
-        return self.model.with_unknown(out)
+        return self.model.spread(of_class, within)
 
     def explain(self, context: Context, word: str) -> FactoredExplanation:
-        """The weights of the model, and last of each part what the text before adds."""
-        inner, _, before = self._state(context)
+        """The weights of the model, and last of each part the effect of the text before."""
+        inner, _, past = self._state(context)
         why = self.model.explain(inner, word)
         words = one_position(inner, self.vocabulary_.id(word), self._n_words)
         parts = []
         for own, (scorer, examples, factors, row_of) in zip(
-            (why.class_part, why.word_part), self._parts(words, before), strict=True
+            (why.class_part, why.word_part), self._parts(words, past), strict=True
         ):
             p = float(np.exp(scorer.log_probabilities(examples, factors, row_of)[0]))
             mine = factors.candidate == examples.candidate[0]
             added = float(np.log(factors.f[mine]).sum())
-            parts.append(Part(own.choice, p, (*own.terms, ("the text before", Step(-1, 0, added, None, p)))))
+            parts.append(
+                FactorExplanation(
+                    own.choice, p, (*own.terms, ("the text before", ContextStep(-1, 0, added, None, p)))
+                )
+            )
         known = 1 - self.unknown_
         return FactoredExplanation(word, known * parts[0].probability * parts[1].probability, *parts)
 
     def _state(self, context: Context) -> Past:
         inner, sentence, before = self.state(context)  # type: ignore[misc]
         return inner, sentence, before
-
-    def to_model_file(
-        self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False, compress: bool = True
-    ) -> ModelFile:
-        """The model and the weights beside it as header and arrays; ``fit`` adds metrics to the header."""
-        from epigram.lm.document.storage import to_model_file
-
-        return to_model_file(self, bits, fit or {}, text, compress)
 
 
 def fit_document(
@@ -218,7 +285,7 @@ def fit_document(
     callback: Callback | None = None,
     on_trial: TrialCallback | None = None,
 ) -> DocumentLM:
-    """Fit a class-factored model on a text in order, then document weights; arguments are those of its ``fit``.
+    """Fit a class-factored model on a text in order, then document weights.
 
     They need text that the model has not learnt: ``valid``, or the end of the text, which a second model of the same
     classes and strengths is kept from.
@@ -235,10 +302,10 @@ def fit_document(
     if valid is not None:
         return DocumentLM.chosen(model, valid)
     first, rest = corpus.split(model.held_out)
-    known = np.append(np.bincount(first.ids[first.ids >= 0], minlength=len(corpus.vocabulary)) > 0, False)
+    known = np.append(first.counts > 0, False)
     rest = replace(rest, ids=np.where(known[rest.ids], rest.ids, np.int32(UNSEEN)))
     kept = {"classes": model.classes_, "budget": 0.0}
     strengths = {"class_strength": model.class_strength_, "word_strength": model.word_strength_}
     other = ClassFactoredLM(**{**model.get_params(deep=False), **kept, **strengths})
     found = DocumentLM.chosen(other.fit(first, callback=callback), rest)
-    return DocumentLM(model, replace(found.recent, counts=word_counts(corpus)), found.weights)
+    return DocumentLM(model, replace(found.recent, counts=corpus.counts), found.weights)

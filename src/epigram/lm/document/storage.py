@@ -1,19 +1,18 @@
-"""Models with document features in the model file: the file of the class-factored model, and the weights beside it."""
+"""Models with document features in model files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import epigram.lm.storage as storage
 from epigram.errors import InputError
-from epigram.lm.document.features import PARTS, Recent
-from epigram.lm.document.loss import PastWeights
-from epigram.lm.document.model import DocumentLM
+from epigram.lm import storage
+from epigram.lm.document.features import DocumentFeatures
+from epigram.lm.document.model import DocumentLM, PastWeights
+from epigram.lm.factored.loss import PARTS
 from epigram.lm.factored.model import ClassFactoredLM
-from epigram.lm.mixture import parts_of, put_together
+from epigram.lm.storage import pack_parts, parts_of
 from epigram.storage import ModelFile, Section
 from epigram.storage.quantise import narrow
 from epigram.storage.schema import Array, Schema, damaged
@@ -21,6 +20,8 @@ from epigram.storage.schema import Array, Schema, damaged
 if TYPE_CHECKING:
     from epigram.protocols import Floats
 
+LARGEST = 20.0
+"""Largest weight: beyond it, scores of rare words would overflow."""
 SCHEMA = Schema(
     {"settings": {"horizons": [float], "window": int, "prior": float}},
     {
@@ -32,7 +33,7 @@ SCHEMA = Schema(
 
 
 def to_model_file(model: DocumentLM, bits: int, fit: dict[str, Any], text: bool, compress: bool) -> ModelFile:
-    """The model as header and arrays; the arrays of the class-factored model have the prefix ``0.``."""
+    """The model as header and arrays; those of the class-factored model have the prefix ``0.``."""
     recent = model.recent
     settings = {
         "model": "document",
@@ -41,7 +42,7 @@ def to_model_file(model: DocumentLM, bits: int, fit: dict[str, Any], text: bool,
         "prior": recent.prior,
         "bits": bits,
     }
-    file = put_together([model.model], settings, bits, fit, text, compress)
+    file = pack_parts([model.model], settings, bits, fit, text, compress)
     past = {f"{part}.past": _rows(model.weights[part]) for part in PARTS}
     tensors = {**file.tensors, "counts": narrow(recent.counts), **past}
     return ModelFile(file.family, file.header, tensors, file.unbounded)
@@ -66,7 +67,7 @@ def from_model_file(file: ModelFile) -> DocumentLM:
         **{"class features": n_horizons, "word features": n_horizons + 1},
     )
     try:
-        recent = Recent(
+        recent = DocumentFeatures(
             classes,
             found["counts"],
             tuple(map(float, settings["horizons"])),
@@ -84,12 +85,8 @@ def from_model_file(file: ModelFile) -> DocumentLM:
     return DocumentLM(model, recent, weights)
 
 
-LARGEST = 20.0
-"""Of a weight: beyond it, scores of rare words would overflow."""
-
-
 def describe(file: ModelFile) -> list[Section]:
-    """The weights of the text before that all classes share, then what the class-factored model holds."""
+    """The weights that all classes share, then the contents of the class-factored model."""
     model, rows = from_model_file(file), []
     names = [f"share at horizon {horizon:g}" for horizon in model.recent.horizons] + ["seen before"]
     for part in PARTS:
@@ -98,6 +95,6 @@ def describe(file: ModelFile) -> list[Section]:
     return [before, *storage.describe(parts_of(file)[0])]
 
 
-def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
+def weights(file: ModelFile) -> storage.Rows:
     """The weights of the class-factored model."""
     return storage.weights(parts_of(file)[0])

@@ -1,1 +1,1 @@
-"""Class-factored models: the class of the next word, then the word in its class; and word classes."""
+"""Class-factored models: the class of the next word, then the word in its class."""

@@ -1,4 +1,4 @@
-"""Word classes: learnt from a text by the exchange algorithm, or read from a file, in the ids of a vocabulary.
+"""Word classes: learnt from a text by the exchange algorithm, or read from a file.
 
 A class file has one word a line, ``class<TAB>word<TAB>count``, sorted by class and falling count; files of Brown
 clusters (``paths``) read as well. Class 0 holds the boundary ``</s>`` alone, whatever a file says about it. A file of
@@ -20,8 +20,9 @@ import numpy as np
 
 from epigram.errors import InputError, at_least
 from epigram.files import read_lines, write_atomically
-from epigram.lm.corpus import BOUNDARY, END, START, UNKNOWN, UNSEEN, Corpus, Vocabulary
+from epigram.lm.corpus import Corpus
 from epigram.lm.factored.exchange import Bigrams, Exchange, PassCallback, first_classes
+from epigram.lm.vocabulary import BOUNDARY, END, START, UNKNOWN, UNSEEN, Vocabulary
 from epigram.protocols import Ints, Offsets
 
 NONE = -1
@@ -123,7 +124,7 @@ class WordClasses:
         )
 
     def with_new_words(self, corpus: Corpus) -> WordClasses:
-        """Classes of the vocabulary of a text, which begins with this one: new words join where they were seen.
+        """Classes of a vocabulary that begins with this one: new words join where they were seen.
 
         That is the class k that makes the classes around a word likeliest: sum of ln N(before, k) + ln N(k, after) -
         2 ln N(k) over its places, N the counts of neighbouring classes in the text with a half added to each.
@@ -149,7 +150,7 @@ class WordClasses:
 
     @classmethod
     def read(cls, path: str | PathLike[str], vocabulary: Vocabulary | None = None) -> WordClasses:
-        """From a file of ``class<TAB>word`` or ``class<TAB>word<TAB>count`` lines; a class may have any name.
+        """From a file of ``class<TAB>word`` lines, perhaps with a count; a class may have any name.
 
         Without ``vocabulary`` it is that of the file. Else words it lacks are left out, and words that the file
         lacks are placed as said above. Classes are numbered by falling count of the words left, then by their first
@@ -199,7 +200,7 @@ class WordClasses:
         )
 
     def write(self, path: str | PathLike[str], counts: Offsets | None = None) -> None:
-        """To a file that :meth:`read` understands; without ``counts`` (of each word id) it has two columns."""
+        """Write a file for :meth:`read`; without ``counts`` (of each word id) it has two columns."""
         write_sizes(path, [self], counts)
 
     def for_vocabulary(self, vocabulary: Vocabulary) -> WordClasses:
@@ -230,7 +231,7 @@ class WordClasses:
 def write_sizes(
     path: str | PathLike[str], sizes: Sequence[WordClasses], counts: Offsets | None = None
 ) -> None:
-    """Classes of the same words, of one size or several, as lines of ``class class ...<TAB>word<TAB>count``.
+    """Write classes of one size or several as lines of ``class class ...<TAB>word<TAB>count``.
 
     They are sorted by the first size and falling count.
     """
@@ -250,19 +251,6 @@ def write_sizes(
     write_atomically(path, "".join(lines).encode())
 
 
-def word_counts(corpus: Corpus) -> Offsets:
-    """How often each word of the vocabulary occurs; ``</s>`` once a sentence.
-
-    Examples
-    --------
-    >>> word_counts(Corpus.of(["a rose is", "a rose"])).tolist()
-    [2, 2, 2, 1]
-    """
-    counts = np.bincount(corpus.ids[corpus.ids != UNSEEN], minlength=len(corpus.vocabulary))
-    counts[BOUNDARY] = corpus.n_sentences
-    return counts.astype(np.int64)
-
-
 def _by_count(counts: Offsets) -> Ints:
     """Words that occur, without the boundary, by falling count."""
     order = np.argsort(-counts, kind="stable")
@@ -280,7 +268,7 @@ def _numbered(class_of: Ints, order: Offsets) -> Ints:
 
 
 def _complete(vocabulary: Vocabulary, class_of: Ints, grow: bool) -> Ints:
-    """Words without a class join that of ``<unk>``, else the last one, or with ``grow`` a new one."""
+    """Put words without a class into that of ``<unk>``, else the last or (``grow``) a new one."""
     unknown = vocabulary.id(UNKNOWN)
     last = int(class_of.max())
     home = class_of[unknown] if unknown != UNSEEN and class_of[unknown] != NONE else last + grow

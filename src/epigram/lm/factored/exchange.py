@@ -6,7 +6,7 @@ p(w | v) = p(c(w) | c(v)) p(w | c(w)) with maximum likelihood estimates has the 
     sum over classes f(M[a, b])  -  2 sum over classes f(size[c])  +  sum over words f(n[w]),   f(x) = x log x,
 
 so raising it raises the mutual information of neighbouring classes. Each word in turn, frequent ones first, goes to
-the class that raises it most; a class never loses its last word. The boundary of sentences has a class of its own.
+the class that raises it most; a class never loses its last word. The boundary of sentences has a class by itself.
 
 Differs from the papers: words are looked at in blocks of 128, all against the same counts, so that threads share a
 block and their number changes nothing; then the moves that still gain are made one by one, so the objective never
@@ -28,7 +28,8 @@ from epigram._core import bindings
 from epigram._core.arrays import offsets
 from epigram.checkpoint import DOES_NOT_FIT, Piece, check_ids, piece
 from epigram.errors import InputError
-from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus
+from epigram.lm.corpus import Corpus
+from epigram.lm.vocabulary import BOUNDARY, UNSEEN
 from epigram.protocols import Ints, Offsets
 
 Counted: TypeAlias = Ints | Offsets
@@ -40,7 +41,7 @@ TABLE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ExchangePass:
-    """What a pass tells the callback: ``perplexity`` is that of the class bigram model on its training text."""
+    """State after a pass; ``perplexity`` is that of the class bigram model on its training text."""
 
     number: int
     log_likelihood: float
@@ -68,7 +69,7 @@ class Bigrams:
 
     @classmethod
     def of(cls, corpus: Corpus) -> Bigrams:
-        """All bigrams of the text, boundaries included; a word outside the vocabulary is read as a boundary."""
+        """All bigrams of the text; a word outside the vocabulary is read as a boundary."""
         stream = corpus.stream().astype(np.int64)
         stream[stream == UNSEEN] = BOUNDARY
         first, second = stream[:-1], stream[1:]
@@ -87,7 +88,7 @@ class Bigrams:
 
     @property
     def word_count(self) -> Offsets:
-        """How often each word occurs; as first and as second word of a bigram it is the same."""
+        """Occurrences of each word, equal as first and as second word of a bigram."""
         totals = offsets(self.succ_count)
         return np.diff(totals[self.succ_ptr]).astype(np.int64)
 
@@ -99,7 +100,7 @@ def _rows(rows: Counted, columns: Counted, counts: Counted, n_words: int) -> tup
 
 
 def first_classes(words: Ints, n_classes: int, seed: int) -> Ints:
-    """Classes 1 .. n_classes - 1 dealt to words by falling count; a seed other than 0 shuffles each round.
+    """Classes 1 .. n_classes - 1 dealt to words by falling count; a seed shuffles each round.
 
     Examples
     --------
@@ -196,7 +197,7 @@ class Exchange:
         return moved, gained
 
     def run(self, max_passes: int, threads: int = 1, callback: PassCallback | None = None) -> None:
-        """Passes until one over all classes gains next to nothing, the callback says so, or ``max_passes``."""
+        """Run passes until one over all classes gains next to nothing, or ``max_passes``."""
         with piece(f"{self.n_classes} classes of {self.words.size} words") as kept:
             if kept.result is not None:
                 self._take(kept.result["class_of"])

@@ -1,65 +1,78 @@
-"""The class-factored language model: P(w | h) = P(class | h) P(w | class, h), both log-linear over context trees.
+"""The class-factored language model: P(w | h) = P(class | h) P(w | class, h).
 
 Goes past Nelakanti et al. 2013, who close by wishing for a hierarchical model; Chen's Model M (NAACL 2009) is
 the published anchor. Contexts alternate the class and the word of each earlier position, and side trees skip the
-nearest words (:mod:`epigram.lm.factored.loss`); both objectives stay convex and are minimised exactly
-(:mod:`epigram.lm.factored.loss`).
+nearest words; both objectives stay convex and are minimised exactly (:mod:`epigram.lm.factored.loss`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.estimator import Estimator
-from epigram.lm.base import Context, LanguageModel, added_unknown
-from epigram.lm.corpus import BOUNDARY, UNSEEN, Corpus, Vocabulary
+from epigram.lm.base import Context
+from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
-from epigram.lm.factored.loss import Contexts, Factor
-from epigram.lm.factored.problem import PARTS, FactorProblem, Fitted, Search
-from epigram.lm.factored.scorer import FactorScorer, Step
+from epigram.lm.factored.contexts import Contexts
+from epigram.lm.factored.loss import PARTS, Factor
+from epigram.lm.factored.problem import FactorProblem, Fitted, Search
+from epigram.lm.factored.scorer import ContextStep, FactorScorer
 from epigram.lm.loglinear.adapt import adapt
-from epigram.lm.loglinear.model import Auto, Text
+from epigram.lm.loglinear.estimator import Auto, Text, WeightedLM
 from epigram.lm.loglinear.penalties import Given, Strength, named
-from epigram.lm.loglinear.problem import solver_of
 from epigram.lm.loglinear.tree import Positions
+from epigram.lm.vocabulary import BOUNDARY, UNSEEN, Vocabulary
 from epigram.protocols import Callback, Floats, Ints, Solver
 from epigram.tuning import Trial, TrialCallback
 
-if TYPE_CHECKING:
-    from epigram.storage import ModelFile
-
 AT_ONCE = 1 << 14  # positions that are scored together: their contexts stay in the cache
-MOST_ITERATIONS = 300
 WARM = 0.02
-"""Share of the tolerance of a fit for going on: steps from weights that are nearly right are small from the start."""
+"""Share of the tolerance of a warm start: steps from weights that are nearly right are small from the start."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One factor of a probability and the contexts that made it; ``choice`` and its contexts are spelled out."""
+class FactorExplanation:
+    """One factor of a probability and the contexts that made it, spelled out."""
 
     choice: str
     probability: float
-    terms: tuple[tuple[str, Step], ...]
+    terms: tuple[tuple[str, ContextStep], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FactoredExplanation:
-    """P(word) as P(class) times P(word | class), less what an added ``<unk>`` takes."""
+    """P(word) as P(class) times P(word | class), less the share of an added ``<unk>``."""
 
     word: str
     probability: float
-    class_part: Part
-    word_part: Part
+    class_part: FactorExplanation
+    word_part: FactorExplanation
 
 
-class ClassFactoredLM(LanguageModel, Estimator):
+class _Fitted(WeightedLM):
+    """The state of a :class:`ClassFactoredLM` beside its parameters."""
+
+    kind = "factored"
+    most_iterations = 300
+    classes_: WordClasses
+    trials_: list[Trial]
+    class_strength_: Strength
+    word_strength_: Strength
+    objective_: float
+    n_iter_: int
+    n_parameters_: int
+    _models: dict[str, FactorScorer]
+    _factors: dict[str, Factor]
+    _n_words: int  # words that contexts reach back
+
+
+@dataclass(eq=False, repr=False)
+class ClassFactoredLM(_Fitted):
     """A log-linear model of the class and of the word in its class.
 
     Parameters
@@ -97,54 +110,26 @@ class ClassFactoredLM(LanguageModel, Estimator):
     'rose'
     """
 
-    classes_: WordClasses
-    _models: dict[str, FactorScorer]
-    _corpus: Corpus | None = None
-    _n_positions = 0  # words and ends of sentences of all text so far
-
-    def __init__(
-        self,
-        classes: int | str | PathLike[str] | WordClasses | Auto = "auto",
-        order: int = 5,
-        class_contexts: str | None = None,
-        word_contexts: str | None = None,
-        penalty: Given = "elastic",
-        class_strength: Strength | None = None,
-        word_strength: Strength | None = None,
-        budget: float = 60.0,
-        nonnegative: bool = True,
-        solver: str | Solver = "fista",
-        tolerance: float = 2e-5,
-        max_iterations: int | None = None,
-        max_weights: int | None = None,
-        min_count: int = 1,
-        max_words: int | None = None,
-        vocabulary: Vocabulary | None = None,
-        open_vocabulary: bool = True,
-        held_out: float = 0.1,
-        threads: int = 1,
-        random_state: int = 0,
-    ) -> None:
-        self.classes = classes
-        self.order = order
-        self.class_contexts = class_contexts
-        self.word_contexts = word_contexts
-        self.penalty = penalty
-        self.class_strength = class_strength
-        self.word_strength = word_strength
-        self.budget = budget
-        self.nonnegative = nonnegative
-        self.solver = solver
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
-        self.max_weights = max_weights
-        self.min_count = min_count
-        self.max_words = max_words
-        self.vocabulary = vocabulary
-        self.open_vocabulary = open_vocabulary
-        self.held_out = held_out
-        self.threads = threads
-        self.random_state = random_state
+    classes: int | str | PathLike[str] | WordClasses | Auto = "auto"
+    order: int = 5
+    class_contexts: str | None = None
+    word_contexts: str | None = None
+    penalty: Given = "elastic"
+    class_strength: Strength | None = None
+    word_strength: Strength | None = None
+    budget: float = 60.0
+    nonnegative: bool = True
+    solver: str | Solver = "fista"
+    tolerance: float = 2e-5
+    max_iterations: int | None = None
+    max_weights: int | None = None
+    min_count: int = 1
+    max_words: int | None = None
+    vocabulary: Vocabulary | None = None
+    open_vocabulary: bool = True
+    held_out: float = 0.1
+    threads: int = 1
+    random_state: int = 0
 
     def fit(
         self,
@@ -155,7 +140,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
         callback: Callback | None = None,
         on_trial: TrialCallback | None = None,
     ) -> ClassFactoredLM:
-        """Learn classes and weights; ``valid`` text (or the end of the training text) decides what is open."""
+        """Learn classes and weights; ``valid`` (or the end of the text) decides about open settings."""
         self.check_settings()
         corpus = Corpus.for_training(sentences, self.vocabulary, self.min_count, self.max_words)
         held_out = None if valid is None else self._held_out(valid, corpus.vocabulary)
@@ -163,86 +148,56 @@ class ClassFactoredLM(LanguageModel, Estimator):
         parts = search.run()
         if self.max_weights is not None:
             parts = search.select(parts, self.max_weights)
-        self._keep(*parts)
-        self._corpus = corpus
-        self._n_positions, self.text_digest_ = corpus.n_positions, corpus.digest
-        self.unknown_ = added_unknown(self.open_vocabulary, corpus.vocabulary, self._n_positions)
-        self.trials_: list[Trial] = search.trials
-        self.__dict__.pop("valid_perplexity_", None)
+        self._keep(parts)
+        self._corpus, self.text_digest_ = corpus, corpus.digest
+        self._count_text(corpus.vocabulary, corpus.n_positions)
+        self.trials_ = search.trials
         if held_out is not None:
             self.valid_perplexity_ = self.perplexity(held_out)
         elif self.trials_:
             self.valid_perplexity_ = self.trials_[-1].best
         return self
 
-    def partial_fit(
-        self, sentences: Text, y: None = None, *, callback: Callback | None = None
-    ) -> ClassFactoredLM:
-        """Train on more text, from the weights so far; classes and strengths stay.
+    def _refit(self, corpus: Corpus, callback: Callback | None) -> None:
+        words, parts = Positions.of(corpus), []
+        for factor, before, strength in self._with_new_words(corpus):
+            problem = FactorProblem.of(
+                factor, words, named(self.penalty)[0], nonnegative=self.nonnegative, threads=self.threads
+            )
+            start = problem.loss.tree.carry_over(before.tree(), before.w)
+            result = problem.solve(self.make_solver(WARM), strength, start, callback)
+            parts.append(Fitted(problem, strength, result))
+        if self.max_weights is not None:
+            parts = Search(self, corpus, None, callback).select(parts, self.max_weights)
+        self._keep(parts)
 
-        Where the model has its text, this fits both parts on the old and the new text together. A model from a file
-        without its text is adapted to the new text (:mod:`epigram.lm.loglinear.adapt`). New words are read as
-        ``<unk>`` where the vocabulary has it; else they join the vocabulary, and the class in whose place they
-        were seen.
-        """
-        if not hasattr(self, "classes_"):
-            return self.fit(sentences, callback=callback)
-        new = Corpus.more(sentences, self.known_vocabulary_)
-        if new.n_sentences == 0:
-            return self
-        n_before = self._n_positions or (
-            self.n_nonzero_ if self._corpus is None else self._corpus.n_positions
-        )
-        corpus = new if self._corpus is None else self._corpus.followed_by(new)
-        classes, words = self.classes_.with_new_words(corpus), Positions.of(corpus)
-        search = Search(self, corpus, None, callback)
-        train = self._refit if self._corpus is not None else self._adapt
-        parts = [
-            train(Factor(part, classes, self._models[part].contexts), words, n_before, callback)
-            for part in PARTS
-        ]
-        if self.max_weights is not None and self._corpus is not None:
-            parts = list(search.select((parts[0], parts[1]), self.max_weights))
-        has_text = self._corpus is not None
-        self._keep(parts[0], parts[1])
-        self._corpus, self.text_digest_ = (corpus, corpus.digest) if has_text else (None, 0)
-        self._n_positions = n_before + new.n_positions
-        self.unknown_ = added_unknown(self.open_vocabulary, new.vocabulary, self._n_positions)
-        self.__dict__.pop("valid_perplexity_", None)
-        return self
+    def _adapt(self, new: Corpus, n_before: int, callback: Callback | None) -> None:
+        words, penalty, parts = Positions.of(new), named(self.penalty)[0], []
+        for factor, before, strength in self._with_new_words(new):
+            old = before.tree()
+            others = old.positions_of(np.arange(old.n_pairs), factor.classes.n_classes + words.n_symbols)
+            problem = FactorProblem.of(factor, words, penalty, threads=self.threads, others=others)
+            result = adapt(
+                problem.loss,
+                problem.loss.tree.carry_over(old, before.w),
+                n_before,
+                penalty,
+                strength,
+                self.nonnegative,
+                WARM * self.tolerance,
+                self.max_iterations or self.most_iterations,
+                None if self.max_weights is None else before.w.size,
+                problem.loss.is_side,
+                callback,
+            )
+            parts.append(Fitted(problem, strength, result))
+        self._keep(parts)
 
-    def _refit(self, factor: Factor, words: Positions, n_before: int, callback: Callback | None) -> Fitted:
-        """Fit a part on all text, from its weights so far."""
-        before, strength = self._models[factor.name], self._strength_of(factor.name)
-        penalty = named(self.penalty)[0]
-        problem = FactorProblem.of(factor, words, penalty, nonnegative=self.nonnegative, threads=self.threads)
-        start = problem.loss.tree.carry_over(before.tree(), before.w)
-        solver = self.make_solver(WARM)
-        return Fitted(problem, strength, problem.solve(solver, strength, start, callback))
-
-    def _adapt(self, factor: Factor, words: Positions, n_before: int, callback: Callback | None) -> Fitted:
-        """Fit a part on new text, near its weights so far."""
-        before, strength = self._models[factor.name], self._strength_of(factor.name)
-        old, penalty = before.tree(), named(self.penalty)[0]
-        others = old.positions_of(np.arange(old.n_pairs), factor.classes.n_classes + words.n_symbols)
-        problem = FactorProblem.of(factor, words, penalty, threads=self.threads, others=others)
-        result = adapt(
-            problem.loss,
-            problem.loss.tree.carry_over(old, before.w),
-            n_before,
-            penalty,
-            strength,
-            self.nonnegative,
-            WARM * self.tolerance,
-            self.max_iterations or MOST_ITERATIONS,
-            None if self.max_weights is None else before.w.size,
-            problem.loss.is_side,
-            callback,
-        )
-        return Fitted(problem, strength, result)
-
-    def _strength_of(self, part: str) -> Strength:
-        return self.class_strength_ if part == "class" else self.word_strength_
+    def _with_new_words(self, corpus: Corpus) -> Iterator[tuple[Factor, FactorScorer, Strength]]:
+        """Each part over a text, whose new words join the classes in whose place they are seen."""
+        classes = self.classes_.with_new_words(corpus)
+        for part, strength in zip(PARTS, (self.class_strength_, self.word_strength_), strict=True):
+            yield Factor(part, classes, self._models[part].contexts), self._models[part], strength
 
     @property
     def class_model_(self) -> FactorScorer:
@@ -254,28 +209,13 @@ class ClassFactoredLM(LanguageModel, Estimator):
         """The weights that choose a word of a class."""
         return self._models["word"]
 
-    @property
-    def corpus_(self) -> Corpus:
-        """The text so far."""
-        if self._corpus is None:
-            raise AttributeError(
-                "this ClassFactoredLM has no text; it comes from a file that was saved without."
-            )
-        return self._corpus
-
     def part(self, name: str) -> tuple[Factor, FactorScorer]:
-        """What ``class`` or ``word`` chooses from, and its weights."""
-        self._fitted()
-        return (self._class if name == "class" else self._word), self._models[name]
-
-    def make_solver(self, tighter: float = 1.0) -> Solver:
-        """The solver that the settings ask for, its tolerance times ``tighter``."""
-        return solver_of(
-            self.solver, tighter * self.tolerance, self.max_iterations, self.random_state, MOST_ITERATIONS
-        )
+        """The factor ``class`` or ``word``, and its weights."""
+        self.check_fitted()
+        return self._factors[name], self._models[name]
 
     def contexts_of(self, part: str) -> Contexts:
-        """What a part looks at: as given, or by the order."""
+        """Contexts of a part: as given, or by the order."""
         given = self.class_contexts if part == "class" else self.word_contexts
         if given is not None:
             return Contexts.parse(given)
@@ -305,64 +245,54 @@ class ClassFactoredLM(LanguageModel, Estimator):
         return corpus
 
     def given_classes(self, vocabulary: Vocabulary) -> WordClasses | None:
-        """The classes that were given, in the ids of a vocabulary; None where they are to be learned."""
+        """The classes that were given, in the ids of a vocabulary; None where they are learned."""
         if isinstance(self.classes, WordClasses):
             return self.classes.for_vocabulary(vocabulary)
         if isinstance(self.classes, PathLike) or (isinstance(self.classes, str) and self.classes != "auto"):
             return WordClasses.read(fspath(self.classes), vocabulary)
         return None
 
-    def _keep(self, class_part: Fitted, word_part: Fitted) -> None:
-        class_model, word_model = (part.problem.scorer(part.result.w) for part in (class_part, word_part))
-        classes = class_part.problem.factor.classes
-        self.restore(classes, class_model, word_model, class_part.strength, word_part.strength)
-        self.objective_ = class_part.result.objective + word_part.result.objective
-        self.n_iter_ = class_part.result.iterations + word_part.result.iterations
-        self.n_parameters_ = class_part.problem.loss.n_weights + word_part.problem.loss.n_weights
+    def _keep(self, parts: list[Fitted]) -> None:
+        models = [part.problem.scorer(part.result.w) for part in parts]
+        self.restore(parts[0].problem.factor.classes, models, [part.strength for part in parts])
+        self.objective_ = sum(part.result.objective for part in parts)
+        self.n_iter_ = sum(part.result.iterations for part in parts)
+        self.n_parameters_ = sum(part.problem.loss.n_weights for part in parts)
 
     def restore(
         self,
         classes: WordClasses,
-        class_model: FactorScorer,
-        word_model: FactorScorer,
-        class_strength: Strength,
-        word_strength: Strength,
+        models: Sequence[FactorScorer],
+        strengths: Sequence[Strength],
         corpus: Corpus | None = None,
     ) -> None:
-        """Take over the parts of a fitted or stored model; ``corpus`` is the text to go on from."""
-        self._corpus = corpus
-        self.classes_ = classes
-        self._models = {"class": class_model, "word": word_model}
-        self.class_strength_, self.word_strength_ = class_strength, word_strength
-        self._class = Factor("class", classes, class_model.contexts)
-        self._word = Factor("word", classes, word_model.contexts)
-        self._n_words = max(class_model.contexts.n_words, word_model.contexts.n_words)
+        """Take over the parts of a fitted or stored model; ``corpus`` is the text so far."""
+        self._corpus, self.classes_ = corpus, classes
+        self._models = dict(zip(PARTS, models, strict=True))
+        self._factors = {part: Factor(part, classes, own.contexts) for part, own in self._models.items()}
+        self.class_strength_, self.word_strength_ = strengths
+        self._n_words = max(model.contexts.n_words for model in models)
 
     @property
-    def vocabulary_(self) -> Vocabulary:  # type: ignore[override]
-        """The words it can predict."""
-        return self.known_vocabulary_.opened() if self.unknown_ else self.known_vocabulary_
+    def is_fitted(self) -> bool:
+        """Whether there are weights."""
+        return hasattr(self, "classes_")
 
     @property
     def known_vocabulary_(self) -> Vocabulary:
         """The words of its text: the vocabulary without an ``<unk>`` that was added."""
-        if not hasattr(self, "classes_"):
-            raise InputError("this ClassFactoredLM is not fitted; call fit first.")
+        self.check_fitted()
         return self.classes_.vocabulary
 
     @property
     def n_nonzero_(self) -> int:
         """Weights that are not 0."""
-        self._fitted()
-        return int(self.class_model_.w.size + self.word_model_.w.size)
-
-    def _fitted(self) -> None:
-        if not hasattr(self, "classes_"):
-            raise InputError("this ClassFactoredLM is not fitted; call fit first.")
+        self.check_fitted()
+        return sum(model.w.size for model in self._models.values())
 
     def score_stream(self, stream: Ints) -> Floats:
         """Log-probability of each id of a stream that starts a sentence; 0 ends one, -1 gives NaN."""
-        self._fitted()
+        self.check_fitted()
         history = np.concatenate(([BOUNDARY], self.known_ids(stream))).astype(np.int32)
         words = Positions.of_stream(history, len(self.known_vocabulary_))
         out = np.full(history.size - 1, np.nan)
@@ -382,23 +312,23 @@ class ClassFactoredLM(LanguageModel, Estimator):
         return np.asarray(np.where(added, np.log(self.unknown_), logps + np.log1p(-self.unknown_)))
 
     def _log_probabilities(self, words: Positions) -> Floats:
-        parts = [self._of_both(words.part(k, k + AT_ONCE)) for k in range(0, words.target.size, AT_ONCE)]
-        return np.concatenate(parts) if parts else np.empty(0)
-
-    def _of_both(self, words: Positions) -> Floats:
         """Log-probabilities of the class and of the word in it, added."""
-        return self.class_model_.log_probabilities(self._class.examples(words)) + (
-            self.word_model_.log_probabilities(self._word.examples(words))
-        )
+        out = np.zeros(words.target.size)
+        for k in range(0, out.size, AT_ONCE):
+            some = words.part(k, k + AT_ONCE)
+            for part in PARTS:
+                factor, model = self.part(part)
+                out[k : k + AT_ONCE] += model.log_probabilities(factor.examples(some))
+        return out
 
     def start(self) -> tuple[int, ...]:
-        """State at the start of a sentence: a state is the words that the next one is predicted from."""
-        self._fitted()
+        """State at the start of a sentence: a state is the words before the next one."""
+        self.check_fitted()
         return (BOUNDARY,)
 
     def step(self, state: tuple[int, ...], word: int) -> tuple[tuple[int, ...], float]:
         """State after a word id, and its log-probability; -1 gives NaN and forgets the context."""
-        self._fitted()
+        self.check_fitted()
         logp, n_words = np.full(1, np.nan), len(self.known_vocabulary_)
         if 0 <= word < n_words:
             logp = self._log_probabilities(one_position(state, word, n_words))
@@ -415,21 +345,24 @@ class ClassFactoredLM(LanguageModel, Estimator):
 
     def distribution(self, context: Context = ()) -> Floats:
         """Probabilities of the whole vocabulary after a context; they sum to 1."""
-        self._fitted()
+        self.check_fitted()
         words = one_position(self._words_of(context), BOUNDARY, len(self.known_vocabulary_))
-        of_class = self.class_model_.distributions(self._class.examples(words))
-        within = self.word_model_.distributions(self._word.examples(words))
-        out = np.empty(within.size)
-        out[self._word.by_class] = within * np.repeat(of_class, self._word.n_candidates)
-        return self.with_unknown(out)
+        found = {
+            name: model.distributions(self._factors[name].examples(words))
+            for name, model in self._models.items()
+        }
+        return self.spread(found["class"], found["word"])
 
-    def with_unknown(self, p: Floats) -> Floats:
-        """A distribution over the words of the text with an ``<unk>`` that was added."""
+    def spread(self, of_class: Floats, within: Floats) -> Floats:
+        """The distribution over words that those over classes and over words within each class make."""
+        word = self._factors["word"]
+        p = np.empty(within.size)
+        p[word.by_class] = within * np.repeat(of_class, word.n_candidates)
         return np.append((1 - self.unknown_) * p, self.unknown_) if self.unknown_ else p
 
     def explain(self, context: Context, word: str) -> FactoredExplanation:
-        """The weights that made P(word | context): those of its class, then those of the word in its class."""
-        self._fitted()
+        """The weights that made P(word | context): of its class, then of the word in it."""
+        self.check_fitted()
         target = self.known_vocabulary_.id(word)
         if target == UNSEEN:
             raise InputError(
@@ -439,18 +372,17 @@ class ClassFactoredLM(LanguageModel, Estimator):
             )
         words = one_position(self._words_of(context), target, len(self.known_vocabulary_))
         parts = []
-        for model, factor, name in (
-            (self.class_model_, self._class, self.class_name(int(self.classes_.class_of[target]))),
-            (self.word_model_, self._word, word),
-        ):
+        names = self.class_name(int(self.classes_.class_of[target])), word
+        for part, name in zip(PARTS, names, strict=True):
+            factor, model = self.part(part)
             examples = factor.examples(words)
             steps = model.steps(examples)
             terms = tuple((self._spelled(model.contexts, examples, step), step) for step in steps)
-            parts.append(Part(name, float(np.exp(model.log_probabilities(examples)[0])), terms))
+            parts.append(FactorExplanation(name, float(np.exp(model.log_probabilities(examples)[0])), terms))
         known = 1 - self.unknown_
         return FactoredExplanation(word, known * parts[0].probability * parts[1].probability, *parts)
 
-    def _spelled(self, contexts: Contexts, examples: Any, step: Step) -> str:
+    def _spelled(self, contexts: Contexts, examples: Any, step: ContextStep) -> str:
         end = int(examples.end[0, step.tree])
         symbols = examples.history[end - step.depth : end][::-1].tolist()
         kinds = contexts.trees[step.tree]
@@ -459,7 +391,7 @@ class ClassFactoredLM(LanguageModel, Estimator):
         )
 
     def class_name(self, k: int) -> str:
-        """Number of a class and its most frequent words."""
+        """Number of a class, and its most frequent words."""
         words = self.classes_.words(k)
         return f"<{k}:{'|'.join(words[:3])}{'|..' if len(words) > 3 else ''}>"
 
@@ -469,15 +401,6 @@ class ClassFactoredLM(LanguageModel, Estimator):
         if symbol < n_classes:
             return "<s>" if symbol == 0 else self.class_name(symbol)
         return "<s>" if symbol == n_classes else self.known_vocabulary_.words[symbol - n_classes]
-
-    def to_model_file(
-        self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False, compress: bool = True
-    ) -> ModelFile:
-        """The model as header and arrays; ``fit`` adds metrics to the header."""
-        from epigram.lm.factored.storage import to_model_file
-
-        self._fitted()
-        return to_model_file(self, bits, fit or {}, text, compress)
 
 
 def one_position(context: Iterable[int], target: int, n_words: int) -> Positions:

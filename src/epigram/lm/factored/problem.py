@@ -1,53 +1,48 @@
-"""The choice of a class, or of a word in its class, made ready for training; and the search for what is left open.
+"""Training problem and search for class-factored models.
 
-Open may be the number of classes and the strength of each part, within a budget of CPU seconds. The number is tried
-at a fifth of the root of the number of words, then at half and double of that while the budget allows; then each
-number of a strength moves up or down as long as held-out perplexity falls (compass search on a log scale). Every fit
-starts from the best weights so far, so most cost a few iterations.
+The number of classes and the strength of each part may be chosen, within a budget of CPU seconds. The number is tried
+at a fifth of the root of the number of words, then at half and double of that while the budget allows; then the
+strength of each part is searched as that of a log-linear model (:mod:`epigram.lm.loglinear.search`).
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from epigram.checkpoint import State, noted, piece, restored_result
+from epigram.checkpoint import noted
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
+from epigram.lm.factored.contexts import FactorExamples
 from epigram.lm.factored.exchange import ExchangePass
-from epigram.lm.factored.loss import Factor, FactorExamples, FactorLoss
+from epigram.lm.factored.loss import PARTS, Factor, FactorLoss
 from epigram.lm.factored.scorer import FactorScorer
-from epigram.lm.loglinear.model import split_known
 from epigram.lm.loglinear.penalties import FIRST_STRENGTHS, Strength, build_penalty, named
 from epigram.lm.loglinear.problem import first_weights
-from epigram.lm.loglinear.search import as_written, written
+from epigram.lm.loglinear.search import search
 from epigram.lm.loglinear.select import MaskedPenalty, largest, weight_importance
 from epigram.lm.loglinear.tree import Positions
 from epigram.protocols import Callback, Floats, Iteration, Result, Solver
-from epigram.tuning import Remembered, Trial, TrialCallback, compass
+from epigram.tuning import Trial, TrialCallback
 
 if TYPE_CHECKING:
     from epigram.lm.factored.model import ClassFactoredLM
 
-PARTS = ("class", "word")
 BEST_ON_NEWSWIRE = {"class": Strength(0.25, 1.3, 0.13, 4.0), "word": Strength(0.4, 1.3, 0.09, 3.0)}
 """The elastic net's strengths where the search starts, chosen on the validation part of the Penn Treebank."""
-
-STEPS = {"side": 0.7, "strength": 0.4, "ridge": 0.4, "depth_weight": 0.12}
-"""First moves of each number, natural log; halved twice."""
 
 
 @dataclass(frozen=True)
 class FactorProblem:
-    """The loss of one choice over a text under a penalty of some kind, and held-out text that weights are judged on.
+    """The loss of one choice over a text under a penalty of some kind, and held-out text.
 
     Examples
     --------
-    >>> from epigram.lm.factored.loss import Contexts
+    >>> from epigram.lm.factored.contexts import Contexts
     >>> from epigram.solvers.proximal import FISTA
     >>> corpus = Corpus.of(["a b a b", "b a c"])
     >>> classes = WordClasses(corpus.vocabulary, np.array([0, 1, 2, 2], np.int32))
@@ -76,7 +71,7 @@ class FactorProblem:
         threads: int = 1,
         others: Positions | None = None,
     ) -> FactorProblem:
-        """The choices made at the positions of a text, and of other text; trees have the pairs of ``others`` too."""
+        """The choices made at the positions of texts; trees have the pairs of ``others`` too."""
         other = None if held_out is None else factor.examples(held_out)
         return cls(factor, factor.loss(words, threads, others), penalty, nonnegative, other)
 
@@ -94,7 +89,7 @@ class FactorProblem:
         callback: Callback | None = None,
         kept: npt.NDArray[np.bool_] | None = None,
     ) -> Result:
-        """Minimise loss + penalty, from given weights or from :meth:`first_weights`; weights not ``kept`` are 0."""
+        """Minimise loss + penalty from ``start`` (:meth:`first_weights`), others than ``kept`` at 0."""
         loss = self.loss
         penalty = build_penalty(self.penalty, loss.tree, strength, self.nonnegative, loss.is_side)
         if kept is not None:
@@ -114,7 +109,7 @@ class FactorProblem:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A problem with its solution and, where there is held-out text, the log-probability of that."""
+    """A problem with its solution, and the log-probability of held-out text."""
 
     problem: FactorProblem
     strength: Strength
@@ -122,8 +117,44 @@ class Fitted:
     log_likelihood: float = float("nan")
 
 
+@dataclass(frozen=True)
+class SearchedPart:
+    """One part of a model as a search sees it; the other part stays as it is."""
+
+    now: Fitted
+    other: Fitted
+
+    def first_weights(self, strength: Strength) -> Floats:
+        """The weights so far."""
+        return self.now.result.w
+
+    def solve(
+        self,
+        solver: Solver,
+        strength: Strength,
+        start: Floats | None = None,
+        callback: Callback | None = None,
+    ) -> Result:
+        """The weights of a strength."""
+        return self.now.problem.solve(solver, strength, start, callback)
+
+    def perplexity(self, w: Floats) -> float:
+        """Perplexity of the held-out text by both parts."""
+        return perplexity(self.now.problem, self.now.problem.log_likelihood(w) + self.other.log_likelihood)
+
+    def n_nonzero(self, w: Floats) -> int:
+        """Weights that are not 0."""
+        return int(np.count_nonzero(w))
+
+
+def perplexity(problem: FactorProblem, log_likelihood: float) -> float:
+    """Perplexity of the held-out text."""
+    n = 0 if problem.held_out is None else problem.held_out.candidate.size
+    return float(np.exp(-log_likelihood / max(n, 1)))
+
+
 def first_strength(penalty: str, part: str) -> Strength:
-    """Where the search for the strength of a part starts."""
+    """Strength at which the search for a part starts."""
     return BEST_ON_NEWSWIRE[part] if penalty == "elastic" else FIRST_STRENGTHS[penalty]
 
 
@@ -144,7 +175,7 @@ class Search:
         self.began = time.process_time()
         self.stopped = False
 
-    def run(self) -> tuple[Fitted, Fitted]:
+    def run(self) -> list[Fitted]:
         """Both parts, fitted on the whole text."""
         model, whole = self.model, self.corpus
         self.penalty, strength = named(model.penalty)
@@ -153,28 +184,27 @@ class Search:
         is_open = model.classes == "auto" or None in given.values()
         if not is_open or model.budget == 0 or (self.valid is None and whole.n_sentences < 2):
             return self._fit_both(self._learn(whole, self._first_number(whole)), Positions.of(whole), first)
-        text, held_out = (whole, self.valid) if self.valid is not None else split_known(whole, model.held_out)
-        self.words, self.held_out = Positions.of(text), Positions.of(held_out)
-        best = self._choose_number(text, first)
-        for part, share in zip(PARTS, (0.7, 1.0), strict=True):
-            if given[part] is None:
-                best[part] = self._choose_strength(best, part, share * model.budget)
+        text, held_out = (whole, self.valid) if self.valid else whole.split_known(model.held_out)
+        best = self._choose_number(text, first, Positions.of(held_out))
+        for k, share in enumerate((0.7, 1.0)):
+            if given[PARTS[k]] is None:
+                best[k] = self._choose_strength(best[k], best[1 - k], PARTS[k], share * model.budget)
         if self.valid is not None:
-            return best["class"], best["word"]
-        strengths = {part: best[part].strength for part in PARTS}
-        classes = self._learn(whole, best["class"].problem.factor.classes.n_classes)
+            return best
+        strengths = {part: fitted.strength for part, fitted in zip(PARTS, best, strict=True)}
+        classes = self._learn(whole, best[0].problem.factor.classes.n_classes)
         return self._fit_both(classes, Positions.of(whole), strengths)
 
-    def select(self, parts: tuple[Fitted, Fitted], n_weights: int) -> tuple[Fitted, Fitted]:
+    def select(self, parts: list[Fitted], n_weights: int) -> list[Fitted]:
         """Keep so many weights of both parts, those worth most, and fit them again."""
         worth = [weight_importance(part.problem.loss, part.result.w) for part in parts]
-        kept = np.split(largest(np.concatenate(worth), n_weights), [worth[0].size])
+        masks = np.split(largest(np.concatenate(worth), n_weights), [worth[0].size])
         fewer = []
-        for part, mask in zip(parts, kept, strict=True):
+        for part, mask in zip(parts, masks, strict=True):
             start = np.where(mask, part.result.w, 0.0)
             result = part.problem.solve(self.model.make_solver(), part.strength, start, self._watch, mask)
             fewer.append(Fitted(part.problem, part.strength, result))
-        return fewer[0], fewer[1]
+        return fewer
 
     def _first_number(self, corpus: Corpus) -> int:
         asked = self.model.classes
@@ -191,30 +221,24 @@ class Search:
         return WordClasses.learn(corpus, n_classes, threads=threads, seed=seed, callback=self._watch_classes)
 
     def _fit_both(
-        self, classes: WordClasses, words: Positions, strengths: dict[str, Strength]
-    ) -> tuple[Fitted, Fitted]:
-        parts = [self._first_fit(classes, part, words, strengths[part]) for part in PARTS]
-        return parts[0], parts[1]
-
-    def _first_fit(
         self,
         classes: WordClasses,
-        part: str,
         words: Positions,
-        strength: Strength,
+        strengths: dict[str, Strength],
         held_out: Positions | None = None,
-    ) -> Fitted:
-        model = self.model
-        factor = Factor(part, classes, model.contexts_of(part))
-        problem = FactorProblem.of(
-            factor,
-            words,
-            self.penalty,
-            nonnegative=model.nonnegative,
-            held_out=held_out,
-            threads=model.threads,
-        )
-        return self._fit(problem, strength, None)
+    ) -> list[Fitted]:
+        model, parts = self.model, []
+        for part in PARTS:
+            problem = FactorProblem.of(
+                Factor(part, classes, model.contexts_of(part)),
+                words,
+                self.penalty,
+                nonnegative=model.nonnegative,
+                held_out=held_out,
+                threads=model.threads,
+            )
+            parts.append(self._fit(problem, strengths[part], None))
+        return parts
 
     def _fit(self, problem: FactorProblem, strength: Strength, start: Floats | None) -> Fitted:
         result = problem.solve(self.model.make_solver(), strength, start, self._watch)
@@ -227,103 +251,63 @@ class Search:
     def _watch_classes(self, now: ExchangePass) -> bool:
         return self._watch(Iteration(now.number, -now.log_likelihood, 0, now.seconds, np.empty(0)))
 
-    def _choose_number(self, text: Corpus, first: dict[str, Strength]) -> dict[str, Fitted]:
+    def _choose_number(self, text: Corpus, first: dict[str, Strength], held_out: Positions) -> list[Fitted]:
         """Both parts with the best number of classes, and at the first strength."""
-        number = self._first_number(text)
-        best: dict[str, Fitted] = {}
+        number, words, least = self._first_number(text), Positions.of(text), np.inf
+        best: list[Fitted] = []
         others: list[int] = [max(2, number // 2), 2 * number] if self.model.classes == "auto" else []
         for n_classes in (number, *others):
             spent = noted("seconds", self._spent)
             self.began = time.process_time() - spent
             if best and (self.stopped or 1.5 * spent > 0.5 * self.model.budget):
                 break
-            classes = self._learn(text, n_classes)
-            parts = {
-                part: self._first_fit(classes, part, self.words, first[part], self.held_out) for part in PARTS
-            }
-            perplexity = self._perplexity(parts)
-            if not best or perplexity < self._perplexity(best):
-                best = parts
-            self._tell("both", list(parts.values()), perplexity)
+            parts = self._fit_both(self._learn(text, n_classes), words, first, held_out)
+            found = perplexity(parts[0].problem, sum(part.log_likelihood for part in parts))
+            if found < least:
+                best, least = parts, found
+            results = [part.result for part in parts]
+            trial = Trial(
+                parts[0].strength,
+                found,
+                least,
+                sum(result.objective for result in results),
+                sum(int(np.count_nonzero(result.w)) for result in results),
+                sum(result.iterations for result in results),
+                self._spent(),
+                "both",
+                parts[0].problem.factor.classes.n_classes,
+            )
+            self._tell(trial)
         return best
 
-    def _choose_strength(self, best: dict[str, Fitted], part: str, budget: float) -> Fitted:
-        """Move one number of the strength at a time, on and on while that lowers held-out perplexity."""
-        fits, n_before = {best[part].strength: best[part]}, len(self.trials)
+    def _choose_strength(self, now: Fitted, other: Fitted, part: str, budget: float) -> Fitted:
+        """The part with the strength that has the least held-out perplexity."""
+        if self.stopped:
+            return now
+        free = ["strength", "depth_weight"]
+        free += ["side"] if len(now.problem.factor.contexts.trees) > 1 else []
+        free += ["ridge"] if self.penalty == "elastic" else []
+        n_classes = now.problem.factor.classes.n_classes
 
-        def judge(strength: Strength, so_far: Strength) -> float:
-            now = fits[so_far]
-            moved = self._fit(now.problem, strength, now.result.w)
-            fits.clear()
-            fits.update({so_far: now, strength: moved})
-            perplexity = self._perplexity({**best, part: moved})
-            self._tell(part, [moved], perplexity)
-            return float(np.log(perplexity))
+        def on_trial(trial: Trial) -> bool:
+            least, seconds = min(trial.best, self.trials[-1].best), self._spent()
+            return self._tell(replace(trial, best=least, seconds=seconds, part=part, n_classes=n_classes))
 
-        def state() -> State:
-            names = ("objective", "iterations", "reason", "optimality")
-            numbers = [
-                [
-                    asdict(one.strength),
-                    one.log_likelihood,
-                    {name: getattr(one.result, name) for name in names},
-                ]
-                for one in fits.values()
-            ]
-            weights = {f"fit {k}": one.result.w for k, one in enumerate(fits.values())}
-            new = written(self.trials[n_before:])
-            return {"fits": numbers, "trials": new, "seconds": self._spent(), **weights}
-
-        steps = {name: STEPS[name] for name in self._free(best[part].problem.factor)}
-        least = float(np.log(self._perplexity(best)))
-        with piece(f"search of the strength of the {part} part") as kept:
-            if saved := kept.state:
-                self.trials += as_written(saved["trials"])
-                self.began = time.process_time() - saved["seconds"]
-                fits.clear()
-                for k, (strength, log_likelihood, numbers) in enumerate(saved["fits"]):
-                    values = {"w": saved[f"fit {k}"], **numbers}
-                    result = restored_result(values, best[part].result.w.size)
-                    one = Fitted(best[part].problem, Strength(**strength), result, log_likelihood)
-                    fits[one.strength] = one
-            known = Remembered(kept, judge, state, lambda: self.stopped)
-
-            def stop() -> bool:
-                return known.is_over(lambda: self.stopped or self._spent() > budget)
-
-            found = compass(known, best[part].strength, least, steps, stop)
-            known.close()
-        return fits[found]
-
-    def _free(self, factor: Factor) -> list[str]:
-        """The numbers that are searched, in that order."""
-        names = ["strength", "depth_weight"]
-        if len(factor.contexts.trees) > 1:
-            names.insert(0, "side")
-        if self.penalty == "elastic":
-            names.insert(1, "ridge")
-        return names
-
-    def _perplexity(self, parts: dict[str, Fitted]) -> float:
-        total = sum(parts[part].log_likelihood for part in PARTS)
-        return float(np.exp(-total / max(self.held_out.target.size, 1)))
+        _, strength, w = search(
+            SearchedPart(now, other),
+            self.model.make_solver(looser=5.0),
+            now.strength,
+            tuple(free),
+            self._watch,
+            on_trial,
+            lambda: self._spent() > budget,
+        )
+        return self._fit(now.problem, strength, w)
 
     def _spent(self) -> float:
         return time.process_time() - self.began
 
-    def _tell(self, part: str, fitted: list[Fitted], perplexity: float) -> None:
-        results = [each.result for each in fitted]
-        trial = Trial(
-            fitted[0].strength,
-            perplexity,
-            min([perplexity, *(trial.perplexity for trial in self.trials)]),
-            sum(result.objective for result in results),
-            sum(int(np.count_nonzero(result.w)) for result in results),
-            sum(result.iterations for result in results),
-            self._spent(),
-            part,
-            fitted[0].problem.factor.classes.n_classes,
-        )
+    def _tell(self, trial: Trial) -> bool:
         self.trials.append(trial)
-        if self.on_trial is not None and self.on_trial(trial):
-            self.stopped = True
+        self.stopped = self.stopped or bool(self.on_trial is not None and self.on_trial(trial))
+        return self.stopped

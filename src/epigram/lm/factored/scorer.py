@@ -1,4 +1,4 @@
-"""Score text with a fitted choice of classes or words, from the weights that are not 0."""
+"""Scores text with fitted class or word weights, from the weights that are not 0."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from epigram._core import bindings
 from epigram._core.arrays import offsets
-from epigram.lm.factored.loss import Contexts, FactorExamples, FactorLoss
+from epigram.lm.factored.contexts import Contexts, FactorExamples
+from epigram.lm.factored.loss import FactorLoss
 from epigram.lm.loglinear.tree import ContextTree
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.storage.quantise import differences, narrow, pack_weights, unpack_weights
@@ -33,7 +34,7 @@ IN_PLACE = {
     "pairs": Array(np.int64, ("kept", 2)),
     "rows": Array(np.float64, ("rows",), infinite="any"),
 }
-"""The arrays of a scorer as it uses them: those of :class:`FactorScorer`, then :class:`Tables`."""
+"""The arrays of a scorer as it uses them: those of :class:`FactorScorer`, then :class:`ScoringTables`."""
 ARRAYS = {
     "choices": Array(np.int64, ("roots",), below=2.0**31),
     "parents": Array(np.int64, ("below",), steps=True, parents="top"),
@@ -45,10 +46,10 @@ ARRAYS = {
 
 
 @dataclass(frozen=True)
-class Step:
-    """One context on the way to a probability: of which tree, how deep, and what it does for the candidate.
+class ContextStep:
+    """One context of a probability: its tree, depth and weight, and the probability after it.
 
-    ``count``: how often it was seen there; None in a model from a file, and where the weight is 0.
+    ``count``: occurrences of the candidate there; None in a model from a file, and where the weight is 0.
     """
 
     tree: int
@@ -60,7 +61,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Factors:
-    """Makes candidate ``candidate[e]`` of row r ``f[e]`` times as likely, for e in ``row_ptr[r] .. row_ptr[r + 1]``."""
+    """Multiplies the odds of ``candidate[e]`` of row r by ``f[e]``, as :class:`.FeatureEntries`."""
 
     row_ptr: Offsets = field(repr=False)
     candidate: Ints = field(repr=False)
@@ -71,8 +72,8 @@ class Factors:
         return bindings.Factors(self.row_ptr, self.candidate, self.f)
 
 
-class Tables(NamedTuple):
-    """What C scores with, made from the weights: ``_core/factored_scorer.h`` says how."""
+class ScoringTables(NamedTuple):
+    """ScoringTables of C made from the weights; ``_core/factored_scorer.h`` describes them."""
 
     row_at: Ints
     steps: Ints
@@ -82,7 +83,7 @@ class Tables(NamedTuple):
 
 @dataclass(frozen=True)
 class FactorScorer:
-    """Contexts in level order (the roots of all trees first) and their pairs; ``count`` is not kept in files."""
+    """Contexts in level order (the roots of all trees first) and their pairs."""
 
     contexts: Contexts
     n_candidates: Ints = field(repr=False)
@@ -94,7 +95,7 @@ class FactorScorer:
     count: Ints | None = field(default=None, repr=False)
 
     def tree(self) -> ContextTree:
-        """The contexts and pairs as a tree, without counts: weights of it can be carried over to another."""
+        """The contexts and pairs as a tree without counts."""
         return ContextTree(
             history=self.symbol,
             level_ptr=offsets(np.bincount(self.depth)),
@@ -150,7 +151,7 @@ class FactorScorer:
         )
 
     @cached_property
-    def _tables(self) -> Tables:
+    def _tables(self) -> ScoringTables:
         """The trees, and rows of the densest contexts."""
         f, n = np.exp(self.w), self.parent.size
         trees = self.n_candidates, self.parent, self.pair_ptr
@@ -161,7 +162,7 @@ class FactorScorer:
         steps, pairs = np.empty(4 << n_bits, np.int32), np.empty(16 * f.size, np.uint8)
         tables = self.child_ptr, self.pair_ptr, row_at, self.candidate, f, n_bits, steps, pairs
         bindings.factored_scorer_pack(self.parent, self.symbol, *tables)
-        return Tables(row_at, steps, pairs, rows)
+        return ScoringTables(row_at, steps, pairs, rows)
 
     @property
     def _n_bits(self) -> int:
@@ -181,7 +182,7 @@ class FactorScorer:
         return len(self.contexts.trees)
 
     def _room(self) -> Ints:
-        """For the paths of positions down the trees."""
+        """Buffer for the paths of positions down the trees."""
         trees = self.contexts.trees
         return np.empty(bindings.factored_scorer_room(len(trees), sum(map(len, trees))), np.int32)
 
@@ -192,7 +193,7 @@ class FactorScorer:
         row_of: Ints | None = None,
         expected: Floats | None = None,
     ) -> Floats:
-        """Natural log-probability of each choice; with factors, those of row ``row_of[i]`` for choice i.
+        """Log-probability of each choice; with factors, those of row ``row_of[i]`` for choice i.
 
         ``expected`` gathers the probabilities of the candidates that have factors.
         """
@@ -210,7 +211,7 @@ class FactorScorer:
         return out
 
     def distributions(self, examples: FactorExamples, factors: Factors | None = None) -> Floats:
-        """Probabilities of all candidates of all roots, root by root, after the contexts of the first position.
+        """Probabilities of all candidates, root by root, after the contexts of the first position.
 
         Factors have a row for each root.
         """
@@ -222,7 +223,7 @@ class FactorScorer:
             bindings.factored_scorer_distributions_with(self._core, factors._core, *at, room, out)
         return out
 
-    def steps(self, examples: FactorExamples) -> list[Step]:
+    def steps(self, examples: FactorExamples) -> list[ContextStep]:
         """All known contexts of the first position, tree by tree, and the probability after each."""
         root, candidate = int(examples.root[0]), int(examples.candidate[0])
         scores = np.zeros(int(self.n_candidates[root]))
@@ -237,7 +238,7 @@ class FactorScorer:
                 weight = float(self.w[found].sum())
                 count = int(self.count[found[0]]) if self.count is not None and found.size else None
                 p = np.exp(scores - scores.max())
-                out.append(Step(tree, depth, weight, count, float(p[candidate] / p.sum())))
+                out.append(ContextStep(tree, depth, weight, count, float(p[candidate] / p.sum())))
         return out
 
     def _path(self, tree: int, root: int, examples: FactorExamples) -> Iterator[int]:
@@ -336,7 +337,7 @@ class FactorScorer:
         model = cls(contexts, n_candidates, parent, symbol, pair_ptr, candidate, w)
         if steps.size != 4 << model._n_bits or row_at.size < model.n_roots * model._n_trees:
             damaged("its tables have other sizes than its trees")
-        tables = Tables(row_at, steps.ravel(), pairs.view(np.uint8).ravel(), rows)
+        tables = ScoringTables(row_at, steps.ravel(), pairs.view(np.uint8).ravel(), rows)
         model.__dict__["_tables"] = tables
         longest, (root, depth) = max(map(len, contexts.trees)), np.empty((2, parent.size), np.int32)
         trees = parent, symbol, n_symbols, longest, pair_ptr, row_at, candidate
@@ -351,7 +352,7 @@ class FactorScorer:
     def from_tensors(
         cls, contexts: Contexts, tensors: Mapping[str, Any], prefix: str = "", n_symbols: int = 1 << 31
     ) -> FactorScorer:
-        """What :meth:`tensors` made; in a file the arrays stand under a prefix, and symbols are below ``n_symbols``."""
+        """The scorer of :meth:`tensors`, under a prefix of a file; symbols are below ``n_symbols``."""
         packed = f"{prefix}choices"
         top = tensors[packed].size * len(contexts.trees) if packed in tensors else 0
         found = Schema({}, ARRAYS).read_arrays(tensors, prefix, top=top, symbols=n_symbols)

@@ -1,4 +1,4 @@
-"""Class-factored models in the model file: the class of each word and, for both parts, the trees of their weights."""
+"""Class-factored models in model files: the classes of words, and the trees of both parts."""
 
 from __future__ import annotations
 
@@ -8,20 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from epigram.lm.corpus import pack_text, pack_words, unpack_text, unpack_words
 from epigram.lm.factored.classes import WordClasses
-from epigram.lm.factored.loss import Contexts, Factor
+from epigram.lm.factored.contexts import Contexts
+from epigram.lm.factored.loss import PARTS, Factor
 from epigram.lm.factored.model import ClassFactoredLM
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.penalties import Strength, named
-from epigram.lm.storage import FAMILY, IN_PLACE, check_unknown, settings_of, with_solver
+from epigram.lm.storage import (
+    FAMILY,
+    IN_PLACE,
+    Rows,
+    check_unknown,
+    pack_text,
+    pack_words,
+    settings_of,
+    unpack_text,
+    unpack_words,
+    with_solver,
+)
 from epigram.storage import ModelFile, Section
 from epigram.storage.quantise import narrow
 from epigram.storage.schema import Array, Maybe, Schema, damaged
 
-PARTS = ("class", "word")
 LONGEST_CONTEXT = 1000
-"""Words back that a file's contexts may look."""
+"""Words back that contexts of a file may reach."""
 SCHEMA = Schema(
     {
         "settings": {"class_contexts": str, "word_contexts": str, "classes": int},
@@ -34,7 +44,8 @@ SCHEMA = Schema(
 def to_model_file(
     model: ClassFactoredLM, bits: int, fit: dict[str, Any], text: bool, compress: bool
 ) -> ModelFile:
-    """A fitted model as header and arrays; ``fit`` adds to the header, ``text`` keeps its training text."""
+    """A fitted model as header and arrays; ``fit`` adds to the header, ``text`` keeps the text."""
+    model.check_fitted()
     settings = {
         "model": "factored",
         **settings_of(model),
@@ -67,8 +78,7 @@ def from_model_file(file: ModelFile) -> ClassFactoredLM:
     vocabulary = unpack_words(file.tensors)
     found = SCHEMA.read(file, words=len(vocabulary))
     settings, class_of = file.header["settings"], found["class_of"].astype(np.int32)
-    models: list[FactorScorer] = []
-    strengths = []
+    classes, models, strengths = WordClasses(vocabulary, class_of), [], []
     n_symbols = int(class_of.max()) + 1 + len(vocabulary)
     for part in PARTS:
         contexts = Contexts.parse(settings[f"{part}_contexts"])
@@ -79,17 +89,14 @@ def from_model_file(file: ModelFile) -> ClassFactoredLM:
             models.append(FactorScorer.use_in_place(contexts, file.tensors, in_place, n_symbols))
         else:
             models.append(FactorScorer.from_tensors(contexts, file.tensors, f"{part}.", n_symbols))
-        strengths.append(Strength(**{"depth_weights": "groups", **_chosen(settings, part)}))
-    classes = WordClasses(vocabulary, class_of)
-    for name, own in zip(PARTS, models, strict=True):
-        if not np.array_equal(own.n_candidates, Factor(name, classes, own.contexts).n_candidates):
+        if not np.array_equal(models[-1].n_candidates, Factor(part, classes, contexts).n_candidates):
             damaged("classes and weights do not fit together")
+        given = settings.get(f"{part}_strength") or settings[f"{part}_price"]  # its name in older files
+        strengths.append(Strength(**{"depth_weights": "groups", **given}))
     known = ClassFactoredLM().get_params()
-    given = {name: value for name, value in with_solver(settings).items() if name in known}
-    model = ClassFactoredLM(**{**given, "class_strength": strengths[0], "word_strength": strengths[1]})
-    model.restore(
-        classes, models[0], models[1], strengths[0], strengths[1], unpack_text(file.tensors, vocabulary)
-    )
+    own = {name: value for name, value in with_solver(settings).items() if name in known}
+    model = ClassFactoredLM(**{**own, "class_strength": strengths[0], "word_strength": strengths[1]})
+    model.restore(classes, models, strengths, unpack_text(file.tensors, vocabulary))
     model.open_vocabulary = settings.get("open_vocabulary", False)
     fit = file.header.get("fit", {})
     check_unknown(fit, vocabulary)
@@ -99,15 +106,8 @@ def from_model_file(file: ModelFile) -> ClassFactoredLM:
     return model
 
 
-def _chosen(settings: dict[str, Any], part: str) -> dict[str, Any]:
-    """How strong the penalty of a part is; older files call it a price."""
-    name = f"{part}_strength"
-    given: dict[str, Any] = settings[name if name in settings else f"{part}_price"]
-    return given
-
-
 def describe(file: ModelFile) -> list[Section]:
-    """Weights of each part by tree and depth, the heaviest of both, and the most frequent classes."""
+    """Weights of each part by tree and depth, the heaviest, and the most frequent classes."""
     model = from_model_file(file)
     sections = []
     for part, scorer in zip(PARTS, (model.class_model_, model.word_model_), strict=True):
@@ -133,8 +133,8 @@ def describe(file: ModelFile) -> list[Section]:
     return [*sections, Section("most frequent classes", ("class", "words"), classes)]
 
 
-def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
-    """Every weight below the roots: its part, its context, and the class or word that it speaks for."""
+def weights(file: ModelFile) -> Rows:
+    """Every weight below the roots: its part, its context, and its class or word."""
     model = from_model_file(file)
 
     def rows() -> Iterator[tuple[Any, ...]]:

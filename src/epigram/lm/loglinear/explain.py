@@ -1,4 +1,4 @@
-"""Why a word is likely: the weights of the suffixes of its context, and what the others share.
+"""Explains a probability as the weights of the context suffixes.
 
 ln P(u | x) = sum over known suffixes c of x of w[c,u]  -  ln Z[x]; every term is shown.
 """
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.lm.corpus import BOUNDARY, START, UNKNOWN, UNSEEN, Vocabulary
 from epigram.lm.loglinear.loss import SuffixLoss
+from epigram.lm.vocabulary import BOUNDARY, START, UNKNOWN, UNSEEN, Vocabulary
 from epigram.protocols import Floats
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One suffix: its weight for the word, how often both were seen, P(word) were it the whole context."""
+    """One suffix: its weight for the word, their count, and P(word) if it were all the context."""
 
     context: tuple[str, ...]
     weight: float
@@ -44,7 +44,7 @@ def explain(
     word: str,
     unknown: float = 0.0,
 ) -> Explanation:
-    """Walk from the root along the context; ``<s>`` may stand first. ``unknown`` is the probability of an added <unk>.
+    """Explain P(word | context); ``unknown`` is the probability of an added <unk>.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The loss of the log-linear model: minus the log-probability of a text, with its exact gradient.
+"""Negative log-likelihood over a context tree, with its exact gradient.
 
 Nelakanti et al. 2013, equations 1 and 2: P(u | x) = exp s[c,u] / Z[c], s[c,u] the sum of the weights of (c,
 u) and its ancestors, c the longest known suffix of x. Weights exist for seen pairs only, so
@@ -30,7 +30,7 @@ SHARDS_PER_THREAD = 12
 
 
 class SuffixLoss:
-    """Sum of -log P(target | context) over the positions of a tree; a :class:`~epigram.protocols.BatchLoss`.
+    """Sum of -log P(target | context) over the positions of a tree; a BatchLoss.
 
     One weight for each pair; where a node stands for several contexts, it is the weight of each of them.
     ``e``, ``z`` and ``r`` keep exp s, Z and the sum of 1 / Z below each context, of the last sweeps.
@@ -104,7 +104,7 @@ class SuffixLoss:
     def batch_value_and_gradient(
         self, samples: Offsets, scale: float, w: Floats, out: Floats, touched: Ints
     ) -> tuple[float, Ints]:
-        """``scale`` times the loss of some positions, with its gradient, by sweeps over their contexts alone.
+        """``scale`` times the loss of some positions, with its gradient, from their contexts alone.
 
         ``out`` must be zero but for the contexts ``touched`` by the call before; returns those of this one.
         """
@@ -144,7 +144,7 @@ class SuffixLoss:
         return self._located
 
     def curvature(self, gradient: Floats) -> Floats:
-        """The larger of count and expected count, times multiplicity squared: the diagonal of the Hessian
+        """The larger of count and expected count, times multiplicity squared: the Hessian's diagonal
         without its p^2 terms, at these weights or where expected counts meet the counts."""
         m = 1.0 if self._exponents is None else self._exponents
         return np.asarray((self.tree.count * m + np.maximum(gradient, 0.0)) * m)
@@ -161,7 +161,7 @@ class SuffixLoss:
         return logs - dot(tree.count[:n_top], w[:n_top])
 
     def _down(self, w: Floats, shard: tuple[int, int]) -> float:
-        """exp s and Z of a shard; returns its sum of log Z, less each weight as often as it was seen."""
+        """Compute exp s and Z of a shard; returns its sum of log Z less count times weight."""
         return float(bindings.loglinear_sweep_down(self.core, self.sums, *shard, w))
 
     def _down_and_up(

@@ -1,10 +1,10 @@
-"""The log-linear language model of Nelakanti et al. 2013: ln P(u | x) is a sum over suffixes of x, less ln Z.
+"""The log-linear language model of Nelakanti et al. 2013.
 
     minimise  sum over positions of -ln P(u | x)  +  penalty(w),   w >= 0 by default (section 3.1)
 
-One weight for each pair of a context and a word seen after it. The estimator ties the parts together: text to
-corpus, corpus to context tree, tree to loss, name to penalty and solver; the fitted weights become a back-off
-model (:mod:`epigram.lm.loglinear.to_backoff`), which answers all questions.
+One weight for each pair of a context and a word seen after it. The estimator connects text, corpus, context tree,
+loss, penalty and solver; the fitted weights become a back-off model (:mod:`epigram.lm.loglinear.to_backoff`), which
+answers all questions.
 
 Differs from the paper: exact full-batch training by default; the penalty's numbers are chosen on held-out
 text of the same size of training text, not on a smaller one.
@@ -13,21 +13,19 @@ text of the same size of training text, not on a smaller one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
 from epigram.errors import InputError
-from epigram.estimator import Estimator
-from epigram.lm.base import added_unknown
-from epigram.lm.corpus import Corpus, Sentences, Vocabulary
+from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.adapt import adapt
+from epigram.lm.loglinear.estimator import Auto, Text, WeightedLM
 from epigram.lm.loglinear.explain import Explanation, explain
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.penalties import FIRST_STRENGTHS, Given, Strength, build_penalty, named
-from epigram.lm.loglinear.problem import Problem, solver_of
+from epigram.lm.loglinear.problem import Problem
 from epigram.lm.loglinear.search import calibrate, search
 from epigram.lm.loglinear.select import (
     MaskedPenalty,
@@ -40,22 +38,33 @@ from epigram.lm.loglinear.select import (
 from epigram.lm.loglinear.to_backoff import to_backoff
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.lm.ngram.backoff import BackoffModel, FittedBackoff, with_unknown
+from epigram.lm.vocabulary import Vocabulary
 from epigram.protocols import Callback, Floats, Result, Solver
 from epigram.tuning import Trial, TrialCallback
 
-if TYPE_CHECKING:
-    from epigram.storage import ModelFile
-
-Text = Sentences | Corpus | PathLike[str]
-Auto = Literal["auto"]
 ChoiceCallback = Callable[[Corpus, Corpus, Floats], None]
 
 NOTHING = 1e-50
-MOST_ITERATIONS = 500
 RARE_ROUNDS = 2  # a third lowers held-out perplexity by less than a thousandth
 
 
-class LogLinearLM(FittedBackoff, Estimator):
+class _Fitted(FittedBackoff, WeightedLM):
+    """The state of a :class:`LogLinearLM` beside its parameters."""
+
+    kind = "loglinear"
+    scales_: Floats | None = None
+    trials_: list[Trial]
+    strength_: Strength
+    _backoff: BackoffModel | None = None
+    _vocabulary: Vocabulary | None = None
+    _loss: SuffixLoss | None = None
+    _weights: Floats
+    _optimum: Floats
+    _stored: Callable[[], tuple[SuffixLoss, Floats]] | None = None  # decodes the weights of a file
+
+
+@dataclass(eq=False, repr=False)
+class LogLinearLM(_Fitted):
     """A log-linear model over the suffixes of the context.
 
     Parameters
@@ -102,59 +111,26 @@ class LogLinearLM(FittedBackoff, Estimator):
     1.0
     """
 
-    scales_: Floats | None = None
-    _backoff: BackoffModel | None = None
-    _vocabulary: Vocabulary | None = None
-    _loss: SuffixLoss | None = None
-    _corpus: Corpus | None = None
-    _n_positions = 0  # words and ends of sentences of all text so far
-    _stored: Callable[[], tuple[SuffixLoss, Floats]] | None = (
-        None  # the weights of a file, decoded when asked for
-    )
-
-    def __init__(
-        self,
-        order: int = 5,
-        penalty: Given = "elastic",
-        strength: float | Auto = "auto",
-        depth_weight: float | Auto = "auto",
-        ridge: float | Auto = "auto",
-        depth_weights: Literal["features", "groups"] = "features",
-        nonnegative: bool = True,
-        solver: str | Solver = "fista",
-        tolerance: float = 2e-7,
-        max_iterations: int | None = None,
-        calibrate: bool = True,
-        max_weights: int | None = None,
-        collapse: bool | None = None,
-        min_count: int = 1,
-        max_words: int | None = None,
-        vocabulary: Vocabulary | None = None,
-        open_vocabulary: bool = True,
-        held_out: float = 0.1,
-        threads: int = 1,
-        random_state: int = 0,
-    ) -> None:
-        self.order = order
-        self.penalty = penalty
-        self.strength = strength
-        self.depth_weight = depth_weight
-        self.ridge = ridge
-        self.depth_weights = depth_weights
-        self.nonnegative = nonnegative
-        self.solver = solver
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
-        self.calibrate = calibrate
-        self.max_weights = max_weights
-        self.collapse = collapse
-        self.min_count = min_count
-        self.max_words = max_words
-        self.vocabulary = vocabulary
-        self.open_vocabulary = open_vocabulary
-        self.held_out = held_out
-        self.threads = threads
-        self.random_state = random_state
+    order: int = 5
+    penalty: Given = "elastic"
+    strength: float | Auto = "auto"
+    depth_weight: float | Auto = "auto"
+    ridge: float | Auto = "auto"
+    depth_weights: Literal["features", "groups"] = "features"
+    nonnegative: bool = True
+    solver: str | Solver = "fista"
+    tolerance: float = 2e-7
+    max_iterations: int | None = None
+    calibrate: bool = True
+    max_weights: int | None = None
+    collapse: bool | None = None
+    min_count: int = 1
+    max_words: int | None = None
+    vocabulary: Vocabulary | None = None
+    open_vocabulary: bool = True
+    held_out: float = 0.1
+    threads: int = 1
+    random_state: int = 0
 
     def fit(
         self,
@@ -166,7 +142,7 @@ class LogLinearLM(FittedBackoff, Estimator):
         on_trial: TrialCallback | None = None,
         on_choice: ChoiceCallback | None = None,
     ) -> LogLinearLM:
-        """Train; numbers of the strength that are ``auto`` are chosen on ``valid``, or on the end of the text.
+        """Train; numbers that are ``auto`` are chosen on ``valid``, or on the end of the text.
 
         ``callback`` hears of iterations, ``on_trial`` of the fits of the search; either ends training by
         returning True, and the model is then that of the best weights so far. Where the text is split for the search,
@@ -176,20 +152,11 @@ class LogLinearLM(FittedBackoff, Estimator):
         self.make_solver()  # refuses wrong settings before the text is read
         strength, free = self.first_strength()
         corpus = Corpus.for_training(sentences, self.vocabulary, self.min_count, self.max_words)
-        self.trials_: list[Trial] = []
+        self.trials_ = []
         self.scales_ = None
         start = None
-        if free and valid is None:  # the search's problem is gone before that of the whole text is made
-            parts = split_known(corpus, self.held_out)
-            search_on = self._problem(*parts)
-            strength, w = self._choose(search_on, strength, free, callback, on_trial)
-            logps = (
-                None if on_choice is None else search_on.log_probabilities(w * self._factors(search_on.tree))
-            )
-            del search_on, w
-            if on_choice is not None and logps is not None:
-                on_choice(*parts, logps)
-            del parts
+        if free and valid is None:  # the problem of the search is freed before that of the whole text is made
+            strength = self._choose_on_split(corpus, strength, free, callback, on_trial, on_choice)
         problem = self._problem(corpus, None if valid is None else Corpus.known(valid, corpus.vocabulary))
         if free and valid is not None:
             strength, start = self._choose(problem, strength, free, callback, on_trial)
@@ -197,46 +164,40 @@ class LogLinearLM(FittedBackoff, Estimator):
         if self.scales_ is not None and self.max_weights is not None and valid is not None:
             self.scales_ = calibrate(problem, self.weights_)
         self._scale()
-        self._n_positions, self.text_digest_ = corpus.n_positions, corpus.digest
-        self.unknown_ = added_unknown(self.open_vocabulary, corpus.vocabulary, self._n_positions)
-        self.__dict__.pop("valid_perplexity_", None)
+        self.text_digest_ = corpus.digest
+        self._count_text(corpus.vocabulary, corpus.n_positions)
         if valid is not None:
             self.valid_perplexity_ = problem.perplexity(self.weights_)
         elif self.trials_:
             self.valid_perplexity_ = self.trials_[-1].best
         return self
 
-    def partial_fit(
-        self, sentences: Text, y: None = None, *, callback: Callback | None = None
-    ) -> LogLinearLM:
-        """Train on more text, from the weights so far; strength and factors of the depths stay.
+    def _choose_on_split(
+        self,
+        corpus: Corpus,
+        strength: Strength,
+        free: tuple[str, ...],
+        callback: Callback | None,
+        on_trial: TrialCallback | None,
+        on_choice: ChoiceCallback | None,
+    ) -> Strength:
+        """The best strength on the end of the text."""
+        parts = corpus.split_known(self.held_out)
+        problem = self._problem(*parts)
+        strength, w = self._choose(problem, strength, free, callback, on_trial)
+        if on_choice is not None:
+            logps = problem.log_probabilities(w * self._factors(problem.tree))
+            del problem, w
+            on_choice(*parts, logps)
+        return strength
 
-        Where the model has its text, this fits the old and the new text together: only the start differs from
-        :meth:`fit`. A model from a file without its text is adapted to the new text
-        (:mod:`epigram.lm.loglinear.adapt`). New words join the vocabulary, or are read as ``<unk>`` where it has that.
-        """
-        if not self._is_fitted:
-            return self.fit(sentences, callback=callback)
-        new = Corpus.more(sentences, self.known_vocabulary_)
-        if new.n_sentences == 0:
-            return self
-        n_before = self.n_positions_
-        if self._corpus is None:
-            self._adapt(new, n_before or self.n_nonzero_, callback)
-        else:
-            corpus = self._corpus.followed_by(new)
-            problem = self._problem(corpus, None, self.tree_.collapsed)
-            start = problem.tree.carry_over(self.tree_, self.optimum_)
-            self._train(problem, self.strength_, start, callback)
-            self._scale()
-            self.text_digest_ = corpus.digest
-        self._n_positions = n_before + new.n_positions
-        self.unknown_ = added_unknown(self.open_vocabulary, new.vocabulary, self._n_positions)
-        self.__dict__.pop("valid_perplexity_", None)
-        return self
+    def _refit(self, corpus: Corpus, callback: Callback | None) -> None:
+        problem = self._problem(corpus, None, self.tree_.collapsed)
+        start = problem.tree.carry_over(self.tree_, self.optimum_)
+        self._train(problem, self.strength_, start, callback)
+        self._scale()
 
     def _adapt(self, new: Corpus, n_before: int, callback: Callback | None) -> None:
-        """Fit new text near the present weights, which may stand for contexts that it has not."""
         old, w, positions = self.tree_, self.weights_, Positions.of(new)
         both = old.positions_of(np.flatnonzero(w), positions.n_symbols).followed_by(positions)
         tree = ContextTree.grow(both, old.order, old.collapsed).recount(positions)
@@ -249,18 +210,17 @@ class LogLinearLM(FittedBackoff, Estimator):
             self.strength_,
             self.nonnegative and self.max_weights is None,
             self.tolerance,
-            self.max_iterations or MOST_ITERATIONS,
+            self.max_iterations or self.most_iterations,
             self.max_weights,
             callback=callback,
         )
         self._keep(problem, self.strength_, result)
-        self._corpus, self.text_digest_ = None, 0
         self._optimum = self._weights / self._factors(tree)
 
     def _train(
         self, problem: Problem, strength: Strength, start: Floats | None, callback: Callback | None
     ) -> Problem:
-        """Fit the weights, and again ``max_weights`` of them; returns the problem of the fitted weights."""
+        """Fit the weights, and ``max_weights`` of them again; returns the problem of the weights."""
         self._keep(problem, strength, problem.solve(self.make_solver(), strength, start, callback))
         if self.max_weights is None:
             return problem
@@ -311,27 +271,13 @@ class LogLinearLM(FittedBackoff, Estimator):
         return self._optimum
 
     @property
-    def corpus_(self) -> Corpus:
-        """The text so far."""
-        self._current()
-        if self._corpus is None:
-            raise AttributeError("this LogLinearLM has no text; it comes from a file that was saved without.")
-        return self._corpus
-
-    @property
     def backoff_(self) -> BackoffModel:  # type: ignore[override]
         """The fitted model in back-off form, made on first use."""
-        if not self._is_fitted:
-            raise InputError("this LogLinearLM is not fitted; call fit first.")
+        self.check_fitted()
         if self._backoff is None:
             known = to_backoff(self.known_vocabulary_, self.loss_, self.weights_)
             self._backoff = with_unknown(known, self.unknown_) if self.unknown_ else known
         return self._backoff
-
-    @property
-    def vocabulary_(self) -> Vocabulary:  # type: ignore[override]
-        """The words it can predict."""
-        return self.known_vocabulary_.opened() if self.unknown_ else self.known_vocabulary_
 
     @property
     def known_vocabulary_(self) -> Vocabulary:
@@ -345,7 +291,7 @@ class LogLinearLM(FittedBackoff, Estimator):
 
     @property
     def n_positions_(self) -> int:
-        """Words and ends of sentences it was trained on; 0 where an older file does not tell."""
+        """Words and ends of sentences it was trained on."""
         return self._n_positions or self.tree_.n_positions
 
     @property
@@ -358,16 +304,6 @@ class LogLinearLM(FittedBackoff, Estimator):
         self._fitted()
         return explain(self.loss_, self.weights_, self.known_vocabulary_, context, word, self.unknown_)
 
-    def to_model_file(
-        self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False, compress: bool = True
-    ) -> ModelFile:
-        """The model as header and arrays; ``fit`` adds metrics to the header."""
-        from epigram.lm.loglinear.storage import to_model_file
-
-        if not self._is_fitted:
-            raise InputError("this LogLinearLM is not fitted; call fit first.")
-        return to_model_file(self, bits, fit or {}, text, compress)
-
     def restore(
         self,
         vocabulary: Vocabulary,
@@ -377,7 +313,7 @@ class LogLinearLM(FittedBackoff, Estimator):
         corpus: Corpus | None = None,
         backoff: BackoffModel | None = None,
     ) -> None:
-        """Take over the parts of a stored model; with a back-off form, its weights are decoded when asked for."""
+        """Take over a stored model; with a back-off form, its weights are decoded on first use."""
         self._vocabulary, self._stored, self._corpus = vocabulary, stored, corpus
         self.strength_, self.trials_, self._backoff = strength, [], backoff
         self._n_positions, self.unknown_ = int(fit.get("positions", 0)), float(fit.get("unknown", 0.0))
@@ -390,7 +326,8 @@ class LogLinearLM(FittedBackoff, Estimator):
                 setattr(self, f"{name}_", fit[name])
 
     @property
-    def _is_fitted(self) -> bool:
+    def is_fitted(self) -> bool:
+        """Whether there are weights."""
         return self._loss is not None or self._stored is not None
 
     def _fitted(self) -> BackoffModel:
@@ -428,12 +365,6 @@ class LogLinearLM(FittedBackoff, Estimator):
             threads=self.threads,
         )
 
-    def make_solver(self, looser: float = 1.0) -> Solver:
-        """The solver that the settings ask for; ``looser`` times as tolerant."""
-        return solver_of(
-            self.solver, self.tolerance * looser, self.max_iterations, self.random_state, MOST_ITERATIONS
-        )
-
     def _choose(
         self,
         problem: Problem,
@@ -453,7 +384,7 @@ class LogLinearLM(FittedBackoff, Estimator):
         return strength, w
 
     def _select(self, problem: Problem, strength: Strength, k: int, callback: Callback | None) -> Problem:
-        """Keep the k weights worth most, and fit them again; then so that pairs rarer than expected are among them."""
+        """Keep the k weights worth most and fit them again, also with pairs rarer than expected."""
         rounds = 0 if problem.tree.collapsed else RARE_ROUNDS
         if self.n_nonzero_ > k:
             worth = weight_importance(problem.loss, self.weights_)
@@ -491,12 +422,3 @@ class LogLinearLM(FittedBackoff, Estimator):
         self.strength_, self.objective_, self.n_iter_ = strength, result.objective, result.iterations
         self.reason_, self.optimality_ = result.reason, result.optimality
         self._backoff, self._vocabulary = None, problem.corpus.vocabulary
-
-
-def split_known(corpus: Corpus, share: float) -> tuple[Corpus, Corpus]:
-    """Training and held-out part, both in the words of the first: as a test text would be read."""
-    first, rest = corpus.split(share)
-    seen = np.bincount(first.ids[first.ids >= 0], minlength=len(corpus.vocabulary)) > 0
-    known = (word for word, occurs in zip(corpus.vocabulary, seen, strict=True) if occurs)
-    words = Vocabulary(known, corpus.vocabulary.pieces)
-    return first.with_vocabulary(words), rest.with_vocabulary(words)

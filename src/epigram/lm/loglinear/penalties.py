@@ -95,7 +95,7 @@ def _tree_linf(tree: ContextTree, strength: Strength, nonnegative: bool, factors
 
 
 def _tree_weights(tree: ContextTree, strength: Strength, factors: Floats) -> tuple[Floats, Floats | None]:
-    """Weights of groups and of features (None: all 1); the factor of a side tree acts on its groups."""
+    """Weights of groups and of features (None: all 1); side trees multiply those of groups."""
     if strength.depth_weights == "groups" or strength.depth_weight == 1.0:
         return _depth_weights(tree, strength, factors), None
     depth = tree.pair_depth
@@ -130,7 +130,7 @@ Given = PenaltyName | L1 | L2 | ElasticNet
 
 
 def named(penalty: Given, depth_weight: float = 1.0) -> tuple[str, Strength | None]:
-    """The name of a penalty and, where it is an object, how strong it is; None where that is still to be said.
+    """The name of a penalty, and its strength where it is an object (else None).
 
     Examples
     --------
@@ -163,7 +163,7 @@ def build_penalty(
     is_side: npt.NDArray[np.bool_] | None = None,
     factors: Floats | None = None,
 ) -> ProximalPenalty:
-    """The penalty of that name over the pairs of a tree; ``is_side`` tells which contexts are in side trees.
+    """The penalty of that name over the pairs of a tree; ``is_side`` marks side trees.
 
     ``factors`` multiply the penalty of each pair.
 

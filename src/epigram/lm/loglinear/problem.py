@@ -1,7 +1,7 @@
 """Training problem of a log-linear model: a text's context tree and loss, and held-out text.
 
-It stands between an estimator, which has settings, and a loss, which knows arrays only. Training, the search for
-strengths and experiments all work on it.
+An estimator has settings, a loss knows arrays only; training, the search for strengths and experiments work on the
+problem between them.
 """
 
 from __future__ import annotations
@@ -10,16 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.penalties import Strength, build_penalty
 from epigram.lm.loglinear.to_backoff import to_backoff
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
 from epigram.lm.ngram.backoff import BackoffModel
-from epigram.lm.storage import SOLVERS
 from epigram.protocols import Callback, Floats, Result, Solver
-from epigram.solvers.proximal import FISTA, StochasticProximal
 
 
 def first_weights(tree: ContextTree, strength: Strength, nonnegative: bool = True) -> Floats:
@@ -99,7 +96,7 @@ class Problem:
         held_out: Corpus | None = None,
         threads: int = 1,
     ) -> Problem:
-        """Contexts up to an order (0: unbounded) of a text; ``held_out`` must be in the ids of its vocabulary."""
+        """Contexts up to an order (0: unbounded) of a text; ``held_out`` is in its vocabulary."""
         positions = Positions.of(corpus)
         tree = ContextTree.grow(positions, order, collapse)
         other = None if held_out is None else Located(tree, Positions.of(held_out))
@@ -107,7 +104,7 @@ class Problem:
 
     @property
     def tree(self) -> ContextTree:
-        """The contexts of the text, a weight for each of its pairs."""
+        """The contexts of the text, with a weight for each pair."""
         return self.loss.tree
 
     def over(self, tree: ContextTree) -> Problem:
@@ -153,35 +150,6 @@ class Problem:
         return to_backoff(self.corpus.vocabulary, self.loss, w)
 
 
-def solver_of(
-    given: str | Solver, tolerance: float, max_iterations: int | None, seed: int, most: int
-) -> Solver:
-    """``fista`` stops after ``max_iterations`` (``most`` where none are given), ``stochastic`` after its own passes.
-
-    Examples
-    --------
-    >>> solver_of("stochastic", 1e-6, None, 0, most=500).passes
-    10
-    >>> solver_of(StochasticProximal(passes=3), 1e-6, None, 0, most=500).passes
-    3
-    >>> solver_of("stochastic", 1e-6, 500, 0, most=500)
-    Traceback (most recent call last):
-        ...
-    epigram.errors.InputError: max_iterations is for fista; say how many passes with StochasticProximal(passes=...).
-    """
-    if isinstance(given, str) and given not in SOLVERS:
-        raise InputError(f"unknown solver {given!r}; choose one of {', '.join(SOLVERS)}, or give an object.")
-    if not isinstance(given, str) and not hasattr(given, "solve"):
-        raise InputError(f"a solver is a name or has a method solve; {given!r} is neither.")
-    if given == "fista":
-        return FISTA(tolerance, most if max_iterations is None else max_iterations)
-    if max_iterations is not None:
-        raise InputError(
-            "max_iterations is for fista; say how many passes with StochasticProximal(passes=...)."
-        )
-    return StochasticProximal(tolerance=tolerance, seed=seed) if isinstance(given, str) else given
-
-
 def most_iterations(solver: Solver) -> int | None:
-    """Where a progress bar ends: iterations or passes."""
+    """Iterations or passes at which a progress bar ends."""
     return getattr(solver, "max_iterations", getattr(solver, "passes", None))

@@ -21,12 +21,12 @@ from epigram.lm.loglinear.problem import Problem
 from epigram.protocols import Callback, Floats, Result, Solver
 from epigram.tuning import Remembered, Trial, TrialCallback, first_simplex, nelder_mead, simplex
 
-FIRST_STEPS = {"strength": -0.4, "ridge": -0.4, "depth_weight": 0.15}
+FIRST_STEPS = {"side": 0.7, "strength": -0.4, "ridge": -0.4, "depth_weight": 0.15}
 """Sides of the first simplex, natural log."""
 
 
 class Searched(Protocol):
-    """What a search needs of a problem: :class:`Problem`, or one whose weights are elsewhere."""
+    """A problem as a search uses it: :class:`Problem`, or one whose weights are elsewhere."""
 
     def first_weights(self, strength: Strength) -> Floats:
         """Weights to start from."""
@@ -54,8 +54,12 @@ def search(
     free: tuple[str, ...],
     callback: Callback | None = None,
     on_trial: TrialCallback | None = None,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> tuple[list[Trial], Strength, Floats]:
-    """All trials in the order they were made, and strength and weights of the best (least held-out perplexity)."""
+    """All trials in order, and strength and weights of the best (least held-out perplexity).
+
+    ``is_over`` ends the search early, such as when its time is used up.
+    """
     stopped, began = False, time.process_time()
     trials: list[Trial] = []
     fits: dict[Strength, Floats] = {}
@@ -76,7 +80,8 @@ def search(
         return float(np.log(perplexity))
 
     def state() -> State:
-        return {"trials": written(trials), "fits": [asdict(one) for one in fits], **_numbered(fits.values())}
+        weights = {f"fit {k}": w for k, w in enumerate(fits.values())}
+        return {"trials": written(trials), "fits": [asdict(one) for one in fits], **weights}
 
     with piece("search of strengths") as kept:
         if saved := kept.state:
@@ -85,13 +90,11 @@ def search(
             fits |= {Strength(**one): saved[f"fit {k}"] for k, one in enumerate(saved["fits"])}
         else:
             fits[first] = problem.first_weights(first)
-        remembered = Remembered(kept, judge, state, lambda: stopped)
-        best = simplex(remembered, first, {name: FIRST_STEPS[name] for name in free}, lambda: stopped)
+        known = Remembered(kept, judge, state, lambda: stopped)
+        steps = {name: FIRST_STEPS[name] for name in free}
+        best = simplex(known, first, steps, lambda: stopped or known.is_over(is_over))
+        known.close()
     return trials, best, fits[best]
-
-
-def _numbered(fits: Iterable[Floats]) -> State:
-    return {f"fit {k}": w for k, w in enumerate(fits)}
 
 
 def written(trials: Sequence[Trial]) -> list[dict[str, Any]]:
@@ -100,12 +103,12 @@ def written(trials: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 def as_written(trials: Iterable[Mapping[str, Any]]) -> list[Trial]:
-    """Trials from what :func:`written` made."""
+    """The inverse of :func:`written`."""
     return [Trial(**{**trial, "strength": Strength(**trial["strength"])}) for trial in trials]
 
 
 def calibrate(problem: Problem, w: Floats, max_trials: int = 120) -> Floats:
-    """One factor a depth for the weights, chosen on held-out text; a penalty shrinks some depths too far.
+    """One factor per depth for the weights, chosen on held-out text.
 
     Depths share the factor of the last level that at least a thousandth of the weights reach.
     """
@@ -120,7 +123,7 @@ def calibrate(problem: Problem, w: Floats, max_trials: int = 120) -> Floats:
 def best_factors(
     sizes: npt.NDArray[np.int64], log_perplexity: Callable[[Floats], float], max_trials: int = 120
 ) -> Floats:
-    """One factor a depth that makes a function of them small; ``sizes``: weights that are not 0 of each depth."""
+    """One factor per depth that makes a function small; ``sizes``: nonzero weights per depth."""
     deepest = int(np.flatnonzero(sizes >= 1e-3 * sizes.sum())[-1]) if sizes.any() else 0
     start = np.ones(deepest + 1)
     found = nelder_mead(log_perplexity, first_simplex(start), max_trials, x_tolerance=2e-3, f_tolerance=2e-5)

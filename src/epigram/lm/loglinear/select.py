@@ -1,4 +1,4 @@
-"""Fewer weights: keep those that matter most, fit them again with the others at 0, and let rare pairs be rare.
+"""Selects the most useful weights and refits them.
 
 A weight w of expected count a is worth a (w - 1 + exp(-w)): by how much the log-likelihood of text of the
 model itself falls, to first order in the normaliser, when it is dropped (Stolcke 1998 does this for
@@ -6,7 +6,7 @@ back-off models). Expected counts are discounted, so that pairs seen once do not
 are worth.
 
 Few weights leave much to the shorter contexts, and these expect pairs that come rarely or never ("the of"). A pair that
-was seen n times and is expected m > n times is worth m - n - n ln(m / n) with a negative weight of its own, often more
+was seen n times and is expected m > n times is worth m - n - n ln(m / n) with a negative weight, often more
 than a pair that was seen. Half an occurrence is added to n, so that what was never seen does not count for too much.
 Pairs that were never seen have no place in the tree: they are added with the count 0.
 """
@@ -44,7 +44,7 @@ class TreeLoss(BatchLoss, Protocol):
 
 
 def weight_importance(loss: TreeLoss, w: Floats) -> Floats:
-    """What each weight is worth, in nats over the training text; 0 for weights of 0.
+    """Log-likelihood that each weight adds over the training text, in nats; 0 for weights of 0.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def weight_importance(loss: TreeLoss, w: Floats) -> Floats:
 
 
 def rarity_gain(loss: TreeLoss, w: Floats) -> Floats:
-    """What a negative weight would be worth to each pair of weight 0 that comes less often than expected; else 0.
+    """Log-likelihood that a negative weight would add to each pair rarer than expected; else 0.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def expected_counts(loss: TreeLoss, w: Floats) -> Floats:
 
 
 def unseen_pairs(loss: SuffixLoss, w: Floats) -> tuple[Ints, Ints]:
-    """Contexts of a trie, and words never seen after them that are expected more often than ``UNSEEN``."""
+    """Contexts, and words never seen after them that are expected more often than ``UNSEEN``."""
     loss.value_and_gradient(w, np.empty_like(w))
     most = np.empty(loss.tree.n_contexts)
     context, word = np.empty((2, 0), np.int32)
@@ -97,7 +97,7 @@ def unseen_pairs(loss: SuffixLoss, w: Floats) -> tuple[Ints, Ints]:
 
 
 def with_pairs(tree: ContextTree, context: Ints, word: Ints) -> tuple[ContextTree, Offsets]:
-    """A tree of one root with more pairs, of count 0 and in the order of the tree; and before which pair each stands.
+    """A tree of one root with more pairs of count 0, in its order; and the index of each.
 
     Values of the old pairs are spread over the new ones by ``np.insert(values, where, 0)``.
 

@@ -1,4 +1,4 @@
-"""Log-linear models in the model file: the weights that are not 0, on the tree of their contexts.
+"""Log-linear models in model files: the weights that are not 0, on the tree of contexts.
 
 Contexts stand in level order by (parent, symbol), their pairs sorted by word, everything as differences, compressed
 (:mod:`epigram.storage.quantise`). Besides the weights that are not 0 the pairs that their contexts are spelled with are
@@ -18,13 +18,23 @@ import numpy.typing as npt
 
 from epigram._core import bindings
 from epigram._core.arrays import offsets, ranges
-from epigram.lm.corpus import BOUNDARY, START, Vocabulary, pack_text, pack_words, unpack_text, unpack_words
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.model import LogLinearLM
 from epigram.lm.loglinear.penalties import Strength, named
 from epigram.lm.loglinear.tree import ContextTree
 from epigram.lm.ngram.storage import arrays_in_place, use_in_place
-from epigram.lm.storage import FAMILY, IN_PLACE, check_unknown, settings_of, with_solver
+from epigram.lm.storage import (
+    FAMILY,
+    IN_PLACE,
+    check_unknown,
+    pack_text,
+    pack_words,
+    settings_of,
+    unpack_text,
+    unpack_words,
+    with_solver,
+)
+from epigram.lm.vocabulary import BOUNDARY, START, Vocabulary
 from epigram.protocols import Floats, Ints
 from epigram.storage import ModelFile, Section
 from epigram.storage.quantise import narrow, pack_weights, unpack_weights
@@ -35,7 +45,8 @@ from epigram.storage.schema import weights as weights_schema
 def to_model_file(
     model: LogLinearLM, bits: int, fit: dict[str, Any], text: bool, compress: bool
 ) -> ModelFile:
-    """A fitted model as header and arrays; ``fit`` adds to the header, ``text`` keeps its training text."""
+    """A fitted model as header and arrays; ``fit`` adds to the header, ``text`` keeps the text."""
+    model.check_fitted()
     tree, w = model.tree_, model.weights_
     nodes, kept = tree.needed_parts(w)
     number = np.full(tree.n_contexts, -1, np.int32)
@@ -65,7 +76,7 @@ def to_model_file(
 
 
 def header_of(model: LogLinearLM, strength: Strength, bits: int, fit: dict[str, Any]) -> dict[str, Any]:
-    """How a model was made, for its file."""
+    """Settings and fit of a model for the header of its file."""
     numbers = {name: getattr(strength, name) for name in ("strength", "depth_weight", "ridge")}
     penalty = named(model.penalty)[0]
     settings = {"model": "loglinear", **settings_of(model), "penalty": penalty, **numbers, "bits": bits}
@@ -79,7 +90,7 @@ def model_file(
     array: Callable[[str], npt.NDArray[Any]],
     bits: int,
 ) -> ModelFile:
-    """A tree as a file; ``array`` is asked for one after another, so that they need not be in memory together.
+    """A tree as a file; calls ``array`` for one array after another, to save memory.
 
     ``parent``, ``symbol`` and ``sizes`` (pairs) are of its contexts below the root, ``word`` and ``weight`` of pairs.
     """
@@ -99,7 +110,7 @@ def model_file(
 
 
 def _steps(values: Ints, starts: npt.NDArray[np.integer[Any]]) -> Ints:
-    """Each value less the one before it; at the ``starts`` of groups, in which they rise, as it is."""
+    """Differences of values that rise within groups; at the ``starts`` of groups the values."""
     out = np.diff(values, prepend=values.dtype.type(0))
     out[starts] = values[starts]
     return out

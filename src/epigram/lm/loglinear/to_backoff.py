@@ -1,4 +1,4 @@
-"""From weights on a context tree to a back-off model, without approximation: bow(x) = Z(x') / Z(x).
+"""Converts fitted weights to a back-off model, exactly: bow(x) = Z(x') / Z(x).
 
 A pair of weight 0 has the probability that backing off gives, so it is left out; so is a context below
 which every weight is 0. A collapsed node is spread over the contexts it stands for again, where its weights
@@ -11,9 +11,9 @@ import numpy as np
 
 from epigram._core import bindings
 from epigram.errors import InputError
-from epigram.lm.corpus import Vocabulary
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.ngram.backoff import BackoffModel
+from epigram.lm.vocabulary import Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
 
 
@@ -94,7 +94,7 @@ def from_context_tree(
     pair_logp: Floats,
     node_bow: Floats,
 ) -> BackoffModel:
-    """From a context tree: ``node_parent[x]`` is x without its oldest word, which is ``node_label[x]``.
+    """From a context tree: ``node_parent[x]`` is x without its oldest word, ``node_label[x]``.
 
     Parents come before children, 0 is the root (its parent and label are ignored). Pairs are sorted by
     node, in any order of words; the root's hold every word. Natural logs.

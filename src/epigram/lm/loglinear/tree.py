@@ -1,4 +1,4 @@
-"""The contexts of a text as a tree in arrays: trie S and collapsed tree T of Nelakanti et al. 2013, section 2.2.
+"""Context tree of a text: trie or collapsed tree (Nelakanti et al. 2013, 2.2), in arrays.
 
 A node is a context: the last d symbols of a history. Its pairs (c, u) are the predicted symbols u seen after
 it, one weight each, so |S| of the paper is the number of pairs of the trie. Contexts stand in level order,
@@ -104,7 +104,7 @@ class Positions:
         )
 
     def largest_order(self) -> int:
-        """The order up to which a tree grows in time and memory that are linear in the text; 0 where any will do.
+        """The order up to which a tree grows in linear time and memory; 0 where any will do.
 
         All contexts together have as many symbols as there are pairs at most. Without a limit one line of a million
         words would have 10^12 / 2; sentences of less than a hundred words meet none.
@@ -125,7 +125,7 @@ class Positions:
         return 0 if fits == total.size else fits + 1
 
     def core(self, n_roots: int, order: int) -> Any:
-        """The arrays as C takes them, with contexts of at most ``order - 1`` symbols; ``order`` 0 is unbounded."""
+        """The arrays for C, with contexts of at most ``order - 1`` symbols; 0 is unbounded."""
         n = self.target.size
         length = self.length if order == 0 else np.minimum(self.length, np.int32(order - 1))
         root = np.zeros(n, np.int32) if self.root is None else self.root
@@ -174,7 +174,7 @@ class ContextTree:
 
     @classmethod
     def grow(cls, positions: Positions, order: int = 5, collapse: bool = False) -> ContextTree:
-        """Contexts of at most ``order - 1`` symbols; ``order`` 0 is unbounded (:meth:`Positions.largest_order`).
+        """Contexts of at most ``order - 1`` symbols; 0: :meth:`Positions.largest_order`.
 
         Examples
         --------
@@ -268,7 +268,7 @@ class ContextTree:
         return np.repeat(of_context, np.diff(self.pair_ptr))
 
     def carry_over(self, other: ContextTree, w: Floats) -> Floats:
-        """Weights of another tree of the same symbols and roots, in this one's pairs; new pairs get 0.
+        """Weights of another tree of the same symbols and roots, in these pairs; new pairs get 0.
 
         Where a chain of the other tree is split here, its weights go to all its parts.
         """
@@ -310,7 +310,7 @@ class ContextTree:
         return replace(self, terminal=terminal.astype(np.int32), count=count.astype(np.int32))
 
     def needed_parts(self, w: Floats) -> tuple[Ints, Offsets]:
-        """Contexts and pairs (of the root none) that a model of these weights keeps, in the order of the tree.
+        """Contexts and pairs (of the root none) of a model with these weights, in order.
 
         A pair is kept if its weight is not 0, or if a context that is kept is spelled with it.
         """
@@ -328,7 +328,7 @@ class ContextTree:
         return np.flatnonzero(needed).astype(np.int32), below + np.flatnonzero(kept[below:])
 
     def context(self, node: int) -> Ints:
-        """The symbols of a node, oldest first (its deepest context, where it stands for several)."""
+        """The symbols of the deepest context of a node, oldest first."""
         out = np.empty(int(self.depth[node]), np.int32)
         while node >= 0 and self.depth[node] > 0:
             above = int(self.parent[node])
@@ -341,7 +341,7 @@ class ContextTree:
 
 
 class _Level:
-    """One level while it grows: arrays with room for so many contexts and slots (positions on their way down)."""
+    """Buffers of one level while it grows; slots are positions on their way down."""
 
     def __init__(self, n_contexts: int, n_slots: int) -> None:
         self.parent, self.symbol, self.depth = np.empty((3, n_contexts), np.int32)
@@ -432,7 +432,7 @@ class _Growth:
 
 
 class Located:
-    """Positions of another text, located in a tree, so that weights can be judged without building a model.
+    """Positions of another text, located in a tree, to evaluate weights without a model.
 
     After a sweep down the probability of a position is exp s / Z, two look-ups.
 

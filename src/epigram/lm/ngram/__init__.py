@@ -1,1 +1,1 @@
-"""N-gram models: back-off models as arrays, counting, Kneser-Ney, ARPA files, mixtures, pruning."""
+"""N-gram models: back-off models in arrays, Kneser-Ney, ARPA files, merging, pruning."""

@@ -1,4 +1,4 @@
-"""ARPA files: a tolerant reader, and a writer that KenLM, SRILM and Kaldi read. The only home of log10.
+"""Reads ARPA files, tolerantly, and writes them for KenLM, SRILM and Kaldi.
 
 Read: tabs or spaces, any text before ``\\data\\``, ``<UNK>``, ``<S>`` and ``</S>`` in capitals, a missing
 back-off column where nothing follows, n-grams that run across a sentence boundary (dropped: no sentence
@@ -22,8 +22,8 @@ import numpy as np
 from epigram._core import bindings
 from epigram.errors import InputError
 from epigram.files import decode, read_bytes, write_atomically
-from epigram.lm.corpus import BOUNDARY, END, START, UNKNOWN, Vocabulary
 from epigram.lm.ngram.backoff import BackoffModel, find_grams
+from epigram.lm.vocabulary import BOUNDARY, END, START, UNKNOWN, Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
 
 LOG10 = float(np.log(10.0))
@@ -125,7 +125,7 @@ class _Reader:
         return found
 
     def outline(self) -> tuple[dict[int, tuple[int, int]], dict[int, int]]:
-        """Where each section stands, and the counts of the header."""
+        """Spans of the sections, and the counts of the header."""
         marks = self.marks()
         names = [mark[1].decode().rstrip(":") for mark in marks]
         if "data" not in names:
@@ -228,7 +228,7 @@ class _Reader:
         return _Section(grams, logp, bow, line, first_line)
 
     def check_numbers(self, section: _Section) -> None:
-        """Probabilities are at most 1, up to rounding; back-off weights are finite and of a size that occurs."""
+        """Refuse probabilities above 1 (up to rounding), and back-off weights of absurd size."""
         above = section.logp > _ROUNDING
         wild = np.abs(np.nan_to_num(section.bow, posinf=np.inf, neginf=-np.inf)) > _LARGEST
         for row in np.flatnonzero(above | wild)[:1].tolist():

@@ -1,4 +1,4 @@
-"""Back-off models as arrays: the runtime that Kneser-Ney, ARPA files and log-linear models share.
+"""Back-off n-gram models: a trie in flat arrays.
 
     p(w | x) = p[x,w]                where the pair (context x, word w) is stored,
              = bow(x) p(w | x')      else, x' the longest proper suffix of x that is stored.
@@ -23,45 +23,32 @@ or :func:`~epigram.lm.loglinear.to_backoff.from_context_tree`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from epigram._core import bindings
 from epigram.errors import InputError
 from epigram.lm.base import Context, LanguageModel
-from epigram.lm.corpus import BOUNDARY, UNSEEN, Vocabulary
+from epigram.lm.vocabulary import BOUNDARY, START, UNSEEN, Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
 
-if TYPE_CHECKING:
-    from epigram.storage import ModelFile
-
 Trie: TypeAlias = tuple[Offsets, Offsets, Ints, Floats, Floats]
+MISFIT = "the arrays of a back-off model do not fit together; is the file damaged?"
 KINDS = {
-    "ClassFactoredLM": "class-factored model",
-    "DocumentLM": "model with document features",
-    "CachedLM": "model with a cache",
+    "factored": "class-factored model",
+    "document": "model with document features",
+    "cached": "model with a cache",
 }
-"""Models that are none of n-grams, as messages call them."""
-
-
-class Tables(NamedTuple):
-    """The arrays of the forward trie that look-ups walk."""
-
-    pair_ptr: Offsets
-    pair_word: Ints
-    pair_logp: Floats
-    pair_next: Ints
-    node_parent: Ints
-    node_bow: Floats
+"""Kinds of models without n-grams, as messages call them."""
 
 
 class Links(NamedTuple):
-    """Where the nodes and pairs of a forward trie lead."""
+    """Longest stored suffix and depth of each node, and the node after each pair."""
 
     node_parent: Ints
     node_depth: Ints
@@ -71,16 +58,14 @@ class Links(NamedTuple):
 def nodes_of_pairs(n_words: int, node_pair: Offsets, pair_ptr: Offsets, pair_word: Ints) -> Ints:
     """The node that each pair spells, -1 where it is none; arrays that are no trie are refused."""
     node_of = np.empty(pair_word.size, dtype=np.int32)
-    fine = pair_ptr.size == node_pair.size + 1 and bindings.ngram_nodes_of_pairs(
-        n_words, node_pair, pair_ptr, pair_word, node_of
-    )
-    if not fine:
-        raise InputError("the arrays of a back-off model do not fit together; is the file damaged?")
+    trie = node_pair, pair_ptr, pair_word
+    if pair_ptr.size != node_pair.size + 1 or not bindings.ngram_nodes_of_pairs(n_words, *trie, node_of):
+        raise InputError(MISFIT)
     return node_of
 
 
 def linked(pair_ptr: Offsets, pair_word: Ints, pair_node_of: Ints) -> Links:
-    """Find the suffixes of all contexts and where each pair leads."""
+    """Find the suffixes of all contexts, and the node after each pair."""
     n_nodes, n_pairs = pair_ptr.size - 1, pair_word.size
     links = Links(*(np.zeros(size, dtype=np.int32) for size in (n_nodes, n_nodes, n_pairs)))
     bindings.ngram_link(pair_ptr, pair_word, pair_node_of, BOUNDARY, *links)
@@ -107,6 +92,8 @@ class BackoffModel(LanguageModel):
     0.6
     """
 
+    kind = "backoff"
+
     def __init__(
         self,
         vocabulary: Vocabulary,
@@ -116,56 +103,52 @@ class BackoffModel(LanguageModel):
         pair_logp: Floats,
         node_bow: Floats,
     ) -> None:
-        self.vocabulary_ = vocabulary
-        self.node_pair = node_pair
-        self.pair_ptr = pair_ptr
-        self.pair_word = pair_word
-        self.pair_logp = pair_logp
-        self.node_bow = node_bow
         if node_bow.size != node_pair.size or pair_logp.size != pair_word.size:
-            raise InputError("the arrays of a back-off model do not fit together; is the file damaged?")
-        self.pair_node_of = nodes_of_pairs(len(vocabulary), node_pair, pair_ptr, pair_word)
+            raise InputError(MISFIT)
+        node_of = nodes_of_pairs(len(vocabulary), node_pair, pair_ptr, pair_word)
+        self._take(vocabulary, (node_pair, pair_ptr, pair_word, pair_logp, node_bow), node_of)
         if np.isnan(pair_logp).any():
             bindings.ngram_fill_missing(self.core)
         self.root_changed()
-        self._start = max(int(self.pair_node_of[BOUNDARY]), 0)
+
+    def _take(self, vocabulary: Vocabulary, trie: Trie, pair_node_of: Ints) -> None:
+        self.vocabulary_, self.pair_node_of = vocabulary, pair_node_of
+        self.node_pair, self.pair_ptr, self.pair_word, self.pair_logp, self.node_bow = trie
+        self._start = max(int(pair_node_of[BOUNDARY]), 0)
 
     @classmethod
     def linked_before(
         cls, vocabulary: Vocabulary, trie: Trie, pair_node_of: Ints, links: Links
     ) -> BackoffModel:
-        """Make a model with given links, as a file that is not compressed holds them: checked, not copied."""
+        """A model with the links of a file that is not compressed: checked, not copied."""
         model = cls.__new__(cls)
-        model.vocabulary_, model.pair_node_of = vocabulary, pair_node_of
-        model.node_pair, model.pair_ptr, model.pair_word, model.pair_logp, model.node_bow = trie
-        arrays = model.node_pair, model.pair_ptr, model.pair_word, pair_node_of, *links
-        if not bindings.ngram_is_linked(len(vocabulary), *arrays):
-            raise InputError("the arrays of a back-off model do not fit together; is the file damaged?")
+        model._take(vocabulary, trie, pair_node_of)
+        if not bindings.ngram_is_linked(len(vocabulary), *trie[:3], pair_node_of, *links):
+            raise InputError(MISFIT)
         model.__dict__["links"] = links
         model.root_changed()
-        model._start = max(int(pair_node_of[BOUNDARY]), 0)
         return model
 
     def root_changed(self) -> None:
-        """Take note of new probabilities of single words."""
+        """Update what was derived from the probabilities of single words."""
         self._root_p: Floats = np.exp(self.pair_logp[: len(self.vocabulary_)])
 
     @cached_property
     def links(self) -> Links:
-        """Where nodes and pairs lead; found when they are first asked for."""
+        """Links of nodes and pairs, found on first use."""
         return linked(self.pair_ptr, self.pair_word, self.pair_node_of)
 
-    @cached_property
+    @property
     def node_parent(self) -> Ints:
         """The longest proper suffix of each context that is stored; -1 at the root."""
         return self.links.node_parent
 
-    @cached_property
+    @property
     def node_depth(self) -> Ints:
         """Words of each context."""
         return self.links.node_depth
 
-    @cached_property
+    @property
     def pair_next(self) -> Ints:
         """The context that follows each pair."""
         return self.links.pair_next
@@ -173,7 +156,9 @@ class BackoffModel(LanguageModel):
     @cached_property
     def core(self) -> Any:
         """The tables as C takes them."""
-        return bindings.Backoff(*self.tables)
+        return bindings.Backoff(
+            self.pair_ptr, self.pair_word, self.pair_logp, self.pair_next, self.node_parent, self.node_bow
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "core"}
@@ -195,38 +180,15 @@ class BackoffModel(LanguageModel):
         """
         return cls(vocabulary, *_assemble(len(vocabulary), grams, logps, contexts, bows))
 
-    def to_model_file(
-        self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False, compress: bool = True
-    ) -> ModelFile:
-        """The model as header and arrays."""
-        from epigram.lm.ngram.storage import to_model_file
-
-        return to_model_file(self, {}, bits, fit or {}, compress)
-
     @property
     def order(self) -> int:
         """Length of the longest n-gram."""
-        return self._depth(self._owner(self.n_ngrams - 1)) + 1
-
-    def _owner(self, pair: int) -> int:
-        """The node of a pair."""
-        return int(np.searchsorted(self.pair_ptr, pair, side="right")) - 1
-
-    def _depth(self, node: int) -> int:
-        """Words of a context."""
-        return 1 + self._depth(self._owner(int(self.node_pair[node]))) if node > 0 else 0
+        return int(self.node_depth[np.flatnonzero(np.diff(self.pair_ptr))[-1]]) + 1
 
     @property
     def n_ngrams(self) -> int:
         """Stored n-grams of all orders."""
         return self.pair_word.size
-
-    @property
-    def tables(self) -> Tables:
-        """What the kernels need, for callers with their own look-ups."""
-        return Tables(
-            self.pair_ptr, self.pair_word, self.pair_logp, self.pair_next, self.node_parent, self.node_bow
-        )
 
     def start(self) -> int:
         """The node of the context ``<s>``."""
@@ -298,8 +260,9 @@ class BackoffModel(LanguageModel):
 
 
 class FittedBackoff(LanguageModel):
-    """A model that keeps its fitted self as ``backoff_`` and speaks through it."""
+    """Base class of estimators whose fitted model is a back-off model, ``backoff_``."""
 
+    kind = "backoff"
     backoff_: BackoffModel
 
     @property
@@ -323,16 +286,6 @@ class FittedBackoff(LanguageModel):
         """Probabilities of the whole vocabulary after a context."""
         return self._fitted().distribution(context)
 
-    def to_model_file(
-        self, bits: int = 0, fit: dict[str, Any] | None = None, text: bool = False, compress: bool = True
-    ) -> ModelFile:
-        """The fitted model as header and arrays; it is read as a :class:`BackoffModel`."""
-        from epigram.lm.ngram.storage import to_model_file
-        from epigram.lm.storage import settings_of
-
-        known = {"text_digest": self.text_digest_} if self.text_digest_ else {}
-        return to_model_file(self._fitted(), settings_of(self), bits, {**known, **(fit or {})}, compress)
-
     def _fitted(self) -> BackoffModel:
         model: BackoffModel | None = getattr(self, "backoff_", None)
         if model is None:
@@ -341,7 +294,7 @@ class FittedBackoff(LanguageModel):
 
 
 def with_unknown(model: BackoffModel, probability: float) -> BackoffModel:
-    """The model with ``<unk>`` added, of this probability in the empty context and of what backing off gives elsewhere.
+    """The model with ``<unk>`` added, of this probability in the empty context.
 
     With r = p / (1 - p) and R(x) the product of the back-off weights from x down to the empty context, ``<unk>`` has
     r R(x) / (1 + r R(x)) after x, and every other word its probability divided by 1 + r R(x). For a log-linear model
@@ -375,16 +328,59 @@ def with_unknown(model: BackoffModel, probability: float) -> BackoffModel:
 
 
 def as_backoff(model: LanguageModel, path: str | PathLike[str] | None = None) -> BackoffModel:
-    """The back-off model that a language model is or keeps; ``path`` names it in the error where there is none."""
+    """The back-off model that a language model is or holds; ``path`` is for the error."""
     own = model.backoff_ if isinstance(model, FittedBackoff) else model
     if not isinstance(own, BackoffModel):
         raise InputError(
-            f"a {KINDS.get(type(own).__name__, type(own).__name__)} has no table of n-grams, also as a part of a "
+            f"a {KINDS.get(own.kind, type(own).__name__)} has no table of n-grams, also as a part of a "
             "mixture, so it cannot be pruned, merged, written as ARPA or asked as KenLM's; use its model file, mix "
             "it without an output file, or approximate it with epigram lm export-arpa --ngrams MODEL",
             path=path,
         )
     return own
+
+
+class WorstSum(NamedTuple):
+    """The distribution of a back-off model whose sum differs most from 1."""
+
+    contexts: int
+    context: str
+    sum: float
+
+
+def worst_sums(model: LanguageModel) -> Iterator[WorstSum]:
+    """One for each back-off model that a model is, holds or mixes; others sum to 1 by design.
+
+    Examples
+    --------
+    >>> from epigram.lm import KneserNeyLM
+    >>> [worst] = worst_sums(KneserNeyLM(order=2).fit(["a b", "a a b"]))
+    >>> abs(worst.sum - 1) < 1e-9
+    True
+    """
+    if isinstance(model, BackoffModel | FittedBackoff):
+        backoff = as_backoff(model)
+        sums = context_sums(backoff)
+        worst = int(np.abs(sums - 1.0).argmax())
+        words = backoff.spell(np.array([worst], np.int32))[0].tolist()
+        spelled = (START if word == BOUNDARY else backoff.vocabulary_.words[word] for word in words)
+        yield WorstSum(sums.size, " ".join(spelled), float(sums[worst]))
+    else:
+        for part in model.parts:
+            yield from worst_sums(part)
+
+
+def context_sums(model: BackoffModel) -> Floats:
+    """Sum of the distribution after each x: sum p[x,w] + bow(x) (sum of x' - sum p(w | x'))."""
+    home, parent = model.pair_node, model.node_parent
+    sums: Floats = np.bincount(home, np.exp(model.pair_logp), model.node_pair.size).astype(np.float64)
+    below = home > 0
+    _, logp = model.step_many(parent[home[below]], model.pair_word[below])
+    lower = np.bincount(home[below], np.exp(logp), model.node_pair.size)
+    for level in range(1, int(model.node_depth.max()) + 1):
+        nodes = np.flatnonzero(model.node_depth == level)
+        sums[nodes] += np.exp(model.node_bow[nodes]) * np.maximum(sums[parent[nodes]] - lower[nodes], 0.0)
+    return sums
 
 
 def _assemble(
@@ -397,22 +393,27 @@ def _assemble(
     """``node_pair, pair_ptr, pair_word, pair_logp, node_bow`` of loose n-grams.
 
     Level by level: the n-grams of order n are sorted by (node of their context, last word) and those that are
-    contexts become the nodes of depth n. What a longer context needs and was not given is added: a missing prefix as
-    an n-gram with its backed-off probability (NaN here, filled by the model), a context with weight 1.
+    contexts become the nodes of depth n. Entries that a longer context needs and was not given are added: a missing
+    prefix as an n-gram with its backed-off probability (NaN here, filled by the model), a context with weight 1.
     """
     order = max(len(grams), len(contexts) + 1)
-    grams = [np.asarray(g, dtype=np.int32).reshape(-1, n + 1) for n, g in enumerate(grams)]
-    contexts = [np.asarray(c, dtype=np.int32).reshape(-1, n + 1) for n, c in enumerate(contexts)]
-    grams += [np.empty((0, n + 1), dtype=np.int32) for n in range(len(grams), order)]
-    contexts += [np.empty((0, n + 1), dtype=np.int32) for n in range(len(contexts), order)]
-    logp = [np.asarray(values, dtype=np.float64) for values in logps]
-    logp += [np.empty(0)] * (order - len(logp))
-    bow = [np.asarray(values, dtype=np.float64) for values in bows]
-    bow += [np.empty(0)] * (order - len(bow))
-    trie = _levels(n_words, grams, logp, contexts, bow)
+
+    def padded(arrays: Sequence[Any], dtype: type) -> list[Any]:
+        return [np.asarray(of, dtype) for of in (*arrays, *[()] * (order - len(arrays)))]
+
+    def rows(arrays: Sequence[Ints]) -> list[Ints]:
+        return [of.reshape(-1, n) for n, of in enumerate(padded(arrays, np.int32), start=1)]
+
+    spelled, logp, nodes, bow = (
+        rows(grams),
+        padded(logps, np.float64),
+        rows(contexts),
+        padded(bows, np.float64),
+    )
+    trie = _levels(n_words, spelled, logp, nodes, bow)
     if trie is None:
-        _complete(grams, logp, contexts)
-        trie = _levels(n_words, grams, logp, contexts, bow)
+        _complete(spelled, logp, nodes)
+        trie = _levels(n_words, spelled, logp, nodes, bow)
     if trie is None:
         raise InputError("an n-gram is spelled with words outside the vocabulary.")
     return trie
@@ -480,6 +481,6 @@ def _complete(grams: list[Ints], logps: list[Floats], contexts: list[Ints]) -> N
 
 
 def renormalised(model: BackoffModel) -> BackoffModel:
-    """The same n-grams with back-off weights that make every distribution sum to one; changes the model."""
+    """Set the back-off weights so that every distribution sums to one; changes the model."""
     bindings.ngram_renormalise(model.core)
     return model

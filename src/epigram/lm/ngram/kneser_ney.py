@@ -1,4 +1,4 @@
-"""Kneser-Ney smoothing, interpolated (Kneser and Ney 1995) and modified (Chen and Goodman 1999), any order.
+"""Kneser-Ney estimation, interpolated (1995) and modified (Chen and Goodman 1999).
 
     p(w | h) = (c(hw) - D(c(hw))) / c(h.) + gamma(h) p(w | h')       gamma(h) = sum_w D(c(hw)) / c(h.)
 
@@ -36,8 +36,9 @@ from epigram._core import bindings
 from epigram._core.arrays import offsets
 from epigram.errors import InputError, at_least
 from epigram.estimator import Estimator
-from epigram.lm.corpus import UNKNOWN, Corpus, Sentences, Vocabulary, digest_of_counts
+from epigram.lm.corpus import Corpus, Sentences, digest_of_counts
 from epigram.lm.ngram.backoff import BackoffModel, FittedBackoff
+from epigram.lm.vocabulary import UNKNOWN, Vocabulary
 from epigram.protocols import Floats, Ints
 
 T = TypeVar("T")
@@ -148,7 +149,7 @@ def _thresholds(prune: int | Sequence[int], order: int) -> list[int]:
 
 
 def _emptied(items: list[T]) -> Iterator[T]:
-    """Take the items out of a list one by one, so that large ones are freed as soon as they are used."""
+    """Take the items out of a list one by one, so that large ones are freed after use."""
     items.reverse()
     while items:
         yield items.pop()
@@ -213,7 +214,7 @@ class Level:
 
 
 def count_ngrams(corpus: Corpus, order: int) -> list[Level]:
-    """Levels 1 .. order, fewer where no sentence is that long. Level 1 holds every word of the vocabulary.
+    """Levels 1 .. order, or fewer; level 1 holds every word of the vocabulary.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Prune an existing back-off model by relative entropy. Stolcke, "Entropy-based pruning of backoff models", 1998.
+"""Entropy pruning of back-off models (Stolcke 1998).
 
 Dropping the n-gram (h, w) changes p(w | h) to bow'(h) p(w | h') and the weight of h from bow to bow', at
 
@@ -6,7 +6,7 @@ Dropping the n-gram (h, w) changes p(w | h) to bow'(h) p(w | h') and the weight 
 
 The score of an n-gram is its D, or that of an n-gram that begins with it if larger, so that contexts outlive
 what they hold. Those with exp(score) - 1 < threshold go (a relative change of perplexity), or the smallest
-until a size is reached; 1-grams stay; weights are made anew so that everything sums to one.
+until a size is reached; 1-grams stay; weights are computed again so that everything sums to one.
 
 p(h) is the product of the model's own probabilities. Differs from Stolcke: its first factor is the stationary
 distribution of the 2-grams, not the 1-grams. In a Kneser-Ney model the 1-grams count contexts, not words,
@@ -28,7 +28,7 @@ from epigram.protocols import Floats
 
 
 def prune(model: BackoffModel, threshold: float | None = None, n_ngrams: int | None = None) -> BackoffModel:
-    """A smaller model: below a threshold (1e-8 is mild, 1e-6 harsh), or of at most ``n_ngrams`` n-grams.
+    """Prune by a threshold (1e-8 is mild, 1e-6 harsh), or to at most ``n_ngrams`` n-grams.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def entropy_scores(model: BackoffModel) -> Floats:
 
 
 def stationary(model: BackoffModel, tolerance: float = 1e-9, max_steps: int = 100) -> Floats:
-    """How often each word stands in text of the model, by its 2-grams; the boundary counts once a sentence."""
+    """Relative frequency of each word in text of the model, by its 2-grams."""
     pi: Floats = np.exp(model.pair_logp[: len(model.vocabulary_)])
     out = np.empty_like(pi)
     for _ in range(max_steps):

@@ -1,11 +1,11 @@
-"""Back-off models in the model file: the forward trie of :mod:`epigram.lm.ngram.backoff`, as differences, compressed.
+"""Back-off models in model files: the forward trie as differences, compressed.
 
-Logarithms are in single precision. Where the distributions of a model sum to 1, those of its file do within 1e-9:
-what the rounding of probabilities leaves over goes into the back-off weights, and these are stored to 2^-34, a float32
-and 16 bits (``fine``) beside it. Single words, and what follows contexts with next to nothing to back off to
-(``exact``), have probabilities of that precision too. Where numbers are codes of a few bits, every distribution is
-divided by its sum when the file is opened (``normalised``). Other models (of ARPA files, or of files of earlier
-versions) are rounded and no more.
+Logarithms are in single precision. Where the distributions of a model sum to 1, those of its file do within 1e-9: the
+rounding errors of probabilities go into the back-off weights, and these are stored to 2^-34, a float32 and 16 bits
+(``fine``) beside it. Single words, and words after contexts with next to nothing to back off to (``exact``), have
+probabilities of that precision too. Where numbers are codes of a few bits, every distribution is divided by its sum
+when the file is opened (``normalised``). Other models (of ARPA files, or of files of earlier versions) are rounded and
+no more.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import numpy.typing as npt
 
 from epigram._core import bindings
 from epigram._core.arrays import gather, offsets
-from epigram.lm.corpus import BOUNDARY, START, Vocabulary, pack_words, unpack_words
-from epigram.lm.ngram.backoff import BackoffModel, Links
-from epigram.lm.storage import FAMILY, HEADER, IN_PLACE
+from epigram.lm.base import LanguageModel
+from epigram.lm.ngram.backoff import BackoffModel, Links, as_backoff
+from epigram.lm.storage import FAMILY, HEADER, IN_PLACE, Rows, pack_words, settings_of, unpack_words
+from epigram.lm.vocabulary import BOUNDARY, START, Vocabulary
 from epigram.protocols import Floats
 from epigram.storage import ModelFile, Section
 from epigram.storage.quantise import differences, narrow, pack_weights, unpack_weights
@@ -28,34 +29,36 @@ from epigram.storage.schema import Array, Schema, damaged
 from epigram.storage.schema import weights as weights_schema
 
 LARGEST_LOG = 1e-6
-"""Of a probability, rounding included."""
+"""Largest logarithm of a probability, rounding included."""
 LARGEST_BACKOFF = 100 * float(np.log(10.0))
-"""Of a back-off weight, except that of a context that backs off to nothing."""
+"""Largest logarithm of a back-off weight, except that of a context that backs off to nothing."""
 LARGEST_CHAIN = 700.0
-"""Of the back-off weights that one word meets: beyond it, its probability would be infinite."""
+"""Largest sum of the back-off weights of one word: beyond it, its probability would be infinite."""
 UNIT, FINEST = 2.0**-34, -(1 << 15)
-"""Of what stands beside single precision, and the least multiple of it that 16 bits hold."""
+"""Unit of the numbers beside single precision, and the least multiple of it that 16 bits hold."""
 
 
 def to_model_file(
-    model: BackoffModel, settings: dict[str, Any], bits: int, fit: dict[str, Any], compress: bool
+    fitted: LanguageModel, bits: int, fit: dict[str, Any], text: bool, compress: bool
 ) -> ModelFile:
-    """Convert a model to header and arrays; ``settings`` and ``fit`` go into the header."""
-    settings, known = (
-        {"model": "backoff", **settings, "bits": bits},
-        {"ngrams": model.n_ngrams, "order": model.order},
-    )
+    """Convert a back-off model, or an estimator that holds one, to header and arrays."""
+    model = as_backoff(fitted)
+    settings = {"model": "backoff", **settings_of(fitted), "bits": bits}
+    known = {"ngrams": model.n_ngrams, "order": model.order}
+    if fitted.text_digest_:
+        known["text_digest"] = fitted.text_digest_
     header = {"settings": settings, "fit": {**known, **fit}}
+    words = pack_words(model.vocabulary_)
     if not compress:
         arrays = arrays_in_place(model)
-        return ModelFile(FAMILY, header, {**pack_words(model.vocabulary_), **arrays}, list(arrays))
+        return ModelFile(FAMILY, header, {**words, **arrays}, list(arrays))
     pair_logp, node_bow, fine = _rounded(model)
     if bits and fine:
         settings["normalised"] = True
     if bits:
         pair_logp, node_bow, fine = model.pair_logp, model.node_bow, {}
     tensors = {
-        **pack_words(model.vocabulary_),
+        **words,
         "node_pair": narrow(np.diff(model.node_pair[1:], prepend=0)),
         "pairs": narrow(np.diff(model.pair_ptr)),
         "targets": narrow(differences(model.pair_word, model.pair_node)),
@@ -68,7 +71,7 @@ def to_model_file(
 
 
 def _rounded(model: BackoffModel) -> tuple[Floats, Floats, dict[str, Any]]:
-    """Probabilities and weights that sum to 1 as they are read again, and the arrays that it takes beside theirs."""
+    """Numbers whose stored distributions sum to 1, and the arrays of their last bits."""
     pair_logp, node_bow = np.empty_like(model.pair_logp), np.empty_like(model.node_bow)
     exact = np.empty(node_bow.size, np.uint8)
     if not bindings.ngram_round_stored(model.core, node_bow, exact, pair_logp):
@@ -84,7 +87,7 @@ def _rounded(model: BackoffModel) -> tuple[Floats, Floats, dict[str, Any]]:
 
 
 def _finer(numbers: Floats) -> npt.NDArray[np.int16]:
-    """What single precision leaves of numbers that are multiples of the unit, in units."""
+    """The rest of numbers (multiples of the unit) beyond single precision, in units."""
     rounded = numbers.astype(np.float32)
     left = np.subtract(numbers, rounded, out=np.zeros_like(numbers), where=np.isfinite(numbers))
     return (left / UNIT).astype(np.int16)
@@ -122,7 +125,7 @@ def use_in_place(file: ModelFile, vocabulary: Vocabulary) -> BackoffModel | None
 
 
 def _check_chains(model: BackoffModel) -> None:
-    """Refuse back-off weights that add up to infinite probabilities, from a context to its suffixes."""
+    """Refuse back-off weights that add up to infinite probabilities."""
     if max(float(model.node_bow.max(initial=0.0)), 0.0) * (model.order - 1) <= LARGEST_CHAIN:
         return  # the usual case, for which nothing needs to be followed
     depth, sums = model.node_depth, model.node_bow.copy()
@@ -189,8 +192,8 @@ def describe(file: ModelFile) -> list[Section]:
     return [Section("n-grams", ("order", "number"), rows)]
 
 
-def weights(file: ModelFile) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
-    """Every n-gram with its natural log-probability, and the back-off weight that it has as a context (0 for none)."""
+def weights(file: ModelFile) -> Rows:
+    """Every n-gram with its natural log-probability and its back-off weight (0 for none)."""
     return ("attribute", "label", "weight", "backoff"), ngram_rows(from_model_file(file))
 
 

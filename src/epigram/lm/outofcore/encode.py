@@ -19,7 +19,8 @@ import numpy as np
 
 from epigram.errors import InputError
 from epigram.files import check_sentences, decode
-from epigram.lm.corpus import END, START, UNKNOWN, UNSEEN, Vocabulary, factorise_bytes, unwrap
+from epigram.lm.corpus import factorise_bytes, unwrap
+from epigram.lm.vocabulary import END, START, UNKNOWN, UNSEEN, Vocabulary
 from epigram.outofcore.dataset import Manifest, begin, create_array, map_array, record_of, write_arrays
 from epigram.outofcore.engine import Engine, Here, Told, in_turn, untold
 from epigram.outofcore.file_slices import LINE, PARTITION_BYTES, Piece, cut

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from epigram.lm.corpus import Vocabulary
 from epigram.lm.loglinear.storage import model_file, tree_of
+from epigram.lm.vocabulary import Vocabulary
 from epigram.outofcore.memory import Room
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.storage import ModelFile

@@ -21,8 +21,9 @@ from epigram.checkpoint import Tape, piece
 from epigram.errors import InputError
 from epigram.lm.base import added_unknown
 from epigram.lm.corpus import Corpus, digest_of_counts
+from epigram.lm.loglinear.estimator import Text
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.model import LogLinearLM, Text
+from epigram.lm.loglinear.model import LogLinearLM
 from epigram.lm.loglinear.penalties import Strength, build_penalty, named
 from epigram.lm.loglinear.problem import first_weights
 from epigram.lm.loglinear.search import best_factors, search

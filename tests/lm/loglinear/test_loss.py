@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from test_context_tree import corpora, several_roots
+from small_texts import corpora, several_roots
 
 from epigram.errors import InputError
-from epigram.lm.corpus import Corpus, Vocabulary
+from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
+from epigram.lm.vocabulary import Vocabulary
 from reference.lm_suffix import log_loss, weights_by_context
 
 

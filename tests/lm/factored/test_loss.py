@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_context_tree import corpora
+from small_texts import corpora
 
-from epigram.lm.corpus import Corpus, Vocabulary
+from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
-from epigram.lm.factored.loss import Contexts, Factor, FactorExamples, FactorLoss
+from epigram.lm.factored.contexts import Contexts, FactorExamples
+from epigram.lm.factored.loss import Factor, FactorLoss
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.penalties import PENALTIES, Strength, build_penalty
 from epigram.lm.loglinear.tree import ContextTree, Positions
+from epigram.lm.vocabulary import Vocabulary
 from epigram.solvers.proximal import FISTA, StochasticProximal
 from reference import factored as twin
 

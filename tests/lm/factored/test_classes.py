@@ -8,9 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.lm.corpus import Corpus, Vocabulary
-from epigram.lm.factored.classes import WordClasses, word_counts
+from epigram.lm.corpus import Corpus
+from epigram.lm.factored.classes import WordClasses
 from epigram.lm.factored.exchange import Bigrams, Exchange, first_classes
+from epigram.lm.vocabulary import Vocabulary
 from reference.word_classes import log_likelihood, worth_of_moves
 
 SENTENCES = st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=8), min_size=1, max_size=8)
@@ -137,7 +138,7 @@ def test_hidden_classes_are_found():
     corpus = random_text(60, 3000)
     classes = WordClasses.learn(corpus, 6)
     hidden = np.array([int(word[1:]) % 5 for word in corpus.vocabulary.words[1:]])
-    frequent = word_counts(corpus)[1:] > 50
+    frequent = corpus.counts[1:] > 50
     for k in range(1, 6):
         assert len(set(hidden[frequent & (classes.class_of[1:] == k)].tolist())) == 1
 
@@ -156,7 +157,7 @@ def test_every_result_is_in_order(sentences, n_classes, extra):
     assert classes.sizes[0] == 1
     assert (classes.sizes > 0).all()
     assert classes.sizes.sum() == len(vocabulary)
-    counts = word_counts(Corpus.of(sentences, vocabulary))
+    counts = Corpus.of(sentences, vocabulary).counts
     tokens = np.bincount(classes.class_of, weights=counts)[1:]
     assert (np.diff(tokens) <= 0).all()
     for word in extra.split():  # neither x nor <unk> occurs
@@ -213,7 +214,7 @@ def test_files_come_back_as_written(tmp_path_factory, sentences, n_classes, with
     corpus = Corpus.of(sentences)
     classes = WordClasses.learn(corpus, n_classes)
     path = tmp_path_factory.mktemp("classes") / "classes.txt"
-    classes.write(path, word_counts(corpus) if with_counts else None)
+    classes.write(path, corpus.counts if with_counts else None)
     back = WordClasses.read(path, corpus.vocabulary)
     np.testing.assert_array_equal(back.class_of, classes.class_of)
     alone = WordClasses.read(path)
@@ -226,7 +227,7 @@ def test_the_file_is_sorted_by_class_and_count(tmp_path):
     corpus = Corpus.of(["b a a a", "b c a", "d"])
     classes = WordClasses(corpus.vocabulary, np.array([0, 2, 1, 1, 1], np.int32))
     assert corpus.vocabulary.words == ["</s>", "a", "b", "c", "d"]
-    classes.write(tmp_path / "f", word_counts(corpus))
+    classes.write(tmp_path / "f", corpus.counts)
     assert (tmp_path / "f").read_text() == "0\t</s>\t3\n1\tb\t2\n1\tc\t1\n1\td\t1\n2\ta\t4\n"
 
 

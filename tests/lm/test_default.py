@@ -5,8 +5,8 @@ import pytest
 
 from epigram import KneserNeyLM, LogLinearLM
 from epigram.lm.corpus import Corpus
-from epigram.lm.loglinear.model import split_known
-from epigram.lm.mixture import fit_beside, mixture_weights
+from epigram.lm.default import fit_beside
+from epigram.lm.mixture import mixture_weights
 
 
 def text_of(n, seed=0, words=30):
@@ -27,7 +27,7 @@ TEXT = text_of(150)
 
 def test_the_share_is_half_way_from_what_held_out_text_says_to_one_half():
     both = fit_beside(LogLinearLM(order=3), TEXT)
-    first, rest = split_known(Corpus.of(TEXT), 0.1)
+    first, rest = Corpus.of(TEXT).split_known(0.1)
     loglinear = LogLinearLM(order=3).fit(first, valid=rest)  # the search sees the same two texts
     stream = rest.stream()[1:]
     logps = np.stack([m.score_stream(stream) for m in (loglinear, KneserNeyLM(3).fit(first))])

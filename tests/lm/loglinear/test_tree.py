@@ -6,21 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_texts import corpora, several_roots
 
 from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.tree import ContextTree, Positions
 from reference.lm_suffix import counted, n_trie_and_tree, weights_by_context
-
-words = st.sampled_from("abc")
-corpora = st.lists(st.lists(words, min_size=1, max_size=8), min_size=1, max_size=6)
-
-
-def several_roots(corpus: Corpus, n_roots: int) -> Positions:
-    """The same positions, dealt out to roots by their number."""
-    at = Positions.of(corpus)
-    root = (np.arange(at.target.size) * 7 % n_roots).astype(np.int32)
-    return Positions(at.history, at.end, at.length, at.target, at.n_targets, at.n_symbols, root, n_roots)
 
 
 @settings(max_examples=60, deadline=None)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_context_tree import corpora, several_roots
+from small_texts import TEST, TEXT, WORDS, corpora, several_roots
 
 from epigram import LogLinearLM
 from epigram.errors import InputError
@@ -24,25 +24,6 @@ STRENGTHS = {
     "tree-linf": {"strength": 0.6, "depth_weight": 1.15},
 }
 KINDS = [*((name, False) for name in STRENGTHS), ("tree-linf", True), ("elastic", True)]
-
-
-def made_up_text(n, seed=0):
-    """Sentences of a random walk over words, each with a few favourite followers."""
-    rng = np.random.default_rng(seed)
-    words = [f"w{k}" for k in range(60)]
-    follower = np.random.default_rng(1).integers(0, 60, (60, 5))
-    out = []
-    for _ in range(n):
-        at, sentence = int(rng.integers(60)), []
-        for _ in range(int(rng.integers(3, 12))):
-            sentence.append(words[at])
-            at = int(follower[at, min(int(rng.geometric(0.4)) - 1, 4)])
-        out.append(sentence)
-    return out
-
-
-TEXT, TEST = made_up_text(1000), made_up_text(200, seed=9)
-WORDS = Corpus.of(TEXT).vocabulary
 
 
 def make(penalty="elastic", collapse=False, **given):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_context_tree import corpora
+from small_texts import corpora
 
 from epigram import LogLinearLM
 from epigram.lm.corpus import Corpus

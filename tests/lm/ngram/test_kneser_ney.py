@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from epigram.errors import InputError
-from epigram.lm.corpus import Corpus, Vocabulary
+from epigram.lm.corpus import Corpus
 from epigram.lm.ngram.kneser_ney import KneserNeyLM, count_ngrams, discounts
+from epigram.lm.vocabulary import Vocabulary
 from reference.kneser_ney import KneserNey
 
 SENTENCES = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=7), min_size=1, max_size=10)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.lm.mixture import InterpolatedLM, interpolate, merge, mixture_weights
+from epigram.lm.mixture import InterpolatedLM, interpolate, mixture_weights, table_of
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 
 FIRST = KneserNeyLM(3).fit(["a b a b", "b a c", "a b c"])
@@ -70,7 +70,7 @@ def test_nested_mixtures_are_flat():
 
 def test_merged_model_sums_to_one_and_keeps_stored_ngrams():
     mixture = InterpolatedLM([FIRST, SECOND], [0.3, 0.7])
-    merged = merge(mixture)
+    merged = table_of(mixture)
     assert merged.vocabulary_ == mixture.vocabulary_
     for context in CONTEXTS[:-1]:
         assert merged.distribution(context).sum() == pytest.approx(1, abs=1e-9)

@@ -8,10 +8,9 @@ from epigram import ClassFactoredLM
 from epigram.errors import InputError, ModelFileError
 from epigram.lm.cache import CachedLM
 from epigram.lm.corpus import Corpus
-from epigram.lm.document.features import PARTS, Recent, Windows
-from epigram.lm.document.loss import PastLoss, PastWeights
-from epigram.lm.document.model import DocumentLM, fit_document
-from epigram.lm.factored.classes import word_counts
+from epigram.lm.document.features import DocumentFeatures, Windows
+from epigram.lm.document.model import DocumentLM, PastLoss, PastWeights, fit_document
+from epigram.lm.factored.loss import PARTS
 from epigram.lm.loglinear.tree import Positions
 from epigram.lm.mixture import InterpolatedLM
 from epigram.storage import ModelFile, describe
@@ -30,7 +29,7 @@ def base():
 @pytest.fixture(scope="module")
 def model(base):
     rng = np.random.default_rng(3)
-    recent = Recent(base.classes_, word_counts(base.corpus_), HORIZONS, WINDOW, PRIOR)
+    recent = DocumentFeatures(base.classes_, base.corpus_.counts, HORIZONS, WINDOW, PRIOR)
     n = base.classes_.n_classes
     weights = {
         part: PastWeights.of(rng.normal(0, 0.5, (1 + n) * recent.n_features(part)), recent.n_features(part))
@@ -100,7 +99,7 @@ def test_a_blank_line_begins_a_new_document(model, tmp_path):
 
 @pytest.mark.parametrize("part", PARTS)
 def test_gradient_by_finite_differences(base, part):
-    recent = Recent(base.classes_, word_counts(base.corpus_), HORIZONS, WINDOW, PRIOR)
+    recent = DocumentFeatures(base.classes_, base.corpus_.counts, HORIZONS, WINDOW, PRIOR)
     stream = Corpus.of(LATER, base.vocabulary_).stream()
     windows, sentence = Windows.of_stream(stream[1:], WINDOW)
     words = Positions.of_stream(stream, len(base.vocabulary_))
@@ -136,7 +135,7 @@ def test_without_valid_text_the_end_weighs_and_all_is_learnt():
     alone = ClassFactoredLM(classes=3, order=2, budget=0).fit(text)
     assert found.model.perplexity(text) == pytest.approx(alone.perplexity(text))
     assert found.perplexity(text) < alone.perplexity(text)
-    assert found.recent.counts.tolist() == word_counts(Corpus.of(text)).tolist()
+    assert found.recent.counts.tolist() == Corpus.of(text).counts.tolist()
 
 
 def test_a_file_holds_it_all(model, tmp_path):

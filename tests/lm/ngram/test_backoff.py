@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.lm.corpus import Vocabulary
 from epigram.lm.loglinear.to_backoff import from_context_tree
 from epigram.lm.ngram.backoff import BackoffModel
+from epigram.lm.vocabulary import Vocabulary
 from reference import backoff as reference
 
 N_WORDS = 4

@@ -9,20 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from test_context_tree import corpora
+from small_texts import corpora
 
 from epigram import FISTA, ClassFactoredLM, StochasticProximal
 from epigram.errors import InputError, ModelFileError
-from epigram.lm.corpus import UNSEEN, Corpus, Vocabulary
+from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses
-from epigram.lm.factored.loss import Contexts, Factor
+from epigram.lm.factored.contexts import Contexts
+from epigram.lm.factored.loss import Factor
 from epigram.lm.factored.problem import FactorProblem
 from epigram.lm.factored.scorer import FactorScorer
 from epigram.lm.loglinear.penalties import PENALTIES, Strength, build_penalty
 from epigram.lm.loglinear.select import largest, weight_importance
 from epigram.lm.loglinear.tree import Positions
-from epigram.lm.mixture import InterpolatedLM, interpolate, merge
+from epigram.lm.mixture import InterpolatedLM, interpolate, table_of
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
+from epigram.lm.vocabulary import UNSEEN, Vocabulary
 from epigram.storage import ModelFile, describe, load
 from reference import factored as twin
 
@@ -168,7 +170,7 @@ def test_mixture_with_kneser_ney():
         state, logp = mixture.advance(state, word)
         assert logp == pytest.approx(score, rel=1e-12)
     with pytest.raises(InputError, match="a class-factored model has no table of n-grams"):
-        merge(mixture)
+        table_of(mixture)
 
 
 def test_samples_follow_the_seed_and_the_model():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_partial_fit import TEST, TEXT, WORDS
+from small_texts import TEST, TEXT, WORDS
 
 from epigram.lm.corpus import Corpus
 from epigram.lm.factored.classes import WordClasses

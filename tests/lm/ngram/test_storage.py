@@ -13,12 +13,13 @@ import epigram
 from epigram import KneserNeyLM, LogLinearLM
 from epigram.errors import ModelFileError
 from epigram.lm.cache import CachedLM
-from epigram.lm.corpus import Vocabulary
-from epigram.lm.mixture import InterpolatedLM, fit_beside, merge
+from epigram.lm.default import fit_beside
+from epigram.lm.mixture import InterpolatedLM, table_of
 from epigram.lm.ngram.arpa import read_arpa, write_arpa
 from epigram.lm.ngram.backoff import BackoffModel, as_backoff
 from epigram.lm.ngram.prune import prune
 from epigram.lm.ngram.storage import from_model_file
+from epigram.lm.vocabulary import Vocabulary
 from reference import backoff as reference
 
 SENTENCES = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=7), min_size=1, max_size=10)
@@ -28,7 +29,7 @@ CLOSED = [
     list("aabbccdd"),
     list("acbd"),
 ] * 2  # all words follow <s>, or nearly all
-OLD = Path(__file__).parents[1] / "storage" / "old" / "kneser-ney.laconic"
+OLD = Path(__file__).parents[2] / "storage" / "old" / "kneser-ney.laconic"
 
 
 def grams_of(model: BackoffModel):
@@ -83,7 +84,7 @@ def test_larger_models_mixtures_and_caches_sum_to_one(tmp_path):
     models = {
         "kneser-ney": kneser_ney,
         "pruned": prune(kneser_ney.backoff_, n_ngrams=3000),
-        "merged": merge(InterpolatedLM([kneser_ney, other], [0.6, 0.4])),
+        "merged": table_of(InterpolatedLM([kneser_ney, other], [0.6, 0.4])),
         "log-linear as n-grams": as_backoff(LogLinearLM(order=3, strength=0.5).fit(lines[:400])),
         "beside": beside,
         "cached": CachedLM(beside, 50, 0.1),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from test_context_tree import corpora
+from small_texts import corpora
 
 from epigram import LogLinearLM
 from epigram.errors import InputError, ModelFileError

@@ -8,12 +8,14 @@ import pytest
 from epigram import ClassFactoredLM, KneserNeyLM, LogLinearLM, load, write_arpa
 from epigram.lm.base import added_unknown
 from epigram.lm.cache import CachedLM
-from epigram.lm.corpus import Corpus, Vocabulary
+from epigram.lm.corpus import Corpus
+from epigram.lm.default import fit_beside
 from epigram.lm.document.model import fit_document
-from epigram.lm.mixture import InterpolatedLM, fit_beside, interpolate, merge
+from epigram.lm.mixture import InterpolatedLM, interpolate, table_of
 from epigram.lm.ngram.arpa import read_arpa
 from epigram.lm.ngram.kneser_ney import discounts
 from epigram.lm.score_report import Report
+from epigram.lm.vocabulary import Vocabulary
 from reference.lm_suffix import weights_by_context
 
 TEXT = ["the cat sat on the mat", "the dog sat on the log", "a cat saw the dog", "the dog saw a cat"] * 4
@@ -176,7 +178,7 @@ def test_mixture_weights_are_those_of_known_words():
 def test_kenlm_agrees_on_unknown_words(fit, tmp_path):
     kenlm = pytest.importorskip("kenlm")
     model = fit()
-    table = merge(model) if fit is mixture else model.backoff_
+    table = table_of(model) if fit is mixture else model.backoff_
     write_arpa(table, tmp_path / "m.arpa")
     other = kenlm.Model(str(tmp_path / "m.arpa"))
     again = read_arpa(tmp_path / "m.arpa")

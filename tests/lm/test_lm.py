@@ -12,7 +12,7 @@ from epigram import ClassFactoredLM, KneserNeyLM, LogLinearLM
 from epigram._core import bindings
 from epigram.errors import EpigramError, InputError, ModelFileError
 from epigram.lm import CachedLM, DocumentLM, InterpolatedLM
-from epigram.lm.factored.scorer import FactorScorer, Tables
+from epigram.lm.factored.scorer import FactorScorer, ScoringTables
 from epigram.lm.ngram.storage import ARRAYS_IN_PLACE
 from epigram.lm.storage import from_model_file
 from epigram.storage import ModelFile, describe
@@ -195,7 +195,7 @@ def test_tables_are_checked_as_the_twin_checks_them(folder, part):
         broken = FactorScorer(
             scorer.contexts, scorer.n_candidates, parent, symbol, pair_ptr, candidate, scorer.w
         )
-        broken.__dict__["_tables"] = Tables(*tables)
+        broken.__dict__["_tables"] = ScoringTables(*tables)
         room = np.empty((2, parent.size), np.int32)
         fine = bindings.factored_scorer_is_packed(
             broken._core,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.lm.factored.loss import Contexts
+from epigram.lm.factored.contexts import Contexts
 from epigram.lm.loglinear.tree import Positions
 
 symbols = st.tuples(st.sampled_from("cw"), st.integers(1, 40))

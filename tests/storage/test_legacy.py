@@ -80,7 +80,7 @@ def test_planes_of_the_first_version_are_read() -> None:
 
 
 def test_planes_are_unpacked_no_further_than_announced() -> None:
-    with pytest.raises(ModelFileError, match="damaged"):
+    with pytest.raises(ModelFileError, match="corrupt"):
         unpack_integers(coded(3, _xz(b"\0" * 50_000_000)))
 
 

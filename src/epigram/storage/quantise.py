@@ -59,7 +59,7 @@ def sum_groups(steps: np.ndarray, sizes: np.ndarray) -> Ints:
         raise ModelFileError("damaged: its trees do not fit together")
     out = np.empty(steps.size, dtype=np.int32)
     steps, sizes = (np.ascontiguousarray(numbers, dtype=np.int64) for numbers in (steps, sizes))
-    if not bindings.packing_sum_groups(sizes, steps, out):
+    if not bindings.groups_sum(sizes, steps, out):
         raise ModelFileError("damaged: a number of its trees is too large")
     return out
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram._core import bindings
+from epigram.features.attributes import AttributeTable
 from epigram.features.columns import Columns
 from epigram.parsing.arc_features import encode_parts, learn_features
 from epigram.parsing.arc_loss import ArcLoss, span_memory
@@ -65,7 +66,7 @@ def small_loss(text="+h[0,0] c[0,0]\n+h[0,2] c[-1,1]\nh[0,1] b[2] side\nway", we
     words = Words.of(Columns.from_rows(ROWS), 3)
     template = ArcTemplate.parse(text)
     known = learn_features(words, HEADS, template, 1, often)
-    return ArcLoss(encode_parts(words, template, known), HEADS, len(known.table), weights), words
+    return ArcLoss(encode_parts(words, template, known), HEADS, len(known.keys), weights), words
 
 
 def test_loss_is_minus_the_log_probability_and_its_gradient_the_slope():
@@ -189,14 +190,14 @@ def test_a_sentence_of_more_than_65536_distinct_features_is_numbered_by_32_bits(
     heads = np.array([0, *[1] * (n - 1), 2, 3, 0], dtype=np.int32)
     known = learn_features(words, heads, template, 1, 1)
     parts = encode_parts(words, template, known)
-    assert np.diff(parts.first_row)[0] > 1 << 16 > np.diff(parts.first_row)[1]
+    assert parts.row_counts[0] > 1 << 16 > parts.row_counts[1]
     keys, owners, middles = np.empty(900, np.uint64), np.empty(900, np.int32), np.empty(900, np.int32)
     for s, h, c in ((0, 3, 44), (0, 50, 1), (1, 2, 1)):
         arc = template.struct, words.struct, template.memory(n), s, h, c
-        found = known.table.look_up(keys[: bindings.arcs_keys(*arc, keys, owners, middles)])
+        found = AttributeTable(known.keys).look_up(keys[: bindings.arcs_keys(*arc, keys, owners, middles)])
         own = parts.features(s)[h * int(words.lengths[s]) + c - 1]
         assert own.tolist() == found[found >= 0].tolist()
-    w = rng.normal(size=len(known.table))
+    w = rng.normal(size=len(known.keys))
     expected = 0.0
     for s, gold in enumerate((heads[:n], heads[n:])):
         scores = np.array([w[ids].sum() for ids in parts.features(s)]).reshape(-1, len(gold))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from epigram import DependencyParser, InputError
 from epigram._core import bindings
+from epigram.features.attributes import AttributeTable
 from epigram.features.columns import Columns
 from epigram.parsing.arc_features import encode_parts, learn_features, locate
 from epigram.parsing.arc_model import ArcModel, Pruner
@@ -112,7 +113,7 @@ def problem(order, weights=None, threads=1, keep=None):
     known = learn_features(words, HEADS, template, 1, None)
     keep = np.ones(36, dtype=np.uint8) if keep is None else keep
     parts = encode_parts(words, template, known, keep)
-    return ForestLoss(parts, HEADS, len(known.table), weights, threads), words, known.table
+    return ForestLoss(parts, HEADS, len(known.keys), weights, threads), words, AttributeTable(known.keys)
 
 
 def features_of(order, loss, words, table, s, heads):

@@ -5,16 +5,21 @@
 i64 sizeof_PartCorpus(void) { return sizeof(PartCorpus); }
 i64 sizeof_PartScratch(void) { return sizeof(PartScratch); }
 
-i64 arc_loss_number(i64 n, i32 *ids, i64 n_weights, i32 *places, i32 *rows) {
+i64 arc_loss_distinct(i64 n, const i32 *ids, i64 n_weights, i32 *places, i32 *rows) {
     (void)n_weights;
     i64 found = 0;
     for (i64 o = 0; o < n; o++) {
-        i32 id = ids[o];
-        if (places[id] < 0) places[id] = (i32)found, rows[found++] = id;
-        ids[o] = places[id];
+        if (places[ids[o]] < 0) places[ids[o]] = 0, rows[found++] = ids[o];
     }
     for (i64 k = 0; k < found; k++) places[rows[k]] = -1;
     return found;
+}
+
+void arc_loss_number(i64 n, i32 *ids, i64 n_rows, const i32 *rows, i64 n_weights, i32 *places) {
+    (void)n_weights;
+    for (i64 k = 0; k < n_rows; k++) places[rows[k]] = (i32)k;
+    for (i64 o = 0; o < n; o++) ids[o] = places[ids[o]];
+    for (i64 k = 0; k < n_rows; k++) places[rows[k]] = -1;
 }
 
 /* Weighted loss of sentence s, and its derivatives by the scores of arcs. */

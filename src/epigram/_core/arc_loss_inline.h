@@ -6,17 +6,23 @@
 #define STILL 1e-9     /* derivatives of parts that SGD takes for zero */
 #define PREFETCHED 16  /* distinct features ahead */
 #define NARROW 65536   /* distinct features that 16 bits number */
+#define LONG_STEP 65535
 
 /* Which distinct feature occurrence o is. */
 static inline i64 number_at(const u16 *numbers, i64 o, int is_wide) {
     return is_wide ? numbers[2 * o] | (i64)numbers[2 * o + 1] << 16 : numbers[o];
 }
 
-/* The weights of the distinct features of sentence s to x->w, `stride` numbers apart in w, and the scores of its parts. */
+/* The ids of the distinct features of sentence s to x->rows, their weights, `stride` numbers apart in w, to x->w, and the
+ * scores of its parts. */
 static inline void score_parts(const PartCorpus *a, i64 s, const f64 *w, i64 stride, PartScratch *x) {
-    const i32 *rows = a->rows + a->first_row[s];
+    i32 *rows = x->rows, id = 0;
     const u16 *numbers = a->numbers + a->first_number[s];
-    i64 n = a->first_row[s + 1] - a->first_row[s], o = 0;
+    i64 n = 0, o = 0;
+    for (i64 k = a->first_step[s]; k < a->first_step[s + 1]; k++) {
+        id += a->steps[k];
+        if (a->steps[k] != LONG_STEP) rows[n++] = id;
+    }
     for (i64 k = 0; k < n; k++) {
         if (k + PREFETCHED < n) __builtin_prefetch(w + rows[k + PREFETCHED] * stride, 1);
         x->w[k] = w[rows[k] * stride];
@@ -31,7 +37,7 @@ static inline void score_parts(const PartCorpus *a, i64 s, const f64 *w, i64 str
 /* The gradient of sentence s by its distinct features from the derivatives of its parts; those below `least` count as 0. */
 static inline void sum_derivatives(const PartCorpus *a, i64 s, f64 least, PartScratch *x) {
     const u16 *numbers = a->numbers + a->first_number[s];
-    i64 n = a->first_row[s + 1] - a->first_row[s], o = 0;
+    i64 n = a->row_counts[s], o = 0;
     for (i64 k = 0; k < n; k++) x->gradient[k] = 0.0;
     for (i64 p = a->first_part[s]; p < a->first_part[s + 1]; p++) {
         f64 g = x->derivatives[p - a->first_part[s]];
@@ -43,15 +49,14 @@ static inline void sum_derivatives(const PartCorpus *a, i64 s, f64 least, PartSc
 
 /* Add the gradient of sentence s to that of all. */
 static inline void add_gradient(const PartCorpus *a, i64 s, PartScratch *x, f64 *out) {
-    const i32 *rows = a->rows + a->first_row[s];
     sum_derivatives(a, s, 0.0, x);
-    for (i64 k = 0; k < a->first_row[s + 1] - a->first_row[s]; k++) out[rows[k]] += x->gradient[k];
+    for (i64 k = 0; k < a->row_counts[s]; k++) out[x->rows[k]] += x->gradient[k];
 }
 
 /* A step of SGD on sentence s and the penalty of figure 2: what a weight could have had by now, u, less what it had, -q. */
 static inline void step_weights(const PartCorpus *a, i64 s, f64 rate, f64 u, PartScratch *x, f64 *wq) {
-    const i32 *rows = a->rows + a->first_row[s];
-    i64 n = a->first_row[s + 1] - a->first_row[s];
+    const i32 *rows = x->rows;
+    i64 n = a->row_counts[s];
     sum_derivatives(a, s, STILL, x);
     for (i64 k = 0; k < n; k++) {
         if (k + PREFETCHED < n) __builtin_prefetch(wq + 2 * (i64)rows[k + PREFETCHED], 1);

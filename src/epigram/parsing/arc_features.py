@@ -14,11 +14,12 @@ import numpy.typing as npt
 
 from epigram._core import bindings
 from epigram._core.arrays import offsets
+from epigram.errors import InputError
 from epigram.features.attributes import AttributeTable, Fingerprints, Strings, renumbering
-from epigram.parsing.arc_loss import NARROW, Kept, PartFeatures
+from epigram.parsing.arc_loss import LONG_STEP, NARROW, Kept, PartFeatures
 from epigram.parsing.arc_templates import ArcTemplate
 from epigram.parsing.arc_words import Words
-from epigram.parsing.part_features import learn_parts, locate_parts, part_slots
+from epigram.parsing.part_features import hash_slots, learn_parts, locate_parts, part_slots
 from epigram.parsing.pruning import ForestMemory, forest_sizes
 from epigram.protocols import Ints, Offsets
 
@@ -27,9 +28,9 @@ BLOCK = 1 << 20
 
 
 class Known(NamedTuple):
-    """The table of all features, and the keys of those of second and third order."""
+    """Keys of all features by id, and the keys of those of second and third order."""
 
-    table: AttributeTable
+    keys: Fingerprints
     parts: Fingerprints
 
 
@@ -65,7 +66,7 @@ def learn_features(
     if min_count > 1:
         table.renumber(renumbering(table.counts, min_count))
     if often is None:
-        return Known(table, parts)
+        return Known(table.fingerprints.copy(), parts)
     counters, keep = np.zeros(COUNTERS, dtype=np.uint8), every_arc(words) if keep is None else keep
     for s, (a, b) in enumerate(pairwise(offsets(words.lengths * (words.lengths + 1)).tolist())):
         n_keys = most * int(np.count_nonzero(keep[a:b]))
@@ -75,7 +76,7 @@ def learn_features(
             template.struct, words.struct, memory, s, keep[a:b], counters, often, keys
         )
         table.intern_more(keys[:found])
-    return Known(table, parts)
+    return Known(table.fingerprints.copy(), parts)
 
 
 class GrowingArray:
@@ -103,10 +104,14 @@ class PartEncoder:
 
     def __init__(self, words: Words, template: ArcTemplate, known: Known, sizes: Offsets) -> None:
         longest = int(words.lengths.max(initial=1))
-        self._words, self._template, self._slots = words, template, known.table.slots
+        self._words, self._template, self._slots = words, template, hash_slots(known.keys)
         self._memory, self._most = template.memory(longest), len(template.arc_lines) + 64 * template.n_between
+        if self._most > LONG_STEP:
+            raise InputError(
+                f"the template has {template.n_between} lines with b, l or r; give at most 1,000"
+            )
         self._kinds = {lines.rank: (lines, lines.memory(longest)) for lines in template.part_lines}
-        self._part_slots = part_slots(known.table, known.parts) if self._kinds else known.parts
+        self._part_slots = part_slots(self._slots, known.parts) if self._kinds else known.parts
         self._forest = ForestMemory(longest, sizes.max(0, initial=1)) if self._kinds else None
         self._ids = np.empty(BLOCK, dtype=np.int32)
 
@@ -130,7 +135,7 @@ class PartEncoder:
                         lines.struct, words, memory, s, self._part_slots, parts, ptr, space
                     )
                 counts.append(np.diff(ptr))
-        return np.concatenate(counts).astype(np.int32), self._ids[:n]
+        return np.concatenate(counts), self._ids[:n]
 
     def _reserve(self, n: int, many: int) -> Ints:
         """Return space for more ids after the first n."""
@@ -145,33 +150,37 @@ def encode_parts(words: Words, template: ArcTemplate, known: Known, keep: Kept |
     keep, sizes = every_arc(words) if keep is None else keep, np.zeros((0, 6), dtype=np.int64)
     if template.part_lines:
         sizes = forest_sizes(words.lengths.tolist(), first_arc, keep)
-    encoder, places = (
-        PartEncoder(words, template, known, sizes),
-        np.full(len(known.table), -1, dtype=np.int32),
-    )
-    rows, numbers, counts = GrowingArray(np.int32), GrowingArray(np.uint16), GrowingArray(np.int32)
+    encoder, places = PartEncoder(words, template, known, sizes), np.full(len(known.keys), -1, dtype=np.int32)
+    counts, steps, numbers = (GrowingArray(np.uint16) for _ in range(3))
     starts = np.zeros((3, len(words.lengths) + 1), dtype=np.int64)
+    row_counts = np.zeros(len(words.lengths), dtype=np.int32)
     for s, (a, b) in enumerate(pairwise(first_arc.tolist())):
         own, ids = encoder.encode(s, keep[a:b])
-        distinct = np.empty(len(ids), dtype=np.int32)
-        n_rows = bindings.arc_loss_number(ids, places, distinct)
+        rows = np.empty(len(ids), dtype=np.int32)
+        rows = np.sort(rows[: bindings.arc_loss_distinct(ids, places, rows)])
+        bindings.arc_loss_number(ids, rows, places)
+        row_counts[s] = len(rows)
         counts.append(own)
-        rows.append(distinct[:n_rows])
-        numbers.append(ids.view(np.uint16) if n_rows > NARROW else ids)
-        starts[:, s + 1] = counts.n, rows.n, numbers.n
-    first_part, first_row, first_number = starts
-    return PartFeatures(
-        words.sentence_ptr,
-        first_arc,
-        keep,
-        first_part,
-        counts.close(),
-        first_row,
-        rows.close(),
-        first_number,
-        numbers.close(),
-        sizes,
-    )
+        steps.append(steps_of(rows))
+        numbers.append(ids.view(np.uint16) if len(rows) > NARROW else ids)
+        starts[:, s + 1] = counts.n, steps.n, numbers.n
+    first_part, first_step, first_number = starts
+    sentences = words.sentence_ptr, first_arc, keep, first_part, counts.close(), row_counts
+    return PartFeatures(*sentences, first_step, steps.close(), first_number, numbers.close(), sizes)
+
+
+def steps_of(rows: Ints) -> npt.NDArray[np.uint16]:
+    """Return differences of rising ids in 16 bits; 65535 is part of the difference after it.
+
+    Examples
+    --------
+    >>> steps_of(np.array([3, 4, 65539, 200000], dtype=np.int32))
+    array([    3,     1, 65535,     0, 65535, 65535,  3391], dtype=uint16)
+    """
+    n_long, rest = np.divmod(np.diff(rows, prepend=np.int32(0)), LONG_STEP)
+    out = np.full(len(rows) + int(n_long.sum()), LONG_STEP, dtype=np.uint16)
+    out[np.cumsum(n_long + 1) - 1] = rest
+    return out
 
 
 def locate(

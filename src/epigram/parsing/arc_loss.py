@@ -19,7 +19,7 @@ from epigram.protocols import Floats, Ints, Offsets
 
 Kept = npt.NDArray[np.uint8]
 """1 for each arc that trees may have, else 0."""
-NARROW = 1 << 16
+NARROW, LONG_STEP = 1 << 16, 65535
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,10 @@ class PartFeatures:
     first_arc: Offsets
     keep: Kept = field(repr=False)
     first_part: Offsets = field(repr=False)
-    part_counts: Ints = field(repr=False)
-    first_row: Offsets = field(repr=False)
-    rows: Ints = field(repr=False)
+    part_counts: npt.NDArray[np.uint16] = field(repr=False)
+    row_counts: Ints = field(repr=False)
+    first_step: Offsets = field(repr=False)
+    steps: npt.NDArray[np.uint16] = field(repr=False)
     first_number: Offsets = field(repr=False)
     numbers: npt.NDArray[np.uint16] = field(repr=False)
     sizes: Offsets = field(repr=False)
@@ -54,7 +55,8 @@ class PartFeatures:
 
     def features(self, s: int) -> list[Ints]:
         """Return the feature ids of each part of a sentence."""
-        rows = self.rows[self.first_row[s] : self.first_row[s + 1]]
+        steps = self.steps[self.first_step[s] : self.first_step[s + 1]]
+        rows = np.cumsum(steps, dtype=np.int32)[steps != LONG_STEP]
         numbers = self.numbers[self.first_number[s] : self.first_number[s + 1]]
         ids = rows[numbers.view(np.int32) if len(rows) > NARROW else numbers]
         counts = self.part_counts[self.first_part[s] : self.first_part[s + 1]]
@@ -102,8 +104,9 @@ class ArcLoss:
             parts.keep,
             parts.first_part,
             parts.part_counts,
-            parts.first_row,
-            parts.rows,
+            parts.row_counts,
+            parts.first_step,
+            parts.steps,
             parts.first_number,
             parts.numbers,
             self.heads,
@@ -163,8 +166,7 @@ class ArcLoss:
 
 def _scratch(parts: PartFeatures) -> Any:
     """Allocate the working memory for scores, weights and gradients of one sentence."""
-    n_parts, n_rows = (int(np.diff(ptr).max(initial=1)) for ptr in (parts.first_part, parts.first_row))
-    before = np.zeros(3 * parts.longest + 3, dtype=np.int32)
-    return bindings.PartScratch(
-        np.zeros(n_parts), np.zeros(n_parts), np.zeros(n_rows), np.zeros(n_rows), before
-    )
+    n_parts, n_rows = int(np.diff(parts.first_part).max(initial=1)), int(parts.row_counts.max(initial=1))
+    ids, before = (np.zeros(n, dtype=np.int32) for n in (n_rows, 3 * parts.longest + 3))
+    scores, derivatives, w, gradient = (np.zeros(n) for n in (n_parts, n_parts, n_rows, n_rows))
+    return bindings.PartScratch(scores, derivatives, w, gradient, ids, before)

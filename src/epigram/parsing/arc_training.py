@@ -70,7 +70,7 @@ def build_loss(
     """Build the loss of the template's order over the kept arcs."""
     parts = encode_parts(samples.words, template, known, keep)
     kind = ForestLoss if template.part_lines else ArcLoss
-    return kind(parts, samples.heads, len(known.table), samples.weights, threads)
+    return kind(parts, samples.heads, len(known.keys), samples.weights, threads)
 
 
 def compact_model(
@@ -101,4 +101,4 @@ def train_pruner(
     loss = build_loss(samples, small, known, None)
     solver = SGD(passes=PRUNER_PASSES, eta0=RATE, random_state=random_state)
     w = solver.solve(loss, L1(PRUNER_L1), np.zeros(loss.n_weights)).w
-    return Pruner(compact_model(samples, small, known.table.fingerprints, w), share)
+    return Pruner(compact_model(samples, small, known.keys, w), share)

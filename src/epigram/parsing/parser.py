@@ -21,6 +21,7 @@ import numpy.typing as npt
 from epigram.chain.model import Allowed as AllowedLabels
 from epigram.errors import InputError
 from epigram.estimator import check_fitted, checked_weights
+from epigram.features.attributes import AttributeTable
 from epigram.features.columns import Columns
 from epigram.features.lexicon import WordTable
 from epigram.parsing.arc_features import learn_features, locate
@@ -184,8 +185,7 @@ class DependencyParser(StoredEstimator):
             words = Words.of(append_classes(held_out.columns, classes), template.n_columns)
             dev = ArcSamples(words, held_out.heads)
             scorer = build_loss(dev, template, known, kept_arcs(dev, pruner, held_out=True)).attachment
-        keys, penalty = known.table.fingerprints.copy(), penalty_of(self.penalty, self.l1, self.l2)
-        del known  # the hash table is several times as large as the keys
+        keys, penalty = known.keys, penalty_of(self.penalty, self.l1, self.l2)
         watch = Watch(scorer, self.patience, _staged("arcs", callback))
         result = watch.solve(self._solver(self.solver, penalty, choose_rate(loss.n_samples)), loss, penalty)
         w = result.w if watch.best_w is None else watch.best_w
@@ -238,13 +238,13 @@ class DependencyParser(StoredEstimator):
         of_parts = old.keys[old.owners >= len(old.template.arc_lines)]
         known = known._replace(parts=np.union1d(known.parts, of_parts))
         keep = kept_arcs(samples, old.pruner)
-        table, loss = known.table, build_loss(samples, old.template, known, keep, self.threads)
-        start = np.concatenate([old.weights.astype(np.float64), np.zeros(len(table) - len(old))])
+        loss = build_loss(samples, old.template, known, keep, self.threads)
+        start = np.concatenate([old.weights.astype(np.float64), np.zeros(len(known.keys) - len(old))])
         seen = self.fit_["sentences"]
         share = loss.n_samples / (seen + loss.n_samples)
         solver = SGD(passes=UPDATES, eta0=UPDATE_RATE, decay=1.0, random_state=self.random_state)
         w = solver.solve(loss, L1(share * self.l1), start).w
-        places, sentences = locate(words, heads, old.template, table, keep)
+        places, sentences = locate(words, heads, old.template, AttributeTable(known.keys), keep)
         new = slice(len(old), None)
         added = ArcModel.of_places(old.template, words, places[new], sentences[new], w[new])
         self.arcs_ = replace(old, weights=w[: len(old)].astype(np.float32)).followed_by(added)

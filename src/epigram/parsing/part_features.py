@@ -75,12 +75,18 @@ def learn_parts(words: Words, heads: Ints, template: ArcTemplate, table: Attribu
     return table.fingerprints[is_part].copy()
 
 
-def part_slots(table: AttributeTable, keys: Fingerprints) -> Fingerprints:
+def hash_slots(keys: Fingerprints) -> Fingerprints:
+    """Build an open-addressing table (key, id) at most two thirds full."""
+    slots = np.zeros((1 << max(4, (3 * len(keys) // 2).bit_length()), 2), dtype=np.uint64)
+    bindings.encoding_fill_slots(keys, slots)
+    return slots
+
+
+def part_slots(all_slots: Fingerprints, keys: Fingerprints) -> Fingerprints:
     """Build a hash table (key, id) of the features of parts alone, smaller than that of all."""
-    ids = table.look_up(keys)
-    known = keys[ids >= 0]
-    slots = np.zeros((1 << max(4, (2 * len(known)).bit_length()), 2), dtype=np.uint64)
-    bindings.encoding_fill_slots(known, slots)
+    ids = np.empty(len(keys), dtype=np.int32)
+    bindings.encoding_look_up_keys(keys, all_slots, ids)
+    slots = hash_slots(keys[ids >= 0])
     there = slots[:, 0] != 0
     slots[there, 1] = ids[ids >= 0][slots[there, 1].astype(np.int64)].astype(np.uint64)
     return slots

@@ -9,15 +9,15 @@ i64 sizeof_ArcMemory(void) { return sizeof(ArcMemory); }
 /* The parts of every template that depend on the way alone. */
 static void project_ways(const ArcTemplates *t, const ArcMemory *m) {
     i64 T = t->n_templates;
-    for (i64 way = 0; way < N_WAYS; way++) {
-        for (i64 i = 0; i < T; i++) {
-            u64 sum = t->seeds[i];
-            for (i64 k = t->cell_ptr[i]; k < t->cell_ptr[i + 1]; k++) {
-                u64 by = factor(t, i, k - t->cell_ptr[i]);
-                if (t->places[k] == WAY) sum += by * way_atom(way);
-                if (t->places[k] == SIDE) sum += by * way_atom(N_WAYS + side_of(way));
+    for (i64 i = 0; i < T; i++) {
+        for (i64 way = 0; way < N_WAYS; way++) m->ways[way * T + i] = t->seeds[i];
+        for (i64 k = t->cell_ptr[i]; k < t->cell_ptr[i + 1]; k++) {
+            i32 place = t->places[k];
+            if (place != WAY && place != SIDE) continue;
+            u64 by = factor(t, i, k - t->cell_ptr[i]);
+            for (i64 way = 0; way < N_WAYS; way++) {
+                m->ways[way * T + i] += by * way_atom(place == WAY ? way : N_WAYS + side_of(way));
             }
-            m->ways[way * T + i] = sum;
         }
     }
 }
@@ -239,9 +239,7 @@ void arcs_scores(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, 
         look_around(t, n, h, m);
         for (i64 c = 1; c <= n; c++) {
             i64 found = c == h || !keep[h * n + c - 1] ? 0 : keys_of_arc(t, m, h, c);
-            f64 sum = 0.0;
-            for (i64 k = 0; k < found; k++) sum += weight_of(mask, slots, m->keys[k]);
-            scores[h * n + c - 1] = sum;
+            scores[h * n + c - 1] = sum_weights(mask, slots, found, m->keys);
         }
     }
 }

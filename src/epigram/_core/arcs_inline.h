@@ -37,13 +37,25 @@ static inline i64 find_id(i64 n_slots, const u64 *slots, u64 key) {
     return slots[2 * slot] == key ? (i64)slots[2 * slot + 1] : -1;
 }
 
-static inline f32 weight_of(u64 mask, const u64 *slots, u64 key) {
-    u64 slot = key & mask;
-    while (slots[slot] && (slots[slot] & 0xFFFFFFFF) != key >> 32) slot = (slot + 1) & mask;
-    u32 bits = (u32)(slots[slot] >> 32);
-    f32 weight;
-    memcpy(&weight, &bits, sizeof weight);
-    return weight;
+/* The sum of the weights of some keys, which are overwritten. Round r looks at slot r of each key that is neither found nor
+ * missing yet, without a branch: most keys are missing, and which ones cannot be guessed. */
+static inline f64 sum_weights(u64 mask, const u64 *slots, i64 n, u64 *keys) {
+    for (i64 k = 0; k < n; k++) __builtin_prefetch(slots + (keys[k] & mask));
+    f64 sum = 0.0;
+    for (u64 round = 0; n; round++) {
+        i64 left = 0;
+        for (i64 k = 0; k < n; k++) {
+            u64 key = keys[k], slot = slots[(key + round) & mask];
+            u32 same = (u32)slot == (u32)(key >> 32), bits = (u32)(slot >> 32) & -same;
+            f32 weight;
+            memcpy(&weight, &bits, sizeof weight);
+            sum += weight;
+            keys[left] = key;
+            left += (slot != 0) & !same;
+        }
+        n = left;
+    }
+    return sum;
 }
 
 #endif

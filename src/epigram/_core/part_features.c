@@ -30,18 +30,21 @@ static i64 project_parts(const ArcTemplates *t, const ArcWords *a, i64 s, const 
 
 /* What the sides of the head and of the child and the way from the sibling add, which is the same in all sentences. */
 static void project_sides(const ArcTemplates *t, const PartMemory *m) {
-    i64 T = t->n_templates;
-    for (i64 way = 0; way < 2 * N_SIDES * N_GAPS; way++) {
-        i64 gap = way % N_GAPS, up = way / N_GAPS % N_SIDES, left = way / N_GAPS / N_SIDES;
-        for (i64 i = 0; i < T; i++) {
-            u64 sum = t->seeds[i];
-            for (i64 k = t->cell_ptr[i]; k < t->cell_ptr[i + 1]; k++) {
-                u64 by = factor(t, i, k - t->cell_ptr[i]);
-                if (t->places[k] == SIDE) sum += by * way_atom(N_WAYS + left);
-                if (t->places[k] == UP) sum += by * way_atom(N_WAYS + up);
-                if (t->places[k] == GAP) sum += by * gap_atom(gap);
+    i64 T = t->n_templates, n_ways = 2 * N_SIDES * N_GAPS;
+    for (i64 i = 0; i < T; i++) {
+        for (i64 way = 0; way < n_ways; way++) m->ways[way * T + i] = t->seeds[i];
+        for (i64 k = t->cell_ptr[i]; k < t->cell_ptr[i + 1]; k++) {
+            i32 place = t->places[k];
+            if (place != SIDE && place != UP && place != GAP) continue;
+            u64 by = factor(t, i, k - t->cell_ptr[i]), atoms[N_GAPS];
+            for (i64 g = 0; g < N_GAPS; g++) {
+                if (place == GAP) atoms[g] = by * gap_atom(g);
+                else if (g < N_SIDES) atoms[g] = by * way_atom(N_WAYS + g);
             }
-            m->ways[way * T + i] = sum;
+            for (i64 way = 0; way < n_ways; way++) {
+                i64 gap = way % N_GAPS, up = way / N_GAPS % N_SIDES, left = way / N_GAPS / N_SIDES;
+                m->ways[way * T + i] += atoms[place == GAP ? gap : place == UP ? up : left];
+            }
         }
     }
 }
@@ -97,8 +100,6 @@ void part_features_scores(const ArcTemplates *t, const ArcWords *a, PartMemory *
     u64 mask = (u64)n_slots - 1;
     for (i64 p = 0; p < n_parts; p++) {
         i64 found = keys_of_part(m, n, parts + 4 * p);
-        f64 sum = 0.0;
-        for (i64 k = 0; k < found; k++) sum += weight_of(mask, slots, m->keys[k]);
-        scores[p] = sum;
+        scores[p] = sum_weights(mask, slots, found, m->keys);
     }
 }

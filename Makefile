@@ -9,7 +9,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Real data sets, for the tests, benchmarks and experiments that need them; the others run without.
 export EPIGRAM_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo studio test suite checks smoke slow core sanitize torture orders rivals bench bench-long cluster-demo kills results package docs browser lock format clean
+.PHONY: demo models studio test suite checks smoke slow core sanitize torture orders rivals bench bench-long cluster-demo kills results package docs browser lock format clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/epigram demo
@@ -96,6 +96,10 @@ results: $(VENV)/.bench
 	mkdir -p docs/figures && rm -f docs/figures/*.svg
 	cd $(RESULTS) && cp $$(grep -o 'figures/[^)]*\.svg' report.md) $(CURDIR)/docs/figures/
 	cp $(RESULTS)/report.md docs/results.md
+
+# The models under models/, trained from the named data sets: the same bytes from the same data. Minutes each.
+models: $(VENV)/.test
+	$(BIN)/python tools/make_models.py
 
 # Wheel and source archive; the wheel is installed into an environment of its own and asked for its version.
 package:

@@ -1,0 +1,8 @@
+"""English pipeline for epigram; ``epigram.load("english")`` reads it."""
+
+from pathlib import Path
+
+
+def path() -> Path:
+    """Return the path of the model file."""
+    return Path(__file__).with_name("english.epigram")

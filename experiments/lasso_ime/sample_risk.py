@@ -69,8 +69,8 @@ class MinimumSampleRisk(Settings):
     Parameters
     ----------
     steps : changes of weights at most; the path ends earlier when a pass over the features saves nothing.
-    top : number of features that msr uses, those that save the most errors alone.
-    reach : share of the interval of fewest errors by which msr moves a weight into it.
+    top : number of features, those that save the most errors alone.
+    reach : share of the interval of fewest errors by which a weight moves into it.
     least : errors that a move has to save.
     """
 

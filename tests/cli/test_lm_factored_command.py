@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from epigram.cli.lm.train import seconds_of
-from epigram.errors import InputError
+from epigram.cli.lm.train import read_seconds
+from epigram.errors import EpigramError
 from epigram.lm.factored.model import ClassFactoredLM
 
 TEXT = "the cat sat on the mat\nthe dog sat on the log\na cat saw the dog\nthe dog saw a cat\n" * 3
@@ -113,13 +113,13 @@ def test_options_reach_the_model(run, text, tmp_path):
     [("0", 0), ("90", 90), ("2s", 2), ("0.5s", 0.5), ("1m", 60), ("1.5h", 5400), (" 5m ", 300)],
 )
 def test_durations(written, seconds):
-    assert seconds_of(written) == seconds
+    assert read_seconds(written) == seconds
 
 
 @pytest.mark.parametrize("written", ["", "s", "-1", "1d", "2 s", "1m30s", "soon", "1e3", "nan", "inf", ".5"])
 def test_what_is_no_duration_is_named(written):
-    with pytest.raises(InputError, match=f"--budget {re.escape(repr(written))} is no duration; write 60s"):
-        seconds_of(written)
+    with pytest.raises(EpigramError, match=f"--budget is a duration .*, not {re.escape(repr(written))}"):
+        read_seconds(written)
 
 
 @pytest.mark.parametrize(
@@ -127,9 +127,9 @@ def test_what_is_no_duration_is_named(written):
     [
         (("--classes", "1"), "two classes at least"),
         (("--classes", "0"), "two classes at least"),
-        (("--classes", "nowhere"), "neither auto, a number nor a file"),
-        (("--classes", "-3"), "neither auto, a number nor a file"),
-        (("--classes", "4", "--budget", "soon"), "is no duration"),
+        (("--classes", "nowhere"), "auto, a number or a file"),
+        (("--classes", "-3"), "auto, a number or a file"),
+        (("--classes", "4", "--budget", "soon"), "--budget is a duration such as 60s, 5m or 1h"),
         (("--classes", "4", "--model", "kneser-ney"), "--classes is for log-linear models"),
         (("--classes", "4", "--class-contexts", "c1 q"), "'q' in the contexts 'c1 q' is no symbol"),
         (("--classes", "4", "--word-contexts", "c1;"), "empty tree"),
@@ -137,7 +137,7 @@ def test_what_is_no_duration_is_named(written):
         (("--classes", "4", "--order", 0), "an order from 2 to 16, not 0"),
         (("--classes", "4", "--penalty", "l7"), "'l7' is not one of"),
         (("--classes", "4", "--solver", "adam"), "'adam' is not one of"),
-        (("--classes", "4", "--strength", "much"), "auto or a number, not 'much'"),
+        (("--classes", "4", "--strength", "much"), "auto or a number of at least 0, not 'much'"),
         (("--classes", "4", "--strength", "0"), "strength must be a finite number above 0"),
         (("--classes", "4", "--valid", "nowhere.txt"), "nowhere.txt"),
     ],

@@ -134,7 +134,7 @@ def test_resume_goes_on(files: dict[str, str]) -> None:
     ("options", "message"),
     [
         (["--learner", "softmax", "--eps", "0.5"], "eps has no meaning for softmax"),
-        (["--eps", "-1"], "eps must be"),
+        (["--eps", "0"], "eps must be"),
         (["--plot", "/nowhere/at/all.png"], "cannot write"),
     ],
 )

@@ -305,7 +305,7 @@ def test_adaptive_solver(folder: Path) -> None:
         (("--solver=projected",), "--solver projected of 'epigram tag train' was removed; train with --l1"),
         (("--radius", "9", "--l1", "1"), "--radius of 'epigram tag train' was removed; train with --l1"),
         (("--radios", "9"), "No such option: --radios"),
-        (("--solver", "adagrad", "--l2", "1"), "--solver adagrad takes --l1 only"),
+        (("--solver", "adagrad", "--l2", "1"), "the solver adagrad takes l1 only"),
     ],
 )
 def test_solver_options_that_do_not_fit(folder: Path, words: tuple[str, ...], said: str) -> None:

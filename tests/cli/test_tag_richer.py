@@ -70,7 +70,7 @@ def test_strength_is_chosen_and_lists_are_asked(folder: Path) -> None:
         (("--l1", "much"), "--l1 is auto or a number of at least 0"),
         (("--l1", "auto", "--l2", "1"), "--l1 auto is for l1 alone"),
         (("--l1", "auto", "--shards", "x"), "needs --dev FILE to choose by"),
-        (("--model", "segment", "--constrain", "bioes"), "reads labels as iob2"),
+        (("--model", "segment", "--constrain", "bioes"), "--constrain has no meaning with --model segment"),
         (("--classes", "nowhere"), "no such file"),
     ],
 )

@@ -38,6 +38,13 @@ def stderr() -> Console:
     return Console(stderr=True, highlight=False)
 
 
+def note(text: str) -> None:
+    """Print a note for people on standard error."""
+    from epigram.files import shown
+
+    stderr().print(shown(text), style="dim", markup=False, soft_wrap=True)
+
+
 def print_json(record: Any) -> None:
     """One JSON object on standard output; infinities and NaN become null."""
     print(echoed(json_module.dumps(_finite(record), ensure_ascii=False, indent=2)))

@@ -24,10 +24,11 @@ import typer
 import epigram
 from epigram.checkpoint import Checkpoint
 from epigram.cli import console
-from epigram.cli.options import EVERY
+from epigram.cli.cluster import Cluster, NShards, Shards
+from epigram.cli.options import EVERY, parameters
 from epigram.cli.plots import check_plot
 from epigram.errors import InputError
-from epigram.files import check_writable, shown
+from epigram.files import check_writable
 
 EXIT_CODE = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -36,13 +37,25 @@ Show = Callable[..., bool]
 """``show(completed, status, description=None)`` moves the progress bar; True where the user asked to stop."""
 
 
+def _sharding(shards: Shards = None, n_shards: NShards = None, cluster: Cluster = None) -> None: ...
+
+
+SHARDING = parameters(_sharding)
+"""Options of a command that can train on shards; :meth:`Sharding.of` reads them."""
+
+
 @dataclass(frozen=True)
 class Sharding:
-    """What the options say: where the shards are, how many, on which cluster."""
+    """Where the shards are, how many there are, and on which cluster they are trained."""
 
     folder: Path | None
     n_shards: int | None
     cluster: str | None
+
+    @classmethod
+    def of(cls, settings: dict[str, Any]) -> Sharding:
+        """Return what the options of :data:`SHARDING` say."""
+        return cls(settings["shards"], settings["n_shards"], settings["cluster"])
 
     @property
     def asked_for(self) -> bool:
@@ -53,18 +66,30 @@ class Sharding:
         return asked
 
     def folder_for(self, output: Path) -> Path:
-        """Where the shards are: beside the model where nothing is said."""
+        """Return the folder of the shards: beside the model unless it was given."""
         return self.folder or output.with_name(f"{output.name}.shards")
 
 
+def watch(show: Show) -> Callable[[dict[str, Any]], bool]:
+    """Return the callback of a fit that moves a progress bar."""
+
+    def callback(entry: dict[str, Any]) -> bool:
+        status = f"objective {entry['objective']:,.1f}, {entry['nonzero']:,} active"
+        if "dev_score" in entry:
+            status += f", dev {entry['dev_score']:.2%}"
+        return show(entry["iteration"], status, entry.get("stage"))
+
+    return callback
+
+
 class TrainingRun:
-    """A training that writes ``output`` and, where asked for, ``plot``; refuses at once what cannot be written.
+    """Runs a training that writes ``output`` and ``plot``; refuses at once what cannot be written.
 
-    What is fitted while progress is shown keeps where it stands in a checkpoint beside ``output``, every
-    ``checkpoint`` seconds; a run with ``resume`` goes on from it. It is removed when the model is saved, unless the
-    user stopped the fit. The clock starts with the run, and again where progress begins. A command is these lines::
+    A fit inside ``progress`` writes a checkpoint beside ``output`` every ``checkpoint`` seconds; a run with ``resume``
+    resumes it. The checkpoint is removed when the model is saved, unless the user stopped the fit. The clock starts
+    with the run, and again with ``progress``. A command is these lines::
 
-        run = TrainingRun(output, plot, json)
+        run = TrainingRun.of(context, settings)
         with run.progress("training", total=500) as show:
             model.fit(text, callback=lambda now: show(now.number, f"objective {now.objective:,.0f}"))
         run.finish({"nonzero": model.n_nonzero_}, save=lambda: model.save(output))
@@ -93,17 +118,28 @@ class TrainingRun:
             lambda: subject_of_command(context),
             checkpoint if checkpoint and usual else float("inf"),
             resume,
-            complain=_say,
+            complain=console.note,
         )
         if self.checkpoint.path.exists() and not resume:
-            _say(f"{self.checkpoint.path} is of a run that was stopped; --resume would go on from it")
+            console.note(f"{self.checkpoint.path} is the checkpoint of a stopped run; --resume continues it")
         elif resume and not self.checkpoint.path.exists():
-            _say(f"no {self.checkpoint.path}: training starts afresh")
+            console.note(f"there is no {self.checkpoint.path}; training starts from the beginning")
         self._watch = console.Stopwatch()
+
+    @classmethod
+    def of(cls, context: typer.Context, settings: dict[str, Any]) -> Self:
+        """Return the run of a command with the options :data:`epigram.cli.options.TRAINING`."""
+        names = ("json", "checkpoint", "resume")
+        return cls(
+            settings["output"],
+            settings.get("plot"),
+            context=context,
+            **{name: settings[name] for name in names},
+        )
 
     @contextmanager
     def progress(self, description: str, total: int | None = None, step: str = "iteration") -> Iterator[Show]:
-        """A progress bar whose ``show`` tells whether to stop: a first Ctrl-C ends the fit after the present step."""
+        """Show a progress bar; ``show`` returns True after a first Ctrl-C, which ends the fit after its step."""
         self._watch = console.Stopwatch()
         with console.progress() as bar:
             task = bar.add_task(description, total=total, status="")
@@ -141,11 +177,11 @@ class TrainingRun:
         if not self.interrupted:
             self.checkpoint.remove()
         elif self.checkpoint.path.exists():
-            _say(f"stopped; --resume goes on from {self.checkpoint.path}")
+            console.note(f"stopped; --resume continues from {self.checkpoint.path}")
         record["bytes"] = self.output.stat().st_size
         if self.plot is not None and draw is not None:
             draw(self.plot)
-        console.print_json(record) if self.json else console.facts(str(self.output), record)
+        console.report(record, str(self.output), self.json)
         if self.interrupted:
             raise typer.Exit(EXIT_CODE)
 
@@ -170,14 +206,10 @@ def subject_of_command(context: typer.Context | None) -> str:
             continue
         digest.update(f"\0{name}={value!r}".encode())
         for path in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(path, Path) and path.is_file():
-                with path.open("rb") as file:
+            if isinstance(path, str | Path) and os.path.isfile(path):
+                with open(path, "rb") as file:
                     digest.update(hashlib.file_digest(file, "blake2b").digest())
     return digest.hexdigest()
-
-
-def _say(text: str) -> None:
-    console.stderr().print(shown(text), style="dim", markup=False)
 
 
 class GracefulStop:
@@ -237,4 +269,4 @@ class GracefulStop:
 
 
 def _nothing(*_: Any) -> None:
-    """Takes the place of the handler that would raise KeyboardInterrupt."""
+    """Replace the handler that would raise KeyboardInterrupt."""

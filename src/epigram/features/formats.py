@@ -336,7 +336,9 @@ class ColumnSpec:
 
     Attributes
     ----------
-    format, separator, comments : as for :func:`epigram.features.formats.read_columns`.
+    format : as for :func:`epigram.features.formats.read_columns`.
+    separator : character between cells, one of ASCII; white space unless given.
+    comments : beginning of lines to skip; may be given several times.
     label_column : the column of labels, from the right where negative.
     observed : the columns a template sees, in its order; None for all but that of the labels.
     n_columns : how many the training file had; None where the model was not trained from a file.

@@ -66,7 +66,7 @@ class DependencyParser(StoredEstimator):
 
     Parameters
     ----------
-    template : arc features (:mod:`epigram.parsing.arc_templates`); None for the built-in ones.
+    template : features of arcs (:mod:`epigram.parsing.arc_templates`); None for the built-in ones.
     label_template : features of relations, a CRF++ template over the columns of
         :meth:`epigram.parsing.Treebank.trees`; None for the built-in ones.
     l1 : strength of the penalty ``l1 * sum |w|`` of the arcs.

@@ -29,9 +29,9 @@ class _Separable:
     ) -> None:
         for name, strength in (("l1", l1), ("l2", l2)):
             if not (np.isfinite(strength) and strength >= 0):
-                raise ValueError(f"{name} must be finite and >= 0, not {strength!r}.")
+                raise InputError(f"{name} must be finite and >= 0, not {strength!r}.")
         if weights is not None and not (np.isfinite(weights).all() and np.min(weights, initial=0.0) >= 0):
-            raise ValueError("weights must be finite and >= 0: they scale the strength of each coordinate.")
+            raise InputError("weights must be finite and >= 0: they scale the strength of each coordinate.")
         self.weights = weights
         self.ridge_weights = weights if ridge_weights is None else ridge_weights
         self.nonnegative = nonnegative

@@ -55,6 +55,12 @@ class Lasso(_Falling):
 
     They fall geometrically from the one that just allows no weight to ``weakest`` times that, which step ``steps``
     (20 where it is None) reaches.
+
+    Parameters
+    ----------
+    steps : number of penalty weights.
+    weakest : last penalty weight, as a share of the first.
+    tolerance : tolerance of OWL-QN.
     """
 
     steps: int | None = None
@@ -84,8 +90,8 @@ class Softmax(_Falling):
     Parameters
     ----------
     steps : number of penalty weights.
-    strongest : first l2 penalty weight of softmax.
-    weakest : last penalty weight of softmax; of lasso, as a share of its first.
+    strongest : first l2 penalty weight.
+    weakest : last penalty weight; of lasso, as a share of its first.
     tolerance : tolerance of L-BFGS.
     """
 
@@ -128,7 +134,7 @@ class Perceptron(Settings):
     Parameters
     ----------
     steps : number of passes over the lists.
-    rate : size of the perceptron's updates, relative to the base feature.
+    rate : size of an update, relative to the base feature.
     seed : seed of the order of the lists.
     """
 

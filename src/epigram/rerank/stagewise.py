@@ -316,8 +316,8 @@ class Boosting(Stagewise):
     Parameters
     ----------
     steps : number of steps of the path.
-    smoothing : smoothing of boosting, equation 16.
-    shrinkage : shrinkage of boosting, equation 9.
+    smoothing : smoothing, equation 16.
+    shrinkage : shrinkage, equation 9.
     """
 
     steps: int | None = None
@@ -351,7 +351,7 @@ class FSLR(Stagewise):
     Parameters
     ----------
     steps : number of steps of the path.
-    eps : step size of blasso, f-boosting and fslr.
+    eps : size of a step.
     """
 
     steps: int | None = None
@@ -376,8 +376,8 @@ class BLasso(Stagewise):
     Parameters
     ----------
     steps : length of the path, in steps, passes or penalty weights.
-    eps : step size of blasso, f-boosting and fslr.
-    theta : least decrease of the lasso loss for a backward step of blasso.
+    eps : size of a step.
+    theta : least decrease of the lasso loss for a backward step.
     """
 
     steps: int | None = None

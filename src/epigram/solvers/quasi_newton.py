@@ -118,8 +118,8 @@ class LBFGS(Estimator):
     Parameters
     ----------
     memory : number of pairs that the direction is computed from.
-    tolerance : gradient norm, as a fraction of that at w = 0, at which training stops.
-    max_iterations : most iterations (reason ``limit``).
+    tolerance : gradient norm, as a share of that at w = 0, at which training stops.
+    max_iterations : most iterations; the reason is then ``limit``.
     threads : number of threads for the solver's vectors. The loss has its own. Same count, same bits.
     settled : share of the objective; training also stops when ten iterations lower it by less. 0 for never.
 

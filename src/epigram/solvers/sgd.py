@@ -18,7 +18,7 @@ from typing import Literal, Protocol, get_args, runtime_checkable
 import numpy as np
 
 from epigram.checkpoint import here, restored_rng, resumable
-from epigram.errors import DivergenceError, misfit
+from epigram.errors import DivergenceError, InputError, misfit
 from epigram.estimator import Estimator
 from epigram.protocols import (
     BatchLoss,
@@ -303,15 +303,15 @@ class SGD(Estimator):
             ("schedule", self.schedule, SCHEDULES),
         ):
             if value not in choices:
-                raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
+                raise InputError(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
         if self.eta0 != "auto" and not (isinstance(self.eta0, int | float) and 0 < self.eta0 < np.inf):
-            raise ValueError(f"eta0 must be 'auto' or a positive number, not {self.eta0!r}.")
+            raise InputError(f"eta0 must be 'auto' or a positive number, not {self.eta0!r}.")
         if self.decay != "auto" and not (isinstance(self.decay, int | float) and 0.0 < self.decay <= 1.0):
-            raise ValueError(f"decay must be 'auto' or in (0, 1], not {self.decay!r}.")
+            raise InputError(f"decay must be 'auto' or in (0, 1], not {self.decay!r}.")
         if isinstance(self.passes, str) and self.passes != "auto":
-            raise ValueError(f"passes must be 'auto' or at least 1, not {self.passes!r}.")
+            raise InputError(f"passes must be 'auto' or at least 1, not {self.passes!r}.")
         if self.expected_passes < 1 or self.batch_size < 1:
-            raise ValueError(
+            raise InputError(
                 f"passes and batch_size must be at least 1, not {self.passes!r} and {self.batch_size!r}."
             )
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from epigram.checkpoint import State, here
+from epigram.errors import InputError
 from epigram.protocols import BatchLoss, Callback, Floats, Iteration, Result
 
 FURTHEST = 20  # factors of two that a trial may be away from the first
@@ -96,10 +97,10 @@ def best_rate(reached: Callable[[float], float], first: float) -> float:
 
 
 def check_settings(eta0: float | str, decay: float, passes: int, batch_size: int) -> None:
-    """ValueError for settings that make no sense."""
+    """Refuse settings that make no sense."""
     if eta0 != "auto" and not (isinstance(eta0, int | float) and 0.0 < eta0 < np.inf):
-        raise ValueError(f"eta0 must be 'auto' or a positive number, not {eta0!r}.")
+        raise InputError(f"eta0 must be 'auto' or a positive number, not {eta0!r}.")
     if not 0.0 < decay <= 1.0:
-        raise ValueError(f"decay must be in (0, 1], not {decay!r}.")
+        raise InputError(f"decay must be in (0, 1], not {decay!r}.")
     if passes < 1 or batch_size < 1:
-        raise ValueError(f"passes and batch_size must be at least 1, not {passes!r} and {batch_size!r}.")
+        raise InputError(f"passes and batch_size must be at least 1, not {passes!r} and {batch_size!r}.")

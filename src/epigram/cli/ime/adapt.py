@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from epigram.cli.ime.arguments import Model, Quantise, Raw, Text, describe, load_converter, read_sentences
-from epigram.cli.options import EVERY, Json, Output, Resume, Seconds
-from epigram.cli.rerank.arguments import (
-    Eps,
-    Rate,
-    Shrinkage,
-    Smoothing,
-    Steps,
-    Strongest,
-    Theta,
-    Weakest,
-)
+from epigram.cli.options import EVERY, Json, Output, Resume, Seconds, derived
+from epigram.cli.rerank.learning import LEARNING
 
 
+@derived(LEARNING)
 def command(
     context: typer.Context,
     model: Model,
@@ -35,19 +27,12 @@ def command(
             help="Interpolation (map, map-kn), a learner of epigram rerank, or both as in map-kn+blasso."
         ),
     ] = "map-kn",
-    eps: Eps = None,
-    smoothing: Smoothing = None,
-    shrinkage: Shrinkage = None,
-    theta: Theta = None,
-    rate: Rate = None,
-    strongest: Strongest = None,
-    weakest: Weakest = None,
-    steps: Steps = None,
     raw: Raw = False,
     checkpoint: Seconds = EVERY,
     resume: Resume = False,
     quantise: Quantise = False,
     json: Json = False,
+    **settings: Any,
 ) -> None:
     """Adapt a converter to the text of a domain.
 
@@ -63,9 +48,11 @@ def command(
     held_out = read_sentences(dev, raw) if dev else None
     with training.progress("reading", total=100, step="step") as show:
         adapted = converter.adapt(
-            sentences, held_out, method, lambda what, share: show(round(100 * (share or 0)), "", what),
-            eps=eps, smoothing=smoothing, shrinkage=shrinkage, theta=theta, rate=rate,
-            strongest=strongest, weakest=weakest, steps=steps,
-        )  # fmt: skip
+            sentences,
+            held_out,
+            method,
+            lambda what, share: show(round(100 * (share or 0)), "", what),
+            **{option.name: settings[option.name] for option in LEARNING},
+        )
         show(100, "", "adapted")
     training.finish(describe(adapted, output), lambda: adapted.save(output, quantise=quantise))

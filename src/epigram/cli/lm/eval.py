@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 from warnings import warn
 
 import typer
 
 from epigram.cli import console
+from epigram.cli.lm.models import Model, Text, open_model
 from epigram.cli.options import Json
 from epigram.errors import DataWarning
-
-if TYPE_CHECKING:
-    pass
-from epigram.cli.lm.models import Model, Text, open_model
 
 MANY_UNKNOWN = 0.1
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from epigram.cli import console
-from epigram.cli.lm.models import Model, open_model
+from epigram.cli.lm.models import Model, Words, open_model
 from epigram.cli.options import Json
 from epigram.errors import InputError
-
-if TYPE_CHECKING:
-    pass
-from epigram.cli.lm.models import Words
 
 
 def command(

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from epigram.cli import console
-from epigram.cli.lm.models import Model, open_model
+from epigram.cli.lm.models import Model, open_backoff, open_model
 from epigram.cli.options import Json
-
-if TYPE_CHECKING:
-    pass
-from epigram.cli.lm.models import open_backoff
 
 
 def command(

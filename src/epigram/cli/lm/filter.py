@@ -5,15 +5,12 @@ from __future__ import annotations
 import json as encoder
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from epigram.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 from epigram.cli.lm.models import Model, Text, open_model, warn_if_left_out
+from epigram.errors import InputError
 
 
 def command(

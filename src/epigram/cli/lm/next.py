@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from epigram.cli import console
-from epigram.cli.lm.models import Model, open_model
+from epigram.cli.lm.models import Model, Words, open_model
 from epigram.cli.options import Json
-
-if TYPE_CHECKING:
-    pass
-from epigram.cli.lm.models import Words
 
 
 def command(

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from epigram.cli import console
-from epigram.cli.lm.models import Model
+from epigram.cli.lm.models import Model, open_backoff, write_model
 from epigram.cli.options import Json, Output
-
-if TYPE_CHECKING:
-    pass
-from epigram.cli.lm.models import open_backoff, write_model
 
 
 def command(

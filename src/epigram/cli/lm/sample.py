@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from epigram.cli import console
 from epigram.cli.lm.models import Model, open_model
-
-if TYPE_CHECKING:
-    pass
 
 
 def command(

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json as encoder
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from epigram.cli import console
-from epigram.cli.options import Json
-
-if TYPE_CHECKING:
-    pass
 from epigram.cli.lm.models import Model, Text, open_model, open_word_scorer, warn_if_left_out
+from epigram.cli.options import Json
 
 
 def command(

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from epigram.cli import console
 from epigram.cli.options import Model, Threads
-from epigram.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 from epigram.cli.parse.arguments import Decoding, load_parser, parse_all
+from epigram.errors import InputError
 
 
 def command(

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from epigram.cli import console
 from epigram.cli.options import Json, Model
-
-if TYPE_CHECKING:
-    pass
 from epigram.cli.rerank.arguments import Lists, Lm, References, read_lists
 
 

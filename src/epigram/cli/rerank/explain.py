@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from epigram.cli import console
 from epigram.cli.options import Json, Model
-from epigram.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 from epigram.cli.rerank.arguments import Lists, Lm, read_lists
+from epigram.errors import InputError
 
 
 def command(

@@ -12,28 +12,31 @@ from epigram.cli.options import Json
 
 if TYPE_CHECKING:
     from epigram.rerank import Reranker
-from epigram.cli.rerank.arguments import draw_paths, percent
+from epigram.cli.rerank.arguments import percent
 
 
 def command(
-    models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="One or more models to draw.")],
+    models: Annotated[
+        list[Path], typer.Argument(metavar="MODEL...", help="Rerankers whose paths are shown.")
+    ],
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="L1 norm and error against steps.")
+        Path | None, typer.Option(metavar="FILE.png|svg", help="Draw L1 norm and error rate into this file.")
     ] = None,
     every: Annotated[
-        int | None, typer.Option(min=1, help="Steps between rows.  [default: a twentieth of the path]")
+        int | None,
+        typer.Option(min=1, help="Number of steps between rows [default: a twentieth of the path]"),
     ] = None,
     json: Json = False,
 ) -> None:
     """Loss, L1 norm, non-zero weights and dev error along the path (Figures 3 and 4 of the paper)."""
-    from epigram.cli.plots import check_plot
+    from epigram.cli.plots import check_plot, plot_paths
     from epigram.rerank import Reranker
 
     if plot is not None:
         check_plot(plot)
     loaded = {str(path.stem if len(models) > 1 else path): Reranker.load(path) for path in models}
     if plot is not None:
-        draw_paths(loaded, plot)
+        plot_paths(loaded, plot)
     tables = {name: _path_rows(model, every) for name, model in loaded.items()}
     if json:
         console.print_json({"models": tables})

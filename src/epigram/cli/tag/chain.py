@@ -86,22 +86,21 @@ def _learnt(
     path: Path, target: Columns, use: list[Path], folds: int, settings: dict[str, Any], save: Path | None
 ) -> tuple[Column, int]:
     """The column by a tagger trained on a file, or stored ones that were, and how many sentences both files share."""
-    from epigram.cli.tag.stored import stored_chain
-    from epigram.cli.tag.train import fitting_template
+    from epigram.cli.tag.arguments import choose_template, load_crf
     from epigram.features.formats import ColumnSpec
     from epigram.files import read_bytes
     from epigram.solvers.sgd import SGD
     from epigram.tagging.crf import CRFTagger
     from epigram.tagging.stacked.cross_prediction import parts_of, predict_unseen
 
-    taggers = [stored_chain(model) for model in use]
+    taggers = [load_crf(model) for model in use]
     spec = (taggers[0].columns_ if taggers else None) or ColumnSpec()
     corpus = spec.parse(read_bytes(path), str(path))
     spec = spec.completed(corpus, str(path), None, None)
     X, y = spec.split(corpus)
     target = _first_columns(target, X.n_columns)
     if not taggers:
-        chosen = fitting_template(settings["template"], "crf", X, y.strings)
+        chosen = choose_template(settings["template"], "crf", X, y.strings)
         solver = SGD(passes=settings["passes"], random_state=settings["seed"])
         taggers = [CRFTagger(chosen, l1=settings["l1"], solver=solver)]
     column, learnt = predict_unseen(taggers, X, y, target, folds)
@@ -113,13 +112,13 @@ def _learnt(
 
 def _predicted(paths: list[Path], target: Columns) -> Column:
     """The column by a stored tagger, or a pool of them."""
-    from epigram.cli.tag.stored import stored_chain
+    from epigram.cli.tag.arguments import load_crf
     from epigram.features.columns import Columns
     from epigram.tagging.column_tagger import ColumnTagger
     from epigram.tagging.stacked.pool import pool
 
     if len(paths) > 1:
-        whole = pool([stored_chain(path) for path in paths])
+        whole = pool([load_crf(path) for path in paths])
         assert whole.model_.template is not None
         needed = _first_columns(target, whole.model_.template.n_columns)
         return Columns.from_rows(whole.predict(needed)).columns[0]

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from epigram.cli import console
 from epigram.cli.options import Json, Model, Threads
-
-if TYPE_CHECKING:
-    pass
-from epigram.cli.tag.arguments import load_tagger
 
 
 def command(
@@ -28,12 +24,12 @@ def command(
     from epigram.cli.tag import items as tag_items
     from epigram.cli.tag.output import show_report
     from epigram.files import read_bytes
-    from epigram.tagging.column_tagger import warn_of_lengths, warn_of_unknown
+    from epigram.tagging.column_tagger import ColumnTagger, warn_of_lengths, warn_of_unknown
 
     if tag_items.is_meant(model):
         tag_items.evaluate(model, test, threads, json)
         return
-    tagger = load_tagger(model)
+    tagger = ColumnTagger.load(model)
     raw = read_bytes(test)
     watch = console.Stopwatch()
     corpus = tagger.reading.parse(raw, str(test))

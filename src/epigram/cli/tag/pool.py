@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from epigram.cli.options import Json
+from epigram.cli.tag.arguments import load_crf
 from epigram.errors import InputError
-
-if TYPE_CHECKING:
-    pass
-from epigram.cli.tag.stored import stored_chain
 
 
 def command(
@@ -33,5 +30,5 @@ def command(
         given = None if shares is None else [float(share) for share in shares.split(",")]
     except ValueError:
         raise InputError(f"--shares are numbers such as 1,2, not {shares!r}") from None
-    whole = pool_taggers([stored_chain(model) for model in models], given)
+    whole = pool_taggers([load_crf(model) for model in models], given)
     run.finish(dict(whole.fit_), save=lambda: whole.save(output))

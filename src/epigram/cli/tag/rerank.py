@@ -9,7 +9,7 @@ import typer
 
 from epigram.cli.options import Json
 from epigram.cli.rerank.arguments import LearnerName
-from epigram.cli.tag.stored import stored_chain
+from epigram.cli.tag.arguments import load_crf
 
 
 def command(
@@ -44,7 +44,7 @@ def command(
 
     run = TrainingRun(output, json=json, checkpoint=0.0, context=context)
     chosen = make_learner(learner)
-    taggers = [stored_chain(one) for one in (model, *(others or ()))]
+    taggers = [load_crf(one) for one in (model, *(others or ()))]
     tagger = taggers[0]
     spec = tagger.columns_ or ColumnSpec()
     observations, labels = spec.split(spec.parse(read_bytes(train), str(train)))

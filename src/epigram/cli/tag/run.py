@@ -9,13 +9,12 @@ import typer
 
 from epigram.cli import console
 from epigram.cli.options import Model, Threads
-from epigram.cli.tag.train import Format
+from epigram.cli.tag.arguments import Format
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
     from epigram.features.columns import Columns
     from epigram.tagging.column_tagger import ColumnTagger
-from epigram.cli.tag.arguments import load_tagger
 
 
 def command(
@@ -53,6 +52,7 @@ def command(
     from epigram.cli.tag.output import add_labels, add_nbest, add_nearby, json_lines
     from epigram.features.columns import Column
     from epigram.features.formats import add_columns
+    from epigram.tagging.column_tagger import ColumnTagger
 
     if tag_items.is_meant(model):
         tag_items.run(model, source, marginals, threads, json)
@@ -61,7 +61,7 @@ def command(
         raise InputError("--nbest and --marginals add different probabilities; choose one")
     if reach and nbest is not None:
         raise InputError("--reach is about the best labels of a whole text: leave out --nbest")
-    tagger = load_tagger(model)
+    tagger = ColumnTagger.load(model)
     if tagger.kind == "history" and (nbest is not None or marginals or all_marginals):
         raise InputError("a history-based model has no marginals and no n-best; train with --model crf")
     corpus = _read(tagger, source, format)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from epigram.cli import console
 from epigram.errors import DataWarning
-
-if TYPE_CHECKING:
-    pass
 
 
 def command(

@@ -88,7 +88,7 @@ class ClassFactoredLM(_Fitted):
     nonnegative : keep all weights at or above zero.
     solver : as for :class:`~epigram.lm.loglinear.model.LogLinearLM`.
     tolerance : share of the objective; training stops when a step promises less.
-    max_iterations : most iterations of fista; 300 unless given.
+    max_iterations : most iterations of fista. 300 unless given.
     max_weights : number of weights to keep, those worth most. They are fitted again.
     min_count, max_words, vocabulary : limits of the vocabulary; other words are read as <unk>.
     open_vocabulary : give words that were never seen a probability after training (:mod:`epigram.lm.base`).

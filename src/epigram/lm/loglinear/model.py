@@ -82,11 +82,12 @@ class LogLinearLM(_Fitted):
         as ``StochasticProximal(batch_size=400, passes=10, lipschitz="auto", mu="auto")``.
     tolerance : share of the objective; training stops when a step promises less. Of a solver given by name; for
         ``stochastic``, when a pass changes less.
-    max_iterations : most iterations of fista; 500 unless given.
-    calibrate : choose a factor for the weights of each depth on held-out text, if the strength is chosen there.
+    max_iterations : most iterations of fista. 500 unless given.
+    calibrate : choose a factor for the weights of each depth on held-out text. Only if the strength is chosen
+        there.
     max_weights : number of weights to keep, those worth most. They are fitted again. Pairs rarer than the others make
         expect, or never seen, may have one of them, which is negative (:mod:`epigram.lm.loglinear.select`).
-    collapse : work on the collapsed tree; None: for ``tree-linf`` where it is exact (depth weights up to 1) and where
+    collapse : work on the collapsed tree. None: for ``tree-linf`` where it is exact (depth weights up to 1) and where
         the order is unbounded.
     min_count : least number of occurrences of a word; rarer ones are read as <unk>.
     max_words : size of the vocabulary; rarer words are read as <unk>.

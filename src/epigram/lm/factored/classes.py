@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from os import PathLike
+from typing import Any
 
 import numpy as np
 
@@ -60,33 +61,9 @@ class WordClasses:
             )
 
     @classmethod
-    def learn(
-        cls,
-        corpus: Corpus,
-        n_classes: int,
-        *,
-        threads: int = 1,
-        max_passes: int = 20,
-        seed: int = 0,
-        callback: PassCallback | None = None,
-    ) -> WordClasses:
-        """Classes whose bigrams tell most about the text (see :mod:`epigram.lm.factored.exchange`).
-
-        ``n_classes`` counts the class of ``</s>``; with fewer words than classes each word has its own. The result
-        depends on text, ``n_classes``, ``max_passes`` and ``seed``, not on ``threads``. Seed 0 starts by dealing
-        the words, frequent ones first, to the classes in turn; any other shuffles each round of the dealing.
-        ``callback`` is called with an :class:`~epigram.lm.factored.exchange.ExchangePass` after each pass; True
-        ends the search.
-        """
-        return cls.of_bigrams(
-            corpus.vocabulary,
-            Bigrams.of(corpus),
-            n_classes,
-            threads=threads,
-            max_passes=max_passes,
-            seed=seed,
-            callback=callback,
-        )
+    def learn(cls, corpus: Corpus, n_classes: int, **settings: Any) -> WordClasses:
+        """Classes whose bigrams tell most about a text; settings are those of :meth:`of_bigrams`."""
+        return cls.of_bigrams(corpus.vocabulary, Bigrams.of(corpus), n_classes, **settings)
 
     @classmethod
     def of_bigrams(
@@ -100,7 +77,14 @@ class WordClasses:
         seed: int = 0,
         callback: PassCallback | None = None,
     ) -> WordClasses:
-        """:meth:`learn` from the counts of neighbouring words."""
+        """Classes from the counts of neighbouring words (see :mod:`epigram.lm.factored.exchange`).
+
+        ``n_classes`` counts the class of ``</s>``; with fewer words than classes each word has its own. The result
+        depends on text, ``n_classes``, ``max_passes`` and ``seed``, not on ``threads``. Seed 0 starts by dealing
+        the words, frequent ones first, to the classes in turn; any other shuffles each round of the dealing.
+        ``callback`` is called with an :class:`~epigram.lm.factored.exchange.ExchangePass` after each pass; True
+        ends the search.
+        """
         at_least(2, n_classes, "n_classes")  # </s> has a class of its own
         at_least(1, threads, "threads")
         at_least(0, max_passes, "max_passes")

@@ -26,13 +26,12 @@ import numpy as np
 
 from epigram._core import bindings
 from epigram._core.arrays import offsets
-from epigram.checkpoint import DOES_NOT_FIT, Piece, check_ids, piece
+from epigram.checkpoint import DOES_NOT_FIT, check_ids, piece
 from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
 from epigram.lm.vocabulary import BOUNDARY, UNSEEN
 from epigram.protocols import Ints, Offsets
 
-Counted: TypeAlias = Ints | Offsets
 BLOCK = 128
 N_CANDIDATES = 24
 DRY = 3e-4  # of the gain of the first pass
@@ -75,11 +74,7 @@ class Bigrams:
         first, second = stream[:-1], stream[1:]
         n_words = len(corpus.vocabulary)
         pairs, counts = np.unique(first * n_words + second, return_counts=True)
-        return cls.of_pairs(pairs // n_words, pairs % n_words, counts, n_words)
-
-    @classmethod
-    def of_pairs(cls, first: Counted, second: Counted, counts: Counted, n_words: int) -> Bigrams:
-        """Distinct bigrams that are counted already, by rising first and then second word."""
+        first, second = np.divmod(pairs, n_words)
         by_second = np.argsort(second, kind="stable")
         return cls(
             *_rows(first, second, counts, n_words),
@@ -93,7 +88,7 @@ class Bigrams:
         return np.diff(totals[self.succ_ptr]).astype(np.int64)
 
 
-def _rows(rows: Counted, columns: Counted, counts: Counted, n_words: int) -> tuple[Offsets, Ints, Offsets]:
+def _rows(rows: Offsets, columns: Offsets, counts: Offsets, n_words: int) -> tuple[Offsets, Ints, Offsets]:
     """Sparse rows of how often each pair occurs."""
     ptr = np.searchsorted(rows, np.arange(n_words + 1))
     return ptr.astype(np.int64), columns.astype(np.int32), counts.astype(np.int64)
@@ -204,14 +199,14 @@ class Exchange:
                 return
             pool = ThreadPoolExecutor(threads) if threads > 1 else None
             try:
-                stopped = self._run(kept, max_passes, threads, pool, callback)
+                stopped = self._run(max_passes, threads, pool, callback)
             finally:
                 if pool is not None:
                     pool.shutdown()
             kept.finish({"class_of": self.class_of}, stopped)
 
     def _take(self, class_of: Ints) -> None:
-        """The classes of an earlier run."""
+        """Take over the classes of an earlier run."""
         check_ids(class_of, self.n_classes)
         if class_of.shape != self.class_of.shape:
             raise InputError(DOES_NOT_FIT)
@@ -219,36 +214,23 @@ class Exchange:
         self._recount()
 
     def _run(
-        self,
-        kept: Piece,
-        max_passes: int,
-        threads: int,
-        pool: ThreadPoolExecutor | None,
-        callback: PassCallback | None,
+        self, max_passes: int, threads: int, pool: ThreadPoolExecutor | None, callback: PassCallback | None
     ) -> bool:
-        """The passes; returns whether the callback ended them."""
-        began, done, everywhere, first_gain = time.perf_counter(), 0, True, 0.0
-        if saved := kept.state:
-            self._take(saved["class_of"])
-            candidates = saved["candidates"]
-            if candidates.shape == self._candidates.shape:
-                self._candidates[:] = np.clip(candidates, 0, self.n_classes - 1)
-            done, everywhere, first_gain = saved["done"]
-        for number in range(done + 1, max_passes + 1):
+        """Run the passes; returns whether the callback ended them."""
+        began, everywhere, first_gain = time.perf_counter(), True, 0.0
+        for number in range(1, max_passes + 1):
             moved, gained = self.run_pass(everywhere, pool, threads)
             seconds = time.perf_counter() - began
-            told = ExchangePass(
+            now = ExchangePass(
                 number, self.log_likelihood, self.perplexity, moved, everywhere, seconds, self.class_of
             )
-            stop = callback is not None and bool(callback(told))
+            if callback is not None and callback(now):
+                return True
             first_gain = max(first_gain, gained)
             dry = gained <= DRY * first_gain
-            over = dry and everywhere
+            if dry and everywhere:
+                break
             everywhere = dry or number < 2
-            state = {"class_of": self.class_of, "candidates": self._candidates}
-            kept.save({**state, "done": [number, everywhere, first_gain]}, over=over, stop=stop)
-            if stop or over:
-                return stop
         return False
 
 

@@ -175,7 +175,11 @@ class FactorScorer:
         return bindings.Weights(self._n_trees, self._n_bits, self.n_candidates, *self._tables)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_core", "_tables")}
+        return {
+            name: value
+            for name, value in self.__dict__.items()
+            if name not in ("_core", "_tables", "_levels")
+        }
 
     @property
     def _n_trees(self) -> int:
@@ -264,37 +268,35 @@ class FactorScorer:
                 symbols.append(int(self.symbol[node]))
                 node = int(self.parent[node])
             kinds = self.contexts.trees[node // self.n_roots]
-            spelled = [
+            spelled = " ".join(
                 f"{kind}{lag}={name(symbol)}"
                 for (kind, lag), symbol in zip(kinds, symbols[::-1], strict=False)
-            ]
-            rows.append(
-                (" ".join(spelled), node % self.n_roots, int(self.candidate[pair]), float(self.w[pair]))
             )
+            rows.append((spelled, node % self.n_roots, int(self.candidate[pair]), float(self.w[pair])))
         return rows
+
+    @cached_property
+    def _levels(self) -> tuple[Ints, Ints]:
+        """Depth and root of each context."""
+        depth, root = np.zeros(self.parent.size, np.int32), np.arange(self.parent.size, dtype=np.int32)
+        above, longest = self.parent, max(map(len, self.contexts.trees))
+        while (above >= 0).any():
+            depth += above >= 0
+            root = np.where(above >= 0, above, root)
+            above = np.where(above >= 0, self.parent[above], -1)
+            if depth.max() > longest:
+                damaged("a tree is deeper than its contexts are long")
+        return depth, root
 
     @property
     def depth(self) -> Ints:
         """Symbols of each context."""
-        out, above = np.zeros(self.parent.size, np.int32), self.parent
-        while (above >= 0).any():
-            out += above >= 0
-            above = self._above(above)
-        return out
+        return self._levels[0]
 
     @property
     def root_of(self) -> Ints:
         """The root above each context; tree t has the roots ``t * n_roots ..``."""
-        out, above = np.arange(self.parent.size, dtype=np.int32), self.parent
-        for _ in range(1 + max(map(len, self.contexts.trees))):
-            if not (above >= 0).any():
-                return out
-            out = np.where(above >= 0, above, out)
-            above = self._above(above)
-        damaged("a tree is deeper than its contexts are long")
-
-    def _above(self, nodes: Ints) -> Ints:
-        return np.where(nodes >= 0, self.parent[nodes], -1)
+        return self._levels[1]
 
     @property
     def tree_of(self) -> Ints:
@@ -319,13 +321,8 @@ class FactorScorer:
         """Return the arrays as they are used, for a file that is not compressed."""
         tables = self._tables
         arrays = self.n_candidates, self.parent, self.symbol, self.pair_ptr, self.candidate, self.w
-        packed = (
-            tables.row_at,
-            tables.steps.reshape(-1, 4),
-            tables.pairs.view(np.int64).reshape(-1, 2),
-            tables.rows,
-        )
-        return dict(zip(IN_PLACE, (*arrays, *packed), strict=True))
+        steps, pairs = tables.steps.reshape(-1, 4), tables.pairs.view(np.int64).reshape(-1, 2)
+        return dict(zip(IN_PLACE, (*arrays, tables.row_at, steps, pairs, tables.rows), strict=True))
 
     @classmethod
     def use_in_place(

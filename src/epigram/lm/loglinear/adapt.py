@@ -33,9 +33,7 @@ class NearWeights:
         expected = expected_counts(loss, w)
         counts = np.sqrt(expected * np.maximum(expected, loss.tree.count))
         precision = n_before / max(loss.n_samples, 1) * m * m * counts
-        self.precision = np.where(
-            precision > 0, precision, 1.0
-        )  # contexts outside the text: nothing moves them
+        self.precision = np.where(precision > 0, precision, 1.0)  # 1: no text moves these weights
 
     def value(self, w: Floats) -> float:
         """The loss and the penalty on the distance."""
@@ -74,11 +72,11 @@ def adapt(
     With ``max_weights``, the weights that the model has stay, and new ones fill the places that are left.
     """
     near, solver, known = NearWeights(loss, w, n_before), FISTA(tolerance, max_iterations), w != 0
-    price = build_penalty(penalty, loss.tree, strength, nonnegative, is_side, (~known).astype(np.float64))
-    result = solver.solve(near, MaskedPenalty(price, known | (loss.tree.count > 0)), w, callback)
+    own = build_penalty(penalty, loss.tree, strength, nonnegative, is_side, (~known).astype(np.float64))
+    result = solver.solve(near, MaskedPenalty(own, known | (loss.tree.count > 0)), w, callback)
     if max_weights is None or np.count_nonzero(result.w) <= max_weights:
         return result
     free = max_weights - int(np.count_nonzero(known))
     worth = np.where(known, 0.0, weight_importance(loss, result.w))
     kept = known | largest(worth, free) if free > 0 else known
-    return solver.solve(near, MaskedPenalty(price, kept), np.where(kept, result.w, 0.0), callback)
+    return solver.solve(near, MaskedPenalty(own, kept), np.where(kept, result.w, 0.0), callback)

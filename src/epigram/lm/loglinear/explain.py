@@ -12,6 +12,7 @@ import numpy as np
 
 from epigram.errors import InputError
 from epigram.lm.loglinear.loss import SuffixLoss
+from epigram.lm.loglinear.tree import Located, Positions
 from epigram.lm.vocabulary import BOUNDARY, START, UNKNOWN, UNSEEN, Vocabulary
 from epigram.protocols import Floats
 
@@ -65,46 +66,23 @@ def explain(
             if unknown and word == UNKNOWN
             else f"{word!r} is not in the vocabulary."
         )
-    ids = [vocabulary.id(token) for token in vocabulary.tokens(context)]
-    loss.value(w)
-    tree, child_ptr = loss.tree, loss.tree.child_ptr
-    terms: list[Term] = []
-    node, z, score = 0, float(loss.z[0]) / (1.0 - unknown), 0.0
-    depth = 0
-    while True:
-        pairs = slice(int(tree.pair_ptr[node]), int(tree.pair_ptr[node + 1]))
-        found = int(np.searchsorted(tree.word[pairs], target)) + pairs.start
-        seen = found < pairs.stop and tree.word[found] == target
-        before = loss.e[tree.pair_parent[pairs]] if node else np.zeros(pairs.stop - pairs.start)
-        above = 0 if node == 0 else int(tree.depth[tree.parent[node]])
-        z_above, score_above = z, score
-        symbols = tree.context(node)[::-1]
-        for d in range(above + 1 if node else 0, int(tree.depth[node]) + 1):
-            if d and (d > len(ids) or ids[-d] != symbols[d - 1]):
-                return _explanation(word, terms)
-            if node:
-                part = d - above
-                z = z_above + float((before * np.expm1(part * w[pairs])).sum())
-                score = score_above + (part * float(w[found]) if seen else 0.0)
-            else:
-                score = float(w[found]) if seen else 0.0
-            words = tuple(_name(vocabulary, k) for k in ids[len(ids) - d :])
-            count = (int(tree.count[found]) if seen else 0) if tree.n_positions else None
-            terms.append(Term(words, float(w[found]) if seen else 0.0, count, float(np.exp(score) / z)))
-        depth = int(tree.depth[node])
-        if depth >= len(ids) or ids[-depth - 1] == UNSEEN:
-            return _explanation(word, terms)
-        children = slice(int(child_ptr[node]), int(child_ptr[node + 1]))
-        node = int(np.searchsorted(tree.symbol[children], ids[-depth - 1])) + children.start
-        if node >= children.stop or tree.symbol[node] != ids[-depth - 1]:
-            return _explanation(word, terms)
-
-
-def _explanation(word: str, terms: list[Term]) -> Explanation:
-    score = sum(term.weight for term in terms)
-    probability = terms[-1].probability
-    return Explanation(word, probability, score - float(np.log(probability)), tuple(terms))
-
-
-def _name(vocabulary: Vocabulary, symbol: int) -> str:
-    return START if symbol == BOUNDARY else vocabulary.words[symbol]
+    tree, ids = loss.tree, vocabulary.ids(vocabulary.tokens(context))
+    depth = np.arange(ids.size + 1, dtype=np.int32)
+    every = np.ones_like(depth)
+    positions = Positions(
+        np.append(ids, np.int32(0)), ids.size * every, depth, target * every, tree.n_targets, tree.n_targets
+    )
+    at = Located(tree, positions)
+    logp = at.log_probabilities(loss, w)
+    has_pair = at.pair >= tree.pair_ptr[at.context]  # else it is that of a shorter context, or there is none
+    weights = np.where(has_pair, w[at.pair], 0.0)
+    counts = np.where(has_pair, tree.count[at.pair], 0)
+    score = np.cumsum(weights)
+    p = np.exp(score) / (np.exp(score - logp) + unknown / (1 - unknown) * loss.z[0])
+    terms = []
+    for d in range(int(at.matched.max()) + 1):
+        words = tuple(START if k == BOUNDARY else vocabulary.words[k] for k in ids[ids.size - d :].tolist())
+        count = int(counts[d]) if tree.n_positions else None
+        terms.append(Term(words, float(weights[d]), count, float(p[d])))
+    found = terms[-1].probability
+    return Explanation(word, found, float(score[len(terms) - 1] - np.log(found)), tuple(terms))

@@ -10,9 +10,8 @@ text).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +56,16 @@ class Strength:
                 )
 
 
-Builder = Callable[[ContextTree, Strength, bool, Floats], ProximalPenalty]
+PenaltyName = Literal["elastic", "l1", "l2", "tree-l2", "tree-linf"]
+PENALTIES: tuple[str, ...] = get_args(PenaltyName)
+FIRST_STRENGTHS: dict[str, Strength] = {
+    "elastic": Strength(0.4, 1.7, 0.06),
+    "l1": Strength(0.5, 1.1),
+    "l2": Strength(0.1, 1.5),
+    "tree-l2": Strength(0.7, 0.9),
+    "tree-linf": Strength(0.6, 1.15),
+}
+"""Where the search for a strength starts: near the best on held-out newswire."""
 
 
 def _depth_weights(tree: ContextTree, strength: Strength, factors: Floats) -> Floats:
@@ -65,33 +73,6 @@ def _depth_weights(tree: ContextTree, strength: Strength, factors: Floats) -> Fl
         of_depths = depth_weights(np.arange(tree.depth.max(initial=0) + 1), strength.depth_weight)
         return np.asarray(factors * of_depths[tree.pair_depth])
     return factors * depth_weights(tree.pair_depth, strength.depth_weight, tree.per_pair(tree.multiplicity))
-
-
-def _l1(tree: ContextTree, strength: Strength, nonnegative: bool, factors: Floats) -> ProximalPenalty:
-    return L1(strength.strength, _depth_weights(tree, strength, factors), nonnegative)
-
-
-def _l2(tree: ContextTree, strength: Strength, nonnegative: bool, factors: Floats) -> ProximalPenalty:
-    return L2(strength.strength, _depth_weights(tree, strength, factors), nonnegative)
-
-
-def _elastic(tree: ContextTree, strength: Strength, nonnegative: bool, factors: Floats) -> ProximalPenalty:
-    counts = factors * tree.per_pair(tree.multiplicity) if tree.collapsed else factors
-    return ElasticNet(
-        strength.strength, strength.ridge, counts, nonnegative, _depth_weights(tree, strength, factors)
-    )
-
-
-def _tree_l2(tree: ContextTree, strength: Strength, nonnegative: bool, factors: Floats) -> ProximalPenalty:
-    if tree.collapsed:
-        raise InputError("tree-l2 needs the whole trie; use tree-linf on the collapsed tree.")
-    group, feature = _tree_weights(tree, strength, factors)
-    return TreeL2(strength.strength, tree.pair_parent, group, nonnegative, feature)
-
-
-def _tree_linf(tree: ContextTree, strength: Strength, nonnegative: bool, factors: Floats) -> ProximalPenalty:
-    group, feature = _tree_weights(tree, strength, factors)
-    return TreeLinf(strength.strength, tree.pair_parent, group, nonnegative, feature)
 
 
 def _tree_weights(tree: ContextTree, strength: Strength, factors: Floats) -> tuple[Floats, Floats | None]:
@@ -105,26 +86,6 @@ def _tree_weights(tree: ContextTree, strength: Strength, factors: Floats) -> tup
     return factors * m, m / depth_weights(depth, 1.0 / strength.depth_weight, m)
 
 
-PENALTIES: dict[str, Builder] = {
-    "elastic": _elastic,
-    "l1": _l1,
-    "l2": _l2,
-    "tree-l2": _tree_l2,
-    "tree-linf": _tree_linf,
-}
-
-
-FIRST_STRENGTHS: dict[str, Strength] = {
-    "elastic": Strength(0.4, 1.7, 0.06),
-    "l1": Strength(0.5, 1.1),
-    "l2": Strength(0.1, 1.5),
-    "tree-l2": Strength(0.7, 0.9),
-    "tree-linf": Strength(0.6, 1.15),
-}
-"""Where the search for a strength starts: near the best on held-out newswire."""
-
-
-PenaltyName = Literal["elastic", "l1", "l2", "tree-l2", "tree-linf"]
 Given = PenaltyName | L1 | L2 | ElasticNet
 """A penalty as an estimator takes it: a name, or an object with its numbers."""
 
@@ -179,4 +140,16 @@ def build_penalty(
         raise InputError(f"unknown penalty {name!r}; choose one of {', '.join(PENALTIES)}.")
     side = np.zeros(tree.n_contexts, bool) if is_side is None else is_side
     of_pairs = np.repeat(np.where(side, strength.side, 1.0), np.diff(tree.pair_ptr))
-    return PENALTIES[name](tree, strength, nonnegative, of_pairs if factors is None else of_pairs * factors)
+    if factors is not None:
+        of_pairs = of_pairs * factors
+    if name.startswith("tree"):
+        if name == "tree-l2" and tree.collapsed:
+            raise InputError("tree-l2 needs the whole trie; use tree-linf on the collapsed tree.")
+        norm = TreeL2 if name == "tree-l2" else TreeLinf
+        group, feature = _tree_weights(tree, strength, of_pairs)
+        return norm(strength.strength, tree.pair_parent, group, nonnegative, feature)
+    weights = _depth_weights(tree, strength, of_pairs)
+    if name == "elastic":
+        counts: Floats = of_pairs * tree.per_pair(tree.multiplicity) if tree.collapsed else of_pairs
+        return ElasticNet(strength.strength, strength.ridge, counts, nonnegative, weights)
+    return (L1 if name == "l1" else L2)(strength.strength, weights, nonnegative)

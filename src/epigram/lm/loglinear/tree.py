@@ -116,9 +116,7 @@ class Positions:
         >>> Positions.of(Corpus.of(["a b " * 50_000])).largest_order()
         51
         """
-        longer = np.cumsum(np.bincount(self.length)[:0:-1])[
-            ::-1
-        ]  # positions with a context of 1, 2, ... symbols
+        longer = np.cumsum(np.bincount(self.length)[:0:-1])[::-1]  # positions with 1, 2, ... context symbols
         total = np.cumsum(longer)
         most = max(PER_POSITION * self.length.size, AT_LEAST)
         fits = int(np.searchsorted(total, most, side="right"))

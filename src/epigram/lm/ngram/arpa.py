@@ -151,9 +151,7 @@ class _Reader:
             names[first + 1 :], marks[first + 1 :], marks[first + 2 :], strict=False
         ):
             order = name.split("-")[0]
-            n = (
-                int(order) if order.isdigit() and len(order) < 16 else 0
-            )  # 0: another \\data\\, or no order at all
+            n = int(order) if order.isdigit() and len(order) < 16 else 0  # 0: another \\data\\, or no order
             if n in spans or n not in counts:
                 what = f"of {n}-grams" if n else f"\\{name[:20]}"
                 self.fail(f"a second or unannounced section {what}", self.line_at(mark.start()))
@@ -242,11 +240,9 @@ class _Reader:
 
     def blame_repeats(self, sections: list[_Section]) -> None:
         for section in sections[1:]:
-            seen: set[bytes] = set()
-            for row, line in zip(section.grams, section.line.tolist(), strict=True):
-                if row.tobytes() in seen:
-                    self.fail("this n-gram is listed twice", section.first_line + line)
-                seen.add(row.tobytes())
+            _, first = np.unique(section.grams, axis=0, return_index=True)
+            for row in np.setdiff1d(np.arange(len(section.grams)), first)[:1].tolist():
+                self.fail("this n-gram is listed twice", section.first_line + int(section.line[row]))
 
     def blame_missing_context(
         self, grams: list[Ints], sections: list[_Section], used: list[Offsets]

@@ -27,7 +27,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -44,6 +43,7 @@ from epigram.protocols import Floats, Ints
 T = TypeVar("T")
 
 
+@dataclass(eq=False, repr=False)
 class KneserNeyLM(FittedBackoff, Estimator):
     """A Kneser-Ney model; scoring, distributions and sampling are those of its ``backoff_``.
 
@@ -65,30 +65,18 @@ class KneserNeyLM(FittedBackoff, Estimator):
     1.0
     """
 
-    def __init__(
-        self,
-        order: int = 5,
-        modified: bool = True,
-        prune: int | Sequence[int] = 0,
-        min_count: int = 1,
-        max_words: int | None = None,
-        vocabulary: Vocabulary | None = None,
-        open_vocabulary: bool = True,
-    ) -> None:
-        self.order = order
-        self.modified = modified
-        self.prune = prune
-        self.min_count = min_count
-        self.max_words = max_words
-        self.vocabulary = vocabulary
-        self.open_vocabulary = open_vocabulary
+    order: int = 5
+    modified: bool = True
+    prune: int | Sequence[int] = 0
+    min_count: int = 1
+    max_words: int | None = None
+    vocabulary: Vocabulary | None = None
+    open_vocabulary: bool = True
 
     def fit(self, sentences: Sentences | Corpus | PathLike[str], y: None = None) -> KneserNeyLM:
         """Count and smooth; a tokenised corpus keeps its vocabulary."""
         thresholds = _thresholds(self.prune, self.order)  # refuses wrong settings before the text is read
-        corpus = sentences if isinstance(sentences, Corpus) else self._read(sentences)
-        if corpus.n_tokens == 0:
-            raise InputError("no words to train on.")
+        corpus = Corpus.for_training(sentences, self.vocabulary, self.min_count, self.max_words)
         vocabulary, levels = corpus.vocabulary, count_ngrams(corpus, self.order)
         if self.open_vocabulary and UNKNOWN not in vocabulary:
             levels[0] = levels[0].with_word(len(vocabulary))
@@ -102,12 +90,6 @@ class KneserNeyLM(FittedBackoff, Estimator):
         ]
         self.backoff_ = _smooth(vocabulary, levels, counts, self.discounts_, kept)
         return self
-
-    def _read(self, sentences: Sentences | PathLike[str]) -> Corpus:
-        source = Path(sentences) if isinstance(sentences, PathLike) else sentences
-        return Corpus.of(
-            source, self.vocabulary, min_count=self.min_count, max_words=self.max_words, training=True
-        )
 
 
 def adjusted_counts(levels: list[Level]) -> list[Ints]:

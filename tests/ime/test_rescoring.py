@@ -101,6 +101,23 @@ def test_lists_are_sorted_by_words_and_characters(converter):
         assert converter.convert(reading) == found[0].text == first[int(np.argmax(both))].text
 
 
+def test_gains_are_those_of_characters_and_pairs_one_by_one(converter):
+    """Characters by the model's own scores of a stream, pairs by lists of units; also after a text."""
+    ways = [["橋", "を", "渡る", "\U0001f600"], [], ["箸", "で"], ["渡り", "、", "橋", "ペン"]]
+    for before in ("", "木の橋。箸で橋を"):
+        look = converter.rescorer.after(before)
+        open_sentence = look.before.tolist()
+        expected = []
+        for surfaces in ways:
+            ids = [converter.rescorer.model.vocabulary_.id(char) for char in "".join(surfaces)]
+            logp = look.model.score_stream(np.array([*open_sentence, *ids, 0], np.int32))[
+                len(open_sentence) :
+            ]
+            expected.append(CHARACTERS * np.where(np.isnan(logp), STRAY, logp).sum())
+        np.testing.assert_allclose(look.gains(ways), expected + PAIRS * look.pairs.scores(ways))
+        np.testing.assert_allclose(look.gains([ways[3]]), look.gains(ways)[3:])
+
+
 def test_a_file_keeps_the_rescorer(converter, tmp_path):
     for quantise in (False, True):
         converter.save(tmp_path / "c.epigram", quantise=quantise)

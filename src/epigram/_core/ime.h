@@ -68,8 +68,6 @@ typedef struct {
 /* Whether each of the byte strings is UTF-8. */
 u8 ime_are_texts(i64 n, const i64 ptr[n + 1], i64 n_bytes, const u8 raw[n_bytes]);
 void ime_surface_hashes(i64 n, const i64 ptr[n + 1], i64 n_bytes, const u8 raw[n_bytes], u64 out_hash[n], u64 out_pow[n]);
-void ime_special_hashes(i64 n, const i32 chars[n], const i64 ptr[n + 1], i64 n_special, const i32 end[n_special],
-                        const i32 form[n_special], u64 out_hash[n_special], u64 out_pow[n_special]);
 void ime_classify(i64 n, const i32 chars[n], i32 kind[n], i32 kana[n]);
 void ime_index_readings(i64 n_readings, i64 n_chars, const i64 char_ptr[n_readings + 1], const i32 chars[n_chars],
                         i32 starts[87 * 88]);

@@ -3,8 +3,7 @@
 
 #include "surface_hash.h"
 
-enum { AS_KATAKANA = 1 };
-enum { HIRAGANA = 0x3041, HIRAGANA_END = 0x3097, TO_KATAKANA = 0x60, LONG_MARK = 0x30FC };
+enum { HIRAGANA = 0x3041, HIRAGANA_END = 0x3097, LONG_MARK = 0x30FC };
 
 i64 sizeof_Readings(void) { return sizeof(Readings); }
 i64 sizeof_Lattice(void) { return sizeof(Lattice); }
@@ -39,31 +38,6 @@ void ime_surface_hashes(i64 n, const i64 *ptr, i64 n_bytes, const u8 *raw, u64 *
 }
 
 static inline u8 is_hiragana(i32 c) { return c >= HIRAGANA && c < HIRAGANA_END; }
-
-/* Bytes of one character in UTF-8, hashed. */
-static inline void hash_character(u32 c, u64 *h, u64 *p) {
-    u8 bytes[4];
-    int n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    const u8 first[5] = {0, 0, 0xC0, 0xE0, 0xF0};
-    for (int j = n - 1; j > 0; j--, c >>= 6) bytes[j] = (u8)(0x80 | (c & 0x3F));
-    bytes[0] = (u8)(first[n] | c);
-    hash_more(bytes, n, h, p);
-}
-
-/* ime_surface_hashes of what special edges write: their characters as typed, or hiragana as katakana. */
-void ime_special_hashes(i64 n, const i32 *chars, const i64 *ptr, i64 n_special, const i32 *end, const i32 *form,
-                        u64 *out_hash, u64 *out_pow) {
-    (void)n_special;
-    for (i64 i = 0; i < n; i++) {
-        for (i64 e = ptr[i]; e < ptr[i + 1]; e++) {
-            u64 h = 0, p = 1;
-            for (i64 j = i; j < end[e]; j++)
-                hash_character((u32)(form[e] == AS_KATAKANA && is_hiragana(chars[j]) ? chars[j] + TO_KATAKANA : chars[j]), &h, &p);
-            out_hash[e] = h;
-            out_pow[e] = p;
-        }
-    }
-}
 
 /* Class of each character: 0 kana, 1 digits, 2 Latin letters, 3 katakana as typed, 4 other; and its row in the character
  * models: hiragana, the long mark, any other sign. */

@@ -13,7 +13,7 @@ import numpy as np
 
 from epigram.errors import InputError
 from epigram.ime.corrections import Journal, Lesson
-from epigram.ime.decoder import Conversion, Decoder, Word
+from epigram.ime.decoder import Conversion, Decoder, Ways, Word
 from epigram.ime.kana import from_romaji, split_token, to_katakana
 from epigram.ime.lexicon.dictionary_formats import Entry
 from epigram.ime.signs import signs_of
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from epigram.rerank import Reranker
 
 N_BEST = 20
+AT_ONCE = 64
+"""Readings that one call of C converts."""
 
 
 class Segment(NamedTuple):
@@ -72,7 +74,7 @@ class KanaKanjiConverter:
         self.rescorer = rescorer
         self.settings = settings or {}
         self.fit_ = fit or {}
-        self.journal = Journal(decoder, lessons, words)
+        self.journal = Journal(decoder, lessons, words, rescorer)
 
     @classmethod
     def build(
@@ -146,10 +148,44 @@ class KanaKanjiConverter:
             return [Conversion("", (), 0.0)]
         if self.reranker is None and self.rescorer is None:
             return self.decoder.k_best(kana, k)
-        ways = self.decoder.k_best(kana, max(k, N_BEST))
-        scores = self.scores(ways)
-        order = np.argsort(-scores, kind="stable")[:k]
-        return [Conversion(kana, ways[i].words, float(scores[i])) for i in order]
+        if self.reranker is not None:
+            best = self.decoder.k_best(kana, max(k, N_BEST))
+            scores = self.scores(best)
+        else:
+            ways = self.decoder.ways([kana], max(k, N_BEST))
+            scores = self._rescored(ways)
+            best = self.decoder.conversions([kana], ways) if k > 1 else []
+        order = np.argsort(-scores, kind="stable")[:k].tolist()
+        if not best:
+            words = self.decoder.spelled(kana, ways, order[0])
+            return [Conversion(kana, words, float(scores[order[0]]))]
+        return [Conversion(kana, best[i].words, float(scores[i])) for i in order]
+
+    def convert_many(self, readings: Sequence[str]) -> list[str]:
+        """Best text of each reading, many at a time.
+
+        Examples
+        --------
+        >>> converter = KanaKanjiConverter.build(["橋/はし を 渡る/わたる", "箸/はし", "箸/はし"])
+        >>> converter.convert_many(["はし", "", "はしをわたる"])
+        ['箸', '', '橋を渡る']
+        """
+        if self.reranker is not None:
+            return [self.best(reading).text for reading in readings]
+        out: list[str] = []
+        for first in range(0, len(readings), AT_ONCE):
+            part = readings[first : first + AT_ONCE]
+            ways = self.decoder.ways(part, 1 if self.rescorer is None else N_BEST)
+            scores, at = self._rescored(ways), 0
+            for n in ways.found.tolist():
+                out.append(ways.text_of(at + int(scores[at : at + n].argmax())) if n else "")
+                at += n
+        return out
+
+    def _rescored(self, ways: Ways) -> Floats:
+        if self.rescorer is None:
+            return ways.score
+        return ways.score + self.rescorer.gains_of(ways.ptr, ways.text_end, ways.text)
 
     def scores(self, ways: Sequence[Conversion]) -> Floats:
         """Score conversions by the reranker or the rescorer; their own scores if there is none."""
@@ -318,6 +354,13 @@ class KanaKanjiConverter:
                     f"{word.surface!r} read {word.reading!r} is no word of the user's dictionary"
                 )
         self.journal.set_words([word for word in self.journal.words if word not in gone])
+
+    def open_journal(self, path: str | PathLike[str]) -> None:
+        """Use the corrections and words of a file of JSON lines; the model's own words stay."""
+        journal = Journal.load(self.decoder, path, self.journal.lessons, self.rescorer)
+        if self.journal.words:
+            journal.set_words([*self.journal.words, *journal.words])
+        self.journal = journal
 
     def undo(self) -> None:
         """Forget the last correction."""

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from epigram.ime.scorer import Singles
 from epigram.ime.user.words import Phrase, UserWord
 from epigram.protocols import Ints
 from epigram.storage import write_atomically
+
+if TYPE_CHECKING:
+    from epigram.ime.rescoring import Rescorer
 
 FIRST_LOGP = -12.0
 AHEAD = 2.0
@@ -51,8 +54,15 @@ class Lesson:
 class Journal:
     """Corrections in order, applied to a decoder."""
 
-    def __init__(self, decoder: Decoder, lessons: Sequence[Lesson] = (), words: Iterable[Entry] = ()) -> None:
+    def __init__(
+        self,
+        decoder: Decoder,
+        lessons: Sequence[Lesson] = (),
+        words: Iterable[Entry] = (),
+        rescorer: Rescorer | None = None,
+    ) -> None:
         self.decoder = decoder
+        self.rescorer = rescorer
         self.lessons: list[Lesson] = list(lessons)
         self.words: dict[Entry, None] = {}
         self._preferred: tuple[Ints, Singles] = NONE
@@ -74,7 +84,7 @@ class Journal:
         entries = list(self.words)
         homophones = self.decoder.lexicon.ranges_of([entry.reading for entry in entries])
         ids = self.decoder.lexicon.find_all([entry.surface for entry in entries], homophones)
-        wanted = preferred_logp(self.decoder, entries, homophones)
+        wanted = preferred_logp(self.decoder, entries, homophones, self.rescorer)
         known = ids >= 0
         bonus = np.maximum(wanted[known] - self.decoder.scorer.tables.pair_logp[ids[known]], 0)
         self._preferred = ids[known], bonus
@@ -153,10 +163,16 @@ class Journal:
         return lines + [json.dumps(asdict(lesson), ensure_ascii=False) + "\n" for lesson in self.lessons]
 
     @classmethod
-    def load(cls, decoder: Decoder, path: str | PathLike[str], known: Sequence[Lesson] = ()) -> Journal:
+    def load(
+        cls,
+        decoder: Decoder,
+        path: str | PathLike[str],
+        known: Sequence[Lesson] = (),
+        rescorer: Rescorer | None = None,
+    ) -> Journal:
         """Read and apply a journal; a file that does not exist starts with ``known``."""
         if not Path(path).exists():
-            return cls(decoder, known)
+            return cls(decoder, known, rescorer=rescorer)
         try:
             lines, is_truncated = _whole_lines(Path(path).read_bytes(), path)
         except OSError as error:
@@ -166,7 +182,7 @@ class Journal:
             warnings.warn(said, DataWarning, stacklevel=2)
         read = [_read_line(line, path, number) for number, line in enumerate(lines, 1) if line.strip()]
         lessons = [one for one in read if isinstance(one, Lesson)]
-        journal = cls(decoder, lessons, [one for one in read if isinstance(one, Entry)])
+        journal = cls(decoder, lessons, [one for one in read if isinstance(one, Entry)], rescorer)
         journal._stored = Counter(journal._lines())
         return journal
 
@@ -216,13 +232,22 @@ def locked_folder(path: Path) -> Iterator[None]:
         os.close(folder)
 
 
-def preferred_logp(decoder: Decoder, entries: Sequence[Entry], homophones: Sequence[range]) -> Singles:
+def preferred_logp(
+    decoder: Decoder, entries: Sequence[Entry], homophones: Sequence[range], rescorer: Rescorer | None
+) -> Singles:
     """Log-probabilities of user words: those of frequent words, above their homophones."""
     out = np.array([-5.0 if len(entry.reading) > 2 else -7.0 for entry in entries], np.float32)
-    logp = decoder.scorer.tables.pair_logp
+    logp, rivals = decoder.scorer.tables.pair_logp, [entry.reading for entry in entries]
     for k, others in enumerate(homophones):
         if others:
-            out[k] = max(out[k], logp[others.start : others.stop].max() + AHEAD)
+            best = others.start + int(logp[others.start : others.stop].argmax())
+            out[k], rivals[k] = max(out[k], logp[best] + AHEAD), decoder.lexicon.surface(best)
+    if rescorer is not None:
+        gains = [
+            rescorer.gains([[text] for text in texts])
+            for texts in (rivals, [entry.surface for entry in entries])
+        ]
+        out += np.maximum(gains[0] - gains[1], 0.0).astype(np.float32)
     return out
 
 

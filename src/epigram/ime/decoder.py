@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,11 +24,11 @@ from epigram.checkpoint import DOES_NOT_FIT, piece
 from epigram.errors import InputError
 from epigram.ime.kana import join_token, split_token, to_katakana
 from epigram.ime.left_context import read_before
-from epigram.ime.lexicon.lexicon import Lexicon, hash_surfaces
+from epigram.ime.lexicon.lexicon import Lexicon
 from epigram.ime.lexicon.unknown_words import LONGEST_UNKNOWN, UnknownWords, classify
 from epigram.ime.numbers import NumberForms, SpecialEdge
 from epigram.ime.scorer import Scorer, Singles
-from epigram.ime.signs import sign_edges
+from epigram.ime.signs import special_edges
 from epigram.ime.user.words import UserWords
 from epigram.ime.word_classes import ANY, ClassNumbers
 from epigram.lm.vocabulary import BOUNDARY
@@ -36,7 +37,6 @@ from epigram.protocols import Floats, Ints, Offsets
 if TYPE_CHECKING:
     from epigram.rerank import NBest
 
-TOLERANCE = 1e-6
 AS_TYPED, AS_KATAKANA, WITH_ITS_OWN_TEXT = 0, 1, 2
 """How a special edge writes its reading (``Edges.special_form``); ``_core/ime_lattice.c`` knows the first two."""
 RECENT = 2.0
@@ -87,27 +87,6 @@ class Edges(NamedTuple):
     special_form: Ints
     special_class: ClassNumbers
 
-    @property
-    def core(self) -> Any:
-        """Lattice as a C structure."""
-        return bindings.Lattice(
-            self.ptr, self.end, self.low, self.high,
-            self.special_ptr, self.special_end, self.special_logp, self.special_class,
-        )  # fmt: skip
-
-    def without_crossing(self, cuts: Sequence[int]) -> Edges:
-        """Select the words that cross none of the offsets ``cuts`` of the reading."""
-        piece = np.cumsum(np.bincount(np.asarray(cuts, np.int64), minlength=self.ptr.size))  # of a place
-        ptr, keep = _kept(self.ptr, self.end, piece)
-        special_ptr, special = _kept(self.special_ptr, self.special_end, piece)
-        texts = self.special_text
-        return Edges(
-            ptr, self.end[keep], self.low[keep], self.high[keep],
-            special_ptr, self.special_end[special], self.special_logp[special],
-            None if texts is None else [texts[k] for k in special.tolist()], self.special_form[special],
-            self.special_class[special],
-        )  # fmt: skip
-
     def with_own(self, found: Sequence[SpecialEdge]) -> Edges:
         """Add special edges with given texts: numbers, signs, user words."""
         starts = np.repeat(np.arange(self.ptr.size - 1), np.diff(self.special_ptr))
@@ -128,11 +107,37 @@ class Edges(NamedTuple):
         )
 
 
-def _kept(ptr: Offsets, ends: Ints, piece: Offsets) -> tuple[Offsets, Offsets]:
-    """Offsets and numbers of the edges that begin and end in one segment."""
-    starts = np.repeat(np.arange(ptr.size - 1), np.diff(ptr))
-    keep = np.flatnonzero(piece[starts] == piece[ends[: starts.size] - 1])
-    return np.searchsorted(starts[keep], np.arange(ptr.size)).astype(np.int64), keep
+class Ways(NamedTuple):
+    """Best ways of several readings as arrays, by reading and then best first.
+
+    Way w has the words ``ptr[w] .. ptr[w + 1]``: ids (-1: not in the lexicon), ends in the reading and in ``text``.
+    """
+
+    found: Offsets
+    score: Floats
+    ptr: Offsets
+    word: Ints
+    end: Ints
+    text_end: Offsets
+    text: npt.NDArray[np.uint8]
+
+    def text_of(self, way: int) -> str:
+        """Text of a way."""
+        first, last = int(self.ptr[way]), int(self.ptr[way + 1])
+        begin = int(self.text_end[first - 1]) if first else 0
+        stop = int(self.text_end[last - 1]) if last else 0
+        return self.text[begin:stop].tobytes().decode("utf-8", "surrogatepass")
+
+    def words_of(self, way: int) -> list[Word]:
+        """Words of a way."""
+        first, last = int(self.ptr[way]), int(self.ptr[way + 1])
+        at, begin, words = 0, int(self.text_end[first - 1]) if first else 0, []
+        numbers = (array[first:last].tolist() for array in (self.word, self.end, self.text_end))
+        for id, end, text_end in zip(*numbers, strict=True):
+            surface = str(self.text[begin:text_end].data, "utf-8", "surrogatepass")
+            words.append(Word(at, end, surface, id))
+            at, begin = end, text_end
+        return words
 
 
 class WordScore(NamedTuple):
@@ -167,6 +172,7 @@ class Decoder:
         self.bonus: Singles = np.zeros(len(lexicon), np.float32)
         self.recent: frozenset[int] = frozenset()
         self.left = ""
+        self._with_recent: tuple[int, Singles] | None = None
         self.user_words = UserWords()
         self._char_logp = unknown.char_logp
 
@@ -178,8 +184,22 @@ class Decoder:
             scorer.node_word, scorer.node_prefix, lexicon.word_length, lexicon.surface_ptr, lexicon.surface_raw,
         )  # fmt: skip
 
+    @cached_property
+    def _unknown(self) -> Any:
+        """Model of unknown words as a C structure."""
+        unknown = self.unknown
+        return bindings.UnknownModel(
+            len(unknown.hiragana),
+            LONGEST_UNKNOWN,
+            unknown.hiragana,
+            unknown.katakana,
+            unknown.class_logp,
+            self._char_logp,
+        )
+
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_backwards"}
+        cached = ("_backwards", "_unknown")
+        return {name: value for name, value in self.__dict__.items() if name not in cached}
 
     def after(self, words: Sequence[int]) -> Decoder:
         """View of this decoder after words of the lexicon; corrections are shared."""
@@ -195,7 +215,7 @@ class Decoder:
         found = read_before(self.lexicon, self.scorer, before)
         other = copy(self)
         other.scorer, other.recent = self.scorer.starting_at(found.node), found.recent
-        other.left = before
+        other.left, other._with_recent = before, None
         return other
 
     @property
@@ -203,47 +223,90 @@ class Decoder:
         """Bonuses of corrections and of recently written words."""
         if not self.recent:
             return self.bonus
-        out = self.bonus.copy()
-        out[list(self.recent)] += np.float32(RECENT)
-        return out
+        recent = np.fromiter(self.recent, np.int64)
+        if self._with_recent is None or self._with_recent[0] != self.user_words.version:
+            self._with_recent = self.user_words.version, self.bonus.copy()
+            self._with_recent[1][recent] += np.float32(RECENT)
+        return self._with_recent[1]
 
     def best(self, reading: str, cuts: Sequence[int] = ()) -> Conversion:
         """Most probable conversion; no word crosses one of the offsets ``cuts``."""
-        edges = self.edges(reading)
-        if cuts:
-            edges = edges.without_crossing(cuts)
-        out, scores = np.empty(len(reading), np.int32), np.empty(2)
-        gain = self.scorer.gain
-        count = bindings.ime_best(self.scorer.core, edges.core, gain, self._bonus, out, scores)
-        if count < 0:
-            raise MemoryError(f"no room to convert {len(reading)} characters")
-        bound, score = scores.tolist()
-        if score < bound - TOLERANCE:
-            return self.k_best(reading, 1, cuts)[0]
-        return self._spell(reading, out[:count][::-1], score, edges)
+        return self.conversions([reading], self.ways([reading], 1, cuts))[0]
 
     def k_best(self, reading: str, k: int = 20, cuts: Sequence[int] = ()) -> list[Conversion]:
         """Up to ``k`` most probable conversions with distinct texts, best first."""
         if k < 1:
             raise InputError(f"the number of candidates must be at least 1, not {k}")
-        edges = self.edges(reading)
+        return self.conversions([reading], self.ways([reading], k, cuts))
+
+    def ways(self, readings: Sequence[str], k: int, cuts: Sequence[int] = ()) -> Ways:
+        """Find the ``k`` most probable conversions of each reading in one call of C."""
+        for reading in readings:
+            if len(reading) > LONGEST_INPUT:
+                raise InputError(
+                    f"a reading of {len(reading):,} characters; at most {LONGEST_INPUT:,} are converted at once. "
+                    "Split it at sentence ends."
+                )
+        lengths = [len(reading) for reading in readings]
+        chars = _characters("".join(readings))
+        n, own = len(readings), self._own_edges(readings)
+        pieces = np.zeros(0, np.int32)
         if cuts:
-            edges = edges.without_crossing(cuts)
-        n, n_special = len(reading), edges.special_end.size
-        if k == 1:  # nothing to tell apart
-            hashes = (np.zeros(n_special, np.uint64),) * 2
-        else:
-            hashes = self._special_hashes(reading, edges)
-        out_ptr, out_words, out_score = np.empty(k + 1, np.int64), np.empty(k * n, np.int32), np.empty(k)
-        found = bindings.ime_k_best(
-            self.scorer.core, edges.core, self._backwards, self._bonus, *hashes, n, out_ptr, out_words, out_score,
-        )  # fmt: skip
-        if found < 0:
-            raise MemoryError(f"no room for {k} conversions of {n} characters")
+            pieces = np.cumsum(np.bincount(np.asarray(cuts, np.int64), minlength=chars.size + 1)).astype(
+                np.int32
+            )
+        found, score = np.empty(n, np.int64), np.empty(n * k)
+        ptr, room, text_room = np.empty(n * k + 1, np.int64), chars.size * k, 16 * chars.size * k + 256
+        while True:
+            word, end, text_end = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int64)
+            text = np.empty(text_room, np.uint8)
+            n_ways = bindings.ime_engine_ways(
+                self.lexicon.core, self.scorer.core, self._backwards, self._unknown, own, self.scorer.gain, self._bonus,
+                k, np.cumsum([0, *lengths]), chars, pieces[: chars.size], found, score, ptr, word, end, text_end, text,
+            )  # fmt: skip
+            if n_ways >= 0:
+                return Ways(found, score[:n_ways], ptr[: n_ways + 1], word, end, text_end, text)
+            if n_ways == -1:
+                raise MemoryError(f"no room for {k} conversions of {chars.size} characters")
+            text_room *= 4
+
+    def conversions(self, readings: Sequence[str], ways: Ways) -> list[Conversion]:
+        """Conversions of the ways of readings; phrases of the user are spelled by their words."""
+        of_way = [reading for reading, n in zip(readings, ways.found.tolist(), strict=True) for _ in range(n)]
         return [
-            self._spell(reading, out_words[out_ptr[r] : out_ptr[r + 1]], float(out_score[r]), edges)
-            for r in range(found)
+            Conversion(reading, self.spelled(reading, ways, k), float(ways.score[k]))
+            for k, reading in enumerate(of_way)
         ]
+
+    def spelled(self, reading: str, ways: Ways, way: int) -> tuple[Word, ...]:
+        """Words of a way, those of phrases one by one."""
+        words = ways.words_of(way)
+        if not self.user_words:
+            return tuple(words)
+        out: list[Word] = []
+        for word in words:
+            phrase = (
+                self.user_words.spelled(reading[word.start : word.end], word.surface) if word.id < 0 else ()
+            )
+            out += self.words_of(phrase, word.start) or [word]
+        return tuple(out)
+
+    def own_edges(self, reading: str) -> list[SpecialEdge]:
+        """Edges that have texts: numbers, signs and user words."""
+        found = special_edges(reading, self.numbers)
+        return found + self.user_words.edges(reading, self.left) if self.user_words else found
+
+    def _own_edges(self, readings: Sequence[str]) -> Any:
+        """Own edges of several readings, each sorted by start, as a C structure."""
+        lists = [sorted(self.own_edges(reading), key=itemgetter(0)) for reading in readings]
+        flat = [edge for own in lists for edge in own]
+        texts = [edge.text.encode("utf-8", "surrogatepass") for edge in flat]
+        starts, ends, _, logps, classes = zip(*flat, strict=True) if flat else ((),) * 5
+        return bindings.OwnEdges(
+            np.cumsum([0, *map(len, lists)]), np.array(starts, np.int32), np.array(ends, np.int32),
+            np.array(logps, np.float64), np.array(classes, np.uint16), np.cumsum([0, *map(len, texts)]),
+            np.frombuffer(b"".join(texts), np.uint8),
+        )  # fmt: skip
 
     def score(self, reading: str, words: Sequence[Word]) -> float:
         """Natural log-probability of a conversion, with bonuses."""
@@ -312,11 +375,6 @@ class Decoder:
 
     def edges(self, reading: str) -> Edges:
         """Make the lattice of a reading."""
-        if len(reading) > LONGEST_INPUT:
-            raise InputError(
-                f"a reading of {len(reading):,} characters; at most {LONGEST_INPUT:,} are converted at once. "
-                "Split it at sentence ends."
-            )
         chars = _characters(reading)
         n = chars.size
         unknown = self.unknown
@@ -337,8 +395,7 @@ class Decoder:
             special_form[:used],
             np.zeros(used, np.uint16),
         )
-        own = self.numbers.edges(reading) + sign_edges(reading)
-        own += self.user_words.edges(reading, self.left) if self.user_words else []
+        own = self.own_edges(reading)
         return edges.with_own(own) if own else edges
 
     def special_text(self, reading: str, start: int, special: int, edges: Edges) -> str:
@@ -349,40 +406,6 @@ class Decoder:
         piece = reading[start : edges.special_end[special]]
         return to_katakana(piece) if form == AS_KATAKANA else piece
 
-    def _special_hashes(
-        self, reading: str, edges: Edges
-    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-        """Hash of the text of each special edge, and the hash base to the power of its length."""
-        n = edges.special_end.size
-        hashes, powers = np.empty(n, np.uint64), np.empty(n, np.uint64)
-        bindings.ime_special_hashes(
-            _characters(reading), edges.special_ptr, edges.special_end, edges.special_form, hashes, powers,
-        )  # fmt: skip
-        if edges.special_text is not None:
-            own = np.flatnonzero(edges.special_form == WITH_ITS_OWN_TEXT)
-            texts = [edges.special_text[k].encode("utf-8", "surrogatepass") for k in own.tolist()]
-            ptr = np.concatenate(
-                (np.zeros(1, np.int64), np.cumsum([len(text) for text in texts], dtype=np.int64))
-            )
-            hashes[own], powers[own] = hash_surfaces(np.frombuffer(b"".join(texts), np.uint8), ptr)
-        return hashes, powers
-
-    def _spell(self, reading: str, ids: Ints, score: float, edges: Edges) -> Conversion:
-        words = []
-        at = 0
-        for word in ids.tolist():
-            if word >= 0:
-                end = at + int(self.lexicon.word_length[word])
-                words.append(Word(at, end, self.lexicon.surface(word), word))
-            else:
-                special = special_edge(word)
-                end = int(edges.special_end[special])
-                text = self.special_text(reading, at, special, edges)
-                phrase = self.user_words.spelled(reading[at:end], text) if self.user_words else ()
-                words += self.words_of(phrase, at) or [Word(at, end, text, -1)]
-            at = end
-        return Conversion(reading, tuple(words), score)
-
     def words_of(self, pairs: Iterable[tuple[str, str]], start: int) -> list[Word]:
         """Words of surfaces and readings, the first of which begins at ``start``."""
         words = []
@@ -390,11 +413,6 @@ class Decoder:
             words.append(Word(start, start + len(reading), surface, self.lexicon.find(surface, reading)))
             start += len(reading)
         return words
-
-
-def special_edge(word: int) -> int:
-    """Special edge of a negative word number of the search: -2 is edge 0, -3 is edge 1."""
-    return -2 - word
 
 
 def _characters(reading: str) -> Ints:

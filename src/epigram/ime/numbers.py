@@ -188,12 +188,12 @@ class NumberForms:
         usual = {form: max(of_form, key=lambda c: of_form[c]) for form, of_form in classes.items()}
         return cls(float(np.log(mass / total)), {form: n / mass for form, n in counts.items()}, usual)
 
-    def edges(self, reading: str) -> list[SpecialEdge]:
-        """Edges of every way to write every number of a reading."""
+    def edges(self, reading: str, starts: Iterable[int] | None = None) -> list[SpecialEdge]:
+        """Edges of every way to write every number of a reading that begins at one of ``starts``."""
         out = []
         one_counted = self.logp + COUNTED + float(np.log(self.shares["digits"] / 10))
-        for start, char in enumerate(reading):
-            if char not in _FIRST:
+        for start in range(len(reading)) if starts is None else starts:
+            if reading[start] not in _FIRST:
                 continue
             for end, value in read_numbers(reading, start):
                 ways = ways_to_write(value)
@@ -216,6 +216,12 @@ def form_of(surface: str, reading: str) -> str | None:
             ways = ways_to_write(number.value)
             return next((form for form, text in ways.items() if text == surface), None)
     return None
+
+
+def beginnings() -> set[str]:
+    """Readings one of which every number of :meth:`NumberForms.edges` begins with."""
+    joined = {one + unit for one in _ONES for unit in (*_UNITS, *_LARGE)}
+    return {*_UNITS, *joined, *counted()}
 
 
 _FIRST = frozenset(piece[0] for piece in (*_ONES, *_UNITS))

@@ -27,7 +27,7 @@ from epigram.ime.left_context import ENDS, REMEMBERED
 from epigram.lm.corpus import Corpus
 from epigram.lm.ngram.backoff import BackoffModel
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
-from epigram.lm.vocabulary import BOUNDARY, UNSEEN, Vocabulary
+from epigram.lm.vocabulary import UNSEEN, Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.storage.file import pack_strings, unpack_strings
 from epigram.storage.quantise import CODES, coded, decoded, differences, narrow
@@ -165,7 +165,7 @@ class Cooccurrence:
                 found.append(self._id[text[place:end]])
             place = max(end, place + 1)
         other = copy(self)
-        other.__dict__.update(before=np.array(found[-WINDOW:], np.int32), _core=self._core)
+        other.__dict__.update(before=np.array(found[-WINDOW:], np.int32), core=self.core, packed=self.packed)
         return other
 
     def scores(self, lists: Sequence[Sequence[str]]) -> Floats:
@@ -178,7 +178,7 @@ class Cooccurrence:
         ptr = np.cumsum([0, *(len(units) for units in found)])
         units = np.array([unit for units in found for unit in units], np.int32)
         out = np.empty(len(lists))
-        bindings.ime_pair_scores(self._core, self.before, ptr, units, out)
+        bindings.ime_pair_scores(self.core, self.before, ptr, units, out)
         return out
 
     @cached_property
@@ -190,7 +190,19 @@ class Cooccurrence:
         return max(map(len, self.units), default=0)
 
     @cached_property
-    def _core(self) -> Any:
+    def packed(self) -> tuple[Offsets, npt.NDArray[np.uint8], Ints]:
+        """Offsets and bytes of the units, and a hash table of them."""
+        raw, lengths = pack_strings(self.units)
+        ptr, size = offsets(lengths), 16
+        while size < 2 * len(self.units):
+            size *= 2
+        slots = np.empty(size, np.int32)
+        bindings.ime_engine_index_units(ptr, raw, slots)
+        return ptr, raw, slots
+
+    @cached_property
+    def core(self) -> Any:
+        """Pairs as a C structure."""
         ptr = offsets(self.sizes)
         degrees = self.degrees.astype(np.float64)
         return bindings.WordPairs(
@@ -204,7 +216,7 @@ class Cooccurrence:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_core"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("core", "packed")}
 
 
 def _keys(one: Offsets, two: Offsets, n_units: int) -> Offsets:
@@ -281,23 +293,44 @@ class Rescorer:
         other = copy(self)
         other.before = self._ids(before[begun:][1 - ORDER :])
         other.pairs = self.pairs.after(before)
+        other.__dict__.pop("_units", None)
         return other
 
     def gains(self, ways: Sequence[Sequence[str]]) -> Floats:
         """Score of characters and pairs of each conversion, a list of surfaces."""
-        characters = self.scores(["".join(surfaces) for surfaces in ways])
-        return CHARACTERS * characters + PAIRS * self.pairs.scores(ways)
+        raw = [surface.encode("utf-8", "surrogatepass") for surfaces in ways for surface in surfaces]
+        ptr = np.cumsum([0, *map(len, ways)])
+        return self.gains_of(
+            ptr, np.cumsum([*map(len, raw)], dtype=np.int64), np.frombuffer(b"".join(raw), np.uint8)
+        )
+
+    def gains_of(self, ptr: Offsets, text_end: Offsets, text: npt.NDArray[np.uint8]) -> Floats:
+        """Score of conversions as arrays (:class:`epigram.ime.decoder.Ways`)."""
+        characters, pairs = self._both(ptr, text_end, text)
+        return CHARACTERS * characters + PAIRS * pairs
 
     def scores(self, texts: Sequence[str]) -> Floats:
         """Natural log-probability of each text with its end."""
-        n = self.before.size
-        pieces = [np.concatenate((self.before, self._ids(text), [BOUNDARY])) for text in texts]
-        stream = np.concatenate(pieces).astype(np.int32)
-        logp = self.model.score_stream(stream)
-        logp[np.isnan(logp)] = STRAY
-        starts = np.cumsum([0, *(piece.size for piece in pieces[:-1])])
-        out: Floats = np.add.reduceat(logp, starts) - logp[:n].sum()
-        return out
+        raw = [text.encode("utf-8", "surrogatepass") for text in texts]
+        ends = np.cumsum([*map(len, raw)], dtype=np.int64)
+        return self._both(np.arange(len(raw) + 1), ends, np.frombuffer(b"".join(raw), np.uint8))[0]
+
+    def _both(self, ptr: Offsets, text_end: Offsets, text: npt.NDArray[np.uint8]) -> tuple[Floats, Floats]:
+        characters, pairs = np.empty(ptr.size - 1), np.empty(ptr.size - 1)
+        used = int(ptr[-1])
+        size = int(text_end[used - 1]) if used else 0
+        cores = self.model.core, self.pairs.core, self._units
+        if not bindings.ime_engine_gains(*cores, ptr, text_end[:used], text[:size], characters, pairs):
+            raise MemoryError(f"no room to rescore {ptr.size - 1} conversions")
+        return characters, pairs
+
+    @cached_property
+    def _units(self) -> Any:
+        """Numbers of characters and units, and the left context, as a C structure."""
+        pairs = self.pairs
+        return bindings.TextUnits(
+            self.model.start(), STRAY, self._id_of_point, *pairs.packed, self.before, pairs.before
+        )
 
     def _ids(self, text: str) -> Ints:
         points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.int32)

@@ -7,10 +7,11 @@ that are spelled out (letters.tsv) are written in capitals. The probabilities of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib.resources import files
 
-from epigram.ime.numbers import SpecialEdge
+from epigram.ime.numbers import NumberForms, SpecialEdge, beginnings
 from epigram.ime.word_classes import ANY
 
 
@@ -43,10 +44,47 @@ def signs_of(reading: str) -> list[str]:
     return [edge.text for edge in sign_edges(reading) if edge.start == 0 and edge.end == len(reading)]
 
 
-def sign_edges(reading: str) -> list[SpecialEdge]:
-    """Edges of every sign and abbreviation of a reading."""
+def special_edges(reading: str, numbers: NumberForms) -> list[SpecialEdge]:
+    """Edges of every number, sign and abbreviation of a reading.
+
+    Examples
+    --------
+    >>> [(edge.start, edge.text) for edge in special_edges("はしかっこ", NumberForms())][:2]
+    [(2, '（'), (2, '(')]
+    """
+    starts = [match.start() for match in _pattern().finditer(reading)]
+    return numbers.edges(reading, starts) + sign_edges(reading, starts) if starts else []
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    """Pattern of the places of a reading where a number, a sign or an abbreviation may begin."""
+    letters = {one + two for one in LETTERS for two in LETTERS}
+    words = sorted({*SIGNS, *letters, *beginnings()})
+    shortest = [word for k, word in enumerate(words) if not (k and _begins(word, words[:k]))]
+    return re.compile("(?=" + _alternatives(shortest) + ")")
+
+
+def _begins(word: str, others: list[str]) -> bool:
+    known = set(others)
+    return any(word[:n] in known for n in range(1, len(word)))
+
+
+def _alternatives(words: list[str]) -> str:
+    """Pattern of words of which none begins with another, by common beginnings."""
+    rests: dict[str, list[str]] = {}
+    for word in words:
+        if word:
+            rests.setdefault(word[0], []).append(word[1:])
+    ways = [re.escape(first) + _alternatives(rest) for first, rest in rests.items()]
+    return f"(?:{'|'.join(ways)})" if len(ways) > 1 else "".join(ways)
+
+
+def sign_edges(reading: str, starts: Iterable[int] | None = None) -> list[SpecialEdge]:
+    """Edges of every sign and abbreviation of a reading that begins at one of ``starts``."""
     found = []
-    for start, first in enumerate(reading):
+    for start in range(len(reading)) if starts is None else starts:
+        first = reading[start]
         for name in _FIRST_OF_SIGN.get(first, ()):
             if reading.startswith(name, start):
                 for rank, sign in enumerate(SIGNS[name]):

@@ -45,14 +45,10 @@ User = Annotated[
 def load_converter(model: Path, user: Path | None = None) -> KanaKanjiConverter:
     """Load a converter, with the corrections of a user."""
     from epigram.ime import KanaKanjiConverter
-    from epigram.ime.corrections import Journal
 
     converter = KanaKanjiConverter.load(model)
     if user is not None:
-        journal = Journal.load(converter.decoder, user, converter.journal.lessons)
-        if converter.journal.words:
-            journal.set_words([*converter.journal.words, *journal.words])
-        converter.journal = journal
+        converter.open_journal(user)
     return converter
 
 

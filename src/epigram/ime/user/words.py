@@ -68,10 +68,12 @@ class UserWords:
         self.words: dict[str, list[UserWord]] = {}
         self.phrases: dict[str, list[Phrase]] = {}
         self._lengths: dict[str, list[int]] = {}
+        self.version = 0
 
     def set(self, words: Iterable[UserWord], phrases: Iterable[Phrase]) -> None:
         """Replace all words and phrases."""
         self.words, self.phrases = {}, {}
+        self.version += 1
         for word in words:
             self.words.setdefault(word.reading, []).append(word)
         for phrase in phrases:

@@ -1,4 +1,4 @@
-"""epigram: language models, taggers, parsers and rerankers that are compact, exact, explainable and fast on a CPU.
+"""epigram: compact, exact, explainable log-linear models of text, fast on a CPU.
 
 Public names are resolved on first use, so that ``import epigram`` costs milliseconds. They are listed, with their
 types, in ``__init__.pyi``.

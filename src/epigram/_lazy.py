@@ -1,4 +1,4 @@
-"""Packages whose public names are resolved on first use, as their stub (``__init__.pyi``) lists them.
+"""Lazy package attributes, resolved from the stub ``__init__.pyi`` (as in SPEC 1).
 
 The stub is the one list, one ``from module import Name as Name`` per line: type checkers read it, and so does
 :class:`Package`, when a name is first asked for. Importing a package then costs milliseconds, and a name costs what its
@@ -44,10 +44,10 @@ def _homes(file: str) -> dict[str, str]:
 
 
 def _import_numpy() -> None:
-    """Import numpy such that the threads of its BLAS, which wait for work from then on, soon do so asleep.
+    """Import numpy with a short spin time for the threads of its BLAS.
 
-    By default they spin for 2^26 clock cycles first: CPU time of every short program, for nothing. Who has set
-    the time, or imports numpy before, keeps it.
+    By default idle threads spin for 2^26 clock cycles before they sleep, which costs every short program CPU time. A
+    value that the user set, or numpy imported before, is left alone.
     """
     name = "OPENBLAS_THREAD_TIMEOUT"
     if name in os.environ:

@@ -1,17 +1,16 @@
-"""Long work that can go on where it was: it says now and then where it stands, and a later run is told.
+"""Checkpoints: a training saves its state, so that a later run can resume it.
 
-A run is a row of pieces of work (the fit of a solver, a clustering), some with pieces inside. The same program on the
-same data makes the same pieces in the same order, so a piece is known by its place: ``1.0`` is the first piece inside
-the second. On a later run pieces that were done give their result at once, and the one that was at work goes on from
-its state, to the same bits. Who does the work says::
+A resumed run ends in the same bits. A run is a sequence of tasks (the fit of a solver, a clustering), some with tasks
+inside. The same program on the same data runs the same tasks in the same order, so a task is identified by its
+position: ``1.0`` is the first task inside the second. A resumed run takes the results of finished tasks from the file
+and resumes the unfinished one from its last state. A task is written as::
 
     with piece("FISTA") as kept:
         x, number = (kept.state["x"], kept.state["number"]) if kept.state else (start, 0)
         ...
         kept.save({"x": x, "number": number})
 
-Where no :class:`Tape` is kept, this does nothing. A :class:`Checkpoint` keeps one in a file, so that a training can go
-on after its process was killed, and ends in the same bits as one that nobody stopped.
+Without a :class:`Tape` this does nothing. A :class:`Checkpoint` keeps one in a file.
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ from epigram.files import parse_json, write_atomically
 from epigram.protocols import Result
 
 State = dict[str, Any]
-"""Arrays and what JSON can hold, by name."""
+"""Arrays and JSON values, by name."""
 
 T = TypeVar("T")
 Solve = TypeVar("Solve", bound=Callable[..., Result])
 MAGIC = b"epigram checkpoint 2\n"
-"""A file begins so; the CRC-32 of the rest and the length of the JSON header follow, then the header and the arrays."""
+"""First bytes of a file; then come the CRC-32 of the rest, the length of the JSON header, the header and the arrays."""
 SIZES = struct.Struct("<IQ")
 KINDS = ("<f8", "<f4", "<i8", "<i4", "|u1", "|b1")
 MISFITS = (
@@ -56,7 +55,7 @@ DOES_NOT_FIT = "the checkpoint does not fit this training; leave out --resume to
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is known of a piece: its ``state``, its ``result``, or what it ``carries`` while pieces inside it work."""
+    """Saved values of a task: ``state``, ``result``, or ``carried`` while tasks inside run."""
 
     kind: str
     what: str
@@ -64,32 +63,32 @@ class Entry:
 
 
 class Piece:
-    """A piece of work. ``state`` and ``result`` are those of an earlier run, None where there was none.
+    """A resumable task; ``state`` and ``result`` are those of an earlier run, or None.
 
-    ``ended`` is for who watches the work: it ends here by a rule of its own, not because a user asked.
+    ``ended`` is set by a callback that stops the task by a rule (early stopping): there is nothing to resume.
     """
 
     def __init__(
         self, tape: Tape | None, kind: str, place: str, carry: Callable[[], State] | None = None
     ) -> None:
         self.tape, self.kind, self.place, self.carry = tape, kind, place, carry
-        self.begun = 0  # pieces inside since the last state
+        self.begun = 0  # tasks inside since the last state
         self.ended = False
 
     @property
     def state(self) -> State | None:
-        """Where an earlier run was, or what it carried; the arrays may be changed."""
+        """Copy of the last state of an earlier run."""
         found = None if self.tape is None else self.tape.entries.get(self.place)
         return None if found is None or found.what == "result" else _copied(found.values)
 
     @property
     def result(self) -> State | None:
-        """What came out in an earlier run."""
+        """Copy of the result of an earlier run."""
         found = None if self.tape is None else self.tape.entries.get(self.place)
         return None if found is None or found.what != "result" else _copied(found.values)
 
     def is_due(self, over: bool = False, stop: bool = False) -> bool:
-        """Whether :meth:`save` would write: for a state that takes work to tell, part of it in ``folder``."""
+        """Whether :meth:`save` would write now: for states that are expensive to collect."""
         tape = self.tape
         if tape is None or tape.frozen or over or self.ended or (stop and not tape.interrupted):
             return False
@@ -97,21 +96,21 @@ class Piece:
 
     @property
     def folder(self) -> Path:
-        """Where parts of a state may be kept that are too large for it; not before :meth:`is_due`."""
+        """Folder for large parts of a state; only valid when :meth:`is_due`."""
         assert self.tape is not None
         assert self.tape.folder is not None
         return self.tape.folder
 
     def give_up(self, why: str) -> None:
-        """A part of the state could not be kept: there will be no more."""
+        """Stop saving, because a part of the state could not be written."""
         if self.tape is not None:
             self.tape.give_up(why)
 
     def save(self, state: State, *, over: bool = False, stop: bool = False, always: bool = False) -> None:
-        """Say where the work stands, at the end of a step; it is only kept where it is time to write.
+        """Offer the state at the end of a step; it is written if a save is due.
 
-        With ``over`` the work is done and has nothing to go on from. With ``stop`` somebody ended it: a user, and then
-        a later run goes on from here, or a rule, and then it is done. A piece with pieces inside takes ``always``.
+        With ``over`` the task is done: there is nothing to resume. With ``stop`` it was ended: by a user, and a later
+        run resumes here, or by a rule, and it is done. A task with tasks inside takes ``always``.
         """
         tape = self.tape
         if tape is None or tape.frozen or over or self.ended or (stop and not tape.interrupted):
@@ -126,7 +125,7 @@ class Piece:
         tape.frozen = stop
 
     def finish(self, result: State, stopped: bool = False) -> None:
-        """The work is done: a later run takes this result, unless a user stopped it before its end."""
+        """Record the result for a later run, unless a user stopped the task early."""
         tape = self.tape
         if tape is None or tape.frozen or (stopped and tape.interrupted and not self.ended):
             return
@@ -137,20 +136,20 @@ class Piece:
 
 
 class Tape:
-    """What the pieces of a run have said, kept in memory; who derives from it writes it to somewhere."""
+    """The saved values of a run, in memory; :class:`Checkpoint` writes them to a file."""
 
     def __init__(self) -> None:
         self.entries: dict[str, Entry] = {}
         self.interrupted = False  # a user asked to stop
-        self.frozen = False  # what happens from now on is only to end well
+        self.frozen = False  # interrupted: the state is on disk and is not overwritten while shutting down
         self._open = [Piece(self, "", "")]
         self._tokens: list[Token[Tape | None]] = []
 
     folder: Path | None = None
-    """Beside what is written: for parts of states that are written where they are, on other machines perhaps."""
+    """Folder for parts of states that workers write themselves, on other machines perhaps."""
 
     def is_due(self) -> bool:
-        """Whether it is time to write."""
+        """Whether a save is due."""
         return False
 
     def give_up(self, why: str) -> None:
@@ -172,7 +171,7 @@ class Tape:
         _tape.reset(self._tokens.pop())
 
     def begin(self, kind: str, carry: Callable[[], State] | None) -> Piece:
-        """The next piece inside the one at work."""
+        """Start the next task inside the current one."""
         outer = self._open[-1]
         made = Piece(self, kind, f"{outer.place}.{outer.begun}".lstrip("."), carry)
         outer.begun += 1
@@ -183,18 +182,18 @@ class Tape:
         return made
 
     def end(self, piece: Piece) -> None:
-        """A piece is left."""
+        """End a task."""
         self._open.remove(piece)
 
     def put(self, piece: Piece, what: str, values: State) -> None:
-        """Note something of a piece, and with it what the pieces around it carry."""
+        """Store values of a task, and what the tasks around it carry."""
         for outer in self._open:
             if outer is not piece and outer.carry is not None and piece.place.startswith(f"{outer.place}."):
                 self.entries[outer.place] = Entry(outer.kind, "carried", outer.carry())
         self.entries[piece.place] = Entry(piece.kind, what, values)
 
     def forget(self, place: str, inside_only: bool = False) -> None:
-        """Drop what was noted of a piece and those inside."""
+        """Drop the values of a task and of those inside."""
         if not inside_only:
             self.entries.pop(place, None)
         for inner in [name for name in self.entries if name.startswith(f"{place}.")]:
@@ -206,7 +205,7 @@ _tape: ContextVar[Tape | None] = ContextVar("tape", default=None)
 
 @contextmanager
 def piece(kind: str, carry: Callable[[], State] | None = None) -> Iterator[Piece]:
-    """Begin a piece of work; ``carry`` is asked for what belongs to the states of pieces inside it.
+    """Run a resumable task; ``carry`` returns values that the states of inner tasks need.
 
     Examples
     --------
@@ -241,13 +240,13 @@ def piece(kind: str, carry: Callable[[], State] | None = None) -> Iterator[Piece
 
 
 def here() -> Piece:
-    """The piece at work."""
+    """Return the current task."""
     tape = _tape.get()
     return Piece(None, "", "") if tape is None or tape.frozen else tape._open[-1]
 
 
 def resumable(solve: Solve) -> Solve:
-    """Make each call of a solver's ``solve`` a piece of work, which finds itself by :func:`here`."""
+    """Make each call of a solver's ``solve`` a task, found by :func:`here`."""
 
     @wraps(solve)
     def resumed(self: object, loss: Any, *rest: Any, **options: Any) -> Result:
@@ -266,7 +265,7 @@ def resumable(solve: Solve) -> Solve:
 
 
 def noted(kind: str, value: Callable[[], T]) -> T:
-    """A value that another run would not find again, such as a time: a later run is given the same.
+    """Record a value that another run would not reproduce, such as a time.
 
     Examples
     --------
@@ -312,7 +311,7 @@ def check_steps(scale: float, momentum: float) -> None:
 
 
 def check_vectors(values: State, n: int) -> None:
-    """Refuse a state whose vectors are not ``n`` finite numbers each, tables apart: C takes their lengths on trust."""
+    """Refuse a state whose vectors are not ``n`` finite float64 numbers each, tables apart."""
     for name, value in values.items():
         if isinstance(value, np.ndarray) and not (
             value.dtype.kind == "f"
@@ -341,7 +340,7 @@ def check_ids(ids: Any, n: int) -> None:
 
 
 def restored_rng(rng: np.random.Generator, state: Mapping[str, Any]) -> np.random.Generator:
-    """A generator that goes on where the one with this ``bit_generator.state`` was."""
+    """Set the state of a generator from a checkpoint."""
     rng.bit_generator.state = state
     return rng
 
@@ -351,15 +350,15 @@ def _copied(values: State) -> State:
 
 
 class Checkpoint(Tape):
-    """While it is entered, whatever is fitted in this thread keeps where it stands in a file.
+    """Context manager that saves the state of trainings in this thread to a file.
 
     Parameters
     ----------
-    path : the file; replaced whole or not at all.
-    subject : what is trained on and how, or a function that tells; a file of another subject is refused.
-    every : seconds between two saves; the first is made so long after the start. Infinity for never.
-    resume : go on from the file, where there is one.
-    complain : told why the file cannot be written, instead of an error: training goes on without.
+    path : the file; replaced atomically.
+    subject : text, or a function that returns it, that identifies data and settings; other files are refused.
+    every : seconds between two saves, and before the first. Infinity for never.
+    resume : resume from the file if it exists.
+    complain : called with the reason if the file cannot be written, instead of an error; training continues.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Errors that name the thing, the value and the way out.
+"""Exception classes, and the argument checks that raise them.
 
 The command line turns them into one line and exit code 2; a :class:`DivergenceError` into exit code 1, because the
 input and the options were well formed and the result was not reached.
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 
 class EpigramError(Exception):
-    """Anything epigram refuses to do, said in one sentence."""
+    """Base class of the errors that epigram raises."""
 
 
 class InputError(EpigramError, ValueError):
@@ -39,9 +39,10 @@ class DivergenceError(EpigramError):
 
 
 class DataWarning(EpigramError, UserWarning):
-    """Input that is well formed and probably not what the user meant; issue it with :func:`warnings.warn`.
+    """Warning of input that is well formed and probably not what the user meant.
 
-    The command line prints it on standard error, ``--quiet`` drops it and ``--strict`` makes it an error.
+    Issue it with :func:`warnings.warn`. The command line prints it on standard error, ``--quiet`` drops it and
+    ``--strict`` makes it an error.
     """
 
 

@@ -1,4 +1,4 @@
-"""Files in and out: UTF-8, gzip by its magic bytes, ``-`` for standard streams, errors with line numbers.
+"""Reads and writes files: UTF-8 and gzip with size limits, standard streams, atomic writes.
 
 What is written replaces a file whole or not at all (:func:`write_atomically`).
 """
@@ -56,7 +56,7 @@ _HEAD, _ROWS, _COLUMN_ROWS = 1 << 16, 3, 20
 
 
 def read_bytes(path: str | PathLike[str]) -> bytes:
-    """The whole file, unpacked where it is gzip; ``-`` is standard input.
+    """Read a file, unpacked if it is gzip; ``-`` is standard input.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def read_bytes(path: str | PathLike[str]) -> bytes:
 
 
 def most_bytes(packed: int) -> int:
-    """How many bytes compressed ones may become: ``EPIGRAM_MAX_BYTES``, else 64 MB and a hundred times their number."""
+    """Limit of unpacked bytes: ``EPIGRAM_MAX_BYTES``, else 64 MB + 100 times the packed size."""
     given = os.environ.get(MAX_BYTES, "")
     return int(given) if given.isdecimal() else (64 << 20) + 100 * packed
 
@@ -98,12 +98,12 @@ def _bomb(path: str | PathLike[str], limit: int) -> InputError:
 
 
 def read_text(path: str | PathLike[str]) -> str:
-    """The whole file as text; invalid UTF-8 is an error that names the line."""
+    """Read a file as text; invalid UTF-8 is an error that names the line."""
     return decode(read_bytes(path), path)
 
 
 def decode(raw: bytes, path: str | PathLike[str]) -> str:
-    """UTF-8 to text, without a byte order mark; the error names file and line, or what the file is."""
+    """Decode UTF-8 without a byte order mark; errors name the line, or the kind of file."""
     _refuse_binary(raw, path)
     try:
         return raw.decode("utf-8-sig")
@@ -123,7 +123,7 @@ def _refuse_binary(raw: bytes, path: str | PathLike[str]) -> None:
 
 
 def check_sentences(raw: bytes, path: str | PathLike[str]) -> None:
-    """Refuse JSON and tables, warn of files of columns, where sentences are expected, one a line.
+    """Refuse JSON and tables where sentences are expected; warn of files of columns.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def _table_width(lines: list[str], mark: str) -> int:
 
 
 def read_lines(path: str | PathLike[str], sentences: bool = False) -> Iterator[str]:
-    """Lines without their ends (``\\n`` or ``\\r\\n``); with ``sentences`` other formats are refused."""
+    """Read lines without their ends; with ``sentences`` other formats are refused."""
     raw = read_bytes(path)
     if sentences:
         check_sentences(raw, path)
@@ -184,7 +184,7 @@ def read_lines(path: str | PathLike[str], sentences: bool = False) -> Iterator[s
 
 
 def shown(text: str) -> str:
-    """Text for a terminal: control characters, which could make it do things, are spelled out.
+    """Escape the control characters of text for a terminal.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def shown(text: str) -> str:
 
 
 def check_text(strings: Iterable[str]) -> None:
-    """Refuse strings that no file could hold: with half a character (a lone surrogate) in them.
+    """Refuse strings with lone surrogates, which UTF-8 cannot encode.
 
     Examples
     --------
@@ -224,7 +224,7 @@ def refuse_file_names(sentences: Any) -> None:
 
 
 def parse_json(text: str, path: str | PathLike[str] | None = None, line: int | None = None) -> Any:
-    """A JSON value; whatever is wrong with it, and half a character in it, is one sentence.
+    """Parse JSON; errors, lone surrogates included, become one sentence.
 
     Examples
     --------
@@ -248,7 +248,7 @@ def parse_json(text: str, path: str | PathLike[str] | None = None, line: int | N
 
 
 def stream_lines(path: str | PathLike[str]) -> Iterator[str]:
-    """Sentences of a file, line by line, without reading all of it first: for large texts, and for pipes."""
+    """Read sentences line by line without loading the whole file."""
     number = 0
     try:
         with (
@@ -276,7 +276,7 @@ def stream_lines(path: str | PathLike[str]) -> Iterator[str]:
 
 
 def write_atomically(path: str | PathLike[str], content: bytes) -> None:
-    """Replace ``path`` by ``content``; a reader, or a crash, sees the old file or the new one.
+    """Replace a file atomically: readers see the old content or the new one.
 
     Examples
     --------
@@ -306,7 +306,7 @@ def write_atomically(path: str | PathLike[str], content: bytes) -> None:
 
 
 def check_writable(path: str | PathLike[str]) -> None:
-    """Fail now, not after an hour of training, if ``path`` cannot be written."""
+    """Raise an error now if ``path`` cannot be written later."""
     target = Path(os.path.realpath(path))
     try:
         if target.is_dir():
@@ -318,7 +318,7 @@ def check_writable(path: str | PathLike[str]) -> None:
 
 
 def make_folder(folder: Path, way_out: str = "") -> None:
-    """Make a folder and those above it, where there is none yet; ``way_out`` ends the error's sentence."""
+    """Make a folder and its parents if missing; ``way_out`` ends the error message."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -326,7 +326,7 @@ def make_folder(folder: Path, way_out: str = "") -> None:
 
 
 def _claim(target: Path) -> Path:
-    """A new, empty file beside ``target`` with its permissions, or with those that a new file gets.
+    """Make an empty temporary file beside ``target`` with the permissions of ``target``.
 
     Its name tells whose it is: files that killed processes of this machine left here are removed.
     """
@@ -355,7 +355,7 @@ def is_alive(process: int) -> bool:
 
 
 def reserve(file: int, size: int, path: str | PathLike[str]) -> None:
-    """Allocate the blocks of an open file: writing to a mapping of it is SIGBUS where the disk is full."""
+    """Allocate the blocks of an open file, so that writing to its mapping cannot fail."""
     try:
         getattr(os, "posix_fallocate", lambda *_: None)(file, 0, size)
     except OSError as error:
@@ -364,7 +364,7 @@ def reserve(file: int, size: int, path: str | PathLike[str]) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a new name last through a crash of the machine; Windows has no such thing."""
+    """Sync a folder, so that a new name survives a crash; no effect on Windows."""
     if os.name == "nt":
         return
     opened = os.open(folder, os.O_RDONLY)
@@ -397,7 +397,7 @@ def as_table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def user_cache() -> Path:
-    """The folder for things that can be made again: ``EPIGRAM_CACHE``, else the platform's cache folder."""
+    """Cache folder: ``EPIGRAM_CACHE``, else the folder of the platform."""
     explicit = os.environ.get("EPIGRAM_CACHE")
     if explicit:
         return Path(explicit)

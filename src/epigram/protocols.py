@@ -15,11 +15,10 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from epigram._core.arrays import Floats as Floats
+from epigram._core.arrays import Ints as Ints
+from epigram._core.arrays import Offsets as Offsets
 from epigram.errors import DivergenceError, misfit
-
-Floats: TypeAlias = npt.NDArray[np.float64]
-Ints: TypeAlias = npt.NDArray[np.int32]
-Offsets: TypeAlias = npt.NDArray[np.int64]
 
 
 @runtime_checkable
@@ -62,7 +61,7 @@ class StochasticLoss(Protocol):
 
 @runtime_checkable
 class Penalty(Protocol):
-    """A number that grows with the weights: what is added to the loss."""
+    """A function of the weights that is added to the loss."""
 
     def value(self, w: Floats) -> float:
         """The value of the penalty at ``w``."""
@@ -88,12 +87,12 @@ class ProximalPenalty(Penalty, Protocol):
     """A penalty with a proximal operator."""
 
     def prox(self, w: Floats, step: float | Floats, out: Floats) -> None:
-        """Write argmin_v 1/2 ||v - w||^2 / step + value(v) to ``out``; a vector of steps is a metric."""
+        """Write argmin_v ||v - w||^2 / (2 step) + value(v) to ``out``; steps may be a vector."""
         ...
 
 
 def check_finite(what: str, numbers: npt.ArrayLike) -> None:
-    """Refuse NaN and infinity: the one check between a diverged training and a model that is kept.
+    """Refuse NaN and infinity, which a diverged training leaves.
 
     Every :class:`Iteration` and :class:`Result` makes it, and so does every model file.
 
@@ -115,7 +114,7 @@ def check_finite(what: str, numbers: npt.ArrayLike) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """What a solver tells its callback after each pass or iteration."""
+    """One pass or iteration, as a solver reports it to its callback."""
 
     number: int
     objective: float
@@ -135,7 +134,7 @@ Callback: TypeAlias = Callable[[Iteration], bool | None]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Where a solver stopped, and why: ``converged``, ``callback`` or ``limit``."""
+    """Result of a solver, and why it stopped: ``converged``, ``callback`` or ``limit``."""
 
     w: Floats = field(repr=False)
     objective: float
@@ -161,7 +160,7 @@ class Solver(Protocol):
 
 
 def require(thing: object, protocol: type, solver: object, needs: str, instead: str) -> None:
-    """Check a contract at a solver's door.
+    """Raise a TypeError unless an object implements a protocol that a solver needs.
 
     Examples
     --------
@@ -176,7 +175,7 @@ def require(thing: object, protocol: type, solver: object, needs: str, instead: 
 
 
 def is_plain(penalty: object) -> bool:
-    """True where every weight has the same strength and may have either sign: what its strengths say is all there is.
+    """Whether all weights have the same strength and may have either sign.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Find the best settings by trying them: searches that need function values only, such as held-out perplexities.
+"""Derivative-free hyperparameter search: Nelder-Mead, compass and golden-section.
 
 The numbers are fields of a frozen dataclass. A search asks ``judge(point, best)`` for a value to be made small (such as
 the log of a perplexity): a fit at ``point`` may start from that of ``best``, the best point before, which is the
@@ -44,10 +44,10 @@ TrialCallback = Callable[[Trial], bool | None]
 
 
 class Remembered:
-    """A judge whose values an earlier run may know: those are given again without work.
+    """Wraps an objective so that values in a checkpoint are replayed, not recomputed.
 
-    ``state`` is what the search needs beside the values to go on; ``stopped`` tells whether a user ended it. The
-    values of a search that a clock ended (:meth:`close`) are all there are: ``is_over`` says so.
+    ``state`` is what else the search needs to resume; ``stopped`` tells whether a user ended it. After :meth:`close`,
+    when a time budget is used up, no further values are computed, also in a resumed run.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ def simplex(
     x_tolerance: float = 0.05,
     f_tolerance: float = 2e-4,
 ) -> T:
-    """The best point that Nelder and Mead's simplex finds, all numbers at once; ``steps`` are its first sides.
+    """Minimise by Nelder and Mead's simplex; ``steps`` are the sides of the first one.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def compass(
     stop: Callable[[], bool] = lambda: False,
     least_gain: float = 1e-4,
 ) -> T:
-    """Move one number at a time up or down, on while that gains, then again by half of ``steps``.
+    """Minimise by moving one number at a time, then again by half of ``steps``.
 
     ``least`` is the value of the start, which is not judged again.
 
@@ -245,7 +245,7 @@ def first_simplex(start: Floats) -> Floats:
 
 
 def golden_section(function: Callable[[float], float], low: float, high: float, tolerance: float) -> float:
-    """The least point of a function with one valley between ``low`` and ``high``, to ``tolerance``.
+    """Minimise a unimodal function between ``low`` and ``high``, to ``tolerance``.
 
     Examples
     --------

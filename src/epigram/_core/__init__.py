@@ -1,1 +1,1 @@
-"""The inner loops, in C11 without dependencies: one file and one header per family, called through bindings.py."""
+"""Inner loops in C11 without dependencies, called through the generated bindings.py."""

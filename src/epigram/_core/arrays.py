@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from epigram.protocols import Floats, Ints, Offsets
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int32]
+Offsets: TypeAlias = npt.NDArray[np.int64]
 
 
 def dot(x: Floats | Ints, y: Floats) -> float:

@@ -10,7 +10,7 @@ from typing import Self, TypeVar
 
 import numpy as np
 
-from epigram.protocols import Floats
+from epigram._core.arrays import Floats
 
 S = TypeVar("S")
 T = TypeVar("T")

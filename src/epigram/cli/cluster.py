@@ -61,7 +61,7 @@ def say_if_small(cluster: str | None, tokens: int) -> None:
 
 
 def status_of(engine: Engine) -> str:
-    """What a progress bar shows of a cluster; nothing of this process."""
+    """Progress text of a cluster: workers and retries; empty for this process."""
     from epigram.outofcore.dask import DaskEngine
 
     if not isinstance(engine, DaskEngine):
@@ -71,7 +71,7 @@ def status_of(engine: Engine) -> str:
 
 
 def record_of(engine: Engine) -> dict[str, Any]:
-    """What a report says of a cluster."""
+    """Fields of a report about a cluster."""
     from epigram.outofcore.dask import DaskEngine
 
     if not isinstance(engine, DaskEngine):

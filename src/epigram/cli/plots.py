@@ -1,4 +1,4 @@
-"""Pictures of a training: the fit of a tagger, the search of a language model, the paths of rerankers."""
+"""Matplotlib figures of training histories, hyperparameter searches and reranker paths."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _save(figure: Any, target: str | PathLike[str]) -> None:
 
 
 def plot_training(history: Sequence[Mapping[str, Any]], target: str | PathLike[str]) -> None:
-    """Draw objective and active features against passes, as Tsuruoka et al. 2009 do in Figures 3 to 6.
+    """Draw objective and active features by pass (Tsuruoka et al. 2009, Figures 3 to 6).
 
     ``history`` is that of a fit (``history_`` of the taggers); the file is a PNG, SVG or PDF.
 
@@ -74,7 +74,7 @@ def plot_training(history: Sequence[Mapping[str, Any]], target: str | PathLike[s
 def plot_trials(
     trials: Sequence[Trial], history: Sequence[tuple[int, float | None]], target: str | PathLike[str]
 ) -> None:
-    """Draw the search of a language model and its last fit; the trials are left out where the strength was given.
+    """Draw the trials of a hyperparameter search, if there was one, and the last fit.
 
     ``history`` has number and optimality of every iteration of all fits, the last one's at the end.
     """
@@ -102,7 +102,7 @@ def _label(trial: Trial) -> str:
 
 
 def plot_paths(models: Mapping[str, Any], target: str | PathLike[str]) -> None:
-    """Draw L1 norm and dev error rate of rerankers against their steps, as Figures 3 and 4 of Gao et al. 2006 do.
+    """Draw L1 norm and dev error rate by step (Gao et al. 2006, Figures 3 and 4).
 
     The training loss is drawn where there were no dev lists.
     """

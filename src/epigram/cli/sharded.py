@@ -176,7 +176,7 @@ def _check_file(text: Path) -> None:
 
 
 def _told(show: Any, engine: Engine) -> Told:
-    """How writing of shards tells how far it is; it ends where somebody asks for that."""
+    """Callback that shows the progress of writing shards, and stops on request."""
 
     def told(what: str, done: int, total: int) -> None:
         if show(done, f"of {total}{status_of(engine)}", what):

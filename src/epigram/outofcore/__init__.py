@@ -1,4 +1,4 @@
-"""More data than memory, more work than one machine: shards of a corpus, engines that hold them, sums over them."""
+"""Training on data larger than memory, on one machine or a Dask cluster."""
 
 import sys
 

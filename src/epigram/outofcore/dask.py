@@ -1,8 +1,8 @@
-"""The engine on a Dask cluster: the one module that knows Dask, which is loaded when a cluster is asked for.
+"""Runs shard tasks on a Dask cluster, with retries when workers die.
 
-Things are made by tasks from recipes, each with a worker as its home; what dies with a worker is made again elsewhere.
-A question is a transaction: the driver has all that it takes, so whatever goes wrong on the way, it is asked again,
-until a deadline. Answers are summed in the order of the things, never of their arrival.
+The only module that imports Dask, when a cluster is asked for. Things are built by tasks from recipes, each on one
+worker; those of a worker that dies are rebuilt elsewhere. The driver has all arguments of a call, so a call that fails
+on the way is repeated until a deadline. Results come in the order of the things, never of their arrival.
 
 Dask's ports run code for whoever reaches them: ``local:N`` listens on this machine only, and other clusters are those
 that their owner has secured.
@@ -80,7 +80,7 @@ class DaskEngine(AbstractContextManager["DaskEngine"]):
         return len(self._alive())
 
     def make(self, function: Callable[[Any], Any], recipes: Sequence[Any]) -> list[Any]:
-        """See :class:`~epigram.outofcore.engine.Engine`; errors of the making show with the first question."""
+        """See :class:`.Engine`; errors of building show with the first call."""
         things = [Thing(function, recipe) for recipe in recipes]
         self._things += things
         return things
@@ -178,7 +178,7 @@ class DaskEngine(AbstractContextManager["DaskEngine"]):
             answers.cancel()
 
     def _settle(self, things: Sequence[Thing], may_move: bool) -> None:
-        """Give each thing a home among the workers alive, in balance if they may move, and make missing ones."""
+        """Assign things to live workers, balanced if they may move, and build missing ones."""
         alive = self._alive()
         load: dict[str, list[Thing]] = {worker: [] for worker in alive}
         homeless = []
@@ -227,7 +227,7 @@ class DaskEngine(AbstractContextManager["DaskEngine"]):
 
 
 def _lost() -> tuple[type[BaseException], ...]:
-    """What is raised where a worker died on the way: reasons to ask again."""
+    """Exceptions of a call whose worker died: the call is repeated."""
     from asyncio import CancelledError
     from concurrent.futures import CancelledError as CancelledHere
 
@@ -253,7 +253,7 @@ def _answer(function: Callable[[Any, Any], Any], thing: Any, piece: Any) -> tupl
 
 
 def aligned(piece: Any) -> Any:
-    """What has travelled, with arrays that start where C may read them: as messages hold them, they start anywhere.
+    """Align the arrays of a received message, which may start at any address, for C.
 
     Those in tuples, lists and dataclasses are looked at too; what has none to be moved is returned as it is.
 
@@ -295,7 +295,7 @@ def n_bytes(thing: Any) -> int:
 
 
 def connect(where: str | Any, deadline: float = DEADLINE, timeout: float = 20.0) -> DaskEngine:
-    """An engine on ``local:N`` (N processes on this machine), a scheduler's address or file, or a ``Client``.
+    """Connect to ``local:N`` (N processes here), a scheduler's address or file, or a client.
 
     A scheduler that does not answer within ``timeout`` seconds is an error.
     """
@@ -350,11 +350,11 @@ def _count(where: str) -> int:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Drop the tracebacks of Dask's own tasks that end where all workers are lost: the question is asked again."""
+    """Whether to log a record: not the tracebacks of Dask's tasks when all workers are lost."""
     return not (record.exc_info and type(record.exc_info[1]).__name__ == "AllExit")
 
 
 def _quietly(thing: Any) -> None:
-    """Close, whatever state it is in."""
+    """Close, ignoring errors."""
     with suppress(Exception):
         thing.close(timeout=10)

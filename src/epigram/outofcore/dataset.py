@@ -1,8 +1,8 @@
-"""A folder of encoded shards: named arrays in ``.npy`` files, mapped read-only, and a manifest that is written last.
+"""A folder of shards: named arrays in ``.npy`` files, mapped read-only, and a manifest.
 
-The manifest has the digest, kind and shape of every array, so that a file which is damaged, missing or of another
-folder is one sentence and not a wrong model. Whoever writes an array returns its record; whoever opens it gives the
-record back.
+The manifest is written last. It has the digest, type and shape of every array, so that a corrupt, missing or foreign
+file is an error and not a wrong model. Functions that write an array return its record, functions that open it take
+the record.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Record = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a finished folder says about itself: its kind, the records of its arrays, and what the family adds.
+    """Manifest of a finished folder: kind, records of its arrays, header of the family.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Manifest:
 
     @property
     def n_shards(self) -> int:
-        """How many shards the corpus has: a fact of the data, whatever machines work on it."""
+        """Number of shards, which does not depend on the machines."""
         return len(self.shards)
 
     def shard(self, k: int) -> dict[str, npt.NDArray[Any]]:
@@ -70,7 +70,7 @@ class Manifest:
         return [found[name] for name in names]
 
     def write(self) -> None:
-        """Declare the folder finished."""
+        """Write the manifest: the folder is finished."""
         content = {
             "kind": self.kind,
             "format": FORMAT,
@@ -111,7 +111,7 @@ class Manifest:
 
 
 def begin(folder: str | PathLike[str]) -> Path:
-    """Make an empty folder to write shards to, with a manifest that says whose it is.
+    """Make an empty folder for shards, with a manifest that marks it as ours.
 
     A folder with our manifest and nothing else than shards is cleared, any other folder with content refused.
     """
@@ -163,7 +163,7 @@ def _is_record(record: Any) -> bool:
 
 
 def shard_path(folder: Path, k: int) -> Path:
-    """Where the arrays of shard k are."""
+    """Folder of the arrays of shard k."""
     return folder / "shards" / f"{k:05d}"
 
 
@@ -179,7 +179,7 @@ def write_arrays(folder: Path, arrays: dict[str, npt.NDArray[Any]]) -> Record:
 
 
 def write_array(path: Path, array: npt.NDArray[Any]) -> None:
-    """Write an ``.npy`` file; unlike :func:`numpy.save` this tells a full disk from other failures."""
+    """Write an ``.npy`` file; unlike :func:`numpy.save` this reports a full disk as such."""
     array = np.ascontiguousarray(array)
     try:
         with path.open("wb") as file:
@@ -211,7 +211,7 @@ def record_of(folder: Path, names: tuple[str, ...]) -> Record:
 
 
 def map_arrays(folder: Path, record: Record, checked: bool = False) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a record, mapped read-only; each is compared with its digest, unless that is ``checked``."""
+    """Map the arrays of a record read-only; compare digests unless they were ``checked``."""
     arrays = {}
     for name, known in record.items():
         path = folder / f"{name}.npy"
@@ -242,11 +242,11 @@ def map_array(path: Path) -> npt.NDArray[Any]:
         ) from None
     except (ValueError, EOFError, SyntaxError, TokenError, MemoryError, TypeError) as error:
         raise InputError(
-            f"a file of the shards is damaged ({error}); make the shards again", path=path
+            f"a file of the shards is corrupt ({error}); make the shards again", path=path
         ) from None
     if array.size:
         raise InputError(
-            "a file of the shards is damaged (cannot be mapped); make the shards again", path=path
+            "a file of the shards is corrupt (cannot be mapped); make the shards again", path=path
         )
     return array
 

@@ -1,7 +1,7 @@
-"""Engines run functions on shards: the interface, and the engine of one process.
+"""The protocol of engines, which run functions on shards, and the engine of this process.
 
-An engine makes things from recipes, and asks all of them one question at a time. The answers come in the order of the
-things, whoever gave them, so that sums over them have the same bits on any number of workers.
+An engine builds things from recipes and calls a function on all of them. Results come in the order of the things,
+whichever worker computed them, so that sums over them have the same bits on any number of workers.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 Told = Callable[[str, int, int], Any]
-"""Hears what is being done, how much of it is done, and how much there is."""
+"""Progress callback: task, amount done, total amount."""
 
 
 def untold(what: str, done: int, total: int) -> None:
-    """Nobody hears."""
+    """Ignore progress."""
 
 
 class Engine(Protocol):
-    """Holds things made from recipes, wherever they are, and asks them questions."""
+    """Holds things built from recipes, here or on workers, and calls functions on them."""
 
     may_lose: ClassVar[bool]
     """Whether things can be lost with their worker; they are then made again from their recipes."""
 
     def make(self, function: Callable[[Any], Any], recipes: Sequence[Any]) -> list[Any]:
-        """A handle of ``function(recipe)`` for each recipe; what is lost is made again from its recipe."""
+        """Return a handle of ``function(recipe)`` per recipe; lost things are rebuilt."""
         ...
 
     def ask(
@@ -44,13 +44,13 @@ class Engine(Protocol):
 
     @property
     def workers(self) -> int:
-        """How many work at the same time now."""
+        """Number of workers now."""
         ...
 
 
 @dataclass
 class Here:
-    """The engine of one machine: threads of this process, on things that map their arrays from files.
+    """The engine of one machine: threads of this process.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class Here:
 def in_turn(
     engine: Engine, function: Callable[[Any, Any], Any], recipes: Sequence[Any], what: str, told: Told
 ) -> list[Any]:
-    """``function(recipe, None)`` of each; progress is told between rounds of as many as there are workers.
+    """Run ``function(recipe, None)`` for each recipe in rounds, and report progress.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Files cut into pieces that end where a sentence ends, so that each can be read by itself, anywhere."""
+"""Splits text files at sentence boundaries into slices that are read independently."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Piece:
 def cut(
     paths: Sequence[str | PathLike[str]], ends: re.Pattern[bytes], size: int = PARTITION_BYTES
 ) -> list[Piece]:
-    r"""Pieces of about ``size`` bytes that end with ``ends``; a packed file and standard input are one piece each.
+    r"""Cut files into slices of about ``size`` bytes; a gzip file or stdin is one slice.
 
     Examples
     --------

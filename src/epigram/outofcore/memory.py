@@ -1,8 +1,8 @@
-"""How much memory there is, and arrays that need none of it: they live in files without a name.
+"""Estimates free memory, and keeps arrays in anonymous temporary files.
 
 A folder of shards may be larger than memory, and so may a solver's vectors over its weights. What does not fit goes
-to a file, from which it is read when its turn comes; what changes is not mapped, as the system would write its pages
-whenever it runs short of them. The file is gone with the process, however that ends.
+to a file and is read when it is needed. Arrays that change are not mapped, because the system would write their pages
+whenever memory is short. The file disappears with the process, however that ends.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UNKNOWN = 4 << 30  # what is assumed where the system does not tell
 
 
 class Room:
-    """Arrays by name in a file without one, in a folder whose disk has room; read and written whole.
+    """Arrays by name in an anonymous file of a folder, read and written whole.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def _bytes_of(array: npt.NDArray[Any]) -> memoryview:
 
 
 def mapped(array: npt.NDArray[Any], folder: str | PathLike[str]) -> npt.NDArray[Any]:
-    """A copy of a vector that is only read from now on: pages of a file without a name, which the system may drop.
+    """Copy a read-only vector to pages of an anonymous file, which the system may drop.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def mapped(array: npt.NDArray[Any], folder: str | PathLike[str]) -> npt.NDArray[
 
 
 def available() -> int:
-    """Bytes that this process may still take: the least of what is free and of the limits that are set."""
+    """Bytes that this process may still allocate: free memory, or less by set limits."""
     found = [value for value in (_free(), _of_limits(), _of_group()) if value is not None]
     return max(min(found, default=UNKNOWN), 0)
 
@@ -141,7 +141,7 @@ def _of_limits() -> int | None:
 
 
 def _of_group() -> int | None:
-    """Of the control group, as containers and ``systemd-run`` set it; pages of files can be taken back."""
+    """Bytes left in the control group; pages of files count as free."""
     left = []
     with suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text().splitlines():

@@ -1,13 +1,13 @@
-"""Losses and proximal problems of a corpus in shards: sums over the shards, in their order.
+"""Losses and proximal problems that are sums over shards, in the order of the shards.
 
-:class:`ShardedLoss` is a loss for OWL-QN and L-BFGS: a shard computes its value and gradient, and keeps nothing.
+:class:`ShardedLoss` is a loss for OWL-QN and L-BFGS: a shard computes its value and gradient, and keeps no state.
 
 :class:`ShardedProblem` is a problem for FISTA whose vectors stay with the shards (:mod:`epigram.solvers.proximal`). All
-steps are sums over weights, so a shard does them on its own weights; this process has those that shards share. Two
-questions an iteration travel: the shared part of y and of its gradient, then the shared part of the step. A shard's
-state dies with its worker. So every question names the state that it is for, and a shard in another one, because it was
-made anew or has answered already, says so (:class:`ShardLost`). All shards then return to a state that each of them
-has written to a file (:meth:`Shards.restore`).
+steps are sums over weights, so a shard makes them on its own weights; this process has the shared ones. An iteration
+sends two messages: the shared part of y and of its gradient, then the shared part of the step. Workers are stateful: a
+shard's state is lost with its worker. Every message names the state that it is for, and a shard in another state,
+because it was rebuilt or has answered before, reports that (:class:`ShardLost`). All shards then return to the last
+checkpoint that each of them has written (:meth:`Shards.restore`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Places = Sequence[npt.NDArray[np.integer[Any]] | slice]
 
 
 class ShardLost(EpigramError):
-    """A shard is not in the state that a question is for: its worker died, or answered and was asked again."""
+    """Raised when a shard is not in the state that a message is for: its worker died."""
 
 
 class ShardLoss(Protocol):
@@ -65,7 +65,7 @@ def add_up(places: Places, answers: Sequence[Floats], out: Floats) -> Floats:
 
 
 class ShardedLoss:
-    """Sum of the losses of shards, wherever an engine keeps them; a :class:`epigram.protocols.BatchLoss`.
+    """Sum of the losses of the shards of an engine; a :class:`~epigram.protocols.BatchLoss`.
 
     A shard has only the weights of features that occur in it, and no others travel.
 
@@ -124,7 +124,7 @@ class Shard:
     tried = False
 
     def answer(self, before: int | None, after: int, name: str, arguments: Sequence[Any]) -> Any:
-        """The answer of a method, if the shard is in the state ``before`` (None: whatever state it is in)."""
+        """Call a method if the shard is in the state ``before`` (None: in any state)."""
         if before not in (None, self.turn):
             return LOST
         found = getattr(self, name)(*arguments)
@@ -154,7 +154,7 @@ class Shard:
         return self.problem.new if self.tried else self.problem.x
 
     def state(self) -> dict[str, Floats]:
-        """What the next iteration needs, after an accepted step."""
+        """State after an accepted step, for the next iteration."""
         return {"x": self.problem.x, "new": self.problem.new, "d": self.problem.vectors["d"]}
 
     def put(self, state: dict[str, Floats]) -> None:
@@ -240,7 +240,7 @@ class Shards:
 
 
 class ShardedProblem(Iterates):
-    """Sum of the losses and penalties of shards, as a :class:`~epigram.solvers.proximal.ProximalProblem`.
+    """Sum of the losses and penalties of shards, as a problem for FISTA.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ class ShardedProblem(Iterates):
         self.momentum = momentum
 
     def state(self, folder: Path) -> State:
-        """See :class:`~epigram.solvers.proximal.ProximalProblem`; the state before stays until this one is noted."""
+        """See :class:`.ProximalProblem`; the previous state stays until this one is saved."""
         self.folder = str(folder.resolve() / ("1" if self.folder.endswith("0") else "0"))
         self.shards.store(Path(self.folder))
         own = {name: vector.copy() for name, vector in super().state(folder).items()}  # steps write over them

@@ -1,4 +1,4 @@
-"""Penalties on weights. Each has ``value`` and ``prox``; depth weights are an argument, not a class."""
+"""Penalties on weights: value and proximal operator."""
 
 import sys
 

@@ -1,4 +1,6 @@
-"""The l1 ball: weights whose absolute values sum to a radius at most. Duchi et al. 2008, "Efficient projections
+"""The l1-ball constraint, and projection onto it.
+
+Weights whose absolute values sum to a radius at most. Duchi et al. 2008, "Efficient projections
 onto the l1-ball for learning in high dimensions".
 
 The nearest point of the ball is a soft threshold, v = sign(w) max(|w| - theta, 0), with the theta that makes

@@ -1,4 +1,4 @@
-"""Penalties that are sums over single weights: l1, squared l2, and both (elastic net).
+"""l1, squared l2 and elastic-net penalties with optional weights per coordinate.
 
 ``L1(c)`` is c sum |w|; ``L2(c)`` is c sum w^2 (as CRFsuite's c2); ``weights`` scales the strength of each
 coordinate (``ridge_weights``, where given, that of its squared part alone); ``nonnegative`` adds the
@@ -131,7 +131,7 @@ FARTHEST = 1e100
 
 
 def depth_weights(depth: npt.ArrayLike, alpha: float, multiplicity: npt.ArrayLike | None = None) -> Floats:
-    """alpha^depth for each node; one that stands for a chain (its deepest context given) has the chain's sum.
+    """Compute alpha^depth per node; a node of a collapsed chain has the chain's sum.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def depth_weights(depth: npt.ArrayLike, alpha: float, multiplicity: npt.ArrayLik
 
 
 def penalty_of(given: Penalty | None, l1: float, l2: float) -> Penalty:
-    """The penalty given, or that of the strengths."""
+    """Return the penalty given, or the one of these strengths."""
     if given is not None:
         if not isinstance(given, Penalty):
             raise ValueError(f"penalty must be None or an object such as L1(1.0), not {given!r}.")

@@ -1,4 +1,6 @@
-"""Tree-structured norms and their proximal operators. Nelakanti et al. 2013, section 4; Jenatton et al. 2011.
+"""Tree-structured l2 and l-infinity norms and their proximal operators.
+
+Nelakanti et al. 2013, section 4; Jenatton et al. 2011.
 
     tree-l2(w) = sum_x h_x ||v w over the subtree of x||_2        prox by Algorithm 2, O(n)
     tree-linf(w) = sum_x h_x max |v w| over the subtree of x      prox by Algorithm 4, O(n log n)
@@ -23,7 +25,7 @@ needs: a node that stands for m contexts of one value has step s/m and the weigh
 
 Under feature weights that do not grow with depth either, a chain of contexts that always occur together has one
 value of z at the minimum: the loss sees the sum of z / v along it, a deeper entry adds at least as much to it as a
-shallower one, and it can be raised to the largest of its group for nothing. So the chain is one node again, of
+shallower one, and it can be raised to the largest of its group at no cost. So the chain is one node again, of
 feature weight m / (sum of 1 / v) where it stands for m contexts and holds the mean of their weights.
 """
 
@@ -160,7 +162,7 @@ class TreeL2(_TreeNorm):
         return np.asarray(largest[self._tree] * square)
 
     def _check_steps(self, steps: Floats) -> None:
-        """Refuse steps that are uneven on a tree; solvers use one array over again, so it is looked at once."""
+        """Refuse steps that are uneven on a tree; an array that was checked is not checked again."""
         if self._checked is steps or (steps.size == 1 and self.feature_weights is None):
             return
         z_steps = steps if self.feature_weights is None else self.feature_weights**2 * steps
@@ -337,7 +339,7 @@ def _strength(strength: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """Trees numbered parents first; ``order`` leads back to the caller's numbering (None: it is the same)."""
+    """Trees numbered parents first; ``order`` maps to the caller's numbering."""
 
     parent: Ints
     order: npt.NDArray[np.int64] | None
@@ -404,7 +406,7 @@ class Forest:
 
 
 def collapse(parents: npt.ArrayLike, values: npt.ArrayLike) -> tuple[Ints, Floats, Ints, Ints]:
-    """Merge chains of equal value in which each node is an only child (the paper's Definition 3).
+    """Merge chains of equal value and only children (the paper's Definition 3).
 
     Returns the parents and values of the merged nodes, how many each stands for, and the merged node of
     every given one; so ``values_of_tree[node]`` is the given vector again.

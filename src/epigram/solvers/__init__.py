@@ -1,4 +1,4 @@
-"""Minimisers of loss + penalty. Each names the protocols it needs and checks them at its door."""
+"""Solvers that minimise loss + penalty."""
 
 import sys
 

@@ -1,8 +1,9 @@
-"""AdaGrad with an l1 penalty: every weight has a rate of its own, eta / sqrt(sum of its squared gradients).
+"""AdaGrad with a cumulative l1 penalty (FTRL-proximal form).
 
-The rates are those of Duchi, Hazan and Singer 2011; the penalty has the form of McMahan 2011 ("follow the regularised
-leader, proximal"): cumulative, k C/N |w| after k samples, as in Tsuruoka et al. 2009, who wish for rates with
-second-order information in their section 5. Differs: eta itself falls, by ``decay`` a pass; sums of squares start at 1.
+The rate of a weight is eta / sqrt(sum of its squared gradients) (Duchi, Hazan and Singer 2011). The penalty has the
+form of McMahan 2011 ("follow the regularised leader, proximal"): cumulative, k C/N |w| after k samples, as in Tsuruoka
+et al. 2009, who wish for rates with second-order information in their section 5. Differs: eta itself falls, by
+``decay`` a pass; sums of squares start at 1.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class AdaptiveLoss(Protocol):
         h: Floats,
         r: Floats,
     ) -> float:
-        """Visit the samples in ``order``, ``batch_size`` a step; returns the sum of the sample losses met.
+        """Visit the samples in ``order``, ``batch_size`` a step; return the sum of their losses.
 
         Step k has eta = ``rates[k]`` and the penalty ``penalties[k]`` before it, ``penalties[-1]`` after the last.
         With g the gradient of a step, for the weights it uses: h += g^2, then r = sqrt(h) / eta and
@@ -50,7 +51,7 @@ class AdaptiveLoss(Protocol):
 
 
 class AdaGrad(Estimator):
-    """Stochastic gradient descent with a rate per weight and an ``L1`` penalty; steps touch the weights in use only.
+    """Stochastic gradient descent with a learning rate per weight and an ``L1`` penalty.
 
     Parameters
     ----------
@@ -114,7 +115,7 @@ class AdaGrad(Estimator):
         return run_passes(one_pass, loss, penalty.value, run.w, self.passes, callback, state)
 
     def calibrate(self, loss: AdaptiveLoss, penalty: L1Penalty) -> float:
-        """The first rate: of those a factor of two apart, that with the lowest objective after passes over a sample."""
+        """Choose the first rate by trials a factor of two apart on a sample."""
         self._check(loss, penalty)
         n = min(TRIAL_SAMPLES, loss.n_samples)
         sample = np.random.default_rng(self.random_state).permutation(loss.n_samples)[:n].astype(np.int32)

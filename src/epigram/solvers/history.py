@@ -1,4 +1,4 @@
-"""Training history: a solver callback that records iterations, keeps the best weights and stops early."""
+"""Training history: a callback that records iterations, keeps the best and stops early."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _checked_history(history: Any) -> list[dict[str, Any]]:
 
 
 class Watch:
-    """The solver's callback: writes the history, keeps the best weights, knows when to stop."""
+    """Callback of a solver: records the history, keeps the best weights, stops early."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Proximal gradient solvers: FISTA on exact gradients, and the paper's stochastic accelerated method.
+"""Proximal gradient solvers: FISTA with backtracking and restarts, and stochastic SAGE.
 
 FISTA (Beck and Teboulle 2009) with backtracking, restart by the gradient test of O'Donoghue and Candes
 2015, and a diagonal metric: step 1 / (L d) per weight, d the loss's ``curvature()`` and L one scalar found
@@ -31,7 +31,7 @@ class CurvedLoss(BatchLoss, Protocol):
     """A batch loss that knows roughly how curved it is along each weight."""
 
     def curvature(self, gradient: Floats) -> Floats:
-        """A positive diagonal d near the weights of this gradient; steps are measured in sum d (v - w)^2."""
+        """Positive diagonal d at the weights of this gradient; steps measure sum d (v - w)^2."""
         ...
 
 
@@ -42,7 +42,7 @@ class MiniBatchLoss(BatchLoss, Protocol):
     def batch_value_and_gradient(
         self, samples: npt.NDArray[np.int64], scale: float, w: Floats, out: Floats, touched: Ints
     ) -> tuple[float, Ints]:
-        """``scale`` times the loss of ``samples``; ``out`` is zero but where the call before ``touched``.
+        """``scale`` times the loss of ``samples``; ``out`` is zero except at ``touched``.
 
         Returns the value and what this call touched.
         """
@@ -50,7 +50,7 @@ class MiniBatchLoss(BatchLoss, Protocol):
 
 
 class Step(NamedTuple):
-    """A proximal step from y to a new point: values there, and inner products that FISTA decides by."""
+    """Values at a new point, and the inner products by which FISTA accepts the step."""
 
     loss: float
     penalty: float
@@ -89,7 +89,7 @@ class ProximalProblem(Protocol):
         ...
 
     def state(self, folder: Path) -> State:
-        """What :meth:`restore` needs; large parts may be written to ``folder``."""
+        """State for :meth:`restore`; large parts may be written to ``folder``."""
         ...
 
     def restore(self, state: State) -> None:
@@ -118,7 +118,7 @@ class InMemory(dict[str, Floats]):
 
 
 class Iterates:
-    """The vectors of FISTA, and its steps on them; another problem moves the first ``n_shared`` weights.
+    """Vectors of FISTA and its steps on them; the first ``n_shared`` weights move elsewhere.
 
     A vector is read from ``vectors`` where a step needs it, and stored where it was changed.
     """
@@ -148,7 +148,7 @@ class Iterates:
         return int(np.count_nonzero(self.x))
 
     def move(self, scale: float, shared: Floats | tuple[()] = ()) -> tuple[float, list[float]]:
-        """Proximal step from y; returns the penalty there, and size, slope and along of :class:`Step`."""
+        """Make a proximal step from y; return penalty, and size, slope, along of :class:`Step`."""
         vectors, n, sums = self.vectors, self.n_shared, np.empty(3)
         y, gradient, d = vectors["y"], vectors["gradient"], vectors["d"]
         own, new = y.size - n, vectors.spare(self._new, y.size)
@@ -255,7 +255,7 @@ class FISTA(Estimator):
         return self.minimise(LocalProblem(loss, penalty, start), callback)
 
     def minimise(self, problem: ProximalProblem, callback: Callback | None = None) -> Result:
-        """Minimise a problem that holds its own vectors, from its start or from the state of a checkpoint."""
+        """Minimise a problem from its start, or from the state of a checkpoint."""
         began, kept, reason = time.perf_counter(), here(), "limit"
         scale, momentum, objective, optimality, turned, done = 1.0, 1.0, np.inf, np.inf, True, 0
         if saved := kept.state:
@@ -297,7 +297,9 @@ class FISTA(Estimator):
 
 
 class StochasticProximal(Estimator):
-    """Algorithm 1 of Nelakanti et al. 2013: accelerated proximal steps on mini-batches (SAGE, Hu et al. 2009).
+    """Accelerated proximal steps on mini-batches: Algorithm 1 of Nelakanti et al. 2013.
+
+    The method is SAGE (Hu et al. 2009).
 
     Every pass visits all samples in a new random order, in batches of equal size (within one sample), each scaled to
     stand for all samples: every step's gradient is unbiased, that of the last batch too. L and mu are in units of the
@@ -429,7 +431,7 @@ class StochasticProximal(Estimator):
 
 
 def curvature(loss: BatchLoss, gradient: Floats, least: float = 0.0) -> Floats:
-    """What the loss says of its curvature, 1 where it says nothing, at least ``least``."""
+    """Curvature of the loss, or 1 if it has none, at least ``least``."""
     d = loss.curvature(gradient) if isinstance(loss, CurvedLoss) else np.ones(loss.n_weights)
     return np.maximum(d, least)
 

@@ -1,4 +1,4 @@
-"""L-BFGS, and OWL-QN for an l1 part (Andrew & Gao 2007, "Scalable training of L1-regularized log-linear models").
+"""L-BFGS, and OWL-QN for an l1 penalty (Andrew and Gao 2007).
 
 Both minimise loss(w) + l2 sum w^2 + l1 sum |w|; L-BFGS is OWL-QN with l1 = 0. The direction uses the
 "vector-free" form of the two-loop recursion: the recursion runs on inner products, so the history is read
@@ -81,7 +81,7 @@ class _History:
         self.pairs[: len(pairs)] = pairs
 
     def direction(self, g: Floats) -> Floats:
-        """-H g by the two-loop recursion (Nocedal 1980) on coefficients over the rows of ``pairs`` and g.
+        """Compute -H g by the two-loop recursion (Nocedal 1980) over the rows of ``pairs``.
 
         The next call overwrites what this one returns.
         """
@@ -260,7 +260,7 @@ class LBFGS(Estimator):
 
 
 class OWLQN(LBFGS):
-    """Orthant-wise limited-memory quasi-Newton: any batch loss with an ``L1`` or ``ElasticNet`` penalty.
+    """Orthant-wise limited-memory quasi-Newton for an ``L1`` or ``ElasticNet`` penalty.
 
     Parameters are those of :class:`LBFGS`; the gradient is replaced by the pseudo-gradient.
     """
@@ -301,7 +301,7 @@ def _search(
     g_next: Floats,
     parts: Parts,
 ) -> tuple[Floats, float, int] | None:
-    """Backtrack along d, projected on the orthant of w (Andrew & Gao, section 3.2); None if nothing helps.
+    """Backtrack along d on the orthant of w (Andrew and Gao, 3.2); None if nothing helps.
 
     Where it ends, the objective there, and how many weights are not 0.
     """

@@ -1,4 +1,4 @@
-"""SGD for l1-regularised log-linear models: naive, clipping, lazy, cumulative. Tsuruoka et al. 2009.
+"""SGD with l1: naive, clipping, lazy, cumulative. Tsuruoka et al. 2009.
 
 Rates: inverse eta_k = eta_0 / (1 + k/N) (5), exponential eta_k = eta_0 decay^(k/N) (6, whose rate must
 fall: the printed sign of the exponent is a slip). Penalty totals: u_k = C/N sum eta_t (3). The steps
@@ -51,7 +51,7 @@ BOLD, HURRY = 3.3, 3.0  # the same for a straight line: few passes want smaller 
 
 @runtime_checkable
 class StreamedLoss(StochasticLoss, Protocol):
-    """A stochastic loss whose samples are read from files: it says in which order they are best visited."""
+    """A stochastic loss whose samples are read from files, in an order that suits reading."""
 
     def visiting_order(self, rng: np.random.Generator) -> Ints:
         """All samples, shuffled as far as reading permits."""
@@ -64,7 +64,7 @@ class StreamedLoss(StochasticLoss, Protocol):
 
 @dataclass(slots=True)
 class SGDState:
-    """Everything a pass changes: weights, penalties received (q), total penalty (u), samples seen (k)."""
+    """State of a pass: weights, penalties received (q), total penalty (u), samples seen (k)."""
 
     w: Floats = field(repr=False)
     q: Floats = field(repr=False)
@@ -277,7 +277,7 @@ class SGD(Estimator):
         n: int,
         share: float = 1.0,
     ) -> float:
-        """Steps over ``order``, as part of a training set of ``n`` samples, with that ``share`` of the penalty."""
+        """Make the steps of ``order``, part of ``n`` samples, with this ``share`` of the penalty."""
         sizes = np.full(-(-len(order) // self.batch_size), self.batch_size)
         sizes[-1] -= len(sizes) * self.batch_size - len(order)
         seen = (state.k + np.cumsum(sizes) - sizes) / n
@@ -333,7 +333,7 @@ def settled(objectives: Sequence[float], share: float = SETTLED) -> bool:
 def _lowest(
     value: Callable[[float], float], ceiling: float, checked: bool = False, start: int = START
 ) -> tuple[float, float]:
-    """The rate at which a function of one valley is lowest: by factors of two, then a parabola in the exponent.
+    """Minimise a unimodal function of the rate by factors of two, then a parabola.
 
     Returns the rate, and the value at the power of two next to it.
 

@@ -1,4 +1,4 @@
-"""What stochastic solvers share: the loop over passes, rates that fall exponentially, the first rate by trials."""
+"""Pass loop, learning-rate schedule and rate calibration of the stochastic solvers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def run_passes(
 
 
 def step_sizes(n: int, batch_size: int) -> Floats:
-    """How many of n samples each step has: ``batch_size``, the last one what is left.
+    """Number of samples of each step: ``batch_size``, and what is left in the last.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def step_sizes(n: int, batch_size: int) -> Floats:
 
 
 def falling(eta0: float, decay: float, seen: int, sizes: Floats, n: int) -> Floats:
-    """The rate of each step: eta_0 decay^(k/n) after k samples, the first ``seen`` of them in earlier passes.
+    """Learning rate of each step: eta_0 decay^(k/n) after k samples, ``seen`` of them before.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def falling(eta0: float, decay: float, seen: int, sizes: Floats, n: int) -> Floa
 
 
 def best_rate(reached: Callable[[float], float], first: float) -> float:
-    """The rate with the lowest value, among those a factor of two apart from ``first``, for a function of one valley.
+    """Minimise a unimodal function of the rate over factors of two from ``first``.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def best_rate(reached: Callable[[float], float], first: float) -> float:
 
 
 def check_settings(eta0: float | str, decay: float, passes: int, batch_size: int) -> None:
-    """Refuse settings that make no sense."""
+    """Refuse invalid settings."""
     if eta0 != "auto" and not (isinstance(eta0, int | float) and 0.0 < eta0 < np.inf):
         raise InputError(f"eta0 must be 'auto' or a positive number, not {eta0!r}.")
     if not 0.0 < decay <= 1.0:

@@ -1,4 +1,4 @@
-"""One model file format (``*.epigram``): safetensors with a JSON header, written atomically. No pickle."""
+"""The model file format: safetensors with a JSON header, without pickle."""
 
 from epigram.checkpoint import Checkpoint
 from epigram.files import write_atomically

@@ -1,4 +1,4 @@
-"""The model file: a safetensors file whose metadata carries one JSON header; and which family's module reads it.
+"""Reads and writes model files: safetensors container, JSON header, checksum, mapping.
 
 Header fields: ``family``, ``format`` (version of this layout), ``epigram`` (version that wrote it),
 ``settings`` (how it was trained), ``fit`` (metrics of the fit), and what the family adds. The first is ``crc32``, the
@@ -106,7 +106,7 @@ class ModelFile:
     """Whether it was read from a file with a checksum, which was right."""
 
     def to_bytes(self, compress: bool = True) -> bytes:
-        """Return the content of the file; arrays that are not compressed can be used where they lie in the file."""
+        """Return the content of the file; arrays that are not compressed can be mapped."""
         from safetensors.numpy import save
 
         header = {
@@ -250,7 +250,7 @@ def _arrays(content: bytearray | mmap, places: dict[str, Any]) -> dict[str, npt.
 def _read_header(
     content: bytearray | mmap, path: str | PathLike[str] | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Where the arrays are, and the JSON header in the safetensors metadata, checked."""
+    """Read and check the offsets of the arrays and the JSON header."""
     if not len(content):
         raise ModelFileError("empty file, not an epigram model", path=path)
     length = int.from_bytes(content[:8], "little")
@@ -319,7 +319,7 @@ def unpack_strings(content: npt.NDArray[np.uint8], lengths: npt.NDArray[np.uint3
 
 
 def load(path: str | PathLike[str], family: str | None = None) -> Any:
-    """Return the fitted estimator of any model file, or of an installed model by its name; ``family`` demands one."""
+    """Load any model file, or an installed model by name; ``family`` refuses others."""
     from epigram.storage.installed import model_path
 
     path = model_path(path)

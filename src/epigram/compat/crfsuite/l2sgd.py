@@ -1,6 +1,7 @@
-"""SGD for an l2 penalty: the rate is 1 / (lambda t), and all weights shrink at every step for nothing.
+"""SGD with an l2 penalty and the rate 1 / (lambda t), CRFsuite's ``l2sgd``.
 
-Shalev-Shwartz, Singer and Srebro 2007 (Pegasos), without its projection; lambda = 2 l2 / N. The first t is chosen by
+Shalev-Shwartz, Singer and Srebro 2007 (Pegasos), without its projection; lambda = 2 l2 / N. The decay of the weights
+is one scalar factor, so that a step costs as much as its nonzero features. The first t is chosen by
 trials on a sample, after Bottou's programs. Stops when the objective has not fallen by the share ``delta`` in
 ``period`` passes, and returns the weights of the best pass. Defaults and rules are those of CRFsuite's ``l2sgd``.
 """
@@ -27,7 +28,9 @@ class DecayedLoss(Protocol):
     n_samples: int
 
     def decayed_pass(self, order: Ints, strength: float, first: float, w: Floats) -> float:
-        """Steps t = first, first + 1, ... at rates 1 / (strength t); returns the losses met, NaN if first <= 1."""
+        """Make steps t = first, first + 1, ... at rates 1 / (strength t); return the losses.
+
+        Returns NaN if first <= 1."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Learners of structured outputs without a penalty: averaged perceptron, passive-aggressive, AROW.
+"""Averaged perceptron, passive-aggressive and AROW for structured outputs.
 
 Each visits the samples in a new order a pass, compares the right output with the best one by the weights of the moment,
 and moves the weights where they differ (``_core/chain_margin.h`` has the formulas). Collins 2002; Crammer et al. 2006;
@@ -22,13 +22,13 @@ from epigram.protocols import Callback, Floats, Ints, Iteration, Result, require
 
 @runtime_checkable
 class MarginLoss(Protocol):
-    """A loss that makes passes of these learners inside one kernel call; each returns the sum of the sample losses."""
+    """A loss that makes a pass of these learners in one kernel call and returns its losses."""
 
     n_weights: int
     n_samples: int
 
     def perceptron_pass(self, order: Ints, step: int, w: Floats, sums: Floats) -> float:
-        """The perceptron; ``sums`` takes each move times the number of its step, the first one being ``step``."""
+        """Perceptron pass; ``sums`` adds each move times its step number, from ``step`` on."""
         ...
 
     def passive_pass(
@@ -43,7 +43,7 @@ class MarginLoss(Protocol):
 
 
 class AveragedPerceptron(Estimator):
-    """The structured perceptron; the weights are the mean of those after every sample (Collins 2002).
+    """The structured perceptron with averaged weights (Collins 2002).
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class PassiveAggressive(Estimator):
 
 
 class AROW(Estimator):
-    """Adaptive regularisation of weights: sure weights move little (Crammer, Kulesza and Dredze 2009).
+    """Adaptive regularisation of weights (Crammer, Kulesza and Dredze 2009).
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def _run(
     callback: Callback | None,
     *changed: Floats,
 ) -> Result:
-    """Passes until the loss, the callback or the limit says stop; ``changed`` are the arrays that they change."""
+    """Make passes until a limit is reached; ``changed`` are the arrays that they change."""
     began, rng, reason, met = time.perf_counter(), np.random.default_rng(solver.random_state), "limit", 0.0
     w, done, kept = np.zeros(loss.n_weights), 0, here()
     if saved := kept.state:

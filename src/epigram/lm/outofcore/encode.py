@@ -1,4 +1,4 @@
-"""A text of any size as a folder: its words, and one long stream of their ids, mapped read-only.
+"""Encodes a text into a folder: its vocabulary and one stream of word ids, in two passes.
 
 Two passes over pieces of the files: the first numbers the words of each piece by itself, and the vocabulary is made of
 all counts in the order of the text; the second writes the ids. Vocabulary and stream are those of one machine, however
@@ -68,7 +68,7 @@ def write_stream(
     partition_bytes: int = PARTITION_BYTES,
     told: Told = untold,
 ) -> Manifest:
-    """Write a text, one sentence a line, as a folder of ids; settings as of :meth:`Corpus.read <epigram.Corpus.read>`.
+    """Encode a text, one sentence a line, into a folder; settings as of ``Corpus.read``.
 
     On a cluster (``engine``) all machines must see files and folder under these names.
     """
@@ -96,7 +96,7 @@ def read_vocabulary(manifest: Manifest) -> Vocabulary:
 def _vocabulary(
     parts: list[Part], given: Vocabulary | None, min_count: int, max_words: int | None
 ) -> Vocabulary:
-    """The words that the limits leave, by falling count and then by first occurrence in the whole text."""
+    """Words within the limits, by falling count and then by first occurrence."""
     total: dict[str, int] = {}
     for part in parts:
         words = json.loads((Path(part.folder) / "words.json").read_text("utf-8"))
@@ -112,7 +112,7 @@ def _vocabulary(
 
 
 def _write_ids(home: Path, parts: list[Part], vocabulary: Vocabulary) -> Offsets:
-    """Second pass: ids with a boundary before, between and after sentences; returns how often each is followed."""
+    """Write ids with boundaries around sentences; return the count of each id."""
     (home / "common").mkdir()
     sizes = []
     for part in parts:

@@ -1,9 +1,8 @@
-"""The shards of a log-linear model as one tree again, put together in a file: one shard's part in memory at a time.
+"""Joins the shards' trees into one model, with one shard's part in memory at a time.
 
 A model keeps the weights that are not 0, the contexts they stand in, and the pairs that contexts are spelled with: of
-a context s_k .. s_1 the pair of s_1 after s_k .. s_2, which may be in another shard. So shards ask each other for
-pairs, the longest contexts first, because what is asked for may need more: each shard's wishes are sorted by whom they
-concern, and merged there.
+a context s_k .. s_1 the pair of s_1 after s_k .. s_2, which may be in another shard. Missing pairs are
+requested from the shards that own them, longest contexts first, because adding one may require a shorter one.
 
 Ranges of words stand in order, and so do those before a split word; level by level, the shards' contexts follow each
 other as they do in the whole tree.
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Level(NamedTuple):
-    """Contexts of one length: each by its place in the level above and its oldest word, with its pairs."""
+    """Contexts of one length: index of the parent, oldest word, and pairs."""
 
     parent: Ints
     symbol: Ints
@@ -45,7 +44,7 @@ NOTHING = Level(NONE, NONE, NONE, NONE, np.empty(0))
 
 @dataclass(frozen=True)
 class Joined:
-    """The tree of all shards in a file: parent, symbol and number of pairs of its contexts, word and weight of pairs.
+    """The tree of all shards in a file: contexts with their pairs and weights.
 
     ``root`` are the weights without context, one for each word.
     """
@@ -60,7 +59,7 @@ class Joined:
     def of(
         cls, split: Split, shared: Floats, found: Iterable[list[Level]], folder: str | PathLike[str]
     ) -> Joined:
-        """Of what the shards keep (``found``), and the weights that they share; ``folder`` has room for a file."""
+        """Join the levels of the shards and the shared weights, in a file of ``folder``."""
         shards = _Shards(split, found, folder)
         for length in range(split.shared.order - 1, 1, -1):
             shards.spell(length)
@@ -82,7 +81,7 @@ class Joined:
 
 
 class _Shards:
-    """What each shard keeps, in a file."""
+    """The levels of each shard, in a file."""
 
     def __init__(self, split: Split, found: Iterable[list[Level]], folder: str | PathLike[str]) -> None:
         self.split, self.room, self.n_words = split, Room(folder), split.shared.n_targets
@@ -126,7 +125,7 @@ class _Shards:
             self.put(k, with_pairs(levels, asked.reshape(-1, length), self.n_words))
 
     def _wish(self, k: int, length: int, rows: Ints) -> None:
-        """Ask for the pairs of the last words of some contexts (newest word first) after the words before."""
+        """Request the pairs that spell some contexts (newest word first)."""
         whom = self.split.shard_of(rows[:, 1], rows[:, 2] if length > 2 else None)
         order = np.argsort(whom, kind="stable")
         ends = np.searchsorted(whom[order], np.unique(whom), side="right")
@@ -157,7 +156,7 @@ class _Shards:
 
 
 def with_pairs(levels: list[Level], asked: Ints, n_words: int) -> list[Level]:
-    """The levels with a pair for each row of ``asked``, a word and then its context, newest first; new ones weigh 0.
+    """Add a pair of weight 0 for each row of ``asked``: a word, then its context, newest first.
 
     Examples
     --------

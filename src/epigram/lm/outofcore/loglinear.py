@@ -1,4 +1,4 @@
-"""The log-linear language model on a folder of text: its shards (:mod:`epigram.lm.outofcore.shard`) fitted together.
+"""Trains a log-linear model on the shards of a text.
 
 Numbers of the penalty that are ``auto`` are chosen on held-out text. Each fit of that search begins with the weights of
 the best one before, so fits follow each other as on one machine, and each of them is done by all shards; a shard
@@ -45,7 +45,7 @@ PENALTIES = ("elastic", "l1", "l2")
 
 
 def check_sharded(model: LogLinearLM, judged: bool = False) -> tuple[Strength, tuple[str, ...]]:
-    """The strength of the penalty and which of its numbers are to be found, if shards can do what is asked.
+    """Check that shards support a model; return its strength and the numbers to search for.
 
     ``judged`` tells whether there is held-out text to choose by.
     """
@@ -66,7 +66,7 @@ def check_sharded(model: LogLinearLM, judged: bool = False) -> tuple[Strength, t
 
 @dataclass
 class StreamProblem:
-    """A text in shards, and the text that decides; as :class:`~epigram.lm.loglinear.problem.Problem` for a search.
+    """A text in shards and held-out text, with the interface of ``Problem`` for a search.
 
     Weights stay with the shards, which keep those of the last fit and of the best before. Here they go by the
     shared ones, the very array that a fit returned.
@@ -114,7 +114,7 @@ class StreamProblem:
     def solve(
         self, solver: Any, strength: Strength, start: Floats | None = None, callback: Callback | None = None
     ) -> Result:
-        """Minimise loss + penalty: from the weights of the last fit, of the best before, or from the first ones.
+        """Minimise loss + penalty from the last fit, from the best before, or from the start.
 
         Where a shard is lost, all return to the last state that all have written: of a checkpoint of this fit, or from
         before it.
@@ -184,7 +184,7 @@ class StreamProblem:
 
 @dataclass(frozen=True)
 class Solution:
-    """A fit whose weights are still with the shards: it becomes a model in memory, or a model file part by part."""
+    """A fit whose weights are with the shards: becomes a model in memory, or a model file."""
 
     model: LogLinearLM
     manifest: Manifest
@@ -213,7 +213,7 @@ class Solution:
 
     @cached_property
     def joined(self) -> Joined:
-        """What the shards have, as one tree."""
+        """The trees of the shards, joined."""
         split, w, factors = self.problem.split, self.result.w, None
         if self.scales is not None:
             w, factors = w * self.scales[split.shared.pair_depth], tuple(self.scales.tolist())
@@ -293,5 +293,5 @@ def fit_stream(
     valid: Text | None = None,
     on_trial: TrialCallback | None = None,
 ) -> LogLinearLM:
-    """Train a model on a folder of text (:func:`solve_stream`); it becomes an ordinary model of the weights not 0."""
+    """Train a model on a folder of text; the result is an ordinary model in memory."""
     return solve_stream(model, manifest, engine, n_shards, callback, valid, on_trial).fitted()

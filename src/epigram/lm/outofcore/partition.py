@@ -1,4 +1,4 @@
-"""Splits a text into shards by the last word of the context, and frequent words by the word before it too.
+"""Splits a text into shards by the last context word, frequent words also by the one before.
 
 A shard finds its own positions in the whole stream (:mod:`epigram.lm.outofcore.encode`), 4 bytes a token; nothing is
 shuffled. A word that is too heavy for one shard is split by the word before it; its shards then share the pairs of
@@ -28,7 +28,7 @@ Share = tuple[int, int, tuple[int, int] | None]
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A range of last words, ``low`` to ``high``; of a split word, a range of words before it as well."""
+    """Range of last words; for a split word also a range of the words before it."""
 
     folder: str
     stream: Record
@@ -66,12 +66,12 @@ class Recipe:
 
 @lru_cache(maxsize=1)
 def _checked(folder: str, record: str) -> Ints:
-    """The stream of a folder; one digest is enough for all the shards that a process makes of it."""
+    """Map the stream of a folder; its digest is compared once a process."""
     return map_arrays(Path(folder) / "common", json.loads(record))["stream"]
 
 
 def positions_at(stream: Ints, ends: Ints, order: int, n_words: int) -> Positions:
-    """Some positions of a stream with the words before them, back to the start of the sentence or up to an order."""
+    """Positions of a stream with the words before them, up to the order."""
     length, inside = np.ones(ends.size, np.int32), stream[ends - 1] != 0
     for back in range(2, order):
         length += inside
@@ -81,7 +81,7 @@ def positions_at(stream: Ints, ends: Ints, order: int, n_words: int) -> Position
 
 @dataclass(frozen=True)
 class Split:
-    """How a stream is split: the recipes of its shards, and what they share."""
+    """Split of a stream: recipes of the shards, and the tree that they share."""
 
     recipes: list[Recipe]
     shared: ContextTree
@@ -105,7 +105,7 @@ class Split:
         return found
 
     def judging(self, stream: Ints, order: int) -> Split:
-        """The same with positions of another text, each with the shard that has its context; without one, the first."""
+        """Add positions of held-out text, each to the shard that has its context, or the first."""
         n_words = self.shared.n_targets
         whole = Positions.of_stream(stream, n_words)
         back = np.arange(order - 1, 0, -1)
@@ -125,7 +125,7 @@ class Split:
 
     @cached_property
     def _ranges(self) -> tuple[Offsets, Offsets, dict[int, list[int]]]:
-        """The first shard of each range of words, where the range begins; of split words, where parts begin."""
+        """First shard and first word of each range, and the starts of split words."""
         firsts = [k for k, again in enumerate(self.is_again) if not again]
         starts: dict[int, list[int]] = {}
         for recipe, first in zip(self.recipes, np.cumsum(~np.array(self.is_again)) - 1, strict=True):
@@ -144,7 +144,7 @@ class Split:
         nonnegative: bool,
         room: str | None = None,
     ) -> Split:
-        """Shards of about the same number of positions; ``room`` is a folder for arrays that memory cannot hold."""
+        """Split into shards of similar size; ``room`` is a folder for arrays beyond memory."""
         counts, stream = manifest.shared("counts", "stream")
         n_words = counts.size
         root_words = np.flatnonzero(counts).astype(np.int32)
@@ -186,7 +186,7 @@ class Split:
 
 
 def _shares(counts: Offsets, stream: Ints, n_shards: int, order: int) -> list[Share]:
-    """Ranges of last words of about the same weight; a word above it is cut by the words before it."""
+    """Cut ranges of last words of similar weight; split heavier words by the word before."""
     fair = max(1.0, counts.sum() / n_shards)
     shares: list[Share] = []
     n_words, low, weight = counts.size, 0, 0.0

@@ -1,4 +1,4 @@
-"""A shard of the log-linear language model: the subtree of some last words, with its part of the solver's vectors.
+"""One shard of a log-linear model: subtree, loss and solver state.
 
 Contexts that end in different words share no weight but those of the root. A shard is grown from its own positions of
 the text; shared pairs come first in it, all others are its own.
@@ -29,7 +29,7 @@ AT_REST = ("parent", "symbol", "terminal", "pair_ptr", "word", "count", "pair_pa
 
 
 def widen(tree: ContextTree, node: int, words: Ints) -> ContextTree:
-    """The tree with a pair at ``node`` for each of ``words`` (rising), count 0 where it had none."""
+    """Add pairs at ``node``, so that it has one for each of ``words`` (rising)."""
     first, last = tree.pair_ptr[node : node + 2].tolist()
     place = first + np.searchsorted(words, tree.word[first:last])
     delta = len(words) - (last - first)
@@ -132,7 +132,7 @@ class TreeShard(Shard):
         return tree
 
     def begin(self, strength: Strength, is_best: bool) -> None:
-        """Begin anew with another strength, at the best weights so far: those of the last fit, if it ``is_best``."""
+        """Start a fit with another strength at the best weights: of the last fit if ``is_best``."""
         if is_best:
             self.problem.vectors["best"] = self.weights().copy()
             self.has_best = True
@@ -159,7 +159,7 @@ class TreeShard(Shard):
         self._open(self.tree)
 
     def judged(self, of_best: bool, factors: Sequence[float] | None) -> tuple[float, int]:
-        """Sum of log-probabilities of the held-out positions, and their number; ``factors`` scale each depth."""
+        """Sum of log-probabilities of the held-out positions, and their number."""
         held_out = self.recipe.held_out
         if held_out is None or not held_out.target.size:
             return 0.0, 0

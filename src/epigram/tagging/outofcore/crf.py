@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a training adds to the shards: transitions and ends that are allowed, weights of labels; None for all."""
+    """Terms of a training: allowed transitions and ends, and weights of labels."""
 
     allowed: npt.NDArray[np.bool_] | None = None
     ends: npt.NDArray[np.bool_] | None = None
@@ -57,7 +57,7 @@ SHARD_BYTES, SOLVER_BYTES = 64, 256  # that a feature takes in an open shard, an
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What it takes to open a shard, on any machine that sees its folder."""
+    """Arguments to open a shard on any machine that sees its folder."""
 
     folder: str
     k: int
@@ -71,7 +71,7 @@ class Recipe:
     stays: bool = True
 
     def open(self, checked: bool = False) -> tuple[Sequences, Ints, Ints, Floats | None]:
-        """Sentences and labels of the shard, the ids of its attributes in the corpus, and weights of sentences."""
+        """Map sentences, labels, attribute ids in the corpus, and weights of sentences."""
         a = map_arrays(shard_path(Path(self.folder), self.k), self.arrays, checked)
         parts: list[Any] = [a[name] for name in ARRAYS]
         sequences = Sequences(*parts)
@@ -88,7 +88,7 @@ class Recipe:
 
 
 class ChainShard:
-    """The loss of one shard on the weights of its own features; it travels as its recipe.
+    """The loss of one shard on the weights of the features in it; it travels as its recipe.
 
     Where memory does not hold all shards (``recipe.stays`` is False), it is opened for each question.
     """
@@ -203,7 +203,7 @@ class TaggerShards:
         return lay_out(seen, pairs, self.template.has_transitions, allowed, self.template.transitions)
 
     def recipes(self, terms: Terms, staying: int | None = None) -> list[Recipe]:
-        """How to open each shard; with ``staying``, all but so many are opened for each question."""
+        """Recipes of all shards; those from ``staying`` on are opened for each call."""
         common = {name: self.manifest.common[name] for name in ("bits", "transitions", "edges")}
         return [
             Recipe(
@@ -248,7 +248,7 @@ class TaggerShards:
 
 
 def places_of(layout: WeightLayout, seen: SeenPairs, own: Ints, pairs: str) -> Ints:
-    """The numbers, among the features of the corpus, of those that a shard with these attributes has."""
+    """Indices of a shard's features among those of the corpus."""
     mine = lay_out(
         own_pairs(own, layout.n_labels, seen.bits, seen.transitions, seen.edges),
         pairs,
@@ -382,7 +382,7 @@ def fit_shards(
     dev: tuple[Any, Labels] | None = None,
     listener: Listener | None = None,
 ) -> tuple[Trained, dict[str, Any]]:
-    """Train on a folder: what :meth:`CRFTagger.fit_shards <epigram.tagging.crf.CRFTagger.fit_shards>` does.
+    """Train a tagger on a folder of shards.
 
     Returns also what is told of an l1 that was chosen.
     """
@@ -429,7 +429,7 @@ def fit_shards(
 def _strength(
     tagger: CRFTagger, loss: Callable[[], StreamedLoss], score: Callable[[Floats], float] | None
 ) -> tuple[float, dict[str, Any]]:
-    """The number that ``l1`` is, or that ``dev`` chooses by passes of SGD over the shards; and what is told of that."""
+    """Return l1, chosen on ``dev`` by passes of SGD if ``"auto"``, and report fields."""
     if not isinstance(tagger.l1, str):
         return tagger.l1, {}
     if tagger.l1 != "auto" or tagger.l2 or tagger.penalty is not None:

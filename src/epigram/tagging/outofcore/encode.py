@@ -1,4 +1,4 @@
-"""A corpus of any size as a folder of shards, in two passes over its partitions.
+"""Encodes a corpus into a folder of shards, in two passes over its partitions.
 
 A partition is a piece of a file that ends where a sentence ends. The first pass encodes each by itself; then the
 tables of attributes are merged in the order of the text, which gives the ids, counts and labels of the whole; the
@@ -6,7 +6,7 @@ second pass cuts the renumbered sentences into shards of about the same number o
 for bit, however the files were cut, and its sentences are those that one machine would encode.
 
 A shard numbers its attributes by itself, in the order of their ids in the corpus (``own``), so that it needs the
-weights of its own features only. Names of attributes stand in the folder: the text is not needed any more.
+weights of the features in it only. Names of attributes are in the folder, so the text is no longer needed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ ARRAYS = ("sentence_ptr", "attribute_ptr", "attributes", "values", "edge_ptr", "
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What all parts of the work need to know; ``template`` is its text and where it came from."""
+    """Settings of both passes; ``template`` is its text and path."""
 
     folder: str
     reading: ColumnSpec
@@ -64,7 +64,7 @@ class Job:
     pairs: str
 
     def part(self, k: int) -> Path:
-        """Where the first pass leaves a partition."""
+        """Folder of a partition after the first pass."""
         return Path(self.folder) / "parts" / f"{k:05d}"
 
     def parsed(self) -> Template:
@@ -152,7 +152,7 @@ def write_shards(
 
 
 def _source(path: str | PathLike[str]) -> list[Any]:
-    """What tells whether a file is still the one that the shards were made from."""
+    """Path, size and time of a file, which tell whether it has changed."""
     found = Path(path).stat()
     return [str(Path(path).resolve()), found.st_size, found.st_mtime_ns]
 
@@ -178,7 +178,7 @@ def is_current(
 
 
 def encode_part(step: Step, _: Any) -> tuple[int, int, list[str], list[int]]:
-    """First pass: a partition by itself; returns sentences, tokens, and its labels with their counts."""
+    """Encode a partition; return its sentences, tokens, labels and their counts."""
     job, piece = step.job, step.what
     table = AttributeTable()
     columns = _parse(job, piece)
@@ -210,7 +210,7 @@ def _encoded(observations: Columns, job: Job, table: AttributeTable) -> Sequence
 
 
 def _parse(job: Job, piece: Piece) -> Columns | None:
-    """The columns of a piece; None where it has no tokens. Errors name the line of the whole file."""
+    """Parse a slice into columns, None without tokens. Errors name the line of the file."""
     wanted, columns = job.reading.n_columns, None
     try:
         columns = job.reading.parse(piece.read(), piece.path)
@@ -242,7 +242,7 @@ def _label_counts(facts: list[tuple[int, int, list[str], list[int]]]) -> tuple[l
 
 
 def _merge_tables(job: Job, n_parts: int) -> AttributeTable:
-    """The attributes of all partitions, numbered as one pass over the whole would: of tokens, then of transitions."""
+    """Merge the attributes of all partitions: of tokens, then of transitions."""
     merged, nameless = AttributeTable(), Strings([])
     firsts = np.empty((n_parts, 2), dtype=np.int64)
     for edges in (False, True):
@@ -260,14 +260,14 @@ def _merge_tables(job: Job, n_parts: int) -> AttributeTable:
 
 
 def _ids(folder: Path) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Id in the whole of each attribute of a partition, and whether the whole first met it there."""
+    """Ids of a partition's attributes in the corpus, and whether it has them first."""
     firsts = map_array(folder / "firsts.npy")
     halves = [map_array(folder / f"ids{k}.npy") for k in (0, 1)]
     return np.concatenate(halves), np.concatenate([halves[k] >= firsts[k] for k in (0, 1)])
 
 
 def name_part(step: Step, _: Any) -> None:
-    """Spell the names of the attributes that were first met in a partition and are frequent enough to stay.
+    """Write the names of frequent attributes that a partition has first.
 
     The partition is encoded again for it: that takes less than all its names, most of which others spell.
     """
@@ -292,7 +292,7 @@ def name_part(step: Step, _: Any) -> None:
 
 
 def _write_names(home: Path, n_parts: int, table: AttributeTable, new_ids: Ints) -> Record:
-    """The names of all attributes end to end, where each begins and ends, and the fingerprints, by id."""
+    """Write names, spans and fingerprints of all attributes, by id."""
     common = home / "common"
     common.mkdir()
     folders = [home / "parts" / f"{k:05d}" for k in range(n_parts)]
@@ -313,7 +313,7 @@ def _write_names(home: Path, n_parts: int, table: AttributeTable, new_ids: Ints)
 
 
 def _runs(job: Job, n_sentences: list[int], n_shards: int | None) -> list[list[tuple[int, int, int]]]:
-    """Of each shard, the sentences it takes: (partition, first, last); cut as threads of one machine share them."""
+    """Sentences of each shard as (partition, first, last), cut as threads share them."""
     ptrs = [map_array(job.part(k) / "sentence_ptr.npy") for k in range(len(n_sentences))]
     starts = np.cumsum([0, *(int(ptr[-1]) for ptr in ptrs)])
     whole = np.concatenate([[0], *(ptr[1:] + start for ptr, start in zip(ptrs, starts, strict=False))])
@@ -348,7 +348,7 @@ def write_shard(step: Step, _: Any) -> None:
 
 
 def _renumber_in_place(arrays: tuple[Ints, ...], n: int) -> Offsets:
-    """Number the ids that occur 0, 1, 2, ... in their order, in place; returns which they are. numpy copies indices."""
+    """Renumber the ids that occur 0, 1, 2, ... in place; return them. numpy copies indices."""
     number = np.full(n, -1, dtype=np.int32)
     blocks = [ids[a : a + BLOCK] for ids in arrays for a in range(0, len(ids), BLOCK)]
     for block in blocks:
@@ -420,7 +420,7 @@ def _write_seen(home: Path, n_shards: int, n_attributes: int, n_labels: int) -> 
 
 
 def finish_shard(step: Step, _: Any) -> Record:
-    """Put occurrences with dense rows first in each token, as kernels want them; returns the shard's record."""
+    """Put occurrences with dense rows first in each token; return the shard's record."""
     from epigram.chain.loss import put_dense_first
 
     folder, (_, classes) = shard_path(Path(step.job.folder), step.k), step.what
@@ -440,7 +440,7 @@ def finish_shard(step: Step, _: Any) -> Record:
 
 
 def own_pairs(own: Ints, n_labels: int, bits: Any, transitions: Any, edges: Any) -> SeenPairs:
-    """The pairs that the features of a shard have anywhere in the corpus, by the shard's own numbers."""
+    """Pairs of a shard's features anywhere in the corpus, by the ids of the shard."""
     size = n_labels * padded(n_labels)
     owners = np.asarray(edges) // size
     at = np.minimum(np.searchsorted(own, owners), max(len(own) - 1, 0))

@@ -84,7 +84,7 @@ def setting(name: str, value: Any) -> Change:
         ("converter", one_number("lm.pair_word", 0, -1), "'lm.pair_word' holds -1"),
         ("converter", one_number("lm.pair_next", 0, 10**6), "'lm.pair_next' holds 1000000"),
         ("converter", one_number("reading.lengths", 0, 2**31), "'reading.lengths' holds"),
-        ("converter", one_number("surface.bytes", 0, 0x80), "no text"),
+        ("converter", one_number("surface.bytes", 0, 0x80), "not Unicode text"),
         ("converter", one_field("start", -7), "do not fit together"),
         ("tagger", one_number("state_labels", 0, 200), "'state_labels' holds 200"),
         ("tagger", one_number("state_weights", 0, np.inf), "'state_weights' holds a number that is not finite"),

@@ -256,3 +256,13 @@ def test_nothing_is_read_by_pickle() -> None:
     home = Path(epigram.__file__ or "").parent
     importing = re.compile(r"^\s*(import|from) (pickle|shelve|dill|cloudpickle)\b", re.MULTILINE)
     assert [path.name for path in home.rglob("*.py") if importing.search(path.read_text("utf-8"))] == []
+
+
+def test_bytes_that_are_no_utf8_are_a_damaged_file():
+    content, lengths = pack_strings(["rose", "日本"])
+    broken = content.copy()
+    broken[-1] ^= 0x80
+    with pytest.raises(ModelFileError, match="damaged"):
+        unpack_strings(broken, lengths)
+    with pytest.raises(ModelFileError, match="damaged"):
+        unpack_strings(content, np.array([5, 5], np.uint32))

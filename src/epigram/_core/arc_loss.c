@@ -9,6 +9,7 @@ i64 arc_loss_distinct(i64 n, const i32 *ids, i64 n_weights, i32 *places, i32 *ro
     (void)n_weights;
     i64 found = 0;
     for (i64 o = 0; o < n; o++) {
+        if (o + PREFETCHED < n) __builtin_prefetch(places + ids[o + PREFETCHED], 1);
         if (places[ids[o]] < 0) places[ids[o]] = 0, rows[found++] = ids[o];
     }
     for (i64 k = 0; k < found; k++) places[rows[k]] = -1;
@@ -18,7 +19,10 @@ i64 arc_loss_distinct(i64 n, const i32 *ids, i64 n_weights, i32 *places, i32 *ro
 void arc_loss_number(i64 n, i32 *ids, i64 n_rows, const i32 *rows, i64 n_weights, i32 *places) {
     (void)n_weights;
     for (i64 k = 0; k < n_rows; k++) places[rows[k]] = (i32)k;
-    for (i64 o = 0; o < n; o++) ids[o] = places[ids[o]];
+    for (i64 o = 0; o < n; o++) {
+        if (o + PREFETCHED < n) __builtin_prefetch(places + ids[o + PREFETCHED]);
+        ids[o] = places[ids[o]];
+    }
     for (i64 k = 0; k < n_rows; k++) places[rows[k]] = -1;
 }
 

@@ -15,11 +15,11 @@ import numpy.typing as npt
 from epigram._core import bindings
 from epigram._core.arrays import offsets
 from epigram.errors import InputError
-from epigram.features.attributes import AttributeTable, Fingerprints, Strings, renumbering
+from epigram.features.attributes import AttributeTable, Fingerprints
 from epigram.parsing.arc_loss import LONG_STEP, NARROW, Kept, PartFeatures
 from epigram.parsing.arc_templates import ArcTemplate
 from epigram.parsing.arc_words import Words
-from epigram.parsing.part_features import hash_slots, learn_parts, locate_parts, part_slots
+from epigram.parsing.part_features import hash_slots, locate_parts, part_slots, tree_part_keys
 from epigram.parsing.pruning import ForestMemory, forest_sizes
 from epigram.protocols import Ints, Offsets
 
@@ -52,31 +52,48 @@ def learn_features(
 
     Features that are ``known`` already come first and are kept.
     """
-    table, memory = AttributeTable(known), template.memory(int(words.lengths.max(initial=1)))
+    memory = template.memory(int(words.lengths.max(initial=1)))
     most = len(template.arc_lines) + 64 * template.n_between
-    keys = np.empty(max(BLOCK, most * int(words.lengths.max(initial=1))), dtype=np.uint64)
-    done, s = np.zeros(1, dtype=np.int64), 0
-    table.add_source(Strings([]))
+    buffer = np.empty(max(BLOCK, most * int(words.lengths.max(initial=1))), dtype=np.uint64)
+    met, done, s = GrowingArray(np.uint64), np.zeros(1, dtype=np.int64), 0
     while s < words.columns.n_sentences:
-        s = bindings.arcs_gold_keys(template.struct, words.struct, memory, heads, s, keys, done)
-        table.intern_more(keys[: done[0]])
-    parts = np.empty(0, dtype=np.uint64)
-    if template.part_lines:
-        parts = learn_parts(words, heads, template, table)
-    if min_count > 1:
-        table.renumber(renumbering(table.counts, min_count))
+        s = bindings.arcs_gold_keys(template.struct, words.struct, memory, heads, s, buffer, done)
+        met.append(buffer[: done[0]])
+    keys, counts = count_keys(met.close(), min_count)
+    met = GrowingArray(np.uint64)
+    for own in tree_part_keys(words, heads, template):
+        met.append(own)
+    parts, part_counts = count_keys(met.close(), min_count)
+    by_count = np.argsort(-np.concatenate([counts, part_counts]), kind="stable")
+    keys = np.concatenate([keys, parts])[by_count]
+    if known is not None:
+        keys = np.concatenate([known, keys[~np.isin(keys, known)]])
     if often is None:
-        return Known(table.fingerprints.copy(), parts)
+        return Known(keys, parts)
     counters, keep = np.zeros(COUNTERS, dtype=np.uint8), every_arc(words) if keep is None else keep
+    met = GrowingArray(np.uint64)
     for s, (a, b) in enumerate(pairwise(offsets(words.lengths * (words.lengths + 1)).tolist())):
         n_keys = most * int(np.count_nonzero(keep[a:b]))
-        if n_keys > len(keys):
-            keys = np.empty(n_keys, dtype=np.uint64)
-        found = bindings.arcs_count_keys(
-            template.struct, words.struct, memory, s, keep[a:b], counters, often, keys
-        )
-        table.intern_more(keys[:found])
-    return Known(table.fingerprints.copy(), parts)
+        if n_keys > len(buffer):
+            buffer = np.empty(n_keys, dtype=np.uint64)
+        arcs = template.struct, words.struct, memory, s, keep[a:b]
+        met.append(buffer[: bindings.arcs_count_keys(*arcs, counters, often, buffer)])
+    frequent, _ = count_keys(met.close(), 1)
+    return Known(np.concatenate([keys, frequent[~np.isin(frequent, keys)]]), parts)
+
+
+def count_keys(keys: Fingerprints, min_count: int) -> tuple[Fingerprints, Offsets]:
+    """Sort keys in place; return the distinct ones with at least ``min_count`` occurrences, and how many.
+
+    Examples
+    --------
+    >>> count_keys(np.array([7, 3, 7, 5, 3, 7], dtype=np.uint64), 2)
+    (array([3, 7], dtype=uint64), array([2, 3]))
+    """
+    keys.sort()
+    first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+    counts = np.diff(first, append=len(keys))
+    return keys[first[counts >= min_count]], counts[counts >= min_count]
 
 
 class GrowingArray:
@@ -104,7 +121,7 @@ class PartEncoder:
 
     def __init__(self, words: Words, template: ArcTemplate, known: Known, sizes: Offsets) -> None:
         longest = int(words.lengths.max(initial=1))
-        self._words, self._template, self._slots = words, template, hash_slots(known.keys)
+        self._words, self._template, self._slots = words, template, hash_slots(known.keys, spare=0.5)
         self._memory, self._most = template.memory(longest), len(template.arc_lines) + 64 * template.n_between
         if self._most > LONG_STEP:
             raise InputError(

@@ -67,17 +67,15 @@ def _gold(
             yield s, lines, chosen, part_keys(words, lines, s, chosen)
 
 
-def learn_parts(words: Words, heads: Ints, template: ArcTemplate, table: AttributeTable) -> Fingerprints:
-    """Add the features of trees to a table; return their keys."""
-    met = [table.intern_more(keys.ravel()) for _, _, _, keys in _gold(words, heads, template)]
-    is_part = np.zeros(len(table), dtype=bool)
-    is_part[np.concatenate([np.empty(0, dtype=np.int32), *met])] = True
-    return table.fingerprints[is_part].copy()
+def tree_part_keys(words: Words, heads: Ints, template: ArcTemplate) -> Iterator[Fingerprints]:
+    """Yield the keys of the features of parts of all trees."""
+    if template.part_lines:
+        yield from (keys.ravel() for _, _, _, keys in _gold(words, heads, template))
 
 
-def hash_slots(keys: Fingerprints) -> Fingerprints:
-    """Build an open-addressing table (key, id) at most two thirds full."""
-    slots = np.zeros((1 << max(4, (3 * len(keys) // 2).bit_length()), 2), dtype=np.uint64)
+def hash_slots(keys: Fingerprints, spare: float) -> Fingerprints:
+    """Build an open-addressing table (key, id) with at least ``1 + spare`` slots per key."""
+    slots = np.zeros((1 << max(4, int((1.0 + spare) * len(keys)).bit_length()), 2), dtype=np.uint64)
     bindings.encoding_fill_slots(keys, slots)
     return slots
 
@@ -86,7 +84,7 @@ def part_slots(all_slots: Fingerprints, keys: Fingerprints) -> Fingerprints:
     """Build a hash table (key, id) of the features of parts alone, smaller than that of all."""
     ids = np.empty(len(keys), dtype=np.int32)
     bindings.encoding_look_up_keys(keys, all_slots, ids)
-    slots = hash_slots(keys[ids >= 0])
+    slots = hash_slots(keys[ids >= 0], spare=1.0)
     there = slots[:, 0] != 0
     slots[there, 1] = ids[ids >= 0][slots[there, 1].astype(np.int64)].astype(np.uint64)
     return slots

@@ -63,13 +63,18 @@ class SeenPairs:
     def of_weights(cls, n_labels: int, n_attributes: int, weights: ChainWeights) -> SeenPairs:
         """Those of a trained model's nonzero weights."""
         bits = np.zeros((n_attributes, (n_labels + 63) // 64), dtype=np.int64)
-        bit = np.left_shift(np.int64(1), (weights.labels & 63).astype(np.int64))
-        np.bitwise_or.at(bits, (weights.attributes, weights.labels >> 6), bit)
         width = padded(n_labels)
         keys = weights.edge_attributes.astype(np.int64) * n_labels * width
         keys += weights.before * width + weights.after
         triples = unique_triples(weights.triples, n_labels)
-        return cls(n_labels, bits, weights.transitions != 0, np.unique(keys), triples)
+        seen = cls(n_labels, bits, weights.transitions != 0, np.unique(keys), triples)
+        seen.mark(weights.attributes, weights.labels)
+        return seen
+
+    def mark(self, attributes: Ints | Offsets, labels: Ints | Offsets) -> None:
+        """Add pairs of an attribute and a label."""
+        bit = np.left_shift(np.int64(1), (labels & 63).astype(np.int64))
+        np.bitwise_or.at(self.bits, (attributes, labels >> 6), bit)
 
     def union(self, other: SeenPairs) -> SeenPairs:
         """Return the pairs of either, with the larger number of attributes and labels."""

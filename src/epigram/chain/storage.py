@@ -253,6 +253,11 @@ def to_model_file(estimator: Any) -> ModelFile:
     return ModelFile(FAMILY, {**header, **estimator.extra_header()}, model_tensors(model))
 
 
+def model_file(model: ChainModel) -> ModelFile:
+    """Return a chain model that was read from a file of another program as a file of a CRFTagger."""
+    return ModelFile(FAMILY, model_header(model, "crf"), model_tensors(model))
+
+
 def model_header(model: ChainModel, kind: str) -> dict[str, Any]:
     """The fields of the header that a chain model is read with."""
     header: dict[str, Any] = {

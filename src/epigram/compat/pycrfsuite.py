@@ -17,10 +17,10 @@ import numpy as np
 
 from epigram.chain.model import ChainModel
 from epigram.chain.single_sentence import SentenceTagger
-from epigram.chain.storage import FAMILY, chain_model
+from epigram.chain.storage import FAMILY, chain_model, model_file
 from epigram.compat.crfsuite.dump import ParsedDump, dump_lines, parsed_dump
 from epigram.compat.crfsuite.file import write_model
-from epigram.compat.crfsuite.log import TrainLogParser
+from epigram.compat.crfsuite.log import TrainLog
 from epigram.compat.crfsuite.params import ALGORITHMS, ALIASES
 from epigram.compat.crfsuite.training import Instances, train
 from epigram.errors import InputError, ModelFileError
@@ -29,7 +29,6 @@ from epigram.features.sequences import Sequences
 from epigram.files import write_atomically
 from epigram.protocols import Floats
 from epigram.storage import ModelFile
-from epigram.tagging.crf import CRFTagger
 
 __all__ = [
     "BaseTrainer",
@@ -198,84 +197,70 @@ class BaseTrainer:
         self._before_train()
         if not self._data.labels:
             raise CRFSuiteError("no sequences to train on; append some")
-        trained = train(self._data, self._algorithm, self.get_params(), holdout, self.message)
+        trained, seconds = train(
+            self._data, self._algorithm, self.get_params(), holdout, self.message, self._event
+        )
         began = time.process_time()
+        self._event("optimization_end", {"training_seconds": seconds})
         self.message("Storing the model\n")
         self.message(f"Number of active features: {trained.weights.n_nonzero}\n")
         self.message(f"Number of active attributes: {len(trained.table)}\n")
         self.message(f"Number of active labels: {len(trained.labels)}\n")
         if os.fspath(model):
             write_atomically(model, self._file_of(trained))
-        self.message(f"Seconds required: {time.process_time() - began:.3f}\n")
+        seconds = time.process_time() - began
+        self.message(f"Seconds required: {seconds:.3f}\n")
         self.message("\n")
+        self._event("end", {"storing_seconds": seconds})
 
     def _file_of(self, model: ChainModel) -> bytes:
         """Return the content of the model file."""
         if not self.small_files:
             return write_model(model)
-        tagger = CRFTagger()
-        tagger.model_ = model
-        return tagger.to_bytes()
+        return model_file(model).to_bytes()
 
     def _before_train(self) -> None:
         """Prepare the training; for subclasses."""
 
+    def _event(self, event: str, numbers: dict[str, Any]) -> None:
+        """Handle the end of an event; for subclasses."""
+
 
 class Trainer(BaseTrainer):
-    """A trainer that parses its log: ``logparser`` has the iterations as numbers.
+    """A trainer that records its log: ``logparser`` has the iterations as numbers.
 
     Methods ``on_...`` are called during training with the text of the event; by default, they print it.
     """
 
-    logparser: TrainLogParser | None = None
+    logparser: TrainLog | None = None
 
     def _before_train(self) -> None:
-        self.logparser = TrainLogParser()
+        self.logparser = TrainLog()
 
     def message(self, message: str) -> None:
-        """Parse the message and call the method of its event."""
+        """Record a message."""
         assert self.logparser is not None
-        event = self.logparser.feed(message)
-        if not self.verbose or event is None:
-            return
-        log = self.logparser.last_log
-        if event == "featgen_progress":
-            self.on_featgen_progress(log, self.logparser.featgen_percent)
-        elif event == "iteration":
-            self.on_iteration(log, self.logparser.last_iteration or {})
-        else:
-            getattr(self, f"on_{event}")(log)
+        self.logparser.log.append(message)
+
+    def _event(self, event: str, numbers: dict[str, Any]) -> None:
+        assert self.logparser is not None
+        self.logparser.end(event, numbers)
+        if self.verbose:
+            extra = {"featgen_progress": list(numbers.values()), "iteration": [numbers]}.get(event, [])
+            getattr(self, f"on_{event}")(self.logparser.last_log, *extra)
 
     def on_start(self, log: str) -> None:
-        """Handle the start of training."""
+        """Handle an event of training without numbers: print its text."""
         print(log, end="")
+
+    on_featgen_end = on_prepared = on_prepare_error = on_optimization_end = on_end = on_start
 
     def on_featgen_progress(self, log: str, percent: int) -> None:
         """Handle progress of feature generation."""
         print(log, end="")
 
-    def on_featgen_end(self, log: str) -> None:
-        """Handle the end of feature generation."""
-        print(log, end="")
-
-    def on_prepared(self, log: str) -> None:
-        """Handle the start of the first iteration."""
-        print(log, end="")
-
-    def on_prepare_error(self, log: str) -> None:
-        """Handle an error before the first iteration."""
-        print(log, end="")
-
     def on_iteration(self, log: str, info: dict[str, Any]) -> None:
         """Handle the end of an iteration; ``info`` has its numbers."""
-        print(log, end="")
-
-    def on_optimization_end(self, log: str) -> None:
-        """Handle the end of the last iteration."""
-        print(log, end="")
-
-    def on_end(self, log: str) -> None:
-        """Handle the end of writing the model."""
         print(log, end="")
 
 
@@ -322,12 +307,12 @@ class Tagger:
 
     def tag(self, xseq: Any = None) -> list[str]:
         """Return the best labels of a sequence, by default of that given to :meth:`set`."""
-        model = self._opened()
+        self._opened()
         if xseq is not None:
             self.set(xseq)
         assert self._quick is not None
         try:
-            return self._quick.label(self._sentence) if model else []
+            return self._quick.label(self._sentence)
         except InputError as error:
             raise TypeError(str(error)) from None
 

@@ -20,13 +20,12 @@ import numpy as np
 
 from epigram.chain.layout import ChainWeights
 from epigram.chain.model import ChainModel
-from epigram.chain.storage import check_labels, to_model_file
+from epigram.chain.storage import check_labels, model_file
 from epigram.errors import InputError, ModelFileError
 from epigram.features.attributes import AttributeTable, fingerprints
 from epigram.features.template import Template
 from epigram.protocols import Floats, Offsets
 from epigram.storage import ModelFile
-from epigram.tagging.crf import CRFTagger
 
 Block = tuple[int, int, bool]
 """Number of an attribute (-1: plain transitions), its first weight, and whether it has L * L of them or L."""
@@ -55,7 +54,7 @@ def read_crfpp(content: bytes, path: str | PathLike[str] | None = None) -> Model
         )  # crf_test takes its own cost-factor, not the header's
         if len(w) != int(settings["maxid"]) or not np.isfinite(w).all():
             raise ValueError(f"{len(w)} finite weights where maxid says {settings['maxid']}")
-        return _model_file(_crfpp_model(labels, parts[2], parts[3].split("\n"), w))
+        return model_file(_crfpp_model(labels, parts[2], parts[3].split("\n"), w))
     except (ValueError, KeyError, InputError) as error:
         raise ModelFileError(f"corrupt CRF++ text model ({error})", path=path) from error
 
@@ -63,16 +62,9 @@ def read_crfpp(content: bytes, path: str | PathLike[str] | None = None) -> Model
 def read_wapiti(content: bytes, path: str | PathLike[str] | None = None) -> ModelFile:
     """Convert the content of a Wapiti model to a model file."""
     try:
-        return _model_file(_wapiti_model(_Sections(content)))
+        return model_file(_wapiti_model(_Sections(content)))
     except (ValueError, IndexError, OverflowError, InputError) as error:
         raise ModelFileError(f"corrupt Wapiti model, or one of another kind ({error})", path=path) from error
-
-
-def _model_file(model: ChainModel) -> ModelFile:
-    """The model file of a CRFTagger with this model."""
-    tagger = CRFTagger(model.template)
-    tagger.model_ = model
-    return to_model_file(tagger)
 
 
 def _crfpp_model(labels: list[str], text: str, lines: list[str], w: Floats) -> ChainModel:

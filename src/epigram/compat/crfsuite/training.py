@@ -1,8 +1,8 @@
-"""Training as CRFsuite does it: the same objectives, defaults and stopping rules, with our losses and solvers.
+"""Trains with CRFsuite's objectives, defaults and stopping rules, by the losses and solvers of epigram.
 
-Attributes of value 0 give a feature with their label, as in CRFsuite: it learns from tokens where the value is another.
-What differs: sequences are shuffled by a fixed seed; L-BFGS looks for its step by halving (as CRFsuite does with an l1
-part); and the numbers of a log are ours.
+Attributes of value 0 make a feature with their label, as in CRFsuite: its weight is learnt from tokens with other
+values. Differs: sequences are shuffled by a fixed seed; L-BFGS searches its step by halving (as CRFsuite does with an
+l1 penalty).
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from epigram.chain.loss import ChainLoss, put_dense_first
 from epigram.chain.model import ChainModel
 from epigram.chain.seen_pairs import SeenPairs
 from epigram.compat.crfsuite.l2sgd import L2SGD
-from epigram.compat.crfsuite.log import performance
+from epigram.compat.crfsuite.log import Event, Say, format_value, write_features, write_scores
 from epigram.compat.crfsuite.margin import AROW, AveragedPerceptron, PassiveAggressive
 from epigram.features.attributes import AttributeTable, renumbering
 from epigram.features.feature_dicts import FeatureReader
@@ -30,13 +29,12 @@ from epigram.penalties.separable import L1, L2, ElasticNet
 from epigram.protocols import Callback, Floats, Ints, Iteration, Offsets, Result, Solver
 from epigram.solvers.quasi_newton import LBFGS, OWLQN
 
-Say = Callable[[str], None]
 Params = dict[str, Any]
-NEVER = 1e-300  # a tolerance that L-BFGS does not reach: the rules here say when to stop
+NEVER = 1e-300  # a tolerance that L-BFGS does not reach: CRFsuite's own rules stop it
 
 
 class Instances:
-    """Sequences with labels, encoded as they come."""
+    """Sequences with labels, encoded when they are added."""
 
     def __init__(self) -> None:
         self.table = AttributeTable()
@@ -48,11 +46,11 @@ class Instances:
 
     @property
     def labels(self) -> list[str]:
-        """All labels, in the order in which they were met."""
+        """All labels, in the order of their first occurrence."""
         return list(self._index)
 
     def add(self, xseq: Sequence[Any], yseq: Sequence[str], group: int) -> None:
-        """One more sequence."""
+        """Append a sequence."""
         index, known = self._index, len(self._index)
         self._labels.append(np.array([index.setdefault(y, len(index)) for y in yseq], dtype=np.int32))
         self._groups.append(group)
@@ -66,7 +64,7 @@ class Instances:
             raise
 
     def _note_zeros(self, first: int, n: int, tokens: Offsets, ids: Ints) -> None:
-        """Keep the pairs of attributes of value 0 and the labels of their tokens, by group."""
+        """Store the pairs of attributes of value 0 and the labels of their tokens, by group."""
         labels = self._labels[first : first + n]
         groups = np.repeat(self._groups[first : first + n], [len(own) for own in labels])[tokens]
         pairs = (ids.astype(np.int64) << 32) + np.concatenate(labels)[tokens]
@@ -75,24 +73,30 @@ class Instances:
             self._zeros[group] = np.union1d(before, pairs[groups == group])
 
     def take(self, group: int, within: bool) -> tuple[Sequences, Ints]:
-        """The sequences of a group, or all others, and their labels."""
+        """Return the sequences of a group, or all others, and their labels."""
         chosen = np.flatnonzero((np.array(self._groups, dtype=np.int64) == group) == within)
         labels = np.concatenate([np.empty(0, dtype=np.int32), *(self._labels[s] for s in chosen.tolist())])
         sequences = self._reader.sequences()
         return sequences if len(chosen) == len(self._groups) else sequences.take(chosen), labels
 
     def zero_pairs(self, holdout: int) -> tuple[Offsets, Offsets]:
-        """Attributes and labels that met with the value 0 in sequences of other groups than this."""
+        """Return attributes and labels that occur together with value 0 outside a group."""
         self._reader.sequences()
         found = [pairs for group, pairs in self._zeros.items() if group != holdout]
         pairs = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *found]))
         return pairs >> 32, pairs & 0xFFFFFFFF
 
 
-def train(data: Instances, algorithm: str, params: Params, holdout: int, say: Say) -> ChainModel:
-    """A model of the sequences, but for those of the group ``holdout``; ``say`` gets the log."""
+def train(
+    data: Instances, algorithm: str, params: Params, holdout: int, say: Say, event: Event
+) -> tuple[ChainModel, float]:
+    """Train a model on all groups but ``holdout``; return it with the seconds of the optimisation."""
     if holdout >= 0:
         say(f"Holdout group: {holdout + 1}\n\n")
+        event("start", {})
+    say("Feature generation\n")
+    if holdout < 0:
+        event("start", {})
     began = time.process_time()
     sequences, labels = data.take(holdout, within=False)
     counts = np.bincount(sequences.attributes, minlength=len(data.table))
@@ -102,21 +106,23 @@ def train(data: Instances, algorithm: str, params: Params, holdout: int, say: Sa
     seen = _seen(sequences, labels, len(data.labels), len(order), params)
     n_idle = _mark_zeros(seen, *data.zero_pairs(holdout), new_ids, params)
     layout = lay_out(seen)
-    _say_features(say, params, layout.n_features + n_idle, time.process_time() - began)
+    write_features(say, event, params, layout.n_features + n_idle, time.process_time() - began)
     sequences = sequences.renumber(_with_weights(layout))
     put_dense_first(sequences, layout)
     loss = ChainLoss(sequences, labels, layout)
-    watch = _Watch(say, loss, algorithm, params, _held_out(data, holdout, new_ids, order, layout))
+    held_out = _held_out(data, holdout, new_ids, layout, say)
+    watch = _Watch(say, event, loss, algorithm, params, held_out)
     begun = time.process_time()
     result = _minimise(loss, algorithm, params, watch)
     say(_ending(algorithm, result, watch))
-    say(f"Total seconds required for training: {time.process_time() - begun:.3f}\n")
+    seconds = time.process_time() - begun
+    say(f"Total seconds required for training: {seconds:.3f}\n")
     say("\n")
-    return _model(data, order, layout, layout.spread(result.w))
+    return _model(data, order, layout, layout.spread(result.w)), seconds
 
 
 def _seen(sequences: Sequences, labels: Ints, n_labels: int, n_attributes: int, params: Params) -> SeenPairs:
-    """The features that get a weight."""
+    """Return the features that get a weight."""
     seen = SeenPairs.of(sequences, labels, n_labels, n_attributes)
     least = params["feature.minfreq"]
     if least > 0.0:
@@ -125,7 +131,7 @@ def _seen(sequences: Sequences, labels: Ints, n_labels: int, n_attributes: int, 
         values = np.broadcast_to(sequences.values, len(sequences.attributes))
         keys = keys[np.bincount(which, weights=values, minlength=len(keys)) >= least]
         seen.bits[:] = 0
-        _mark(seen, *np.divmod(keys, n_labels))
+        seen.mark(*np.divmod(keys, n_labels))
         inner = np.ones(len(labels), dtype=bool)
         inner[sequences.sentence_ptr[:-1][sequences.lengths > 0]] = False
         after = np.flatnonzero(inner)
@@ -134,33 +140,26 @@ def _seen(sequences: Sequences, labels: Ints, n_labels: int, n_attributes: int, 
         seen.transitions[:] = seen.transitions & (pairs >= least)
         return seen  # pairs that are only possible occur zero times
     if params["feature.possible_states"]:
-        every = np.arange(n_labels)
-        row = np.zeros(seen.bits.shape[1], dtype=np.int64)
-        np.bitwise_or.at(row, every >> 6, np.left_shift(np.int64(1), (every & 63).astype(np.int64)))
-        seen.bits[np.bincount(sequences.attributes, minlength=n_attributes) > 0] = row
+        met = np.unique(sequences.attributes)
+        seen.mark(np.repeat(met, n_labels), np.tile(np.arange(n_labels), len(met)))
     if params["feature.possible_transitions"]:
         seen.transitions[:] = True
     return seen
 
 
 def _mark_zeros(seen: SeenPairs, attributes: Offsets, labels: Offsets, new_ids: Ints, params: Params) -> int:
-    """Pairs that met with the value 0 get a weight; returns how many keep the weight 0, as no value is another."""
+    """Give weights to pairs with value 0; return the number of those that have no other value."""
     if params["feature.minfreq"] > 0.0:
         return 0  # zeros add nothing to a frequency
     idle = new_ids[attributes] < 0
-    _mark(seen, new_ids[attributes[~idle]], labels[~idle])
+    seen.mark(new_ids[attributes[~idle]], labels[~idle])
     if params["feature.possible_states"]:
         return len(np.unique(attributes[idle])) * len(seen.transitions)
     return int(idle.sum())
 
 
-def _mark(seen: SeenPairs, attributes: Ints | Offsets, labels: Offsets) -> None:
-    """These pairs get a weight."""
-    np.bitwise_or.at(seen.bits, (attributes, labels >> 6), np.left_shift(np.int64(1), labels & 63))
-
-
 def _minimise(loss: ChainLoss, algorithm: str, params: Params, watch: Callback) -> Result:
-    """The weights by the algorithm of this name."""
+    """Minimise the objective by the algorithm of a name."""
     passes, epsilon = params["max_iterations"], params.get("epsilon", 0.0)
     solver: Solver
     penalty: Any = L1(0.0)
@@ -190,17 +189,19 @@ def _calibration(params: Params) -> dict[str, Any]:
 
 
 class _Watch:
-    """The solver's callback: writes the log, and knows CRFsuite's rules for stopping L-BFGS."""
+    """The solver's callback: writes the log, and stops L-BFGS by CRFsuite's rules."""
 
     def __init__(
         self,
         say: Say,
+        event: Event,
         loss: ChainLoss,
         algorithm: str,
         params: Params,
-        held_out: Callable[[Floats], list[str]] | None,
+        held_out: Callable[[Floats], dict[str, Any]] | None,
     ) -> None:
-        self.say, self.algorithm, self.params, self.held_out = say, algorithm, params, held_out
+        self.say, self.event, self.held_out = say, event, held_out
+        self.algorithm, self.params = algorithm, params
         self.stopped: str | None = None
         tokens = loss.sequences.n_tokens
         self._reached = [tokens * float(np.log(loss.layout.n_labels))]  # the loss at w = 0
@@ -210,23 +211,34 @@ class _Watch:
     def __call__(self, iteration: Iteration) -> bool:
         now, say, number = time.process_time(), self.say, iteration.number
         sgd, norm = self.algorithm == "l2sgd", math.sqrt(dot(iteration.w, iteration.w))
+        entry: dict[str, Any] = {
+            "num": number,
+            "scores": {},
+            "loss": iteration.objective,
+            "feature_norm": norm,
+        }
+        if number == 1:
+            self.event("prepared", {})
         say(f"***** {'Epoch' if sgd else 'Iteration'} #{number} *****\n")
         say(f"Loss: {iteration.objective:f}\n")
         say(f"Feature {'L2-' if sgd else ''}norm: {norm:f}\n")
         if iteration.gradient_norm is not None:
+            entry |= {"error_norm": iteration.gradient_norm, "active_features": iteration.nonzero}
             say(f"Error norm: {iteration.gradient_norm:f}\n")
             say(f"Active features: {iteration.nonzero}\n")
         if sgd:
             say(f"Total number of feature updates: {number * self._n}\n")
-        say(f"Seconds required for this iteration: {now - self._clock:.3f}\n")
+        entry["time"] = now - self._clock
+        say(f"Seconds required for this iteration: {entry['time']:.3f}\n")
         self._clock = now
-        for line in () if self.held_out is None else self.held_out(iteration.w):
-            say(line)
+        if self.held_out is not None:
+            entry |= self.held_out(iteration.w)
         say("\n")
+        self.event("iteration", entry)
         return self.algorithm == "lbfgs" and self._is_enough(iteration, norm)
 
     def _is_enough(self, iteration: Iteration, norm: float) -> bool:
-        """The gradient is small beside the weights, or the objective no longer falls."""
+        """Whether the gradient is small beside the weights, or the objective no longer falls."""
         period, self._reached = self.params["period"], [*self._reached, iteration.objective]
         assert iteration.gradient_norm is not None
         if iteration.gradient_norm <= self.params["epsilon"] * max(1.0, norm):
@@ -239,34 +251,29 @@ class _Watch:
 
 
 def _held_out(
-    data: Instances, holdout: int, new_ids: Ints, order: Offsets, layout: WeightLayout
-) -> Callable[[Floats], list[str]] | None:
-    """What says how good weights are on the sequences of the group ``holdout``; None without one."""
+    data: Instances, holdout: int, new_ids: Ints, layout: WeightLayout, say: Say
+) -> Callable[[Floats], dict[str, Any]] | None:
+    """Return a function that logs the scores of weights on the group ``holdout``; None without one."""
     if holdout < 0:
         return None
-    sequences, labels = data.take(holdout, within=True)
-    sequences = sequences.renumber(
-        np.where(new_ids >= 0, _with_weights(layout)[new_ids], -1).astype(np.int32)
-    )
-    names, bounds = data.labels, sequences.sentence_ptr.tolist()
+    sequences, gold = data.take(holdout, within=True)
+    kept = np.where(new_ids >= 0, _with_weights(layout)[new_ids], -1).astype(np.int32)
+    sequences, names = sequences.renumber(kept), data.labels
 
-    def split(ids: Ints) -> list[list[str]]:
-        return [[names[j] for j in ids[a:b].tolist()] for a, b in pairwise(bounds)]
-
-    def score(w: Floats) -> list[str]:
+    def score(w: Floats) -> dict[str, Any]:
         model = ChainModel(tuple(names), None, data.table, layout, layout.spread(w))
-        return performance(names, split(labels), split(model.decode(sequences)))
+        return write_scores(say, names, gold, model.decode(sequences), sequences.sentence_ptr)
 
     return score
 
 
 def _with_weights(layout: WeightLayout) -> Ints:
-    """New ids that leave out attributes without any weight: all of their features are too rare."""
+    """Return new ids, -1 for attributes without a weight: all their features are too rare."""
     return np.where(layout.row_of >= 0, np.arange(len(layout.row_of)), -1).astype(np.int32)
 
 
 def _model(data: Instances, order: Offsets, layout: WeightLayout, w: Floats) -> ChainModel:
-    """The weights that are not zero, with the names of their attributes."""
+    """Make the model of the nonzero weights."""
     weights = layout.weights(w)
     used, compact = np.unique(weights.attributes, return_inverse=True)
     old = order[used]
@@ -274,24 +281,6 @@ def _model(data: Instances, order: Offsets, layout: WeightLayout, w: Floats) -> 
     return ChainModel.of_weights(
         data.labels, None, table, weights._replace(attributes=compact.astype(np.int32))
     )
-
-
-def _say_features(say: Say, params: Params, n_features: int, seconds: float) -> None:
-    """What features there are."""
-    say("Feature generation\n")
-    say("type: CRF1d\n")
-    for name in ("feature.minfreq", "feature.possible_states", "feature.possible_transitions"):
-        say(f"{name}: {_shown(params[name])}\n")
-    for k in range(51):
-        say("." if k % 5 else str(k // 5))
-    say("\n")
-    say(f"Number of features: {n_features}\n")
-    say(f"Seconds required: {seconds:.3f}\n")
-    say("\n")
-
-
-def _shown(value: Any) -> str:
-    return f"{value:f}" if isinstance(value, float) else str(int(value) if isinstance(value, bool) else value)
 
 
 def _heading(algorithm: str, params: Params) -> str:
@@ -303,7 +292,9 @@ def _heading(algorithm: str, params: Params) -> str:
         "arow": "Adaptive Regularization of Weights (AROW)",
     }
     chosen = (
-        f"{name}: {_shown(value)}\n" for name, value in params.items() if not name.startswith("feature.")
+        f"{name}: {format_value(value)}\n"
+        for name, value in params.items()
+        if not name.startswith("feature.")
     )
     return titles[algorithm] + "\n" + "".join(chosen) + "\n"
 

@@ -254,7 +254,7 @@ def to_model_file(estimator: Any) -> ModelFile:
 
 
 def model_file(model: ChainModel) -> ModelFile:
-    """Return a chain model that was read from a file of another program as a file of a CRFTagger."""
+    """Return the file of a CRFTagger with a chain model, such as one read from another program."""
     return ModelFile(FAMILY, model_header(model, "crf"), model_tensors(model))
 
 

@@ -43,7 +43,7 @@ CRFSUITE_VERSION = "0.12"
 
 
 def replace_original(small_files: bool = True) -> None:
-    """Make ``import pycrfsuite`` return this module; call it before the program imports pycrfsuite.
+    """Make ``import pycrfsuite`` return this module; call it before that import.
 
     Model files are then written in the format of epigram, less than half as large as CRFsuite's; ``small_files=False``
     writes CRFsuite's format.

@@ -109,7 +109,7 @@ class Tagger(Component):
 
 
 class EntityRecognizer(Component):
-    """Sets ``doc.ents`` from labels such as ``B-PER``; earlier entities that do not overlap stay."""
+    """Sets ``doc.ents`` from labels such as ``B-PER``; keeps entities that do not overlap."""
 
     def _take(self, model: Any) -> None:
         super()._take(model)

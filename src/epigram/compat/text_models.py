@@ -1,4 +1,4 @@
-"""Reads the text models of CRF++ (``crf_learn -t``) and Wapiti (``wapiti train``), templates included.
+"""Reads text models of CRF++ (``crf_learn -t``) and Wapiti with their templates.
 
 A CRF++ file has five parts with blank lines between: settings, labels, the template, ``number feature`` lines, and the
 weights. A ``U`` feature has a weight for each label from its number on, a ``B`` feature one for each pair of labels.
@@ -174,7 +174,7 @@ def _lines(pattern: str) -> list[str]:
 def _wapiti_chain(
     labels: list[str], template: Template, observations: list[str], parts: _Sections, n: int
 ) -> ChainModel:
-    """Build the model from weights by observation: those of labels first, then those of label pairs."""
+    """Build the model from weights by observation: of labels first, then of label pairs."""
     L, at = len(labels), 0
     names: list[str] = []
     blocks: list[Block] = []
@@ -197,7 +197,7 @@ def _chain_model(
     numbers: Offsets,
     values: Floats,
 ) -> ChainModel:
-    """Build a model from attribute names, blocks of weights, and weights by number in rising order."""
+    """Build a model from attribute names, blocks of weights, and weights by rising number."""
     if len(set(names)) < len(names):
         raise ValueError("it has one feature twice")
     if not template.has_transitions and any(is_pair for _, _, is_pair in blocks):
@@ -208,7 +208,7 @@ def _chain_model(
 
 
 def _weights_of_blocks(L: int, blocks: list[Block], numbers: Offsets, values: Floats) -> ChainWeights:
-    """Sort weights into blocks; blocks must not overlap, so their number is linear in the file size."""
+    """Sort weights into blocks; these may not overlap, so they are linear in the file size."""
     owners, starts, is_pair = np.array(sorted(blocks, key=lambda one: one[1]), np.int64).reshape(-1, 3).T
     ends = starts + np.where(is_pair, L * L, L)
     if (ends[:-1] > starts[1:]).any():

@@ -83,7 +83,7 @@ def learn_features(
 
 
 def count_keys(keys: Fingerprints, min_count: int) -> tuple[Fingerprints, Offsets]:
-    """Sort keys in place; return the distinct ones with at least ``min_count`` occurrences, and how many.
+    """Sort keys in place; return those with ``min_count`` occurrences or more, and their counts.
 
     Examples
     --------

@@ -110,7 +110,7 @@ def _model_file(labels: list[str], attributes: list[str], features: npt.NDArray[
 
 
 def _summed(features: npt.NDArray[Any], n_labels: int) -> tuple[Offsets, Floats]:
-    """Source * n_labels + target, rising, and weights; a feature that is there twice counts twice."""
+    """Return rising keys (source * n_labels + target) and the sum of the weights of each."""
     keys = features["source"].astype(np.int64) * n_labels + features["target"]
     distinct, which = np.unique(keys, return_inverse=True)
     weights = np.zeros(len(distinct))

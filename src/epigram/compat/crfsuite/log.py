@@ -17,7 +17,7 @@ Event = Callable[[str, dict[str, Any]], None]
 
 
 class LabelScore(NamedTuple):
-    """Correct, predicted and true tokens of a label; precision, recall and F1 (None without tokens)."""
+    """Correct, predicted and true tokens of a label; precision, recall, F1 (None: no tokens)."""
 
     match: int
     model: int

@@ -23,7 +23,7 @@ N_TABLES = 256
 
 
 def read_strings(content: bytes, start: int, n: int, what: str) -> list[str]:
-    """Return the n strings of the table that begins at ``start``; ``what`` names them in messages."""
+    """Return the n strings of the table at ``start``; ``what`` names them in messages."""
     if start + _HEADER.size > len(content):
         raise ModelFileError(f"corrupt CRFsuite model: the table of {what} begins beyond the end of the file")
     name, size, _, byte_order, n_places, places = _HEADER.unpack_from(content, start)

@@ -1,4 +1,4 @@
-"""Trains with CRFsuite's objectives, defaults and stopping rules, by the losses and solvers of epigram.
+"""Trains with CRFsuite's objectives, defaults and stopping rules.
 
 Attributes of value 0 make a feature with their label, as in CRFsuite: its weight is learnt from tokens with other
 values. Differs: sequences are shuffled by a fixed seed; L-BFGS searches its step by halving (as CRFsuite does with an
@@ -90,7 +90,7 @@ class Instances:
 def train(
     data: Instances, algorithm: str, params: Params, holdout: int, say: Say, event: Event
 ) -> tuple[ChainModel, float]:
-    """Train a model on all groups but ``holdout``; return it with the seconds of the optimisation."""
+    """Train a model on all groups but ``holdout``; return the seconds of the optimisation too."""
     if holdout >= 0:
         say(f"Holdout group: {holdout + 1}\n\n")
         event("start", {})
@@ -253,7 +253,7 @@ class _Watch:
 def _held_out(
     data: Instances, holdout: int, new_ids: Ints, layout: WeightLayout, say: Say
 ) -> Callable[[Floats], dict[str, Any]] | None:
-    """Return a function that logs the scores of weights on the group ``holdout``; None without one."""
+    """Return a function that logs scores on the group ``holdout``; None without such a group."""
     if holdout < 0:
         return None
     sequences, gold = data.take(holdout, within=True)

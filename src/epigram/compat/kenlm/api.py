@@ -1,4 +1,4 @@
-"""KenLM's Python API on the back-off models of epigram: ``import epigram.compat.kenlm as kenlm``.
+"""KenLM's Python API: ``import epigram.compat.kenlm as kenlm``.
 
 ``Model`` takes an ARPA file, a KenLM binary or a model file of epigram; a mixture of n-gram models is merged. Scores
 are in log10, as in KenLM. A word outside the vocabulary is ``<unk>``; without one in the model, its log10 probability
@@ -143,7 +143,7 @@ class Model:
     def full_scores(
         self, sentence: str | bytes, bos: bool = True, eos: bool = True
     ) -> Iterator[tuple[float, int, bool]]:
-        """Yield for each word, and the end, log10 probability, length of the n-gram, and unknown or not."""
+        """Yield log10 probability, n-gram length and whether unknown, for each word and the end."""
         text = sentence.encode() if isinstance(sentence, str) else sentence
         most = len(text) // 2 + 2
         logps, lengths, oov = np.empty(most), np.empty(most, np.int32), np.empty(most, np.bool_)

@@ -119,7 +119,7 @@ def _words(content: bytes, at: int, n: int) -> list[str]:
 
 
 def _model(words: list[str], levels: list[Level]) -> BackoffModel:
-    """Build a back-off model; n-grams across a sentence boundary, which are never looked up, are dropped."""
+    """Build a back-off model without n-grams across sentence boundaries."""
     kept = words
     if levels[0].logp[0] == MISSING_UNKNOWN and not any((level.grams == 0).any() for level in levels[1:]):
         kept = words[1:]

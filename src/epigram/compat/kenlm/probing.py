@@ -107,7 +107,7 @@ def join(below: Entries, table: npt.NDArray[Any], n_groups: int) -> Entries:
 
 
 def _grouped(rows: Offsets, parts: Keys, group: Offsets, n_groups: int) -> tuple[Offsets, Keys, Offsets]:
-    """Sort rows and their partial keys by group and lowest byte; return the offsets of groups too."""
+    """Sort rows and partial keys by group and lowest byte; return offsets of groups too."""
     order = np.lexsort((parts & np.uint64(255), group[rows]))
     sizes = np.bincount(group[rows], minlength=n_groups)
     return rows[order], parts[order], offsets(sizes)

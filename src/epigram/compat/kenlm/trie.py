@@ -87,7 +87,7 @@ def read_levels(content: bytes, head: Head) -> tuple[list[Level], int]:
 
 
 def _quantised(content: bytes, at: int, order: int) -> tuple[tuple[int, int], list[Floats], int]:
-    """Read the bits per weight and the tables of each order; return the offset of what follows too."""
+    """Read bits per weight and tables of each order; return the offset of what follows too."""
     version, for_logp, for_bow = numbers(content, "u1", 3, at).tolist()
     if version != 2 or not (1 <= for_logp <= 25 and 1 <= for_bow <= 25):
         raise ModelFileError(
@@ -100,7 +100,7 @@ def _quantised(content: bytes, at: int, order: int) -> tuple[tuple[int, int], li
 
 
 def _array(content: bytes, at: int, n: int, n_below: int, most_chopped: int) -> tuple[int, Offsets, int]:
-    """Read compressed offsets: bits in the entries, first entry of each high value, and what follows."""
+    """Read compressed offsets: bits in entries, first entry of each high value, what follows."""
     required = n_below.bit_length()
     chop = min(
         range(min(required, most_chopped) + 1),

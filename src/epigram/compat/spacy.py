@@ -8,13 +8,13 @@ are those that the pipeline has set before; without any, the text is one sentenc
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
-from spacy.util import minibatch
 
 from epigram.chain.chunks import are_chunk_labels, chunks
 from epigram.errors import InputError
@@ -65,7 +65,8 @@ class Component:
         if self.model is None:
             missing = f"no such file: {self._missing}" if self._missing else "no model yet"
             raise InputError(f'{missing}; give one: nlp.add_pipe(..., config={{"model": FILE}})')
-        for docs in minibatch(stream, batch_size):
+        texts = iter(stream)
+        while docs := list(islice(texts, batch_size)):
             spans = [sentence for doc in docs for sentence in _sentences(doc)]
             rows = [[tuple(getattr(token, name) for name in self.columns) for token in one] for one in spans]
             labels = iter(self.model.predict(rows) if rows else [])

@@ -22,7 +22,7 @@ import numpy as np
 from epigram._core import bindings
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.rerank.losses import ExponentialLoss, PairLoss
-from epigram.rerank.stagewise import CHUNK, Settings, WeightPath, check_settings
+from epigram.rerank.stagewise import CHUNK, Learner, WeightPath, check_settings
 
 
 class SampleRisk(ExponentialLoss):
@@ -63,7 +63,7 @@ class SampleRisk(ExponentialLoss):
 
 
 @dataclass(frozen=True)
-class MinimumSampleRisk(Settings):
+class MinimumSampleRisk(Learner):
     """Set one weight after the other to the value with the fewest errors on the training lists.
 
     Parameters

@@ -20,11 +20,11 @@ from epigram.checkpoint import restored_rng
 from epigram.penalties.separable import L1, L2
 from epigram.protocols import Floats
 from epigram.rerank.losses import ExponentialLoss, PairLoss, SoftmaxLoss
-from epigram.rerank.stagewise import Settings, WeightPath
+from epigram.rerank.stagewise import Learner, WeightPath
 from epigram.solvers.quasi_newton import LBFGS, OWLQN
 
 
-class _Falling(Settings):
+class _Falling(Learner):
     """Base class of exact learners: one minimum for each of a series of falling penalty weights."""
 
     def _strength(self, loss: PairLoss, t: int) -> float:
@@ -126,7 +126,7 @@ class PerceptronLoss(ExponentialLoss):
 
 
 @dataclass(frozen=True)
-class Perceptron(Settings):
+class Perceptron(Learner):
     """Averaged perceptron: passes in random order; each step is the average so far.
 
     Updates are of size ``rate`` relative to the base feature, whose weight is lambda_0.

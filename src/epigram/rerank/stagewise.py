@@ -179,38 +179,8 @@ class WeightPath:
         return w
 
 
-@runtime_checkable
-class Learner(Protocol):
-    """Computes a path of models; settings that are None are chosen on held-out lists."""
-
-    usual: ClassVar[Mapping[str, float]]
-    ladders: ClassVar[Mapping[str, tuple[float, ...]]]
-
-    @property
-    def steps(self) -> int | None:
-        """Length of the path; None: chosen by held-out errors."""
-        ...
-
-    @property
-    def open_settings(self) -> list[str]:
-        """Names of the settings that are None."""
-        ...
-
-    def with_usual(self, *, but: tuple[str, ...] = ()) -> Self:
-        """Return the same learner with the usual value for every setting that is None."""
-        ...
-
-    def walk(self, loss: Any, path: WeightPath, memory: dict[str, Any] | None = None) -> Iterator[WeightPath]:
-        """Go on from the end of ``path``; yields new steps in chunks.
-
-        ``memory`` takes, before each chunk, all that going on to the same bits needs beside the path; a walk that
-        is given one that is not empty goes on from there.
-        """
-        ...
-
-
-class Settings:
-    """Base class of learners: settings are values, or None for "to be chosen".
+class Learner:
+    """Base class of learners: a path of models; settings that are None are chosen on held-out lists.
 
     ``usual`` holds the value each setting has where nothing chooses it. ``ladders`` holds the values a search may
     try, in rising order; it begins at the usual value and climbs or descends while held-out errors fall. ``steps``
@@ -248,8 +218,16 @@ class Settings:
         """Maximum number of steps."""
         return self.most_steps if self.steps is None else self.steps
 
+    def walk(self, loss: Any, path: WeightPath, memory: dict[str, Any] | None = None) -> Iterator[WeightPath]:
+        """Continue from the end of ``path``; yields new steps in chunks.
 
-class Stagewise(Settings):
+        ``memory`` takes, before each chunk, what is needed beside the path to continue to the same bits; a call with
+        one that is not empty continues from it.
+        """
+        raise NotImplementedError
+
+
+class Stagewise(Learner):
     """Base class of stagewise learners: a rule and a number of steps."""
 
     most_steps = 200_000

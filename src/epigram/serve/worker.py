@@ -50,15 +50,20 @@ class Reporter:
         print(json.dumps(record), flush=True)
 
 
-def split_held_out(n: int, unit: str, share: int = 10, least: int = 1) -> int:
-    """Return the index of the first held-out example; 1 / ``share`` of ``n`` are held out."""
-    cut = n - max(1, n // share)
+Facts = dict[str, Any]
+Trained = tuple[Any, Facts, Facts | None]
+"""Model, facts and table of a training."""
+
+
+def hold_out(examples: Any, unit: str, share: int = 10, least: int = 1) -> tuple[Any, Any, Facts]:
+    """Return the training examples, the last 1 / ``share``, which are held out, and how many there are of each."""
+    cut = len(examples) - max(1, len(examples) // share)
     if cut < least:
-        raise InputError(f"expected at least {least + 1} {unit}, found {n}", path=UPLOAD)
-    return cut
+        raise InputError(f"expected at least {least + 1} {unit}, found {len(examples)}", path=UPLOAD)
+    return examples[:cut], examples[cut:], {unit: cut, "held out": len(examples) - cut}
 
 
-def train_tagger(options: dict[str, Any], report: Reporter) -> tuple[Any, dict[str, Any]]:
+def train_tagger(options: dict[str, Any], report: Reporter) -> Trained:
     """Train a CRF tagger on columns, the last of which holds the labels."""
     from epigram import SGD, CRFTagger, evaluate, read_columns
     from epigram.chain.chunks import are_chunk_labels
@@ -66,9 +71,8 @@ def train_tagger(options: dict[str, Any], report: Reporter) -> tuple[Any, dict[s
     columns = read_columns(UPLOAD)
     if columns.n_columns < 2:
         raise InputError("one column only; expected a column of words and a column of labels", path=UPLOAD)
-    n = columns.n_sentences
-    cut = split_held_out(n, "sentences")
-    (X, y), dev = (columns.take(range(*part)).split(-1) for part in ((0, cut), (cut, n)))
+    *parts, facts = hold_out(range(columns.n_sentences), "sentences")
+    (X, y), dev = (columns.take(part).split(-1) for part in parts)
     chunked = are_chunk_labels(y.strings)
     template = options["template"]
     if template == "auto":
@@ -83,15 +87,11 @@ def train_tagger(options: dict[str, Any], report: Reporter) -> tuple[Any, dict[s
         [name, round(100 * s.precision, 2), round(100 * s.recall, 2), round(100 * s.f1, 2), s.gold]
         for name, s in sorted(scores.per_type.items(), key=lambda item: -item[1].gold)
     ]
-    facts: dict[str, Any] = {
-        "sentences": cut,
-        "held out": n - cut,
-        "accuracy %": round(100 * scores.accuracy, 2),
-    }
-    if chunked:
-        facts["F1 %"] = round(100 * scores.overall.f1, 2)
-    table = {"columns": ["phrase", "precision", "recall", "F1", "in the text"], "rows": rows}
-    return tagger, {"facts": facts, "table": table if chunked else None}
+    facts["accuracy %"] = round(100 * scores.accuracy, 2)
+    if not chunked:
+        return tagger, facts, None
+    facts["F1 %"] = round(100 * scores.overall.f1, 2)
+    return tagger, facts, {"columns": ["phrase", "precision", "recall", "F1", "in the text"], "rows": rows}
 
 
 def _labels(part: Any) -> list[list[str]]:
@@ -101,13 +101,12 @@ def _labels(part: Any) -> list[list[str]]:
     return [flat[a:b] for a, b in pairwise(ptr)]
 
 
-def train_lm(options: dict[str, Any], report: Reporter) -> tuple[Any, dict[str, Any]]:
+def train_lm(options: dict[str, Any], report: Reporter) -> Trained:
     """Train a language model on text with one sentence per line."""
     from epigram import KneserNeyLM, LogLinearLM
 
     sentences = [line.split() for line in Path(UPLOAD).read_text("utf-8").splitlines() if line.strip()]
-    cut = split_held_out(len(sentences), "sentences")
-    train, held_out = sentences[:cut], sentences[cut:]
+    train, held_out, facts = hold_out(sentences, "sentences")
     if options["kind"] == "kneser-ney":
         model: Any = KneserNeyLM(order=options["order"]).fit(train)
     else:
@@ -124,64 +123,62 @@ def train_lm(options: dict[str, Any], report: Reporter) -> tuple[Any, dict[str, 
             on_trial=tried,
         )
     found = model.evaluate(held_out)
-    facts: dict[str, Any] = {"sentences": cut, "held out": len(held_out), "words": len(model.vocabulary_)}
-    facts |= {"perplexity": round(found.perplexity, 2), "unknown words": found.oov}
-    return model, {"facts": facts, "table": None}
+    facts |= {
+        "words": len(model.vocabulary_),
+        "perplexity": round(found.perplexity, 2),
+        "unknown words": found.oov,
+    }
+    return model, facts, None
 
 
-def train_reranker(options: dict[str, Any], report: Reporter) -> tuple[Any, dict[str, Any]]:
+def train_reranker(options: dict[str, Any], report: Reporter) -> Trained:
     """Train a reranker on n-best lists with references; the held-out lists choose the step."""
     from epigram import Reranker, read_nbest
     from epigram.rerank.model import make_learner
 
-    lists = read_nbest(UPLOAD)
-    cut = split_held_out(len(lists), "lists")
-    train, dev = lists.take(range(cut)), lists.take(range(cut, len(lists)))
+    train, dev, facts = hold_out(read_nbest(UPLOAD), "lists")
     learner = make_learner(options["learner"], steps=options["steps"])
     model = Reranker(learner, measure=options["measure"]).fit(
         train, dev=dev, callback=lambda now: report.point(now.loss, now.nonzero, now.dev_rate)
     )
-    facts: dict[str, Any] = {"lists": cut, "held out": len(lists) - cut, "steps": model.step_}
-    facts["error rate % before"] = round(model.at(0).error_rate(dev), 2)
-    facts["error rate % after"] = round(model.error_rate(dev), 2)
-    return model, {"facts": facts, "table": None}
+    before, after = model.at(0).error_rate(dev), model.error_rate(dev)
+    facts |= {
+        "steps": model.step_,
+        "error rate % before": round(before, 2),
+        "error rate % after": round(after, 2),
+    }
+    return model, facts, None
 
 
-def build_converter(options: dict[str, Any], report: Reporter) -> tuple[Any, dict[str, Any]]:
+def build_converter(options: dict[str, Any], report: Reporter) -> Trained:
     """Build a converter from sentences of surface/reading tokens."""
     from epigram import KanaKanjiConverter
     from epigram.ime.evaluate import evaluate
     from epigram.ime.kana import read_sentences
 
-    sentences = read_sentences(UPLOAD)
-    cut = split_held_out(len(sentences), "sentences")
-    model = KanaKanjiConverter.build([" ".join(tokens) for tokens in sentences[:cut]])
-    rate = evaluate(model, sentences[cut:], 1).cer
-    facts: dict[str, Any] = {
-        "sentences": cut,
-        "held out": len(sentences) - cut,
-        "character errors %": round(rate, 2),
-    }
-    return model, {"facts": facts, "table": None}
+    train, held_out, facts = hold_out(read_sentences(UPLOAD), "sentences")
+    model = KanaKanjiConverter.build([" ".join(tokens) for tokens in train])
+    return model, facts | {"character errors %": round(evaluate(model, held_out, 1).cer, 2)}, None
 
 
-def adapt_converter(options: dict[str, Any], report: Reporter) -> tuple[Any, dict[str, Any]]:
+def adapt_converter(options: dict[str, Any], report: Reporter) -> Trained:
     """Adapt a converter to sentences; error rates before and after are those of the last fifth."""
     from epigram import KanaKanjiConverter
     from epigram.ime.evaluate import evaluate
     from epigram.ime.kana import read_sentences
 
-    sentences = read_sentences(UPLOAD)
-    cut = split_held_out(len(sentences), "sentences", share=5, least=2)
+    train, held_out, facts = hold_out(read_sentences(UPLOAD), "sentences", share=5, least=2)
     base = KanaKanjiConverter.load(options["base"])
-    model = base.adapt(sentences[:cut])
-    before, after = (evaluate(one, sentences[cut:], 1).cer for one in (base, model))
-    facts: dict[str, Any] = {"sentences": cut, "held out": len(sentences) - cut}
-    facts |= {"error rate % before": round(before, 2), "error rate % after": round(after, 2)}
-    return model, {"facts": facts, "table": None}
+    model = base.adapt(train)
+    before, after = (evaluate(one, held_out, 1).cer for one in (base, model))
+    return (
+        model,
+        facts | {"error rate % before": round(before, 2), "error rate % after": round(after, 2)},
+        None,
+    )
 
 
-FAMILIES: dict[str, Callable[[dict[str, Any], Reporter], tuple[Any, dict[str, Any]]]] = {
+FAMILIES: dict[str, Callable[[dict[str, Any], Reporter], Trained]] = {
     "tagger": train_tagger,
     "lm": train_lm,
     "reranker": train_reranker,
@@ -196,9 +193,9 @@ def main() -> None:
     _bound(job["memory"], job["seconds"])
     report = Reporter()
     try:
-        model, result = FAMILIES[job["family"]](job["options"], report)
+        model, facts, table = FAMILIES[job["family"]](job["options"], report)
         model.save(MODEL)
-        report.send({"result": {**result, "stopped early": report.stopped}})
+        report.send({"result": {"facts": facts, "table": table, "stopped early": report.stopped}})
     except (EpigramError, ValueError) as error:
         report.send({"error": str(error)})
     except MemoryError:

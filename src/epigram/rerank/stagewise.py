@@ -180,11 +180,12 @@ class WeightPath:
 
 
 class Learner:
-    """Base class of learners: a path of models; settings that are None are chosen on held-out lists.
+    """Base class of learners, each of which computes a path of models.
 
-    ``usual`` holds the value each setting has where nothing chooses it. ``ladders`` holds the values a search may
-    try, in rising order; it begins at the usual value and climbs or descends while held-out errors fall. ``steps``
-    is on no ladder: it is chosen on the path, which ends after ``most_steps`` at the latest.
+    Settings that are None are chosen on held-out lists. ``usual`` holds the value each setting has where nothing
+    chooses it. ``ladders`` holds the values a search may try, in rising order; it begins at the usual value and climbs
+    or descends while held-out errors fall. ``steps`` is on no ladder: it is chosen on the path, which ends after
+    ``most_steps`` at the latest.
     """
 
     usual: ClassVar[Mapping[str, float]] = {}

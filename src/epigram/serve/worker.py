@@ -56,7 +56,7 @@ Trained = tuple[Any, Facts, Facts | None]
 
 
 def hold_out(examples: Any, unit: str, share: int = 10, least: int = 1) -> tuple[Any, Any, Facts]:
-    """Return the training examples, the last 1 / ``share``, which are held out, and how many there are of each."""
+    """Return the training examples, the last 1 / ``share``, held out, and their numbers."""
     cut = len(examples) - max(1, len(examples) // share)
     if cut < least:
         raise InputError(f"expected at least {least + 1} {unit}, found {len(examples)}", path=UPLOAD)

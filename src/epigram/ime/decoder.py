@@ -442,7 +442,7 @@ def as_lists(
             tokens = list(references[number])
             builder.begin(str(number + 1), "".join(split_token(token)[0] for token in tokens), tokens)
         for way in ways:
-            builder.candidate(way.tokens, way.text, way.score, None)
+            builder.candidate(way.tokens, way.score, None, text=way.text)
     return builder.build()
 
 

@@ -50,7 +50,7 @@ def read_nemo(lines: list[str], builder: Builder, beam: int | None) -> None:
         if k % beam == 0:
             builder.begin(str(k // beam + 1), None, None)
         text, _, score = line.rpartition("\t")
-        builder.candidate(text.split(), " ".join(text.split()), _float(score, builder, number), number)
+        builder.candidate(text.split(), builder.parse_number(score, "score", number), number)
 
 
 def read_letor(lines: list[str], builder: Builder) -> None:
@@ -68,15 +68,16 @@ def read_letor(lines: list[str], builder: Builder) -> None:
             name, colon, value = field.partition(":")
             if not colon:
                 raise builder.fail(f"expected number:value, found {field!r}", number)
-            named[name] = _float(value, builder, number)
+            named[name] = builder.parse_number(value, f"feature {name}", number)
         documents = queries.setdefault(fields[1][4:], [])
-        documents.append((_float(fields[0], builder, number), named, comment.strip(), number))
+        relevance = builder.parse_number(fields[0], "relevance", number)
+        documents.append((relevance, named, comment.strip(), number))
     for query, documents in queries.items():
         builder.begin(query, None, None)
         best = max(relevance for relevance, *_ in documents)
         for k, (relevance, named, comment, number) in enumerate(documents, 1):
             text = comment or f"document {k}"
-            builder.candidate(text.split(), text, 0.0, number, named, best - relevance)
+            builder.candidate(text.split(), 0.0, number, named, text, best - relevance)
 
 
 def read_hyporadise(text: str, builder: Builder) -> None:
@@ -92,7 +93,7 @@ def read_hyporadise(text: str, builder: Builder) -> None:
         words = None if reference is None else reference.split()
         builder.begin(str(record.get("id", k)), None if words is None else " ".join(words), words)
         for rank, hypothesis in enumerate(found):
-            builder.candidate(hypothesis.split(), " ".join(hypothesis.split()), -float(rank), None)
+            builder.candidate(hypothesis.split(), -float(rank), None)
 
 
 def read_folder(folder: Path, builder: Builder) -> bool:
@@ -117,8 +118,7 @@ def _read_espnet(folders: list[Path], builder: Builder) -> None:
             found = _NUMBER.search(score.get(id, ""))  # newer versions write tensor(-1.5)
             if found is None:
                 raise builder.fail(f"the score of {id!r} is missing or no number", None)
-            words = text[id].split()
-            builder.candidate(words, " ".join(words), float(found[0]), None)
+            builder.candidate(text[id].split(), float(found[0]), None)
 
 
 def _read_kaldi(folder: Path, builder: Builder) -> None:
@@ -134,9 +134,10 @@ def _read_kaldi(folder: Path, builder: Builder) -> None:
         if utterance != current:
             current = utterance
             builder.begin(utterance, None, None)
-        named = {name: -_float(table.get(id, ""), builder, None) for name, table in costs.items()}
-        words = text.split()
-        builder.candidate(words, " ".join(words), sum(named.values()), None, named)
+        named = {
+            name: -builder.parse_number(table.get(id, ""), "cost", None) for name, table in costs.items()
+        }
+        builder.candidate(text.split(), sum(named.values()), None, named)
 
 
 def _table(path: str | PathLike[str], builder: Builder) -> dict[str, str]:
@@ -144,10 +145,3 @@ def _table(path: str | PathLike[str], builder: Builder) -> dict[str, str]:
     builder.path = path
     pairs = (line.split(maxsplit=1) for line in read_lines(path) if line.strip())
     return {pair[0]: pair[1] if len(pair) > 1 else "" for pair in pairs}
-
-
-def _float(text: str, builder: Builder, line: int | None) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise builder.fail(f"{text!r} is no number", line) from None

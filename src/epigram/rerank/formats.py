@@ -187,7 +187,7 @@ def _read_blocks(lines: list[str], builder: Builder) -> None:
         elif not tab or not inside:
             raise builder.fail("expected '#<TAB>reference' or 'score<TAB>tokens' after one", number)
         else:
-            builder.candidate(words, text, _float(head, "score", builder, number), number)
+            builder.candidate(words, builder.parse_number(head, "score", number), number, text=text)
     _check_filled(builder, len(lines))
 
 
@@ -206,8 +206,8 @@ def _read_moses(lines: list[str], builder: Builder) -> None:
             builder.begin(current, None, None)
         words = fields[1].split()
         named = _moses_features(fields[2], builder, number)
-        score = _float(fields[3].split()[0] if fields[3] else "", "score", builder, number)
-        builder.candidate(words, " ".join(words), score, number, named)
+        score = builder.parse_number(fields[3].split()[0] if fields[3] else "", "score", number)
+        builder.candidate(words, score, number, named)
 
 
 def _moses_features(text: str, builder: Builder, line: int) -> dict[str, float]:
@@ -219,7 +219,7 @@ def _moses_features(text: str, builder: Builder, line: int) -> dict[str, float]:
         else:
             if not groups:
                 groups.append(("feature", []))
-            groups[-1][1].append(_float(piece, f"feature {groups[-1][0]!r}", builder, line))
+            groups[-1][1].append(builder.parse_number(piece, f"feature {groups[-1][0]!r}", line))
     named: dict[str, float] = {}
     for name, values in groups:
         for k, value in enumerate(values, 1):
@@ -236,17 +236,17 @@ def _read_srilm(lines: list[str], builder: Builder, id: str) -> None:
             continue
         if bracketed:
             words, named = fields[1:], None
-            score = _float(fields[0].strip("()"), "score", builder, number)
+            score = builder.parse_number(fields[0].strip("()"), "score", number)
         else:
             if len(fields) < 3:
                 raise builder.fail(
                     "not a known n-best format: JSON lines, blocks, Moses, SRILM, NeMo, HyPoradise, LETOR",
                     number,
                 )
-            acoustic, lm = (_float(field, "score", builder, number) for field in fields[:2])
+            acoustic, lm = (builder.parse_number(field, "score", number) for field in fields[:2])
             words, score = fields[3:], acoustic + lm
-            named = {"lm": lm, "words": _float(fields[2], "word count", builder, number)}
-        builder.candidate(words, " ".join(words), score, number, named)
+            named = {"lm": lm, "words": builder.parse_number(fields[2], "word count", number)}
+        builder.candidate(words, score, number, named)
     _check_filled(builder, len(lines))
 
 
@@ -262,10 +262,3 @@ def _attach(builder: Builder, references: str | PathLike[str]) -> None:
 def _check_filled(builder: Builder, line: int) -> None:
     if builder.sizes and builder.sizes[-1] == 0:
         raise builder.fail(f"list {builder.ids[-1]!r} before this line has no candidates", line)
-
-
-def _float(text: str, what: str, builder: Builder, line: int) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise builder.fail(f"{what} must be a number, not {text!r}", line) from None

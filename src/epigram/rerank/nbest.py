@@ -271,20 +271,20 @@ class Builder:
     def candidate(
         self,
         words: list[str],
-        text: str,
         score: float,
         line: int | None,
         named: Mapping[str, float] | None = None,
+        text: str | None = None,
         errors: float = math.nan,
         tags: list[str] | None = None,
     ) -> None:
-        """Add a candidate to the list begun last."""
+        """Add a candidate to the list begun last; without a text it is that of the words."""
         if not math.isfinite(score):
             raise self.fail(f"candidate {self.sizes[-1] + 1}: score is {score}, not a finite number", line)
         self.tokens.extend(map(self.vocabulary.__getitem__, words))
         self.token_counts.append(len(words))
         self.scores.append(score)
-        self.texts.append(text)
+        self.texts.append(" ".join(words) if text is None else text)
         self.errors.append(errors)
         self.tags.append(tags)
         self.any_tags = self.any_tags or tags is not None
@@ -335,10 +335,10 @@ class Builder:
         errors = candidate.get("errors")
         self.candidate(
             words,
-            " ".join(words) if text is None else text,
             self._number(candidate["score"], f"{place}'score'", line),
             line,
             {name: self._number(value, f"{place}feature {name!r}", line) for name, value in named.items()},
+            text,
             math.nan if errors is None else self._number(errors, f"{place}'errors'", line, least=0),
             tags,
         )
@@ -349,6 +349,13 @@ class Builder:
         if not (math.isfinite(value) and value >= least):
             raise self.fail(f"{what} is {value}; it must be finite" + (" and >= 0" * (least == 0)), line)
         return float(value)
+
+    def parse_number(self, text: str, what: str, line: int | None) -> float:
+        """Parse a number of a text file."""
+        try:
+            return float(text)
+        except ValueError:
+            raise self.fail(f"{what} must be a number, not {text!r}", line) from None
 
     def build(self) -> NBest:
         """Make the NBest."""

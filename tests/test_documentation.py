@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,33 @@ def test_options_exist(page: Path) -> None:
     if page.name in ELSEWHERE:
         return
     assert sorted(set(OPTION.findall(text_of(page))) - options() - FOREIGN) == []
+
+
+def exists(dotted: str) -> bool:
+    """Whether a dotted name is that of a module, or of something in one."""
+    parts = dotted.split(".")
+    for k in range(len(parts), 0, -1):
+        try:
+            found = import_module(".".join(parts[:k]))
+        except ModuleNotFoundError as error:
+            if (error.name or "").startswith("epigram"):
+                continue
+            return True  # a module that needs an optional package
+        for name in parts[k:]:
+            found = getattr(found, name, None)
+        return found is not None
+    return False
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_names_of_modules_and_imports_exist(page: Path) -> None:
+    if page.name in ELSEWHERE:
+        return
+    text = text_of(page)
+    names = set(re.findall(r"(?<![\w./-])epigram(?:\.\w+)+", text))
+    for module, imported in re.findall(r"^(?:>>> )? *from (epigram[\w.]*) import ([\w, ]+)", text, re.M):
+        names |= {f"{module}.{name}" for name in re.split(r"[, ]+", imported.strip())}
+    assert sorted(name for name in names if not exists(name)) == []
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -18,7 +18,7 @@ GENERATED = (
 )
 EXTRA = re.compile(r"\s*\\?\[((?:default: |required|env var: |\d|x).*)\]$", re.DOTALL)
 RANGE = re.compile(r"(?:; )?(?:required|-?[\d.]*<?=?x[<>]=?.*)$")
-WIDTH, ROW, GAP = 760, 34, 22
+WIDTH, ROW, GAP = 760, 30, 16
 
 
 def reference() -> dict[Path, str]:
@@ -78,15 +78,20 @@ def cell(text: str) -> str:
 
 
 def layers() -> list[list[str]]:
-    """Return the packages of each layer of the import contract, the topmost layer first."""
+    """Return the packages of each layer of the import contract that exist, the topmost layer first."""
     config = ConfigParser()
     config.read(ROOT / ".importlinter")
-    lines = config["importlinter:contract:layers"]["layers"].split("\n")
-    return [
-        [name.strip(" ()").removeprefix("epigram.") for name in re.split(r"[|:]", line)]
-        for line in lines
-        if line.strip()
+    rows = [
+        [name.strip(" ()") for name in re.split(r"[|:]", line)]
+        for line in config["importlinter:contract:layers"]["layers"].split("\n")
     ]
+    rows = [[name for name in row if name and name != "_lazy" and is_present(name)] for row in rows]
+    return [row for row in rows if row]
+
+
+def is_present(name: str) -> bool:
+    """Whether the library has a package or module of this name."""
+    return any((ROOT / "src" / "epigram" / f"{name}{end}").exists() for end in ("/__init__.py", ".py"))
 
 
 def picture(rows: list[list[str]]) -> str:

@@ -85,7 +85,10 @@ def layers() -> list[list[str]]:
         [name.strip(" ()") for name in re.split(r"[|:]", line)]
         for line in config["importlinter:contract:layers"]["layers"].split("\n")
     ]
-    rows = [[name for name in row if name and name != "_lazy" and is_present(name)] for row in rows]
+    rows = [
+        [name for name in row if name and name not in ("__main__", "_lazy") and is_present(name)]
+        for row in rows
+    ]
     return [row for row in rows if row]
 
 

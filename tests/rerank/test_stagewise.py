@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from epigram.protocols import Iteration
 from epigram.rerank import (
     FSLR,
     BLasso,
@@ -19,7 +18,6 @@ from epigram.rerank import (
     Pairs,
     WeightPath,
 )
-from epigram.solvers import LBFGS
 from reference import rerank_lists as twin_lists
 from reference import rerank_stagewise as twin
 
@@ -134,17 +132,6 @@ def test_refreshing_the_sums_does_not_change_the_path(monkeypatch: pytest.Monkey
     np.testing.assert_allclose(often.losses, usual.losses, rtol=1e-9)
 
 
-def test_solve_agrees_with_walk_and_obeys_the_callback() -> None:
-    _, space, loss = problem(7)
-    learner = BLasso(steps=50)
-    result = learner.solve(loss)
-    np.testing.assert_array_equal(result.w, steps_of(learner, loss).weights(space.n_weights))
-    seen: list[Iteration] = []
-    stopped = BLasso(steps=5000, eps=0.01).solve(loss, callback=lambda it: seen.append(it) or True)
-    assert stopped.reason == "callback"
-    assert len(seen) == 1
-
-
 def test_a_converged_path_stops_by_itself() -> None:
     lists = [
         {"reference": "a", "candidates": [{"text": "a", "score": 0}, {"text": "b", "score": 0}]},
@@ -152,16 +139,10 @@ def test_a_converged_path_stops_by_itself() -> None:
     ]
     nbest = NBest.from_lists(lists)
     space = FeatureSpace.collect(nbest, 1, 1)
-    result = BLasso(steps=100).solve(ExponentialLoss(Pairs.of(nbest, space)))
-    assert (result.reason, result.iterations) == ("converged", 0)
+    assert len(steps_of(BLasso(steps=100), ExponentialLoss(Pairs.of(nbest, space)))) == 0
 
 
-def test_misfits_name_the_way_out() -> None:
-    _, _, loss = problem(8)
-    with pytest.raises(TypeError, match="OWLQN"):
-        BLasso().solve(loss, penalty=object())  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="stagewise steps"):
-        BLasso().solve(LBFGS())  # type: ignore[arg-type]
+def test_bad_settings_are_refused() -> None:
     for kind, options in [(BLasso, {"eps": 0.0}), (BLasso, {"theta": -1.0}), (Boosting, {"smoothing": 0.0})]:
         with pytest.raises(ValueError, match=next(iter(options))):
             kind(**options)  # type: ignore[arg-type]

@@ -10,17 +10,13 @@ import pytest
 
 from epigram import (
     FISTA,
-    FSLR,
     L1,
     L2,
     LBFGS,
     OWLQN,
     SGD,
     AdaGrad,
-    BLasso,
-    Boosting,
     ElasticNet,
-    FBoosting,
     L1Ball,
     NBest,
     StochasticProximal,
@@ -38,7 +34,6 @@ from epigram.protocols import BatchLoss, StochasticLoss
 from epigram.rerank import FeatureSpace
 from epigram.rerank.losses import ExponentialLoss, PairLoss, SoftmaxLoss
 from epigram.rerank.pairs import Pairs
-from epigram.rerank.stagewise import StagewiseLoss
 from epigram.solvers.adagrad import AdaptiveLoss
 from epigram.solvers.proximal import MiniBatchLoss
 from reference.chain_corpus import CASES, corpus
@@ -148,12 +143,7 @@ SOLVERS: dict[str, Callable[[], Any]] = {
     "LBFGS": lambda: LBFGS(tolerance=1e-8),
     "FISTA": lambda: FISTA(tolerance=1e-12, max_iterations=5000),
     "StochasticProximal": lambda: StochasticProximal(batch_size=20, passes=200, tolerance=1e-9),
-    "Boosting": lambda: Boosting(300),
-    "FSLR": lambda: FSLR(300, eps=0.05),
-    "BLasso": lambda: BLasso(300, eps=0.05),
-    "FBoosting": lambda: FBoosting(300, eps=0.05),
 }
-STAGEWISE = {"Boosting", "FSLR", "BLasso", "FBoosting"}
 WITH_PROX = set(PENALTIES) - {"none"}
 BATCH = set(LOSSES) - {"stochastic"}
 FITS_PENALTY = {
@@ -163,7 +153,6 @@ FITS_PENALTY = {
     "LBFGS": {"l2"},
     "FISTA": WITH_PROX,
     "StochasticProximal": WITH_PROX,
-    **{name: {"none"} for name in STAGEWISE},
 }
 FITS_LOSS = {
     "SGD": {"chain", "maxent", "stochastic"},
@@ -172,7 +161,6 @@ FITS_LOSS = {
     "LBFGS": BATCH,
     "FISTA": BATCH,
     "StochasticProximal": {"suffix", "factor"},
-    **{name: {"exponential"} for name in STAGEWISE},
 }
 IN_PASSES = {"SGD", "AdaGrad"}
 INEXACT = {*IN_PASSES, "StochasticProximal"}
@@ -204,7 +192,6 @@ def test_the_losses_are_of_the_kinds_named() -> None:
         assert isinstance(make(0), StochasticLoss) == (name in FITS_LOSS["SGD"])
         assert isinstance(make(0), AdaptiveLoss) == (name in FITS_LOSS["AdaGrad"])
         assert isinstance(make(0), MiniBatchLoss) == (name in FITS_LOSS["StochasticProximal"])
-        assert isinstance(make(0), StagewiseLoss) == (name in FITS_LOSS["BLasso"])
 
 
 @pytest.mark.parametrize(("loss_name", "penalty_name", "solver_name"), FITTING)
@@ -217,8 +204,6 @@ def test_fitting_triples_reach_a_minimum(loss_name: str, penalty_name: str, solv
     assert here < objective(np.zeros(loss.n_weights))
     if solver_name != "SGD":
         assert result.objective == pytest.approx(here)
-    if solver_name in STAGEWISE:
-        return  # a step on a path, not a minimum
     slack = 0.05 if solver_name in INEXACT else 1e-7
     rng = np.random.default_rng(0)
     for size in (1e-3, 1e-1):
@@ -235,10 +220,6 @@ SHORT: dict[str, Callable[[], Any]] = {
     "LBFGS": lambda: LBFGS(max_iterations=15),
     "FISTA": lambda: FISTA(max_iterations=15),
     "StochasticProximal": lambda: StochasticProximal(batch_size=20, passes=5),
-    "Boosting": lambda: Boosting(30),
-    "FSLR": lambda: FSLR(30),
-    "BLasso": lambda: BLasso(30),
-    "FBoosting": lambda: FBoosting(30),
 }
 
 
@@ -288,9 +269,6 @@ def test_misfits_say_what_to_use_instead(loss_name: str, penalty_name: str, solv
     penalty = PENALTIES[penalty_name](loss.n_weights, 0.4)
     with pytest.raises(TypeError) as error:
         SOLVERS[solver_name]().solve(loss, penalty)
-    if solver_name in STAGEWISE and penalty is not None:
-        assert str(error.value) == f"{solver_name} walks through all L1 penalties; use OWLQN for one."
-        return
     named = type(penalty if loss_name in FITS_LOSS[solver_name] else loss).__name__
     assert str(error.value).startswith(f"{solver_name} needs ")
     assert f"; {named} is not that. Use " in str(error.value)

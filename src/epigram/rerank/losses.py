@@ -7,6 +7,7 @@ the pair of W^R with itself, a constant.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,36 @@ from epigram.checkpoint import DOES_NOT_FIT, check_ids
 from epigram.errors import InputError
 from epigram.protocols import Floats, Ints
 from epigram.rerank.pairs import Pairs
-from epigram.rerank.stagewise import StagewiseRule, StagewiseSteps
 from epigram.tuning import golden_section
 
 REFRESH = 4096
 """Sums per slot are recomputed every so many steps, so that rounding errors do not accumulate."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagewiseRule:
+    """Rule by which a stagewise learner chooses and moves a weight (Gao et al. 2006, 3 and 4).
+
+    ``search_step``: the weight with the best loss after a move of +-search_step is chosen (equation 12); infinite:
+    the best loss at its own optimum (equation 7). The move is shrinkage times the optimum, never larger than
+    ``step``; ``smoothing`` is that of equation 16; a move back needs the lasso loss to fall by more than ``theta``.
+    """
+
+    search_step: float
+    step: float
+    shrinkage: float = 1.0
+    smoothing: float = 0.0
+    theta: float = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class StagewiseSteps:
+    """Steps taken: weight, change, and the loss and the lasso's alpha after each."""
+
+    features: Ints = field(repr=False)
+    deltas: Floats = field(repr=False)
+    losses: Floats = field(repr=False)
+    alphas: Floats = field(repr=False)
 
 
 class PairLoss:
@@ -64,7 +90,7 @@ class PairLoss:
 
 
 class ExponentialLoss(PairLoss):
-    """Weighted sum of exp(-margin) over all pairs (equation 6); BatchLoss and StagewiseLoss.
+    """Weighted sum of exp(-margin) over all pairs (equation 6), for batch solvers and stagewise learners.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Stagewise learners: boosting, FSLR, BLasso, F-Boosting. Gao et al. 2006, Figures 1 and 2.
 
-Each changes one weight a step and so draws a path of models; the loss does the arithmetic (StagewiseLoss),
+Each changes one weight a step and so draws a path of models; the loss does the arithmetic (StagewiseState),
 the four learners differ only in their StagewiseRule:
 
 =========== ======================= ================================================ ==================
@@ -23,78 +23,17 @@ a learner takes its ``usual`` values.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from epigram.protocols import Callback, Floats, Ints, Iteration, Offsets, Result, require
+from epigram.protocols import Floats, Ints, Offsets
+from epigram.rerank.losses import ExponentialLoss, StagewiseRule
 
 CHUNK = 512
 """Steps between two calls of the callback."""
-
-
-@dataclass(frozen=True, slots=True)
-class StagewiseRule:
-    """Rule by which a stagewise learner chooses and moves a weight (Gao et al. 2006, 3 and 4).
-
-    ``search_step``: the weight with the best loss after a move of +-search_step is chosen (equation 12); infinite:
-    the best loss at its own optimum (equation 7). The move is shrinkage times the optimum, never larger than
-    ``step``; ``smoothing`` is that of equation 16; a move back needs the lasso loss to fall by more than ``theta``.
-    """
-
-    search_step: float
-    step: float
-    shrinkage: float = 1.0
-    smoothing: float = 0.0
-    theta: float = float("inf")
-
-
-@dataclass(frozen=True, slots=True)
-class StagewiseSteps:
-    """Steps taken: weight, change, and the loss and the lasso's alpha after each."""
-
-    features: Ints = field(repr=False)
-    deltas: Floats = field(repr=False)
-    losses: Floats = field(repr=False)
-    alphas: Floats = field(repr=False)
-
-
-class StagewiseProgress(Protocol):
-    """The incremental state of a stagewise fit."""
-
-    w: Floats
-
-    @property
-    def loss(self) -> float:
-        """The current loss."""
-        ...
-
-    def advance(self, n_steps: int) -> StagewiseSteps:
-        """Take up to ``n_steps`` steps; stop early when no step lowers the loss."""
-        ...
-
-    def memory(self) -> dict[str, Any]:
-        """The arrays that steps change, by name."""
-        ...
-
-    def restore(self, memory: dict[str, Any]) -> None:
-        """Restore the state that :meth:`memory` returned, to the bit."""
-        ...
-
-
-@runtime_checkable
-class StagewiseLoss(Protocol):
-    """A loss that takes stagewise steps inside one kernel call."""
-
-    n_weights: int
-    n_samples: int
-
-    def begin(self, rule: StagewiseRule, w: Floats, alpha: float, done: int) -> StagewiseProgress:
-        """Start from ``w`` after ``done`` steps; ``alpha`` is infinite before the first."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,10 +178,9 @@ class Stagewise(Learner):
         raise NotImplementedError
 
     def walk(
-        self, loss: StagewiseLoss, path: WeightPath, memory: dict[str, Any] | None = None
+        self, loss: ExponentialLoss, path: WeightPath, memory: dict[str, Any] | None = None
     ) -> Iterator[WeightPath]:
         """Continue from the end of ``path`` to the last step; yields the new steps in chunks."""
-        require(loss, StagewiseLoss, self, "a loss that takes stagewise steps", "OWLQN")
         alpha = float(path.alphas[-1]) if len(path) else np.inf
         state = loss.begin(self.rule, path.weights(loss.n_weights), alpha, len(path))
         if memory:
@@ -256,36 +194,6 @@ class Stagewise(Learner):
             if len(taken.features):
                 yield WeightPath.of_changes(taken.features, taken.deltas, taken.losses, taken.alphas)
             left = left - wanted if len(taken.features) == wanted else 0
-
-    def solve(
-        self,
-        loss: StagewiseLoss,
-        penalty: None = None,
-        start: Floats | None = None,
-        callback: Callback | None = None,
-    ) -> Result:
-        """Solution at the end of the path, which covers all penalty weights."""
-        if penalty is not None:
-            raise TypeError(f"{type(self).__name__} walks through all L1 penalties; use OWLQN for one.")
-        require(loss, StagewiseLoss, self, "a loss that takes stagewise steps", "OWLQN")
-        began, path = time.perf_counter(), WeightPath.empty()
-        if start is not None and start.any():
-            path = WeightPath.of_model(np.zeros_like(start), start, np.nan, np.inf)
-        reason = "limit"
-        learner = self.with_usual()
-        for chunk in learner.walk(loss, path):
-            path = path.extended(chunk)
-            w = path.weights(loss.n_weights)
-            objective = float(path.losses[-1])
-            seconds = time.perf_counter() - began
-            if callback and callback(Iteration(len(path), objective, int(np.count_nonzero(w)), seconds, w)):
-                reason = "callback"
-                break
-        if reason == "limit" and len(path) < learner.last_step:
-            reason = "converged"
-        w = path.weights(loss.n_weights)
-        value = float(path.losses[-1]) if len(path) else loss.begin(self.rule, w, np.inf, 0).loss
-        return Result(w, value, len(path), reason)
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ class PairLoss:
 
 
 class ExponentialLoss(PairLoss):
-    """Weighted sum of exp(-margin) over all pairs (equation 6), for batch solvers and stagewise learners.
+    """Weighted sum of exp(-margin) over all pairs (6), for batch and stagewise learners.
 
     Examples
     --------

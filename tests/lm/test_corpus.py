@@ -124,3 +124,23 @@ def test_ptb_has_its_published_size(data):
     assert (corpus.n_sentences, corpus.n_tokens, len(corpus.vocabulary)) == (42_068, 887_521, 10_000)
     test = Corpus.read(data / "ptb" / "ptb.test.txt", corpus.vocabulary)
     assert (test.n_tokens, test.n_unseen) == (78_669, 0)
+
+
+def test_a_sample_is_whole_sentences_spread_over_the_text():
+    corpus = Corpus.of([f"s{k} x y" for k in range(4000)])
+    sample = corpus.sample(3000)
+    chosen = [int(words[0][1:]) for words in sample.sentences()]
+    assert sample.n_tokens == pytest.approx(3000, rel=0.03)
+    assert all(words == [f"s{k}", "x", "y"] for k, words in zip(chosen, sample.sentences(), strict=True))
+    assert chosen == sorted(chosen)
+    in_quarters = [sum(q * 1000 <= k < (q + 1) * 1000 for k in chosen) for q in range(4)]
+    assert in_quarters == pytest.approx([250] * 4, abs=21)  # a run has 21 sentences
+    assert Corpus.of(["a b", "c"]).sample(10**9).n_tokens == 3
+    assert Corpus.of(["a b", "c d"]).sample(1).n_tokens == 2
+    known, other = corpus.take(0, 2).in_known_words(corpus.take(1, 3))
+    assert known.vocabulary.words == ["</s>", "x", "y", "s0", "s1"]
+    assert other.ids.tolist() == [
+        *known.vocabulary.ids(["s1", "x", "y"]),
+        -1,
+        *known.vocabulary.ids(["x", "y"]),
+    ]

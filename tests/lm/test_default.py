@@ -54,3 +54,31 @@ def test_valid_text_decides_where_it_is_given():
     both = fit_beside(LogLinearLM(order=2, strength=0.3, depth_weight=1.2, ridge=0.05), TEXT, valid=valid)
     assert both.alone[1] == pytest.approx(KneserNeyLM(2).fit(TEXT).perplexity(valid))
     assert both.together == pytest.approx(both.mixture.perplexity(valid))
+
+
+def test_of_a_long_text_a_sample_decides_and_all_of_it_is_learnt():
+    both = fit_beside(LogLinearLM(order=2), TEXT, sample=300)
+    corpus = Corpus.of(TEXT)
+    first, rest = corpus.split(0.1)
+    text, held_out = first.sample(300).in_known_words(rest.sample(30))
+    probe = LogLinearLM(order=2)
+    probe.most_trials = 24
+    probe.fit(text, valid=held_out)
+    assert both.loglinear.strength_ == probe.strength_
+    assert len(both.loglinear.trials_) <= 24
+    np.testing.assert_array_equal(both.loglinear.scales_, probe.scales_)
+    assert both.loglinear.n_positions_ == corpus.n_positions
+    exact = LogLinearLM(order=2, tolerance=1e-9).fit(corpus, like=probe)
+    assert both.loglinear.objective_ == pytest.approx(exact.objective_, rel=1e-4)
+    assert both.loglinear.objective_ >= exact.objective_ * (1 - 1e-9)
+    assert both.sample == 300
+    assert "a sample of 300 words" in both.why
+    assert both.mixture.distribution("w1").sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_given_strengths_need_no_sample():
+    both = fit_beside(
+        LogLinearLM(order=2, strength=0.3, depth_weight=1.2, ridge=0.05), TEXT, valid=TEXT[:9], sample=10
+    )
+    assert both.sample == 0
+    assert not both.loglinear.trials_

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram._core import bindings
-from epigram._core.arrays import offsets
+from epigram._core.arrays import gather, offsets
 from epigram.errors import InputError, each
 from epigram.files import check_sentences, decode, read_bytes, refuse_file_names
 from epigram.lm.tokenizer import Tokenizer
@@ -33,6 +33,7 @@ Sentences: TypeAlias = Iterable[str | Sequence[str]]
 """Sentences as strings (split at blanks) or as sequences of tokens."""
 
 Factorised: TypeAlias = tuple[list[str], Ints, Offsets]
+SENTENCES_IN_RUN = 50
 _BLANKS = b" \t\v\f\r\0"
 _BLANK_LINE = re.compile(rb"\n[ \t\v\f\r\0]*\n")
 
@@ -240,9 +241,27 @@ class Corpus:
     def split_known(self, held_out: float = 0.1) -> tuple[Corpus, Corpus]:
         """:meth:`split`, both in the words of the first part, as a test text would be read."""
         first, rest = self.split(held_out)
-        words = [self.vocabulary.words[k] for k in np.flatnonzero(first.counts).tolist()]
+        return first.in_known_words(rest)
+
+    def in_known_words(self, other: Corpus) -> tuple[Corpus, Corpus]:
+        """This text and another of the same vocabulary, both in the words of this one."""
+        words = [self.vocabulary.words[k] for k in np.flatnonzero(self.counts).tolist()]
         known = Vocabulary(words, self.vocabulary.tokenizer)
-        return first.with_vocabulary(known), rest.with_vocabulary(known)
+        return self.with_vocabulary(known), other.with_vocabulary(known)
+
+    def sample(self, n_tokens: int) -> Corpus:
+        """About so many tokens, in runs of sentences that are spread evenly over the text.
+
+        Examples
+        --------
+        >>> Corpus.of(["a b"] * 100).sample(50).n_tokens
+        50
+        """
+        run = np.arange(self.n_sentences) // min(1 + self.n_sentences // 200, SENTENCES_IN_RUN)
+        share = min(n_tokens / max(self.n_tokens, 1), 1.0)
+        is_chosen = np.ceil((run + 1) * share) > np.ceil(run * share)
+        ptr, tokens = gather(self.sentence_ptr, np.flatnonzero(is_chosen))
+        return Corpus(self.ids[tokens], ptr, self.vocabulary)
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> Corpus:
         """The same text in the ids of another vocabulary; words it lacks become -1."""

@@ -4,6 +4,9 @@ The log-linear model is better than Kneser-Ney on most texts; on a text whose en
 misleads the choice of its strengths, and Kneser-Ney, which chooses nothing, may be ahead. A mixture of both is safe. EM
 finds the share that predicts held-out text best; as that text may mislead here too, the share used is half way from
 there to one half.
+
+Strengths and shares are chosen on a sample of a long text: runs of sentences from its first part to train on, and from
+its last part as held-out text. They depend little on the size of the text, and only one fit is made of all of it.
 """
 
 from __future__ import annotations
@@ -22,6 +25,9 @@ from epigram.lm.vocabulary import UNSEEN
 from epigram.protocols import Callback, Floats
 from epigram.tuning import TrialCallback
 
+SAMPLE, MOST_TRIALS = 100_000, 24
+"""Words of text on which strengths and shares are chosen, and trials of that search."""
+
 
 @dataclass(frozen=True)
 class Beside:
@@ -31,6 +37,8 @@ class Beside:
     loglinear: LogLinearLM
     alone: tuple[float, float]
     together: float
+    sample: int = 0
+    """Words of the sample on which strengths and shares were chosen; 0 where that was the whole text."""
 
     @property
     def why(self) -> str:
@@ -39,6 +47,7 @@ class Beside:
         return (
             f"a mixture of {share:.2f} log-linear and {1 - share:.2f} modified Kneser-Ney; held-out perplexity "
             f"{self.together:.2f} together, {self.alone[0]:.2f} and {self.alone[1]:.2f} alone "
+            f"{f'in a sample of {self.sample:,} words ' if self.sample else ''}"
             "(--model loglinear makes the log-linear model alone)"
         )
 
@@ -50,8 +59,11 @@ def fit_beside(
     valid: Text | None = None,
     callback: Callback | None = None,
     on_trial: TrialCallback | None = None,
+    sample: int = SAMPLE,
 ) -> Beside:
     """Fit a log-linear model and Kneser-Ney of its order, and mix them.
+
+    Arguments are those of the model's ``fit``; texts of more words than ``sample`` are sampled for choices.
 
     Examples
     --------
@@ -70,7 +82,18 @@ def fit_beside(
     def on_choice(text: Corpus, held_out: Corpus, logps: Floats) -> None:
         found.append(np.stack([logps, _logps(plain.fit(text), held_out)]))
 
-    model.fit(corpus, valid=valid, callback=callback, on_trial=on_trial, on_choice=on_choice)
+    _, free = model.first_strength()
+    n_sampled = sample if free and valid is None and corpus.n_tokens > sample else 0
+    if n_sampled:
+        first, rest = corpus.split(model.held_out)
+        text, held_out = first.sample(sample).in_known_words(rest.sample(int(sample * model.held_out)))
+        probe = LogLinearLM(**{**model.get_params(deep=False), "max_weights": None})
+        probe.most_trials = MOST_TRIALS
+        probe.fit(text, valid=held_out, callback=callback, on_trial=on_trial)
+        on_choice(text, held_out, _logps(probe, held_out))
+        model.fit(corpus, callback=callback, like=probe)
+    else:
+        model.fit(corpus, valid=valid, callback=callback, on_trial=on_trial, on_choice=on_choice)
     kneser_ney = plain.fit(corpus)
     if valid is not None:
         held_out = Corpus.known(valid, corpus.vocabulary)
@@ -78,9 +101,9 @@ def fit_beside(
     logps = found[-1]
     share = (float(mixture_weights(logps)[0]) + 0.5) / 2
     together = np.logaddexp(logps[0] + np.log(share), logps[1] + np.log(1 - share))
-    first, second = np.exp(-logps.mean(axis=1)).tolist()
+    alone, second = np.exp(-logps.mean(axis=1)).tolist()
     mixture = InterpolatedLM([model, kneser_ney], [share, 1 - share])
-    return Beside(mixture, model, (first, second), float(np.exp(-together.mean())))
+    return Beside(mixture, model, (alone, second), float(np.exp(-together.mean())), n_sampled)
 
 
 def _logps(model: LanguageModel, held_out: Corpus) -> Floats:

@@ -299,7 +299,7 @@ def _train_beside(
     console.note(found.why)
     shares = dict(zip(("loglinear", "modified-kneser-ney"), found.mixture.weights.tolist(), strict=True))
     alone = dict(zip(shares, found.alone, strict=True))
-    chosen = {"model": "mixture", "shares": shares, "perplexity_valid_alone": alone}
+    chosen = {"model": "mixture", "shares": shares, "perplexity_valid_alone": alone, "sample": found.sample}
     run.finish(
         {"perplexity_valid": found.together, **chosen, **record_of(model)},
         save=lambda: found.mixture.save(run.output, bits, fit={"perplexity_valid": found.together}),

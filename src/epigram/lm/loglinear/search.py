@@ -55,6 +55,7 @@ def search(
     callback: Callback | None = None,
     on_trial: TrialCallback | None = None,
     is_over: Callable[[], bool] = lambda: False,
+    max_trials: int = 30,
 ) -> tuple[list[Trial], Strength, Floats]:
     """All trials in order, and strength and weights of the best (least held-out perplexity).
 
@@ -92,7 +93,7 @@ def search(
             fits[first] = problem.first_weights(first)
         known = Remembered(kept, judge, state, lambda: stopped)
         steps = {name: FIRST_STEPS[name] for name in free}
-        best = simplex(known, first, steps, lambda: stopped or known.is_over(is_over))
+        best = simplex(known, first, steps, lambda: stopped or known.is_over(is_over), max_trials)
         known.close()
     return trials, best, fits[best]
 

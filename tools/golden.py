@@ -90,7 +90,6 @@ rerank/f-boosting    {RERANK} f-boosting --eps 0.5 --steps 60
 rerank/softmax       {RERANK} softmax --steps 5
 rerank/perceptron    {RERANK} perceptron --steps 5
 rerank/lasso         {RERANK} lasso --steps 5
-rerank/msr           {RERANK} msr --top 20
 rerank/lm            {RERANK} softmax --steps 5 --lm lm/kneser-ney --chars 2
 ime/built            ime build kana --lexicon words
 ime/plain            ime build kana --no-rescore --prune 1

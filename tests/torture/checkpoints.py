@@ -17,7 +17,7 @@ from epigram.checkpoint import MAGIC, SIZES, Checkpoint, _sum_of
 
 KINDS = [
     "sgd, no dial", "adagrad", "owlqn", "lbfgs", "fista", "l2sgd", "perceptron", "passive", "arow",
-    "parser", "log-linear", "few classes", "shards", "blasso", "boosting, tuned", "rank perceptron", "msr",
+    "parser", "log-linear", "few classes", "shards", "blasso", "boosting, tuned", "rank perceptron",
     "build", "adapt",
 ]  # fmt: skip
 

@@ -18,11 +18,11 @@ from epigram.chain.layout import ChainWeights
 from epigram.chain.model import ChainModel
 from epigram.chain.seen_pairs import unique_triples
 from epigram.errors import InputError, ModelFileError
-from epigram.features.attributes import AttributeTable, fingerprints
+from epigram.features.attributes import AttributeTable, PackedNames
 from epigram.features.lexicon import WordTable
 from epigram.features.template import BUILT_IN, Template
 from epigram.protocols import Floats, Penalty
-from epigram.storage import ModelFile, Section, pack_strings, unpack_strings
+from epigram.storage import ModelFile, Section, pack_strings, string_offsets
 from epigram.storage.compress import compress, decompress
 from epigram.storage.schema import Array, Maybe, Schema, check_settings, damaged
 
@@ -142,9 +142,9 @@ def chain_model(file: ModelFile) -> ChainModel:
     chained = file.header["has_transitions"]
     if not chained and any(t[f"{kind}_weights"].size for kind in ("transition", "edge", "triple")):
         damaged("weights of transitions in a model without transitions")
-    names = unpack_strings(t["names"], t["name_lengths"])
+    names = PackedNames(t["names"], string_offsets(t["names"], t["name_lengths"]))
     weights = ChainWeights(
-        np.repeat(np.arange(len(names), dtype=np.int32), t["state_counts"]),
+        np.repeat(np.arange(len(names.ptr) - 1, dtype=np.int32), t["state_counts"]),
         t["state_labels"],
         t["state_weights"],
         _square(L, t["transition_pairs"], t["transition_weights"]),
@@ -176,7 +176,7 @@ def chain_model(file: ModelFile) -> ChainModel:
     return ChainModel.of_weights(
         labels,
         _template(file.header["template"], lexicons),
-        AttributeTable(fingerprints(names), names),
+        AttributeTable(names.fingerprints(), names),
         weights,
         chained,
         allowed,

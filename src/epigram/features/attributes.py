@@ -41,6 +41,26 @@ class Strings:
         return [self.strings[k] for k in occurrences.tolist()]
 
 
+class PackedNames:
+    """A source of names end to end in UTF-8, which are decoded when they are asked for."""
+
+    def __init__(self, content: npt.NDArray[np.uint8], ptr: Offsets) -> None:
+        self.content, self.ptr = content, ptr
+
+    def names(self, occurrences: Offsets) -> list[str]:
+        """The strings with these numbers."""
+        content, ptr = self.content.tobytes(), self.ptr
+        spans = zip(ptr[occurrences].tolist(), ptr[occurrences + 1].tolist(), strict=True)
+        return [content[a:b].decode() for a, b in spans]
+
+    def fingerprints(self) -> Fingerprints:
+        """The fingerprints of all names."""
+        hashes, powers = np.empty((2, len(self.ptr) - 1), dtype=np.uint64)
+        bindings.encoding_hash_strings(self.ptr, self.content, hashes, powers)
+        bindings.encoding_mix_all(hashes)
+        return hashes
+
+
 class SpeltNames:
     """A source of names spelt as they are first met, in blocks of UTF-8 bytes."""
 
@@ -82,7 +102,9 @@ class AttributeTable:
     (array([ 1, -1], dtype=int32), array([2, 1]), ['b'])
     """
 
-    def __init__(self, fingerprints: Fingerprints | None = None, names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, fingerprints: Fingerprints | None = None, names: Sequence[str] | PackedNames | None = None
+    ) -> None:
         known = np.empty(0, dtype=np.uint64) if fingerprints is None else fingerprints
         self._n = len(known)
         self._sources: list[tuple[int, Source]] = []
@@ -90,7 +112,7 @@ class AttributeTable:
         self._origins = np.full(self._n, -1, dtype=np.int64)
         if names is not None:
             self._origins = np.arange(self._n, dtype=np.int64)
-            self._sources.append((0, Strings(list(names))))
+            self._sources.append((0, names if isinstance(names, PackedNames) else Strings(list(names))))
             self._n_occurrences = self._n
         self._fingerprints = np.asarray(known, dtype=np.uint64)
         self._counts = np.zeros(self._n, dtype=np.int64)
@@ -285,8 +307,9 @@ def utf8(strings: Sequence[str]) -> tuple[npt.NDArray[np.uint8], Offsets]:
         content, lengths = joined.encode(), list(map(len, strings))
     else:
         try:
-            encoded = [string.encode() for string in strings]
-        except UnicodeEncodeError as error:
-            raise InputError(f"{error.object!r} is not Unicode text: {error.reason}") from None
-        content, lengths = b"".join(encoded), list(map(len, encoded))
+            content = joined.encode()
+        except UnicodeEncodeError:
+            wrong = next(s for s in strings if not s.isascii() and s != s.encode("utf-8", "ignore").decode())
+            raise InputError(f"{wrong!r} is not Unicode text: surrogates not allowed") from None
+        lengths = [len(s) if s.isascii() else len(s.encode()) for s in strings]
     return np.frombuffer(content, dtype=np.uint8), offsets(lengths)

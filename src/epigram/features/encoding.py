@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from epigram.protocols import Ints, Offsets
 
 KEYS_PER_BLOCK = 1 << 14  # so many stay in the cache between expansion and look-up
 TOKENS_PER_WINDOW = 64
+SINGLE = ("lower", "shape", "normalise", "match")
+"""Functions that make exactly one string of a string."""
+Mapped: TypeAlias = dict[tuple[CellFunction, ...], list[str] | None]
 
 
 def encode_sentences(X: Any, template: Template | None, table: AttributeTable, grow: bool) -> Sequences:
@@ -220,9 +223,12 @@ def _compile(columns: Columns, template: Template, lines: tuple[Line, ...]) -> A
     plan = Plan.of(template, lines)
     bases, value_ptrs, hashes, powers = [], [], [], []
     n_rows = n_values = 0
+    known: dict[int, Mapped] = {}
     for column, functions in plan.views:
         bases.append(n_rows)
-        value_ptr, hash_, power = _view(columns.columns[column].strings, functions)
+        value_ptr, hash_, power = _view(
+            columns.columns[column].strings, functions, known.setdefault(column, {})
+        )
         value_ptrs.append(value_ptr + n_values)
         hashes.append(hash_)
         powers.append(power)
@@ -268,7 +274,7 @@ def _check_products(
 
 
 def _view(
-    strings: Sequence[str], functions: tuple[CellFunction, ...]
+    strings: Sequence[str], functions: tuple[CellFunction, ...], known: Mapped
 ) -> tuple[Offsets, Fingerprints, Fingerprints]:
     """The values of a chain of functions at each distinct string: offsets, hashes, powers."""
     if not functions:
@@ -278,13 +284,31 @@ def _view(
     *before, last = functions
     name, _, argument = last.text.partition(":")
     if name in ("prefix", "suffix", "substrings"):
-        inputs = [apply_chain(tuple(before), string) for string in strings] if before else None
-        if inputs is None or all(len(values) == 1 for values in inputs):
-            single = strings if inputs is None else [values[0] for values in inputs]
+        single = strings if not before else _map_strings(strings, tuple(before), known)
+        if single is not None:
             return _slices(single, name, int(argument))
+    elif (mapped := _map_strings(strings, functions, known)) is not None:
+        return np.arange(len(strings) + 1, dtype=np.int64), *hash_parts(mapped)
     chosen = [apply_chain(functions, string) for string in strings]
     ptr = offsets([len(values) for values in chosen])
     return ptr, *hash_parts([value for values in chosen for value in values])
+
+
+def _map_strings(
+    strings: Sequence[str], functions: tuple[CellFunction, ...], known: Mapped
+) -> list[str] | None:
+    """Apply functions that make one string of each string; None where others are among them.
+
+    ``known`` keeps the results for other views of the column.
+    """
+    if functions not in known:
+        values = None
+        if [function.text for function in functions] == ["lower"]:
+            values = list(map(str.lower, strings))
+        elif all(function.text.partition(":")[0] in SINGLE for function in functions):
+            values = [apply_chain(functions, string)[0] for string in strings]
+        known[functions] = values
+    return known[functions]
 
 
 def _slices(strings: Sequence[str], name: str, argument: int) -> tuple[Offsets, Fingerprints, Fingerprints]:

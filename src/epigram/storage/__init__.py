@@ -2,7 +2,15 @@
 
 from epigram.checkpoint import Checkpoint
 from epigram.files import write_atomically
-from epigram.storage.file import ModelFile, Section, describe, load, pack_strings, unpack_strings
+from epigram.storage.file import (
+    ModelFile,
+    Section,
+    describe,
+    load,
+    pack_strings,
+    string_offsets,
+    unpack_strings,
+)
 
 __all__ = [
     "Checkpoint",
@@ -11,6 +19,7 @@ __all__ = [
     "describe",
     "load",
     "pack_strings",
+    "string_offsets",
     "unpack_strings",
     "write_atomically",
 ]

@@ -23,6 +23,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import pairwise
 from mmap import ACCESS_COPY, mmap
 from os import PathLike
 from stat import S_ISREG
@@ -307,15 +308,25 @@ def pack_strings(strings: Iterable[str]) -> tuple[npt.NDArray[np.uint8], npt.NDA
 
 def unpack_strings(content: npt.NDArray[np.uint8], lengths: npt.NDArray[np.uint32]) -> list[str]:
     """The list of strings that :func:`pack_strings` packed."""
+    ptr = string_offsets(content, lengths).tolist()
     raw = content.tobytes()
-    ends = np.cumsum(lengths, dtype=np.int64)
-    if ends.size and (ends[-1] != len(raw) or lengths.max() > len(raw)):
+    return [raw[start:end].decode() for start, end in pairwise(ptr)]
+
+
+def string_offsets(content: npt.NDArray[np.uint8], lengths: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return where each packed string begins, and the end; refuse strings that are no UTF-8."""
+    ptr = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, dtype=np.int64, out=ptr[1:])
+    if len(lengths) and (ptr[-1] != len(content) or lengths.max() > len(content)):
         raise ModelFileError("damaged: its strings end too early or too late")
-    spans = zip((ends - lengths).tolist(), ends.tolist(), strict=True)
     try:
-        return [raw[start:end].decode() for start, end in spans]
+        content.tobytes().decode()
     except UnicodeDecodeError as error:
         raise ModelFileError(f"damaged: its strings are no UTF-8 ({error})") from error
+    first = content[ptr[:-1][np.asarray(lengths) > 0]]
+    if ((first & 0xC0) == 0x80).any():
+        raise ModelFileError("damaged: a string begins inside a character")
+    return ptr
 
 
 def load(path: str | PathLike[str], family: str | None = None) -> Any:

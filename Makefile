@@ -145,8 +145,9 @@ clean:
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.demo: $(CORE) | $(BIN)/python
+$(VENV)/.demo: $(CORE) $(wildcard models/english/epigram_english/*) | $(BIN)/python
 	$(PIP) -e '.[plot]'
+	@test ! -e models/english/epigram_english/english.epigram || $(PIP) ./models/english
 	@touch $@
 
 $(VENV)/.studio: $(CORE) | $(BIN)/python

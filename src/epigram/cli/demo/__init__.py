@@ -1,4 +1,4 @@
-"""``epigram demo``: a tour of the five model families on built-in sample data."""
+"""``epigram demo``: a tour of the six model families on built-in sample data."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from epigram.cli import console
 from epigram.errors import InputError
 
 FAMILIES = {
+    "pipeline": "epigram.cli.demo.pipeline",
     "tagger": "epigram.cli.demo.tagger",
     "parser": "epigram.cli.demo.parser",
     "language-model": "epigram.cli.demo.language_model",
@@ -19,6 +20,7 @@ FAMILIES = {
 }
 NEXT = """
 [bold]Where to go next[/]
+  epigram pipeline train TRAIN.conllu -o MODEL   [dim]raw text to trees;[/] epigram pipeline run MODEL TEXT
   epigram tag train TRAIN.txt -o MODEL.epigram   [dim]a tagger of your own columns;[/] epigram tag run MODEL.epigram
   epigram parse train TRAIN.conllu -o MODEL      [dim]a parser of your own trees;[/] epigram parse run MODEL --picture
   epigram lm train TEXT.txt -o MODEL.epigram     [dim]a language model;[/] epigram lm next MODEL.epigram "once upon"

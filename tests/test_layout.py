@@ -28,6 +28,8 @@ WHOLE = {
     "prose",
     "readme",
     "snapshots",
+    "startup",
+    "walks",
 }
 """Tests of the repository as a whole, ``tests/test_NAME.py``."""
 

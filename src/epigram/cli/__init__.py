@@ -20,9 +20,7 @@ from importlib import import_module
 from io import TextIOWrapper
 from typing import Annotated, Any
 
-gc.set_threshold(
-    20_000
-)  # what is imported stays: to look for garbage in it takes a tenth of a command's start
+gc.set_threshold(20_000)  # imported objects stay: a search among them is a tenth of a command's start
 
 import typer  # noqa: E402
 
@@ -34,15 +32,15 @@ COMMANDS = {
     "pipeline": "Train, evaluate and run pipelines: raw text to sentences, tags, lemmas and trees.",
     "lm": "Train, evaluate, query, explain, mix and export language models.",
     "tag": "Train, evaluate and run taggers: CRF, maxent, history-based.",
-    "parse": "Train, evaluate and run dependency parsers, and labels on trees.",
+    "parse": "Train, evaluate and run dependency parsers and tree taggers.",
     "rerank": "Train, evaluate and run rerankers of n-best lists.",
-    "ime": "Build, adapt, evaluate and use an input method: kana to text.",
-    "serve": "The studio: models in a browser and over HTTP.",
+    "ime": "Build, adapt, evaluate and use kana-kanji converters.",
+    "serve": "Serve models to a browser and over HTTP.",
     "inspect": "Show what is inside a model file.",
     "convert": "Rewrite a model file in the newest format.",
     "models": "List, find and install ready models.",
     "data": "List, find and fetch named data sets.",
-    "demo": "A short tour on built-in sample data, offline.",
+    "demo": "Run a short tour on built-in sample data.",
 }
 GROUPS = {
     "pipeline": "train run eval explain update",
@@ -59,7 +57,7 @@ _MARKUP = re.compile(r"\[(?=[a-z#/@][^[]*\])")
 
 
 class LazyCommands(dict[str, Any]):
-    """The commands of a group, built when they are looked up: only the module of the command in use is imported."""
+    """Commands of a group, which are imported and built when they are looked up."""
 
     def __init__(self, names: Iterable[str], build: Callable[[str], Any], prefix: str = "") -> None:
         super().__init__(dict.fromkeys(names))
@@ -92,10 +90,10 @@ def build() -> Any:
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
-        help="Language models, taggers, parsers and rerankers: compact, exact, explainable, fast on a CPU.",
+        help="Train, inspect and run small log-linear language models, taggers, parsers and rerankers.",
     )
     app.callback()(_root)
-    root: Any = typer.main.get_command(app)
+    root: Any = escape_help(typer.main.get_command(app))
     root.commands = LazyCommands(COMMANDS, lambda name: _build(name, COMMANDS[name]))
     return root
 
@@ -129,21 +127,21 @@ def _version(show: bool) -> None:
 def _root(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
     ] = False,
     max_bytes: Annotated[
         int | None,
         typer.Option(
             metavar="N",
             min=1,
-            help="Most bytes of an unpacked gzip or model file [default: 64 MB + 100 times its size].",
+            help="Most bytes of an unpacked gzip or model file [default: 64 MB + 100 times its size]",
         ),
     ] = None,
     quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print no warnings; may stand anywhere on the command line.")
+        bool, typer.Option("--quiet", help="Print no warnings; allowed anywhere on the command line.")
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Treat warnings as errors; may stand anywhere.")
+        bool, typer.Option("--strict", help="Treat warnings as errors; allowed anywhere on the command line.")
     ] = False,
 ) -> None:
     if max_bytes is not None:
@@ -159,13 +157,13 @@ def main() -> None:
             signal.signal(signal.SIGTERM, signal.default_int_handler)
     # numpy's BLAS starts threads that spin, and no command of ours has work for them
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    atexit.register(gc.freeze)  # the process ends then: nothing is to be looked through once more
+    atexit.register(gc.freeze)  # no last search for garbage
 
     run_app(lambda: build()())
 
 
 def escape_help(command: Any) -> Any:
-    """Escape the help texts of a command and of all commands below it: Rich drops ``[words]`` as markup."""
+    """Escape brackets in the help texts of a command, which Rich takes for markup."""
     for described in (command, *command.params):
         if getattr(described, "help", None):
             described.help = _MARKUP.sub(r"\\[", described.help)
@@ -202,7 +200,7 @@ def run_app(app: Callable[[], object]) -> None:
 
 
 def _open_streams() -> None:
-    """Make all text UTF-8, whatever the locale says; a closed standard output fails when it is written to."""
+    """Make all streams UTF-8; writing to a closed standard output fails."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if not isinstance(stream, TextIOWrapper | None):
@@ -219,7 +217,7 @@ def _open_streams() -> None:
 
 
 def _set_warnings() -> None:
-    """Print warnings as one line each, and obey ``--quiet`` and ``--strict`` wherever they stand."""
+    """Print each warning as one line, and obey ``--quiet`` and ``--strict`` anywhere."""
     end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     given = {"--quiet", "--strict"}.intersection(sys.argv[1:end])
     sys.argv[1:end] = [word for word in sys.argv[1:end] if word not in given]

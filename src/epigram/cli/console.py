@@ -25,7 +25,7 @@ def stdout() -> Console:
 
 
 def echoed(text: str) -> str:
-    """Data as a command writes it: as it is, but on a terminal with control characters spelled out."""
+    """Return data as it is written; for a terminal, with control characters spelled out."""
     from epigram.files import shown
 
     return shown(text) if sys.stdout.isatty() else text
@@ -82,7 +82,7 @@ def report(record: dict[str, Any], title: str, json: bool) -> None:
 
 
 def progress() -> Progress:
-    """A progress display on standard error, with time used and time left; use as a context manager."""
+    """Return a progress display on standard error; use it as a context manager."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,

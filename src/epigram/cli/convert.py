@@ -15,10 +15,10 @@ def command(
     old: Annotated[
         Path,
         typer.Argument(
-            metavar="OLD", help="A model file of any version, or of CRFsuite, CRF++, Wapiti or KenLM."
+            metavar="OLD", help="Model file of any version, or of CRFsuite, CRF++, Wapiti or KenLM."
         ),
     ],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="Where the result goes.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="Model file to write.")],
     json: Json = False,
 ) -> None:
     """Rewrite a model file in the newest format; nothing is trained again."""

@@ -10,38 +10,40 @@ import typer
 from epigram.cli import console
 from epigram.cli.options import Json
 from epigram.errors import InputError, ModelFileError
-from epigram.storage import describe
 
 MOST_OFF = 0.01
 """By which the sum of a distribution may differ from 1."""
 
 
 def command(
-    model: Annotated[Path, typer.Argument(help="A *.epigram or *.crfsuite file.")],
-    weights: Annotated[
-        bool, typer.Option("--weights", help="Every weight instead, one a line, as it is read.")
-    ] = False,
+    model: Annotated[Path, typer.Argument(help="Model file (*.epigram or *.crfsuite).")],
+    weights: Annotated[bool, typer.Option("--weights", help="Print every weight, one per line.")] = False,
     label: Annotated[
-        str | None, typer.Option(metavar="L", help="With --weights: only those of this label or word.")
+        str | None, typer.Option(metavar="L", help="With --weights: label or word whose weights are printed.")
     ] = None,
     attribute: Annotated[
         str | None,
-        typer.Option(metavar="GLOB", help="With --weights: only attributes or contexts like this."),
+        typer.Option(
+            metavar="GLOB",
+            help="With --weights: pattern that attributes or contexts must match, such as 'w=*'.",
+        ),
     ] = None,
     format: Annotated[
-        Literal["tsv", "json"], typer.Option(help="Of --weights: columns, or a JSON object a line.")
+        Literal["tsv", "json"], typer.Option(help="Format of --weights: columns, or JSON lines.")
     ] = "tsv",
     check: Annotated[
         bool,
         typer.Option(
             "--check",
-            help="Language models: add up the distribution after every context. Prints the worst context; "
+            help="For language models: sum the distribution after every context. Prints the worst one; "
             "exit code 2 where its sum differs from 1 by more than 1 percent.",
         ),
     ] = False,
     json: Json = False,
 ) -> None:
-    """Family, settings, fit metrics, size, sparsity and the strongest weights of a model."""
+    """Show family, settings, metrics, size and strongest weights of a model."""
+    from epigram.storage import describe
+
     if weights:
         _stream(model, label, attribute, format)
         return

@@ -46,7 +46,7 @@ SHARDING = parameters(_sharding)
 
 @dataclass(frozen=True)
 class Sharding:
-    """Where the shards are, how many there are, and on which cluster they are trained."""
+    """Folder and number of the shards, and the cluster that trains on them."""
 
     folder: Path | None
     n_shards: int | None
@@ -83,7 +83,7 @@ def watch(show: Show) -> Callable[[dict[str, Any]], bool]:
 
 
 class TrainingRun:
-    """Runs a training that writes ``output`` and ``plot``; refuses at once what cannot be written.
+    """Runs a training that writes a model; refuses at once what cannot be written.
 
     A fit inside ``progress`` writes a checkpoint beside ``output`` every ``checkpoint`` seconds; a run with ``resume``
     resumes it. The checkpoint is removed when the model is saved, unless the user stopped the fit. The clock starts
@@ -139,7 +139,7 @@ class TrainingRun:
 
     @contextmanager
     def progress(self, description: str, total: int | None = None, step: str = "iteration") -> Iterator[Show]:
-        """Show a progress bar; ``show`` returns True after a first Ctrl-C, which ends the fit after its step."""
+        """Show a progress bar, whose ``show`` returns True after a first Ctrl-C."""
         self._watch = console.Stopwatch()
         with console.progress() as bar:
             task = bar.add_task(description, total=total, status="")
@@ -171,7 +171,7 @@ class TrainingRun:
         save: Callable[[], Any],
         draw: Callable[[Path], Any] | None = None,
     ) -> None:
-        """Save, draw, and report ``record`` with cost and size; exit code 130 where the fit was interrupted."""
+        """Save, draw and report; exit with code 130 if the fit was interrupted."""
         record = {**record, **self.cost, "interrupted": self.interrupted}
         save()
         if not self.interrupted:
@@ -187,7 +187,7 @@ class TrainingRun:
 
 
 def refuse_inputs(target: Path, given: dict[str, Any]) -> None:
-    """Refuse to overwrite a file that the command reads; an updated model may replace its older version."""
+    """Refuse to overwrite an input of the command, other than the model it updates."""
     for name, value in (given if target.exists() else {}).items():
         for path in value if isinstance(value, list | tuple) else (value,):
             if name in ("output", "plot", "model") or not isinstance(path, str | Path):
@@ -198,7 +198,7 @@ def refuse_inputs(target: Path, given: dict[str, Any]) -> None:
 
 
 def subject_of_command(context: typer.Context | None) -> str:
-    """Return a digest of the command, its settings and the content of its files: a checkpoint is for them only."""
+    """Return a digest of the command, its settings and its files, for the checkpoint."""
     command, given = ("", {}) if context is None else (context.command_path, context.params)
     digest = hashlib.blake2b(f"{epigram.__version__} {command}".encode(), digest_size=16)
     for name, value in sorted(given.items()):
@@ -213,7 +213,7 @@ def subject_of_command(context: typer.Context | None) -> str:
 
 
 class GracefulStop:
-    """Context in which ``asked`` turns true on the first signal, and the second exits with code 130.
+    """Context in which a first signal sets ``asked``, and a second exits with code 130.
 
     Parameters
     ----------

@@ -21,9 +21,13 @@ _TOKEN = re.compile(r"[!-~]+")
 def command(
     models: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="MODEL...", help="*.epigram files; none: small models of the sample data."),
+        typer.Argument(
+            metavar="MODEL...", help="Model files (*.epigram) [default: small models of the sample data]"
+        ),
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8765,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+    ] = 8765,
     host: Annotated[
         str, typer.Option(help="Address to listen on; one that others reach needs --token or --open.")
     ] = "127.0.0.1",
@@ -41,12 +45,13 @@ def command(
     open: Annotated[
         bool,
         typer.Option(
-            "--open", help="Without a token: whoever reaches the address may use and train models here."
+            "--open",
+            help="Listen without a token: everyone who reaches the address can use and train models.",
         ),
     ] = False,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A name under which the server is reached, besides addresses."),
+        typer.Option(metavar="NAME", help="Name under which the server is reached, besides its addresses."),
     ] = None,
     uploads: Annotated[
         bool, typer.Option("--uploads", help="Let clients upload model files (they are checked).")

@@ -8,7 +8,7 @@ import typer
 
 Name = Annotated[str, typer.Argument(help="A data set's name, as shown by `epigram data list`.")]
 OneFile = Annotated[str | None, typer.Argument(help="One of its files; all of them without it.")]
-Json = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 
 
 def describe(name: str) -> dict[str, Any]:

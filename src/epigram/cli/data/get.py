@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def command(name: Name, file: OneFile = None, json: Json = False) -> None:
-    """Find or download a data set, or one of its files; check it by its checksum; print where it is."""
+    """Download a data set or one of its files, unless it is there; print its path."""
     from epigram.datasets import fetch
 
     with _meters() as meter:

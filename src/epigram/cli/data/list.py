@@ -7,7 +7,7 @@ from epigram.cli.data.arguments import Json, describe
 
 
 def command(json: Json = False) -> None:
-    """Show every data set: what it is, its licence, and where it is on this machine."""
+    """List all data sets with licence and path."""
     from epigram.datasets import catalogue
 
     records = [describe(name) for name in catalogue()]

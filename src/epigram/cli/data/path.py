@@ -9,7 +9,7 @@ from epigram.cli.data.arguments import Json, Name, OneFile, describe
 
 
 def command(name: Name, file: OneFile = None, json: Json = False) -> None:
-    """Print where a data set, or one of its files, is on this machine; exit code 1 if it is not."""
+    """Print the path of a data set or of one of its files; exit code 1 if it is missing."""
     from epigram.datasets import fetch, find
 
     found = fetch(name, file) if name == "sample" else find(name, file)

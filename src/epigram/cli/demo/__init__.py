@@ -34,7 +34,7 @@ def command(
     family: Annotated[str | None, typer.Argument(help=f"One family only: {', '.join(FAMILIES)}.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sample data and of the training.")] = 0,
 ) -> None:
-    """A short tour on built-in sample data, offline: train, score, look inside, use."""
+    """Run a short tour of all model families on built-in sample data."""
     if family is not None and family not in FAMILIES:
         raise InputError(f"no family {family!r}; there are {', '.join(FAMILIES)}")
     for name in [family] if family else FAMILIES:

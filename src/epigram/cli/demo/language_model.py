@@ -46,7 +46,7 @@ def show(seed: int) -> None:
 
 
 def _show_next(screen: Console, model: LogLinearLM) -> None:
-    """What follows a context, and what the first guess rests on."""
+    """Print the next words of a context, and the weights behind the first."""
     from rich.markup import escape
 
     words = model.next_words(CONTEXT, 6)

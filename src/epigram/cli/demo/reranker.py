@@ -12,7 +12,7 @@ CANDIDATES = 8
 
 
 def show(seed: int) -> None:
-    """Make lists, learn by BLasso, choose the step on other lists, look at the strongest features."""
+    """Train by BLasso, choose the step on other lists, print the strongest features."""
     from rich.markup import escape
 
     from epigram.rerank import BLasso, Reranker

@@ -92,7 +92,7 @@ def _train(train: Part, dev: Part, seed: int) -> tuple[CRFTagger, float]:
 
 
 def _show_training(screen: Console, tagger: CRFTagger, seconds: float) -> None:
-    """How the fit went, a block per pass."""
+    """Print the objective and the number of weights of every pass."""
     history, fit = tagger.history_, tagger.fit_
     objective = [entry["objective"] for entry in history]
     active = [entry["nonzero"] for entry in history]
@@ -175,7 +175,7 @@ def readable(feature: str) -> str:
 
 
 def _show_sentences(screen: Console, train: Part, test: Part, predicted: list[list[str]]) -> None:
-    """Some test sentences: right ones with words that training never showed, and one that went wrong."""
+    """Print right test sentences with unknown words, and one with a mistake."""
     seen = _vocabulary(train[0])
     right, wrong = [], []
     for rows, gold, tags in zip(*test, predicted, strict=True):
@@ -249,7 +249,7 @@ def colour(kind: str) -> str:
 
 
 def draw(words: Sequence[str], tags: Sequence[str], gold: Sequence[str], width: int) -> Iterator[Text]:
-    """Pairs of lines, words above chunk types, folded between chunks; what is not gold is marked in red."""
+    """Yield pairs of lines, words above chunk types; what is not gold is red."""
     from rich.text import Text
 
     right = set(chunks(gold))

@@ -25,7 +25,8 @@ SHOWN_WORDS = 10
 def command(
     text: Annotated[Path, typer.Argument(metavar="TEXT", help="One sentence a line (gzip too); - is stdin.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the classes go, a word a line.")
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="File of classes to write, one word per line."),
     ],
     k: Annotated[
         str,
@@ -33,14 +34,20 @@ def command(
             "-k", metavar="K|K,K", help="How many classes, that of </s> included; for taggers several sizes."
         ),
     ] = "200",
-    min_count: Annotated[int, typer.Option(min=1, help="Occurrences a word needs; others are <unk>.")] = 1,
-    max_words: Annotated[int | None, typer.Option(min=1, help="Most words of the vocabulary.")] = None,
-    max_passes: Annotated[int, typer.Option(min=1, help="Stop in any case.")] = 20,
-    threads: Annotated[int, typer.Option(min=1, help="Threads; they do not change the result.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Start elsewhere.")] = 0,
+    min_count: Annotated[
+        int, typer.Option(min=1, help="Least number of occurrences of a word; rarer ones are read as <unk>.")
+    ] = 1,
+    max_words: Annotated[
+        int | None, typer.Option(min=1, help="Size of the vocabulary; rarer words are read as <unk>.")
+    ] = None,
+    max_passes: Annotated[int, typer.Option(min=1, help="Most passes over the text.")] = 20,
+    threads: Annotated[
+        int, typer.Option(min=1, help="Number of threads; they do not change the result.")
+    ] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers; same seed, same result.")] = 0,
     json: Json = False,
 ) -> None:
-    """Put words into classes by their neighbours; a text file of class, word and count."""
+    """Learn word classes; writes a text file of class, word and count."""
     from epigram.files import check_writable
     from epigram.lm.factored.classes import write_sizes
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from warnings import warn
 
 import typer
@@ -13,30 +13,42 @@ from epigram.cli.lm.models import Model, Text, open_model
 from epigram.cli.options import Json
 from epigram.errors import DataWarning
 
+if TYPE_CHECKING:
+    from epigram.lm.base import Evaluation, LanguageModel
+    from epigram.lm.corpus import Corpus
+
 MANY_UNKNOWN = 0.1
+By = Annotated[
+    Literal["sentence", "word"] | None,
+    typer.Option(help="Also print the sentences, or the words, with the most bits."),
+]
+Valid = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Held-out text that the weight of the cache is chosen on."),
+]
 
 
 def command(
     model: Model,
     text: Text,
-    by: Annotated[
-        Literal["sentence", "word"] | None,
-        typer.Option(help="Also where it is surprised most: sentences, or words (by bits in all)."),
-    ] = None,
+    by: By = None,
     unknown: Annotated[
-        bool, typer.Option("--unknown", help="Also the words that the model does not know.")
+        bool, typer.Option("--unknown", help="Also print the words that the model does not know.")
     ] = False,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many sentences or words are shown.")] = 20,
+    k: Annotated[int, typer.Option("-k", min=1, help="Number of sentences or words to print.")] = 20,
     cache: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Report perplexity with a cache of the last N words too.")
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Number of last words in a cache, whose perplexity is printed too; 0 for none.",
+        ),
     ] = 0,
-    valid: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --cache: held-out text that chooses its weight.")
-    ] = None,
-    cache_weight: Annotated[float, typer.Option(help="With --cache and without --valid.")] = 0.1,
+    valid: Valid = None,
+    cache_weight: Annotated[float, typer.Option(help="Weight of the cache, without --valid.")] = 0.1,
     json: Json = False,
 ) -> None:
-    """Perplexity of a text: of the words that the model knows, then of all; by sentence, by word, and what is unknown.
+    """Compute the perplexity of a text, of known words and of all words.
 
     The first figure leaves out words outside the vocabulary, so it compares models of one vocabulary; the second counts
     them as <unk>. A closed model (lm train --closed) has the first only.
@@ -51,19 +63,7 @@ def command(
     watch = console.Stopwatch()
     found = language_model.evaluate(corpus)
     seconds = max(watch.cpu_seconds, 1e-9)
-    if found.oov > MANY_UNKNOWN * found.tokens:
-        warn(
-            f"{found.oov:,} of {found.tokens:,} words are unknown to the model, so the perplexity of known words says "
-            "little; is this text of another language, spelled or cut differently from the training text?",
-            DataWarning,
-            stacklevel=2,
-        )
-    if language_model.is_training_text(corpus):
-        warn(
-            "this is the text that the model was trained on: the perplexity is far too low. Give other text.",
-            DataWarning,
-            stacklevel=2,
-        )
+    warn_of_text(language_model, corpus, found)
     record = {
         "perplexity": found.perplexity,
         **({"perplexity_with_unknown": found.perplexity_with_unknown} if language_model.is_open else {}),
@@ -101,6 +101,23 @@ def command(
     console.facts(str(model), record)
     for name, columns, found_rows in tables:
         console.table(name, columns, found_rows)
+
+
+def warn_of_text(model: LanguageModel, corpus: Corpus, found: Evaluation) -> None:
+    """Warn of a text with many unknown words, and of the training text."""
+    if found.oov > MANY_UNKNOWN * found.tokens:
+        warn(
+            f"{found.oov:,} of {found.tokens:,} words are unknown to the model, so the perplexity of known words says "
+            "little; is this text of another language, spelled or cut differently from the training text?",
+            DataWarning,
+            stacklevel=3,
+        )
+    if model.is_training_text(corpus):
+        warn(
+            "this is the text that the model was trained on: the perplexity is far too low. Give other text.",
+            DataWarning,
+            stacklevel=3,
+        )
 
 
 def _worst(report: Any, text: Any, k: int) -> list[tuple[Any, ...]]:

@@ -15,10 +15,10 @@ from epigram.errors import InputError
 def command(
     model: Model,
     words: Words,
-    word: Annotated[str, typer.Argument(metavar="WORD", help="The next word.")],
+    word: Annotated[str, typer.Argument(metavar="WORD", help="Next word.")],
     json: Json = False,
 ) -> None:
-    """The weights that made the probability of a word; of a mixture, what each part says."""
+    """Show the weights behind the probability of a word, of each part of a mixture."""
     from dataclasses import asdict
 
     language_model = open_model(model)

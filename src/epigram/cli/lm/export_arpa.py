@@ -14,19 +14,17 @@ from epigram.cli.options import Json
 
 def command(
     model: Model,
-    output: Annotated[Path, typer.Argument(metavar="OUT.arpa[.gz]", help="Where the file goes.")],
+    output: Annotated[Path, typer.Argument(metavar="OUT.arpa[.gz]", help="File to write.")],
     ngrams: Annotated[
         Path | None,
-        typer.Option(
-            metavar="MODEL", help="Approximate a model that is none of n-grams, by the n-grams of this one."
-        ),
+        typer.Option(metavar="MODEL", help="Model whose n-grams approximate a model without n-grams."),
     ] = None,
     valid: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Report the perplexity of this text before and after.")
+        Path | None, typer.Option(metavar="FILE", help="Text whose perplexity is printed before and after.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write a model as ARPA, without approximation; of a mixture, exact for all n-grams that its models store.
+    """Write a model as an ARPA file, without approximation.
 
     With --ngrams any model is written: each n-gram of the other one gets the probability that this model gives its
     last word after its first ones, and back-off weights make the distributions sum to one.

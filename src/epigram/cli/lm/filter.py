@@ -17,20 +17,26 @@ def command(
     model: Model,
     text: Text,
     keep: Annotated[
-        float | None, typer.Option(metavar="SHARE", help="Keep this share of the sentences, the best.")
+        float | None, typer.Option(metavar="SHARE", help="Share of the sentences to keep, the best.")
     ] = None,
     max_perplexity: Annotated[
-        float | None, typer.Option(metavar="X", help="Keep the sentences of at most this perplexity.")
+        float | None, typer.Option(metavar="X", help="Highest perplexity of a sentence to keep.")
     ] = None,
     against: Annotated[
         Path | None,
-        typer.Option(metavar="MODEL", help="Choose by how much less likely this model finds a sentence."),
+        typer.Option(
+            metavar="MODEL", help="Model of general text; perplexities are divided by those under it."
+        ),
     ] = None,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FILE", help="Where they go; standard output by default."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Text file to write; - writes to standard output."
+        ),
     ] = Path("-"),
-    json: Annotated[bool, typer.Option("--json", help="How many were kept, on standard error.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the number of lines kept, as JSON on standard error.")
+    ] = False,
 ) -> None:
     """Keep the sentences of a text that a model finds likely, in their order.
 

@@ -18,19 +18,29 @@ from epigram.cli.lm.models import is_arpa, open_backoff, write_model
 
 
 def command(
-    models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Models to mix; one for --cache.")],
-    valid: Annotated[Path, typer.Option(metavar="FILE", help="Held-out text that chooses the weights.")],
+    models: Annotated[
+        list[Path], typer.Argument(metavar="MODEL...", help="Models to mix; one is enough with --cache.")
+    ],
+    valid: Annotated[
+        Path, typer.Option(metavar="FILE", help="Held-out text that the weights are chosen on.")
+    ],
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="The mixture as a model: *.epigram, *.arpa[.gz]."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Model file of the mixture to write (*.epigram, *.arpa[.gz]).",
         ),
     ] = None,
     cache: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Mix in a cache of the last N words too.")
+        int,
+        typer.Option(
+            min=0, metavar="N", help="Number of last words in a cache that is mixed in; 0 for none."
+        ),
     ] = 0,
     merged: Annotated[
-        bool, typer.Option("--merge", help="Write one back-off model instead, as for *.arpa.")
+        bool, typer.Option("--merge", help="Merge the models into one back-off model, as for *.arpa.")
     ] = False,
     json: Json = False,
 ) -> None:

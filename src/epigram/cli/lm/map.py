@@ -8,7 +8,7 @@ from epigram.cli.options import Json, Output
 
 
 def command(model: Model, output: Output, json: Json = False) -> None:
-    """Write a model, or an ARPA file, as a larger file that is used where it lies.
+    """Write a model or an ARPA file uncompressed, for memory mapping.
 
     Loading decodes nothing, and all processes that load it share its memory. Probabilities are those of the model.
     """

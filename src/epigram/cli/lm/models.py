@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from epigram.lm.ngram.backoff import BackoffModel
     from epigram.rerank.lm_features import WordScorer
 
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A *.epigram file, or an ARPA file (gzip too).")]
+Model = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="Model file (*.epigram), or an ARPA file (gzip too).")
+]
 
 
 Text = Annotated[Path, typer.Argument(metavar="TEXT", help="One sentence a line (gzip too); - is stdin.")]
@@ -33,7 +35,7 @@ def warn_if_left_out(model: LanguageModel, n_unknown: int, n_words: int) -> None
 
 
 def open_model(path: Path) -> LanguageModel:
-    """A language model from a model file, which is mapped into memory and not copied, or from an ARPA file."""
+    """Load a language model from a model file, mapped into memory, or an ARPA file."""
     from epigram.files import read_bytes
     from epigram.lm.ngram.arpa import looks_like_arpa, parse_arpa
     from epigram.lm.storage import FAMILY, from_model_file
@@ -60,13 +62,13 @@ def _is_safetensors(path: Path) -> bool:
 
 
 def open_word_scorer(path: Path) -> WordScorer:
-    """A language model that scores the words it knows, also where it cuts them into other pieces."""
+    """Load a language model as a scorer of words, also one of other tokens."""
     from epigram.lm.score_report import KnownWords
 
     return KnownWords(open_model(path))
 
 
-Words = Annotated[str, typer.Argument(metavar="WORDS", help="The words before; <s> marks a sentence start.")]
+Words = Annotated[str, typer.Argument(metavar="WORDS", help="Words before; <s> marks a sentence start.")]
 
 
 def open_backoff(path: Path) -> BackoffModel:

@@ -14,10 +14,10 @@ from epigram.cli.options import Json
 def command(
     model: Model,
     words: Words = "",
-    k: Annotated[int, typer.Option("-k", min=1, help="How many.")] = 10,
+    k: Annotated[int, typer.Option("-k", min=1, help="Number of words.")] = 10,
     json: Json = False,
 ) -> None:
-    """The likeliest next words and their probabilities."""
+    """Print the most probable next words."""
     found = open_model(model).next_words(words, k)
     if json:
         console.print_json([{"word": word, "probability": p} for word, p in found])

@@ -19,43 +19,55 @@ if TYPE_CHECKING:
 
 EVERY = 10_000
 """Sentences between two lines of progress."""
+Names = Annotated[
+    bool,
+    typer.Option(
+        "--names",
+        help="Replace proper nouns (capitalised inside a sentence, never in lower case) by <name>.",
+    ),
+]
+Tokens = Annotated[
+    str | None,
+    typer.Option(
+        metavar="chars|words|FILE",
+        help="Only split the text: into characters, words, or pieces of a sentencepiece (*.model) or tokenizers "
+        "(*.json) model.",
+    ),
+]
+Save = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="File to write settings, words and proper nouns to, for --like."),
+]
 
 
 def command(
     text: Annotated[Path, typer.Argument(metavar="TEXT", help="One sentence a line (gzip too); - is stdin.")],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="OUT", help="Prepared text; *.gz is packed; - is stdout."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUT",
+            help="Text file to write; *.gz is compressed; - writes to standard output.",
+        ),
     ],
     like: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Prepare as the training text was: what --save wrote for it."),
-    ] = None,
-    save: Annotated[
-        Path | None,
         typer.Option(
-            metavar="FILE", help="Write settings, words and proper nouns, to prepare test text --like it."
+            metavar="FILE",
+            help="File that --save wrote for the training text; prepares other text in the same way.",
         ),
     ] = None,
-    min_count: Annotated[int, typer.Option(min=1, help="Occurrences a word needs; others become <unk>.")] = 2,
-    tokens: Annotated[
-        str | None,
-        typer.Option(
-            metavar="chars|words|FILE",
-            help="Only cut the text: into characters, words, or the pieces of a sentencepiece (*.model) or tokenizers "
-            "(*.json) model.",
-        ),
-    ] = None,
-    names: Annotated[
-        bool,
-        typer.Option(
-            "--names", help="Proper nouns (capitalised inside a sentence, never in lower case) become <name>."
-        ),
-    ] = False,
-    split: Annotated[bool, typer.Option("--split", help="Split punctuation off words.")] = False,
-    keep_case: Annotated[bool, typer.Option("--keep-case", help="Leave capitals as they are.")] = False,
+    save: Save = None,
+    min_count: Annotated[
+        int, typer.Option(min=1, help="Least number of occurrences of a word; rarer ones become <unk>.")
+    ] = 2,
+    tokens: Tokens = None,
+    names: Names = False,
+    split: Annotated[bool, typer.Option("--split", help="Separate punctuation from words.")] = False,
+    keep_case: Annotated[bool, typer.Option("--keep-case", help="Keep capital letters.")] = False,
     keep_numbers: Annotated[
-        bool, typer.Option("--keep-numbers", help="Leave numbers; otherwise they become #n.")
+        bool, typer.Option("--keep-numbers", help="Keep numbers; otherwise they become #n.")
     ] = False,
     json: Json = False,
 ) -> None:

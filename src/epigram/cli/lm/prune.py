@@ -15,12 +15,14 @@ def command(
     model: Model,
     output: Output,
     threshold: Annotated[
-        float, typer.Option(help="Largest relative change of perplexity of an n-gram.")
+        float, typer.Option(help="Largest relative change of perplexity by an n-gram that is dropped.")
     ] = 1e-8,
-    ngrams: Annotated[int | None, typer.Option(min=1, help="Instead: keep so many n-grams.")] = None,
+    ngrams: Annotated[
+        int | None, typer.Option(min=1, help="Number of n-grams to keep, in place of --threshold.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Drop the n-grams that matter least (relative entropy), from any model."""
+    """Drop the n-grams that change the model least, by relative entropy."""
     from epigram.lm.ngram.prune import prune as prune_model
 
     before = open_backoff(model)

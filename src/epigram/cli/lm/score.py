@@ -18,17 +18,17 @@ def command(
     text: Text,
     nbest: Annotated[
         bool,
-        typer.Option("--nbest", help="TEXT holds n-best lists: add the model to their scores and sort them."),
+        typer.Option("--nbest", help="Read n-best lists; add the model's scores to theirs and sort them."),
     ] = False,
     weight: Annotated[
-        float, typer.Option(help="With --nbest: what a nat of the model counts in the score.")
+        float, typer.Option(help="With --nbest: weight of the model's log-probability in the score.")
     ] = 1.0,
     unknown_cost: Annotated[
-        float, typer.Option(help="With --nbest: nats that a word costs that the model does not know.")
+        float, typer.Option(help="With --nbest: cost of an unknown word, in nats.")
     ] = 10.0,
     json: Json = False,
 ) -> None:
-    """Natural log-probability of each sentence, or with --json of each of its words (a line each).
+    """Print the natural log-probability of each line, or with --json of each word.
 
     A word outside the vocabulary has the probability of <unk>; a closed model (lm train --closed) leaves it out.
 

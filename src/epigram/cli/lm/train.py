@@ -70,6 +70,58 @@ def read_classes(text: str) -> int | str | Path:
     return Path(text)
 
 
+ModelKind = Annotated[
+    Literal["auto", "loglinear", "kneser-ney", "modified-kneser-ney"],
+    typer.Option(
+        help="Kind of model; auto mixes loglinear and modified-kneser-ney, unless an option is of the former."
+    ),
+]
+SolverName = Annotated[
+    Literal["fista", "stochastic"] | None,
+    typer.Option(help="Solver: exact, or Algorithm 1 of the paper [default: fista]", rich_help_panel=SOLVER),
+]
+InOrder = Annotated[
+    bool,
+    typer.Option(
+        "--document",
+        help="With --classes, and lines in order: use the sentences before a sentence too.",
+        rich_help_panel=CLASSES,
+    ),
+]
+Tokens = Annotated[
+    str,
+    typer.Option(
+        metavar="words|chars|FILE",
+        help="Tokens: words, characters, or pieces of a sentencepiece (*.model) or tokenizers (*.json) model; "
+        "stored in the model file.",
+        rich_help_panel=TEXT,
+    ),
+]
+VocabularyFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Vocabulary, one word per line.", rich_help_panel=TEXT),
+]
+Closed = Annotated[
+    bool,
+    typer.Option(
+        "--closed",
+        help="Give no probability to words outside the vocabulary; scores leave them out.",
+        rich_help_panel=TEXT,
+    ),
+]
+Valid = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Held-out text that settings are chosen on.", rich_help_panel=TEXT),
+]
+KeepText = Annotated[
+    bool,
+    typer.Option(
+        "--keep-text/--no-text", help="Store the text in the model file, where everyone can read it."
+    ),
+]
+Bits = Annotated[int, typer.Option(min=0, max=16, help="Bits of a stored weight; 0 stores it in full.")]
+
+
 @derived(
     options(LogLinearLM, TEXT, only=(*LIMITS, "held_out"), bounds={"held_out": (0.0, 1.0)}),
     options(LogLinearLM, only=("order",), bounds={"order": (0, None)}),
@@ -99,63 +151,18 @@ def read_classes(text: str) -> int | str | Path:
 def command(
     context: typer.Context,
     text: Text,
-    valid: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Held-out text that settings are chosen on.", rich_help_panel=TEXT),
-    ] = None,
-    model: Annotated[
-        Literal["auto", "loglinear", "kneser-ney", "modified-kneser-ney"],
-        typer.Option(
-            help="Kind of model; auto mixes loglinear and modified-kneser-ney, unless an option is of the former."
-        ),
-    ] = "auto",
-    solver: Annotated[
-        Literal["fista", "stochastic"] | None,
-        typer.Option(
-            help="Solver: exact, or Algorithm 1 of the paper [default: fista]", rich_help_panel=SOLVER
-        ),
-    ] = None,
+    valid: Valid = None,
+    model: ModelKind = "auto",
+    solver: SolverName = None,
     unconstrained: Annotated[
         bool, typer.Option("--unconstrained", help="Allow negative weights.", rich_help_panel=LOG_LINEAR)
     ] = False,
-    document: Annotated[
-        bool,
-        typer.Option(
-            "--document",
-            help="With --classes, and lines in order: use the sentences before a sentence too.",
-            rich_help_panel=CLASSES,
-        ),
-    ] = False,
-    tokens: Annotated[
-        str,
-        typer.Option(
-            metavar="words|chars|FILE",
-            help="Tokens: words, characters, or pieces of a sentencepiece (*.model) or tokenizers (*.json) model; "
-            "stored in the model file.",
-            rich_help_panel=TEXT,
-        ),
-    ] = "words",
-    vocab: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Vocabulary, one word per line.", rich_help_panel=TEXT),
-    ] = None,
-    closed: Annotated[
-        bool,
-        typer.Option(
-            "--closed",
-            help="Give no probability to words outside the vocabulary; scores leave them out.",
-            rich_help_panel=TEXT,
-        ),
-    ] = False,
-    bits: Annotated[
-        int, typer.Option(min=0, max=16, help="Bits of a stored weight; 0 stores it in full.")
-    ] = 0,
-    keep_text: Annotated[
-        bool,
-        typer.Option(
-            "--keep-text/--no-text", help="Store the text in the model file, where everyone can read it."
-        ),
-    ] = False,
+    document: InOrder = False,
+    tokens: Tokens = "words",
+    vocab: VocabularyFile = None,
+    closed: Closed = False,
+    bits: Bits = 0,
+    keep_text: KeepText = False,
     threads: Threads = 1,
     seed: Seed = 0,
     **settings: Any,
@@ -221,7 +228,7 @@ def _is_chosen(settings: dict[str, Any]) -> bool:
 
 
 def _with_classes(estimator: dict[str, Any], settings: dict[str, Any]) -> ClassFactoredLM:
-    """A class-factored model with the strengths of both parts, which are chosen where none is given."""
+    """Return a class-factored model with the strengths that are given, for both parts."""
     from epigram.lm.factored.problem import first_strength
 
     if "depth_weights" in estimator:
@@ -289,7 +296,7 @@ def _train(
 def _train_beside(
     run: TrainingRun, model: LogLinearLM, text: Path | Corpus, valid: Path | None, bits: int
 ) -> None:
-    """Fit a log-linear model, mix it with Kneser-Ney, save the mixture, say what was chosen and report."""
+    """Fit a log-linear model, mix it with Kneser-Ney, save the mixture and report."""
     from epigram.cli.plots import plot_trials
     from epigram.lm.default import fit_beside
 
@@ -311,7 +318,7 @@ def _train_beside(
 def _watched(
     run: TrainingRun, model: LogLinearLM | ClassFactoredLM, history: History
 ) -> Iterator[dict[str, Any]]:
-    """A progress bar and the callbacks of a fit that move it; ``history`` gets number and optimality of iterations."""
+    """Yield the callbacks of a fit that move a progress bar and append to ``history``."""
     from epigram.lm.loglinear.problem import most_iterations
 
     trials = 0

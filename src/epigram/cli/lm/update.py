@@ -35,18 +35,19 @@ def command(
     context: typer.Context,
     model: Annotated[
         Path,
-        typer.Argument(metavar="MODEL", help="A log-linear or class-factored model, or a mixture with one."),
+        typer.Argument(metavar="MODEL", help="Log-linear or class-factored model, or a mixture with one."),
     ],
     text: Annotated[Path, typer.Argument(metavar="TEXT", help="One sentence a line (gzip too); - is stdin.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where the result goes; else MODEL.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Model file to write [default: MODEL]"),
     ] = None,
     bits: Annotated[
-        int | None, typer.Option(min=0, max=16, help="Bits of a stored weight.", show_default="as in MODEL")
+        int | None, typer.Option(min=0, max=16, help="Bits of a stored weight [default: as in MODEL]")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Train a model further on new text. Of a mixture, its log-linear part is trained.
+    """Train a model on more text; of a mixture, its log-linear part.
 
     A file with its text (lm train --keep-text) is fitted again on the old and the new text together, from its present
     weights. Without the text the new text alone is used, and weights stay near the present ones.
@@ -77,7 +78,7 @@ def command(
 
 
 def _open(path: Path) -> tuple[LogLinearLM | ClassFactoredLM, int, Callable[[], LanguageModel]]:
-    """The model that learns, in how many bits its weights are stored, and what gives the model of the file with it."""
+    """Return the model to train, the bits of its weights, and a maker of the whole model."""
     from epigram.lm.factored.model import ClassFactoredLM
     from epigram.lm.loglinear.model import LogLinearLM
     from epigram.lm.mixture import InterpolatedLM

@@ -1,1 +1,1 @@
-"""``epigram parse``: the commands for dependency parsers and tree taggers, one module per command."""
+"""``epigram parse``: commands for dependency parsers and tree taggers."""

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 Decoding = Annotated[
     Literal["best", "mbr"] | None,
-    typer.Option(help="The best tree, or the one with most arcs to be expected right (as in training)."),
+    typer.Option(
+        help="Tree to predict: most expected correct arcs (mbr), or the most probable [default: as trained]"
+    ),
 ]
 
 

@@ -14,12 +14,12 @@ from epigram.cli.parse.arguments import Decoding, load_parser, parse_all
 
 def command(
     model: Model,
-    test: Annotated[Path, typer.Argument(metavar="TEST", help="CoNLL-U with heads; - is stdin.")],
+    test: Annotated[Path, typer.Argument(metavar="TEST", help="CoNLL-U with heads; - reads standard input.")],
     decoding: Decoding = None,
     threads: Threads = 1,
     json: Json = False,
 ) -> None:
-    """UAS and LAS as the CoNLL 2018 scorer counts them, by relation and by length of sentence, and speed."""
+    """Compute UAS and LAS as the CoNLL 2018 scorer counts them, and speed."""
     import itertools
 
     from epigram.parsing.metrics import evaluate_trees

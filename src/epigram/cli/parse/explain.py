@@ -15,13 +15,17 @@ from epigram.errors import InputError
 
 def command(
     model: Model,
-    source: Annotated[Path, typer.Argument(metavar="[INPUT]", help="CoNLL-U; - is stdin.")] = Path("-"),
-    sentence: Annotated[int, typer.Option(min=1, help="Which sentence of the input, from 1.")] = 1,
-    word: Annotated[int | None, typer.Option(min=1, help="Which word of it, from 1 (all).")] = None,
-    top: Annotated[int, typer.Option(min=1, help="Terms to show of each word.")] = 10,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object, with all terms.")] = False,
+    source: Annotated[
+        Path, typer.Argument(metavar="[INPUT]", help="CoNLL-U; - reads standard input.")
+    ] = Path("-"),
+    sentence: Annotated[int, typer.Option(min=1, help="Number of the sentence in the input, from 1.")] = 1,
+    word: Annotated[
+        int | None, typer.Option(min=1, help="Number of the word, from 1 [default: all words]")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="Number of terms to print per word.")] = 10,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object with all terms.")] = False,
 ) -> None:
-    """Show which features speak for a word's head against the runner-up; they sum to the lead."""
+    """Show the features that make a word's head win over the runner-up."""
     from dataclasses import asdict
 
     from epigram.parsing.treebank import read_treebank

@@ -15,7 +15,7 @@ from epigram.protocols import Ints
 
 
 class Parsed(NamedTuple):
-    """Heads and labels of all words; ``column`` is what a model of given trees predicts, None for a parser."""
+    """Heads and labels of all words; ``column`` is the column of a tree tagger, or None."""
 
     heads: Ints
     labels: list[str]

@@ -15,28 +15,30 @@ from epigram.errors import InputError
 
 def command(
     model: Model,
-    source: Annotated[Path, typer.Argument(metavar="[INPUT]", help="CoNLL-U; - is stdin.")] = Path("-"),
+    source: Annotated[
+        Path, typer.Argument(metavar="[INPUT]", help="CoNLL-U; - reads standard input.")
+    ] = Path("-"),
     decoding: Decoding = None,
     nbest: Annotated[
         int | None,
         typer.Option(
-            metavar="K", min=1, help="The K best trees of each sentence, each with its probability."
+            metavar="K", min=1, help="Number of best trees to print per sentence, each with its probability."
         ),
     ] = None,
     keep: Annotated[
         bool,
-        typer.Option("--keep", help="Keep the heads and relations that the input has; _ where it is free."),
+        typer.Option("--keep", help="Keep the heads and relations of the input, except _."),
     ] = False,
     picture: Annotated[
         bool, typer.Option("--picture", help="Draw the trees instead of writing CoNLL-U.")
     ] = False,
     svg: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write each tree to FOLDER/1.svg, 2.svg, ... too.")
+        Path | None, typer.Option(metavar="FOLDER", help="Folder to write each tree to, as 1.svg, 2.svg, ...")
     ] = None,
     threads: Threads = 1,
-    json: Annotated[bool, typer.Option("--json", help="JSON lines, one per sentence.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON lines, one object per sentence.")] = False,
 ) -> None:
-    """Parse a CoNLL-U file: the input again, with heads and relations; comments and other lines stay."""
+    """Parse a CoNLL-U file; prints it with heads and relations filled in."""
     import sys
 
     from epigram.cli.parse.output import json_lines, nbest_lines, pictures, write_svg

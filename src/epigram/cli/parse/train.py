@@ -89,7 +89,7 @@ def command(
     seed: Seed = 0,
     **settings: Any,
 ) -> None:
-    """Train a parser, or labels on given trees, from a treebank. Ctrl-C keeps the best model so far."""
+    """Train a parser, or labels of given trees. Ctrl-C keeps the best model so far."""
     run = TrainingRun.of(context, settings)
     is_parser = model == "parser"
     if settings["patience"] is not None and dev is None:

@@ -16,13 +16,13 @@ def command(
     model: Model,
     nbest: Lists,
     against: Annotated[
-        Path | None, typer.Option(metavar="MODEL2", help="Test whether the two models differ.")
+        Path | None, typer.Option(metavar="MODEL2", help="Second reranker; tests whether the two differ.")
     ] = None,
     lm: Lm = None,
     references: References = None,
     json: Json = False,
 ) -> None:
-    """Error rates of a model, of the base score alone and of the oracle; BLEU, NDCG and MRR."""
+    """Compute error rates of a reranker, of the base score and of the oracle."""
     from epigram.rerank import (
         Reranker,
         bleu,

@@ -17,14 +17,15 @@ def command(
     model: Model,
     nbest: Lists,
     id: Annotated[
-        str | None, typer.Option("--id", help="Only the list with this id; else all that changed.")
+        str | None,
+        typer.Option("--id", help="Id of one list to explain [default: all lists whose winner changed]"),
     ] = None,
-    top: Annotated[int, typer.Option(min=1, help="Terms shown per list.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="Number of terms per list.")] = 10,
     limit: Annotated[int, typer.Option(min=1, help="Lists shown.")] = 20,
     lm: Lm = None,
     json: Json = False,
 ) -> None:
-    """Which weights lifted the winner over the base model's choice."""
+    """Show the weights that lift the winner over the first choice."""
     from epigram.rerank import Reranker
     from epigram.rerank.metrics import base_choice
 

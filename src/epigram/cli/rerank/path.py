@@ -28,7 +28,7 @@ def command(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Loss, L1 norm, non-zero weights and dev error along the path (Figures 3 and 4 of the paper)."""
+    """Print loss, L1 norm, non-zero weights and dev error along the path."""
     from epigram.cli.plots import check_plot, plot_paths
     from epigram.rerank import Reranker
 

@@ -16,10 +16,10 @@ def command(
     nbest: Lists,
     lm: Lm = None,
     json: Annotated[
-        bool, typer.Option("--json", help="JSON lines: id, text, index, ranking and scores.")
+        bool, typer.Option("--json", help="Print JSON lines with id, text, index, ranking and scores.")
     ] = False,
 ) -> None:
-    """The best candidate of each list, one a line."""
+    """Print the best candidate of each list, one per line."""
     import json as text_json
     import sys
 

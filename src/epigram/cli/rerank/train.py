@@ -39,7 +39,7 @@ def command(
         Path | None,
         typer.Option(metavar="NBEST", help="Held-out lists that choose the step and the settings."),
     ] = None,
-    learner: Annotated[LearnerName, typer.Option(help="Method that learns the path of models.")] = "blasso",
+    learner: Annotated[LearnerName, typer.Option(help="Method of training.")] = "blasso",
     headwords: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Content words, one per line; pairs of them become features."),
@@ -56,7 +56,7 @@ def command(
     dev_references: References = None,
     **settings: Any,
 ) -> None:
-    """Train a reranker. Settings that are not given are chosen on held-out lists; all models of the path are kept."""
+    """Train a reranker; settings that are not given are chosen on held-out lists."""
     run = TrainingRun.of(context, settings)
     chosen = make_learner(learner, **{option.name: settings[option.name] for option in LEARNING})
     if known:

@@ -16,40 +16,46 @@ if TYPE_CHECKING:
 
 
 def command(
-    source: Annotated[Path, typer.Argument(metavar="INPUT", help="Columns, labels last; - is stdin.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the file goes.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="INPUT", help="Columns, labels last; - reads standard input.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File to write.")],
     learn: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="What the tagger learns or has learnt: jack-knifed where INPUT has it too."
+            metavar="FILE",
+            help="Training file of the tagger; sentences also in INPUT are labelled by cross-validation.",
         ),
     ] = None,
     use: Annotated[
         list[Path] | None,
         typer.Option(
-            "--with", metavar="MODEL", help="Predict by this stored tagger; several are pooled. See --learn."
+            "--with", metavar="MODEL", help="Stored tagger that predicts the column; several are averaged."
         ),
     ] = None,
     save: Annotated[
         Path | None,
-        typer.Option(metavar="MODEL", help="Keep the tagger of all sentences of --learn here."),
+        typer.Option(metavar="MODEL", help="Model file to write, trained on all sentences of --learn."),
     ] = None,
     template: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE", help="Of the tagger (what fits the columns).")
+        str | None,
+        typer.Option(metavar="NAME|FILE", help="Features of the tagger [default: chosen by the columns]"),
     ] = None,
-    l1: Annotated[float, typer.Option(min=0.0, help="Of the tagger: C * sum |w|.")] = 1.0,
-    passes: Annotated[int, typer.Option(min=1, help="Of its training.")] = 30,
-    folds: Annotated[int, typer.Option(min=2, help="Parts of the jack-knife.")] = 5,
+    l1: Annotated[
+        float, typer.Option(min=0.0, help="Strength of the penalty l1 * sum |w| of the tagger.")
+    ] = 1.0,
+    passes: Annotated[int, typer.Option(min=1, help="Number of passes over the training sentences.")] = 30,
+    folds: Annotated[int, typer.Option(min=2, help="Number of parts for cross-validation.")] = 5,
     reach: Annotated[
         int,
         typer.Option(
-            min=0, help="Add what it calls the same word in so many sentences before and after, too."
+            min=0, help="Number of sentences around one whose labels of the same words become a column."
         ),
     ] = 0,
-    seed: Annotated[int, typer.Option(help="Same seed, same file.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers; same seed, same result.")] = 0,
     json: Json = False,
 ) -> None:
-    """Add a column before the labels that a tagger predicts: training data for the next tagger, test data for it."""
+    """Add a column that a tagger predicts, before the labels: input of the next tagger."""
     from epigram.features.columns import Columns
     from epigram.features.formats import read_columns
     from epigram.files import check_writable, write_atomically
@@ -85,7 +91,7 @@ def command(
 def _learnt(
     path: Path, target: Columns, use: list[Path], folds: int, settings: dict[str, Any], save: Path | None
 ) -> tuple[Column, int]:
-    """The column by a tagger trained on a file, or stored ones that were, and how many sentences both files share."""
+    """Return the column by cross-validation, and how many sentences both files share."""
     from epigram.cli.tag.arguments import choose_template, load_crf
     from epigram.features.formats import ColumnSpec
     from epigram.files import read_bytes

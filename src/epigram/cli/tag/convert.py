@@ -14,16 +14,16 @@ from epigram.errors import InputError
 
 def command(
     model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A tagger: *.epigram, *.crfsuite, CRF++ text, Wapiti.")
+        Path, typer.Argument(metavar="MODEL", help="Tagger (*.epigram, *.crfsuite, CRF++ text, Wapiti).")
     ],
     output: Output,
     to: Annotated[
         Literal["epigram", "crfsuite"] | None,
-        typer.Option(help="Format of the result (by its name; crfsuite for *.crfsuite)."),
+        typer.Option(help="Format of the result [default: by its name; crfsuite for *.crfsuite]"),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Turn a CRFsuite, CRF++ or Wapiti model into one of ours, or one into CRFsuite's; nothing is trained again."""
+    """Convert a CRFsuite, CRF++ or Wapiti model, or write a model for CRFsuite."""
     from epigram.chain.storage import FAMILY, chain_model
     from epigram.files import check_writable, write_atomically
     from epigram.storage import ModelFile

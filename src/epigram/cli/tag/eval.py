@@ -13,12 +13,16 @@ from epigram.cli.options import Json, Model, Threads
 
 def command(
     model: Model,
-    test: Annotated[Path, typer.Argument(metavar="TEST", help="Sentences with labels; - is stdin.")],
-    label_column: Annotated[int | None, typer.Option(help="Column of labels (as in training).")] = None,
+    test: Annotated[
+        Path, typer.Argument(metavar="TEST", help="Sentences with labels; - reads standard input.")
+    ],
+    label_column: Annotated[
+        int | None, typer.Option(help="Column of the labels [default: as in training]")
+    ] = None,
     threads: Threads = 1,
     json: Json = False,
 ) -> None:
-    """Precision, recall and F1 as conlleval counts them, accuracy, and speed."""
+    """Compute precision, recall and F1 as conlleval counts them, accuracy and speed."""
     from dataclasses import replace
 
     from epigram.cli.tag import items as tag_items

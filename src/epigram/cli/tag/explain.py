@@ -16,19 +16,22 @@ if TYPE_CHECKING:
 
 
 def command(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A CRF: *.epigram, or *.crfsuite.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="CRF (*.epigram or *.crfsuite).")],
     source: Annotated[
         Path,
-        typer.Argument(metavar="[INPUT]", help="Sentences, as for run; CRFsuite's items for its models."),
+        typer.Argument(
+            metavar="[INPUT]",
+            help="Sentences, as for tag run; CRFsuite's items for its models; - reads standard input.",
+        ),
     ] = Path("-"),
-    sentence: Annotated[int, typer.Option(min=0, help="Which sentence of the input, from 0.")] = 0,
+    sentence: Annotated[int, typer.Option(min=0, help="Number of the sentence in the input, from 0.")] = 0,
     token: Annotated[
-        int | None, typer.Option(min=0, help="Which token of it, from 0 (all: the strongest terms of each).")
+        int | None, typer.Option(min=0, help="Number of the token, from 0 [default: all tokens]")
     ] = None,
-    top: Annotated[int, typer.Option(min=1, help="Terms to show of each token.")] = 10,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object, with all terms.")] = False,
+    top: Annotated[int, typer.Option(min=1, help="Number of terms to print per token.")] = 10,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object with all terms.")] = False,
 ) -> None:
-    """Show which features and transitions speak for a token's label against the runner-up; they sum to the lead."""
+    """Show the weights behind the label of each token; they sum to its lead."""
     explain_token, sequences, words = _read(model, source)
     if sentence >= sequences.n_sentences:
         raise InputError(
@@ -64,7 +67,7 @@ def _record(why: LabelExplanation, word: str) -> dict[str, Any]:
 
 
 def _read(model: Path, source: Path) -> tuple[Callable[[int, int], LabelExplanation], Any, list[str]]:
-    """What explains a token of a sentence, the encoded input, and a name for each token."""
+    """Return the function that explains a token, the encoded input and its words."""
     from epigram.chain.explain import explain as explain_token
     from epigram.chain.storage import FAMILY, chain_model
     from epigram.storage import ModelFile

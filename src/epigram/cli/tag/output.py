@@ -18,7 +18,7 @@ from epigram.tagging.column_tagger import ColumnTagger
 def add_labels(
     tagger: ColumnTagger, sequences: Sequences, ids: Ints, marginals: bool, all_marginals: bool
 ) -> tuple[list[list[str]], dict[str, list[Any]]]:
-    """Columns to add, and the same per token for JSON: best labels, and what is asked of their probabilities."""
+    """Return the columns to add, and their values for JSON: labels and probabilities."""
     names = tagger.names(ids)
     added: list[list[str]] = [names]
     records: dict[str, list[Any]] = {"labels": names}
@@ -39,7 +39,7 @@ def add_labels(
 def add_nearby(
     added: list[list[str]], records: dict[str, list[Any]], observations: Columns, labels: Column, reach: int
 ) -> None:
-    """Put another column after that of the labels: what the same words are called in sentences nearby."""
+    """Insert the column of the labels of the same words in nearby sentences."""
     from epigram.tagging.stacked.context_column import context_types
 
     column = context_types(observations, labels, reach)
@@ -50,7 +50,7 @@ def add_nearby(
 def add_nbest(
     tagger: ColumnTagger, sequences: Sequences, observations: Columns, k: int
 ) -> tuple[list[list[str]], dict[str, list[Any]]]:
-    """Two columns per labelling, its labels and its probability; ``-`` where a sentence has fewer than k."""
+    """Return two columns per labelling: labels and probability, ``-`` if there are fewer."""
     added: list[list[str]] = [[] for _ in range(2 * k)]
     per_sentence: list[Any] = []
     lists = tagger.n_best(sequences, observations, k)

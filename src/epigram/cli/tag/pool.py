@@ -14,14 +14,14 @@ from epigram.errors import InputError
 
 def command(
     context: typer.Context,
-    models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="CRFs: *.epigram files.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where the pool goes.")],
+    models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="CRFs to average (*.epigram).")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.")],
     shares: Annotated[
-        str | None, typer.Option(metavar="W,W", help="The weight of each, by default the same.")
+        str | None, typer.Option(metavar="W,W", help="Weight of each model [default: equal]")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Make one tagger of several with the same labels: its weights are the mean of theirs."""
+    """Average the weights of several taggers with the same labels."""
     from epigram.cli.run import TrainingRun
     from epigram.tagging.stacked.pool import pool as pool_taggers
 

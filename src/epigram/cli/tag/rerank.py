@@ -14,28 +14,36 @@ from epigram.cli.tag.arguments import load_crf
 
 def command(
     context: typer.Context,
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A CRF with a template: *.epigram.")],
-    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="The sentences that it was trained on.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="CRF with a template (*.epigram).")],
+    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Sentences that the tagger was trained on.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="MODEL", help="Where both go, as one file.")
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="MODEL", help="Model file to write, with tagger and reranker."
+        ),
     ],
     others: Annotated[
         list[Path] | None,
-        typer.Option("--with", metavar="MODEL", help="Pool MODEL with this one too; may be repeated."),
+        typer.Option(
+            "--with", metavar="MODEL", help="Tagger to average with MODEL; may be given several times."
+        ),
     ] = None,
-    k: Annotated[int, typer.Option(min=1, help="Labellings looked at a sentence.")] = 10,
-    folds: Annotated[int, typer.Option(min=2, help="Parts of the jack-knife, a training each.")] = 5,
+    k: Annotated[int, typer.Option(min=1, help="Number of labellings per sentence to rerank.")] = 10,
+    folds: Annotated[
+        int, typer.Option(min=2, help="Number of parts for cross-validation; each takes one training.")
+    ] = 5,
     reach: Annotated[
         int,
-        typer.Option(min=0, help="Sentences before and after one that words and names may agree with."),
+        typer.Option(min=0, help="Number of sentences around one that its labels are compared with."),
     ] = 0,
-    min_count: Annotated[int, typer.Option(min=1, help="Sentences that a feature must matter in.")] = 3,
-    learner: Annotated[
-        LearnerName, typer.Option(help="Method that learns the weights of the reranker.")
-    ] = "softmax",
+    min_count: Annotated[
+        int,
+        typer.Option(min=1, help="Least number of sentences in which a feature differs between labellings."),
+    ] = 3,
+    learner: Annotated[LearnerName, typer.Option(help="Method that trains the reranker.")] = "softmax",
     json: Json = False,
 ) -> None:
-    """Train a second look at the tagger's best labellings, by features of whole chunks; both become one model."""
+    """Train a reranker on a tagger's n-best labellings; both are stored in one model."""
     from epigram.cli.run import TrainingRun
     from epigram.features.formats import ColumnSpec
     from epigram.files import read_bytes

@@ -9,7 +9,7 @@ import typer
 
 from epigram.cli import console
 from epigram.cli.options import Model, Threads
-from epigram.cli.tag.arguments import Format
+from epigram.cli.tag.arguments import Format, read_sentences
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,10 +21,13 @@ def command(
     model: Model,
     source: Annotated[
         Path,
-        typer.Argument(metavar="[INPUT]", help="Columns, or a sentence a line for models of words alone."),
+        typer.Argument(
+            metavar="[INPUT]",
+            help="Columns, or one sentence per line for models of words alone; - reads standard input.",
+        ),
     ] = Path("-"),
     format: Annotated[
-        Format | None, typer.Option(help="Of the input (as in training, or plain text).")
+        Format | None, typer.Option(help="Format of the input [default: as in training, or plain text]")
     ] = None,
     marginals: Annotated[
         bool, typer.Option("--marginals", help="Add the probability of each label chosen.")
@@ -34,18 +37,18 @@ def command(
     ] = False,
     nbest: Annotated[
         int | None,
-        typer.Option(metavar="K", min=1, help="Add the K best labellings, each with its probability."),
+        typer.Option(metavar="K", min=1, help="Number of best labellings to add, each with its probability."),
     ] = None,
     reach: Annotated[
         int,
         typer.Option(
-            min=0, help="Add what the same word is called in so many sentences before and after, too."
+            min=0, help="Number of sentences around one whose labels of the same words become a column."
         ),
     ] = 0,
     threads: Threads = 1,
-    json: Annotated[bool, typer.Option("--json", help="JSON lines, one per sentence.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON lines, one object per sentence.")] = False,
 ) -> None:
-    """Tag a file or standard input: the input again with predicted columns added, or filled in CoNLL-U."""
+    """Tag a file or standard input; prints it with the labels as further columns."""
     import sys
 
     from epigram.cli.tag import items as tag_items
@@ -91,9 +94,7 @@ def command(
 
 def _read(tagger: ColumnTagger, source: Path, format: str | None) -> Columns:
     """The input; a note says where it is taken for text."""
-    from epigram.files import read_bytes
-
-    raw = read_bytes(source)
+    raw = read_sentences(source)
     if format is None and (format := tagger.guess_format(raw, str(source))) == "text":
         console.stderr().print("[dim]read as plain text, a sentence a line; --format says otherwise[/dim]")
     return tagger.read_bytes(raw, str(source), format)

@@ -13,10 +13,10 @@ from epigram.errors import DataWarning
 
 def command(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="chunking, ner, pos, or a file to be checked.")
+        str | None, typer.Argument(metavar="[NAME]", help="Template: chunking, ner, pos, or a file to check.")
     ] = None,
 ) -> None:
-    """Show a built-in template, or list their names."""
+    """Print a template, or the names of the built-in ones."""
     from epigram.features.template import BUILT_IN, Template
 
     if name is None:

@@ -14,7 +14,7 @@ from epigram.cli.options import TRAINING, Seed, Threads, derived, given, integer
 from epigram.cli.plots import plot_training
 from epigram.cli.run import SHARDING, Sharding, TrainingRun, watch
 from epigram.cli.solvers import OFFERED, SOLVERS, make_solver
-from epigram.cli.tag.arguments import Alternatives, Format, choose_template, read_answers
+from epigram.cli.tag.arguments import Alternatives, Format, choose_template, read_answers, read_sentences
 from epigram.errors import InputError
 from epigram.features.formats import ColumnSpec
 from epigram.files import read_bytes
@@ -35,6 +35,55 @@ KINDS: dict[str, type[SentenceEstimator]] = {
     "history": MaxentTagger,
 }
 OBJECTS = ("template", "solver", "threads", "random_state")
+Classes = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Word classes of column 0, as lm classes writes them.", rich_help_panel=FILES
+    ),
+]
+Gazetteer = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Phrases to mark in the text, one per line, or type<TAB>phrase; the longest win.",
+        rich_help_panel=FILES,
+    ),
+]
+Vectors = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Word vectors in the text format of word2vec.", rich_help_panel=FILES),
+]
+LabelColumn = Annotated[
+    int | None,
+    typer.Option(
+        help="Column of the labels, from 0; from the right if negative [default: -1; 3 for CoNLL-U]",
+        rich_help_panel=FILES,
+    ),
+]
+ColumnNumbers = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N,N",
+        help="Columns that the template sees as 0, 1, ... [default: all but the labels; 1 for CoNLL-U]",
+        rich_help_panel=FILES,
+    ),
+]
+TemplateName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME|FILE",
+        help="Features: chunking, ner, pos, chunking+, ner+, pos+, or a CRF++ template "
+        "[default: chosen by the columns]",
+        rich_help_panel=LEARNING,
+    ),
+]
+SolverName = Annotated[
+    Literal["sgd", "adagrad", "owlqn", "lbfgs"] | None,
+    typer.Option(
+        help="Method of training [default: sgd; owlqn with --l1 and --l2; lbfgs with --l2]",
+        rich_help_panel=STOPPING,
+    ),
+]
 
 
 @derived(
@@ -66,62 +115,18 @@ def command(
             rich_help_panel=LEARNING,
         ),
     ] = "crf",
-    template: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|FILE",
-            help="Features: chunking, ner, pos, chunking+, ner+, pos+, or a CRF++ template "
-            "[default: chosen by the columns]",
-            rich_help_panel=LEARNING,
-        ),
-    ] = None,
-    classes: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Word classes of column 0, as lm classes writes them.", rich_help_panel=FILES
-        ),
-    ] = None,
-    gazetteer: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Phrases to mark in the text, one per line, or type<TAB>phrase; the longest win.",
-            rich_help_panel=FILES,
-        ),
-    ] = None,
-    vectors: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Word vectors in the text format of word2vec.", rich_help_panel=FILES
-        ),
-    ] = None,
+    template: TemplateName = None,
+    classes: Classes = None,
+    gazetteer: Gazetteer = None,
+    vectors: Vectors = None,
     format: Annotated[
         Format,
         typer.Option(help="Format of the files; auto decides by their names.", rich_help_panel=FILES),
     ] = "auto",
-    label_column: Annotated[
-        int | None,
-        typer.Option(
-            help="Column of the labels, from 0; from the right if negative [default: -1; 3 for CoNLL-U]",
-            rich_help_panel=FILES,
-        ),
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N,N",
-            help="Columns that the template sees as 0, 1, ... [default: all but the labels; 1 for CoNLL-U]",
-            rich_help_panel=FILES,
-        ),
-    ] = None,
+    label_column: LabelColumn = None,
+    columns: ColumnNumbers = None,
     alternatives: Alternatives = None,
-    solver: Annotated[
-        Literal["sgd", "adagrad", "owlqn", "lbfgs"] | None,
-        typer.Option(
-            help="Method of training [default: sgd; owlqn with --l1 and --l2; lbfgs with --l2]",
-            rich_help_panel=STOPPING,
-        ),
-    ] = None,
+    solver: SolverName = None,
     threads: Threads = 1,
     seed: Seed = 0,
     **settings: Any,
@@ -186,7 +191,7 @@ def _train(
     alternatives: str | None,
 ) -> None:
     """Read the files, fit a tagger with a progress bar, save it and report."""
-    corpus = reading.spec.parse(read_bytes(train), str(train))
+    corpus = reading.spec.parse(read_sentences(train), str(train))
     spec = reading.completed(corpus)
     observations, labels = spec.split(corpus)
     warn_of_labels(train, labels.strings, len(observations.columns[0].strings))

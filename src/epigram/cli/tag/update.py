@@ -21,21 +21,26 @@ CALL = 500  # sentences learnt from between two looks at Ctrl-C
 def command(
     context: typer.Context,
     model: Model,
-    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="More sentences with labels; - is stdin.")],
+    train: Annotated[
+        Path, typer.Argument(metavar="TRAIN", help="More sentences with labels; - reads standard input.")
+    ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="MODEL", help="Where the model goes (over the old one)."),
+        typer.Option("--output", "-o", metavar="MODEL", help="Model file to write [default: MODEL]"),
     ] = None,
     dev: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Held-out sentences, scored before and after.")
+        Path | None, typer.Option(metavar="FILE", help="Held-out sentences that are scored before and after.")
     ] = None,
     alternatives: Annotated[
         str | None,
-        typer.Option(metavar="C", help="Labels may be known in part: with |, A|B is either, | alone any."),
+        typer.Option(
+            metavar="C",
+            help="Sign between alternative labels: with |, A|B is either label, and | alone any label.",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Learn from more sentences, in files such as it was trained on. Ctrl-C keeps what is learnt so far."""
+    """Train a tagger on more sentences. Ctrl-C keeps the model so far."""
     from epigram.chain.storage import FAMILY
     from epigram.cli.run import TrainingRun
     from epigram.features.formats import ColumnSpec
@@ -47,7 +52,7 @@ def command(
     estimator = load(model, FAMILY)
     if not hasattr(estimator, "partial_fit"):
         raise InputError(
-            "a second look does not learn on; update the tagger, then use tag rerank", path=model
+            "a reranked tagger cannot be trained further; update the tagger, then use tag rerank", path=model
         )
     spec = estimator.columns_ or ColumnSpec()
     corpus = spec.parse(read_bytes(train), str(train))

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+import epigram
+from epigram import ClassFactoredLM, KneserNeyLM, LogLinearLM, load
 from epigram.cli.lm.train import read_seconds
-from epigram.errors import EpigramError
-from epigram.lm.factored.model import ClassFactoredLM
+from epigram.errors import EpigramError, InputError, ModelFileError
+from epigram.lm.corpus import Corpus
+from epigram.lm.mixture import InterpolatedLM
+from epigram.lm.ngram.arpa import read_arpa, write_arpa
+from epigram.lm.score_report import KnownWords
+from epigram.lm.tokenizer import Tokenizer
+from epigram.lm.vocabulary import Vocabulary
 
 TEXT = "the cat sat on the mat\nthe dog sat on the log\na cat saw the dog\nthe dog saw a cat\n" * 3
 FAST = ("--order", 3, "--budget", 0, "--tolerance", 1e-3)
@@ -304,3 +314,253 @@ def test_arpa_by_approximation(run, model, text, tmp_path):
     code, _, err = run("lm", "export-arpa", model, arpa)
     assert code == 2
     assert "--ngrams" in one_line(err)
+
+
+TEXT_MODEL = [
+    "the cat sat on the mat",
+    "the dog sat on the log",
+    "a cat saw the dog",
+    "the dog saw a cat",
+] * 4
+
+
+def test_the_command_says_what_it_chose(run, tmp_path):
+    text, model, arpa = tmp_path / "text", tmp_path / "m.epigram", tmp_path / "m.arpa"
+    text.write_text("\n".join(TEXT_MODEL) + "\n")
+    code, out, err = run("lm", "train", text, "-o", model, "--order", 3, "--json", "--bits", 8)
+    assert code == 0, err
+    record = json.loads(out)
+    assert "log-linear and" in err
+    assert "--model loglinear" in err
+    assert sum(record["shares"].values()) == pytest.approx(1)
+    assert 0.25 <= record["shares"]["loglinear"] <= 0.75
+    assert isinstance(epigram.load(model), InterpolatedLM)
+    before = json.loads(run("lm", "eval", model, text, "--json")[1])["perplexity"]
+    assert run("lm", "export-arpa", model, arpa)[0] == 0
+    after = json.loads(run("lm", "eval", arpa, text, "--json")[1])["perplexity"]
+    assert after == pytest.approx(before, rel=1e-5)  # all n-grams of the text are stored
+    more = tmp_path / "more"
+    more.write_text("the owl sat on the cat\n" * 3)
+    code, _, err = run("lm", "update", model, more)
+    assert code == 0, err
+    found = epigram.load(model)
+    assert found.weights[0] == pytest.approx(record["shares"]["loglinear"])
+    assert found.distribution("the").sum() == pytest.approx(1, abs=1e-6)  # from 8 bits
+    assert found.distribution("the")[found.vocabulary_.id("owl")] > 0
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [["--model", "loglinear"], ["--penalty", "l1"], ["--solver", "fista"], ["--keep-text"], ["--order", 0]],
+)
+def test_what_is_for_the_log_linear_model_makes_it_alone(run, tmp_path, asked):
+    text, model = tmp_path / "text", tmp_path / "m.epigram"
+    text.write_text("\n".join(TEXT_MODEL[:4]) + "\n")
+    code, out, err = run("lm", "train", text, "-o", model, "--json", *asked)
+    assert code == 0, err
+    assert "shares" not in json.loads(out)
+    assert isinstance(epigram.load(model), LogLinearLM)
+
+
+def test_characters_and_back():
+    chars = Tokenizer("chars")
+    for line in ("a rose  is", "日本 語", "x"):
+        assert chars.join(chars.cut(line)) == " ".join(line.split())
+    assert chars.cut(" \t") == []
+    assert Tokenizer.of("words") is None
+
+
+def test_a_model_of_characters(run, tmp_path):
+    text, pieces, model = tmp_path / "text", tmp_path / "pieces", tmp_path / "m.epigram"
+    text.write_text("the cat sat\n\nthe mat\n" * 4)
+    code, out, err = run("lm", "prepare", text, "-o", pieces, "--tokens", "chars", "--json")
+    assert code == 0, err
+    assert json.loads(out) == {"sentences": 8, "tokens": 4 * (11 + 7)}
+    assert pieces.read_text().splitlines()[:3] == ["t h e ▁ c a t ▁ s a t", "", "t h e ▁ m a t"]
+    assert run("lm", "train", pieces, "-o", model, "--model", "kneser-ney", "--order", 3)[0] == 0
+    found = json.loads(run("lm", "next", model, "t h", "-k", 1, "--json")[1])
+    assert found[0]["word"] == "e"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--tokens", "syllables"], "neither words, chars nor a file"),
+        (["--tokens", "chars", "--names"], "only cuts the text"),
+        (["--tokens", "bad.json"], "bad.json"),
+    ],
+)
+def test_bad_cuts_are_named(run, tmp_path, monkeypatch, options, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.json").write_text("{}")
+    (tmp_path / "text").write_text("a b\n")
+    code, _, err = run("lm", "prepare", "text", "-o", "out", *options)
+    assert code == 2
+    assert message in err
+
+
+def test_pieces_of_a_tokenizers_model(tmp_path):
+    tokenizers = pytest.importorskip("tokenizers")
+    model = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="?"))
+    model.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+    model.train_from_iterator(["the cat", "the mat"] * 5, tokenizers.trainers.BpeTrainer(vocab_size=30))
+    path = tmp_path / "bpe.json"
+    model.save(str(path))
+    assert Tokenizer.of(path).join(Tokenizer.of(path).cut("the cat the mat")) == "the cat the mat"
+
+
+def test_pieces_of_a_sentencepiece_model(tmp_path):
+    sentencepiece = pytest.importorskip("sentencepiece")
+    text = tmp_path / "text"
+    text.write_text("the cat sat\nthe mat sat\n" * 20)
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(text),
+        model_prefix=str(tmp_path / "sp"),
+        vocab_size=16,
+        hard_vocab_limit=False,
+        minloglevel=2,
+    )
+    tokenizer = Tokenizer.of(tmp_path / "sp.model")
+    assert tokenizer.join(tokenizer.cut("the cat sat")) == "the cat sat"
+    (tmp_path / "bad.model").write_bytes(b"no model")
+    with pytest.raises(InputError, match=r"bad\.model"):
+        Tokenizer.of(tmp_path / "bad.model")
+
+
+LINES = ["the cat sat", "the mat", "a cat sat on the mat", "that cat"]
+CHARS = Tokenizer("chars")
+
+
+@pytest.fixture
+def passage(tmp_path: Path) -> Path:
+    path = tmp_path / "text"
+    path.write_text("\n".join(LINES * 5) + "\n")
+    return path
+
+
+def by_hand(lines: list[str]) -> list[list[str]]:
+    return [list(line.replace(" ", "▁")) for line in lines]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        KneserNeyLM(order=3),
+        LogLinearLM(order=3, strength=0.1, depth_weight=1.2, ridge=0.01),
+        ClassFactoredLM(order=2, classes=3, budget=0),
+    ],
+)
+def test_a_model_is_that_of_text_cut_by_hand_and_its_file_remembers(
+    estimator, passage: Path, tmp_path: Path
+) -> None:
+    expected = type(estimator)(**estimator.get_params()).fit(by_hand(LINES * 5))
+    model = estimator.fit(Corpus.read(passage, tokenizer=CHARS))
+    estimator.save(tmp_path / "m.epigram")
+    loaded = load(tmp_path / "m.epigram")
+    wanted = expected.word_scores(by_hand(["the cat"])[0])
+    for one in (model, loaded, pickle.loads(pickle.dumps(loaded))):
+        assert one.vocabulary_.tokenizer == CHARS
+        np.testing.assert_allclose(one.word_scores("the cat"), wanted, rtol=1e-5)
+        np.testing.assert_array_equal(one.word_scores("the cat"), one.word_scores(by_hand(["the cat"])[0]))
+        assert one.perplexity(passage) == one.perplexity(LINES * 5) == one.perplexity(by_hand(LINES * 5))
+        assert one.next_words("<s> the ca", 1)[0][0] == "t"
+        assert one.state("<s> th") == one.state(["<s>", "t", "h"])
+
+
+def test_going_on_cuts_the_new_text_and_keeps_the_way(passage: Path) -> None:
+    model = LogLinearLM(order=3, strength=0.1, depth_weight=1.2, ridge=0.01).fit(
+        Corpus.read(passage, tokenizer=CHARS)
+    )
+    model.partial_fit(["the zoo"])
+    assert "z" in model.vocabulary_
+    assert "zoo" not in model.vocabulary_
+    assert model.vocabulary_.tokenizer == CHARS
+    more = Corpus.more(passage, Vocabulary([], CHARS))
+    assert more.n_sentences == 20
+    assert set(more.vocabulary.words[1:]) == set("".join(LINES).replace(" ", "▁"))
+
+
+def test_a_mixture_has_the_way_of_its_parts(passage: Path, tmp_path: Path) -> None:
+    corpus = Corpus.read(passage, tokenizer=CHARS)
+    parts = [KneserNeyLM(order=n).fit(corpus) for n in (2, 3)]
+    InterpolatedLM(parts, [0.5, 0.5]).save(tmp_path / "m.epigram")
+    mixture = load(tmp_path / "m.epigram")
+    assert mixture.perplexity(["the cat"]) == mixture.perplexity(by_hand(["the cat"]))
+    with pytest.raises(InputError, match="different tokenizers"):
+        InterpolatedLM([parts[0], KneserNeyLM(order=2).fit(LINES)], [0.5, 0.5])
+    assert KnownWords(mixture).word_scores(["the", "cat"]).size == 8
+    write_arpa(parts[1].backoff_, tmp_path / "m.arpa")  # has no place for it: text in pieces there
+    assert read_arpa(tmp_path / "m.arpa").perplexity(by_hand(LINES)) == pytest.approx(
+        parts[1].perplexity(LINES)
+    )
+
+
+def test_files_of_other_packages_are_in_the_model_file(passage: Path, tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+    tokenizer.train_from_iterator(LINES, tokenizers.trainers.BpeTrainer(vocab_size=30, show_progress=False))
+    tokenizer.save(str(tmp_path / "t.json"))
+    pieces = Tokenizer.of(tmp_path / "t.json")
+    assert pieces is not None
+    KneserNeyLM(order=3).fit(Corpus.read(passage, tokenizer=pieces)).save(tmp_path / "m.epigram")
+    (tmp_path / "t.json").unlink()
+    model = load(tmp_path / "m.epigram")
+    cut = tokenizer.encode("the cat sat").tokens
+    assert len(cut) < 11
+    assert list(model.vocabulary_.tokens("the cat sat")) == cut
+    assert model.vocabulary_.join(cut) == "the cat sat"
+
+
+def test_every_command_cuts(run, passage: Path, tmp_path: Path) -> None:
+    model, general, words = tmp_path / "m", tmp_path / "g", tmp_path / "w"
+    kind = ("--model", "kneser-ney", "--order", 3)
+    assert run("lm", "train", passage, "-o", model, *kind, "--tokens", "chars")[0] == 0
+    assert (
+        run(
+            "lm",
+            "train",
+            passage,
+            "-o",
+            general,
+            "--model",
+            "kneser-ney",
+            "--order",
+            2,
+            "--tokens",
+            "chars",
+        )[0]
+        == 0
+    )
+    assert run("lm", "train", passage, "-o", words, *kind)[0] == 0
+    whole = json.loads(run("lm", "eval", model, passage, "--unknown", "--json")[1])
+    assert (whole["tokens"], whole["oov"], whole["unknown"]) == (5 * sum(map(len, LINES)), 0, [])
+    assert json.loads(run("lm", "next", model, "the ca", "-k", 1, "--json")[1])[0]["word"] == "t"
+    scored = [json.loads(line) for line in run("lm", "score", model, passage, "--json")[1].splitlines()]
+    assert [word for word, _ in scored[1]["words"]] == [*"the▁mat", "</s>"]
+    assert " " in run("lm", "sample", model, "-n", 9, "--seed", 1)[1]
+    assert "▁" not in run("lm", "sample", model, "-n", 9, "--seed", 1)[1]
+    assert "text is cut into" in run("inspect", model)[1]
+    assert "text is cut into" not in run("inspect", words)[1]
+    kept = run("lm", "filter", model, passage, "--keep", 0.25, "--against", general)[1].splitlines()
+    assert len(kept) == 5
+    assert set(kept) <= set(LINES)
+    code, _, err = run("lm", "filter", model, passage, "--keep", 0.5, "--against", words)
+    assert code == 2
+    assert "another way" in err
+    lists = tmp_path / "lists.jsonl"
+    lists.write_text(
+        '{"candidates": [{"text": "tha cet", "score": 0}, {"text": "the cat", "score": -0.1}]}\n'
+    )
+    best = json.loads(run("lm", "score", model, lists, "--nbest")[1])["candidates"][0]
+    assert best["text" if "text" in best else "tokens"] in (
+        "the cat",
+        ["the", "cat"],
+    )
+
+
+def test_a_kind_that_is_not_known_is_refused() -> None:
+    with pytest.raises(ModelFileError, match="unknown kind of tokenizer"):
+        Tokenizer.from_bytes(b"syllables\n")
+    with pytest.raises(InputError, match=r"cannot be read|needs the package"):
+        Tokenizer.from_bytes(b"tokenizers\nnothing").cut("a")

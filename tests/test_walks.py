@@ -2,6 +2,9 @@
 
 Counted are the files with a function that ran, also while modules were loaded; class bodies and comprehensions are not
 functions. A walk may become shorter; whoever makes one longer has a reason, and says so here.
+
+The limits rose by 1 to 9 files when large modules were split by the layout of packages, and when options came to be
+derived from constructors (cli/options.py, cli/solvers.py). They are to fall again.
 """
 
 from __future__ import annotations
@@ -42,14 +45,14 @@ finally:
     Path(target).write_text("\\n".join(sorted(walked)))
 """
 WALKS = {
-    "tag train train.txt --dev dev.txt --passes 3": 45,
-    "lm train text.txt --valid valid.txt --model loglinear": 30,
-    "lm train text.txt --valid valid.txt": 35,
-    "lm train text.txt --valid valid.txt --classes 5 --budget 5": 34,
-    "rerank train lists.jsonl": 26,
-    "ime build background.txt": 35,
-    "ime adapt ime.epigram domain.txt": 35,
-    "ime adapt ime.epigram domain.txt --method map-kn+blasso": 43,
+    "tag train train.txt --dev dev.txt --passes 3": 48,
+    "lm train text.txt --valid valid.txt --model loglinear": 39,
+    "lm train text.txt --valid valid.txt": 43,
+    "lm train text.txt --valid valid.txt --classes 5 --budget 5": 42,
+    "rerank train lists.jsonl": 27,
+    "ime build background.txt": 40,
+    "ime adapt ime.epigram domain.txt": 42,
+    "ime adapt ime.epigram domain.txt --method map-kn+blasso": 49,
 }
 
 

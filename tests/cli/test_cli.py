@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
+import lzma
 import os
 import stat
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 
 from epigram.cli import run_app
+from epigram.datasets import sample
 from epigram.datasets.sample import BACKGROUND
-from epigram.errors import InputError
-from epigram.files import parse_json, read_bytes, shown, stream_lines, write_atomically
+from epigram.errors import DataWarning, InputError
+from epigram.files import parse_json, read_bytes, read_lines, shown, stream_lines, write_atomically
 from epigram.ime.build import build
 from epigram.ime.corrections import Journal, Lesson
+from epigram.ime.kana import read_sentences
+from epigram.lm.corpus import Corpus
 from epigram.lm.ngram.arpa import parse_arpa
+from epigram.lm.vocabulary import Vocabulary
+from epigram.tagging import read_columns
+from in_process import epigram
 
 OLD = Path(__file__).parents[1] / "storage" / "old"
 
 
-def epigram(command: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+def by_shell(command: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
     """A command by the shell, so that its streams can be led anywhere."""
     line = command.replace("epigram ", f"{sys.executable} -m epigram ", 1)
     return subprocess.run(
@@ -33,7 +42,7 @@ def epigram(command: str, **environment: str) -> subprocess.CompletedProcess[byt
 
 @pytest.mark.parametrize("streams", ["> /dev/full", ">&-", "<&-"])
 def test_full_and_closed_streams(streams: str) -> None:
-    done = epigram(f"epigram inspect {OLD / 'tagger.laconic'} {streams}")
+    done = by_shell(f"epigram inspect {OLD / 'tagger.laconic'} {streams}")
     assert b"Traceback" not in done.stderr
     assert done.stderr.count(b"\n") <= 1
     assert done.returncode == (0 if streams == "<&-" else 2)
@@ -42,13 +51,13 @@ def test_full_and_closed_streams(streams: str) -> None:
 
 
 def test_other_locales_read_and_write_utf8() -> None:
-    right = epigram(f"epigram ime convert {OLD / 'converter.laconic'} きょうはあめです").stdout
+    right = by_shell(f"epigram ime convert {OLD / 'converter.laconic'} きょうはあめです").stdout
     assert "今日は雨です" in right.decode()
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     assert (
-        epigram(f"epigram ime convert {OLD / 'converter.laconic'} きょうはあめです", **plain).stdout == right
+        by_shell(f"epigram ime convert {OLD / 'converter.laconic'} きょうはあめです", **plain).stdout == right
     )
-    ascii_only = epigram(
+    ascii_only = by_shell(
         f"epigram ime convert {OLD / 'converter.laconic'} きょうはあめです", PYTHONIOENCODING="ascii"
     )
     assert b"Traceback" not in ascii_only.stderr
@@ -56,7 +65,7 @@ def test_other_locales_read_and_write_utf8() -> None:
 
 def test_control_characters_are_spelled_out(tmp_path: Path) -> None:
     assert shown("a\x1b[31m\tb\nc\x9b") == "a\\x1b[31m\tb\nc\\x9b"
-    done = epigram(f"epigram inspect {tmp_path}/$(printf 'no\\033[31m')")
+    done = by_shell(f"epigram inspect {tmp_path}/$(printf 'no\\033[31m')")
     assert b"\x1b" not in done.stderr
     assert b"\\x1b" in done.stderr
 
@@ -66,7 +75,7 @@ def test_an_input_is_not_written_over(tmp_path: Path) -> None:
     text.write_text("The DT B-NP\ndog NN I-NP\n\n" * 3)
     before = text.read_bytes()
     for command in (f"epigram tag train {text} -o {text}", f"epigram lm train {text} -o {text}"):
-        done = epigram(command)
+        done = by_shell(command)
         assert done.returncode == 2, done.stderr
         assert b"is an input" in done.stderr
     assert text.read_bytes() == before
@@ -173,3 +182,102 @@ def test_a_signal_while_a_file_is_written_leaves_no_temporary_file(number: str, 
     )
     assert (done.returncode, done.stderr) == (130, b"")
     assert os.listdir(tmp_path) == ["words.tsv"]
+
+
+JSON_LINES = b"".join(json.dumps({"id": k, "text": f"a rose is {k}"}).encode() + b"\n" for k in range(5))
+TABLE = b'id,name,text\n1,a,a rose is a rose\n2,b,a tulip\n3,c,"roses, red"\n'
+PLAIN = b"a rose is a rose\na tulip , a rose\nyes\n"
+MODEL = Path(__file__).parents[1] / "storage" / "old" / "tagger.laconic"
+REFUSED = {
+    "jsonl": (JSON_LINES, "jq -r .text"),
+    "json": (b'[\n  {"content" : "a rose"}\n]\n', "jq -r .content"),
+    "jsonl.gz": (gzip.compress(JSON_LINES), "jq -r .text"),
+    "csv": (TABLE, "cells between commas"),
+    "tsv": (TABLE.replace(b",", b"\t").replace(b"\t ", b" "), "cells between tabs"),
+    "zst": (b"\x28\xb5\x2f\xfd\x04\x00\x41", "zstd -d"),
+    "xz": (lzma.compress(PLAIN), "xz -dk"),
+    "bz2": (bz2.compress(PLAIN), "bzip2 -dk"),
+    "zip": (b"PK\x03\x04\x14\x00", "unzip"),
+    "parquet": (b"PAR1\x15\x04\x15", "Parquet"),
+    "utf16": (PLAIN.decode().encode("utf-16"), "iconv -f UTF-16"),
+    "utf16le": (PLAIN.decode().encode("utf-16-le"), "iconv -f UTF-16"),
+    "utf16be": (PLAIN.decode().encode("utf-16-be"), "iconv -f UTF-16"),
+    "epigram": (MODEL.read_bytes(), "an epigram model file"),
+}  # fmt: skip
+READERS = {
+    "lm": Corpus.read,
+    "more": lambda path: Corpus.more(path, Vocabulary([])),
+    "ime": read_sentences,
+    "tag": lambda path: read_columns(path, "text"),
+    "lines": lambda path: list(read_lines(path, sentences=True)),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("kind", REFUSED)
+def test_other_formats_are_refused_by_every_reader_of_text(tmp_path: Path, kind: str, reader: str) -> None:
+    content, said = REFUSED[kind]
+    file = tmp_path / "text"
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=r"expected|this is") as error:
+        READERS[reader](file)
+    assert said in str(error.value)
+    assert str(file) in str(error.value)
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        PLAIN,
+        b"{ he said }\n{ she said }\n{ they said }\n",
+        b'" a , b "\n" c , d "\n" e , f "\n',
+        b"Two roads diverged,\nAnd sorry I could,\nAnd be one,\n",
+        b"one two\n" * 30,
+        b"one two\n\none two\n",
+    ],
+)
+def test_plain_text_is_read_without_a_warning(tmp_path: Path, text: bytes, reader: str) -> None:
+    file = tmp_path / "text"
+    file.write_bytes(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        READERS[reader](file)
+
+
+def test_suspicious_text_is_warned_of(tmp_path: Path) -> None:
+    columns, pairs = tmp_path / "columns", tmp_path / "pairs"
+    columns.write_text(sample.columns("dev"), "utf-8")
+    pairs.write_bytes(b"1,a rose\n2,a tulip\n3,a lily\n")
+    with pytest.warns(DataWarning, match="a file of columns"):
+        Corpus.read(columns)
+    with pytest.warns(DataWarning, match="2 cells between commas"):
+        Corpus.read(pairs)
+    done = epigram("--strict", "lm", "train", columns, "-o", tmp_path / "model")
+    assert done.returncode == 2
+    assert b"a file of columns" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "lm train {} -o {}.out",
+        "lm train {} -o {}.out --strength 1 --ridge 0 --depth-weight 1 --shards {}.shards",
+        "lm train {} -o {}.out --model modified-kneser-ney --tokens chars",
+        "lm eval OLD {}",
+        "lm score OLD {}",
+        "lm filter OLD {} --keep 0.5 -o {}.out",
+        "lm update OLD {} -o {}.out",
+        "lm classes {} -o {}.out",
+        "lm prepare {} -o {}.out",
+        "ime build {} -o {}.out",
+    ],
+)
+def test_commands_refuse_json_lines(tmp_path: Path, command: str) -> None:
+    file = tmp_path / "docs.txt"
+    file.write_bytes(JSON_LINES)
+    words = command.replace("{}", str(file)).replace("OLD", str(MODEL.with_name("loglinear.laconic"))).split()
+    done = epigram(*words)
+    assert done.returncode == 2
+    assert b"JSON, but plain text" in done.stderr
+    assert not Path(f"{file}.out").exists()

@@ -11,9 +11,7 @@ from epigram import Boosting, KanaKanjiConverter
 from epigram.datasets.sample import BACKGROUND, DOMAIN, READINGS, WORDS
 from epigram.errors import InputError, ModelFileError
 from epigram.ime.corrections import Journal
-from epigram.ime.editor import BACKSPACE, DOWN, ENTER, ESCAPE, LEFT, RIGHT, SPACE, UNDO, UP, Editor
 from epigram.ime.evaluate import evaluate, normalise
-from epigram.ime.terminal import draw, keys
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.storage import ModelFile, describe, load
 
@@ -197,44 +195,6 @@ def test_explanation_adds_up(converter):
     assert rows[-1].token == "</s>"
     assert sum(row.logp + row.bonus for row in rows) == pytest.approx(best.score, abs=1e-4)
     assert 0 in [row.order for row in rows]
-
-
-def test_editor_moves_chooses_learns_and_forgets(converter):
-    editor = Editor(converter)
-    for key in "hashin":
-        editor.press(key)
-    assert editor.reading == "はしn"
-    editor.press(BACKSPACE)
-    editor.press("d")
-    editor.press("e")
-    assert editor.text == "はしで"
-    editor.press(SPACE)
-    assert (editor.text, len(editor.segments)) == ("箸で", 2)
-    editor.press(RIGHT)
-    editor.press(LEFT)
-    while editor.text != "端で":
-        editor.press(DOWN)
-    assert "[端]" in draw(editor)
-    editor.press(UP)
-    editor.press(DOWN)
-    assert editor.press(ENTER) == "端で"
-    assert converter.convert("はしで") == "端で"
-    editor.press(UNDO)
-    assert converter.convert("はしで") == "箸で"
-    editor.press(UNDO)
-    assert "nothing learnt" in editor.message
-    for key in ["a", SPACE, ESCAPE]:
-        editor.press(key)
-    assert (editor.text, editor.segments) == ("あ", [])
-    editor.press(ESCAPE)
-    assert editor.press(ENTER) is None
-
-
-def test_keys_survive_torn_bytes():
-    stream = "aあ\x1b[A\x1bOB\x7f\r　\x1b".encode()
-    pieces = [stream[k : k + 1] for k in range(len(stream))] + [b"", b""]
-    turn = iter(pieces)
-    assert list(keys(lambda wait: next(turn))) == ["a", "あ", UP, DOWN, BACKSPACE, ENTER, SPACE, ESCAPE]
 
 
 def test_lessons_are_json(converter, tmp_path):

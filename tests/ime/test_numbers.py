@@ -115,3 +115,26 @@ def test_the_text_before_chooses_among_homophones():
     converter.learn("はし", "端", before="石の")
     assert converter.journal.lessons[-1].before == "石の"
     assert converter.convert("はし", before="石の") == "端"
+
+
+def test_two_numbers_side_by_side_never_write_another() -> None:
+    """30 and 2億 are no 302億; typed digits and a nought that is read alone may stand side by side."""
+    words = ["30/さんじゅう", "2億/におく", "2/に", "0/ぜろ", "9/きゅう", "3/さん"]
+    text = (
+        ["2億/におく 円/えん"] * 9
+        + ["30/さんじゅう 円/えん"] * 9
+        + ["0/ぜろ 9/きゅう 0/ぜろ"] * 9
+        + ["3/さん", "2/に"] * 9
+    )
+    for rescore in (False, True):
+        converter = KanaKanjiConverter.build(text, words, rescore=rescore)
+        for reading, wrong in (
+            ("さんじゅうにおくえん", "302億"),
+            ("さんじゅうにおくえん", "30二"),
+            ("さんにえん", "32円"),
+        ):
+            assert wrong not in converter.convert(reading)
+            assert wrong not in converter.convert_many([reading])[0]
+            assert not [way.text for way in converter.nbest(reading, 20) if wrong in way.text]
+        assert converter.convert("ぜろきゅうぜろ") == "090"
+        assert converter.convert("39.8えん") == "39.8円"

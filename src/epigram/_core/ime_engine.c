@@ -5,6 +5,7 @@
 
 enum { AS_TYPED = 0, AS_KATAKANA = 1, OWN_TEXT = 2 };
 enum { HIRAGANA = 0x3041, HIRAGANA_END = 0x3097, TO_KATAKANA = 0x60, LONGEST_READING = 64 };
+enum { SPARE = 20 }; /* ways to find one among that writes no wrong amount */
 
 i64 sizeof_UnknownModel(void) { return sizeof(UnknownModel); }
 i64 sizeof_OwnEdges(void) { return sizeof(OwnEdges); }
@@ -151,6 +152,74 @@ static i64 spell_word(const Reading *s, i64 i, i32 word, i32 *end, u8 *out, i64 
     return n;
 }
 
+/* Whether a text begins (last: ends) with a digit, half or full width. */
+static u8 has_digit(const u8 *text, i64 n, u8 last) {
+    const u8 *c = last ? text + n - 1 : text;
+    if (n < 1) return 0;
+    if (*c >= '0' && *c <= '9') return 1;
+    if (n < 3) return 0;
+    c = last ? text + n - 3 : text;
+    return c[0] == 0xEF && c[1] == 0xBC && c[2] >= 0x90 && c[2] <= 0x99;
+}
+
+/* Whether a text begins with one of 一 to 九. */
+static u8 has_kanji_digit(const u8 *text, i64 n) {
+    static const u8 DIGITS[9][3] = {"\xE4\xB8\x80", "\xE4\xBA\x8C", "\xE4\xB8\x89", "\xE5\x9B\x9B", "\xE4\xBA\x94",
+                                    "\xE5\x85\xAD", "\xE4\xB8\x83", "\xE5\x85\xAB", "\xE4\xB9\x9D"};
+    for (i64 k = 0; k < 9 && n >= 3; k++)
+        if (!memcmp(text, DIGITS[k], 3)) return 1;
+    return 0;
+}
+
+/* Whether digits of two words stand side by side, which together would be another number: 30 and 2億 are no 302億, nor is
+ * 30二億 a number. Typed digits may, and a nought that is read alone. */
+static u8 is_wrong_amount(const Reading *s, const i32 *words, i64 count) {
+    u8 before = 0, nought_before = 0, typed_before = 0, single_before = 0;
+    i32 at = 0;
+    for (i64 k = 0; k < count; k++) {
+        const u8 *text = s->b->surface;
+        i64 n = 0;
+        u8 typed = s->room.kind[at] == 1, first, nought;
+        if (words[k] >= 0) {
+            text += s->b->surface_ptr[words[k]];
+            n = s->b->surface_ptr[words[k] + 1] - s->b->surface_ptr[words[k]];
+            at += s->b->word_length[words[k]];
+        } else {
+            i64 x = -2 - words[k];
+            if (s->room.special_form[x] == OWN_TEXT) {
+                text = s->own->text + s->own->text_ptr[s->room.special_own[x]];
+                n = s->own->text_ptr[s->room.special_own[x] + 1] - s->own->text_ptr[s->room.special_own[x]];
+            }
+            at = s->room.special_end[x];
+        }
+        first = n ? has_digit(text, n, 0) : typed;
+        nought = n == 1 && *text == '0';
+        u8 spelled = n == 1 && single_before && (nought || nought_before); /* 0, 9, 0 */
+        if (before && first && !(typed_before && typed) && !spelled) return 1;
+        if (before && !typed_before && has_kanji_digit(text, n)) return 1;
+        before = n ? has_digit(text, n, 1) : typed;
+        nought_before = nought;
+        single_before = n == 1;
+        typed_before = typed;
+    }
+    return 0;
+}
+
+/* Leaves out the ways that write wrong amounts, if others are left. */
+static i64 without_wrong_amounts(const Reading *s, i64 found) {
+    const Room *w = &s->room;
+    i64 kept = 0;
+    for (i64 k = 0; k < found; k++) {
+        i64 first = w->way_ptr[k], count = w->way_ptr[k + 1] - first;
+        if (is_wrong_amount(s, w->words + first, count)) continue;
+        w->score[kept] = w->score[k];
+        memmove(w->words + w->way_ptr[kept], w->words + first, (size_t)count * sizeof *w->words);
+        w->way_ptr[kept + 1] = w->way_ptr[kept] + count;
+        kept++;
+    }
+    return kept;
+}
+
 /* The k best ways of a reading into the room; returns how many, -1 where there is no memory. */
 static i64 find_ways(const Trigram *m, i64 n_nodes, const f32 *gain, i64 n_words, const f32 *bonus, i64 k, i64 n,
                      const Reading *s) {
@@ -202,13 +271,17 @@ i64 ime_engine_ways(const Readings *r, const Trigram *m, const Backwards *b, con
         longest = larger_i(longest, char_ptr[q + 1] - char_ptr[q]);
         most_own = larger_i(most_own, own->ptr[q + 1] - own->ptr[q]);
     }
-    if (!allocate(&s.room, longest, most_own, u->longest, k)) failed = -1;
+    if (!allocate(&s.room, longest, most_own, u->longest, larger_i(k, SPARE))) failed = -1;
     ptr[0] = 0;
     for (i64 q = 0; q < n_inputs && !failed; q++) {
         i64 n = char_ptr[q + 1] - char_ptr[q];
         s.chars = chars + char_ptr[q];
         make_lattice(r, u, q, n, n_pieces ? pieces + char_ptr[q] : NULL, &s);
         found[q] = n ? find_ways(m, n_nodes, gain, n_words, bonus, k, n, &s) : 0;
+        if (found[q] > 0 && is_wrong_amount(&s, s.room.words, s.room.way_ptr[1]) && k < SPARE) {
+            found[q] = find_ways(m, n_nodes, gain, n_words, bonus, SPARE, n, &s);
+        }
+        if (found[q] > 0) found[q] = smaller_i(k, larger_i(without_wrong_amounts(&s, found[q]), 1));
         if (found[q] < 0) failed = -1;
         for (i64 w = 0; w < found[q] && !failed; w++) {
             i32 at = 0;

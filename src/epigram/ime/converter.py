@@ -244,12 +244,12 @@ class KanaKanjiConverter:
         return other
 
     def segments(
-        self, kana: str, k: int = 9, fixed: Sequence[int] = (), *, before: str = ""
+        self, kana: str, k: int = 9, fixed: Sequence[int] = (), *, before: str = "", phrases: bool = False
     ) -> list[Segment]:
         """Segments of the best conversion, each with up to ``k`` alternatives.
 
-        A segment is a word; ``fixed`` sets other lengths of the first segments. ``before`` is
-        the text that stands before the reading.
+        A segment is a word, or with ``phrases`` a content word with its function words; ``fixed`` sets other lengths of
+        the first segments. ``before`` is the text that stands before the reading.
 
         Examples
         --------
@@ -258,15 +258,17 @@ class KanaKanjiConverter:
         ['橋', 'を']
         >>> [piece.surface for piece in converter.segments("はしを", fixed=[3])]
         ['橋を']
+        >>> [piece.surface for piece in converter.segments("はしをわたる", phrases=True)]
+        ['橋を', '渡る']
         """
         if before:
-            return self.following(before).segments(kana, k, fixed)
+            return self.following(before).segments(kana, k, fixed, phrases=phrases)
         ends = list(accumulate(fixed))
         if any(length < 1 for length in fixed) or (ends and ends[-1] > len(kana)):
             raise InputError(f"segments of {list(fixed)} characters do not fit a reading of {len(kana)}")
         best = self.decoder.best(kana, ends) if ends else self.best(kana)
         out = []
-        for first, last in _pieces(best.words, ends):
+        for first, last in self._pieces(best.words, ends, phrases):
             start, end = best.words[first].start, best.words[last].end
             if first == last:
                 alternatives = self._alternatives(best, first, k)
@@ -275,6 +277,21 @@ class KanaKanjiConverter:
                 alternatives = self._ways(best, first, kana[start:end], surface, k)
             out.append(Segment(kana[start:end], alternatives[0], alternatives))
         return out
+
+    def _pieces(self, words: Sequence[Word], ends: Sequence[int], phrases: bool) -> Iterator[tuple[int, int]]:
+        """First and last word of each segment: up to each of ``ends``, then words or phrases."""
+        cut = sum(word.end <= ends[-1] for word in words) if ends else 0
+        limits = [k for k in range(1, cut + 1) if words[k - 1].end in ends]
+        if phrases:
+            from epigram.ime.typing.phrases import phrase_ends
+
+            limits += [cut + k for k in phrase_ends(self.decoder, words[cut:])]
+        else:
+            limits += range(cut + 1, len(words) + 1)
+        first = 0
+        for limit in limits:
+            yield first, limit - 1
+            first = limit
 
     def _ways(self, best: Conversion, first: int, reading: str, chosen: str, k: int) -> list[str]:
         """Alternatives of a segment of several words after the words before it; then kana."""
@@ -404,12 +421,3 @@ class KanaKanjiConverter:
 def _with_kana(texts: Sequence[str], reading: str, k: int) -> list[str]:
     """Distinct texts in their order, and the reading in both kana at the end."""
     return list(dict.fromkeys([*list(dict.fromkeys(texts))[: k - 2], reading, to_katakana(reading)]))[:k]
-
-
-def _pieces(words: Sequence[Word], ends: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """First and last word of each segment: up to each of ``ends``, then single words."""
-    first = 0
-    for number, word in enumerate(words):
-        if not ends or word.end > ends[-1] or word.end in ends:
-            yield first, number
-            first = number + 1

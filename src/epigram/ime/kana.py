@@ -6,6 +6,7 @@ Raw text is read through SudachiPy (extra ``japanese``).
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from functools import cache
 from os import PathLike
@@ -153,6 +154,49 @@ def to_hiragana(text: str) -> str:
     'らーめん'
     """
     return text.translate(_TO_HIRAGANA)
+
+
+def to_half_width(text: str) -> str:
+    """Convert katakana and Latin letters to their half-width forms.
+
+    Examples
+    --------
+    >>> to_half_width("ガッコウ、Ａ")
+    'ｶﾞｯｺｳ､A'
+    """
+    return text.translate(_half_width())
+
+
+@cache
+def _half_width() -> dict[int, str]:
+    halves = [chr(code) for code in range(0xFF61, 0xFF9E)]
+    marked = [half + mark for half in halves for mark in ("", "ﾞ", "ﾟ")]
+    table = {unicodedata.normalize("NFKC", half): half for half in reversed(marked)}
+    wide = {chr(code + 0xFEE0): chr(code) for code in range(0x21, 0x7F)}
+    return {ord(full): half for full, half in {**table, **wide}.items() if len(full) == 1}
+
+
+def to_wide(text: str) -> str:
+    """Convert ASCII to full-width forms.
+
+    Examples
+    --------
+    >>> to_wide("Ab 1")
+    'Ａｂ　１'
+    """
+    return text.translate({0x20: 0x3000, **{code: code + 0xFEE0 for code in range(0x21, 0x7F)}})
+
+
+def open_kana(letters: str) -> list[str]:
+    """Kana that syllables beginning with these letters begin with.
+
+    Examples
+    --------
+    >>> open_kana("t"), open_kana("sh"), open_kana("q")
+    (['た', 'ち', 'つ', 'て', 'と'], ['し'], [])
+    """
+    begun = sorted({kana[0] for key, kana in romaji_table().items() if key.startswith(letters)})
+    return [kana for kana in begun if kana in "".join(_ROWS.values())]
 
 
 def is_hiragana(text: str) -> bool:

@@ -6,10 +6,10 @@ import pytest
 
 from epigram import KanaKanjiConverter
 from epigram.errors import InputError
-from epigram.ime.editor import DOWN, ENTER, LONGER, SHORTER, SPACE, TAB, Editor
 from epigram.ime.lexicon.dictionary_formats import read_dictionary
 from epigram.ime.lexicon.wordlist import read_word_list
-from epigram.ime.terminal import keys
+from epigram.ime.typing.editor import DOWN, ENTER, LONGER, SHORTER, SPACE, TAB, Editor
+from epigram.ime.typing.terminal import keys
 from in_process import epigram
 
 ENTRIES = [("えぴぐらむ", "Epigram"), ("はし", "端"), ("きょうと", "京都")]
@@ -123,11 +123,11 @@ def test_the_editor_resizes_predicts_and_remembers(converter):
     editor = Editor(converter)
     for key in [*"hashiwo", SPACE]:
         editor.press(key)
-    assert [len(piece.reading) for piece in editor.segments] == [2, 1]
-    editor.press(LONGER)
     assert [len(piece.reading) for piece in editor.segments] == [3]
     editor.press(SHORTER)
     assert [len(piece.reading) for piece in editor.segments] == [2, 1]
+    editor.press(LONGER)
+    assert [len(piece.reading) for piece in editor.segments] == [3]
     assert editor.press(ENTER) == editor.before == "橋を"
     for key in [*"kyo", TAB]:
         editor.press(key)

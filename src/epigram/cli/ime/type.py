@@ -10,8 +10,8 @@ def command(model: Model, user: User = None) -> None:
 
     Type romaji or kana, convert with space, choose with the arrows, commit with enter. Corrections are learnt.
     """
-    from epigram.ime.editor import Editor
-    from epigram.ime.terminal import run
+    from epigram.ime.typing.editor import Editor
+    from epigram.ime.typing.terminal import run
 
     journal = user or model.with_suffix(".corrections.jsonl")
     converter = load_converter(model, journal)

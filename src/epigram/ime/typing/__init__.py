@@ -1,0 +1,1 @@
+"""Typing: the editor, its phrases, and the terminal."""

@@ -1,0 +1,209 @@
+"""The editor as a typist uses it: nothing typed is lost, phrases move, choices are learnt and taken back."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from epigram import KanaKanjiConverter
+from epigram.ime.typing.editor import (
+    BACKSPACE,
+    DOWN,
+    ENTER,
+    ESCAPE,
+    FORMS,
+    LEFT,
+    LONGER,
+    PAGE_DOWN,
+    RECONVERT,
+    RIGHT,
+    SHORTER,
+    SPACE,
+    TAB,
+    UNDO,
+    UP,
+    Editor,
+)
+
+TEXT = [
+    *["東京/とうきょう に 住ん/すん で いる", "橋/はし を 渡る/わたる"] * 2,
+    *["箸/はし を 使う/つかう", "箸/はし を 持つ/もつ"] * 2,
+    "今日/きょう は 雨/あめ です", "飴/あめ です", "有難う/ありがとう", "有り体/ありてい", "有田/ありた",
+]  # fmt: skip
+KEYS = [
+    *"abehiknortuyA1.",
+    SPACE,
+    ENTER,
+    BACKSPACE,
+    ESCAPE,
+    TAB,
+    UP,
+    DOWN,
+    LEFT,
+    RIGHT,
+    LONGER,
+    SHORTER,
+    UNDO,
+    *FORMS,
+]
+
+
+@pytest.fixture(scope="module")
+def shared() -> KanaKanjiConverter:
+    return KanaKanjiConverter.build(TEXT)
+
+
+@pytest.fixture
+def editor(shared: KanaKanjiConverter) -> Editor:
+    return Editor(shared.copy())
+
+
+def press(editor: Editor, *keys: str) -> list[str]:
+    """Press keys; returns what was committed."""
+    return [text for key in keys if (text := editor.press(key)) is not None]
+
+
+def test_a_letter_while_candidates_show_commits_and_goes_on(editor: Editor) -> None:
+    assert press(editor, *"kyouha", SPACE, *"ame", ENTER) == ["今日は", "あめ"]
+    shown = press(editor, *"ame", SPACE) or editor.text
+    assert press(editor, ".") == [shown]
+    assert editor.text == "。"
+
+
+@pytest.mark.parametrize(
+    ("typed", "forms"),
+    [
+        ("gakkou", ["がっこう", "ガッコウ", "ｶﾞｯｺｳ", "ｇａｋｋｏｕ", "gakkou"]),
+        ("Pen", ["Pen", "Pen", "Pen", "Ｐｅｎ", "Pen"]),
+    ],
+)
+def test_function_keys_write_other_forms(editor: Editor, typed: str, forms: list[str]) -> None:
+    for key, form in zip(FORMS, forms, strict=True):
+        assert press(editor, *typed, key, ENTER) == [form]
+    press(editor, *typed, "f7", "f10")
+    assert editor.text == typed
+    assert press(editor, FORMS[0]) == []
+    assert not editor.converter.journal.lessons
+
+
+def test_a_capital_switches_to_latin(editor: Editor) -> None:
+    assert press(editor, *"Python", ENTER) == ["Python"]
+    assert press(editor, *"korehaPython", ENTER) == ["これはPython"]
+    press(editor, *"haPyth", BACKSPACE)
+    assert editor.text == "はPyt"
+    assert press(editor, SPACE, ENTER) == ["はPyt"]
+
+
+def test_an_open_consonant_predicts_over_its_row(editor: Editor) -> None:
+    press(editor, *"arigat", TAB)
+    assert editor.texts == ["有難う"]
+    press(editor, ESCAPE, ESCAPE, *"arit", TAB)
+    assert {"有り体", "有田"} <= set(editor.segments[0].alternatives)
+    assert not any(char.isascii() for text in editor.segments[0].alternatives for char in text)
+    assert press(editor, ENTER)[0] in editor.before
+
+
+def test_arrows_move_by_phrases_and_shift_resizes_them(editor: Editor) -> None:
+    press(editor, *"toukyounisundeiru", SPACE)
+    assert editor.texts == ["東京に", "住んでいる"]
+    press(editor, RIGHT)
+    assert editor.at == 1
+    press(editor, RIGHT, SHORTER)
+    assert editor.segments[0].reading == "とうきょう"
+    press(editor, LONGER)
+    assert editor.segments[0].reading == "とうきょうに"
+    assert press(editor, ENTER) == ["東京に住んでいる"]
+
+
+def test_digits_choose_candidates_of_the_page(editor: Editor) -> None:
+    press(editor, *"hashi", SPACE)
+    ways = editor.segments[0].alternatives
+    press(editor, "2")
+    assert editor.texts == [ways[1]]
+    press(editor, "9")
+    assert editor.texts == [ways[1]]
+    editor.segments[0] = editor.segments[0]._replace(alternatives=[str(k) for k in range(20)])
+    press(editor, PAGE_DOWN, "3")
+    assert (editor.texts, editor.page, editor.view()["pages"]) == (
+        ["11"],
+        ([str(k) for k in range(9, 18)], 2),
+        3,
+    )
+
+
+def test_undo_takes_back_an_abandoned_line_and_a_commit(editor: Editor) -> None:
+    press(editor, *"hashi", ESCAPE, UNDO)
+    assert editor.text == "はし"
+    press(editor, SPACE, DOWN)
+    chosen = editor.text
+    assert press(editor, ENTER) == [chosen]
+    assert editor.converter.convert("はし") == chosen
+    press(editor, UNDO)
+    assert (editor.erase, editor.before, editor.message) == (len(chosen), "", "forgot the last correction")
+    assert editor.converter.convert("はし") == "箸" == editor.text
+    press(editor, ESCAPE, ESCAPE, UNDO)
+    assert editor.text == "はし"
+
+
+def test_reconversion_keeps_what_was_learnt(editor: Editor) -> None:
+    press(editor, *"hashi", SPACE, DOWN, ENTER, RECONVERT)
+    assert (editor.text, editor.erase, len(editor.converter.journal.lessons)) == ("橋", 1, 1)
+
+
+def test_the_last_choice_stands_first_among_candidates(editor: Editor) -> None:
+    press(editor, *"hashiwowataru", SPACE)
+    before = editor.segments[0].alternatives
+    assert before[1] != "ハシ"
+    editor.converter.learn("はし", "ハシ")
+    press(editor, ESCAPE, SPACE, SHORTER)
+    assert editor.segments[0].alternatives[1] == "ハシ"
+
+
+def test_private_typing_and_forms_teach_nothing(editor: Editor) -> None:
+    editor.private = True
+    press(editor, *"hashi", SPACE, DOWN, ENTER)
+    assert not editor.converter.journal.lessons
+
+
+def test_dates_are_candidates(editor: Editor) -> None:
+    press(editor, *"kyou", SPACE)
+    today = date.today()
+    assert f"{today.year}年{today.month}月{today.day}日" in editor.segments[0].alternatives
+
+
+def test_punctuation_follows_the_setting(shared: KanaKanjiConverter) -> None:
+    editor = Editor(shared.copy(), punctuation="，．")
+    assert press(editor, *"ha,ha.", ENTER) == ["は，は．"]
+
+
+def test_backspace_deletes_a_kana_or_an_open_letter(editor: Editor) -> None:
+    for typed, left in (("kya", ""), ("aky", "あk"), ("kakk", "かk"), ("shin", "し"), ("onna", "おん")):
+        press(editor, *typed, BACKSPACE)
+        assert editor.text == left, typed
+        press(editor, ESCAPE)
+
+
+@settings(max_examples=60, deadline=None)
+@given(keys=st.lists(st.sampled_from(KEYS), max_size=25))
+def test_any_keys_lose_no_text(shared: KanaKanjiConverter, keys: list[str]) -> None:
+    """What is committed is what was shown, and a character is never swallowed while candidates show."""
+    editor, committed = Editor(shared.copy()), ""
+    for key in keys:
+        shown, showing = editor.text, bool(editor.segments)
+        text = editor.press(key)
+        if editor.erase:
+            assert len(committed) >= editor.erase
+            committed = committed[: len(committed) - editor.erase]
+        if text is not None:
+            assert key in (ENTER, SPACE) or showing
+            assert text in (shown, "　") or not showing
+            committed += text
+        if len(key) == 1 and not (showing and key.isdigit()):
+            assert editor.typed.endswith(key)
+        assert editor.view()["preedit"] == (
+            editor.texts if editor.segments else [editor.reading] * bool(editor.typed)
+        )
+    assert committed[-200:] == editor.before

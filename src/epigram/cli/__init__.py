@@ -48,7 +48,7 @@ GROUPS = {
     "tag": "train update pool rerank chain convert explain eval run template",
     "parse": "train eval run explain",
     "rerank": "train eval run explain path",
-    "ime": "build convert nbest adapt eval type words",
+    "ime": "build convert nbest adapt eval type words server install uninstall doctor",
     "models": "list path info install",
     "data": "list path get",
 }

@@ -1,0 +1,40 @@
+"""``epigram ime install``: installs the IBus engine for the user."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from epigram.cli import console
+from epigram.cli.ime.arguments import Model, User, load_converter
+from epigram.cli.ime.server import Socket
+
+
+def command(
+    model: Model,
+    user: User = None,
+    path: Socket = None,
+    system: Annotated[
+        bool, typer.Option("--system", help="Print the command that adds the component for all users.")
+    ] = False,
+) -> None:
+    """Install the IBus engine for this user.
+
+    After the next login it can be chosen in the settings of the desktop.
+    """
+    from epigram.ime.desktop.install import SYSTEM_COMPONENTS, install
+    from epigram.ime.desktop.server import default_socket
+
+    load_converter(model)
+    places = install(model, user or model.with_suffix(".corrections.jsonl"), path or default_socket())
+    for file in places.all:
+        print(console.echoed(f"wrote {file}"))
+    if system:
+        print(
+            console.echoed(
+                f"sudo install -Dm644 {places.component} {SYSTEM_COMPONENTS}/{places.component.name}"
+            )
+        )
+    else:
+        print("Log out and in again, then add Japanese (Epigram) to the input sources of the desktop.")

@@ -1,0 +1,1 @@
+"""Desktops: the server of the editor, the IBus engine, and their installation."""

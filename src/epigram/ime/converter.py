@@ -90,8 +90,8 @@ class KanaKanjiConverter:
         ``texts`` is a :class:`~pathlib.Path` of a file, or a list of sentences (strings, which are split at blanks, or
         lists of tokens) and path objects.
 
-        ``rescore`` adds a model of characters that rescores the 20 best conversions: fewer errors, at a
-        third of the speed.
+        ``rescore`` adds a model of characters that rescores the 20 best conversions: fewer errors, at
+        half of the speed.
         """
         from epigram.ime.build import build
 

@@ -41,7 +41,7 @@ def command(
     ] = 0,
     rescore: Annotated[
         bool,
-        typer.Option(help="Add a rescorer of the best conversions: fewer errors, at a third of the speed."),
+        typer.Option(help="Add a rescorer of the best conversions: fewer errors, at half the speed."),
     ] = True,
     raw: Raw = False,
     checkpoint: Seconds = EVERY,

@@ -16,7 +16,14 @@ from epigram.checkpoint import State, here, restored_rng, resumable
 from epigram.errors import misfit
 from epigram.estimator import Estimator
 from epigram.protocols import Callback, Floats, Ints, L1Penalty, Result, is_plain, require
-from epigram.solvers.stochastic import best_rate, check_settings, falling, run_passes, step_sizes
+from epigram.solvers.stochastic import (
+    best_rate,
+    check_settings,
+    falling,
+    run_passes,
+    step_sizes,
+    with_exact_objective,
+)
 
 FIRST_SQUARES = 1.0
 TRIAL_SAMPLES, TRIAL_PASSES, FIRST_TRIAL = 500, 5, 1.0
@@ -105,14 +112,15 @@ class AdaGrad(Estimator):
                 restored_rng(rng, saved["rng"]), *(saved[name] for name in ("w", "z", "h", "r", "seen")),
             )  # fmt: skip
 
-        def one_pass() -> float:
-            return run.visit(rng.permutation(loss.n_samples).astype(np.int32))
+        def one_pass(number: int) -> tuple[float, Floats]:
+            met = run.visit(rng.permutation(loss.n_samples).astype(np.int32))
+            return met + penalty.value(run.w), run.w
 
         def state() -> State:
-            names = ("w", "z", "h", "r", "seen", "eta0")
+            names = ("z", "h", "r", "seen", "eta0")
             return {"rng": rng.bit_generator.state, **{name: getattr(run, name) for name in names}}
 
-        return run_passes(one_pass, loss, penalty.value, run.w, self.passes, callback, state)
+        return with_exact_objective(run_passes(one_pass, self.passes, callback, state), loss, penalty)
 
     def calibrate(self, loss: AdaptiveLoss, penalty: L1Penalty) -> float:
         """Choose the first rate by trials a factor of two apart on a sample."""

@@ -19,6 +19,7 @@ from epigram.checkpoint import State, check_steps, here, restored_rng, resumable
 from epigram.errors import InputError
 from epigram.estimator import Estimator
 from epigram.protocols import BatchLoss, Callback, Floats, Ints, Iteration, ProximalPenalty, Result, require
+from epigram.solvers.stochastic import run_passes
 
 LEAST = 5.0  # L of exact gradients: suffixes of a context move together, so the metric alone would overshoot
 RARE = 10.0  # a weight seen less often takes the steps of one seen so often
@@ -373,7 +374,6 @@ class StochasticProximal(Estimator):
     ) -> Result:
         """Minimise loss + penalty; ``samples`` limits the passes to some samples (new text, say)."""
         self._check(loss, penalty)
-        began = time.perf_counter()
         rng = np.random.default_rng(self.seed)
         samples = np.arange(loss.n_samples) if samples is None else samples
         n_batches = max(1, -(-samples.size // self.batch_size))
@@ -389,12 +389,13 @@ class StochasticProximal(Estimator):
         gradient[:] = 0.0
         touched = np.empty(0, np.int32)
         tau, delta, rho = 1.0, 1.0, L + mu  # line 2
-        done, reason, kept = 0, "limit", here()
-        if saved := kept.state:
+        before = objective
+        if saved := here().state:
             w, z, rng = saved["w"], saved["z"], restored_rng(rng, saved["rng"])
-            tau, delta, rho, objective, done = saved["numbers"]
-        number = done
-        for number in range(done + 1, self.passes + 1):
+            tau, delta, rho, objective = saved["numbers"]
+
+        def one_pass(number: int) -> tuple[float, Floats]:
+            nonlocal touched, tau, delta, rho, before, objective
             for batch in np.array_split(rng.permutation(samples), n_batches):
                 bindings.solvers_average(w, z, tau, point)  # line 4
                 share = loss.n_samples / max(1, batch.size)
@@ -407,20 +408,16 @@ class StochasticProximal(Estimator):
                 rho = L + mu / delta
                 delta *= 1.0 - tau
             before, objective = objective, _value(loss, w, moved) + penalty.value(w)
-            stop, over = False, abs(before - objective) <= self.tolerance * abs(objective)
-            if callback is not None:
-                seconds = time.perf_counter() - began
-                stop = bool(callback(Iteration(number, objective, int(np.count_nonzero(w)), seconds, w)))
-            numbers = [float(tau), float(delta), float(rho), float(objective), number]
-            kept.save(
-                {"w": w, "z": z, "rng": rng.bit_generator.state, "numbers": numbers},
-                over=bool(over),
-                stop=stop,
-            )
-            if stop or over:
-                reason = "callback" if stop else "converged"
-                break
-        return Result(w, objective, number, reason)
+            return objective, w
+
+        def is_over(number: int) -> bool:
+            return bool(abs(before - objective) <= self.tolerance * abs(objective))
+
+        def state() -> State:
+            numbers = [float(number) for number in (tau, delta, rho, objective)]
+            return {"z": z, "rng": rng.bit_generator.state, "numbers": numbers}
+
+        return run_passes(one_pass, self.passes, callback, state, is_over)
 
     def _check(self, loss: object, penalty: object) -> None:
         require(loss, MiniBatchLoss, self, "a loss with batch_value_and_gradient", "SGD")

@@ -9,7 +9,6 @@ minimum than the best of (5) and (6) (Defazio et al. 2023 say why); ``passes="au
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from typing import Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
-from epigram.checkpoint import here, restored_rng, resumable
+from epigram.checkpoint import State, here, restored_rng, resumable
 from epigram.errors import DivergenceError, InputError, misfit
 from epigram.estimator import Estimator
 from epigram.protocols import (
@@ -25,7 +24,6 @@ from epigram.protocols import (
     Callback,
     Floats,
     Ints,
-    Iteration,
     L1Penalty,
     Result,
     StochasticLoss,
@@ -33,7 +31,7 @@ from epigram.protocols import (
     is_plain,
     require,
 )
-from epigram.solvers.stochastic import LEARNED
+from epigram.solvers.stochastic import LEARNED, best_exponent, run_passes, with_exact_objective
 
 Method = Literal["cumulative", "lazy", "clipping", "naive"]
 Schedule = Literal["auto", "linear", "exponential", "inverse"]
@@ -130,43 +128,27 @@ class SGD(Estimator):
         if start is not None:
             state.w[:] = start
         rng = np.random.default_rng(self.random_state)
-        began = time.perf_counter()
-        reason = "limit"
         objectives: list[float] = []
-        kept = here()
-        if saved := kept.state:
-            objectives, rng = saved.pop("objectives"), restored_rng(rng, saved.pop("rng"))
-            state = SGDState(**saved)
-        number = done = len(objectives)
+        if saved := here().state:
+            objectives, rng = saved["objectives"], restored_rng(rng, saved["rng"])
+            state = SGDState(**{name: saved[name] for name in state.__slots__})
         last = MOST_PASSES if self.passes == "auto" else self.expected_passes
         turning = self.passes == "auto" and self.course == "linear"
-        for number in range(done + 1, last + 1):
-            met = self.run_pass(loss, penalty, state, rng)
-            objective = met + penalty.value(state.w)
-            objectives.append(objective)
-            nonzero, seconds = int(np.count_nonzero(state.w)), time.perf_counter() - began
-            stop = callback is not None and bool(
-                callback(Iteration(number, objective, nonzero, seconds, state.w))
-            )
+
+        def one_pass(number: int) -> tuple[float, Floats]:
+            objectives.append(self.run_pass(loss, penalty, state, rng) + penalty.value(state.w))
+            return objectives[-1], state.w
+
+        def is_over(number: int) -> bool:
             if turning and state.turn == np.inf and (2 * number >= last or settled(objectives, SLOWED)):
                 state.turn = float(number)
-            over = number >= 2 * state.turn if turning else self.passes == "auto" and settled(objectives)
-            kept.save(
-                {
-                    **{name: getattr(state, name) for name in state.__slots__},
-                    "objectives": objectives,
-                    "rng": rng.bit_generator.state,
-                },
-                over=over,
-                stop=stop,
-            )
-            if stop or over:
-                reason = "callback" if stop else "converged"
-                break
-        objective = objectives[-1]
-        if isinstance(loss, BatchLoss):
-            objective = loss.value_and_gradient(state.w, np.empty_like(state.w)) + penalty.value(state.w)
-        return Result(state.w, objective, number, reason)
+            return number >= 2 * state.turn if turning else self.passes == "auto" and settled(objectives)
+
+        def values() -> State:
+            own = {name: getattr(state, name) for name in state.__slots__}
+            return {**own, "objectives": objectives, "rng": rng.bit_generator.state}
+
+        return with_exact_objective(run_passes(one_pass, last, callback, values, is_over), loss, penalty)
 
     def run_pass(
         self,
@@ -340,23 +322,10 @@ def _lowest(
     What is not below ``ceiling`` is no part of the valley: the rate was so large that nothing was learned. Where it is
     ``checked``, the parabola's rate is tried too, and taken only if it is better.
     """
-    known: dict[int, float] = {}
-
-    def at(k: int) -> float:
-        if k not in known:
-            reached = value(2.0**k)
-            known[k] = reached if reached < ceiling else np.inf
-        return known[k]
-
-    best = start
-    while at(best) == np.inf and best > start - REACH:
-        best -= 1
-    step = 1 if at(best + 1) < at(best) else -1
-    while at(best + step) < at(best) and abs(best - start) < REACH:
-        best += step
-    before, here, after = at(best - 1), at(best), at(best + 1)
-    curvature = before - 2.0 * here + after
+    best, at = best_exponent(lambda k: value(2.0**k), start, REACH, ceiling)
+    before, least, after = at(best - 1), at(best), at(best + 1)
+    curvature = before - 2.0 * least + after
     shift = 0.5 * (before - after) / curvature if 0.0 < curvature < np.inf else 0.0
-    if checked and shift and not value(2.0 ** (best + shift)) < here:
+    if checked and shift and not value(2.0 ** (best + shift)) < least:
         shift = 0.0
-    return float(2.0 ** (best + shift)), here
+    return float(2.0 ** (best + shift)), least

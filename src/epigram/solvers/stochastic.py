@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
 from epigram.checkpoint import State, here
 from epigram.errors import InputError
-from epigram.protocols import BatchLoss, Callback, Floats, Iteration, Result
+from epigram.protocols import BatchLoss, Callback, Floats, Iteration, Penalty, Result
 
 FURTHEST = 20  # factors of two that a trial may be away from the first
 
@@ -18,35 +20,43 @@ LEARNED = 0.02  # a pass that lowers the loss of rate 0 by a smaller share says 
 
 
 def run_passes(
-    one_pass: Callable[[], float],
-    loss: object,
-    penalty_at: Callable[[Floats], float],
-    w: Floats,
+    one_pass: Callable[[int], tuple[float, Floats]],
     passes: int,
     callback: Callback | None,
     state: Callable[[], State],
+    is_over: Callable[[int], bool] = lambda number: False,
 ) -> Result:
-    """Make passes, each of which changes ``w`` and returns the losses met on the way.
+    """Make passes until ``is_over(number)``, the callback or the limit ends them.
 
-    ``penalty_at`` gives the penalty's value; the objective at the end is exact where the loss can say it. ``state`` is
-    what passes change, ``w`` included; who calls has put back that of an earlier run.
+    ``one_pass(number)`` returns the objective and the weights after it. ``state`` returns what else passes change; the
+    solver restores that of an earlier run.
     """
-    began, kept = time.perf_counter(), here()
-    done, objective = kept.state["done"] if kept.state else (0, float("nan"))
-    number, reason = done, "limit"
+    began, kept, reason = time.perf_counter(), here(), "limit"
+    w = np.empty(0)
+    done, objective = 0, float("nan")
+    if saved := kept.state:
+        w, (done, objective) = saved["w"], saved["done"]
+    number = done
     for number in range(done + 1, passes + 1):
-        objective = one_pass() + penalty_at(w)
+        objective, w = one_pass(number)
         seconds = time.perf_counter() - began
         stop = callback is not None and bool(
             callback(Iteration(number, objective, int(np.count_nonzero(w)), seconds, w))
         )
-        kept.save({**state(), "done": [number, objective]}, stop=stop)
-        if stop:
-            reason = "callback"
+        over = is_over(number)
+        kept.save({**state(), "w": w, "done": [number, objective]}, over=over, stop=stop)
+        if stop or over:
+            reason = "callback" if stop else "converged"
             break
-    if isinstance(loss, BatchLoss):
-        objective = loss.value_and_gradient(w, np.empty_like(w)) + penalty_at(w)
     return Result(w, objective, number, reason)
+
+
+def with_exact_objective(result: Result, loss: object, penalty: Penalty) -> Result:
+    """Replace the objective by that of the final weights, if the loss can compute it."""
+    if not isinstance(loss, BatchLoss):
+        return result
+    w = result.w
+    return replace(result, objective=loss.value_and_gradient(w, np.empty_like(w)) + penalty.value(w))
 
 
 def step_sizes(n: int, batch_size: int) -> Floats:
@@ -79,21 +89,30 @@ def best_rate(reached: Callable[[float], float], first: float) -> float:
     >>> best_rate(lambda rate: abs(rate - 3.5), 0.5)
     4.0
     """
-    known: dict[int, float] = {}
+    return first * 2.0 ** best_exponent(lambda k: reached(first * 2.0**k), 0, FURTHEST)[0]
 
+
+def best_exponent(
+    value: Callable[[int], float], start: int, reach: int, ceiling: float = np.inf
+) -> tuple[int, Callable[[int], float]]:
+    """Minimise a unimodal function of an integer at most ``reach`` from ``start``.
+
+    Values that are not below ``ceiling`` count as infinite: the rate is so large that nothing is learned. Returns the
+    integer and a function that returns values, computing each once.
+    """
+
+    @cache
     def at(k: int) -> float:
-        if k not in known:
-            value = reached(first * 2.0**k)
-            known[k] = value if np.isfinite(value) else np.inf
-        return known[k]
+        found = value(k)
+        return found if found < ceiling else np.inf
 
-    best = 0
-    while at(best) == np.inf and best > -FURTHEST:
+    best = start
+    while at(best) == np.inf and best > start - reach:
         best -= 1
     step = 1 if at(best + 1) < at(best) else -1
-    while at(best + step) < at(best) and abs(best) < FURTHEST:
+    while at(best + step) < at(best) and abs(best - start) < reach:
         best += step
-    return float(first * 2.0**best)
+    return best, at
 
 
 def check_settings(eta0: float | str, decay: float, passes: int, batch_size: int) -> None:

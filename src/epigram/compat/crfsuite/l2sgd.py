@@ -8,16 +8,17 @@ trials on a sample, after Bottou's programs. Stops when the objective has not fa
 
 from __future__ import annotations
 
-import time
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from epigram._core.arrays import dot
-from epigram.checkpoint import here, restored_rng, resumable
+from epigram.checkpoint import State, here, restored_rng, resumable
 from epigram.errors import misfit
 from epigram.estimator import Estimator
-from epigram.protocols import Callback, Floats, Ints, Iteration, L2Penalty, Result, is_plain, require
+from epigram.protocols import Callback, Floats, Ints, L2Penalty, Result, is_plain, require
+from epigram.solvers.stochastic import run_passes
 
 
 @runtime_checkable
@@ -88,42 +89,32 @@ class L2SGD(Estimator):
         self._check(loss, penalty)
         n = max(loss.n_samples, 1)
         strength, rng = 2.0 * penalty.l2 / n, np.random.default_rng(self.random_state)
-        began, reason, kept = time.perf_counter(), "limit", here()
-        if saved := kept.state:
+        if saved := here().state:
             first, best, w, best_w = (saved[name] for name in ("first", "best", "w", "best_w"))
             reached, rng = saved["reached"], restored_rng(rng, saved["rng"])
         else:
             first = 1.0 / (strength * self.calibrate(loss, strength, rng))
             w = np.zeros(loss.n_weights) if start is None else np.array(start, dtype=np.float64)
             best, best_w, reached = np.inf, w, list[float]()
-        number = done = len(reached)
-        for number in range(done + 1, self.passes + 1):
+
+        def one_pass(number: int) -> tuple[float, Floats]:
+            nonlocal best, best_w
             order = rng.permutation(loss.n_samples).astype(np.int32)
             met = loss.decayed_pass(order, strength, first + n * (number - 1), w)
             reached.append(met + penalty.value(w))
             if reached[-1] < best:
                 best, best_w = reached[-1], w.copy()
-            seconds = time.perf_counter() - began
-            stop = callback is not None and bool(
-                callback(Iteration(number, reached[-1], int(np.count_nonzero(w)), seconds, w))
-            )
-            over = number > self.period and reached[-1 - self.period] - reached[-1] < self.delta * reached[-1]
-            kept.save(
-                {
-                    "first": first,
-                    "best": best,
-                    "w": w,
-                    "best_w": best_w,
-                    "reached": reached,
-                    "rng": rng.bit_generator.state,
-                },
-                over=over,
-                stop=stop,
-            )
-            if stop or over:
-                reason = "callback" if stop else "converged"
-                break
-        return Result(best_w, best, number, reason)
+            return reached[-1], w
+
+        def is_over(number: int) -> bool:
+            return number > self.period and reached[-1 - self.period] - reached[-1] < self.delta * reached[-1]
+
+        def state() -> State:
+            rest = {"reached": reached, "rng": rng.bit_generator.state}
+            return {"first": first, "best": best, "best_w": best_w, **rest}
+
+        result = run_passes(one_pass, self.passes, callback, state, is_over)
+        return replace(result, w=best_w, objective=best)
 
     def calibrate(self, loss: DecayedLoss, strength: float, rng: np.random.Generator) -> float:
         """The rate with the lowest loss after one pass over a sample, of those that lower it at all."""

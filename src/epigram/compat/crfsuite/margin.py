@@ -8,7 +8,6 @@ Crammer, Kulesza and Dredze 2009. They stop when the mean loss of a pass is belo
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
@@ -17,7 +16,8 @@ import numpy as np
 from epigram.checkpoint import State, here, restored_rng, resumable
 from epigram.errors import misfit
 from epigram.estimator import Estimator
-from epigram.protocols import Callback, Floats, Ints, Iteration, Result, require
+from epigram.protocols import Callback, Floats, Ints, Result, require
+from epigram.solvers.stochastic import run_passes
 
 
 @runtime_checkable
@@ -193,26 +193,23 @@ def _run(
     *changed: Floats,
 ) -> Result:
     """Make passes until a limit is reached; ``changed`` are the arrays that they change."""
-    began, rng, reason, met = time.perf_counter(), np.random.default_rng(solver.random_state), "limit", 0.0
-    w, done, kept = np.zeros(loss.n_weights), 0, here()
-    if saved := kept.state:
-        rng, w, met, done = restored_rng(rng, saved["rng"]), saved["w"], saved["met"], saved["done"]
+    rng = np.random.default_rng(solver.random_state)
+    if saved := here().state:
+        rng = restored_rng(rng, saved["rng"])
         for k, array in enumerate(changed):
             array[:] = saved[f"changed {k}"]
-    number = done
-    for number in range(done + 1, solver.passes + 1):
+    met = 0.0
+
+    def next_pass(number: int) -> tuple[float, Floats]:
+        nonlocal met
         met, w = one_pass(number, rng.permutation(loss.n_samples).astype(np.int32))
-        seconds = time.perf_counter() - began
-        stop = callback is not None and bool(
-            callback(Iteration(number, met, int(np.count_nonzero(w)), seconds, w))
-        )
+        return met, w
+
+    def is_over(number: int) -> bool:
         mean = met / max(loss.n_samples, 1)
-        over = mean < solver.tolerance or (mean == solver.tolerance and isinstance(solver, AROW))
-        values: State = {"w": w, "met": met, "done": number, "rng": rng.bit_generator.state}
-        kept.save(
-            {**values, **{f"changed {k}": array for k, array in enumerate(changed)}}, over=over, stop=stop
-        )
-        if stop or over:
-            reason = "callback" if stop else "converged"
-            break
-    return Result(w, met, number, reason)
+        return mean < solver.tolerance or (mean == solver.tolerance and isinstance(solver, AROW))
+
+    def state() -> State:
+        return {"rng": rng.bit_generator.state, **{f"changed {k}": x for k, x in enumerate(changed)}}
+
+    return run_passes(next_pass, solver.passes, callback, state, is_over)

@@ -1,6 +1,7 @@
 __version__: str
 
 from epigram.checkpoint import Checkpoint as Checkpoint
+from epigram.classify import TextClassifier as TextClassifier
 from epigram.compat.crfsuite.l2sgd import L2SGD as L2SGD
 from epigram.compat.crfsuite.margin import AROW as AROW
 from epigram.compat.crfsuite.margin import AveragedPerceptron as AveragedPerceptron

@@ -68,6 +68,7 @@ FAMILIES = {
     "lm": "epigram.lm.storage",
     "parser": "epigram.parsing.storage",
     "pipeline": "epigram.pipeline.storage",
+    "classifier": "epigram.classify.storage",
 }
 
 

@@ -1,0 +1,2 @@
+from epigram.classify.estimator import TextClassifier as TextClassifier
+from epigram.classify.metrics import evaluate as evaluate

@@ -1,0 +1,337 @@
+"""TextClassifier: labels of raw texts, with the methods of scikit-learn's classifiers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from epigram.classify.model import TextModel, prints_of
+from epigram.classify.selection import (
+    STRENGTHS,
+    GramChoice,
+    Selection,
+    agreement,
+    candidates_for,
+    seen_columns,
+)
+from epigram.classify.training import (
+    LinearFit,
+    Targets,
+    best_temperature,
+    fit_columns,
+    log_count_ratios,
+    scaled,
+)
+from epigram.errors import DataWarning, InputError
+from epigram.estimator import check_fitted
+from epigram.features.attributes import AttributeTable
+from epigram.features.grams import GramSpec, Rows, learn_grams, locate_grams
+from epigram.protocols import Floats
+from epigram.storage.settings import StoredEstimator
+
+L1_DEFAULT, L2_DEFAULT = 0.001, 0.03
+L1_ALONE = 0.05
+FILE_BYTES = 470_000
+"""Size that the weights of a file may have if ``max_features`` is not given."""
+NAMED = 40
+"""N-grams of each label whose text is kept for ``inspect``."""
+FEW = 200
+"""Training texts below which n-grams that occur once are kept."""
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TextClassifier(StoredEstimator):
+    """Log-linear classifier of raw texts; parameters that are None are chosen on held-out texts.
+
+    Parameters
+    ----------
+    words, chars, across, lowercase, weighting : n-grams, see :class:`~epigram.features.grams.GramSpec`; give
+        ``words`` (0 to 3), ``chars`` (shortest, longest) or both; weighting is ``"binary"`` or ``"log"``.
+    normalise : Unicode normalisation: ``"NFC"``, ``"NFKC"`` or ``""``.
+    ratios : multiply columns by naive-Bayes log-count ratios; two classes only.
+    l1, l2 : strengths of ``l1 sum |w| + l2 sum w^2``. With l2 = 0, which makes small models, accuracy is lost.
+    min_count : texts that an n-gram occurs in [2; 1 for less than 200 texts].
+    max_features : weights that are kept, the largest by ``|w| sqrt(texts)`` [as many as fit into 0.5 MB; 0: all].
+    several : whether a text may have several labels; by default so if the labels are lists.
+    class_weight : dict or ``"balanced"``.
+    bits : of a stored weight: 8, 16 or 0 for float32.
+    budget : CPU seconds that the choice may take.
+    threads, random_state : same results for any number of threads.
+
+    Attributes
+    ----------
+    classes_ : the labels, sorted.
+    model_ : the :class:`~epigram.classify.model.TextModel`.
+    thresholds_ : probabilities above which labels are given, by label; empty for the most probable one.
+    fit_ : what was chosen, and the trials.
+
+    Examples
+    --------
+    >>> texts = ["cheap pills now", "lunch at noon?", "cheap watches", "meeting at noon"] * 5
+    >>> classifier = TextClassifier(words=2, l2=0.1).fit(texts, ["spam", "ham"] * 10)
+    >>> classifier.predict(["cheap lunch pills", "a meeting"]).tolist()
+    ['spam', 'ham']
+    """
+
+    words: int | None = None
+    chars: tuple[int, int] | None = None
+    across: bool = True
+    lowercase: bool | None = None
+    weighting: str | None = None
+    normalise: str = "NFC"
+    ratios: bool | None = None
+    l1: float | None = None
+    l2: float | None = None
+    min_count: int | None = None
+    max_features: int | None = None
+    several: bool | None = None
+    class_weight: Mapping[Any, float] | str | None = None
+    bits: int = 8
+    budget: float = 60.0
+    threads: int = 1
+    random_state: int = 0
+
+    _family = "classifier"
+
+    def fit(
+        self,
+        X: Sequence[str],
+        y: Sequence[Any],
+        sample_weight: npt.ArrayLike | None = None,
+        callback: Callable[[str], object] = lambda said: None,
+    ) -> Self:
+        """Train on texts and their labels; ``callback`` is told what is being done."""
+        texts = checked_texts(X)
+        targets, classes = self._targets(y, len(texts))
+        weights = self._weights(targets, classes, sample_weight)
+        min_count = self.min_count or (1 if len(texts) < FEW else 2)
+        several = self.several_
+        l1 = self.l1 if self.l1 is not None else (L1_ALONE if self.l2 == 0.0 else L1_DEFAULT)
+        candidates, strengths = self._candidates(texts, targets.shape[1])
+        selection = Selection(
+            texts, targets, classes, several, weights, l1, min_count, self.budget, self.threads, callback
+        )
+        best, chosen, temperature, reached = None, candidates[0], 1.0, None
+        l2 = strengths[0] if len(strengths) == 1 else L2_DEFAULT
+        if np.bincount(classes).max(initial=0) > 1 and len(texts) >= 10:
+            best = selection.run(candidates, strengths)
+        if best is not None:
+            chosen, l2 = best.candidate, best.l2
+            gold, held = selection.targets[np.concatenate(best.rows)], np.concatenate(best.scores)
+            temperature = best_temperature(held, gold, several)
+            reached = agreement(held, gold, several)
+        callback("all texts")
+        table, rows = learn_grams(texts, chosen.spec, min_count)
+        ratios = log_count_ratios(rows, targets[:, 0]) if chosen.ratios else np.ones(rows.n_columns)
+        fit = fit_columns(
+            scaled(rows, ratios) if chosen.ratios else rows, targets, l1, l2, weights, None, 0.01,
+            self.threads, self.random_state,
+        )  # fmt: skip
+        self.model_ = self._prune(fit, ratios, table, rows, chosen.spec, temperature)
+        self.thresholds_: dict[str, float] = {}
+        self.strongest_ = self._name(texts, rows, table)
+        self.fit_: dict[str, Any] = {
+            "samples": len(texts), "classes": len(self.classes_), "features": len(self.model_.prints),
+            "weights": len(self.model_.weights), "words": chosen.spec.words, "chars": chosen.spec.chars,
+            "across": chosen.spec.across, "lowercase": chosen.spec.lowercase, "log_counts": chosen.spec.log_counts,
+            "ratios": chosen.ratios, "l1": l1, "l2": l2, "temperature": temperature, "passes": fit.iterations,
+            "held_out_score": reached,
+            "trials": [trial.record(selection.targets, several) for trial in selection.trials.values()],
+        }  # fmt: skip
+        return self
+
+    def _targets(self, y: Sequence[Any], n: int) -> tuple[Targets, npt.NDArray[np.int64]]:
+        """Columns of targets and, for folds, a class number per text."""
+        labels = list(y)
+        if len(labels) != n:
+            raise InputError(f"{n:,} texts and {len(labels):,} labels; every text needs its own")
+        lists = any(isinstance(label, list | tuple | set | frozenset) for label in labels)
+        self.several_ = lists if self.several is None else self.several
+        sets = [
+            set(label) if isinstance(label, list | tuple | set | frozenset) else {label} for label in labels
+        ]
+        found = sorted({name for names in sets for name in names})
+        self.classes_ = np.array(found) if found else np.array([], dtype=str)
+        if len(found) < 2 and not (self.several_ and found):
+            raise InputError(
+                f"labels of at least two kinds are needed, found {', '.join(map(str, found)) or 'none'}"
+            )
+        number = {name: k for k, name in enumerate(found)}
+        targets = np.zeros((n, len(found)), dtype=np.bool_)
+        for i, names in enumerate(sets):
+            if not self.several_ and len(names) != 1:
+                raise InputError(f"text {i + 1} has {len(names)} labels; give several=True")
+            targets[i, [number[name] for name in names]] = True
+        classes = np.array([min((number[name] for name in names), default=len(found)) for names in sets])
+        once = [str(found[k]) for k in np.flatnonzero(targets.sum(axis=0) == 1).tolist()]
+        if once:
+            said = f"{len(once)} labels occur in one training text only, such as {once[0]!r}"
+            warnings.warn(DataWarning(said), stacklevel=3)
+        if len(found) == 2 and not self.several_:
+            targets = np.ascontiguousarray(targets[:, 1:])
+        return targets, classes
+
+    def _weights(
+        self, targets: Targets, classes: npt.NDArray[np.int64], given: npt.ArrayLike | None
+    ) -> Floats | None:
+        weights = None if given is None else np.array(given, dtype=np.float64)
+        if weights is not None and (weights.shape != (len(targets),) or not (weights >= 0).all()):
+            raise InputError("sample_weight needs one number of at least 0 for every text")
+        if self.class_weight is None:
+            return weights
+        counts = np.bincount(classes, minlength=len(self.classes_))
+        if self.class_weight == "balanced":
+            per_class = counts.sum() / (len(counts) * np.maximum(counts, 1))
+        elif isinstance(self.class_weight, Mapping):
+            per_class = np.array([float(self.class_weight.get(name, 1.0)) for name in self.classes_.tolist()])
+        else:
+            raise InputError(f"class_weight must be None, 'balanced' or a dict, not {self.class_weight!r}")
+        own = per_class[np.minimum(classes, len(per_class) - 1)]
+        return np.asarray(own if weights is None else own * weights)
+
+    def _candidates(self, texts: Sequence[str], n_columns: int) -> tuple[list[GramChoice], tuple[float, ...]]:
+        """Candidates and strengths that the parameters leave open."""
+        strengths = STRENGTHS if self.l2 is None else (float(self.l2),)
+        if self.words is not None or self.chars is not None:
+            log = self.weighting == "log" if self.weighting else False
+            spec = GramSpec(
+                self.words or 0, self.chars, self.across, self.lowercase is not False, self.normalise, log
+            )
+            found = [GramChoice(spec, False)]
+        else:
+            found = candidates_for(texts, n_columns, self.normalise)
+        single = n_columns == 1 and not self.several_
+        if self.ratios and not single:
+            raise InputError("ratios=True is for two classes")
+        wanted = single if self.ratios is None else self.ratios
+        return [GramChoice(candidate.spec, wanted) for candidate in found], strengths
+
+    def _prune(
+        self,
+        fit: LinearFit,
+        ratios: Floats,
+        table: AttributeTable,
+        rows: Rows,
+        spec: GramSpec,
+        temperature: float,
+    ) -> TextModel:
+        """Keep the largest weights; of two n-grams with one print the stronger stays."""
+        w = np.stack([one[:-1] * ratios for one in fit.weights], axis=1)
+        size = np.abs(w) * np.sqrt(seen_columns(rows))[:, None]
+        most = self.max_features
+        if most is None:
+            most = int(FILE_BYTES / (2.9 if w.shape[1] == 1 else 3.2))
+        if 0 < most < np.count_nonzero(size):
+            w[size < np.partition(size.ravel(), -most)[-most]] = 0.0
+        kept = np.flatnonzero(w.any(axis=1))
+        prints = prints_of(table.fingerprints[kept])
+        order = np.lexsort((-size[kept].max(axis=1, initial=0.0), prints))
+        order = order[np.diff(prints[order].astype(np.int64), prepend=-1) != 0]
+        w, prints = w[kept[order]], prints[order]
+        used = w != 0.0
+        return TextModel(
+            spec, prints, np.concatenate([[0], np.cumsum(used.sum(axis=1))]).astype(np.int64),
+            np.nonzero(used)[1].astype(np.int32), w[used].astype(np.float32),
+            np.array([one[-1] for one in fit.weights]), temperature, self.several_,
+        )  # fmt: skip
+
+    def _name(self, texts: Sequence[str], rows: Rows, table: AttributeTable) -> list[list[tuple[str, float]]]:
+        """The strongest n-grams of each column with their weights, as text."""
+        model = self.model_
+        row = np.repeat(np.arange(len(model.prints)), np.diff(model.row_ptr))
+        chosen = []
+        for k in range(len(model.bias)):
+            own = np.flatnonzero(model.columns == k)
+            best = own[np.argsort(-np.abs(model.weights[own]), kind="stable")]
+            chosen.append(best[: NAMED if len(model.bias) < 100 else 5])
+        wanted = np.unique(model.prints[row[np.concatenate(chosen)]]) if chosen else np.empty(0, np.uint32)
+        ids = np.flatnonzero(np.isin(prints_of(table.fingerprints), wanted))
+        at = np.flatnonzero(np.isin(rows.ids, ids))
+        _, first = np.unique(rows.ids[at], return_index=True)
+        owners = np.unique(np.searchsorted(rows.ptr, at[first], side="right") - 1)
+        names: dict[int, str] = {}
+        for text in (texts[i] for i in owners.tolist()):
+            keys, begins, ends, content = locate_grams(text, model.spec)
+            found = prints_of(keys)
+            for j in np.flatnonzero(np.isin(found, wanted)).tolist():
+                names.setdefault(
+                    int(found[j]), bytes(content[begins[j] : ends[j]]).decode("utf-8", "replace")
+                )
+        return [
+            [
+                (names.get(int(model.prints[row[j]]), "?"), round(float(model.weights[j]), 4))
+                for j in own.tolist()
+            ]
+            for own in chosen
+        ]
+
+    def decision_function(self, X: Sequence[str]) -> Floats:
+        """Scores: one number a text for two classes, else one per label."""
+        check_fitted(self, "model_")
+        scores = self.model_.score(checked_texts(X), self.threads)
+        return scores[:, 0] if scores.shape[1] == 1 and not self.several_ else scores
+
+    def predict_proba(self, X: Sequence[str]) -> Floats:
+        """Calibrated probability of each label, in the order of ``classes_``."""
+        check_fitted(self, "model_")
+        return self.model_.probabilities(self.model_.score(checked_texts(X), self.threads))
+
+    def predict(self, X: Sequence[str]) -> npt.NDArray[Any]:
+        """The label of each text; with several labels a tuple of them (those above their threshold)."""
+        p = self.predict_proba(X)
+        if not self.several_:
+            best: npt.NDArray[Any] = self.classes_[p.argmax(axis=1)]
+            return best
+        least = np.array([self.thresholds_.get(str(name), 0.5) for name in self.classes_.tolist()])
+        out = np.empty(len(p), dtype=object)
+        out[:] = [tuple(self.classes_[row].tolist()) for row in p >= least]
+        return out
+
+    def score(self, X: Sequence[str], y: Sequence[Any], sample_weight: npt.ArrayLike | None = None) -> float:
+        """Accuracy; with several labels the share of texts whose labels are all right."""
+        found = self.predict(X).tolist()
+        if self.several_:
+            right = [set(one) == set(gold) for one, gold in zip(found, y, strict=True)]
+        else:
+            right = [one == gold for one, gold in zip(found, y, strict=True)]
+        return float(np.average(right, weights=None if sample_weight is None else np.asarray(sample_weight)))
+
+    def set_thresholds(self, X: Sequence[str], y: Sequence[Any], precision: float) -> Self:
+        """Set for every label the lowest threshold with this precision on texts; 2: none has it."""
+        p = self.predict_proba(X)
+        for k, name in enumerate(self.classes_.tolist()):
+            gold = np.array(
+                [name in one if isinstance(one, list | tuple | set) else name == one for one in y]
+            )
+            order = np.argsort(-p[:, k], kind="stable")
+            right = np.cumsum(gold[order]) / np.arange(1, len(gold) + 1)
+            enough = np.flatnonzero(right >= precision)
+            self.thresholds_[str(name)] = float(p[order[enough[-1]], k]) if len(enough) else 2.0
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags
+
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags()
+        tags.target_tags.required = True
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+def checked_texts(X: Any) -> list[str]:
+    """A list of texts; anything else is refused with what to do."""
+    if isinstance(X, str | bytes):
+        raise InputError("X is one text; give a list of texts: [text]")
+    texts = list(X)
+    for k, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError(f"text {k + 1} is a {type(text).__name__}, not a string")
+    return texts

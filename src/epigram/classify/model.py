@@ -1,0 +1,91 @@
+"""TextModel: weights of n-grams by 32-bit fingerprint, and the scores of texts under them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from epigram._core import bindings
+from epigram._core.threads import Team
+from epigram.classify.loss import sigmoid, softmax
+from epigram.features.attributes import Fingerprints
+from epigram.features.grams import BATCH, GramSpec, batches
+from epigram.protocols import Floats, Ints, Offsets
+
+Prints = npt.NDArray[np.uint32]
+
+
+def prints_of(keys: Fingerprints) -> Prints:
+    """The 32 bits of fingerprints that a model keeps.
+
+    An n-gram that no weight belongs to is taken for another one with a chance of n_features / 2^32.
+    """
+    return (keys >> np.uint64(32)).astype(np.uint32)
+
+
+@dataclass
+class TextModel:
+    """Sparse weights of n-grams: row r belongs to ``prints[r]``, as ``row_ptr`` says.
+
+    Attributes
+    ----------
+    prints : rising fingerprints.
+    columns, weights : score column and value of each weight.
+    bias : one per column. Two classes have one column, the log-odds of the second.
+    temperature : scores are divided by it before they become probabilities.
+    several : whether a text may have any number of labels: columns are independent probabilities.
+    """
+
+    spec: GramSpec
+    prints: Prints = field(repr=False)
+    row_ptr: Offsets = field(repr=False)
+    columns: Ints = field(repr=False)
+    weights: npt.NDArray[np.float32] = field(repr=False)
+    bias: Floats = field(repr=False)
+    temperature: float = 1.0
+    several: bool = False
+
+    def __post_init__(self) -> None:
+        n_slots = max(16, 1 << (2 * len(self.prints)).bit_length())
+        self._slots, self._rows = np.empty(n_slots, np.uint32), np.empty(n_slots, np.int32)
+        bindings.grams_index(self.prints, self._slots, self._rows)
+
+    def score(self, texts: Sequence[str], threads: int = 1) -> Floats:
+        """Log-linear scores, a row per text; the same for any number of threads."""
+        size = BATCH if threads == 1 else min(BATCH, 1 + sum(map(len, texts)) // (4 * threads))
+        with Team(threads) as team:
+            found = team.run(self._score, list(batches(texts, size)))
+        return np.concatenate([np.empty((0, len(self.bias))), *found])
+
+    def _score(self, texts: Sequence[str]) -> Floats:
+        content, ptr = self.spec.encode(texts)
+        scores = np.empty((len(texts), len(self.bias)))
+        bindings.grams_score(
+            self.spec.scratch(ptr), content, ptr, self._slots, self._rows, self.row_ptr, self.columns,
+            self.weights, self.bias, scores,
+        )  # fmt: skip
+        return scores
+
+    def probabilities(self, scores: Floats) -> Floats:
+        """Calibrated probabilities of classes, or of each label by itself."""
+        return probabilities_of(scores, self.temperature, self.several)
+
+
+def probabilities_of(scores: Floats, temperature: float, several: bool) -> Floats:
+    """Scores as probabilities: rows that sum to 1, or with ``several`` each number by itself.
+
+    Examples
+    --------
+    >>> probabilities_of(np.array([[0.0]]), 1.0, False).tolist()
+    [[0.5, 0.5]]
+    """
+    s = scores / temperature
+    if several:
+        return sigmoid(s)
+    if s.shape[1] == 1:
+        p = sigmoid(s)
+        return np.concatenate([1.0 - p, p], axis=1)
+    return softmax(s)

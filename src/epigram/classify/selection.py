@@ -1,0 +1,213 @@
+"""Choice of n-grams, weighting and l2 on held-out texts.
+
+Folds are blocks of each class in the order of the file: neighbouring texts of one source often resemble each other,
+and a random split would count that as skill; copies of a text are in one fold. Every candidate is fitted without the
+first fold for falling l2, each fit starting from the last. The two best are fitted without each of the other folds, as
+far as the budget lasts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from epigram.classify.training import (
+    Targets,
+    best_temperature,
+    fit_columns,
+    log_count_ratios,
+    log_loss,
+    scaled,
+)
+from epigram.features.grams import GramSpec, Rows, encode_grams, learn_grams
+from epigram.protocols import Floats, Offsets
+
+STRENGTHS = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
+"""Values of l2 that are tried, strongest first; candidates are compared under the middle ones."""
+LONG = 500
+"""Characters of a long text."""
+MOST = 20_000
+"""Texts that selection looks at; of more, evenly spaced ones."""
+LATER = 0.5
+"""Share of the budget that is left to the other folds."""
+SECONDS = 5e-9
+"""CPU seconds of a dual step per value of the matrix."""
+
+
+class GramChoice(NamedTuple):
+    """N-grams, and whether their columns are multiplied by naive-Bayes ratios."""
+
+    spec: GramSpec
+    ratios: bool
+
+
+@dataclass
+class Trial:
+    """Held-out scores of one candidate under one l2."""
+
+    candidate: GramChoice
+    l2: float
+    rows: list[Offsets] = field(default_factory=list, repr=False)
+    scores: list[Floats] = field(default_factory=list, repr=False)
+
+    def quality(self, targets: Targets, several: bool) -> float:
+        """Accuracy (F1 of pairs with several labels) less a tenth of the calibrated log-loss."""
+        gold, s = targets[np.concatenate(self.rows)], np.concatenate(self.scores)
+        loss = log_loss(s / best_temperature(s, gold, several), gold, several)
+        return agreement(s, gold, several) - 0.1 * loss
+
+    def record(self, targets: Targets, several: bool) -> dict[str, Any]:
+        """The trial for a report."""
+        spec = self.candidate.spec
+        gold, s = targets[np.concatenate(self.rows)], np.concatenate(self.scores)
+        return {
+            "words": spec.words, "chars": spec.chars, "across": spec.across, "lowercase": spec.lowercase,
+            "log_counts": spec.log_counts, "ratios": self.candidate.ratios, "l2": self.l2,
+            "held_out": len(s), "score": round(agreement(s, gold, several), 5),
+        }  # fmt: skip
+
+
+def agreement(scores: Floats, gold: Targets, several: bool) -> float:
+    """Accuracy, or with several labels a text the F1 of pairs of a text and a label."""
+    if several:
+        both = int(np.count_nonzero((scores > 0) & gold))
+        return float(2 * both / max(1, int(np.count_nonzero(scores > 0)) + int(np.count_nonzero(gold))))
+    if scores.shape[1] == 1:
+        return float(np.mean((scores > 0) == gold))
+    return float(np.mean(gold[np.arange(len(gold)), scores.argmax(axis=1)]))
+
+
+def candidates_for(texts: Sequence[str], n_columns: int, normalise: str = "NFC") -> list[GramChoice]:
+    """Candidates for texts of this length and number of classes, the most promising first."""
+    length = sum(map(len, texts)) / max(1, len(texts))
+
+    def spec(words: int, chars: tuple[int, int] | None, across: bool, lowercase: bool, log: bool) -> GramSpec:
+        return GramSpec(words, chars, across, lowercase, normalise, log)
+
+    short = [
+        spec(2, (2, 6), True, True, False), spec(2, (2, 6), True, False, True), spec(3, (1, 5), True, False, False),
+        spec(1, (1, 5), False, False, True), spec(2, None, True, True, True),
+    ]  # fmt: skip
+    long = [
+        spec(2, None, True, False, True), spec(2, None, True, True, True), spec(1, (1, 5), False, False, True),
+        spec(2, (2, 6), True, True, True),
+    ]  # fmt: skip
+    return [GramChoice(each, n_columns == 1) for each in (long if length > LONG else short)]
+
+
+def folds_of(texts: Sequence[str], classes: npt.NDArray[np.integer], n_folds: int) -> npt.NDArray[np.int64]:
+    """The fold of every text: blocks of each class; copies of a text are in one fold.
+
+    Examples
+    --------
+    >>> folds_of(["a", "b", "c", "a"], np.array([0, 0, 1, 1]), 2).tolist()
+    [0, 1, 0, 0]
+    """
+    first: dict[str, int] = {}
+    origins = np.array([first.setdefault(text, i) for i, text in enumerate(texts)], dtype=np.int64)
+    out = np.zeros(len(texts), dtype=np.int64)
+    for k in np.unique(classes):
+        chosen = np.flatnonzero((classes == k) & (origins == np.arange(len(texts))))
+        out[chosen] = np.arange(len(chosen)) * n_folds // max(1, len(chosen))
+    return out[origins]
+
+
+class Selection:
+    """Trials of candidates on held-out folds, within ``budget`` CPU seconds."""
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        targets: Targets,
+        classes: npt.NDArray[np.integer],
+        several: bool,
+        sample_weight: Floats | None = None,
+        l1: float = 0.0,
+        min_count: int = 2,
+        budget: float = 60.0,
+        threads: int = 1,
+        progress: Callable[[str], object] = lambda said: None,
+    ) -> None:
+        step = -(-len(texts) // MOST)
+        chosen = np.arange(0, len(texts), step)
+        self.texts = [texts[i] for i in chosen.tolist()]
+        self.targets, self.several = targets[chosen], several
+        self.sample_weight = None if sample_weight is None else sample_weight[chosen]
+        self.l1, self.min_count, self.threads, self.progress = l1, min_count, threads, progress
+        self.n_folds = 5
+        self.folds = folds_of(self.texts, classes[chosen], self.n_folds)
+        self._budget = budget
+        self._end = time.process_time() + budget
+        self.trials: dict[tuple[GramChoice, float], Trial] = {}
+
+    def run(self, candidates: Sequence[GramChoice], strengths: Sequence[float] = STRENGTHS) -> Trial | None:
+        """Try candidates; return the best trial, None where there is nothing to hold out."""
+        middle = strengths[1:4] or strengths
+        first = int(self.folds[0]) if len(self.folds) else 0
+        for k, candidate in enumerate(candidates):
+            if k == 0 or time.process_time() < self._end - LATER * self._budget:
+                self._try(candidate, first, middle, must=k == 0)
+        finalists = sorted(candidates, key=lambda c: -max(map(self.quality, self._of(c)), default=-np.inf))[
+            :2
+        ]
+        near = {}
+        for candidate in finalists:
+            if met := self._of(candidate):
+                best = max(met, key=self.quality).l2
+                near[candidate] = [s for s in strengths if 0.2 * best <= s <= 5.0 * best]
+                fresh = [s for s in near[candidate] if s not in middle]
+                if fresh and time.process_time() < self._end:
+                    self._try(candidate, first, fresh)
+        for fold in (fold for fold in range(self.n_folds) if fold != first):
+            for candidate, wanted in near.items():
+                if time.process_time() < self._end:
+                    self._try(candidate, fold, wanted)
+        if not self.trials:
+            return None
+        most = max(len(trial.rows) for trial in self.trials.values())
+        complete = [t for t in self.trials.values() if len(t.rows) == most]
+        return max(complete, key=self.quality)
+
+    def quality(self, trial: Trial) -> float:
+        """The quality of a trial on the folds that it has met."""
+        return trial.quality(self.targets, self.several)
+
+    def _of(self, candidate: GramChoice) -> list[Trial]:
+        """The trials of a candidate that met the most folds."""
+        found = [t for (c, _), t in self.trials.items() if c == candidate]
+        most = max((len(t.rows) for t in found), default=0)
+        return [t for t in found if len(t.rows) == most]
+
+    def _try(self, candidate: GramChoice, fold: int, strengths: Sequence[float], must: bool = False) -> None:
+        """Fit a candidate without one fold, for every l2, unless the budget is too small."""
+        train, held = np.flatnonzero(self.folds != fold), np.flatnonzero(self.folds == fold)
+        if not len(train) or not len(held):
+            return
+        said = f"{candidate.spec.words} words, chars {candidate.spec.chars}, fold {fold + 1}"
+        self.progress(said)
+        table, rows = learn_grams([self.texts[i] for i in train.tolist()], candidate.spec, self.min_count)
+        guess = SECONDS * len(rows.ids) * self.targets.shape[1] * 4 * len(strengths)
+        if not must and time.process_time() + guess > self._end:
+            return
+        unseen = encode_grams([self.texts[i] for i in held.tolist()], candidate.spec, table)
+        gold = self.targets[train]
+        if candidate.ratios:
+            ratios = log_count_ratios(rows, gold[:, 0])
+            rows, unseen = scaled(rows, ratios), scaled(unseen, ratios)
+        weights = None if self.sample_weight is None else self.sample_weight[train]
+        fit = None
+        for l2 in strengths:
+            fit = fit_columns(rows, gold, self.l1, l2, weights, fit, 0.03, self.threads)
+            trial = self.trials.setdefault((candidate, l2), Trial(candidate, l2))
+            trial.rows.append(held)
+            trial.scores.append(fit.scores(unseen))
+
+
+def seen_columns(rows: Rows) -> npt.NDArray[np.int64]:
+    """The number of rows that each column occurs in."""
+    return np.bincount(rows.ids, minlength=rows.n_columns)

@@ -1,0 +1,99 @@
+"""Fits of text classifiers: logistic losses, elastic net, ratios (Wang and Manning 2012).
+
+With ratios, column j of the rows is multiplied by ``log((p_j / |p|) / (q_j / |q|))``: p_j and q_j are 1 + the number of
+texts of the one and of the other class with n-gram j. The ratio is multiplied into the weight afterwards. Several
+classes are one-against-rest problems, whose scores a softmax with a temperature makes probabilities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from epigram._core.threads import Team
+from epigram.classify.loss import LinearLoss, scores_of
+from epigram.features.grams import Rows
+from epigram.penalties.separable import L1, ElasticNet
+from epigram.protocols import Floats
+from epigram.solvers.dual import DualAscent
+from epigram.solvers.quasi_newton import OWLQN
+
+Targets = npt.NDArray[np.bool_]
+
+
+@dataclass
+class LinearFit:
+    """Weights per target, biases last, and dual numbers from which a further fit can start."""
+
+    weights: list[Floats] = field(repr=False)
+    duals: list[Floats] = field(repr=False)
+    iterations: int
+
+    def scores(self, rows: Rows) -> Floats:
+        """Scores of rows, a column per target."""
+        return np.stack([scores_of(rows, w) for w in self.weights], axis=1)
+
+
+def fit_columns(
+    rows: Rows,
+    targets: Targets,
+    l1: float,
+    l2: float,
+    sample_weight: Floats | None = None,
+    start: LinearFit | None = None,
+    tolerance: float = 0.01,
+    threads: int = 1,
+    random_state: int = 0,
+) -> LinearFit:
+    """Minimise the loss of each column of targets + l1 sum |w| + l2 sum w^2."""
+
+    def fit(k: int) -> tuple[Floats, Floats, int]:
+        loss = LinearLoss(rows, targets[:, k], sample_weight)
+        if l2 == 0.0:
+            found = OWLQN(tolerance=tolerance, max_iterations=200).solve(loss, L1(l1))
+            return found.w, np.empty(0), found.iterations
+        solver = DualAscent(tolerance=tolerance, passes=100, random_state=random_state)
+        duals = start.duals[k] if start is not None and start.duals[k].size else None
+        found = solver.solve(loss, ElasticNet(l1, l2), duals=duals)
+        return found.w, solver.duals_, found.iterations
+
+    with Team(threads) as team:
+        found = team.run(fit, range(targets.shape[1]))
+    weights, duals, iterations = (list(part) for part in zip(*found, strict=True))
+    return LinearFit(weights, duals, sum(iterations))
+
+
+def log_count_ratios(rows: Rows, is_in: Targets, alpha: float = 1.0) -> Floats:
+    """log((p / |p|) / (q / |q|)) of each column; p and q count texts, plus ``alpha``.
+
+    Examples
+    --------
+    >>> rows = Rows(np.array([0, 1, 2]), np.array([0, 1], np.int32), np.ones(2, np.float32), 2)
+    >>> log_count_ratios(rows, np.array([True, False])).round(3).tolist()
+    [0.693, -0.693]
+    """
+    inside = np.repeat(is_in, np.diff(rows.ptr))
+    p, q = (alpha + np.bincount(rows.ids[chosen], minlength=rows.n_columns) for chosen in (inside, ~inside))
+    return np.asarray(np.log(p / p.sum()) - np.log(q / q.sum()))
+
+
+def scaled(rows: Rows, factors: Floats) -> Rows:
+    """Rows with each column multiplied by its factor."""
+    return rows._replace(values=rows.values * factors.astype(np.float32)[rows.ids])
+
+
+def best_temperature(scores: Floats, targets: Targets, several: bool) -> float:
+    """The divisor of scores that makes held-out targets most probable; near 1 if they are few."""
+    grid = np.exp(np.linspace(np.log(0.2), np.log(5.0), 33))
+    prior = 5.0 * np.log(grid) ** 2 / max(1, len(scores))
+    return float(grid[np.argmin([log_loss(scores / t, targets, several) for t in grid] + prior)])
+
+
+def log_loss(scores: Floats, targets: Targets, several: bool) -> float:
+    """Mean -log p of the targets; one column, or ``several``, is logistic, otherwise softmax."""
+    if several or scores.shape[1] == 1:
+        return float(np.logaddexp(0.0, np.where(targets, -scores, scores)).sum(axis=1).mean())
+    s = scores - scores.max(axis=1, keepdims=True)
+    return float((np.log(np.exp(s).sum(axis=1)) - (s * targets).sum(axis=1)).mean())

@@ -1,0 +1,1 @@
+"""``epigram classify``: the commands for text classifiers, one module per command."""

@@ -1,0 +1,60 @@
+"""``epigram classify run``: labels documents."""
+
+from __future__ import annotations
+
+import json as encoder
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from epigram.cli.classify.arguments import FileFormat, Files, TextField
+from epigram.cli.options import Model, Threads
+
+BATCH = 2000
+
+
+def command(
+    model: Model,
+    files: Files = [Path("-")],  # noqa: B006 - typer copies it
+    text: TextField = None,
+    format: FileFormat = None,
+    top: Annotated[int, typer.Option("--top", "-k", min=1, help="Labels of each document.")] = 1,
+    reject: Annotated[
+        float, typer.Option(metavar="P", help="Give no label if the best is less probable than P.")
+    ] = 0.0,
+    json: Annotated[bool, typer.Option("--json", help="A JSON object a line.")] = False,
+    threads: Threads = 1,
+) -> None:
+    """Label and probability of every document, a line each, in the order of the files."""
+    from epigram.cli import console
+    from epigram.cli.classify.arguments import fields_of, load_classifier
+    from epigram.records import RecordReader
+
+    classifier = load_classifier(model).set_params(threads=threads)
+    names = [str(name) for name in classifier.classes_.tolist()]
+    documents = iter(
+        RecordReader([str(path) for path in files], fields_of(text, None), format, keep_malformed=True)
+    )
+    while batch := list(islice(documents, BATCH)):
+        proba = classifier.predict_proba([document.text for document in batch])
+        for row in proba:
+            found = labels_of(classifier, names, row, top, reject)
+            if json:
+                record = {"labels": [{"label": name, "probability": round(p, 6)} for name, p in found]}
+                print(console.echoed(encoder.dumps(record, ensure_ascii=False)))
+            else:
+                print(console.echoed("\t".join(f"{name}\t{p:.6f}" for name, p in found)))
+
+
+def labels_of(
+    classifier: Any, names: list[str], row: Any, top: int, reject: float
+) -> list[tuple[str, float]]:
+    """Labels of a document above their thresholds, most probable first."""
+    order = sorted(range(len(names)), key=lambda k: -row[k])
+    found = [(names[k], float(row[k])) for k in order if row[k] >= reject]
+    if classifier.several_ and top == 1:
+        return [(name, p) for name, p in found if p >= classifier.thresholds_.get(name, 0.5)]
+    least = classifier.thresholds_
+    return [(name, p) for name, p in found if p >= least.get(name, 0.0)][:top]

@@ -34,6 +34,7 @@ COMMANDS = {
     "tag": "Train, evaluate and run taggers: CRF, maxent, history-based.",
     "parse": "Train, evaluate and run dependency parsers and tree taggers.",
     "classify": "Train, evaluate, run and explain text classifiers.",
+    "filter": "Score documents of files and keep those within bounds.",
     "rerank": "Train, evaluate and run rerankers of n-best lists.",
     "ime": "Build, adapt, evaluate and use kana-kanji converters.",
     "serve": "Serve models to a browser and over HTTP.",

@@ -39,6 +39,7 @@ class RecordReader:
     ----------
     n_documents, n_malformed : counts so far.
     format : the :class:`Format` of the file being read.
+    formats : those of all files so far, by path.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class RecordReader:
         )
         self.n_documents = self.n_malformed = 0
         self.format: Format | None = None
+        self.formats: dict[str, Format] = {}
         self._given = format
 
     def __iter__(self) -> Iterator[Document]:
@@ -93,6 +95,7 @@ class RecordReader:
             if self.format.header is not None:
                 next(numbered)
             reads = self.format.parse
+        self.formats[path] = self.format
         for number, record in numbered:
             try:
                 text, labels = reads(record)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 PARTS = ("tokens", "words", "tags", "lemmas", "trees")
 """The parts of a pipeline, in the order in which they run."""
+PARSED = 3  # columns that the parser's features read at least: the word, a coarse and a fine tag
 PRUNE = 0.01
 """Arcs below this share of the best head's probability are dropped: more than by default, for speed."""
 Progress = Callable[[str], Any]
@@ -112,8 +113,8 @@ class Pipeline(StoredEstimator):
         dev : a held-out treebank that chooses the pass of the parser, of the kind of ``X``.
         progress : called with the name of each step.
         """
-        gold, documents = _gold(X)
         wanted = self._wanted()
+        gold, documents = _gold(X)
         self.splitter_, self.stages_, self.parser_ = None, [], None
         if "tokens" in wanted:
             progress("tokens")
@@ -184,6 +185,9 @@ class Pipeline(StoredEstimator):
         self, gold: Analysis, read: dict[str, Column], dev: Any, progress: Progress
     ) -> DependencyParser | None:
         names = [name for name in ("form", *TAGS) if name in read]
+        names += names[-1:] * (
+            PARSED - len(names)
+        )  # without XPOS and FEATS the coarse tag is the fine one too
         trees = _trees(gold, names, read)
         if trees is None:
             return None

@@ -46,6 +46,13 @@ class DataWarning(EpigramError, UserWarning):
     """
 
 
+class WrongInputWarning(DataWarning):
+    """Warning of input that is most likely of another format than the one expected.
+
+    The command line makes it an error, unless ``--quiet`` is given: a wrong input has no answer.
+    """
+
+
 class ModelFileError(InputError):
     """A model file that cannot be read: truncated, foreign, newer, or of another family."""
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from stat import S_IMODE
 from typing import Any
 
-from epigram.errors import DataWarning, InputError, reason
+from epigram.errors import InputError, WrongInputWarning, reason
 
 MAX_BYTES = "EPIGRAM_MAX_BYTES"
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -33,9 +33,13 @@ _TO_UTF8 = "convert it first: iconv -f UTF-16 -t UTF-8 FILE > NEW"
 _BINARY = (
     (rb"\x28\xb5\x2f\xfd", "Zstandard compressed data; unpack it first: zstd -d FILE"),
     (rb"\xfd7zXZ\x00", "xz compressed data; unpack it first: xz -dk FILE"),
-    (rb"BZh[1-9]1AY&SY", "bzip2 compressed data; unpack it first: bzip2 -dk FILE"),
+    (rb"\x5d\x00\x00", "LZMA compressed data; unpack it first: xz -dk FILE"),
+    (rb"BZh[1-9](?:1AY&SY|\x17rE8P)", "bzip2 compressed data; unpack it first: bzip2 -dk FILE"),
     (rb"\x04\x22\x4d\x18", "lz4 compressed data; unpack it first: lz4 -d FILE"),
-    (rb"PK\x03\x04", "a zip archive; unpack it first: unzip FILE"),
+    (rb"PK(?:\x03\x04|\x05\x06)", "a zip archive; unpack it first: unzip FILE"),
+    (rb"7z\xbc\xaf", "a 7z archive; unpack it first: 7z x FILE"),
+    (rb".{257}ustar(?:\x00|  \x00)", "a tar archive; unpack it first: tar -xf FILE"),
+    (rb"%PDF-", "a PDF document; take the text out first: pdftotext FILE NEW"),
     (rb"PAR1", "a Parquet file; write its column of text to a file first, one sentence a line"),
     (
         rb"ARROW1|\xff{4}[^\x00]..\x00",
@@ -51,8 +55,11 @@ _BINARY = (
 )
 """Patterns of the first bytes of files that are not UTF-8 text, and the error for each."""
 _JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*\[?\s*\{\s*"(?:[^"\\\n]|\\.)*"\s*:')
-_HEAD, _ROWS, _COLUMN_ROWS = 1 << 16, 3, 20
-"""Bytes that :func:`check_sentences` looks at, and the lines of one width that make a table or a file of columns."""
+_CONLLU = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*#[^\n]*\n)*\d+(?:[-.]\d+)?(?:\t[^\t\n]*){9}(?:\n|\Z)")
+_HEAD, _ROWS, _TABLE_ROWS, _COLUMN_ROWS = 1 << 16, 3, 20, 8
+"""Bytes that :func:`check_sentences` looks at, the least and most lines of a table that it looks at, and the fewest
+lines of one width that make a file of columns."""
+_AS_IT_IS = "(epigram --quiet reads it as it is)"
 
 
 def read_bytes(path: str | PathLike[str]) -> bytes:
@@ -104,7 +111,7 @@ def read_text(path: str | PathLike[str]) -> str:
 
 def decode(raw: bytes, path: str | PathLike[str]) -> str:
     """Decode UTF-8 without a byte order mark; errors name the line, or the kind of file."""
-    _refuse_binary(raw, path)
+    refuse_binary(raw, path)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -116,14 +123,23 @@ def decode(raw: bytes, path: str | PathLike[str]) -> str:
         ) from None
 
 
-def _refuse_binary(raw: bytes, path: str | PathLike[str]) -> None:
+def refuse_binary(raw: bytes, path: str | PathLike[str]) -> None:
+    """Refuse files that are not text by their first bytes.
+
+    Examples
+    --------
+    >>> refuse_binary(b"BZh91AY&SY", "a.txt")
+    Traceback (most recent call last):
+        ...
+    epigram.errors.InputError: a.txt: this is bzip2 compressed data; unpack it first: bzip2 -dk FILE
+    """
     for pattern, found in _BINARY:
         if re.match(pattern, raw, re.DOTALL):
             raise InputError(f"this is {found}", path=path)
 
 
 def check_sentences(raw: bytes, path: str | PathLike[str]) -> None:
-    """Refuse JSON and tables where sentences are expected; warn of files of columns.
+    """Refuse JSON, CoNLL-U and tables where sentences are expected; warn of files of columns.
 
     Examples
     --------
@@ -133,31 +149,40 @@ def check_sentences(raw: bytes, path: str | PathLike[str]) -> None:
     epigram.errors.InputError: roses.jsonl: JSON, but plain text is expected, one sentence a line. \
 Take the text out first: jq -r .text FILE > NEW
     """
-    _refuse_binary(raw, path)
+    refuse_binary(raw, path)
     wanted = "but plain text is expected, one sentence a line"
     if _JSON.match(raw[:_HEAD]):
         field = re.search(rb'"(text|content|sentence|body)"\s*:', raw[:_HEAD])
         said = f"JSON, {wanted}. Take the text out first: jq -r .{field[1].decode() if field else 'FIELD'} FILE > NEW"
         raise InputError(said, path=path)
-    head = raw[:_HEAD].decode("utf-8-sig", "replace").splitlines()
+    if _CONLLU.match(raw[:_HEAD]):
+        said = (
+            f"CoNLL-U, {wanted}. Take the words out first: "
+            "awk -F'\\t' '$1 ~ /^[0-9]+$/ {printf \"%s \", $2} !NF {print \"\"}' FILE > NEW"
+        )
+        raise InputError(said, path=path)
+    head = raw[:_HEAD].decode("utf-8-sig", "replace").strip().splitlines()
     rows = [line for line in (head if len(raw) <= _HEAD else head[:-1]) if line.strip()]
-    for name, mark in (("commas", ","), ("tabs", "\t")):
-        width = _table_width(rows[:_COLUMN_ROWS], mark)
-        said = f"every line has {width} cells between {name}: a table, {wanted}. Cut out the column of text first"
+    for name, mark, way in (("commas", ",", "-d, -f2"), ("tabs", "\t", "-f2")):
+        width = _table_width(rows[:_TABLE_ROWS], mark)
+        said = (
+            f"every line has {width} cells between {name}: a table, {wanted}. Cut out the column of text first, "
+            f"for example: cut {way} FILE > NEW"
+        )
         if width > 2:
             raise InputError(said, path=path)
         if width == 2:
-            warnings.warn(DataWarning(f"{path}: {said}"), stacklevel=3)
+            warnings.warn(WrongInputWarning(f"{path}: {said} {_AS_IT_IS}"), stacklevel=3)
             return
     widths = {len(row.split()) for row in rows}
-    if (
-        len(rows) >= _COLUMN_ROWS
-        and len(rows) < len(head)
-        and len(widths) == 1
-        and (width := widths.pop()) > 1
-    ):
-        said = f"every line has {width} words: this looks like a file of columns, one token a line, {wanted}"
-        warnings.warn(DataWarning(f"{path}: {said}"), stacklevel=3)
+    is_grouped = 1 < sum(not line.strip() for line in head) + 1 < len(rows)
+    if len(rows) >= _COLUMN_ROWS and is_grouped and len(widths) == 1 and (width := widths.pop()) > 1:
+        said = (
+            f"every line has {width} words, with blank lines between groups: this looks like a file of columns, "
+            f"one token a line, {wanted}. Join the words of each group first: "
+            'awk \'{printf "%s", NF ? $1 " " : "\\n"}\' FILE > NEW'
+        )
+        warnings.warn(WrongInputWarning(f"{path}: {said} {_AS_IT_IS}"), stacklevel=3)
 
 
 def _table_width(lines: list[str], mark: str) -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import json
 import lzma
 import os
 import stat
 import subprocess
 import sys
+import tarfile
 import warnings
 from pathlib import Path
 
@@ -18,7 +20,7 @@ import pytest
 from epigram.cli import run_app
 from epigram.datasets import sample
 from epigram.datasets.sample import BACKGROUND
-from epigram.errors import DataWarning, InputError
+from epigram.errors import DataWarning, InputError, WrongInputWarning
 from epigram.files import parse_json, read_bytes, read_lines, shown, stream_lines, write_atomically
 from epigram.ime.build import build
 from epigram.ime.corrections import Journal, Lesson
@@ -188,6 +190,18 @@ JSON_LINES = b"".join(json.dumps({"id": k, "text": f"a rose is {k}"}).encode() +
 TABLE = b'id,name,text\n1,a,a rose is a rose\n2,b,a tulip\n3,c,"roses, red"\n'
 PLAIN = b"a rose is a rose\na tulip , a rose\nyes\n"
 MODEL = Path(__file__).parents[1] / "storage" / "old" / "tagger.laconic"
+
+
+def tar(content: bytes) -> bytes:
+    """An archive of one file."""
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as writer:
+        entry = tarfile.TarInfo("text")
+        entry.size = len(content)
+        writer.addfile(entry, io.BytesIO(content))
+    return archive.getvalue()
+
+
 REFUSED = {
     "jsonl": (JSON_LINES, "jq -r .text"),
     "json": (b'[\n  {"content" : "a rose"}\n]\n', "jq -r .content"),
@@ -196,8 +210,15 @@ REFUSED = {
     "tsv": (TABLE.replace(b",", b"\t").replace(b"\t ", b" "), "cells between tabs"),
     "zst": (b"\x28\xb5\x2f\xfd\x04\x00\x41", "zstd -d"),
     "xz": (lzma.compress(PLAIN), "xz -dk"),
+    "lzma": (lzma.compress(PLAIN, lzma.FORMAT_ALONE), "xz -dk"),
     "bz2": (bz2.compress(PLAIN), "bzip2 -dk"),
+    "empty bz2": (bz2.compress(b""), "bzip2 -dk"),
     "zip": (b"PK\x03\x04\x14\x00", "unzip"),
+    "empty zip": (b"PK\x05\x06" + bytes(18), "unzip"),
+    "7z": (b"7z\xbc\xaf\x27\x1c\x00\x04", "7z x"),
+    "tar": (tar(PLAIN), "tar -xf"),
+    "pdf": (b"%PDF-1.7\n1 0 obj\n", "pdftotext"),
+    "conllu": (sample.treebank("dev").encode(), "awk -F"),
     "parquet": (b"PAR1\x15\x04\x15", "Parquet"),
     "utf16": (PLAIN.decode().encode("utf-16"), "iconv -f UTF-16"),
     "utf16le": (PLAIN.decode().encode("utf-16-le"), "iconv -f UTF-16"),
@@ -249,13 +270,41 @@ def test_suspicious_text_is_warned_of(tmp_path: Path) -> None:
     columns, pairs = tmp_path / "columns", tmp_path / "pairs"
     columns.write_text(sample.columns("dev"), "utf-8")
     pairs.write_bytes(b"1,a rose\n2,a tulip\n3,a lily\n")
-    with pytest.warns(DataWarning, match="a file of columns"):
+    with pytest.warns(WrongInputWarning, match="a file of columns"):
         Corpus.read(columns)
-    with pytest.warns(DataWarning, match="2 cells between commas"):
+    with pytest.warns(WrongInputWarning, match="2 cells between commas"):
         Corpus.read(pairs)
-    done = epigram("--strict", "lm", "train", columns, "-o", tmp_path / "model")
+
+
+ROWS = b"a DT\nrose NN\nis VB\n\na DT\ntulip NN\nis VB\n\na DT\nlily NN\nis VB\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (ROWS, "a file of columns"),
+        (ROWS, "awk '{printf"),
+        (ROWS.replace(b" ", b"\t"), "cut -f2 FILE"),
+        (b"1,a rose\n2,a tulip\n3,a lily\n", "cut -d, -f2 FILE"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command",
+    ["train {} -o {}.out --model modified-kneser-ney", "eval OLD {}", "score OLD {}", "prepare {} -o {}.out"],
+)
+def test_suspicious_text_is_refused_unless_quiet(
+    tmp_path: Path, command: str, content: bytes, said: str
+) -> None:
+    file = tmp_path / "text"
+    file.write_bytes(content)
+    words = command.replace("{}", str(file)).replace("OLD", str(MODEL.with_name("loglinear.laconic"))).split()
+    done = epigram("lm", *words)
     assert done.returncode == 2
-    assert b"a file of columns" in done.stderr
+    assert said in done.stderr.decode()
+    assert "--quiet reads it" in done.stderr.decode()
+    assert not Path(f"{file}.out").exists()
+    quiet = epigram("lm", *words, "--quiet")
+    assert (quiet.returncode, b"a file of columns" in quiet.stderr) == (0, False)
 
 
 @pytest.mark.parametrize(

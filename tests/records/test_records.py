@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import io
@@ -37,6 +38,15 @@ def test_json_lines_compressed_or_not(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"a.jsonl{ending}"
     path.write_bytes(pack(path, "\n".join(lines).encode() + b"\n"))
     assert contents(path) == [(text, (str(k % 2),)) for k, text in enumerate(TEXTS)]
+
+
+def test_other_compressions_are_refused(path: Path) -> None:
+    path.write_bytes(bz2.compress(b'{"text": "a rose", "label": 1}\n'))
+    with pytest.raises(InputError, match="bzip2 -dk FILE"):
+        list(RecordReader(path))
+    path.write_bytes(b"PAR1\x15\x04\x15")
+    with pytest.raises(InputError, match="Parquet"):
+        list(RecordReader(path, format="text"))
 
 
 def test_lists_of_labels_are_several_labels(path: Path) -> None:

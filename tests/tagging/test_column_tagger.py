@@ -318,15 +318,20 @@ MISTAKES = {
     "commas": ("the,D\ndog,N\n", "--separator ','"),
     "commas in blanks": ("the big,D\ndog,N\n", "--separator ','"),
     "tabs and blanks": ("New York\tNNP\tB\nis\tV\tO\n", r"--separator $'\t'"),
-    "json": ('{"tokens": ["the", "dog"]}\n{"tokens": ["a"]}\n', "this looks like JSON"),
-    "json without blanks": ('{"tokens":["the"]}\n{"tokens":["a"]}\n', "this looks like JSON"),
+    "json": ('{"tokens": ["the", "dog"]}\n{"tokens": ["a"]}\n', "JSON; write a token a line"),
+    "json without blanks": ('{"tokens":["the"]}\n{"tokens":["a"]}\n', "JSON; write a token a line"),
     "conllu": (conllu(), "this looks like CoNLL-U: --format conllu"),
     "conllu without comments": (
         conllu()[conllu().index("1\t") :],
         "this looks like CoNLL-U: --format conllu",
     ),
-    "text": (TEXT.decode() + "so it goes\n", "this looks like text"),
-    "paragraphs": ("so it goes " * 12 + "\n" + "so it goes " * 6 + "\n", "this looks like text"),
+    "text": (TEXT.decode() + "so it goes\n", "this looks like plain text"),
+    "paragraphs": ("so it goes " * 12 + "\n" + "so it goes " * 6 + "\n", "this looks like plain text"),
+    "two lines": (
+        "so it goes on again\nand then it was over for all of us\n",
+        "a token a line with its label",
+    ),
+    "few lines": ("so it goes on again\n" * 2 + "and then it was over\nyes it was\n", "example 'The DT'"),
     "fastText": ("__label__a free money\n__label__b see you at noon\n", "this looks like fastText's format"),
     "no labels": ("the\ndog\n", "no labels"),
 }
@@ -339,6 +344,15 @@ def test_training_on_other_files_names_the_mistake(tmp_path: Path, what: str) ->
     train.write_text(content)
     refused(epigram("tag", "train", train, "-o", tmp_path / "m.epigram"), message)
     assert not (tmp_path / "m.epigram").exists()
+
+
+@pytest.mark.parametrize("content", ["the D\nbig A\ndog\n", "a b c d e\n" * 9 + "a b c d\n"])
+def test_a_wrong_line_of_columns_is_not_taken_for_text(tmp_path: Path, content: str) -> None:
+    train = tmp_path / "train.txt"
+    train.write_text(content)
+    done = epigram("tag", "train", train, "-o", tmp_path / "m.epigram")
+    refused(done, "expected")
+    assert b"looks like" not in done.stderr
 
 
 def test_files_without_labels_are_named(models: dict[str, Path], tmp_path: Path) -> None:

@@ -26,7 +26,13 @@ import typer  # noqa: E402
 
 import epigram  # noqa: E402
 from epigram.cli.removed import name_replacements, refuse_command  # noqa: E402
-from epigram.errors import DataWarning, DivergenceError, EpigramError, reason  # noqa: E402
+from epigram.errors import (  # noqa: E402
+    DataWarning,
+    DivergenceError,
+    EpigramError,
+    WrongInputWarning,
+    reason,
+)
 
 COMMANDS = {
     "pipeline": "Train, evaluate and run pipelines: raw text to sentences, tags, lemmas and trees.",
@@ -141,7 +147,12 @@ def _root(
         ),
     ] = None,
     quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print no warnings; allowed anywhere on the command line.")
+        bool,
+        typer.Option(
+            "--quiet",
+            help="Print no warnings, and read text that looks like a table or a file of columns as it is; "
+            "allowed anywhere on the command line.",
+        ),
     ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Treat warnings as errors; allowed anywhere on the command line.")
@@ -226,6 +237,8 @@ def _set_warnings() -> None:
     sys.argv[1:end] = [word for word in sys.argv[1:end] if word not in given]
     action: Any = "error" if "--strict" in given else "ignore" if "--quiet" in given else "always"
     warnings.simplefilter(action, DataWarning)
+    if action == "always":
+        warnings.simplefilter("error", WrongInputWarning)
     default = warnings.showwarning
 
     def show(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:

@@ -32,6 +32,7 @@ CONLLU_WORD, CONLLU_TAG = 1, 3
 CONLLU_LINE = re.compile(r"\d+([-.]\d+)?(\t[^\t]*){9}")
 LOOKS_LIKE_CONLLU = "this looks like CoNLL-U: --format conllu reads it"
 HEAD = 1 << 16
+FEW_LINES = 20
 TAB = "\t"
 
 
@@ -202,8 +203,13 @@ def likely_format(raw: bytes) -> str:
         if number and share > 0.9:
             return f"if cells are separated by {'tabs' if mark == TAB else mark} alone: --separator {written}"
     widths = [len(cells_of(line)) for line in lines]
-    if _most_common(widths)[1] <= 0.5 and (len(set(widths)) > 2 or max(widths, default=0) > 12):
-        return "this looks like text, not like a token a line with its label, blank lines between sentences"
+    share, widest = _most_common(widths)[1], max(widths, default=0)
+    is_varied = share <= 0.5 and (len(set(widths)) > 2 or widest > 12)
+    if is_varied or (len(lines) <= FEW_LINES and share < 0.8 and widest > 4):
+        return (
+            "this looks like plain text; a training file has a token a line with its label, for example 'The DT', "
+            "and blank lines between sentences"
+        )
     return ""
 
 

@@ -13,6 +13,7 @@ from os import PathLike
 from typing import Any
 
 from epigram.errors import DataWarning, InputError
+from epigram.files import refuse_binary
 from epigram.records.fields import Fields
 from epigram.records.formats import SAMPLE, Document, Format, recognise
 from epigram.records.streams import iterate_lines, unpacked_name
@@ -84,6 +85,7 @@ class RecordReader:
         else:
             lines = iterate_lines(path)
             head = list(islice(lines, SAMPLE))
+            refuse_binary(b"".join(head), path)
             if head:
                 head[0] = head[0].removeprefix(BOM)
             bare = [line.rstrip(b"\r\n") for line in head]

@@ -4,6 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 RESULTS ?= build/results
 CORE = pyproject.toml hatch_build.py hatch_bindings.py $(wildcard src/epigram/_core/*.[ch])
+ENGLISH = $(wildcard models/english/epigram_english/*)
 XDIST = -n 2 --dist worksteal
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Real data sets, for the tests, benchmarks and experiments that need them; the others run without.
@@ -145,17 +146,16 @@ clean:
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.demo: $(CORE) $(wildcard models/english/epigram_english/*) | $(BIN)/python
-	$(PIP) -e '.[plot]'
-	@test ! -e models/english/epigram_english/english.epigram || $(PIP) ./models/english
+$(VENV)/.demo: $(CORE) $(ENGLISH) | $(BIN)/python
+	$(PIP) -e '.[plot]' ./models/english
 	@touch $@
 
 $(VENV)/.studio: $(CORE) | $(BIN)/python
 	$(PIP) -e '.[serve]'
 	@touch $@
 
-$(VENV)/.test: $(CORE) | $(BIN)/python
-	$(PIP) -e '.[test]'
+$(VENV)/.test: $(CORE) $(ENGLISH) | $(BIN)/python
+	$(PIP) -e '.[test]' ./models/english
 	@touch $@
 
 $(VENV)/.docs: $(CORE) | $(BIN)/python

@@ -21,7 +21,7 @@ ELSEWHERE = {"migration.md", "results.md"}  # name old options; hold what a prog
 FOREIGN = set(
     """
     --ap --block --compare --data --discount_fallback --files --growth --jobs --kills --max-turns --no-deps --nthreads
-    --only --pipepart --quick --recend --rerank --richer --rival --rm --scheduler-file --sshlogin
+    --only --pipepart --quick --recend --rerank --richer --rival --rm --scheduler-file --sshlogin --whole
     """.split()  # noqa: SIM905
 )
 """Options of other programs, of `python -m experiments` and of the programs in `benchmarks/` and `tests/`."""

@@ -56,7 +56,7 @@ class GramSpec:
 
     Parameters
     ----------
-    words : word n-grams of 1 to so many words (at most 3); 0 for none.
+    words : word n-grams of 1 to so many words (at most 3), the borders of the text among them; 0 for none.
     chars : shortest and longest character n-grams (at most 6), or None.
     across : character n-grams run across words; otherwise inside of one word and the blanks around it.
     lowercase : whether capitals are made small.
@@ -65,8 +65,8 @@ class GramSpec:
 
     Examples
     --------
-    >>> list_grams("A rose!", GramSpec(words=2))
-    ['a', 'a rose', 'rose', 'rose!', '!']
+    >>> list_grams("A rose!", GramSpec(words=2))  # the first 'a' is border and word, the last '!' word and border
+    ['a', 'a', 'a rose', 'rose', 'rose!', '!', '!']
     """
 
     words: int = 2

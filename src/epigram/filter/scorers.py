@@ -28,7 +28,7 @@ class Perplexity:
     >>> from epigram import KneserNeyLM
     >>> model = KneserNeyLM(2).fit(["a b a b", "b a c"])
     >>> Perplexity(model)(["a b\\nb a", ""]).round(2).tolist()
-    [2.4, nan]
+    [3.16, nan]
     """
 
     def __init__(self, model: LanguageModel) -> None:

@@ -50,7 +50,7 @@ def special_edges(reading: str, numbers: NumberForms) -> list[SpecialEdge]:
     Examples
     --------
     >>> [(edge.start, edge.text) for edge in special_edges("はしかっこ", NumberForms())][:2]
-    [(2, '（'), (2, '(')]
+    [(2, '（'), (2, '）')]
     """
     starts = [match.start() for match in _pattern().finditer(reading)]
     return numbers.edges(reading, starts) + sign_edges(reading, starts) if starts else []

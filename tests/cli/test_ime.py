@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -154,10 +155,10 @@ def typed(pty, command: list[str], keys: list[str]) -> str:
         os.execvpe(command[0], command, {**os.environ, "TERM": "xterm"})
     shown = b""
 
-    def read_until(mark: bytes, start: int, seconds: float = 600) -> None:
+    def read_until(mark: bytes, start: int, seconds: float = 600, times: int = 1) -> None:
         nonlocal shown
         end = time.monotonic() + seconds
-        while mark not in shown[start:] and time.monotonic() < end:
+        while len(re.findall(mark, shown[start:])) < times and time.monotonic() < end:
             try:
                 shown += os.read(terminal, 4096)
             except OSError:
@@ -167,9 +168,8 @@ def typed(pty, command: list[str], keys: list[str]) -> str:
     for key in keys:
         before = len(shown)
         os.write(terminal, key.encode())
-        read_until(b"\x1b[A\r" if key != "\x04" else b"never", before, 30)
-        for _ in range(len(key) - 1 if key.isalpha() else 0):
-            read_until(b"\x1b[A\r", before, 5)
+        drawn = rb"\x1b\[\d+A\r" if key != "\x04" else b"never"
+        read_until(drawn, before, 30, times=len(key) if key.isalpha() else 1)
     os.waitpid(process, 0)
     os.close(terminal)
     return shown.decode()

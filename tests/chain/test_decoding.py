@@ -217,4 +217,4 @@ def test_the_command_trains_and_shows_triples(tmp_path: Any) -> None:
     assert b"strongest label triples" in epigram("inspect", model).stdout
     wrong = epigram("tag", "train", tmp_path / "train", "-o", model, "--order", "2", "--model", "history")
     assert wrong.returncode == 2
-    assert b"--order 2 needs --model crf" in wrong.stderr
+    assert b"--order has no meaning with --model history" in wrong.stderr

@@ -463,7 +463,9 @@ def test_tiny_texts(text, classes, valid):
     model = ClassFactoredLM(classes=classes, order=3, budget=0.05, tolerance=1e-3).fit(text, valid=valid)
     for context in ("", "a", "<s> a"):
         assert model.distribution(context).sum() == pytest.approx(1.0, abs=1e-9)
-    assert 1.0 < model.perplexity(text) < 4.0
+    assert (
+        1.0 < model.perplexity(text) <= 4.0 + 1e-9
+    )  # that of four words alike, if nothing else predicts held-out text
 
 
 def test_limits_of_the_vocabulary(tmp_path):

@@ -200,6 +200,8 @@ class Exchange:
             pool = ThreadPoolExecutor(threads) if threads > 1 else None
             try:
                 stopped = self._run(max_passes, threads, pool, callback)
+                if stopped:  # a later run learns the classes from the start
+                    kept.save({}, stop=True, always=True)
             finally:
                 if pool is not None:
                     pool.shutdown()

@@ -13,7 +13,7 @@ import typer
 
 from epigram.cli import console
 from epigram.cli.classify.arguments import FileFormat, TextField, fields_of, load_classifier
-from epigram.cli.options import Json, Threads
+from epigram.cli.options import Json, Threads, derived, parameters
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
@@ -76,6 +76,10 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Write nothing; show doc
 Sample = Annotated[int, typer.Option(min=1, help="Documents that --dry-run reads.")]
 
 
+def _choice(least: Least = None, most: Most = None, keep: Keep = None, buckets: Buckets = None) -> None: ...
+
+
+@derived(parameters(_choice))
 def command(
     files: Inputs,
     model: Scored,
@@ -85,15 +89,12 @@ def command(
     against: Against = None,
     label: Label = None,
     score: Name = "score",
-    least: Least = None,
-    most: Most = None,
-    keep: Keep = None,
-    buckets: Buckets = None,
     resume: Resume = False,
     dry_run: DryRun = False,
     sample: Sample = 1000,
     threads: Threads = 1,
     json: Json = False,
+    **choice: Any,
 ) -> None:
     """Score documents by perplexity, a ratio of two models or a label; keep those within bounds."""
     from epigram.cli.run import refuse_inputs
@@ -101,10 +102,11 @@ def command(
 
     if output is None and not dry_run:
         raise InputError("give -o OUT, or --dry-run to see what would be kept")
+    least, most, buckets = (choice[name] for name in ("least", "most", "buckets"))
     job = DocumentFilter(
         scorer_of(model, against, label), score or None,
         float("-inf") if least is None else least, float("inf") if most is None else most,
-        share_of(keep), label is not None, tuple(buckets.split(",")) if buckets else (), threads,
+        share_of(choice["keep"]), label is not None, tuple(buckets.split(",")) if buckets else (), threads,
     )  # fmt: skip
     if dry_run:
         show_sample(job, files, text, format, sample)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from epigram.cli.classify.arguments import FileFormat, Files, LabelField, TextField
-from epigram.cli.options import Json, ModelOutput, Threads
+from epigram.cli.options import Json, ModelOutput, Threads, derived, parameters
 from epigram.errors import DataWarning, InputError
 
 NGRAMS, TRAINING = "N-grams", "Training"
@@ -89,6 +89,28 @@ Budget = Annotated[
 Seed = Annotated[int, typer.Option(help="Seed of the order of samples.")]
 
 
+def _ngrams(
+    words: Words = None,
+    chars: Chars = None,
+    across: Across = True,
+    cased: Cased = None,
+    weighting: Weighting = None,
+    normalise: Normalise = "NFC",
+) -> None: ...
+
+
+def _training(
+    l1: L1Strength = None,
+    l2: L2Strength = None,
+    small: Small = False,
+    max_features: MaxFeatures = None,
+    balanced: Balanced = False,
+    bits: Bits = 8,
+    budget: Budget = "60s",
+) -> None: ...
+
+
+@derived(parameters(_ngrams), parameters(_training))
 def command(
     context: typer.Context,
     files: Files,
@@ -97,22 +119,10 @@ def command(
     label: LabelField = None,
     format: FileFormat = None,
     several: Several = None,
-    words: Words = None,
-    chars: Chars = None,
-    across: Across = True,
-    cased: Cased = None,
-    weighting: Weighting = None,
-    normalise: Normalise = "NFC",
-    l1: L1Strength = None,
-    l2: L2Strength = None,
-    small: Small = False,
-    max_features: MaxFeatures = None,
-    balanced: Balanced = False,
-    bits: Bits = 8,
-    budget: Budget = "60s",
     threads: Threads = 1,
     seed: Seed = 0,
     json: Json = False,
+    **given: Any,
 ) -> None:
     """Train a text classifier; what is not given is chosen on held-out parts of the files."""
     from epigram.classify import TextClassifier
@@ -124,12 +134,13 @@ def command(
     texts, labels = clean(texts, labels, several, files[0])
     if several is None:
         several = any(len(names) != 1 for names in labels)
-    settings: dict[str, Any] = {
-        "words": words, "chars": range_of(chars), "across": across, "weighting": weighting,
-        "lowercase": None if cased is None else not cased, "normalise": "" if normalise == "none" else normalise,
-        "l1": l1, "l2": 0.0 if small else l2, "max_features": max_features, "several": several, "bits": bits,
-        "class_weight": "balanced" if balanced else None, "budget": seconds_of(budget), "threads": threads,
-        "random_state": seed,
+    cased, normalise = given["cased"], given["normalise"]
+    settings = {name: given[name] for name in ("words", "across", "weighting", "l1", "max_features", "bits")}
+    settings |= {
+        "chars": range_of(given["chars"]), "lowercase": None if cased is None else not cased,
+        "normalise": "" if normalise == "none" else normalise, "l2": 0.0 if given["small"] else given["l2"],
+        "several": several, "class_weight": "balanced" if given["balanced"] else None,
+        "budget": seconds_of(given["budget"]), "threads": threads, "random_state": seed,
     }  # fmt: skip
     classifier = TextClassifier(**settings)
     with run.progress("choosing") as show:

@@ -26,7 +26,7 @@ needs: a node that stands for m contexts of one value has step s/m and the weigh
 Under feature weights that do not grow with depth either, a chain of contexts that always occur together has one
 value of z at the minimum: the loss sees the sum of z / v along it, a deeper entry adds at least as much to it as a
 shallower one, and it can be raised to the largest of its group at no cost. So the chain is one node again, of
-feature weight m / (sum of 1 / v) where it stands for m contexts and holds the mean of their weights.
+feature weight m / (sum of 1 / v) if it is shared by m contexts and holds the mean of their weights.
 """
 
 from __future__ import annotations

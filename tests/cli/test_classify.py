@@ -116,3 +116,12 @@ def test_what_cannot_be_trained_on_ends_with_a_sentence(folder: Path, content: s
 def test_another_kind_of_model_is_refused(folder: Path) -> None:
     done = epigram("classify", "run", str(folder / "train.txt"), str(folder / "train.txt"))
     assert done.returncode == 2
+
+
+def test_a_malformed_document_gets_no_label(folder: Path, model: str) -> None:
+    path = folder / "mixed.txt"
+    path.write_bytes(b"cheap\n\xff\xfe\ncheap\n")
+    lines = epigram("classify", "run", model, str(path)).stdout.splitlines()
+    assert [bool(line) for line in lines] == [True, False, True]
+    path.write_bytes(b"\xff\xfe\n")
+    assert epigram("classify", "run", model, str(path)).returncode == 2

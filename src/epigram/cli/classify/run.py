@@ -11,6 +11,7 @@ import typer
 
 from epigram.cli.classify.arguments import FileFormat, Files, TextField
 from epigram.cli.options import Model, Threads
+from epigram.errors import InputError
 
 BATCH = 2000
 
@@ -27,25 +28,26 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="A JSON object a line.")] = False,
     threads: Threads = 1,
 ) -> None:
-    """Label and probability of every document, a line each, in the order of the files."""
+    """Print label and probability of every document; an empty line for a malformed one."""
     from epigram.cli import console
     from epigram.cli.classify.arguments import fields_of, load_classifier
     from epigram.records import RecordReader
 
     classifier = load_classifier(model).set_params(threads=threads)
     names = [str(name) for name in classifier.classes_.tolist()]
-    documents = iter(
-        RecordReader([str(path) for path in files], fields_of(text, None), format, keep_malformed=True)
-    )
+    reader = RecordReader([str(path) for path in files], fields_of(text, None), format, keep_malformed=True)
+    documents = iter(reader)
     while batch := list(islice(documents, BATCH)):
         proba = classifier.predict_proba([document.text for document in batch])
-        for row in proba:
-            found = labels_of(classifier, names, row, top, reject)
+        for document, row in zip(batch, proba, strict=True):
+            found = [] if document.error else labels_of(classifier, names, row, top, reject)
             if json:
                 record = {"labels": [{"label": name, "probability": round(p, 6)} for name, p in found]}
                 print(console.echoed(encoder.dumps(record, ensure_ascii=False)))
             else:
                 print(console.echoed("\t".join(f"{name}\t{p:.6f}" for name, p in found)))
+    if reader.n_malformed and not reader.n_documents:
+        raise InputError("no document could be read; see the warnings")
 
 
 def labels_of(

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy, deepcopy
 from functools import cached_property
 from itertools import accumulate
 from os import PathLike
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from epigram.errors import InputError
 from epigram.ime.corrections import Journal, Lesson
-from epigram.ime.decoder import Conversion, Decoder, Ways, Word
-from epigram.ime.kana import from_romaji, split_token, to_katakana
+from epigram.ime.decoder import Conversion, Decoder, Ways
+from epigram.ime.kana import from_romaji, split_token
 from epigram.ime.lexicon.dictionary_formats import Entry
-from epigram.ime.signs import signs_of
+from epigram.ime.segmentation import Segment, segment
 from epigram.lm.corpus import Sentences
 from epigram.protocols import Floats
 
@@ -30,14 +30,6 @@ if TYPE_CHECKING:
 N_BEST = 20
 AT_ONCE = 64
 """Readings that one call of C converts."""
-
-
-class Segment(NamedTuple):
-    """Segment of a conversion with its alternatives, the chosen one first."""
-
-    reading: str
-    surface: str
-    alternatives: list[str]
 
 
 class KanaKanjiConverter:
@@ -266,57 +258,21 @@ class KanaKanjiConverter:
         ends = list(accumulate(fixed))
         if any(length < 1 for length in fixed) or (ends and ends[-1] > len(kana)):
             raise InputError(f"segments of {list(fixed)} characters do not fit a reading of {len(kana)}")
-        best = self.decoder.best(kana, ends) if ends else self.best(kana)
-        out = []
-        for first, last in self._pieces(best.words, ends, phrases):
-            start, end = best.words[first].start, best.words[last].end
-            if first == last:
-                alternatives = self._alternatives(best, first, k)
-            else:
-                surface = "".join(word.surface for word in best.words[first : last + 1])
-                alternatives = self._ways(best, first, kana[start:end], surface, k)
-            out.append(Segment(kana[start:end], alternatives[0], alternatives))
-        return out
+        found = segment(self, kana, ends, phrases=phrases)
+        return [found.segment(place, k) for place in range(len(found.ranges))]
 
-    def _pieces(self, words: Sequence[Word], ends: Sequence[int], phrases: bool) -> Iterator[tuple[int, int]]:
-        """First and last word of each segment: up to each of ``ends``, then words or phrases."""
-        cut = sum(word.end <= ends[-1] for word in words) if ends else 0
-        limits = [k for k in range(1, cut + 1) if words[k - 1].end in ends]
-        if phrases:
-            from epigram.ime.typing.phrases import phrase_ends
+    def reading_of(self, text: str) -> str:
+        """Most probable reading of a text, for converting it again; kana and Latin letters are their own.
 
-            limits += [cut + k for k in phrase_ends(self.decoder, words[cut:])]
-        else:
-            limits += range(cut + 1, len(words) + 1)
-        first = 0
-        for limit in limits:
-            yield first, limit - 1
-            first = limit
+        Examples
+        --------
+        >>> converter = KanaKanjiConverter.build(["橋/はし を 渡る/わたる", "箸/はし"])
+        >>> converter.reading_of("橋をワタル")
+        'はしをわたる'
+        """
+        from epigram.ime.left_context import reading_of
 
-    def _ways(self, best: Conversion, first: int, reading: str, chosen: str, k: int) -> list[str]:
-        """Alternatives of a segment of several words after the words before it; then kana."""
-        there = self.after(best.tokens[:first])
-        texts = [chosen, *(way.text for way in there.decoder.k_best(reading, k))]
-        return _with_kana(texts, reading, k)
-
-    def _alternatives(self, best: Conversion, place: int, k: int) -> list[str]:
-        """Alternatives of one word, by the probability of the whole conversion; then kana."""
-        word = best.words[place]
-        reading = best.reading[word.start : word.end]
-        scored = []
-        for id in self.decoder.lexicon.words_of(reading):
-            other = Word(word.start, word.end, self.decoder.lexicon.surface(id), id)
-            scored.append(
-                (
-                    self.decoder.score(best.reading, (*best.words[:place], other, *best.words[place + 1 :])),
-                    other,
-                )
-            )
-        scored.sort(key=lambda pair: -pair[0])
-        texts = [word.surface, *(other.surface for _, other in scored)]
-        texts += [way.surface for way in self.decoder.user_words.words.get(reading, ())]
-        signs = signs_of(reading)[: k // 2]
-        return _with_kana([*list(dict.fromkeys(texts))[: k - 2 - len(signs)], *signs], reading, k)
+        return reading_of(self.decoder.lexicon, self.decoder.scorer, text)
 
     def predict(self, prefix: str, before: str = "", k: int = 9) -> list[Prediction]:
         """Predict completions of a partly typed reading after the text ``before``.
@@ -416,8 +372,3 @@ class KanaKanjiConverter:
 
         converter: KanaKanjiConverter = load(path, "ime")
         return converter
-
-
-def _with_kana(texts: Sequence[str], reading: str, k: int) -> list[str]:
-    """Distinct texts in their order, and the reading in both kana at the end."""
-    return list(dict.fromkeys([*list(dict.fromkeys(texts))[: k - 2], reading, to_katakana(reading)]))[:k]

@@ -67,6 +67,8 @@ class Journal:
         self.words: dict[Entry, None] = {}
         self._preferred: tuple[Ints, Singles] = NONE
         self._fresh: list[UserWord] = []
+        self._ids: dict[str, int] = {}
+        self._with_bonus = np.flatnonzero(decoder.bonus).tolist()
         self._stored: Counter[str] = Counter()  # lines that the file has of ours
         self.set_words(words)
 
@@ -121,18 +123,24 @@ class Journal:
                 total[token] = total.get(token, 0.0) + bonus
             for phrase in lesson.phrases:  # a later choice in the same context replaces an earlier one
                 phrases[phrase.reading, *phrase[2:]] = phrase
-        decoder.bonus[:] = 0
+        decoder.bonus[self._with_bonus] = 0
         decoder.bonus[self._preferred[0]] = self._preferred[1]
+        self._with_bonus = self._preferred[0].tolist()
         for token, bonus in total.items():
-            surface, reading = split_token(token)
-            if (
-                bonus > 0
-                and is_specific(surface, reading)
-                and (id := decoder.lexicon.find(surface, reading)) >= 0
-            ):
+            id = self._id_of(token)
+            if bonus > 0 and id >= 0:
                 decoder.bonus[id] += np.float32(min(bonus, LARGEST_BONUS))
+                self._with_bonus.append(id)
         fresh = [own for own in self._fresh if (own.reading, own.surface) not in words]
         decoder.user_words.set([*fresh, *words.values()], phrases.values())
+
+    def _id_of(self, token: str) -> int:
+        """Id of a content word of the lexicon; -1 for other tokens."""
+        if token not in self._ids:
+            surface, reading = split_token(token)
+            is_known = is_specific(surface, reading)
+            self._ids[token] = self.decoder.lexicon.find(surface, reading) if is_known else -1
+        return self._ids[token]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Append new lessons to a file of JSON lines and remove undone ones; keeps those of others.

@@ -218,13 +218,17 @@ def from_romaji(text: str, *, finished: bool = True) -> str:
     --------
     >>> from_romaji("kyouhagakkouheitta."), from_romaji("konnichiha"), from_romaji("sen'en to WWW")
     ('きょうはがっこうへいった。', 'こんにちは', 'せんえん と WWW')
-    >>> from_romaji("hon"), from_romaji("hon", finished=False)
-    ('ほん', 'ほn')
+    >>> from_romaji("hon"), from_romaji("hon", finished=False), from_romaji("3.14.")
+    ('ほん', 'ほn', '3.14。')
     """
     table = romaji_table()
     out = []
     at = 0
     while at < len(text):
+        if text[at] in ",.-/:" and text[at - 1 : at].isdecimal() and text[at + 1 : at + 2].isdecimal():
+            out.append(text[at])  # 3.14, 2026-11-19
+            at += 1
+            continue
         for length in (4, 3, 2, 1):
             kana = table.get(text[at : at + length])
             if kana is not None and len(text[at : at + length]) == length:

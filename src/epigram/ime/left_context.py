@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from epigram.ime.kana import is_content
+from epigram.errors import InputError
+from epigram.ime.kana import is_content, to_hiragana
+from epigram.ime.lexicon.dictionary_formats import has_kanji
 from epigram.ime.lexicon.lexicon import Lexicon, hash_surfaces
 from epigram.ime.scorer import Scorer
 from epigram.ime.word_classes import ANY
@@ -87,6 +89,32 @@ def _cut(lexicon: Lexicon, scorer: Scorer, text: str, start: int) -> tuple[int, 
             _keep(beams[place + 1], ANY, score + scorer.special(node, ANY) + STRAY, words)
     node, (_, words) = max(beams[-1].items(), key=lambda item: item[1][0])
     return node, words
+
+
+def reading_of(lexicon: Lexicon, scorer: Scorer, text: str) -> str:
+    """Reading of a text by its best segmentation.
+
+    Examples
+    --------
+    >>> from epigram.ime.build import build
+    >>> decoder = build(["石/いし の 橋/はし", "箸/はし"]).decoder
+    >>> reading_of(decoder.lexicon, decoder.scorer, "石のハシ"), reading_of(decoder.lexicon, decoder.scorer, "石PC")
+    ('いしのはし', 'いしPC')
+    """
+    out, at = [], 0
+    for word in _cut(lexicon, scorer, text, scorer.start)[1]:
+        start = text.index(lexicon.surface(word), at)
+        out += [_own_reading(text[at:start]), lexicon.reading(word)]
+        at = start + len(lexicon.surface(word))
+    return "".join([*out, _own_reading(text[at:])])
+
+
+def _own_reading(text: str) -> str:
+    """Reading of characters that are in no word."""
+    reading = to_hiragana(text)
+    if has_kanji(reading):
+        raise InputError(f"no reading known for {text[:20]!r}")
+    return reading
 
 
 def _keep(

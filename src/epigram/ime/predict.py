@@ -91,7 +91,7 @@ def _by_words(converter: KanaKanjiConverter, prefix: str, k: int) -> Iterator[Pr
             before += logp
         scores = after_node(decoder.scorer, node, words) + decoder.bonus[words.start : words.stop]
         text = "".join(word.surface for word in done)
-        for place in np.argsort(-scores, kind="stable")[:k].tolist():
+        for place in _largest(scores, k):
             word_id = words[place]
             yield Prediction(
                 prefix[:start] + decoder.lexicon.reading(word_id),
@@ -111,21 +111,25 @@ def after_node(scorer: Scorer, node: int, words: range) -> Floats:
     >>> bool(np.allclose(quick, [scorer.step(scorer.start, word)[0] for word in range(scorer.n_words)], atol=1e-5))
     True
     """
-    tables, stored, weight = scorer.tables, dict[int, float](), 0.0
+    tables, stored, weight = scorer.tables, list[tuple[int, int, float]](), 0.0
     while node >= scorer.n_classes:
         first, last = int(tables.pair_ptr[node]), int(tables.pair_ptr[node + 1])
         low, high = first + np.searchsorted(tables.pair_word[first:last], [words.start, words.stop])
-        for pair in range(int(low), int(high)):
-            stored.setdefault(int(tables.pair_word[pair]), weight + float(tables.pair_logp[pair]))
+        stored.append((int(low), int(high), weight))
         weight += float(tables.node_bow[node])
         node = int(tables.node_parent[node])
     part = slice(words.start, words.stop)
-    out = (
-        weight + tables.pair_logp[part] + scorer.class_logp[node, scorer.word_class[part]].astype(np.float64)
-    )
-    for word, logp in stored.items():
-        out[word - words.start] = logp
-    return np.asarray(out, np.float64)
+    out = np.asarray(tables.pair_logp[part] + scorer.class_logp[node][scorer.word_class[part]], np.float64)
+    out += weight
+    for low, high, weight in reversed(stored):  # longer contexts last: they replace shorter ones
+        out[tables.pair_word[low:high] - words.start] = weight + tables.pair_logp[low:high]
+    return out
+
+
+def _largest(scores: Floats, k: int) -> list[int]:
+    """Offsets of the ``k`` largest scores, largest first."""
+    top = np.argpartition(-scores, k)[:k] if k < scores.size else np.arange(scores.size)
+    return top[np.lexsort((top, -scores[top]))].tolist()
 
 
 def _range(lexicon: Lexicon, prefix: str) -> range:

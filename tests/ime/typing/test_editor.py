@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram import KanaKanjiConverter
+from epigram.errors import InputError
 from epigram.ime.typing.editor import (
     BACKSPACE,
     DOWN,
@@ -207,3 +208,71 @@ def test_any_keys_lose_no_text(shared: KanaKanjiConverter, keys: list[str]) -> N
             editor.texts if editor.segments else [editor.reading] * bool(editor.typed)
         )
     assert committed[-200:] == editor.before
+
+
+def test_a_function_key_writes_one_phrase_of_several(editor: Editor) -> None:
+    press(editor, *"toukyounisundeiru", SPACE, RIGHT, "f7")
+    assert editor.texts == ["東京に", "スンデイル"]
+    press(editor, "f10")
+    assert editor.texts == ["東京に", "sundeiru"]
+    press(editor, LEFT, "f9")
+    assert editor.texts == ["ｔｏｕｋｙｏｕｎｉ", "sundeiru"]
+
+
+def test_only_the_current_phrase_has_its_alternatives_searched(editor: Editor) -> None:
+    press(editor, *"toukyounisundeiru", SPACE)
+    assert [len(one.alternatives) > 1 for one in editor.segments] == [True, False]
+    press(editor, RIGHT)
+    assert [len(one.alternatives) > 1 for one in editor.segments] == [True, True]
+
+
+def test_a_date_teaches_nothing(editor: Editor) -> None:
+    press(editor, *"kyou", SPACE)
+    today = f"{date.today():%Y/%m/%d}"
+    while editor.texts != [today]:
+        press(editor, DOWN)
+    assert press(editor, ENTER) == [today]
+    assert not editor.converter.journal.lessons
+
+
+def test_typed_digits_keep_their_marks_and_have_other_forms(editor: Editor) -> None:
+    assert press(editor, *"3.14.", ENTER) == ["3.14。"]
+    press(editor, *"1500", SPACE)
+    assert {"1,500", "千五百", "１５００"} <= set(editor.segments[0].alternatives)
+    press(editor, ENTER)
+    assert press(editor, *"2026-11-19", SPACE, ENTER) == ["2026-11-19"]
+
+
+def test_emoji_are_candidates_of_their_reading(editor: Editor) -> None:
+    press(editor, *"ame", SPACE)
+    assert "☔" in editor.segments[0].alternatives[:9]
+
+
+def test_an_accepted_prediction_stands_first_next_time(editor: Editor) -> None:
+    press(editor, *"ari", TAB)
+    last = editor.segments[0].alternatives[-1]
+    while editor.texts != [last]:
+        press(editor, DOWN)
+    press(editor, ENTER, *"ari", TAB)
+    assert editor.texts == [last]
+    assert editor.converter.convert("はしをわたる") == "橋を渡る"
+    press(editor, ENTER, *"ari", TAB, ENTER)
+    assert len(editor.converter.journal.lessons) == 1
+
+
+def test_kana_layout_and_full_width(shared: KanaKanjiConverter) -> None:
+    editor = Editor(shared.copy(), layout="kana", width="full")
+    assert press(editor, *"fd", SPACE, ENTER) == ["箸"]
+    assert press(editor, *"t@Zb4Python", ENTER) == ["がっこうＰｙｔｈｏｎ"]
+    assert press(Editor(shared.copy(), width="half"), SPACE) == [" "]
+
+
+def test_a_text_of_the_document_is_converted_again(editor: Editor) -> None:
+    editor.reconvert("橋を渡る")
+    assert (editor.reading, [one.reading for one in editor.segments]) == (
+        "はしをわたる",
+        ["はしを", "わたる"],
+    )
+    with pytest.raises(InputError, match="no reading known for '鬱'"):
+        editor.reconvert("鬱")
+    assert editor.text == "橋を渡る"

@@ -1,11 +1,11 @@
-"""State machine of the line editor: keys in, text out, for the terminal and for desktops.
+"""State machine of the line editor: keys in, text out, for the terminal, the studio and desktops.
 
-Typing builds a reading (romaji becomes kana on the way; from a capital letter on, letters stay Latin). Space converts;
-then left and right choose a phrase, up, down and space a candidate, digits one of the page, shift with left or right
-resizes a phrase, enter commits and teaches the converter what was changed, escape returns to kana. Any other character
-commits and goes on: nothing typed is lost. Tab offers predictions; F6 to F10 write the reading as hiragana, katakana,
-half-width katakana, full-width Latin and Latin. Undo reopens the last commit and forgets what it taught. Committed text
-is the left context of the next reading.
+Typing builds a reading (romaji or keys of the kana layout become kana on the way; from a capital letter on, letters
+stay Latin). Space converts; then left and right choose a phrase, up, down and space a candidate, digits one of the
+page, shift with left or right resizes a phrase, enter commits and teaches the converter what was changed, escape
+returns to kana. Any other character commits and goes on: nothing typed is lost. Tab offers predictions; F6 to F10 write
+the reading, or the current phrase, as hiragana, katakana, half-width katakana, full-width Latin and Latin. Undo reopens
+the last commit and forgets what it taught. Committed text is the left context of the next reading.
 """
 
 from __future__ import annotations
@@ -13,12 +13,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import datetime
 from typing import Any
 
 from epigram.errors import InputError
-from epigram.ime.converter import KanaKanjiConverter, Segment
+from epigram.ime.converter import KanaKanjiConverter
+from epigram.ime.corrections import Lesson
 from epigram.ime.kana import from_romaji, open_kana, to_half_width, to_hiragana, to_katakana, to_wide
+from epigram.ime.segmentation import Segment, Segmentation, segment
+from epigram.ime.typing.candidates import arrange, is_fleeting
+from epigram.ime.typing.layouts import from_kana_keys
+from epigram.ime.user.learning import learn
 
 LEFT, RIGHT, UP, DOWN = "left", "right", "up", "down"
 LONGER, SHORTER, TAB, PAGE_UP, PAGE_DOWN = "longer", "shorter", "tab", "page up", "page down"
@@ -29,11 +34,14 @@ KEPT = 200
 """Characters of committed text that are kept as context."""
 PAGE, MOST = 9, 36
 """Candidates of a page, and of a phrase."""
-REMEMBERED = 200
-"""Number of last corrections whose words stand first among candidates."""
-_LATIN = re.compile("[A-Z]")
+SETTINGS: dict[str, tuple[Any, ...]] = {
+    "punctuation": ("、。", "，．", "、．", "，。"), "width": ("mixed", "half", "full"), "layout": ("romaji", "kana"),
+    "private": (False, True),
+}  # fmt: skip
+"""Settings of a user and their values, the default first. ``width`` is that of digits, Latin letters and blanks:
+``mixed`` has full-width blanks only."""
+_LATIN = {"romaji": re.compile("[A-Z]"), "kana": re.compile("[A-DF-Y]")}
 _OPEN = re.compile("[a-z]+$")
-_DAYS = {"おととい": -2, "きのう": -1, "きょう": 0, "あした": 1, "あす": 1, "あさって": 2}
 
 
 @dataclass
@@ -58,13 +66,18 @@ class Editor:
     message: str = ""
     before: str = ""
     plain: bool = False
-    """Whether the segment is a prediction or a form of the reading, which teaches nothing."""
+    """Whether the segment is a prediction or a form of the reading."""
     private: bool = False
     punctuation: str = "、。"
+    width: str = "mixed"
+    layout: str = "romaji"
     erase: int = 0
     """Characters of committed text before the caret that the last key took back."""
     _last: tuple[str, str, str, bool] | None = None
     _cleared: str = ""
+    _found: Segmentation | None = None
+    _predicted: dict[str, str] = field(default_factory=dict)
+    _there: tuple[str, KanaKanjiConverter] | None = None
 
     @property
     def reading(self) -> str:
@@ -72,21 +85,39 @@ class Editor:
         return self._kana(finished=bool(self.segments))
 
     def _kana(self, *, finished: bool = True) -> str:
-        capital = _LATIN.search(self.typed)
-        cut = capital.start() if capital else len(self.typed)
-        kana = from_romaji(self.typed[:cut], finished=finished or capital is not None)
-        return kana.translate(str.maketrans("、。", self.punctuation)) + self.typed[cut:]
+        return self._kana_of(self.typed, finished=finished)
+
+    def _kana_of(self, typed: str, *, finished: bool = True) -> str:
+        capital = self._capital(typed)
+        cut = len(typed) if capital is None else capital
+        if self.layout == "kana":
+            kana = from_kana_keys(typed[:cut])
+        else:
+            kana = from_romaji(typed[:cut], finished=finished or capital is not None)
+        return kana.translate(str.maketrans("、。", self.punctuation)) + typed[cut:]
+
+    def _capital(self, typed: str) -> int | None:
+        """Offset of the first capital, from which on letters stay Latin."""
+        found = _LATIN[self.layout].search(typed)
+        return found.start() if found else None
 
     @property
     def text(self) -> str:
         """The line as it would be committed."""
-        return "".join(self.texts) if self.segments else self.reading
+        return "".join(self.texts) if self.segments else self._wide(self.reading)
 
     @property
     def texts(self) -> list[str]:
         """Chosen text of each segment."""
+        texts = self._chosen_texts()
+        return texts if self.plain else [self._wide(text) for text in texts]
+
+    def _chosen_texts(self) -> list[str]:
         both = zip(self.segments, self.chosen, strict=True)
         return [segment.alternatives[choice] for segment, choice in both]
+
+    def _wide(self, text: str) -> str:
+        return to_wide(text) if self.width == "full" else text
 
     @property
     def is_idle(self) -> bool:
@@ -106,7 +137,7 @@ class Editor:
         candidates, choice = self.page
         n = len(self.segments[self.at].alternatives) if self.segments else 0
         return {
-            "preedit": self.texts if self.segments else [self.reading] if self.typed else [],
+            "preedit": self.texts if self.segments else [self.text] if self.typed else [],
             "at": self.at if self.segments else None, "candidates": candidates, "chosen": choice,
             "page": self.chosen[self.at] // PAGE if self.segments else 0, "pages": -(-n // PAGE),
             "message": self.message, "erase": self.erase,
@@ -128,7 +159,7 @@ class Editor:
         elif self.segments:
             return self._choose(key)
         elif key == SPACE and not self.typed:
-            return self._insert("　")
+            return self._insert(" " if self.width == "half" else "　")
         elif key == SPACE:
             self._convert()
         elif key == TAB:
@@ -136,6 +167,26 @@ class Editor:
         elif len(key) == 1:
             self.typed += key
         return None
+
+    def reconvert(self, text: str) -> None:
+        """Edit a text of the document again, such as a selection; InputError if it has no reading."""
+        reading = self.converter.reading_of(text)
+        self._clear()
+        self.typed = reading
+        self._convert()
+
+    def _view(self) -> KanaKanjiConverter:
+        """The converter after the text before the caret."""
+        if (
+            self._there is None
+            or self._there[0] != self.before
+            or self._there[1].journal is not self.converter.journal
+        ):
+            self._there = (
+                self.before,
+                self.converter.following(self.before) if self.before else self.converter,
+            )
+        return self._there[1]
 
     def _insert(self, text: str) -> str:
         self.before = (self.before + text)[-KEPT:]
@@ -147,70 +198,71 @@ class Editor:
         size, is_open = len(self.reading), _OPEN.search(self.reading) is not None
         self.typed = self.typed[:-1]
         while self.typed and not is_open and (len(self.reading) >= size or _OPEN.search(self.reading)):
-            if _LATIN.search(self.typed):
+            if self._capital(self.typed) is not None:
                 break
             self.typed = self.typed[:-1]
 
     def _predict(self) -> None:
         """Offer predictions as one segment; an open consonant stands for each of its kana."""
-        reading, found = self.reading, dict[str, float]()
-        pending = _OPEN.search(reading) if not _LATIN.search(self.typed) else None
+        reading, found = self.reading, dict[str, tuple[float, str]]()
+        pending = _OPEN.search(reading) if self._capital(self.typed) is None else None
         starts = [reading]
         if pending is not None:
             starts = [reading[: pending.start()] + kana for kana in open_kana(pending[0])]
         for start in starts if reading else ():
-            for rank, way in enumerate(self.converter.predict(start, self.before)):
+            for rank, way in enumerate(self._view().predict(start)):
                 score = way.score if pending is not None else -float(rank)
-                found[way.text] = max(found.get(way.text, score), score)
-        ways = sorted(found, key=lambda text: -found[text])[:MOST]
+                if way.text not in found or score > found[way.text][0]:
+                    found[way.text] = score, way.reading
+        ways = sorted(found, key=lambda text: -found[text][0])[:MOST]
         if not ways:
             self.message = "no prediction"
             return
         self._offer(reading, ways)
+        self._predicted = {text: found[text][1] for text in ways}
 
     def _offer(self, reading: str, ways: list[str]) -> None:
         self.segments, self.chosen, self.at, self.plain = [Segment(reading, ways[0], ways)], [0], 0, True
+        self._found, self._predicted = None, {}
 
     def _write_as(self, form: int) -> None:
-        """Write the whole line in one of the forms of F6 to F10."""
+        """Write the current phrase, or the whole line, in one of the forms of F6 to F10."""
         if not self.typed:
             return
-        kana = self._kana()
-        katakana = to_katakana(to_hiragana(kana))
-        forms = (to_hiragana(kana), katakana, to_half_width(katakana), to_wide(self.typed), self.typed)
-        self._offer(kana, [forms[form]])
+        if self.plain or not self.segments:
+            kana = self._kana()
+            self._offer(kana, [_forms(kana, self.typed)[form]])
+            return
+        here = self.segments[self.at]
+        start = sum(len(segment.reading) for segment in self.segments[: self.at])
+        typed = self.typed[self._offset(start) : self._offset(start + len(here.reading))]
+        ways = list(dict.fromkeys([*here.alternatives, _forms(here.reading, typed)[form]]))
+        self.segments[self.at] = here._replace(alternatives=ways)
+        self.chosen[self.at] = ways.index(_forms(here.reading, typed)[form])
+
+    def _offset(self, n: int) -> int:
+        """Number of typed characters that make the first ``n`` characters of the reading."""
+        kana = self._kana()[:n]
+        offsets = range(len(self.typed) + 1)
+        exact = (k for k in offsets if self._kana_of(self.typed[:k]) == kana)
+        return next(exact, max(k for k in offsets if len(self._kana_of(self.typed[:k])) <= n))
 
     def _convert(self, fixed: Sequence[int] = ()) -> None:
-        reading = self._kana()
+        reading, ends = self._kana(), [sum(fixed[: k + 1]) for k in range(len(fixed))]
         try:
-            found = self.converter.segments(reading, MOST, fixed, before=self.before, phrases=True)
+            self._found = segment(self._view(), reading, ends, phrases=True)
         except InputError as error:
             self.message = str(error)
             return
-        self.segments = [self._with_choices(segment) for segment in found]
-        self.chosen, self.at, self.plain = [0] * len(found), 0, False
+        self.segments = self._found.bare()
+        self.chosen, self.at, self.plain = [0] * len(self.segments), 0, False
+        self._expand()
 
-    def _with_choices(self, segment: Segment) -> Segment:
-        """Add dates, and put the words that the user chose last behind the first candidate."""
-        first, *rest = segment.alternatives
-        lessons = self.converter.journal.lessons[-REMEMBERED:]
-        known = [
-            surface
-            for lesson in reversed(lessons)
-            for surface, reading in [
-                (lesson.chosen, lesson.reading),
-                *(w for p in lesson.phrases for w in p.words),
-            ]
-            if reading == segment.reading
-        ]
-        if segment.reading in _DAYS:
-            day = date.today() + timedelta(_DAYS[segment.reading])
-            rest += [
-                f"{day.year}年{day.month}月{day.day}日",
-                f"{day.month}月{day.day}日",
-                day.strftime("%Y/%m/%d"),
-            ]
-        return segment._replace(alternatives=list(dict.fromkeys([first, *known, *rest])))
+    def _expand(self) -> None:
+        """Find the alternatives of the current segment, unless they are known."""
+        if self._found is not None and len(self.segments[self.at].alternatives) == 1:
+            found = self._found.segment(self.at, MOST)
+            self.segments[self.at] = arrange(found, self.converter.journal.lessons, datetime.now())
 
     def _choose(self, key: str) -> str | None:
         """Move between segments and candidates; any other character commits and starts a new line."""
@@ -218,6 +270,7 @@ class Editor:
         steps = {DOWN: 1, SPACE: 1, TAB: 1, UP: -1}
         if key in (LEFT, RIGHT):
             self.at = (self.at + (1 if key == RIGHT else -1)) % len(self.segments)
+            self._expand()
         elif key in (LONGER, SHORTER):
             self._resize(1 if key == LONGER else -1)
         elif key in steps:
@@ -243,31 +296,46 @@ class Editor:
         lengths[-1] += more
         if lengths[-1] < 1 or sum(lengths) > len(self.reading):
             return
-        at, kept = self.at, self.texts[: self.at]
+        at, kept, chosen = self.at, self.segments[: self.at], self.chosen[: self.at]
         self._convert(lengths)
         self.at = at
-        for place, text in enumerate(kept):
-            ways = self.segments[place].alternatives
-            self.chosen[place] = ways.index(text) if text in ways else 0
+        self.segments[:at], self.chosen[:at] = kept, chosen
+        self._expand()
 
     def _commit(self) -> str | None:
-        text = self.text if self.segments else self._kana()
+        text = self.text if self.segments else self._wide(self._kana())
         if not text:
             return None
-        learnt = False
-        if any(self.chosen) and not self.plain and not self.private:
-            n = len(self.converter.journal.lessons)
+        n = len(self.converter.journal.lessons)
+        if not self.private and self.segments:
             try:
-                self.converter.learn(self._kana(), text, before=self.before)
-                learnt = len(self.converter.journal.lessons) > n
-                self.message = "learnt" if learnt else ""
+                self._teach()
             except InputError as error:
                 self.message = str(error)
+        learnt = len(self.converter.journal.lessons) > n
+        self.message = "learnt" if learnt else self.message
         last = self.typed, text, self.before, learnt
         self._clear()
         self._insert(text)
         self._last = last
         return text
+
+    def _teach(self) -> None:
+        """Learn what was chosen; a prediction is remembered and stands first among the next ones."""
+        journal, texts = self.converter.journal, self._chosen_texts()
+        if self.plain:
+            reading = self._predicted.get(texts[0])
+            if reading is not None:
+                kept = Lesson(reading, texts[0])
+                journal.lessons[:] = [lesson for lesson in journal.lessons if lesson != kept]
+                journal.append(kept)
+            return
+        now = datetime.now()
+        for k, one in enumerate(self.segments):
+            if self.chosen[k] and is_fleeting(one.reading, texts[k], now):
+                texts[k], self.chosen[k] = one.alternatives[0], 0
+        if any(self.chosen):
+            learn(self._view(), self._kana(), "".join(texts), self.before)
 
     def _reopen(self, *, forget: bool) -> None:
         """Edit again what was abandoned or committed last; ``forget`` undoes its lesson."""
@@ -294,6 +362,7 @@ class Editor:
 
     def _back_to_kana(self) -> None:
         self.segments, self.chosen, self.at, self.plain = [], [], 0, False
+        self._found, self._predicted = None, {}
 
     def _abandon(self) -> None:
         self._cleared = self.typed or self._cleared
@@ -302,3 +371,9 @@ class Editor:
     def _clear(self) -> None:
         self._back_to_kana()
         self.typed, self._cleared = "", ""
+
+
+def _forms(kana: str, typed: str) -> tuple[str, ...]:
+    """Hiragana, katakana, half-width katakana, full-width Latin and Latin."""
+    katakana = to_katakana(to_hiragana(kana))
+    return to_hiragana(kana), katakana, to_half_width(katakana), to_wide(typed), typed

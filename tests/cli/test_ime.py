@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from epigram import KanaKanjiConverter
 from epigram.storage import ModelFile
 from in_process import epigram
 
@@ -173,3 +174,48 @@ def typed(pty, command: list[str], keys: list[str]) -> str:
     os.waitpid(process, 0)
     os.close(terminal)
     return shown.decode()
+
+
+def test_words_and_corrections_are_listed_searched_exported_and_forgotten(folder, tmp_path):
+    me, out = tmp_path / "me.jsonl", tmp_path / "out"
+    (tmp_path / "d.txt").write_text("えぴ\tEpi\t名詞\nきろ\tkm/h\t名詞\n")
+    assert "2 words taken" in ime("words", tmp_path / "d.txt", "--user", me).stdout
+    assert ime("words", "--user", me, "--search", "Epi").stdout == "Epi\tえぴ\n"
+    for kind in ("mozc", "google", "ms-ime", "atok", "skk"):
+        assert ime("words", "--user", me, "--export", out, "--format", kind).returncode == 0
+        again = tmp_path / f"{kind}.jsonl"
+        assert ime("words", out, "--user", again).returncode == 0, kind
+        assert sorted(ime("words", "--user", again).stdout.split("\n")) == ["", "Epi\tえぴ", "km/h\tきろ"]
+    converter = KanaKanjiConverter.load(folder / "m.epigram")
+    converter.open_journal(me)
+    converter.learn("はしで", "端で")
+    converter.learn("はし", "橋")
+    converter.journal.save(me)
+    listed = ime("corrections", "--user", me).stdout
+    assert listed == "1\tはしで\t端で\n2\tはし\t橋\n"
+    assert ime("corrections", "--user", me, "--search", "橋").stdout == "2\tはし\t橋\n"
+    assert ime("corrections", "--user", me, "--export", out).returncode == 0
+    assert ime("corrections", "--user", me, "--forget", 1).stdout == "1\tはし\t橋\n"
+    assert ime("convert", folder / "m.epigram", "はしで", "--user", me).stdout == "箸で\n"
+    assert ime("corrections", "--user", me, "--import", out).stdout == "1\tはし\t橋\n2\tはしで\t端で\n"
+    assert len(ime("words", "--user", me).stdout.splitlines()) == 2
+    assert ime("corrections", "--user", me, "--export", out, "--format", "mozc").returncode == 0
+    assert out.read_text() == "はし\t橋\t名詞\nはしで\t端で\t名詞\n"
+
+
+def test_bad_requests_for_words_corrections_and_settings(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    me = tmp_path / "me.jsonl"
+    cases = {
+        "no correction 3": ("corrections", "--user", me, "--forget", 3),
+        "no such file": ("corrections", "--user", me, "--import", tmp_path / "none"),
+        "unknown format 'x'": ("words", "--user", me, "--export", tmp_path / "o", "--format", "x"),
+        "expected NAME=VALUE": ("settings", "layout"),
+        "layout must be one of": ("settings", "layout=x"),
+        "no installed model of this name": ("type", "klingon"),
+    }
+    for says, arguments in cases.items():
+        done = ime(*arguments)
+        assert (done.returncode, says in done.stderr) == (2, True), done.stderr
+    assert ime("settings", "layout=kana").stdout == "punctuation=、。\nwidth=mixed\nlayout=kana\n"
+    assert "layout=kana" in ime("settings").stdout

@@ -57,7 +57,7 @@ GROUPS = {
     "parse": "train eval run explain",
     "classify": "train run eval explain",
     "rerank": "train eval run explain path",
-    "ime": "build convert nbest adapt eval type words server install uninstall doctor",
+    "ime": "build convert nbest adapt eval type words corrections settings server install uninstall doctor",
     "models": "list path info install",
     "data": "list path get",
 }

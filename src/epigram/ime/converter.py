@@ -262,7 +262,7 @@ class KanaKanjiConverter:
         return [found.segment(place, k) for place in range(len(found.ranges))]
 
     def reading_of(self, text: str) -> str:
-        """Most probable reading of a text, for converting it again; kana and Latin letters are their own.
+        """Most probable reading of a text; kana and Latin letters are their own.
 
         Examples
         --------

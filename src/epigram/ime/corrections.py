@@ -50,6 +50,10 @@ class Lesson:
     before: str = ""
     phrases: list[Phrase] = field(default_factory=list)
 
+    def line(self) -> str:
+        """Line of a journal."""
+        return json.dumps(asdict(self), ensure_ascii=False) + "\n"
+
 
 class Journal:
     """Corrections in order, applied to a decoder."""
@@ -168,7 +172,7 @@ class Journal:
 
     def _lines(self) -> list[str]:
         lines = [json.dumps({"word": entry}, ensure_ascii=False) + "\n" for entry in self.words]
-        return lines + [json.dumps(asdict(lesson), ensure_ascii=False) + "\n" for lesson in self.lessons]
+        return lines + [lesson.line() for lesson in self.lessons]
 
     @classmethod
     def load(

@@ -129,7 +129,7 @@ def after_node(scorer: Scorer, node: int, words: range) -> Floats:
 def _largest(scores: Floats, k: int) -> list[int]:
     """Offsets of the ``k`` largest scores, largest first."""
     top = np.argpartition(-scores, k)[:k] if k < scores.size else np.arange(scores.size)
-    return top[np.lexsort((top, -scores[top]))].tolist()
+    return list(map(int, top[np.lexsort((top, -scores[top]))]))
 
 
 def _range(lexicon: Lexicon, prefix: str) -> range:

@@ -15,6 +15,7 @@ import pytest
 from epigram import KanaKanjiConverter
 from epigram.errors import InputError
 from epigram.ime.desktop.server import LONGEST_LINE, EditorServer
+from epigram.ime.user.settings import UserSettings
 
 TEXT = ["橋/はし を 渡る/わたる", "箸/はし", "箸/はし", "石/いし の 橋/はし"]
 
@@ -43,7 +44,8 @@ class Client:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[EditorServer]:
-    found = EditorServer(KanaKanjiConverter.build(TEXT), tmp_path / "s" / "socket", tmp_path / "journal")
+    converter = KanaKanjiConverter.build(TEXT)
+    found = EditorServer(converter, tmp_path / "s" / "socket", tmp_path / "journal", tmp_path / "settings")
     (tmp_path / "journal").touch()
     thread = threading.Thread(target=found.serve_forever, daemon=True)
     thread.start()
@@ -86,14 +88,50 @@ def test_keys_that_mean_nothing_are_left_to_the_application(server: EditorServer
     assert client.press("space") == "　"
 
 
-def test_connections_have_editors_and_settings_apart(server: EditorServer, tmp_path: Path) -> None:
+def test_connections_have_their_own_editor_and_private_field(server: EditorServer, tmp_path: Path) -> None:
     one, two = Client(server.path), Client(server.path)
     one.press(*"ha")
     assert two.ask()["preedit"] == []
-    one.ask(reset=True, set={"private": True, "punctuation": "，．"})
+    one.ask(reset=True, private=True)
     assert one.press(*"hashi", "space", "down", ",") == "橋"
-    assert one.ask()["preedit"] == ["，"]
     assert (tmp_path / "journal").read_text() == ""
+    two.press(*"hashi", "space", "down", "enter")
+    assert (tmp_path / "journal").read_text() != ""
+
+
+def test_settings_hold_in_every_connection_and_are_kept(server: EditorServer, tmp_path: Path) -> None:
+    one, two = Client(server.path), Client(server.path)
+    one.ask(set={"punctuation": "，．", "private": True})
+    assert two.press(*"hashi", "space", "down", ",") == "橋"
+    assert two.ask()["preedit"] == ["，"]
+    assert two.ask()["settings"] == {
+        "punctuation": "，．",
+        "width": "mixed",
+        "layout": "romaji",
+        "private": True,
+    }
+    assert (tmp_path / "journal").read_text() == ""
+    kept = UserSettings.load(tmp_path / "settings")
+    assert (kept.punctuation, kept.private) == ("，．", False)
+
+
+def test_words_that_another_process_adds_are_known_at_the_next_reading(
+    server: EditorServer, tmp_path: Path
+) -> None:
+    client = Client(server.path)
+    assert client.press(*"epi", "space", "enter") == "えぴ"
+    (tmp_path / "journal").write_text('{"word": ["えぴ", "Epi"]}\n')
+    assert client.press(*"epi", "space", "enter") == "Epi"
+    (tmp_path / "journal").write_text("")
+    assert client.press(*"epi", "space", "enter") == "えぴ"
+
+
+def test_a_selection_is_converted_again(server: EditorServer) -> None:
+    client = Client(server.path)
+    shown = client.ask(reconvert="橋を渡る", before="石の")
+    assert (shown["preedit"], shown["erase"]) == (["橋を", "渡る"], 0)
+    assert "no reading known" in client.ask(reconvert="鬱")["error"]
+    assert client.press("enter") == "橋を渡る"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +139,8 @@ def test_connections_have_editors_and_settings_apart(server: EditorServer, tmp_p
     [
         (b"{", "error"), (b"[]", "a JSON object"), (b'{"kex": 1}', "unknown field 'kex'"),
         (b'{"key": 3}', "must be text"),
-        (b'{"set": {"colour": 1}}', "unknown setting"), (b'{"set": {"punctuation": "x"}}', "two characters"),
+        (b'{"set": {"colour": 1}}', "unknown setting"), (b'{"set": {"punctuation": "x"}}', "must be one of"),
+        (b'{"set": {"private": 1}}', "must be one of"), (b'{"set": 3}', "an object of settings"),
         (b'{"forget": 7}', "number of a lesson"), (b"\xff", "error"),
         (b'{"convert": "' + b"a" * 3000 + b'"}', "at most 2,000"),
     ],
@@ -137,7 +176,7 @@ def test_the_socket_is_the_users(server: EditorServer) -> None:
     assert server.path.stat().st_mode & 0o777 == 0o600
     assert server.path.parent.stat().st_mode & 0o777 == 0o700
     with pytest.raises(InputError, match="a server answers"):
-        EditorServer(server.converter, server.path)
+        EditorServer(server.state.converter, server.path)
 
 
 def test_a_stale_socket_is_replaced_and_an_open_folder_refused(tmp_path: Path) -> None:

@@ -46,3 +46,4 @@ def test_last_choices_then_variants_come_first() -> None:
 def test_kana_and_other_kanji_are_no_variants() -> None:
     assert not is_variant("子供", "こども")
     assert not is_variant("暑い", "熱い")
+    assert not is_variant("箸で", "箸デ")

@@ -28,6 +28,7 @@ from epigram.ime.typing.editor import (
     UP,
     Editor,
 )
+from epigram.ime.user.settings import UserSettings
 
 TEXT = [
     *["東京/とうきょう に 住ん/すん で いる", "橋/はし を 渡る/わたる"] * 2,
@@ -164,9 +165,10 @@ def test_the_last_choice_stands_first_among_candidates(editor: Editor) -> None:
 
 
 def test_private_typing_and_forms_teach_nothing(editor: Editor) -> None:
-    editor.private = True
-    press(editor, *"hashi", SPACE, DOWN, ENTER)
-    assert not editor.converter.journal.lessons
+    for private in (True, False):
+        editor.private, editor.settings.private = private, not private
+        press(editor, *"hashi", SPACE, DOWN, ENTER, *"ari", TAB, DOWN, ENTER)
+        assert not editor.converter.journal.lessons
 
 
 def test_dates_are_candidates(editor: Editor) -> None:
@@ -176,7 +178,7 @@ def test_dates_are_candidates(editor: Editor) -> None:
 
 
 def test_punctuation_follows_the_setting(shared: KanaKanjiConverter) -> None:
-    editor = Editor(shared.copy(), punctuation="，．")
+    editor = Editor(shared.copy(), settings=UserSettings(punctuation="，．"))
     assert press(editor, *"ha,ha.", ENTER) == ["は，は．"]
 
 
@@ -261,10 +263,10 @@ def test_an_accepted_prediction_stands_first_next_time(editor: Editor) -> None:
 
 
 def test_kana_layout_and_full_width(shared: KanaKanjiConverter) -> None:
-    editor = Editor(shared.copy(), layout="kana", width="full")
+    editor = Editor(shared.copy(), settings=UserSettings(layout="kana", width="full"))
     assert press(editor, *"fd", SPACE, ENTER) == ["箸"]
     assert press(editor, *"t@Zb4Python", ENTER) == ["がっこうＰｙｔｈｏｎ"]
-    assert press(Editor(shared.copy(), width="half"), SPACE) == [" "]
+    assert press(Editor(shared.copy(), settings=UserSettings(width="half")), SPACE) == [" "]
 
 
 def test_a_text_of_the_document_is_converted_again(editor: Editor) -> None:

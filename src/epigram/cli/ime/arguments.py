@@ -42,6 +42,75 @@ User = Annotated[
 ]
 
 
+Journal = Annotated[
+    Path | None,
+    typer.Option(
+        "--user",
+        metavar="FILE",
+        help="Journal of corrections and user words  [default: that of the model japanese]",
+    ),
+]
+
+
+Installed = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="MODEL", help="A *.epigram file, or the name of an installed model  [default: japanese]"
+    ),
+]
+
+
+Search = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="Only those whose reading or text contains TEXT.")
+]
+
+
+Export = Annotated[Path | None, typer.Option(metavar="FILE", help="File to write them to.")]
+
+
+Format = Annotated[str, typer.Option(help="Format of --export: epigram, mozc, google, ms-ime, atok or skk.")]
+
+
+JAPANESE = "japanese"
+"""Name of the installed model that commands take where none is given."""
+
+
+def open_installed(model: str | None, user: Path | None) -> tuple[KanaKanjiConverter, Path, Path]:
+    """Load a converter by path or name with its user's corrections; return its file and journal.
+
+    The journal stands beside a model file, and in the data folder of the user for an installed model.
+    """
+    from epigram.storage.installed import looks_like_name, model_path
+
+    name = model or JAPANESE
+    file = Path(model_path(name))
+    journal = user or (
+        default_journal(name) if looks_like_name(name) else file.with_suffix(".corrections.jsonl")
+    )
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    return load_converter(file, journal), file, journal
+
+
+def default_journal(name: str = JAPANESE) -> Path:
+    """Journal of an installed model."""
+    from epigram.ime.user.settings import user_folder
+
+    return user_folder() / f"{name}.corrections.jsonl"
+
+
+def open_words(user: Path | None) -> tuple[Path, KanaKanjiConverter]:
+    """A journal, and a converter of no words that holds its corrections and user words."""
+    from epigram.ime import KanaKanjiConverter
+    from epigram.ime.corrections import Journal
+
+    path = user or default_journal()
+    if user is None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    converter = KanaKanjiConverter.build(["。"])
+    converter.journal = Journal.load(converter.decoder, path)
+    return path, converter
+
+
 def load_converter(model: Path, user: Path | None = None) -> KanaKanjiConverter:
     """Load a converter, with the corrections of a user."""
     from epigram.ime import KanaKanjiConverter

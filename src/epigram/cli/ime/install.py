@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from epigram.cli import console
-from epigram.cli.ime.arguments import Model, User, load_converter
+from epigram.cli.ime.arguments import Installed, User, open_installed
 from epigram.cli.ime.server import Socket
 
 
 def command(
-    model: Model,
+    model: Installed = None,
     user: User = None,
     path: Socket = None,
     system: Annotated[
@@ -26,10 +26,10 @@ def command(
     from epigram.ime.desktop.install import SYSTEM_COMPONENTS, install
     from epigram.ime.desktop.server import default_socket
 
-    load_converter(model)
-    places = install(model, user or model.with_suffix(".corrections.jsonl"), path or default_socket())
-    for file in places.all:
-        print(console.echoed(f"wrote {file}"))
+    _, file, journal = open_installed(model, user)
+    places = install(file, journal, path or default_socket())
+    for written in places.all:
+        print(console.echoed(f"wrote {written}"))
     if system:
         print(
             console.echoed(

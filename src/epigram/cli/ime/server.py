@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from epigram.cli.ime.arguments import Model, User, load_converter
+from epigram.cli.ime.arguments import Installed, User, open_installed
 
 Socket = Annotated[
     Path | None,
@@ -18,15 +18,16 @@ Socket = Annotated[
 ]
 
 
-def command(model: Model, user: User = None, path: Socket = None) -> None:
+def command(model: Installed = None, user: User = None, path: Socket = None) -> None:
     """Serve the editor to desktops and other front ends.
 
     The protocol is JSON lines over a Unix socket of the user; docs/input-method.md describes it.
     """
     from epigram.ime.desktop.server import EditorServer, default_socket
+    from epigram.ime.user.settings import settings_file
 
-    journal = user or model.with_suffix(".corrections.jsonl")
-    server = EditorServer(load_converter(model, journal), path or default_socket(), journal)
-    print(f"serving {model} at {server.path}", flush=True)
+    converter, file, journal = open_installed(model, user)
+    server = EditorServer(converter, path or default_socket(), journal, settings_file())
+    print(f"serving {file} at {server.path}", flush=True)
     with contextlib.suppress(KeyboardInterrupt), server:
         server.serve_forever()

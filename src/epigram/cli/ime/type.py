@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from epigram.cli.ime.arguments import Model, User, load_converter
+from typing import Annotated
+
+import typer
+
+from epigram.cli.ime.arguments import Installed, User, open_installed
 
 
-def command(model: Model, user: User = None) -> None:
+def command(
+    model: Installed = None,
+    user: User = None,
+    private: Annotated[bool, typer.Option("--private", help="Learn nothing in this session.")] = False,
+) -> None:
     """Type Japanese in the terminal.
 
     Type romaji or kana, convert with space, choose with the arrows, commit with enter. Corrections are learnt.
     """
     from epigram.ime.typing.editor import Editor
     from epigram.ime.typing.terminal import run
+    from epigram.ime.user.settings import UserSettings, settings_file
 
-    journal = user or model.with_suffix(".corrections.jsonl")
-    converter = load_converter(model, journal)
-    run(Editor(converter), lambda: converter.journal.save(journal))
+    converter, _, journal = open_installed(model, user)
+    settings = UserSettings.load(settings_file())
+    settings.private = private
+    run(Editor(converter, settings=settings), lambda: converter.journal.save(journal))

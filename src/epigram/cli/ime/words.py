@@ -1,4 +1,4 @@
-"""``epigram ime words``: imports, removes or lists the words of a user."""
+"""``epigram ime words``: imports, exports, removes, searches or lists the words of a user."""
 
 from __future__ import annotations
 
@@ -8,49 +8,53 @@ from typing import Annotated
 import typer
 
 from epigram.cli import console
+from epigram.cli.ime.arguments import Export, Format, Journal, Search, open_words
 from epigram.cli.options import Json
 
 
 def command(
-    user: Annotated[
-        Path, typer.Option(metavar="FILE", help="Journal of corrections and user words (JSON lines).")
-    ],
     dictionaries: Annotated[
         list[Path] | None,
         typer.Argument(
             metavar="DICTIONARY...", help="Dictionaries to import: Mozc, Google, MS-IME, ATOK or SKK."
         ),
     ] = None,
+    user: Journal = None,
     remove: Annotated[
         list[str] | None,
         typer.Option(metavar="SURFACE/READING", help="User word to remove; may be repeated."),
     ] = None,
+    search: Search = None,
+    export: Export = None,
+    format: Format = "epigram",
     json: Json = False,
 ) -> None:
-    """Import, remove or list user words.
+    """Import, export, remove, search or list user words.
 
     Without DICTIONARY and --remove, print the surface and the reading of each word, one word per line.
     """
-    from epigram.ime import KanaKanjiConverter
-    from epigram.ime.corrections import Journal
     from epigram.ime.kana import split_token
-    from epigram.ime.lexicon.dictionary_formats import read_dictionary
+    from epigram.ime.lexicon.dictionary_formats import read_dictionary, write_dictionary
 
-    converter = KanaKanjiConverter.build(["。"])
-    converter.journal = Journal.load(converter.decoder, user)
-    taken = [entry for path in dictionaries or () for entry in read_dictionary(path)]
+    path, converter = open_words(user)
+    taken = [entry for path_ in dictionaries or () for entry in read_dictionary(path_)]
     gone = [split_token(token)[::-1] for token in remove or ()]
     if taken:
         converter.add_words(taken)
     if gone:
         converter.remove_words(gone)
     if taken or gone:
-        converter.journal.save(user)
-    kept = converter.user_dictionary
+        converter.journal.save(path)
+    words = converter.user_dictionary
+    kept = [one for one in words if search is None or search in one.reading or search in one.surface]
+    if export is not None:
+        write_dictionary(kept, export, "mozc" if format == "epigram" else format)
     if json:
         console.print_json({"taken": len(taken), "removed": len(gone), "words": kept})
+    elif export is not None:
+        print(f"{len(kept):,} words in {export}")
     elif taken or gone:
-        print(f"{len(taken):,} words taken, {len(gone):,} removed, {len(kept):,} in {user}")
+        print(f"{len(taken):,} words taken, {len(gone):,} removed, {len(words):,} in {path}")
     else:
         for entry in kept:
             print(console.echoed(f"{entry.surface}\t{entry.reading}"))

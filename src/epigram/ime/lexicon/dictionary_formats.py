@@ -1,12 +1,13 @@
-"""Reads dictionaries of Mozc, Google, MS-IME, ATOK and SKK, recognised by content.
+"""Reads and writes dictionaries of Mozc, Google, MS-IME, ATOK and SKK.
 
-The first three have a line ``reading<TAB>surface<TAB>part of speech``, in UTF-8, UTF-16 or Shift_JIS; lines that begin
-with ``!`` or ``#`` are headings. SKK has ``reading /surface;note/surface/``, in EUC-JP or UTF-8. Entries of SKK whose
-reading ends in a Latin letter stand for inflected words and are left out.
+Formats are recognised by content. The first three have a line ``reading<TAB>surface<TAB>part of speech``, in UTF-8,
+UTF-16 or Shift_JIS; lines that begin with ``!`` or ``#`` are headings. SKK has ``reading /surface;note/surface/``, in
+EUC-JP or UTF-8. Entries of SKK whose reading ends in a Latin letter stand for inflected words and are left out.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from os import PathLike, fspath
 from typing import NamedTuple
@@ -14,6 +15,16 @@ from typing import NamedTuple
 from epigram.errors import InputError
 from epigram.files import read_bytes
 from epigram.ime.kana import LONGEST_READING, is_hiragana, to_hiragana
+from epigram.storage import write_atomically
+
+WRITERS = {
+    "mozc": ((), "utf-8", "\n"),
+    "google": ((), "utf-8", "\n"),
+    "ms-ime": (("!Microsoft IME Dictionary Tool",), "utf-16-le", "\r\n"),
+    "atok": (("!!ATOK_TANGO_TEXT_HEADER_1",), "utf-16-le", "\r\n"),
+    "skk": ((";; -*- coding: utf-8 -*-", ";; okuri-ari entries.", ";; okuri-nasi entries."), "utf-8", "\n"),
+}
+"""Formats that are written: heading, encoding, end of a line."""
 
 
 class Entry(NamedTuple):
@@ -61,8 +72,45 @@ def _skk_line(line: str, path: str | PathLike[str], number: int) -> list[Entry]:
         raise InputError(f"expected reading /surface/, found {line[:40]!r}", path=path, line=number)
     if not is_hiragana(reading):
         return []  # inflected words, Latin and numeric headings
-    surfaces = [piece.partition(";")[0] for piece in rest.rstrip("/ ").split("/")]
+    surfaces = [_skk_surface(piece.partition(";")[0]) for piece in rest.rstrip("/ ").split("/")]
     return [Entry(reading, surface) for surface in surfaces if surface and not surface.startswith("(")]
+
+
+def _skk_surface(written: str) -> str:
+    """Surface of a candidate; ``(concat "1\\0572")`` is 1/2."""
+    found = re.fullmatch(r'\(concat "(.*)"\)', written)
+    return re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), found[1]) if found else written
+
+
+def write_dictionary(entries: Sequence[Entry], path: str | PathLike[str], kind: str) -> None:
+    """Write words as a dictionary of another input method.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "words.txt"
+    >>> write_dictionary([Entry("きろ", "km/h"), Entry("えぴ", "Epi")], file, "skk")
+    >>> print(file.read_text().splitlines()[-1])
+    きろ /(concat "km\\057h")/
+    >>> read_dictionary(file)
+    [Entry(reading='えぴ', surface='Epi'), Entry(reading='きろ', surface='km/h')]
+    """
+    if kind not in WRITERS:
+        raise InputError(f"unknown format {kind!r}; formats are {', '.join(WRITERS)}")
+    heading, encoding, newline = WRITERS[kind]
+    lines = list(heading)
+    if kind == "skk":
+        surfaces: dict[str, list[str]] = {}
+        for entry in entries:
+            octal = re.sub(r'[/;"\\]', lambda char: f"\\{ord(char[0]):03o}", entry.surface)
+            surfaces.setdefault(entry.reading, []).append(
+                entry.surface if octal == entry.surface else f'(concat "{octal}")'
+            )
+        lines += [f"{reading} /{'/'.join(own)}/" for reading, own in sorted(surfaces.items())]
+    else:
+        lines += [f"{entry.reading}\t{entry.surface}\t名詞" for entry in entries]
+    mark = b"\xff\xfe" if encoding == "utf-16-le" else b""
+    write_atomically(path, mark + "".join(line + newline for line in lines).encode(encoding))
 
 
 def _tabbed_line(line: str, path: str | PathLike[str], number: int) -> list[Entry]:

@@ -1,4 +1,4 @@
-"""Candidates that the model does not know: dates, numbers, emoji, variants of a word, and the last choices.
+"""Order of candidates: last choices, variants of a word, dates, numbers and emoji.
 
 The order is: the best text, what the user chose last for the reading, variants of the best text (行う and
 行なう, 子供 and 子ども), a few further words, then dates, numbers and emoji, then the rest.
@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 
 from epigram.ime.corrections import Lesson
-from epigram.ime.kana import to_wide
+from epigram.ime.kana import is_hiragana, to_wide
 from epigram.ime.lexicon.dictionary_formats import has_kanji
 from epigram.ime.numbers import LARGEST, ways_to_write
 from epigram.ime.segmentation import Segment
@@ -67,16 +67,20 @@ def chosen_last(reading: str, lessons: Sequence[Lesson]) -> Iterator[str]:
 
 
 def is_variant(one: str, other: str) -> bool:
-    """Whether two texts of one reading differ only in which kanji are written as kana.
+    """Whether two texts of one reading differ only in which kanji are written as hiragana.
 
     Examples
     --------
     >>> is_variant("行う", "行なう"), is_variant("取り組み", "取組み"), is_variant("箸", "橋"), is_variant("箸", "はし")
     (True, True, False, False)
     """
-    short, long = sorted(("".join(filter(has_kanji, text)) for text in (one, other)), key=len)
-    letters = iter(long)
-    return short != "" and all(kanji in letters for kanji in short)
+    texts = sorted(
+        ("".join(char for char in text if not is_hiragana(char)) for text in (one, other)), key=len
+    )
+    short, long = ("".join(filter(has_kanji, text)) for text in texts)
+    kanji = iter(long)
+    same = [[char for char in text if not has_kanji(char)] for text in texts]
+    return short != "" and same[0] == same[1] and all(char in kanji for char in short)
 
 
 def times(reading: str, now: datetime) -> list[str]:

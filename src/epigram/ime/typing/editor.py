@@ -1,4 +1,4 @@
-"""State machine of the line editor: keys in, text out, for the terminal, the studio and desktops.
+"""State machine of the line editor: keys in, text out, for terminal, studio and desktops.
 
 Typing builds a reading (romaji or keys of the kana layout become kana on the way; from a capital letter on, letters
 stay Latin). Space converts; then left and right choose a phrase, up, down and space a candidate, digits one of the
@@ -24,6 +24,7 @@ from epigram.ime.segmentation import Segment, Segmentation, segment
 from epigram.ime.typing.candidates import arrange, is_fleeting
 from epigram.ime.typing.layouts import from_kana_keys
 from epigram.ime.user.learning import learn
+from epigram.ime.user.settings import UserSettings
 
 LEFT, RIGHT, UP, DOWN = "left", "right", "up", "down"
 LONGER, SHORTER, TAB, PAGE_UP, PAGE_DOWN = "longer", "shorter", "tab", "page up", "page down"
@@ -34,19 +35,13 @@ KEPT = 200
 """Characters of committed text that are kept as context."""
 PAGE, MOST = 9, 36
 """Candidates of a page, and of a phrase."""
-SETTINGS: dict[str, tuple[Any, ...]] = {
-    "punctuation": ("、。", "，．", "、．", "，。"), "width": ("mixed", "half", "full"), "layout": ("romaji", "kana"),
-    "private": (False, True),
-}  # fmt: skip
-"""Settings of a user and their values, the default first. ``width`` is that of digits, Latin letters and blanks:
-``mixed`` has full-width blanks only."""
 _LATIN = {"romaji": re.compile("[A-Z]"), "kana": re.compile("[A-DF-Y]")}
 _OPEN = re.compile("[a-z]+$")
 
 
 @dataclass
 class Editor:
-    """Line that is being edited; with ``private`` it teaches the converter nothing.
+    """Line that is being edited; a private one teaches the converter nothing.
 
     Examples
     --------
@@ -68,9 +63,8 @@ class Editor:
     plain: bool = False
     """Whether the segment is a prediction or a form of the reading."""
     private: bool = False
-    punctuation: str = "、。"
-    width: str = "mixed"
-    layout: str = "romaji"
+    """Whether the text field is private, whatever the settings."""
+    settings: UserSettings = field(default_factory=UserSettings)
     erase: int = 0
     """Characters of committed text before the caret that the last key took back."""
     _last: tuple[str, str, str, bool] | None = None
@@ -90,15 +84,15 @@ class Editor:
     def _kana_of(self, typed: str, *, finished: bool = True) -> str:
         capital = self._capital(typed)
         cut = len(typed) if capital is None else capital
-        if self.layout == "kana":
+        if self.settings.layout == "kana":
             kana = from_kana_keys(typed[:cut])
         else:
             kana = from_romaji(typed[:cut], finished=finished or capital is not None)
-        return kana.translate(str.maketrans("、。", self.punctuation)) + typed[cut:]
+        return kana.translate(str.maketrans("、。", self.settings.punctuation)) + typed[cut:]
 
     def _capital(self, typed: str) -> int | None:
         """Offset of the first capital, from which on letters stay Latin."""
-        found = _LATIN[self.layout].search(typed)
+        found = _LATIN[self.settings.layout].search(typed)
         return found.start() if found else None
 
     @property
@@ -117,7 +111,7 @@ class Editor:
         return [segment.alternatives[choice] for segment, choice in both]
 
     def _wide(self, text: str) -> str:
-        return to_wide(text) if self.width == "full" else text
+        return to_wide(text) if self.settings.width == "full" else text
 
     @property
     def is_idle(self) -> bool:
@@ -159,7 +153,7 @@ class Editor:
         elif self.segments:
             return self._choose(key)
         elif key == SPACE and not self.typed:
-            return self._insert(" " if self.width == "half" else "　")
+            return self._insert(" " if self.settings.width == "half" else "　")
         elif key == SPACE:
             self._convert()
         elif key == TAB:
@@ -307,7 +301,7 @@ class Editor:
         if not text:
             return None
         n = len(self.converter.journal.lessons)
-        if not self.private and self.segments:
+        if self.segments and not (self.private or self.settings.private):
             try:
                 self._teach()
             except InputError as error:

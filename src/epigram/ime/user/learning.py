@@ -8,7 +8,8 @@ one or more phrases (:class:`epigram.ime.user.words.Phrase`), as probable as the
 - a content word in place of another needs the neighbours on one side only.
 
 A content word gets a small bonus in every context (``STEPS``), which grows with each further correction to the same
-word. Function words and readings of one kana get none.
+word. Function words and readings of one kana get none, and neither do kanji in place of kana that are the more usual
+spelling (事 for こと): whether these are a habit of the user a few corrections do not tell.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def learn(converter: KanaKanjiConverter, kana: str, chosen: str, before: str) ->
     if words is not None:
         spans = list(changed_spans(words, winner.words))
         for span in spans:
-            lesson.bonuses |= dict(_bonuses(journal.lessons[:-1], kana, words, span))
+            lesson.bonuses |= dict(_bonuses(converter, kana, words, span))
         for wide in (True, False):
             if _strengthen(converter, lesson, words, spans, wide):
                 return
@@ -175,17 +176,30 @@ def _own_logp(converter: KanaKanjiConverter, phrase: Phrase) -> float:
 
 
 def _bonuses(
-    lessons: Sequence[Lesson], kana: str, words: Sequence[Word], span: Span
+    converter: KanaKanjiConverter, kana: str, words: Sequence[Word], span: Span
 ) -> Iterator[tuple[str, float]]:
     """Bonus of each content word of a span by the number of earlier corrections to it."""
     late = not _has_content(kana, span.wrong)  # a choice of kanji for kana is a habit only once repeated
+    lessons = converter.journal.lessons[:-1]
     for word in words[span.first : span.last]:
-        if word.id < 0 or not _has_content(kana, [word]):
+        reading = kana[word.start : word.end]
+        if (
+            word.id < 0
+            or not _has_content(kana, [word])
+            or (late and _is_kana_usual(converter, word.id, reading))
+        ):
             continue
-        token = join_token(word.surface, kana[word.start : word.end])
+        token = join_token(word.surface, reading)
         n = sum(token in lesson.bonuses for lesson in lessons)
         steps = (0.0, *STEPS) if late else STEPS
         yield token, steps[min(n, len(steps) - 1)] - (steps[min(n - 1, len(steps) - 1)] if n else 0.0)
+
+
+def _is_kana_usual(converter: KanaKanjiConverter, word: int, reading: str) -> bool:
+    """Whether a word is more often written in kana, as 事 is."""
+    in_kana = converter.decoder.lexicon.find(reading, reading)
+    logp = converter.decoder.scorer.tables.pair_logp
+    return in_kana >= 0 and bool(logp[in_kana] > logp[word])
 
 
 def _has_content(kana: str, words: Sequence[Word]) -> bool:

@@ -12,6 +12,7 @@ import pytest
 
 from epigram.compat.fasttext import load_model
 from epigram.errors import ModelFileError
+from reference.fasttext_files import model_bytes
 
 TEXTS = [
     "the film was good",
@@ -23,21 +24,10 @@ TEXTS = [
 ]
 
 
-def written(path: Path, loss: int, words: list[str], labels: list[str], seed: int = 0) -> dict[str, Any]:
-    """A small model file with random weights, word bigrams and subwords of 2 to 3 characters."""
-    rng = np.random.default_rng(seed)
-    dim, bucket = 4, 50
-    given = rng.normal(size=(len(words) + bucket, dim)).astype("<f4")
-    output = rng.normal(size=(len(labels), dim)).astype("<f4")
-    content = struct.pack("<2i", 793712314, 12)
-    content += struct.pack("<12id", dim, 5, 5, 1, 5, 2, loss, 3, bucket, 2, 3, 100, 1e-4)
-    content += struct.pack("<3i2q", len(words) + len(labels), len(words), len(labels), 100, -1)
-    for k, word in enumerate([*words, *labels]):
-        content += word.encode() + b"\0" + struct.pack("<qb", 50 - k, int(k >= len(words)))
-    for matrix in (given, output):
-        content += b"\0" + struct.pack("<2q", *matrix.shape) + matrix.tobytes()
+def written(path: Path, loss: int, words: list[str], labels: list[str], quantised: bool = False) -> Any:
+    content, arrays = model_bytes(loss, words, labels, quantised)
     path.write_bytes(content)
-    return {"input": given, "output": output}
+    return arrays
 
 
 @pytest.mark.parametrize("loss", [1, 2, 3, 4])
@@ -80,8 +70,9 @@ def test_the_quantised_pruned_model_of_176_languages() -> None:
         assert p.tolist() == pytest.approx([value for value, _ in wanted], abs=1e-6)
 
 
-def test_softmax_by_hand(tmp_path: Path) -> None:
-    arrays = written(tmp_path / "m.bin", 3, ["</s>", "the"], ["__label__a", "__label__b"])
+@pytest.mark.parametrize("quantised", [False, True])
+def test_softmax_by_hand(tmp_path: Path, quantised: bool) -> None:
+    arrays = written(tmp_path / "m.bin", 3, ["</s>", "the"], ["__label__a", "__label__b"], quantised)
     model = load_model(tmp_path / "m.bin")
     rows = list(model.rows(b"the\n"))
     assert rows[0] == 1

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from random import Random
-from tempfile import mkdtemp
+from tempfile import NamedTemporaryFile, mkdtemp
 from typing import Any, NamedTuple
 
 import mutations
 import numpy as np
 
-from epigram.datasets.sample import BACKGROUND, WORDS, columns, plain, tagged
+from epigram.datasets.sample import BACKGROUND, WORDS, columns, plain, tagged, treebank
 from epigram.errors import DataWarning, EpigramError
 from epigram.storage import describe, load
 from epigram.storage.file import weights
@@ -113,6 +113,11 @@ def learn(model: Any) -> bool:
         model.partial_fit([{"a": 1.0, "z": 2.0}], model.classes_[:1])
     elif name == "LogLinearLM" or hasattr(model, "corpus_"):
         model.partial_fit(["the dog sees the cat"])
+    elif name == "Pipeline":
+        with NamedTemporaryFile(suffix=".conllu") as file:
+            file.write(treebank("train", 2).encode())
+            file.flush()
+            model.partial_fit(Path(file.name))
     elif name == "DependencyParser":
         words = [("the", "DET", "DT"), ("dog", "NOUN", "NN"), ("barks", "VERB", "VBZ")]
         model.partial_fit([words], [[(2, "det"), (3, "nsubj"), (0, "root")]])
@@ -129,6 +134,8 @@ def use_of(family: str) -> Callable[[Any], None]:
         "lm": _use_language_model,
         "reranker": _use_reranker,
         "ime": _use_converter,
+        "classifier": _use_classifier,
+        "pipeline": _use_pipeline,
     }[family]
 
 
@@ -163,6 +170,21 @@ def _use_language_model(model: Any) -> None:
         raise ArithmeticError(f"a probability that is no number: {scores}, {following}")
 
 
+def _use_classifier(model: Any) -> None:
+    from epigram.classify.explain import explain_text
+
+    probabilities = model.predict_proba(["cheap watches", "", "größe 3.5 \u0301"])
+    if not np.isfinite(probabilities).all():
+        raise ArithmeticError(f"probabilities that are no numbers: {probabilities}")
+    model.predict(["cheap watches"])
+    explain_text(model, "cheap watches")
+
+
+def _use_pipeline(model: Any) -> None:
+    for document in model.pipe(["The dogs don't bark. A cat sees", "", "größe\n\n3.5 x"]):
+        document.to_json()
+
+
 def _use_reranker(model: Any) -> None:
     from epigram.rerank import NBest
 
@@ -172,6 +194,23 @@ def _use_reranker(model: Any) -> None:
 def _use_converter(converter: Any) -> None:
     converter.convert("はしをわたる")
     converter.nbest("きょうはあめだ", 5)
+
+
+def _read_fasttext(path: Path) -> None:
+    from epigram.compat.fasttext import load_model
+
+    model = load_model(path)
+    p = model.predict("the film was größer", 3)[1]
+    if not np.isfinite(p).all():
+        raise ArithmeticError(f"a probability that is no number: {p}")
+
+
+def _read_records(path: Path) -> None:
+    """All documents of a file, in order, and the file written again."""
+    from epigram.records.reader import read_documents
+
+    for document in read_documents(path):
+        document.text.encode()
 
 
 def _texts() -> dict[str, tuple[bytes, Callable[[Path], object]]]:
@@ -235,6 +274,10 @@ def _texts() -> dict[str, tuple[bytes, Callable[[Path], object]]]:
         "lists srilm": (b"-12.5 -3.25 2 a b\n-13 -3 2 a c\n", read_nbest),
         "lists blocks": ("#\t橋/はし を\n-1.5\t橋/はし を\n-2\t箸/はし を\n\n".encode(), read_nbest),
         "lists letor": (b"2 qid:1 1:0.5 2:3 # a\n0 qid:1 1:0.25 2:-1 # b\n", read_nbest),
+        "records json": (b'{"id": 1, "text": "a rose", "label": "x"}\n{"text": "is \\u00e9"}\n', _read_records),
+        "records csv": (b'text,label\n"a, ""rose""",x\nis a rose,y\n', _read_records),
+        "records tsv": (b"text\tlabel\na rose\tx\nis a rose\ty\n", _read_records),
+        "records labelled": (b"__label__x __label__y a rose\n__label__y is a rose\n", _read_records),
         "classes": (classes.encode(), WordClasses.read),
         "journal": ("\n".join(map(json.dumps, journal)).encode(), lambda path: Journal.load(decoder, path)),
         "preparation": (_written(lambda path: Preparation.learn(text).write(path)), Preparation.read),
@@ -256,10 +299,12 @@ def _written(save: Callable[[Path], object]) -> bytes:
 
 
 def _models() -> dict[str, bytes]:
+    from epigram.classify import TextClassifier
     from epigram.ime.build import build
     from epigram.ime.converter import KanaKanjiConverter
     from epigram.lm import CachedLM, ClassFactoredLM, DocumentLM, InterpolatedLM, KneserNeyLM, LogLinearLM
     from epigram.parsing import DependencyParser, TreeTagger
+    from epigram.pipeline import Pipeline
     from epigram.rerank import BLasso, NBest, Reranker
     from epigram.solvers import SGD
     from epigram.tagging import CRFTagger, MaxentClassifier, MaxentTagger, RerankedTagger, SegmentTagger
@@ -300,6 +345,15 @@ def _models() -> dict[str, bytes]:
     second_look = RerankedTagger(CRFTagger("U0:%x[0,0]\nB\n", l1=0.1, solver=solver), k=3, folds=2)
     made["second look"] = second_look.fit(X, y)
     segments = "U0:%x[0,0]\nB\nS0:%x[all,0]\nS1:%x[length]\n"
+    texts = ["cheap pills now", "lunch at noon?", "cheap watches", "meeting at noon"] * 5
+    made["classifier"] = TextClassifier(words=2, chars=(2, 3), l2=0.1).fit(texts, ["spam", "ham"] * 10)
+    made["classifier of several labels"] = TextClassifier(words=1, l2=0.1).fit(
+        texts, [["a", "b"], ["b"], [], ["c"]] * 5
+    )
+    with NamedTemporaryFile(suffix=".conllu") as file:
+        file.write(treebank("train", 25).encode())
+        file.flush()
+        made["pipeline"] = Pipeline(folds=2).fit(Path(file.name))
     made["segments"] = SegmentTagger(segments, l1=0.01).fit(X, y)
     made["segments, no transitions"] = SegmentTagger(segments.replace("B\n", ""), l1=0.01).fit(X, y)
     contents = {name: _written(model.save) for name, model in made.items()}
@@ -317,6 +371,7 @@ def _models() -> dict[str, bytes]:
 def _foreign() -> dict[str, Format]:
     from epigram.compat.crfsuite.file import write_model
     from epigram.tagging import CRFTagger
+    from reference.fasttext_files import fasttext_files
     from reference.kenlm_files import FILES, binary
 
     tagger = CRFTagger(l1=0.01).fit([[["a", "b"], ["c"]], [["d"]]], [["X", "Y"], ["X"]])
@@ -339,6 +394,10 @@ def _foreign() -> dict[str, Format]:
         "wapiti model": Format(wapiti, mutations.mutate_text, read_model),
         "crfsuite model": Format(write_model(tagger.model_), mutations.mutate_bytes, read_model),
         "crf++ model": Format(crfpp, mutations.mutate_text, read_model),
+        **{
+            f"fasttext {name}": Format(content, mutations.mutate_bytes, _read_fasttext)
+            for name, content in fasttext_files().items()
+        },
         **{f"kenlm {name}": Format(binary(name), mutations.mutate_bytes, read_model) for name in FILES},
     }
 

@@ -13,7 +13,7 @@ from epigram.classify.model import TextModel
 from epigram.features.grams import FORMS, GramSpec
 from epigram.storage import ModelFile, Section
 from epigram.storage.quantise import narrow, pack_weights, unpack_weights
-from epigram.storage.schema import Array, Maybe, Schema, damaged
+from epigram.storage.schema import Array, Maybe, Schema, check_settings, damaged
 from epigram.storage.schema import weights as weight_arrays
 
 LABEL_TYPES = {"U": str, "i": int, "f": float, "b": bool}
@@ -69,9 +69,15 @@ def from_model_file(file: ModelFile) -> TextClassifier:
     """The classifier of a file."""
     header = file.header
     SCHEMA.check_header(header)
+    given = {
+        name: value for name, value in header["settings"].items() if value is not None
+    }  # the rest is chosen
+    check_settings({"settings": given, "fit": header["fit"]})
     labels, kind = header["labels"], header["label_kind"]
     if kind not in LABEL_TYPES or not labels:
         damaged(f"labels of the kind {kind!r}")
+    if len(set(labels)) < max(len(labels), 1 if header["several"] else 2):
+        damaged("too few labels, or one of them twice")
     n_columns = len(header["bias"])
     if n_columns != (1 if len(labels) == 2 and not header["several"] else len(labels)):
         damaged(f"{n_columns} columns of scores for {len(labels)} labels")

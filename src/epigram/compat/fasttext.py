@@ -24,6 +24,10 @@ SUPERVISED = 3
 END = "</s>"
 TINY = 1e-5
 CENTROIDS = 256
+ROOT = 1e15
+"""The count of nodes of the Huffman tree that are not made yet."""
+MOST = 1e6
+"""The largest weight: products of two and sums over a row stay finite in 32 bits."""
 SIGMOIDS = 1.0 / (1.0 + np.exp(-(np.arange(513) * 16.0 / 512.0 - 8.0)))
 """fastText's table of sigmoids between -8 and 8."""
 _BLANKS = re.compile(rb"[ \n\r\t\v\f\0]+")
@@ -51,6 +55,10 @@ class FastTextModel:
         )
         if kind != SUPERVISED:
             raise ModelFileError("holds word vectors, not a classifier (fasttext supervised)", path=path)
+        if self.loss not in (HIERARCHICAL, NEGATIVE, SOFTMAX, ONE_VS_ALL) or self.bucket < 0:
+            reader.fail()
+        if self.bucket == 0:  # no n-grams at all
+            self.n_grams = self.most = 0
         if version == 11:
             self.most = 0
         size, n_words, n_labels = reader.numbers("<i4", 3).tolist()
@@ -62,6 +70,8 @@ class FastTextModel:
         self.labels = [word.decode("utf-8", "replace") for word, _, is_label in entries if is_label]
         self._counts = [count for _, count, is_label in entries if is_label]
         if len(self.labels) != n_labels:
+            reader.fail()
+        if max(self._counts) >= ROOT or min(self._counts) < 0:
             reader.fail()
         self.n_words, self._n_pruned = n_words, n_pruned
         pairs = reader.numbers("<i4", 2 * max(0, n_pruned)).reshape(-1, 2).tolist()
@@ -180,7 +190,16 @@ class _Reader:
 
     def dense(self) -> Matrix:
         m, n = self.numbers("<i8", 2).tolist()
-        return self.numbers("<f4", m * n).reshape(m, n)
+        if not 0 <= min(m, n) <= max(m, n) <= len(self.content):
+            self.fail()
+        return self.weights(m * n).reshape(m, n)
+
+    def weights(self, n: int) -> Matrix:
+        """Numbers of a matrix: finite, and so small that no sum of them overflows."""
+        found = self.numbers("<f4", n)
+        if not (np.abs(found) <= MOST).all():
+            raise ModelFileError(f"corrupt fastText model: a weight is not within {MOST:g}", path=self.path)
+        return found
 
     def quantised(self) -> Matrix:
         """A matrix of product-quantised rows, unpacked."""
@@ -195,7 +214,7 @@ class _Reader:
 
     def _decode(self, codes: npt.NDArray[np.uint8], m: int, n: int) -> Matrix:
         dim, parts, width, last = self.numbers("<i4", 4).tolist()
-        centroids = self.numbers("<f4", dim * CENTROIDS)
+        centroids = self.weights(dim * CENTROIDS)
         if dim != n or len(codes) != m * parts or width * (parts - 1) + last != n or min(width, last) < 1:
             self.fail()
         codes = codes.reshape(m, parts)
@@ -223,7 +242,7 @@ def _signed(h: int) -> int:
 def _huffman(counts: Sequence[int]) -> list[tuple[int, int]]:
     """Left and right child of each inner node, the root last; nodes 0 to n - 1 are leaves."""
     n = len(counts)
-    sizes = [float(count) for count in counts] + [1e15] * (n - 1)
+    sizes = [float(count) for count in counts] + [ROOT] * (n - 1)
     children, leaf, node = [], n - 1, n
     for i in range(n, 2 * n - 1):
         pair = []

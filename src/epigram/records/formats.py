@@ -207,7 +207,10 @@ def _kind(lines: Sequence[bytes], wants_fields: bool) -> str:
     tabs = {line.count(b"\t") for line in lines}
     if wants_fields and len(tabs) == 1 and tabs != {0}:
         return "tsv"
-    widths = {len(row) for row in csv.reader(line.decode("utf-8", "replace") for line in lines)}
+    try:
+        widths = {len(row) for row in csv.reader(line.decode("utf-8", "replace") for line in lines)}
+    except csv.Error:
+        return "text"
     return "csv" if wants_fields and len(widths) == 1 and widths != {1} and len(lines) > 1 else "text"
 
 
@@ -215,8 +218,8 @@ def _json_fields(lines: Sequence[bytes], fields: Fields, labelled: bool) -> Fiel
     found: list[dict[str, Any]] = []
     for line in lines:
         try:
-            value = json.loads(line)
-        except ValueError:
+            value = parse_json(line.decode("utf-8", "replace"))
+        except InputError:
             continue
         if isinstance(value, dict):
             found.append(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -19,7 +20,7 @@ from epigram.parsing.arc_templates import ArcTemplate
 from epigram.parsing.arc_words import Words
 from epigram.parsing.forest_loss import ForestLoss
 from epigram.parsing.part_features import part_keys, seen_by, tree_parts
-from epigram.parsing.pruning import ForestMemory, forest_sizes, likely_arcs
+from epigram.parsing.pruning import ForestMemory, forest_sizes
 from reference import eisner
 from reference import forest as slow
 
@@ -181,12 +182,53 @@ def test_a_model_scores_by_strings_as_the_loss_does_by_numbers(order):
     assert tuple(model.decode(words, allowed=free).tolist()[:5]) == max(wanted, key=values.__getitem__)
 
 
-def test_arcs_are_kept_by_their_probability_and_those_of_the_best_tree():
-    p = np.array([[0.5, 0.0, 0.04], [0.0, 0.9, 0.48], [0.3, 0.0, 0.48], [0.2, 0.1, 0.0]])
-    kept = likely_arcs(p, np.array([0, 1, 0], dtype=np.int32), 0.5)
-    np.testing.assert_array_equal(kept, [[1, 0, 1], [0, 1, 1], [1, 0, 1], [0, 0, 0]])
-    crowd = np.full((41, 40), 1 / 40) + np.linspace(0, 1e-6, 41)[:, None]
-    assert likely_arcs(crowd, np.zeros(40, dtype=np.int32), 0.1).sum(0).tolist() == [17] * 40
+@pytest.mark.parametrize("order", [2, 3])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_trees_with_most_expected_arcs_equal_all_trees(order, threads):
+    loss, words, table = problem(order)
+    w = np.random.default_rng(5).normal(size=loss.n_weights)
+    template = template_of(order)
+    model = ArcModel.of_places(template, words, *locate(words, HEADS, template, table), w)
+    for allowed in (None, [[None, None, [1, 4], None, None], None]):
+        expected = []
+        for s, (p, _) in enumerate(model.marginals(words, allowed)):
+            trees = [
+                tree for tree in eisner.all_trees(p.shape[1]) if allowed is None or s or tree[2] in (1, 4)
+            ]
+            expected += max(trees, key=partial(eisner.score, p))
+        assert model.decode(words, "mbr", allowed, threads).tolist() == expected
+    with pytest.raises(InputError, match="sentence 1 has no projective tree of the allowed arcs"):
+        model.decode(words, "mbr", [None, [[2], [1]]], threads)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_arcs_are_kept_by_their_probability_and_those_of_the_best_tree(threads):
+    rng, template = np.random.default_rng(6), ArcTemplate.parse("h[0,0] c[0,0] side\nb[0] way")
+    lengths = [1, 2, 5, 0, 17, 40]
+    rows = [[(f"w{k}",) for k in rng.integers(0, 9, n)] for n in lengths]
+    words = Words.of(Columns.from_rows(rows), 1)
+    heads = np.concatenate([np.arange(n, dtype=np.int32) for n in lengths])
+    known = learn_features(words, heads, template, 1, 1)
+    w = 0.3 * rng.normal(size=len(known.keys))
+    places = locate(words, heads, template, AttributeTable(known.keys))
+    model = ArcModel.of_places(template, words, *places, w)
+    permitted = [None] * 5 + [[[0, 39, 40] if c < 20 else None for c in range(40)]]
+    for share, allowed in ((0.01, None), (0.3, None), (0.01, permitted)):
+        pruned = replace(model, pruner=Pruner(model, share))
+        keep = pruned.kept(words, allowed, threads)
+        best = model.decode(words, "best", allowed)
+        for s, (p, _) in enumerate(model.marginals(words, allowed)):
+            a, b = words.sentence_ptr[s : s + 2]
+            own = keep[words.first_arc[s] : words.first_arc[s + 1]].reshape(p.shape)
+            np.testing.assert_array_equal(own, slow.likely_arcs(p, best[a:b], share))
+    assert pruned.kept(words, [None, [[2], [1]], *[None] * 4])[2:8].tolist() == [0] * 6
+    gold = Pruner(model, 0.3).kept(words, heads)
+    lengths = np.diff(words.sentence_ptr)
+    assert all(
+        gold[words.first_arc[s] : words.first_arc[s + 1]].reshape(n + 1, n)[h, h]
+        for s, n in enumerate(lengths)
+        for h in range(n)
+    )
 
 
 TREES = [list(zip(HEADS[a:b].tolist(), "abcde", strict=False)) for a, b in ((0, 5), (5, 7))]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 
 def parts(heads):
     """The (grandparent, head, sibling, child) of a tree; that of the root's child is (-1, 0, 0, child).
@@ -19,6 +21,19 @@ def parts(heads):
 def score(scores, heads):
     """Sum of the scores of all parts, by part."""
     return sum(scores[part] for part in parts(heads))
+
+
+def likely_arcs(p, best, share, most=16):
+    """Arcs whose probability is at least a share of the likeliest head's, and those of the best tree."""
+    n, keep = len(best), np.zeros_like(p, dtype=np.uint8)
+    for c in range(n):
+        first = sorted(p[:, c], reverse=True)
+        for h in range(n + 1):
+            keep[h, c] = (
+                p[h, c] > 0 and p[h, c] >= share * first[0] and (n <= most or p[h, c] >= first[most - 1])
+            )
+        keep[best[c], c] = 1
+    return keep
 
 
 def numbers_of(part, n):

@@ -4,10 +4,10 @@
 
 i64 sizeof_ArcTemplates(void) { return sizeof(ArcTemplates); }
 i64 sizeof_ArcWords(void) { return sizeof(ArcWords); }
+i64 sizeof_ArcWeights(void) { return sizeof(ArcWeights); }
 i64 sizeof_ArcMemory(void) { return sizeof(ArcMemory); }
 
-/* The parts of every template that depend on the way alone. */
-static void project_ways(const ArcTemplates *t, const ArcMemory *m) {
+void arcs_prepare(const ArcTemplates *t, ArcMemory *m) {
     i64 T = t->n_templates;
     for (i64 i = 0; i < T; i++) {
         for (i64 way = 0; way < N_WAYS; way++) m->ways[way * T + i] = t->seeds[i];
@@ -115,7 +115,6 @@ static inline i64 keys_of_arc(const ArcTemplates *t, const ArcMemory *m, i64 h, 
 i64 arcs_gold_keys(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 n_tokens, const i32 *heads, i64 first,
                    i64 room, u64 *keys, i64 *done) {
     (void)n_tokens;
-    project_ways(t, m);
     i64 most = t->n_templates + MOST_VALUES * t->n_between, s = first, used = 0;
     for (; s < a->n_sentences; s++) {
         i64 at = a->sentence_ptr[s];
@@ -136,7 +135,6 @@ i64 arcs_gold_keys(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 n
 i64 arcs_count_keys(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, i64 n_arcs, const u8 *keep,
                     i64 n_counters, u8 *counters, i64 least, i64 room, u64 *keys) {
     (void)n_arcs;
-    project_ways(t, m);
     i64 n = project(t, a, s, m), used = 0;
     u64 mask = (u64)n_counters - 1;
     for (i64 h = 0; h <= n; h++) {
@@ -158,7 +156,6 @@ i64 arcs_count_keys(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 
 i64 arcs_encode(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, i64 n_slots, const u64 *slots, i64 n_arcs,
                 const u8 *keep, i64 *ptr, i64 room, i32 *ids) {
     (void)n_arcs;
-    project_ways(t, m);
     i64 n = project(t, a, s, m), used = 0, start = ptr[0];
     u64 mask = (u64)n_slots - 1;
     for (i64 h = 0; h <= n; h++) {
@@ -198,7 +195,6 @@ static void origin_of(const ArcTemplates *t, const ArcMemory *m, i64 h, i64 c, i
 void arcs_locate(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, i64 n_slots, const u64 *slots,
                  i64 n_arcs, const u8 *keep, i64 n_features, i32 *places, i32 *sentences) {
     (void)n_arcs, (void)n_features;
-    project_ways(t, m);
     i64 n = project(t, a, s, m);
     for (i64 h = 0; h <= n; h++) {
         look_around(t, n, h, m);
@@ -217,36 +213,37 @@ void arcs_locate(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, 
     }
 }
 
-void arcs_fill(i64 n, const u64 *keys, const f32 *weights, i64 n_slots, u64 *slots) {
-    u64 mask = (u64)n_slots - 1;
+void arcs_fill(i64 n, const u64 *keys, const f32 *weights, ArcWeights *x) {
+    u64 mask = (u64)x->n_slots - 1, n_bits = 64 * (u64)x->n_filter;
     for (i64 i = 0; i < n; i++) {
         u32 bits;
         memcpy(&bits, weights + i, sizeof bits);
         if (!bits) continue;
-        u64 slot = keys[i] & mask;
-        while (slots[slot]) slot = (slot + 1) & mask;
-        slots[slot] = keys[i] >> 32 | (u64)bits << 32;
+        u64 slot = keys[i] & mask, at = keys[i] & (n_bits - 1);
+        while (x->slots[slot]) slot = (slot + 1) & mask;
+        x->slots[slot] = keys[i] >> 32 | (u64)bits << 32;
+        x->filter[at >> 6] |= 1ull << (at & 63);
     }
 }
 
-void arcs_scores(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, i64 n_slots, const u64 *slots, i64 n_arcs,
+void arcs_scores(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, const ArcWeights *weights, i64 n_arcs,
                  const u8 *keep, f64 *scores) {
-    (void)n_arcs;
-    project_ways(t, m);
     i64 n = project(t, a, s, m);
-    u64 mask = (u64)n_slots - 1;
+    Queue queue;
+    queue.n = 0;
+    memset(scores, 0, (size_t)n_arcs * sizeof *scores);
     for (i64 h = 0; h <= n; h++) {
         look_around(t, n, h, m);
         for (i64 c = 1; c <= n; c++) {
-            i64 found = c == h || !keep[h * n + c - 1] ? 0 : keys_of_arc(t, m, h, c);
-            scores[h * n + c - 1] = sum_weights(mask, slots, found, m->keys);
+            i64 arc = h * n + c - 1;
+            if (c != h && keep[arc]) queue_keys(weights, arc, keys_of_arc(t, m, h, c), m->keys, &queue, scores);
         }
     }
+    empty_queue(weights, &queue, scores);
 }
 
 i64 arcs_keys(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, i64 h, i64 c, i64 room, u64 *keys,
               i32 *owners, i32 *middles) {
-    project_ways(t, m);
     i64 n = project(t, a, s, m);
     look_around(t, n, h, m);
     i64 found = smaller_i(keys_of_arc(t, m, h, c), room);

@@ -35,7 +35,17 @@ typedef struct {
     const u64 *outside; /* [n_columns * 5] */
 } ArcWords;
 
-/* Working memory for sentences of up to `room` words. */
+/* Weights of features by their keys. A slot is 0, or the upper half of a key and, above it, a 32-bit weight. Most keys that are
+ * looked up have no weight: the bit of `filter` that the low bits of a key number is 1 for all that have one, and the filter
+ * fits into a cache where the slots do not. Both numbers of words are powers of two. */
+typedef struct {
+    i64 n_slots;
+    i64 n_filter;
+    u64 *slots; /* [n_slots] */
+    u64 *filter; /* [n_filter] */
+} ArcWeights;
+
+/* Working memory for sentences of up to `room` words, which arcs_prepare has filled for the templates. */
 typedef struct {
     i64 room;
     i64 n_templates;
@@ -48,6 +58,9 @@ typedef struct {
     u64 *between; /* [room * n_between + n_between] */
     u64 *keys; /* [n_templates + 64 * n_between] */
 } ArcMemory;
+
+/* What sides and distances add to the keys, to memory->ways: once for all sentences. */
+void arcs_prepare(const ArcTemplates *templates, ArcMemory *memory);
 
 /* Keys of the arcs of trees, of whole sentences from `first` on as long as there is room; done[0] is their number. Returns
  * the first sentence that is left. */
@@ -71,13 +84,12 @@ i64 arcs_encode(const ArcTemplates *templates, const ArcWords *words, ArcMemory 
 void arcs_locate(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, i64 n_slots,
                  const u64 slots[2 * n_slots], i64 n_arcs, const u8 keep[n_arcs], i64 n_features, i32 places[4 * n_features], i32 sentences[n_features]);
 
-/* Scores of all arcs of sentence s for which keep is 1, else 0, also where head and child are the same. A slot is 0, or the upper half of a key and, above
- * it, a 32-bit weight. */
-void arcs_scores(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, i64 n_slots,
-                 const u64 slots[n_slots], i64 n_arcs, const u8 keep[n_arcs], f64 scores[n_arcs]);
+/* Scores of all arcs of sentence s for which keep is 1, else 0, also where head and child are the same. */
+void arcs_scores(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, const ArcWeights *weights,
+                 i64 n_arcs, const u8 keep[n_arcs], f64 scores[n_arcs]);
 
-/* Fill the slots that arcs_scores reads. */
-void arcs_fill(i64 n, const u64 keys[n], const f32 weights[n], i64 n_slots, u64 slots[n_slots]);
+/* Fill the slots and the filter, which are 0, with the weights that are not. */
+void arcs_fill(i64 n, const u64 keys[n], const f32 weights[n], ArcWeights *table);
 
 /* Keys of the arc from h to c of sentence s, the template of each and the word between (or 0); returns their number. */
 i64 arcs_keys(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, i64 h, i64 c, i64 most,

@@ -37,25 +37,44 @@ static inline i64 find_id(i64 n_slots, const u64 *slots, u64 key) {
     return slots[2 * slot] == key ? (i64)slots[2 * slot + 1] : -1;
 }
 
-/* The sum of the weights of some keys, which are overwritten. Round r looks at slot r of each key that is neither found nor
- * missing yet, without a branch: most keys are missing, and which ones cannot be guessed. */
-static inline f64 sum_weights(u64 mask, const u64 *slots, i64 n, u64 *keys) {
-    for (i64 k = 0; k < n; k++) __builtin_prefetch(slots + (keys[k] & mask));
-    f64 sum = 0.0;
-    for (u64 round = 0; n; round++) {
-        i64 left = 0;
-        for (i64 k = 0; k < n; k++) {
-            u64 key = keys[k], slot = slots[(key + round) & mask];
-            u32 same = (u32)slot == (u32)(key >> 32), bits = (u32)(slot >> 32) & -same;
-            f32 weight;
-            memcpy(&weight, &bits, sizeof weight);
-            sum += weight;
-            keys[left] = key;
-            left += (slot != 0) & !same;
-        }
-        n = left;
+enum { QUEUED = 1024 };
+
+/* Keys that the filter lets through, with the parts whose scores their weights add to. A slot is fetched when its key is
+ * queued and read when the queue is full. */
+typedef struct {
+    i64 n;
+    u64 keys[QUEUED];
+    i32 parts[QUEUED];
+} Queue;
+
+/* Add the weights of the queued keys to the scores. */
+static inline void empty_queue(const ArcWeights *x, Queue *q, f64 *scores) {
+    u64 mask = (u64)x->n_slots - 1;
+    for (i64 k = 0; k < q->n; k++) {
+        u64 key = q->keys[k], slot = x->slots[key & mask];
+        for (u64 at = key + 1; slot && (u32)slot != (u32)(key >> 32); at++) slot = x->slots[at & mask];
+        u32 bits = (u32)(slot >> 32);
+        f32 weight;
+        memcpy(&weight, &bits, sizeof weight);
+        scores[q->parts[k]] += weight;
     }
-    return sum;
+    q->n = 0;
+}
+
+/* Queue the keys of a part that the filter lets through. */
+static inline void queue_keys(const ArcWeights *x, i64 part, i64 n, const u64 *keys, Queue *q, f64 *scores) {
+    u64 bits = 64 * (u64)x->n_filter - 1, mask = (u64)x->n_slots - 1;
+    for (i64 first = 0; first < n; first += QUEUED) {
+        i64 end = smaller_i(n, first + QUEUED), left;
+        if (q->n + end - first > QUEUED) empty_queue(x, q, scores);
+        left = q->n;
+        for (i64 k = first; k < end; k++) {
+            u64 at = keys[k] & bits;
+            q->keys[left] = keys[k], q->parts[left] = (i32)part;
+            left += x->filter[at >> 6] >> (at & 63) & 1;
+        }
+        for (; q->n < left; q->n++) __builtin_prefetch(x->slots + (q->keys[q->n] & mask));
+    }
 }
 
 #endif

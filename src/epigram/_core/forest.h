@@ -53,8 +53,10 @@ typedef struct {
     i64 *best; /* [n_nodes] */
 } Forest;
 
-/* How much a sentence needs of kept arcs, trios, grands, links, nodes and edges; `keep` is 1 for the arcs that are kept. */
-void forest_sizes(i64 n, const u8 keep[n * n + n], i64 sizes[6]);
+/* How much each sentence needs of kept arcs, trios, grands, links, nodes and edges; `keep` is 1 for the arcs that are kept,
+ * those of sentence s from first_arc[s] on. */
+void forest_sizes(i64 n_sentences, const i64 lengths[n_sentences], const i64 first_arc[n_sentences + 1], i64 n_arcs,
+                  const u8 keep[n_arcs], i64 sizes[6 * n_sentences]);
 
 /* Nodes, edges and parts of a sentence; arcs, trios, grands of a link (or -1) are in link_parts. */
 void forest_build(i64 n, const u8 keep[n * n + n], Forest *forest);

@@ -37,7 +37,7 @@ static i64 width_of(i64 n, const i32 *arcs, const i32 *first_child, i64 g, i64 h
     return k - first;
 }
 
-void forest_sizes(i64 n, const u8 *keep, i64 *sizes) {
+static void sizes_of(i64 n, const u8 *keep, i64 *sizes) {
     i64 kept = 0, trios = 0, grands = 0, links = 0, edges = n;
     for (i64 h = 0; h <= n; h++) {
         for (i64 c = 1; c <= n; c++) kept += c != h && keep[h * n + c - 1];
@@ -67,6 +67,14 @@ void forest_sizes(i64 n, const u8 *keep, i64 *sizes) {
     }
     sizes[0] = kept, sizes[1] = trios, sizes[2] = grands, sizes[3] = links + n;
     sizes[4] = kept * (n + 1) + grands + trios + 1, sizes[5] = edges;
+}
+
+void forest_sizes(i64 n_sentences, const i64 *lengths, const i64 *first_arc, i64 n_arcs, const u8 *keep, i64 *sizes) {
+    (void)n_arcs;
+    for (i64 s = 0; s < n_sentences; s++) {
+        if (lengths[s]) sizes_of(lengths[s], keep + first_arc[s], sizes + 6 * s);
+        else memset(sizes + 6 * s, 0, 6 * sizeof *sizes);
+    }
 }
 
 static void set_part(i32 *to, i64 g, i64 h, i64 s, i64 c) {

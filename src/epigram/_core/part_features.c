@@ -28,8 +28,7 @@ static i64 project_parts(const ArcTemplates *t, const ArcWords *a, i64 s, const 
     return n;
 }
 
-/* What the sides of the head and of the child and the way from the sibling add, which is the same in all sentences. */
-static void project_sides(const ArcTemplates *t, const PartMemory *m) {
+void part_features_prepare(const ArcTemplates *t, PartMemory *m) {
     i64 T = t->n_templates, n_ways = 2 * N_SIDES * N_GAPS;
     for (i64 i = 0; i < T; i++) {
         for (i64 way = 0; way < n_ways; way++) m->ways[way * T + i] = t->seeds[i];
@@ -66,7 +65,6 @@ static inline i64 keys_of_part(const PartMemory *m, i64 n, const i32 *part) {
 void part_features_keys(const ArcTemplates *t, const ArcWords *a, PartMemory *m, i64 s, i64 n_parts, const i32 *parts,
                         i64 n_keys, u64 *keys) {
     (void)n_keys;
-    project_sides(t, m);
     i64 n = project_parts(t, a, s, m);
     for (i64 p = 0; p < n_parts; p++) {
         i64 found = keys_of_part(m, n, parts + 4 * p);
@@ -76,7 +74,6 @@ void part_features_keys(const ArcTemplates *t, const ArcWords *a, PartMemory *m,
 
 i64 part_features_encode(const ArcTemplates *t, const ArcWords *a, PartMemory *m, i64 s, i64 n_slots, const u64 *slots,
                          i64 n_parts, const i32 *parts, i64 *ptr, i64 room, i32 *ids) {
-    project_sides(t, m);
     i64 n = project_parts(t, a, s, m), used = 0, start = ptr[0];
     u64 mask = (u64)n_slots - 1;
     for (i64 p = 0; p < n_parts; p++) {
@@ -93,13 +90,14 @@ i64 part_features_encode(const ArcTemplates *t, const ArcWords *a, PartMemory *m
     return used;
 }
 
-void part_features_scores(const ArcTemplates *t, const ArcWords *a, PartMemory *m, i64 s, i64 n_slots, const u64 *slots,
+void part_features_scores(const ArcTemplates *t, const ArcWords *a, PartMemory *m, i64 s, const ArcWeights *weights,
                           i64 n_parts, const i32 *parts, f64 *scores) {
-    project_sides(t, m);
     i64 n = project_parts(t, a, s, m);
-    u64 mask = (u64)n_slots - 1;
+    Queue queue;
+    queue.n = 0;
+    memset(scores, 0, (size_t)n_parts * sizeof *scores);
     for (i64 p = 0; p < n_parts; p++) {
-        i64 found = keys_of_part(m, n, parts + 4 * p);
-        scores[p] = sum_weights(mask, slots, found, m->keys);
+        queue_keys(weights, p, keys_of_part(m, n, parts + 4 * p), m->keys, &queue, scores);
     }
+    empty_queue(weights, &queue, scores);
 }

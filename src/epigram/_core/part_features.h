@@ -4,7 +4,7 @@
 #define EPIGRAM_PART_FEATURES_H
 #include "arcs.h"
 
-/* Working memory for sentences of up to `room` words. */
+/* Working memory for sentences of up to `room` words, which part_features_prepare has filled for the templates. */
 typedef struct {
     i64 room;
     i64 n_templates;
@@ -12,6 +12,9 @@ typedef struct {
     u64 *ways; /* [78 * n_templates] */
     u64 *keys; /* [n_templates] */
 } PartMemory;
+
+/* What sides and ways add to the keys, to memory->ways: once for all sentences. */
+void part_features_prepare(const ArcTemplates *templates, PartMemory *memory);
 
 /* Keys by all templates of parts of sentence s. */
 void part_features_keys(const ArcTemplates *templates, const ArcWords *words, PartMemory *memory, i64 s, i64 n_parts,
@@ -23,8 +26,8 @@ i64 part_features_encode(const ArcTemplates *templates, const ArcWords *words, P
                          const u64 slots[2 * n_slots], i64 n_parts, const i32 parts[4 * n_parts], i64 ptr[n_parts + 1],
                          i64 most, i32 ids[most]);
 
-/* Scores of parts of sentence s, from the slots that arcs_fill fills. */
-void part_features_scores(const ArcTemplates *templates, const ArcWords *words, PartMemory *memory, i64 s, i64 n_slots,
-                          const u64 slots[n_slots], i64 n_parts, const i32 parts[4 * n_parts], f64 scores[n_parts]);
+/* Scores of parts of sentence s. */
+void part_features_scores(const ArcTemplates *templates, const ArcWords *words, PartMemory *memory, i64 s,
+                          const ArcWeights *weights, i64 n_parts, const i32 parts[4 * n_parts], f64 scores[n_parts]);
 
 #endif

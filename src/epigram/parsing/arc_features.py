@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram._core import bindings
-from epigram._core.arrays import offsets
 from epigram.errors import InputError
 from epigram.features.attributes import AttributeTable, Fingerprints
 from epigram.parsing.arc_loss import LONG_STEP, NARROW, Kept, PartFeatures
@@ -36,7 +35,7 @@ class Known(NamedTuple):
 
 def every_arc(words: Words) -> Kept:
     """Mark all arcs of all sentences."""
-    return np.ones(int((words.lengths * (words.lengths + 1)).sum()), dtype=np.uint8)
+    return np.ones(int(words.first_arc[-1]), dtype=np.uint8)
 
 
 def learn_features(
@@ -72,7 +71,7 @@ def learn_features(
         return Known(keys, parts)
     counters, keep = np.zeros(COUNTERS, dtype=np.uint8), every_arc(words) if keep is None else keep
     met = GrowingArray(np.uint64)
-    for s, (a, b) in enumerate(pairwise(offsets(words.lengths * (words.lengths + 1)).tolist())):
+    for s, (a, b) in enumerate(pairwise(words.first_arc.tolist())):
         n_keys = most * int(np.count_nonzero(keep[a:b]))
         if n_keys > len(buffer):
             buffer = np.empty(n_keys, dtype=np.uint64)
@@ -163,10 +162,10 @@ class PartEncoder:
 
 def encode_parts(words: Words, template: ArcTemplate, known: Known, keep: Kept | None = None) -> PartFeatures:
     """Encode the kept arcs (None: all), and of orders 2 and 3 the parts over them."""
-    first_arc = offsets(words.lengths * (words.lengths + 1))
+    first_arc = words.first_arc
     keep, sizes = every_arc(words) if keep is None else keep, np.zeros((0, 6), dtype=np.int64)
     if template.part_lines:
-        sizes = forest_sizes(words.lengths.tolist(), first_arc, keep)
+        sizes = forest_sizes(words.lengths, first_arc, keep)
     encoder, places = PartEncoder(words, template, known, sizes), np.full(len(known.keys), -1, dtype=np.int32)
     counts, steps, numbers = (GrowingArray(np.uint16) for _ in range(3))
     starts = np.zeros((3, len(words.lengths) + 1), dtype=np.int64)
@@ -211,7 +210,7 @@ def locate(
     places = np.full((len(table), 4), -1, dtype=np.int32)
     sentences = np.zeros(len(table), dtype=np.int32)
     keep = every_arc(words) if keep is None else keep
-    for s, (a, b) in enumerate(pairwise(offsets(words.lengths * (words.lengths + 1)).tolist())):
+    for s, (a, b) in enumerate(pairwise(words.first_arc.tolist())):
         own = template.struct, words.struct, memory, s, table.slots
         bindings.arcs_locate(*own, keep[a:b], places, sentences)
     found, above = sentences.astype(np.int64), np.zeros((len(table), 1), dtype=np.int32)

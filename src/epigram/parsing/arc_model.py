@@ -16,18 +16,16 @@ import numpy.typing as npt
 from epigram._core import bindings
 from epigram._core.arrays import offsets
 from epigram.chain.loss import run_each
-from epigram.errors import InputError
 from epigram.features.attributes import Fingerprints, fingerprints
 from epigram.features.lexicon import WordTable
 from epigram.parsing.arc_loss import Kept
 from epigram.parsing.arc_templates import NUMBERED, SIDES, WAYS, ArcTemplate, Cell
 from epigram.parsing.arc_words import NO_SIBLING, THE_END, Words, append_classes
-from epigram.parsing.charts import FORBIDDEN, Chart, ForestChart
+from epigram.parsing.charts import FORBIDDEN, Chart, ForestChart, expected_heads, refuse_sentence
 from epigram.parsing.part_features import Part, part_keys, seen_by
-from epigram.parsing.pruning import likely_arcs
+from epigram.parsing.pruning import Allowed, likely_arcs, permitted_arcs
 from epigram.protocols import Floats, Ints, Offsets
 
-Allowed = Sequence[Sequence[Iterable[int] | None] | None]
 Place = tuple[int, int, int, int]
 """A head, a child, the sibling or word between, and the head's head."""
 
@@ -56,7 +54,7 @@ class ArcModel:
     classes: WordTable | None = field(default=None, repr=False)
     pruner: Pruner | None = field(default=None, repr=False)
     keys: Fingerprints = field(init=False, repr=False)
-    slots: Fingerprints = field(init=False, repr=False)
+    table: tuple[Fingerprints, Fingerprints] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         is_way = self.template.way_cells(self.owners, self.ptr)
@@ -66,10 +64,11 @@ class ArcModel:
         )
         keys = np.empty(len(self.owners), dtype=np.uint64)
         bindings.arcs_keys_of(self.template.whole_struct, self.owners, self.ptr, atoms, keys)
-        slots = np.zeros(1 << max(4, (2 * len(keys)).bit_length()), dtype=np.uint64)
-        bindings.arcs_fill(keys, self.weights, slots)
+        scale = max(4, (2 * len(keys)).bit_length())
+        slots, present = np.zeros(1 << scale, dtype=np.uint64), np.zeros(1 << scale - 4, dtype=np.uint64)
+        bindings.arcs_fill(keys, self.weights, bindings.ArcWeights(slots, present))
         object.__setattr__(self, "keys", keys)
-        object.__setattr__(self, "slots", slots)
+        object.__setattr__(self, "table", (slots, present))
 
     @classmethod
     def of_places(
@@ -145,11 +144,15 @@ class ArcModel:
         """Encode sentences for the template."""
         return Words.of(append_classes(columns, self.classes), self.template.n_columns)
 
-    def chart(self, words: Words) -> Chart:
-        """Return a chart, which scores one sentence at a time."""
-        if self.template.part_lines:
-            return ForestChart(self.template, self.slots, words, self.pruner)
-        return Chart(self.template, self.slots, words)
+    @property
+    def weight_table(self) -> Any:
+        """The weights by the keys of their features, as a structure of C."""
+        return bindings.ArcWeights(*self.table)
+
+    def kept(self, words: Words, allowed: Allowed | None = None, threads: int = 1) -> Kept:
+        """Mark the arcs that trees may have, of all sentences."""
+        permitted = permitted_arcs(words, allowed)
+        return permitted if self.pruner is None else self.pruner.kept(words, None, permitted, threads)
 
     def each(
         self,
@@ -159,17 +162,14 @@ class ArcModel:
         threads: int = 1,
     ) -> list[Any]:
         """Call ``run(sentence, chart)`` for every sentence that has words, in several threads."""
-        if allowed is not None and len(allowed) != len(words.lengths):
-            raise InputError(
-                f"allowed has {len(allowed)} sentences, the input has {len(words.lengths)}; give one list per sentence"
-            )
         found: list[Any] = [None] * len(words.lengths)
+        keep, kind = self.kept(words, allowed, threads), ForestChart if self.template.part_lines else Chart
 
         def share(first: int) -> None:
-            chart = self.chart(words)
+            chart = kind(self.template, self.weight_table, words, keep)
             for s in range(first, len(found), threads):
                 if words.lengths[s]:
-                    chart.score(s, None if allowed is None else allowed[s])
+                    chart.score(s)
                     found[s] = run(s, chart)
 
         run_each(share, range(threads))
@@ -179,12 +179,15 @@ class ArcModel:
         self, words: Words, decoding: str = "best", allowed: Allowed | None = None, threads: int = 1
     ) -> Ints:
         """Return the heads of the best trees, or (``mbr``) of those with most expected correct arcs."""
+        if decoding == "mbr" and self.template.part_lines:
+            keep = self.kept(words, allowed, threads)
+            return expected_heads(self.template, self.weight_table, words, keep, threads)
         out = np.zeros(int(words.sentence_ptr[-1]), dtype=np.int32)
 
         def run(s: int, chart: Chart) -> None:
             heads = out[words.sentence_ptr[s] : words.sentence_ptr[s + 1]]
             if (chart.most_expected if decoding == "mbr" else chart.best)(heads) < FORBIDDEN / 2:
-                raise InputError(f"sentence {s} has no projective tree of the allowed arcs; allow more heads")
+                refuse_sentence(s)
 
         self.each(words, run, allowed, threads)
         return out
@@ -257,20 +260,20 @@ class Pruner:
     model: ArcModel
     share: float
 
-    def kept(self, words: Words, heads: Ints | None = None) -> Kept:
+    def kept(
+        self, words: Words, heads: Ints | None = None, permitted: Kept | None = None, threads: int = 1
+    ) -> Kept:
         """Return 1 for the arcs that are kept, always including those of ``heads``, else 0."""
-
-        def run(s: int, chart: Chart) -> Kept:
-            own = slice(*words.sentence_ptr[s : s + 2].tolist())
-            best = np.zeros(chart.n, dtype=np.int32)
-            chart.best(best)
-            keep = likely_arcs(chart.marginals()[0], best, self.share)
-            if heads is not None:
-                keep[heads[own], np.arange(chart.n)] = 1
-            return keep.ravel()
-
-        found = [own for own in self.model.each(words, run) if own is not None]
-        return np.concatenate([np.empty(0, dtype=np.uint8), *found])
+        permitted = permitted_arcs(words, None) if permitted is None else permitted
+        model = self.model
+        keep = likely_arcs(model.template, model.weight_table, words, self.share, permitted, threads)
+        if heads is not None:
+            starts, lengths = (
+                np.repeat(own, words.lengths) for own in (words.sentence_ptr[:-1], words.lengths)
+            )
+            first = np.repeat(words.first_arc[:-1], words.lengths)
+            keep[first + heads * lengths + np.arange(len(heads)) - starts] = 1
+        return keep
 
 
 def way_of(head: int, child: int) -> int:

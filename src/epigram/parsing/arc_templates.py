@@ -124,6 +124,13 @@ class ArcTemplate:
             first += len(lines)
         return tuple(found)
 
+    @cached_property
+    def part_kinds(self) -> tuple[PartLines, PartLines, PartLines]:
+        """The lines of siblings, of grandparents and of both, each of which may be none."""
+        found = {lines.rank: lines for lines in self.part_lines}
+        siblings, grandparents, both = (found.get(rank, PartLines((), 0)) for rank in range(3))
+        return siblings, grandparents, both
+
     @property
     def n_between(self) -> int:
         """Number of lines with a cell ``b``, ``l`` or ``r``."""
@@ -155,7 +162,9 @@ class ArcTemplate:
         """Allocate the working memory of C for sentences of up to ``room`` words."""
         T, B = len(self.arc_lines), self.n_between
         sizes = (*[(room + 1) * T] * 2, 13 * T, 64 * B, *[(room + 1) * B] * 2, T + 64 * B)
-        return bindings.ArcMemory(room, *(np.zeros(size, dtype=np.uint64) for size in sizes))
+        memory = bindings.ArcMemory(room, *(np.zeros(size, dtype=np.uint64) for size in sizes))
+        bindings.arcs_prepare(self.struct, memory)
+        return memory
 
 
 @dataclass(frozen=True)
@@ -187,7 +196,9 @@ class PartLines:
         """Allocate the working memory of C for sentences of up to ``room`` words."""
         T = len(self.lines)
         sizes = (4 * (room + 2) * T, 78 * T, T)
-        return bindings.PartMemory(room, *(np.zeros(size, dtype=np.uint64) for size in sizes))
+        memory = bindings.PartMemory(room, *(np.zeros(size, dtype=np.uint64) for size in sizes))
+        bindings.part_features_prepare(self.struct, memory)
+        return memory
 
 
 def _as_struct(lines: tuple[tuple[Cell, ...], ...], n_between: int) -> Any:

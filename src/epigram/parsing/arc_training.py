@@ -59,9 +59,13 @@ def choose_template(
     return (given if isinstance(given, ArcTemplate) else ArcTemplate.parse(given)).of_order(order)
 
 
-def kept_arcs(samples: ArcSamples, pruner: Pruner | None, held_out: bool = False) -> Kept | None:
+def kept_arcs(
+    samples: ArcSamples, pruner: Pruner | None, threads: int = 1, held_out: bool = False
+) -> Kept | None:
     """Mark the arcs that pruning keeps and those of training trees; None for all arcs."""
-    return None if pruner is None else pruner.kept(samples.words, None if held_out else samples.heads)
+    if pruner is None:
+        return None
+    return pruner.kept(samples.words, None if held_out else samples.heads, threads=threads)
 
 
 def build_loss(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from epigram._core import bindings
+from epigram._core.arrays import offsets
 from epigram.errors import InputError
 from epigram.features.attributes import fingerprints
 from epigram.features.columns import Column, Columns
@@ -56,6 +57,11 @@ class Words:
     def lengths(self) -> Offsets:
         """Number of words of each sentence."""
         return np.diff(self.columns.sentence_ptr)
+
+    @cached_property
+    def first_arc(self) -> Offsets:
+        """Offsets of the arcs of the sentences: n words have n (n + 1)."""
+        return offsets(self.lengths * (self.lengths + 1))
 
     def cell(self, sentence: int, column: int, word: int, offset: int = 0) -> str:
         """Return the string of a cell; words are counted from 1, and 0 is the root."""

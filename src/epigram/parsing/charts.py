@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import Any, NoReturn
 
 import numpy as np
 
 from epigram._core import bindings
+from epigram.chain.loss import run_each
 from epigram.errors import InputError
-from epigram.features.attributes import Fingerprints
 from epigram.parsing.arc_loss import Kept, span_memory
 from epigram.parsing.arc_templates import ArcTemplate
 from epigram.parsing.arc_words import Words
-from epigram.parsing.pruning import ForestMemory, forest_sizes, likely_arcs
+from epigram.parsing.pruning import ForestMemory, forest_sizes, shards_of
 from epigram.protocols import Floats, Ints
-
-if TYPE_CHECKING:
-    from epigram.parsing.arc_model import Pruner
 
 FORBIDDEN = -1e300
 
@@ -25,26 +21,25 @@ FORBIDDEN = -1e300
 class Chart:
     """First-order scores of one sentence, chosen by :meth:`score`; has the memory of one thread."""
 
-    def __init__(self, template: ArcTemplate, slots: Fingerprints, words: Words) -> None:
-        self.template, self.slots, self.words = template, slots, words
+    def __init__(self, template: ArcTemplate, weights: Any, words: Words, keep: Kept) -> None:
+        self.template, self.weights, self.words, self.keep = template, weights, words, keep
         room = int(words.lengths.max(initial=1))
         self._memory, self._spans = template.memory(room), span_memory(room)
 
-    def score(self, s: int, allowed: Sequence[Iterable[int] | None] | None) -> None:
-        """Score sentence s; ``allowed`` has the heads that its words may have."""
-        self.n = int(self.words.lengths[s])
-        self.scores: Floats = np.empty((self.n + 1, self.n))
-        bindings.arcs_scores(
-            self.template.struct,
-            self.words.struct,
-            self._memory,
-            s,
-            self.slots,
-            np.ones(self.scores.size, dtype=np.uint8),
-            self.scores,
-        )
-        if allowed is not None:
-            forbid(self.scores, allowed, s)
+    def score(self, s: int) -> None:
+        """Score sentence s."""
+        self.n, keep = int(self.words.lengths[s]), self._kept(s)
+        scores = np.empty(len(keep))
+        self._score_arcs(s, keep, scores)
+        self.scores: Floats = np.where(keep.astype(bool), scores, FORBIDDEN).reshape(self.n + 1, self.n)
+
+    def _kept(self, s: int) -> Kept:
+        """Return the arcs that sentence s may have."""
+        return self.keep[self.words.first_arc[s] : self.words.first_arc[s + 1]]
+
+    def _score_arcs(self, s: int, keep: Kept, out: Floats) -> None:
+        own = self.template.struct, self.words.struct, self._memory, s, self.weights
+        bindings.arcs_scores(*own, keep, out)
 
     def log_z(self) -> float:
         """Return the logarithm of the sum over all trees."""
@@ -79,51 +74,29 @@ class Chart:
 
 
 class ForestChart(Chart):
-    """Second- and third-order scores over the arcs that the pruner keeps; all without one."""
+    """Second- and third-order scores over the kept arcs."""
 
-    def __init__(
-        self, template: ArcTemplate, slots: Fingerprints, words: Words, pruner: Pruner | None
-    ) -> None:
-        super().__init__(template, slots, words)
-        self._pruner = None if pruner is None else pruner.model.chart(words)
-        self._prune = 0.0 if pruner is None else pruner.share
+    def __init__(self, template: ArcTemplate, weights: Any, words: Words, keep: Kept) -> None:
+        super().__init__(template, weights, words, keep)
         room = int(words.lengths.max(initial=1))
         self._forest = ForestMemory(0, np.zeros(6, dtype=np.int64))
-        self._parts = {lines.rank: (lines, lines.memory(room)) for lines in template.part_lines}
+        self._parts = [(lines, lines.memory(room)) for lines in template.part_kinds]
 
-    def score(self, s: int, allowed: Sequence[Iterable[int] | None] | None) -> None:
-        n = self.n = int(self.words.lengths[s])
-        keep = self._kept(s, allowed)
-        (sizes,) = forest_sizes([n], np.zeros(2, dtype=np.int64), keep.ravel())
+    def score(self, s: int) -> None:
+        n, keep = int(self.words.lengths[s]), self._kept(s)
+        self.n = n
+        (sizes,) = forest_sizes([n], np.array([0, len(keep)]), keep)
         if not self._forest.fits(n, sizes):
             self._forest = ForestMemory(n, sizes)
         bindings.forest_build(n, keep, self._forest.struct)
-        n_arcs, many = n * (n + 1), self._forest.counts
-        if 2 not in self._parts:
-            many = many[:2]
-        values = np.zeros(n_arcs + sum(many))
-        bindings.arcs_scores(
-            self.template.struct, self.words.struct, self._memory, s, self.slots, keep, values[:n_arcs]
-        )
-        for rank, (lines, memory) in self._parts.items():
-            first, parts = n_arcs + sum(many[:rank]), self._forest.parts[rank][: 4 * many[rank]]
-            given = lines.struct, self.words.struct, memory, s, self.slots, parts
-            bindings.part_features_scores(*given, values[first : first + many[rank]])
-        self.scores = np.where(keep.astype(bool), values[:n_arcs].reshape(n + 1, n), FORBIDDEN)
+        bounds = np.cumsum([len(keep), *self._forest.counts]).tolist()
+        values = np.empty(bounds[-1])
+        self._score_arcs(s, keep, values[: len(keep)])
+        for rank, (lines, memory) in enumerate(self._parts):
+            parts = self._forest.parts[rank][: 4 * self._forest.counts[rank]]
+            given = lines.struct, self.words.struct, memory, s, self.weights, parts
+            bindings.part_features_scores(*given, values[bounds[rank] : bounds[rank + 1]])
         bindings.forest_score(n, values, self._forest.struct)
-
-    def _kept(self, s: int, allowed: Sequence[Iterable[int] | None] | None) -> Kept:
-        n = self.n
-        if self._pruner is None:
-            scores = np.zeros((n + 1, n))
-            if allowed is not None:
-                forbid(scores, allowed, s)
-            return (scores > FORBIDDEN / 2).astype(np.uint8)
-        self._pruner.score(s, allowed)
-        p, best = self._pruner.marginals()[0], np.zeros(n, dtype=np.int32)
-        if self._pruner.best(best) < FORBIDDEN / 2:
-            return np.zeros((n + 1, n), dtype=np.uint8)
-        return likely_arcs(p, best, self._prune)
 
     def log_z(self) -> float:
         z: float = bindings.forest_inside(self._forest.struct)
@@ -148,19 +121,27 @@ class ForestChart(Chart):
         return heads[:found], values[:found]
 
 
-def forbid(scores: Floats, heads: Sequence[Iterable[int] | None], s: int) -> None:
-    """Forbid the arcs from heads that are not among those given for each word."""
-    n = scores.shape[1]
-    if len(heads) != n:
-        raise InputError(
-            f"allowed has {len(heads)} words for sentence {s}, which has {n}; give None for words with free heads"
-        )
-    for c, own in enumerate(heads):
-        if own is None:
-            continue
-        chosen = list(own)
-        if not chosen or min(chosen) < 0 or max(chosen) > n:
-            raise InputError(f"allowed heads of sentence {s}, word {c + 1} are {chosen}; heads are 0 to {n}")
-        mask = np.ones(n + 1, dtype=bool)
-        mask[chosen] = False
-        scores[mask, c] = FORBIDDEN
+def expected_heads(template: ArcTemplate, weights: Any, words: Words, keep: Kept, threads: int = 1) -> Ints:
+    """Return the trees of order 2 or 3 with most expected correct arcs."""
+    heads = np.zeros(int(words.sentence_ptr[-1]), dtype=np.int32)
+    sizes = forest_sizes(words.lengths, words.first_arc, keep)
+
+    def run(sentences: Ints) -> None:
+        room, most = int(words.lengths[sentences].max(initial=1)), sizes[sentences].max(0, initial=1)
+        scores = np.empty(2 * room * (room + 1) + int(most[1:4].sum()))
+        pairs, grands, both = template.part_kinds
+        s = bindings.forest_decode_expected(
+            template.struct, pairs.struct, grands.struct, both.struct, words.struct, weights,
+            template.memory(room), pairs.memory(room), grands.memory(room), both.memory(room),
+            ForestMemory(room, most).struct, span_memory(room), sentences, words.first_arc, keep, scores, heads,
+        )  # fmt: skip
+        if s >= 0:
+            refuse_sentence(s)
+
+    run_each(run, shards_of(words, threads))
+    return heads
+
+
+def refuse_sentence(s: int) -> NoReturn:
+    """Raise an InputError for a sentence without a tree."""
+    raise InputError(f"sentence {s} has no projective tree of the allowed arcs; allow more heads")

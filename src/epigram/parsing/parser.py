@@ -25,7 +25,7 @@ from epigram.features.attributes import AttributeTable
 from epigram.features.columns import Columns
 from epigram.features.lexicon import WordTable
 from epigram.parsing.arc_features import learn_features, locate
-from epigram.parsing.arc_model import Allowed, ArcModel
+from epigram.parsing.arc_model import ArcModel
 from epigram.parsing.arc_templates import ArcTemplate
 from epigram.parsing.arc_training import (
     RATE,
@@ -40,6 +40,7 @@ from epigram.parsing.arc_training import (
 from epigram.parsing.arc_words import Words, append_classes
 from epigram.parsing.explain import HeadExplanation, explain_head
 from epigram.parsing.projective import projectivise
+from epigram.parsing.pruning import Allowed
 from epigram.parsing.tree_columns import add_tree_columns, default_template, parents_of
 from epigram.parsing.tree_tagger import TreeTagger
 from epigram.parsing.treebank import Gold, Treebank, as_treebank, observed_columns, read_gold
@@ -177,14 +178,16 @@ class DependencyParser(StoredEstimator):
             Words.of(append_classes(gold.columns, classes), template.n_columns), heads, weights
         )
         pruner = train_pruner(samples, template, self.min_count, self.prune, self.random_state)
-        keep = kept_arcs(samples, pruner)
+        keep = kept_arcs(samples, pruner, self.threads)
         known = learn_features(samples.words, heads, template, self.min_count, self.often, keep)
         loss = build_loss(samples, template, known, keep, self.threads)
         scorer: Scorer | None = None
         if held_out is not None:
             words = Words.of(append_classes(held_out.columns, classes), template.n_columns)
             dev = ArcSamples(words, held_out.heads)
-            scorer = build_loss(dev, template, known, kept_arcs(dev, pruner, held_out=True)).attachment
+            scorer = build_loss(
+                dev, template, known, kept_arcs(dev, pruner, self.threads, held_out=True)
+            ).attachment
         keys, penalty = known.keys, penalty_of(self.penalty, self.l1, self.l2)
         watch = Watch(scorer, self.patience, _staged("arcs", callback))
         result = watch.solve(self._solver(self.solver, penalty, choose_rate(loss.n_samples)), loss, penalty)
@@ -237,7 +240,7 @@ class DependencyParser(StoredEstimator):
         known = learn_features(words, heads, old.template, 1, None, known=old.keys)
         of_parts = old.keys[old.owners >= len(old.template.arc_lines)]
         known = known._replace(parts=np.union1d(known.parts, of_parts))
-        keep = kept_arcs(samples, old.pruner)
+        keep = kept_arcs(samples, old.pruner, self.threads)
         loss = build_loss(samples, old.template, known, keep, self.threads)
         start = np.concatenate([old.weights.astype(np.float64), np.zeros(len(known.keys) - len(old))])
         seen = self.fit_["sentences"]

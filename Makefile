@@ -10,7 +10,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Real data sets, for the tests, benchmarks and experiments that need them; the others run without.
 export EPIGRAM_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo models studio test suite checks smoke slow core sanitize torture orders rivals bench bench-long cluster-demo kills results package docs browser lock format clean
+.PHONY: demo models studio test suite checks smoke slow core sanitize torture orders rivals bench bench-long cluster-demo kills results package docs browser desktop-test lock format clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/epigram demo
@@ -122,6 +122,14 @@ browser:
 		{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
 		apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; } || \
 		echo "no Chromium here; its tests will be skipped"
+
+# The IBus engine in a GTK entry on a screen of its own, as a person types. Installs what Debian has.
+DESKTOP = ibus ibus-gtk3 gir1.2-ibus-1.0 gir1.2-gtk-3.0 python3-gi dbus xvfb xauth xdotool
+desktop-test: $(VENV)/.test
+	@{ command -v ibus-daemon && command -v xvfb-run && command -v xdotool; } >/dev/null || \
+		{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+		apt-get install -y -qq --no-install-recommends $(DESKTOP) >/dev/null; } || echo "cannot install: $(DESKTOP)"
+	$(BIN)/pytest -m 'slow or not slow' -rs tests/ime/desktop
 
 # Lock files with the newest versions that pyproject.toml allows.
 COMPILE = build/tools/bin/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \

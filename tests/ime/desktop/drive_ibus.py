@@ -1,6 +1,7 @@
 """Driver of the IBus engine without a screen: run by the system's Python inside a session bus.
 
-Sends keys to an input context and prints, as JSON lines, what it shows and commits.
+Sends keys to an input context and prints, as JSON lines, what it shows and commits. A list in place of a key calls the
+input context: the text around the caret, the purpose of the text field, or a property of the engine.
 """
 
 import json
@@ -13,7 +14,8 @@ from gi.repository import GLib, IBus  # noqa: E402
 
 KEYS = {
     "space": IBus.KEY_space, "down": IBus.KEY_Down, "enter": IBus.KEY_Return, "f7": IBus.KEY_F7,
-    "mode": IBus.KEY_Zenkaku_Hankaku, "left": IBus.KEY_Left,
+    "mode": IBus.KEY_Zenkaku_Hankaku, "left": IBus.KEY_Left, "tab": IBus.KEY_Tab, "henkan": IBus.KEY_Henkan,
+    "muhenkan": IBus.KEY_Muhenkan, "escape": IBus.KEY_Escape,
 }  # fmt: skip
 IBus.init()
 bus, loop = IBus.Bus(), GLib.MainLoop()
@@ -22,6 +24,16 @@ context = bus.create_input_context("test")
 
 def tell(kind, value):
     print(json.dumps([kind, value]), flush=True)
+
+
+def properties(found):
+    tell(
+        "properties",
+        [one.get_key() for one in iter(lambda: found.get(len(seen)), None) if not seen.append(one)],
+    )
+
+
+seen = []
 
 
 def table(_, found, is_shown):
@@ -34,7 +46,12 @@ def table(_, found, is_shown):
 context.connect("commit-text", lambda _, text: tell("commit", text.get_text()))
 context.connect("update-preedit-text", lambda _, text, at, is_shown: tell("preedit", text.get_text()))
 context.connect("update-lookup-table", table)
-context.set_capabilities(IBus.Capabilite.PREEDIT_TEXT | IBus.Capabilite.FOCUS | IBus.Capabilite.LOOKUP_TABLE)
+context.connect("delete-surrounding-text", lambda _, offset, n: tell("delete", [offset, n]))
+context.connect("register-properties", lambda _, found: properties(found))
+context.set_capabilities(
+    IBus.Capabilite.PREEDIT_TEXT | IBus.Capabilite.FOCUS | IBus.Capabilite.LOOKUP_TABLE
+    | IBus.Capabilite.PROPERTY | IBus.Capabilite.SURROUNDING_TEXT
+)  # fmt: skip
 context.focus_in()
 context.set_engine("epigram")
 waiting = json.loads(sys.argv[1])
@@ -47,6 +64,15 @@ def step():
         GLib.timeout_add(1000, loop.quit)
         return False
     key = waiting.pop(0)
+    if isinstance(key, list):
+        what, *given = key
+        if what == "around":
+            context.set_surrounding_text(IBus.Text.new_from_string(given[0]), *given[1:])
+        elif what == "purpose":
+            context.set_content_type(getattr(IBus.InputPurpose, given[0]), 0)
+        else:
+            context.property_activate(given[0], given[1])
+        return True
     tell("handled", [key, context.process_key_event(KEYS[key] if key in KEYS else ord(key), 0, 0)])
     return True
 

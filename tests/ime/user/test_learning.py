@@ -72,7 +72,7 @@ def test_a_content_word_is_preferred_more_with_each_correction(converter: KanaKa
     ):
         converter.learn(reading, chosen)
         bonuses.append(float(converter.decoder.bonus[word]))
-    assert bonuses == [1.0, 2.0, 4.0]
+    assert bonuses == [0.0, 1.0, 2.0]
     assert converter.convert("はしをつかう") == "端を使う"
     for _ in bonuses:
         converter.undo()
@@ -152,3 +152,16 @@ def test_single_corrections_hardly_change_held_out_sentences() -> None:
         assert sum(text == wanted for text, (_, wanted) in zip(after, pairs, strict=True)) >= exact - 1
         converter.undo()
     assert learnt == 9
+
+
+def test_kanji_in_place_of_their_usual_kana_are_never_preferred_everywhere() -> None:
+    text = ["使う/つかう こと が ある", "渡る/わたる こと が ある", "持つ/もつ こと", "事/こと"]
+    converter = KanaKanjiConverter.build(text)
+    for reading, chosen in (
+        ("つかうことがある", "使う事がある"),
+        ("わたることが", "渡る事が"),
+        ("もつこと", "持つ事"),
+    ):
+        converter.learn(reading, chosen)
+        assert converter.convert(reading) == chosen
+    assert not converter.decoder.bonus.any()

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""IBus engine for the system's Python with gi: passes keys to the server of the editor.
+"""IBus engine for the system's Python with gi: passes keys to the server, which it starts if nobody answers.
 
-It starts the server if nobody answers. ``epigram ime install`` copies this file and writes ``engine.json`` beside it,
-the command of the server and its socket. It imports nothing of epigram, which may live in a virtual environment.
+``epigram ime install`` copies this file and writes ``engine.json`` beside it, the command of the server and its socket.
+It imports nothing of epigram, which may live in a virtual environment.
 """
 
 # mypy: ignore-errors
@@ -16,6 +16,11 @@ import time
 from pathlib import Path
 
 NAME, BUS = "epigram", "org.freedesktop.IBus.Epigram"
+SETTINGS = {
+    "punctuation": ("，．", "、。", "，．"), "width": ("full-width letters", "mixed", "full"),
+    "layout": ("kana keys", "romaji", "kana"), "private": ("learn nothing", False, True),
+}  # fmt: skip
+"""Label, value when off and value when on of the settings that are properties."""
 CONFIG = Path(__file__).with_name("engine.json")
 START_SECONDS = 20
 ANSWER_SECONDS = 3
@@ -72,9 +77,8 @@ def key_table(ibus):
         "Left": "left", "Right": "right", "Up": "up", "Down": "down", "Tab": "tab", "Page_Up": "page up",
         "Page_Down": "page down", "Henkan": "space", "Muhenkan": "f7", **{f"F{n}": f"f{n}" for n in range(6, 11)},
     }  # fmt: skip
-    plain = {
-        getattr(ibus, f"KEY_{symbol}"): key for symbol, key in names.items() if hasattr(ibus, f"KEY_{symbol}")
-    }
+    symbols = {symbol: getattr(ibus, f"KEY_{symbol}", None) for symbol in names}
+    plain = {symbols[symbol]: key for symbol, key in names.items() if symbols[symbol] is not None}
     return plain, {ibus.KEY_Left: "shorter", ibus.KEY_Right: "longer"}
 
 
@@ -84,10 +88,10 @@ class EngineMethods:
     def __init__(self, **properties):
         self.ibus.Engine.__init__(self, **properties)
         self.client = EngineClient(*self.server)
-        self.is_on, self.is_private, self.is_idle = True, False, True
+        self.is_on, self.is_secret, self.is_idle, self.settings = True, False, True, {}
 
     def do_process_key_event(self, keyval, keycode, state):
-        if state & self.skipped or self.is_private:
+        if state & self.skipped or self.is_secret:
             return False
         if keyval in self.modes:
             self.is_on = not self.is_on
@@ -96,14 +100,18 @@ class EngineMethods:
         key = self._key(keyval, state)
         if not self.is_on or key is None:
             return False
-        request = {"key": key}
-        if self.is_idle and (text := self._text_before()) is not None:
-            request["before"] = text
+        request, before = {"key": key}, None
+        if self.is_idle:
+            before, selected = self._surroundings()
+            if keyval == self.ibus.KEY_Henkan:  # the commit takes the place of the selection
+                request = {"reconvert": selected} if selected else {"key": "reconvert"}
+        if before is not None:
+            request["before"] = before
         answer = self.client.ask(request)
         if answer is None or "error" in answer:
             return False
         self._show(answer)
-        return answer["handled"]
+        return answer["handled"] or "reconvert" in request
 
     def _key(self, keyval, state):
         if state & self.ibus.ModifierType.CONTROL_MASK:
@@ -115,12 +123,13 @@ class EngineMethods:
         char = self.ibus.keyval_to_unicode(keyval)
         return char if char and char.isprintable() else None
 
-    def _text_before(self):
-        """Text before the caret, if the application tells it."""
+    def _surroundings(self):
+        """Text before the caret (None if the application does not tell it), and the selected text."""
         if not self.client_capabilities & self.ibus.Capabilite.SURROUNDING_TEXT:
-            return None
-        text, caret, _ = self.get_surrounding_text()
-        return text.get_text()[max(caret - 200, 0) : caret]
+            return None, ""
+        text, caret, anchor = self.get_surrounding_text()
+        first, last = min(caret, anchor), max(caret, anchor)
+        return text.get_text()[max(first - 200, 0) : first], text.get_text()[first:last]
 
     def _show(self, answer):
         if answer["erase"]:
@@ -142,7 +151,8 @@ class EngineMethods:
         for way in answer["candidates"]:
             table.append_candidate(self.ibus.Text.new_from_string(way))
         self.update_lookup_table(table, len(answer["candidates"]) > 1)
-        message = answer["message"]
+        pages = f"{answer['page'] + 1}/{answer['pages']}" if answer["pages"] > 1 else ""
+        message = answer["message"] or pages
         self.update_auxiliary_text(self.ibus.Text.new_from_string(message), bool(message))
 
     def do_candidate_clicked(self, index, button, state):
@@ -151,51 +161,49 @@ class EngineMethods:
             self._show(answer)
 
     def do_set_content_type(self, purpose, hints):
-        self.is_private = purpose in (self.ibus.InputPurpose.PASSWORD, self.ibus.InputPurpose.PIN)
-        private = bool(hints & getattr(self.ibus.InputHints, "PRIVATE", 0)) if hints else False
-        self.client.ask({"set": {"private": private or self.is_private}})
+        self.is_secret = purpose in (self.ibus.InputPurpose.PASSWORD, self.ibus.InputPurpose.PIN)
+        hidden = getattr(self.ibus.InputHints, "PRIVATE", 0)
+        self.client.ask({"private": self.is_secret or bool(hints & hidden)})
 
     def do_focus_in(self):
+        self.settings = (self.client.ask({}) or {}).get("settings", {})
         self.register_properties(self._properties())
 
     def do_property_activate(self, name, state):
         if name == "mode":
             self.is_on = not self.is_on
             self._show_mode()
-        elif name == "punctuation":
-            self.client.ask({"set": {"punctuation": "，．" if state else "、。"}})
-        elif name == "private":
-            self.client.ask({"set": {"private": bool(state)}})
+        elif name in SETTINGS:
+            value = SETTINGS[name][2 if state else 1]
+            self.settings = (self.client.ask({"set": {name: value}}) or {}).get("settings", {})
 
     def _property(self, name, kind, label, is_checked):
-        text = self.ibus.Text.new_from_string
-        state = self.ibus.PropState.CHECKED if is_checked else self.ibus.PropState.UNCHECKED
+        text, state = self.ibus.Text.new_from_string, self.ibus.PropState(int(is_checked))
         return self.ibus.Property.new(name, kind, text(label), "", text(""), True, True, state, None)
+
+    def _mode(self):
+        return self._property("mode", self.ibus.PropType.NORMAL, "あ" if self.is_on else "A", self.is_on)
 
     def _properties(self):
         found = self.ibus.PropList()
-        found.append(
-            self._property("mode", self.ibus.PropType.NORMAL, "あ" if self.is_on else "A", self.is_on)
-        )
-        found.append(self._property("punctuation", self.ibus.PropType.TOGGLE, "，．", False))
-        found.append(self._property("private", self.ibus.PropType.TOGGLE, "learn nothing", False))
+        found.append(self._mode())
+        for name, (label, _, on) in SETTINGS.items():
+            is_on = self.settings.get(name) == on
+            found.append(self._property(name, self.ibus.PropType.TOGGLE, label, is_on))
         return found
 
     def _show_mode(self):
         answer = None if self.is_idle else self.client.ask({"key": "enter"})
         if answer and "error" not in answer:
             self._show(answer)
-        self.update_property(
-            self._property("mode", self.ibus.PropType.NORMAL, "あ" if self.is_on else "A", self.is_on)
-        )
+        self.update_property(self._mode())
 
     def do_reset(self):
         answer = self.client.ask({"reset": True})
         if answer and "error" not in answer:
             self._show(answer)
 
-    def do_disable(self):
-        self.do_reset()
+    do_disable = do_reset
 
 
 def make_engine(ibus, gobject, server):
@@ -211,12 +219,9 @@ def make_engine(ibus, gobject, server):
         "ibus": ibus,
         "server": server,
     }
-    methods = {
-        name: value for name, value in vars(EngineMethods).items() if name not in ("__dict__", "__weakref__")
-    }
-    type(ibus.Engine)(
-        "EpigramEngine", (ibus.Engine,), {**methods, **given, "__gtype_name__": "EpigramEngine"}
-    )
+    methods = {k: value for k, value in vars(EngineMethods).items() if k not in ("__dict__", "__weakref__")}
+    name = "EpigramEngine"
+    type(ibus.Engine)(name, (ibus.Engine,), {**methods, **given, "__gtype_name__": name})
     return gobject.type_from_name("EpigramEngine")
 
 

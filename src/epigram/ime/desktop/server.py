@@ -22,7 +22,7 @@ from epigram.errors import EpigramError, InputError, reason
 from epigram.files import parse_json
 from epigram.ime.converter import KanaKanjiConverter
 from epigram.ime.corrections import Journal
-from epigram.ime.typing.editor import KEPT, UNDO, Editor
+from epigram.ime.typing.editor import UNDO, Editor
 from epigram.ime.user.settings import UserSettings
 
 LONGEST_LINE = 1 << 16
@@ -71,7 +71,7 @@ class EditorSession:
         if "private" in request:
             editor.private = bool(request["private"])
         if "before" in request:
-            editor.before = _text(request, "before")[-KEPT:]
+            editor.moved(_text(request, "before"))
         if "convert" in request:
             ways = editor.converter.nbest(_text(request, "convert"), 9, before=editor.before)
             return {"ways": [way.text for way in ways]}
@@ -95,6 +95,8 @@ class EditorSession:
         handled = (
             not was_idle or not editor.is_idle or commit is not None or (key == UNDO and editor.erase > 0)
         )
+        if not handled:
+            editor.moved()
         if editor.converter.journal.lessons != before:
             self.server.save()
         return commit, handled

@@ -338,21 +338,24 @@ class Editor:
         if self._cleared and forget:
             self.typed, self._cleared = self._cleared, ""
         elif self._last is None:
-            if forget:
-                self._undo_lesson()
+            self.message = "nothing to take back"
         else:
             self.typed, text, self.before, learnt = self._last
             self._last, self.erase = None, len(text)
             if learnt and forget:
-                self._undo_lesson()
+                self.converter.undo()
+                self.message = "forgot the last correction"
             self._convert()
 
-    def _undo_lesson(self) -> None:
-        try:
-            self.converter.undo()
-            self.message = "forgot the last correction"
-        except InputError as error:
-            self.message = str(error)
+    def moved(self, before: str | None = None) -> None:
+        """Tell that the application got a key, or what stands before the caret now.
+
+        The last commit cannot be reopened if it may not stand before the caret any more.
+        """
+        if before is not None:
+            self.before = before[-KEPT:]
+        if self._last is not None and not (before or "").endswith(self._last[1]):
+            self._last = None
 
     def _back_to_kana(self) -> None:
         self.segments, self.chosen, self.at, self.plain = [], [], 0, False

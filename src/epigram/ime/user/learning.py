@@ -7,9 +7,9 @@ one or more phrases (:class:`epigram.ime.user.words.Phrase`), as probable as the
   the reading it is anchored there, and a span of function words also to the last characters of the text before it;
 - a content word in place of another needs the neighbours on one side only.
 
-A content word gets a small bonus in every context (``STEPS``), which grows with each further correction to the same
-word. Function words and readings of one kana get none, and neither do kanji in place of kana that are the more usual
-spelling (事 for こと): whether these are a habit of the user a few corrections do not tell.
+A content word gets a small bonus in every context (``STEPS``) once the correction to it is repeated. Function words
+and readings of one kana get none, and neither do kanji in place of kana that are the more usual spelling (事 for こと):
+whether these are a habit of the user a few corrections do not tell.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MARGIN = 1.0
 """Lead of the chosen text over the wrong one, in natural log-probability."""
 FURTHER = 2.0
 """Bonus of a phrase for each round in which it does not win."""
-STEPS = (1.0, 2.0, 4.0)
+STEPS = (0.0, 1.0, 2.0)
 """Bonus of a content word after the first, second and third correction to it."""
 REACH = 3
 """Greatest number of neighbours on one side of a phrase."""
@@ -179,7 +179,7 @@ def _bonuses(
     converter: KanaKanjiConverter, kana: str, words: Sequence[Word], span: Span
 ) -> Iterator[tuple[str, float]]:
     """Bonus of each content word of a span by the number of earlier corrections to it."""
-    late = not _has_content(kana, span.wrong)  # a choice of kanji for kana is a habit only once repeated
+    late = not _has_content(kana, span.wrong)
     lessons = converter.journal.lessons[:-1]
     for word in words[span.first : span.last]:
         reading = kana[word.start : word.end]
@@ -191,8 +191,7 @@ def _bonuses(
             continue
         token = join_token(word.surface, reading)
         n = sum(token in lesson.bonuses for lesson in lessons)
-        steps = (0.0, *STEPS) if late else STEPS
-        yield token, steps[min(n, len(steps) - 1)] - (steps[min(n - 1, len(steps) - 1)] if n else 0.0)
+        yield token, STEPS[min(n, len(STEPS) - 1)] - (STEPS[min(n - 1, len(STEPS) - 1)] if n else 0.0)
 
 
 def _is_kana_usual(converter: KanaKanjiConverter, word: int, reading: str) -> bool:

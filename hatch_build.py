@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -24,7 +25,9 @@ try:
 except ImportError:  # by hand, without hatch
     BuildHookInterface = object  # type: ignore[assignment, misc]
 
-BUILD, CORE = Path(__file__).parent / "build", Path(__file__).parent / "src" / "epigram" / "_core"
+ROOT = Path(__file__).parent
+BUILD, CORE, WEB = ROOT / "build", ROOT / "src" / "epigram" / "_core", ROOT / "src" / "epigram" / "web"
+JAVASCRIPT = ROOT / "js" / "src"
 FLAGS = ["-std=c11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fPIC", "-shared"]
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unknown-warning-option", "-Wno-vla-parameter", "-Wno-array-parameter"]
 SANITIZE = [
@@ -34,6 +37,7 @@ SANITIZE = [
     "-O1",
     "-fno-omit-frame-pointer",
 ]
+ZIGLANG = "ziglang>=0.15,<0.18"
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 
 
@@ -60,13 +64,20 @@ def compile_core(sanitize: bool = False) -> None:
     BUILD.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="core-", dir=BUILD) as folder:
         made = Path(folder)
-        digest = hatch_bindings.write(CORE, made)
+        headers = hatch_bindings.write(CORE, made)
         _compile(
-            {level: made / f"epigram.{level}.{ending}" for level in levels}, command, zig, sanitize, digest
+            {level: made / f"epigram.{level}.{ending}" for level in levels},
+            command,
+            zig,
+            sanitize,
+            headers.digest,
         )
+        web = [] if sanitize else compile_web(headers, made / "web")
         names = [path.name for path in made.glob("epigram.*")]
         for name in [*names, "bindings.pyi", "bindings.py"]:
             os.replace(made / name, CORE / name)
+        for name in web:
+            os.replace(made / "web" / name, WEB / name)
     for old in CORE.glob("epigram.*"):
         if old.name not in names:
             old.unlink(missing_ok=True)
@@ -95,10 +106,115 @@ def _compile(targets: dict[str, Path], command: list[str], zig: bool, sanitize: 
         raise SystemExit("the inner loops could not be compiled; see above")
 
 
+def compile_web(headers: hatch_bindings.Headers, made: Path) -> list[str]:
+    """Write what ``epigram export-web`` copies: core.wasm, and the modules of js/src as one; return their names.
+
+    core.wasm has those functions of the core that the modules name, and nothing else. Without ziglang the rest is
+    built, and said to be incomplete.
+    """
+    if not JAVASCRIPT.is_dir():
+        return []
+    made.mkdir()
+    words = set(re.findall(r"\w+", "".join(path.read_text("utf-8") for path in JAVASCRIPT.glob("*.mjs"))))
+    (made / "bindings.mjs").write_text(hatch_bindings.emit_javascript(headers, words), "utf-8")
+    (made / "epigram.mjs").write_text(_bundle(JAVASCRIPT / "load.mjs", made / "bindings.mjs"), "utf-8")
+    environment = _ziglang()
+    if environment is None:
+        print(
+            "ziglang cannot be had: core.wasm is missing, so `epigram export-web` will not work",
+            file=sys.stderr,
+        )
+        return ["epigram.mjs"]
+    (made / "digest.c").write_text(
+        f"unsigned headers_digest(void) {{ return {headers.digest}u; }}\n", "utf-8"
+    )
+    names = {*headers.functions} & words
+    exports = [f"-Wl,--export={name}" for name in sorted({*names, "malloc", "headers_digest"})]
+    target = ["-target", "wasm32-wasi", "-mexec-model=reactor", "-msimd128", "-s"]
+    flags = [flag for flag in FLAGS if flag not in ("-fPIC", "-shared")]
+    sources = [str(source) for source in (*_needed(names), made / "digest.c")]
+    command = [
+        sys.executable,
+        "-m",
+        "ziglang",
+        "cc",
+        *target,
+        *flags,
+        *exports,
+        "-o",
+        str(made / "core.wasm"),
+    ]
+    if subprocess.run([*command, *sources], env=environment).returncode:
+        raise SystemExit("the inner loops could not be compiled to WebAssembly; see above")
+    return ["epigram.mjs", "core.wasm"]
+
+
+def _needed(names: set[str]) -> list[Path]:
+    """The C files that define some functions, and those that define what these files name."""
+    words = {path: set(re.findall(r"\w+", path.read_text("utf-8"))) for path in sorted(CORE.glob("*.c"))}
+    home = {
+        name: path
+        for path in words
+        for name in re.findall(r"^[a-z]\w+ \*?(\w+)\(", path.read_text("utf-8"), re.MULTILINE)
+    }
+    found: set[Path] = set()
+    waiting = {home[name] for name in names}
+    while waiting:
+        found |= waiting
+        waiting = {home[word] for path in waiting for word in words[path] if word in home} - found
+    return sorted(found)
+
+
+def _ziglang() -> dict[str, str] | None:
+    """The environment in which ``python -m ziglang`` runs, after an installation where it has to be; None for none."""
+    folder = BUILD / "ziglang"
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]),
+    }
+
+    def runs(*command: str) -> bool:
+        found = subprocess.run(
+            [sys.executable, *command], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        return found.returncode == 0
+
+    works = runs("-m", "ziglang", "version")
+    if not works:  # isolated from the environment of the build, which has no pip
+        runs("-I", "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), ZIGLANG)
+        works = runs("-m", "ziglang", "version")
+    return environment if works else None
+
+
+def _bundle(entry: Path, generated: Path) -> str:
+    """One module of several: each once, after those that it imports; only what the last one exports is exported."""
+    done: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        path = generated if name == generated.name else entry.with_name(name)
+        if name in done:
+            return
+        done[name] = ""
+        text = path.read_text("utf-8")
+        for imported in re.findall(r'^import .*? from "\./(.*?)";$', text, re.MULTILINE):
+            add(imported)
+        del done[name]  # after its imports
+        done[name] = re.sub(r"^import .*\n", "", text, flags=re.MULTILINE)
+
+    add(entry.name)
+    inner = [re.sub(r"^export ", "", text, flags=re.MULTILINE) for text in list(done.values())[:-1]]
+    return "\n".join([*inner, done[entry.name]])
+
+
 def is_compiled() -> bool:
     """Whether the libraries of an earlier installation are newer than everything they are made of."""
     made = CORE / "bindings.py"
-    sources = [Path(__file__), Path(hatch_bindings.__file__), *CORE.glob("*.[ch]")]
+    sources = [
+        Path(__file__),
+        Path(hatch_bindings.__file__),
+        *CORE.glob("*.[ch]"),
+        *JAVASCRIPT.glob("*.mjs"),
+    ]
     return made.is_file() and all(source.stat().st_mtime < made.stat().st_mtime for source in sources)
 
 
@@ -109,7 +225,7 @@ class CoreHook(BuildHookInterface):  # type: ignore[misc]
 
     def dependencies(self) -> list[str]:
         """What the build needs besides hatchling."""
-        return [] if compiler() else ["ziglang>=0.15,<0.18"]
+        return [] if compiler() else [ZIGLANG]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, and name the wheel after the platform, not a version of Python; an archive has sources only."""

@@ -46,6 +46,7 @@ COMMANDS = {
     "serve": "Serve models to a browser and over HTTP.",
     "inspect": "Show what is inside a model file.",
     "convert": "Rewrite a model file in the newest format.",
+    "export-web": "Write a page that runs a model in a browser, without a server.",
     "models": "List, find and install ready models.",
     "data": "List, find and fetch named data sets.",
     "demo": "Run a short tour on built-in sample data.",

@@ -1,0 +1,59 @@
+/** Models of epigram in JavaScript. Every method of a loaded model may be awaited: in a page it runs in a worker. */
+
+export interface LoadOptions {
+  /** Where core.wasm is, or its bytes; beside this module by default. */
+  wasm?: string | URL | BufferSource;
+  /** Run in a Web Worker; in pages by default. */
+  worker?: boolean;
+  /** `sha256-...`, `sha384-...` or `sha512-...` of the model file, in base64. */
+  integrity?: string;
+  /** Keep a model with an integrity hash in the browser's cache storage; true by default. */
+  cache?: boolean;
+  /** Bytes that have arrived, and all of them (0 where the server does not say). */
+  onprogress?: (bytes: number, total: number) => void;
+}
+
+/** What runs here answers at once, what runs in a worker answers later. */
+export type Answer<T> = T | Promise<T>;
+/** A word, or the cells of a token's columns. */
+export type Token = string | string[];
+
+export interface Model {
+  readonly family: "tagger" | "pipeline" | "classifier" | "lm" | "ime";
+  /** Name, source and licence of the model, where its file says them. */
+  readonly card: Record<string, string> | null;
+  /** Give its memory back; a model that is no longer reachable is freed too. */
+  free(): void;
+}
+
+export interface LabelTerm { token: number; feature: string; label: string; lift: number }
+export interface Explanation {
+  token: number; label: string; other: string | null; labels: string[]; otherLabels?: string[]; lead: number; terms: LabelTerm[];
+}
+
+export interface Tagger extends Model {
+  info(): Answer<{ family: string; kind: string; labels: string[]; nColumns: number; probabilities: boolean }>;
+  /** The labels of one sentence. */
+  tag(sentence: Token[]): Answer<string[]>;
+  /** The labels of many sentences. */
+  tagAll(sentences: Token[][]): Answer<string[][]>;
+  /** For each token the probabilities of its labels, those above a millionth. */
+  marginals(sentence: Token[]): Answer<Record<string, number>[]>;
+  /** The same for many sentences, with log Z of each; `every` keeps the smallest probabilities too. */
+  marginalsAll(sentences: Token[][], options?: { every?: boolean }): Answer<{ probabilities: Record<string, number>[][]; logZ: number[] }>;
+  /** The k best labellings, best first. */
+  nbest(sentence: Token[], k?: number): Answer<{ labels: string[]; logProbability: number }[]>;
+  /** The weights that speak for a token's label against the best labelling without it. */
+  explain(sentence: Token[], token: number): Answer<Explanation>;
+}
+
+/** Load a model: in a page in a worker, elsewhere in this thread. Plain files or one gzip stream; not zstd. */
+export function load<M extends Model = Tagger>(source: string | URL | BufferSource, options?: LoadOptions): Promise<M>;
+/** Open a model in this thread. */
+export function open<M extends Model = Tagger>(source: string | URL | BufferSource, options?: LoadOptions): Promise<M>;
+
+export class EpigramError extends Error {}
+/** Input that a model cannot read. */
+export class InputError extends EpigramError {}
+/** A file that is no model, or a damaged one. */
+export class ModelFileError extends EpigramError {}

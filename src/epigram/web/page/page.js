@@ -1,0 +1,157 @@
+// The page of one model: loads it in a worker, and mounts the panel of its family.
+
+import { load } from "./epigram.mjs";
+
+const { model: FILE, name: NAME, family: FAMILY } = document.body.dataset;
+const main = document.getElementById("main");
+const WORDS = /[\p{L}\p{N}_]+(?:[-'’.,][\p{L}\p{N}_]+)*|\S/gu;
+
+let noticeTimer;
+function notice(text, bad = false) {
+  const place = document.getElementById("notice");
+  place.textContent = text;
+  place.className = bad ? "shown bad" : "shown";
+  clearTimeout(noticeTimer);
+  noticeTimer = setTimeout(() => (place.className = ""), bad ? 6000 : 2500);
+}
+
+// An action whose failure is shown, in the model's words.
+const tried = (action) => async (...values) => {
+  try {
+    return await action(...values);
+  } catch (error) {
+    notice(error.message, true);
+  }
+};
+
+// The newest answer counts: an older one that comes late is dropped.
+function newest(action, take) {
+  let turn = 0;
+  return tried(async (...values) => {
+    const mine = ++turn, found = await action(...values);
+    if (mine === turn) take(found, ...values);
+  });
+}
+
+const copying = (text) => tried(async () => {
+  await navigator.clipboard.writeText(text());
+  notice("copied");
+});
+const actions = (text, name) => h("div", { class: "row" },
+  h("button", { type: "button", onclick: copying(text) }, "copy"),
+  h("button", { type: "button", onclick: () => save(name, text()) }, "download"));
+
+// ---- Taggers
+
+const isChunked = (labels) => labels.some((label) => label !== "O") && labels.every((label) => label === "O" || /^[BIES]-./.test(label));
+
+// Label, start and end of the chunks of a sentence, or of each labelled token.
+function spansOf(labels, chunked) {
+  if (!chunked) return labels.map((label, k) => [label, k, k + 1]);
+  const found = [];
+  labels.forEach((label, k) => {
+    const last = found.at(-1), [place, type] = [label[0], label.slice(2)];
+    const goesOn = last && last[2] === k && last[0] === type && "IE".includes(place) && !/^[ES]-/.test(labels[k - 1]);
+    if (label === "O") found.push(["", k, k + 1]);
+    else if (goesOn) last[2] = k + 1;
+    else found.push([type, k, k + 1]);
+  });
+  return found;
+}
+
+const COLUMNS = "The DT\ncook NN\ntasted VBD\nthe DT\nsoup NN\n. .";
+const TEXT = "The cook tasted the soup before the guests waited.\nShe did not paint the old boat, but the sailors washed it.";
+
+async function tagPanel(root, model) {
+  const { nColumns, labels, probabilities } = await model.info();
+  const results = h("div", { id: "results" }), why = h("div", { "aria-live": "polite", id: "why" }), others = h("div", {});
+  let found = [], picked = null;
+  const readText = (value) => (nColumns === 1
+    ? value.split("\n").map((line) => line.match(WORDS) ?? []).filter((words) => words.length)
+    : value.trim().split(/\n\s*\n/).map((block) => block.split("\n").filter((line) => line.trim()).map((line) => line.trim().split(/\s+/))).filter((rows) => rows.length));
+  const tag = newest(async (value) => {
+    const sentences = readText(value), all = await model.tagAll(sentences);
+    const chances = probabilities ? (await model.marginalsAll(sentences)).probabilities : [];
+    return sentences.map((rows, k) => ({ rows, tokens: rows.map((row) => [row].flat()[0]), labels: all[k], p: chances[k] ?? null }));
+  }, (sentences) => {
+    [found, picked] = [sentences, null];
+    draw();
+  });
+  const chunked = isChunked(labels), chance = (one, t) => one.p?.[t][one.labels[t]] ?? 1;
+
+  function draw() {
+    show(results, found.map((one, k) => h("div", { class: "sentence", role: "group", "aria-label": `sentence ${k + 1}` },
+      spansOf(one.labels, chunked).map(([label, start, end]) => h("span", { class: label && label !== "O" ? "span tinted" : "span", "--hue": hue(label) },
+        h("span", { class: "tokens" }, one.tokens.slice(start, end).map((word, j) => token(one, k, start + j, word))),
+        h("span", { class: "label" }, label || "\u00a0"))))));
+    show(why, found.length && probabilities ? h("p", { class: "note" }, "Click a word to see what speaks for its label.") : []);
+    show(others);
+    if (picked) tried(reasons)(...picked);
+  }
+
+  const token = (one, k, t, word) => h("button", {
+    type: "button", class: "token", "--doubt": Math.min(1, 1.3 * (1 - chance(one, t))).toFixed(3), "aria-label": `${word}, ${one.labels[t]}`,
+    "aria-pressed": String(picked?.[0] === k && picked?.[1] === t), title: one.p ? `${one.labels[t]} ${percent(chance(one, t))}` : one.labels[t], disabled: !probabilities,
+    onclick: () => { picked = [k, t]; draw(); results.querySelector('[aria-pressed="true"]')?.focus(); },
+  }, word);
+
+  async function reasons(k, t) {
+    const one = found[k], [told, ways] = [await model.explain(one.rows, t), await model.nbest(one.rows, 4)];
+    const marginals = Object.entries(one.p[t]).sort((a, b) => b[1] - a[1]).slice(0, 5).filter(([, p]) => p > 0.001);
+    show(why,
+      h("h2", {}, told.other === null ? `“${one.tokens[t]}”: no other label is possible here` : `“${one.tokens[t]}”: ${told.label} rather than ${told.other}, ahead by ${told.lead.toFixed(2)}`),
+      h("p", { class: "note" }, marginals.map(([label, p]) => `${label} ${percent(p)}`).join(" · ")),
+      terms(told.terms.slice(0, 12).map((term) => ({ name: term.feature, note: `${term.label}${term.token === t ? "" : ` at “${one.tokens[term.token]}”`}`, value: term.lift }))));
+    show(others,
+      h("h2", {}, "Other readings of the sentence"),
+      h("ul", { class: "terms" }, ways.map((way) => h("li", {},
+        h("span", { class: "code" }, way.labels.map((label, j) => (way !== ways[0] && label === ways[0].labels[j] ? "·" : label)).join(" ")),
+        h("span", { class: "bar", "--size": Math.exp(way.logProbability) }), h("span", { class: "value" }, percent(Math.exp(way.logProbability)))))));
+  }
+
+  const text = h("textarea", { rows: 3, autofocus: true, "aria-label": "text to tag, a sentence a line", oninput: later(() => tag(text.value), 150) });
+  text.value = nColumns === 1 ? TEXT : nColumns === 2 ? COLUMNS : "";
+  const rows = () => found.map((one) => one.rows.map((row, j) => `${[row, one.labels[j]].flat().join("\t")}\n`).join("")).join("\n");
+  show(root, h("h1", {}, "Tag text"),
+    h("p", { class: "lead" }, nColumns === 1 ? "A sentence a line." : `A token a line with its ${nColumns} columns, a blank line between sentences.`, probabilities && " A word's red underline is the model's doubt."),
+    text, h("div", { class: "side" }, h("div", {}, h("h2", {}, "Labels"), results, actions(rows, `${NAME}.conll`)), h("div", {}, why, others)));
+  await tag(text.value);
+}
+
+const PANELS = { tagger: tagPanel };
+
+// ---- The page
+
+function theme(value) {
+  document.documentElement.dataset.theme = value;
+  try {
+    localStorage.setItem("theme", value);
+  } catch {
+    // a page that may store nothing is light or dark as the reader's system is
+  }
+}
+
+async function start() {
+  const stored = (() => { try { return localStorage.getItem("theme"); } catch { return null; } })();
+  theme(stored ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
+  document.getElementById("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+  const bar = h("progress", { max: 1, "aria-label": "loading the model" }), told = h("p", { class: "note" }, `loading ${NAME}`);
+  show(main, h("div", { class: "loading" }, told, bar));
+  const began = performance.now();
+  try {
+    const model = await load(FILE, { onprogress: (size, total) => { told.textContent = `loading ${NAME}: ${bytes(size)}${total ? ` of ${bytes(total)}` : ""}`; if (total) bar.value = size / total; } });
+    const root = h("section", { "aria-label": NAME });
+    await PANELS[FAMILY](root, model);
+    show(main, root);
+    root.querySelector("[autofocus]")?.focus({ preventScroll: true });
+    const licence = model.card?.licence ?? model.card?.license;
+    show(document.getElementById("foot"), h("span", {}, `Ready in ${((performance.now() - began) / 1000).toFixed(1)} s. Nothing you type leaves this page.`),
+      licence && h("span", {}, "Licence of the model: ", h("a", { href: "NOTICE.txt" }, licence)));
+    document.body.dataset.ready = "true";
+    if ("serviceWorker" in navigator) await navigator.serviceWorker.register("sw.js").catch(() => null);
+  } catch (error) {
+    show(main, h("h1", {}, "The model cannot be used"), h("p", { class: "lead" }, error.message));
+    document.body.dataset.ready = "failed";
+  }
+}
+start();

@@ -1,0 +1,50 @@
+"""Names what a page cannot reproduce: features of models that JavaScript does not have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from epigram.storage import ModelFile
+
+TAGGERS = {"crf", "history"}
+FAMILIES = {"tagger": "taggers"}
+"""Families of models that pages can be made of, in words."""
+_UNLIKE = re.compile(r"\(\?(?!:)|\\[A-Zbux0-9]|\[:")
+"""Syntax of regular expressions that JavaScript lacks, or reads in another way."""
+
+
+def obstacles(file: ModelFile) -> list[str]:
+    """Return the features of a model that a page cannot reproduce; none where it can.
+
+    Examples
+    --------
+    >>> header = {"kind": "segment", "template": "U:%x[0,0|in:places.txt]"}
+    >>> obstacles(ModelFile("tagger", header, {}))
+    ['taggers of kind segment', 'the function in:places.txt of its template (phrases of several words)']
+    """
+    if file.family not in FAMILIES:
+        return [f"models of family {file.family}"]
+    return list(dict.fromkeys(_of_tagger(file.header)))
+
+
+def _of_tagger(header: dict[str, Any]) -> Iterator[str]:
+    kind, template = header.get("kind"), header.get("template")
+    if kind not in TAGGERS:
+        yield f"taggers of kind {kind}"
+    if "reranker" in header:
+        yield "rerankers of taggers"
+    if template is None:
+        yield "models that read features, not columns of words (they have no template)"
+        return
+    for line in template.splitlines():
+        if line.strip().startswith("S"):
+            yield "S lines of its template (segments)"
+        if line.strip().startswith("#"):
+            continue
+        for name in re.findall(r"[|](in:[^|\]]*)", line):
+            yield f"the function {name} of its template (phrases of several words)"
+        for pattern in re.findall(r"[|]match:(.*?)\](?=[^\]]*(?:%x|$))", line):
+            if _UNLIKE.search(pattern):
+                yield f"the regular expression {pattern} of its template"

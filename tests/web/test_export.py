@@ -1,0 +1,134 @@
+"""Pages of models: their files, and what they do in Chromium, online and offline."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from in_node import built
+
+from epigram import CRFTagger, InputError
+from epigram.web.export import export_page
+
+pytestmark = built
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+AUDIT = Path(__file__).parents[1] / "serve/page_audit.js"
+FILES = {"index.html", "style.css", "page.mjs", "epigram.mjs", "sw.js", "core.wasm"}
+
+
+class Site:
+    """A static file server of a folder; ``asked`` are the paths of its requests."""
+
+    def __init__(self, folder: Path) -> None:
+        asked = self.asked = []
+
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def log_message(self, *_: object) -> None:
+                asked.append(self.path)
+
+        handler = functools.partial(Handler, directory=str(folder))
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}/"
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def until(ready: Callable[[], bool]) -> None:
+    """Wait for the page; its policy forbids what Playwright's own waiting would evaluate."""
+    end = time.monotonic() + 60
+    while not ready():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def tagger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    words = [["The", "cook", "tasted", "the", "soup"], ["She", "did", "not", "paint"], ["the", "boat"]] * 4
+    labels = [["D", "N", "V", "D", "N"], ["P", "V", "R", "V"], ["D", "N"]] * 4
+    path = tmp_path_factory.mktemp("models") / "tiny.epigram"
+    CRFTagger("pos", l1=0.01).fit([[(word,) for word in own] for own in words], labels).save(path)
+    return path
+
+
+@pytest.fixture
+def browser() -> Iterator[object]:
+    playwright = pytest.importorskip("playwright.sync_api")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium here")
+    with playwright.sync_playwright() as runner:
+        made = runner.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield made
+        made.close()
+
+
+def test_a_page_has_its_files_and_nothing_of_the_user_is_deleted(tagger: Path, tmp_path: Path) -> None:
+    sizes = export_page(tagger, tmp_path / "page")
+    assert {path.name for path in (tmp_path / "page").iterdir()} == set(sizes) == {*FILES, "tiny.epigram.gz"}
+    before = {path.name: path.read_bytes() for path in (tmp_path / "page").iterdir()}
+    (tmp_path / "page" / "mine.txt").write_text("mine")
+    export_page(tagger, tmp_path / "page")
+    assert (tmp_path / "page" / "mine.txt").read_text() == "mine"
+    assert {name: (tmp_path / "page" / name).read_bytes() for name in before} == before
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "index.html").write_text("mine")
+    with pytest.raises(InputError, match="holds other files than a page"):
+        export_page(tagger, tmp_path / "other")
+    assert (tmp_path / "other" / "index.html").read_text() == "mine"
+
+
+def test_the_policy_of_a_page_permits_no_other_host_and_no_inline_script(
+    tagger: Path, tmp_path: Path
+) -> None:
+    export_page(tagger, tmp_path / "page")
+    html = (tmp_path / "page" / "index.html").read_text()
+    assert "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self';" in html
+    assert "unsafe-inline" not in html
+    assert "style=" not in html
+    assert "http:" not in html.replace("http://www.w3.org/2000/svg", "")
+    assert "https:" not in html
+
+
+def test_a_page_tags_explains_and_works_offline(tagger: Path, tmp_path: Path, browser: object) -> None:
+    export_page(tagger, tmp_path / "page")
+    site = Site(tmp_path / "page")
+    context = browser.new_context(viewport={"width": 1200, "height": 900})  # type: ignore[attr-defined]
+    page = context.new_page()
+    wrong: list[str] = []
+    asked: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(site.url)
+    page.wait_for_selector("body[data-ready=true]", timeout=60_000)
+    page.fill("textarea", "the cook paint")
+    page.wait_for_selector("#results .token:text('paint')")
+    until(lambda: page.locator("#results .token").count() == 3)
+    assert page.locator("#results .label").all_inner_texts() == ["D", "N", "V"]
+    page.click("#results .token >> nth=1")
+    page.wait_for_selector("#why .terms li")
+    assert "N rather than" in page.inner_text("#why h2")
+    with page.expect_download() as saved:
+        page.click("text=download")
+    assert Path(saved.value.path()).read_text() == "the\tD\ncook\tN\npaint\tV\n"
+    for width in (1200, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(AUDIT.read_text()) == []
+    page.evaluate("navigator.serviceWorker.ready.then(() => null)")
+    until(lambda: page.evaluate("caches.keys().then((names) => names.length)") == 1)
+    site.close()
+    page.reload()
+    page.wait_for_selector("body[data-ready=true]", timeout=60_000)
+    page.wait_for_selector("#results .token")
+    assert all(url.startswith((site.url, "data:", "blob:")) for url in asked), asked
+    assert wrong == []
+    context.close()

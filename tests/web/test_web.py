@@ -1,0 +1,229 @@
+"""The JavaScript runtime against Python: same labels, probabilities, alternatives, reasons and errors."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from in_node import MODULE, answers, built, stored
+
+import epigram
+from epigram import CRFTagger, MaxentTagger
+from epigram.features.columns import Columns
+from epigram.storage.installed import model_path
+
+pytestmark = built
+WORDS = [
+    "The",
+    "the",
+    "IL-2",
+    "İstanbul",
+    "日本",
+    "naïve",
+    "1984",
+    "x86",
+    "ǅ",
+    "Straße",
+    "ΟΔΟΣ",
+    "²",
+    "٣",
+    "a'b",
+    "e-mail",
+    "U.S.",
+    "𝔘",
+    "running",
+    "ran",
+]
+TEMPLATE = """# outside: {outside}
+U0:%x[-1,0]/%x[0,0]/%x[1,0|lower]
+U1:%x[0,0|shape]
+U2:%x[0,0|normalise|suffix:2]
+U3:%x[0,0|prefix:3]
+U4:%x[0,0|substrings:3]/%x[1,0|boundary]
+U5:%x[0,0|match:^[A-Z][a-z\\d-]+$]/%x[-1,0|match:(?:a|e)+x?]
+U6:%x[0,0|frequent:2]
+U7:%x[-2,0|rare:3|lower]/%x[0,1]
+B
+B1:%x[0,0|suffix:1]
+"""
+
+
+def corpus(n: int, seed: int, length: int = 9) -> tuple[list[Any], list[list[str]]]:
+    rng = np.random.default_rng(seed)
+    X, y = [], []
+    for _ in range(n):
+        words = [str(word) for word in rng.choice(WORDS, rng.integers(0, length))]
+        X.append([(word, word[-1]) for word in words])
+        y.append(
+            [
+                ("N" if word[0].isupper() else "V" if len(word) > 4 else "O") + str(k % 2)
+                for k, word in enumerate(words)
+            ]
+        )
+    return X, y
+
+
+@pytest.mark.parametrize("outside", ["drop", "mark"])
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_tagger_answers_as_in_python(tmp_path: Path, order: int, outside: str) -> None:
+    X, y = corpus(60, 1)
+    tagger = CRFTagger(TEMPLATE.format(outside=outside), l1=0.02, order=order).fit(X, y)
+    path = tmp_path / "model.epigram"
+    tagger = stored(tagger, path)
+    test = [*corpus(30, 2)[0], [], [("new", "w")] * 3]
+    longest = max(range(len(test)), key=lambda k: len(test[k]))
+    labels, marginals, nbest, reasons = answers(
+        path,
+        ["tagAll", test],
+        ["marginalsAll", test, {"every": True}],
+        ["nbest", test[longest], 5],
+        ["explain", test[longest], 2],
+    )
+    assert labels == tagger.predict(test)
+    model = tagger.fitted_model()
+    nodes, _, log_z = model.marginals(model.encode(Columns.from_rows(test)))
+    found = [token for sentence in marginals["probabilities"] for token in sentence]
+    assert (
+        np.abs(np.log([[token[name] for name in model.labels] for token in found]) - np.log(nodes)).max()
+        < 1e-9
+    )
+    assert np.abs(np.array(marginals["logZ"]) - log_z).max() < 1e-9
+    expected = tagger.predict_nbest([test[longest]], 5)[0]
+    assert [way["labels"] for way in nbest] == [own for own, _ in expected]
+    assert np.allclose([way["logProbability"] for way in nbest], np.log([p for _, p in expected]), atol=1e-9)
+    told = tagger.explain(test[longest], 2)
+    assert reasons["other"] == told.other
+    assert abs(reasons["lead"] - told.lead) < 1e-9
+    assert {(t["token"], t["feature"], t["label"]) for t in reasons["terms"]} == {
+        (t.token, t.feature, t.label) for t in told.terms
+    }
+
+
+def test_constraints_and_beam_search_are_kept(tmp_path: Path) -> None:
+    X = [[("The",), ("cook",), ("ran",)], [("a",), ("dog",)]] * 4
+    y = [["B-N", "I-N", "O"], ["B-N", "I-N"]] * 4
+    path = tmp_path / "model.epigram"
+    tagger = stored(CRFTagger("U:%x[0,0]\nB\n", l1=0.05, constrain="iob2").fit(X, y), path)
+    test = [[("ran",), ("dog",), ("cook",)], [("dog",)], [("ran",), ("ran",), ("dog",)]]
+    (labels,) = answers(path, ["tagAll", test])
+    assert labels == tagger.predict(test)
+    history = stored(MaxentTagger("U:%x[0,0]\nU1:%x[-1,0|lower]\n", l1=0.05).fit(*corpus(40, 3)), path)
+    test = corpus(30, 4)[0]
+    labels, refused = answers(path, ["tagAll", test], ["marginals", test[0]])
+    assert labels == history.predict(test)
+    assert "labels alone" in refused
+
+
+def test_word_lists_are_looked_up_as_in_python(tmp_path: Path) -> None:
+    (tmp_path / "classes.txt").write_text("12\tthe\n7\til-#\n3\tran\n")
+    (tmp_path / "vectors.txt").write_text("the 1 -2\nran -1 2\nrunning 0.5 0.1\n")
+    (tmp_path / "t.txt").write_text(
+        "U0:%x[0,0|class:classes.txt]\nU1:%x[-1,0|lower|vector:vectors.txt]/%x[0,0|suffix:1]\nB\n"
+    )
+    path = tmp_path / "model.epigram"
+    tagger = stored(CRFTagger(str(tmp_path / "t.txt"), l1=0.02).fit(*corpus(60, 5)), path)
+    test = corpus(30, 6)[0]
+    (labels,) = answers(path, ["tagAll", test])
+    assert labels == tagger.predict(test)
+
+
+def test_characters_are_classified_as_in_python(tmp_path: Path) -> None:
+    every = [chr(c) for c in range(1, 0x30000) if unicodedata.category(chr(c)) not in ("Cs", "Cn", "Co")]
+    words = ["a" + "".join(every[k : k + 40]) for k in range(0, len(every), 40)]
+    functions = "shape", "normalise", "lower", "suffix:7", r"match:^[\w\s]+$"
+    template = "".join(f"U{k}:%x[0,0|{function}]\n" for k, function in enumerate(functions))
+    y = [[str(k % 3)] for k in range(len(words))]
+    path = tmp_path / "model.epigram"
+    tagger = stored(CRFTagger(template, l1=1e-4, min_count=1).fit([[(word,)] for word in words], y), path)
+    (found,) = answers(path, ["marginalsAll", [[[word]] for word in words], {"every": True}])
+    model = tagger.fitted_model()
+    nodes = model.marginals(model.encode(Columns.from_rows([[(word,)] for word in words])))[0]
+    mine = np.array([[token[name] for name in model.labels] for (token,) in found["probabilities"]])
+    assert np.abs(mine - nodes).max() < 1e-9
+
+
+def test_files_are_refused_in_one_sentence(tmp_path: Path) -> None:
+    tagger = CRFTagger("U:%x[0,0]\nB\n", l1=0.05).fit(*corpus(200, 7))
+    path = tmp_path / "compressed.epigram"
+    tagger.save(path)
+    assert "epigram export-web" in answers(path)[0]
+    features = CRFTagger(l1=0.01).fit([[["a"], ["b"]]] * 3, [["x", "y"]] * 3)
+    stored(features, path)
+    assert "no template" in answers(path)[0]
+    stored(tagger, path)
+    good = path.read_bytes()
+    wrong = {
+        "empty": b"",
+        "text": b"hello, world\n",
+        "short": good[: len(good) // 2],
+        "flipped": good[:-9] + b"\xff" + good[-8:],
+    }
+    for name, content in wrong.items():
+        (tmp_path / name).write_bytes(content)
+        (error,) = answers(tmp_path / name)
+        assert error.count("\n") == 0, name
+        assert any(word in error for word in ("empty", "not an epigram", "truncated", "checksum")), (
+            name,
+            error,
+        )
+    (missing,) = answers(tmp_path / "nowhere.epigram")
+    assert "cannot read" in missing
+
+
+def test_gzip_integrity_and_wrong_input(tmp_path: Path) -> None:
+    X, y = corpus(40, 8)
+    path = tmp_path / "model.epigram"
+    tagger = stored(CRFTagger("U:%x[0,0]\nB\n", l1=0.05).fit(X, y), path)
+    packed = gzip.compress(path.read_bytes())
+    path.write_bytes(packed)
+    digest = base64.b64encode(hashlib.sha256(packed).digest()).decode()
+    calls = [
+        ["tag", "a text"],
+        ["tag", [1, 2]],
+        ["explain", ["a"], 7],
+        ["nbest", ["a"], 0],
+        ["tag", ["The", "ran"]],
+    ]
+    *wrong, labels = answers(path, *calls, integrity=f"sha256-{digest}")
+    assert all("\n" not in error and isinstance(error, str) for error in wrong), wrong
+    assert labels == tagger.predict([["The", "ran"]])[0]
+    assert "integrity" in answers(path, integrity="sha256-AAAA")[0]
+
+
+def test_labels_of_a_treebank_are_those_of_python(tmp_path: Path, data: Path) -> None:
+    try:
+        nlp = epigram.load(model_path("english"))
+    except epigram.InputError:
+        pytest.skip("the English model is not installed")
+    tagger = next(stage.tagger for stage in nlp.stages_ if stage.name == "tags")
+    X, sentence = [], []
+    for line in (data / "ud-ewt/en_ewt-ud-test.conllu").read_text("utf-8").split("\n"):
+        if line[:1].isdigit() and line.split("\t")[0].isdigit():
+            sentence.append((line.split("\t")[1],))
+        elif not line and sentence:
+            X.append(sentence)
+            sentence = []
+    path = tmp_path / "model.epigram"
+    tagger = stored(tagger, path)
+    labels, marginals = answers(path, ["tagAll", X], ["marginalsAll", X[:500]])
+    assert sum(map(len, labels)) == 25_094
+    assert labels == tagger.predict(X)
+    model = tagger.fitted_model()
+    log_z = model.marginals(model.encode(Columns.from_rows(X[:500])))[2]
+    assert np.abs(np.array(marginals["logZ"]) - log_z).max() < 1e-9
+
+
+def test_declarations_name_every_method() -> None:
+    declared = (Path(__file__).parents[2] / "js/epigram.d.ts").read_text()
+    text = MODULE.read_text()
+    for names in re.findall(r"static methods = (\[.*?\]);", text):
+        for name in json.loads(names):
+            assert re.search(rf"\b{name}\(", declared), name

@@ -27,7 +27,7 @@ except ImportError:  # by hand, without hatch
 
 ROOT = Path(__file__).parent
 BUILD, CORE, WEB = ROOT / "build", ROOT / "src" / "epigram" / "_core", ROOT / "src" / "epigram" / "web"
-JAVASCRIPT = ROOT / "js" / "src"
+JAVASCRIPT, GENERATED = ROOT / "js" / "src", ROOT / "js" / "generated"
 FLAGS = ["-std=c11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fPIC", "-shared"]
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unknown-warning-option", "-Wno-vla-parameter", "-Wno-array-parameter"]
 SANITIZE = [
@@ -117,7 +117,7 @@ def compile_web(headers: hatch_bindings.Headers, made: Path) -> list[str]:
     made.mkdir()
     words = set(re.findall(r"\w+", "".join(path.read_text("utf-8") for path in JAVASCRIPT.glob("*.mjs"))))
     (made / "bindings.mjs").write_text(hatch_bindings.emit_javascript(headers, words), "utf-8")
-    (made / "epigram.mjs").write_text(_bundle(JAVASCRIPT / "load.mjs", made / "bindings.mjs"), "utf-8")
+    (made / "epigram.mjs").write_text(_bundle("load.mjs", (JAVASCRIPT, made, GENERATED)), "utf-8")
     environment = _ziglang()
     if environment is None:
         print(
@@ -186,24 +186,24 @@ def _ziglang() -> dict[str, str] | None:
     return environment if works else None
 
 
-def _bundle(entry: Path, generated: Path) -> str:
+def _bundle(entry: str, folders: tuple[Path, ...]) -> str:
     """One module of several: each once, after those that it imports; only what the last one exports is exported."""
     done: dict[str, str] = {}
 
     def add(name: str) -> None:
-        path = generated if name == generated.name else entry.with_name(name)
         if name in done:
             return
         done[name] = ""
+        path = next(folder / name for folder in folders if (folder / name).is_file())
         text = path.read_text("utf-8")
         for imported in re.findall(r'^import .*? from "\./(.*?)";$', text, re.MULTILINE):
             add(imported)
         del done[name]  # after its imports
         done[name] = re.sub(r"^import .*\n", "", text, flags=re.MULTILINE)
 
-    add(entry.name)
+    add(entry)
     inner = [re.sub(r"^export ", "", text, flags=re.MULTILINE) for text in list(done.values())[:-1]]
-    return "\n".join([*inner, done[entry.name]])
+    return "\n".join([*inner, done[entry]])
 
 
 def is_compiled() -> bool:

@@ -26,7 +26,7 @@ NAMES = {
 
 
 def schemas() -> str:
-    """Return the text of js/src/schemas.mjs."""
+    """Return the text of js/generated/schemas.mjs."""
     found = {}
     for name, (module, attribute) in SCHEMAS.items():
         schema = getattr(import_module(module), attribute)

@@ -28,7 +28,7 @@ def snapshots() -> dict[Path, str]:
     found = {TESTS / f"cli/snapshots/{name}.txt": help_of(name) for name in cli.COMMANDS}
     found[TESTS / "cli/snapshots/epigram.txt"] = help_text()
     found[TESTS / "serve/snapshots/openapi.json"] = openapi()
-    found[TESTS.parent / "js/src/schemas.mjs"] = import_module("tools.schemas").schemas()
+    found[TESTS.parent / "js/generated/schemas.mjs"] = import_module("tools.schemas").schemas()
     found.update(import_module("tools.reference").reference())
     return found
 

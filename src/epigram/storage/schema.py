@@ -173,13 +173,13 @@ def _check_values(values: dict[str, Any]) -> None:
     if isinstance(values.get("l1"), str) and values["l1"] != "auto":
         damaged(f"'l1' cannot be {values['l1']!r}")
     for name, value in values.items():
-        if isinstance(value, dict):  # the settings of a solver or a penalty
-            _check_values(value)
-        elif name in SETTINGS:
+        if name in SETTINGS:
             kind, least, most = SETTINGS[name]
             _check_field(repr(name), kind, value)
             if isinstance(value, int | float) and not least <= value <= most:
                 damaged(f"{name!r} cannot be {value}")
+        elif isinstance(value, dict):  # the settings of a solver or a penalty
+            _check_values(value)
         if isinstance(value, int) and abs(value) >= 2**63:
             damaged(f"{name!r} is too large a number")
 

@@ -60,6 +60,30 @@ def test_the_minimum_is_that_of_quasi_newton_methods(seed: int, l1: float, l2: f
     assert (found.w == 0.0).sum() == (wanted.w == 0.0).sum() or l1 == 0.01
 
 
+@pytest.mark.parametrize("n_columns", [2, 8])
+def test_columns_side_by_side_are_solved_as_one_by_one(n_columns: int) -> None:
+    rng = np.random.default_rng(5)
+    _, dense, _, costs = problem(6)
+    i, j = np.nonzero(dense)
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(i, minlength=len(dense)))]).astype(np.int64)
+    rows = Rows(ptr, j.astype(np.int32), dense[i, j].astype(np.float32), dense.shape[1])
+    targets = rng.random((len(dense), n_columns)) < 0.4
+    solver = DualAscent(passes=300, tolerance=1e-6)
+    together = solver.solve(LinearLoss(rows, targets, costs), ElasticNet(0.1, 0.05))
+    w, total = together.w[:, :n_columns], 0.0
+    for k in range(n_columns):
+        alone = DualAscent(passes=300, tolerance=1e-6).solve(
+            LinearLoss(rows, targets[:, k], costs), ElasticNet(0.1, 0.05)
+        )
+        assert np.allclose(w[:, k], alone.w, atol=1e-9)
+        total += alone.objective
+    assert together.objective == pytest.approx(total)
+    s = scores_of(rows, w)
+    assert np.allclose(s, dense @ w[:-1] + w[-1])
+    again = solver.solve(LinearLoss(rows, targets, costs), ElasticNet(0.1, 0.05), duals=solver.duals_)
+    assert again.iterations < together.iterations
+
+
 def test_a_warm_start_and_the_same_seed() -> None:
     loss, *_ = problem(3)
     solver = DualAscent(passes=500, tolerance=1e-8)

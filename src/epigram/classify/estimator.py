@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -10,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from epigram.classify.labels import checked_texts, label_columns, weights_of_texts
 from epigram.classify.model import TextModel, prints_of
 from epigram.classify.selection import (
     STRENGTHS,
@@ -21,13 +21,12 @@ from epigram.classify.selection import (
 )
 from epigram.classify.training import (
     LinearFit,
-    Targets,
     best_temperature,
     fit_columns,
     log_count_ratios,
     scaled,
 )
-from epigram.errors import DataWarning, InputError
+from epigram.errors import InputError
 from epigram.estimator import check_fitted
 from epigram.features.attributes import AttributeTable
 from epigram.features.grams import GramSpec, Rows, learn_grams, locate_grams
@@ -107,10 +106,12 @@ class TextClassifier(StoredEstimator):
     ) -> Self:
         """Train on texts and their labels; ``callback`` is told what is being done."""
         texts = checked_texts(X)
-        targets, classes = self._targets(y, len(texts))
-        weights = self._weights(targets, classes, sample_weight)
+        self._check_settings()
+        columns = label_columns(y, len(texts), self.several)
+        self.classes_, self.several_, self.matrix_ = columns.classes, columns.several, columns.matrix
+        targets, classes, several = columns.targets, columns.numbers, columns.several
+        weights = weights_of_texts(columns, self.class_weight, sample_weight)
         min_count = self.min_count or (1 if len(texts) < FEW else 2)
-        several = self.several_
         l1 = self.l1 if self.l1 is not None else (L1_ALONE if self.l2 == 0.0 else L1_DEFAULT)
         candidates, strengths = self._candidates(texts, targets.shape[1])
         selection = Selection(
@@ -145,54 +146,12 @@ class TextClassifier(StoredEstimator):
         }  # fmt: skip
         return self
 
-    def _targets(self, y: Sequence[Any], n: int) -> tuple[Targets, npt.NDArray[np.int64]]:
-        """Columns of targets and, for folds, a class number per text."""
-        labels = list(y)
-        if len(labels) != n:
-            raise InputError(f"{n:,} texts and {len(labels):,} labels; every text needs its own")
-        lists = any(isinstance(label, list | tuple | set | frozenset) for label in labels)
-        self.several_ = lists if self.several is None else self.several
-        sets = [
-            set(label) if isinstance(label, list | tuple | set | frozenset) else {label} for label in labels
-        ]
-        found = sorted({name for names in sets for name in names})
-        self.classes_ = np.array(found) if found else np.array([], dtype=str)
-        if len(found) < 2 and not (self.several_ and found):
-            raise InputError(
-                f"labels of at least two kinds are needed, found {', '.join(map(str, found)) or 'none'}"
-            )
-        number = {name: k for k, name in enumerate(found)}
-        targets = np.zeros((n, len(found)), dtype=np.bool_)
-        for i, names in enumerate(sets):
-            if not self.several_ and len(names) != 1:
-                raise InputError(f"text {i + 1} has {len(names)} labels; give several=True")
-            targets[i, [number[name] for name in names]] = True
-        classes = np.array([min((number[name] for name in names), default=len(found)) for names in sets])
-        once = [str(found[k]) for k in np.flatnonzero(targets.sum(axis=0) == 1).tolist()]
-        if once:
-            said = f"{len(once)} labels occur in one training text only, such as {once[0]!r}"
-            warnings.warn(DataWarning(said), stacklevel=3)
-        if len(found) == 2 and not self.several_:
-            targets = np.ascontiguousarray(targets[:, 1:])
-        return targets, classes
-
-    def _weights(
-        self, targets: Targets, classes: npt.NDArray[np.int64], given: npt.ArrayLike | None
-    ) -> Floats | None:
-        weights = None if given is None else np.array(given, dtype=np.float64)
-        if weights is not None and (weights.shape != (len(targets),) or not (weights >= 0).all()):
-            raise InputError("sample_weight needs one number of at least 0 for every text")
-        if self.class_weight is None:
-            return weights
-        counts = np.bincount(classes, minlength=len(self.classes_))
-        if self.class_weight == "balanced":
-            per_class = counts.sum() / (len(counts) * np.maximum(counts, 1))
-        elif isinstance(self.class_weight, Mapping):
-            per_class = np.array([float(self.class_weight.get(name, 1.0)) for name in self.classes_.tolist()])
-        else:
-            raise InputError(f"class_weight must be None, 'balanced' or a dict, not {self.class_weight!r}")
-        own = per_class[np.minimum(classes, len(per_class) - 1)]
-        return np.asarray(own if weights is None else own * weights)
+    def _check_settings(self) -> None:
+        for name, value, known in (
+            ("weighting", self.weighting, (None, "binary", "log")), ("bits", self.bits, (0, 8, 16)),
+        ):  # fmt: skip
+            if value not in known:
+                raise InputError(f"{name} must be one of {', '.join(map(str, known))}, not {value!r}")
 
     def _candidates(self, texts: Sequence[str], n_columns: int) -> tuple[list[GramChoice], tuple[float, ...]]:
         """Candidates and strengths that the parameters leave open."""
@@ -221,7 +180,7 @@ class TextClassifier(StoredEstimator):
         temperature: float,
     ) -> TextModel:
         """Keep the largest weights; of two n-grams with one print the stronger stays."""
-        w = np.stack([one[:-1] * ratios for one in fit.weights], axis=1)
+        w = fit.weights[:-1] * ratios[:, None]
         size = np.abs(w) * np.sqrt(seen_columns(rows))[:, None]
         most = self.max_features
         if most is None:
@@ -237,7 +196,7 @@ class TextClassifier(StoredEstimator):
         return TextModel(
             spec, prints, np.concatenate([[0], np.cumsum(used.sum(axis=1))]).astype(np.int64),
             np.nonzero(used)[1].astype(np.int32), w[used].astype(np.float32),
-            np.array([one[-1] for one in fit.weights]), temperature, self.several_,
+            fit.weights[-1].copy(), temperature, self.several_,
         )  # fmt: skip
 
     def _name(self, texts: Sequence[str], rows: Rows, table: AttributeTable) -> list[list[tuple[str, float]]]:
@@ -288,6 +247,8 @@ class TextClassifier(StoredEstimator):
             best: npt.NDArray[Any] = self.classes_[p.argmax(axis=1)]
             return best
         least = np.array([self.thresholds_.get(str(name), 0.5) for name in self.classes_.tolist()])
+        if self.matrix_:
+            return np.asarray(p >= least, dtype=np.int64)
         out = np.empty(len(p), dtype=object)
         out[:] = [tuple(self.classes_[row].tolist()) for row in p >= least]
         return out
@@ -295,7 +256,9 @@ class TextClassifier(StoredEstimator):
     def score(self, X: Sequence[str], y: Sequence[Any], sample_weight: npt.ArrayLike | None = None) -> float:
         """Accuracy; with several labels the share of texts whose labels are all right."""
         found = self.predict(X).tolist()
-        if self.several_:
+        if self.matrix_:
+            right = [list(one) == list(gold) for one, gold in zip(found, np.asarray(y).tolist(), strict=True)]
+        elif self.several_:
             right = [set(one) == set(gold) for one, gold in zip(found, y, strict=True)]
         else:
             right = [one == gold for one, gold in zip(found, y, strict=True)]
@@ -324,14 +287,3 @@ class TextClassifier(StoredEstimator):
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         return tags
-
-
-def checked_texts(X: Any) -> list[str]:
-    """A list of texts; anything else is refused with what to do."""
-    if isinstance(X, str | bytes):
-        raise InputError("X is one text; give a list of texts: [text]")
-    texts = list(X)
-    for k, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InputError(f"text {k + 1} is a {type(text).__name__}, not a string")
-    return texts

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -12,9 +14,14 @@ from epigram._core import bindings
 from epigram.features.grams import Rows
 from epigram.protocols import Floats, Ints
 
+LANES = 8
+"""Problems with the same rows that dual coordinate ascent solves together, side by side."""
+
 
 class LinearLoss:
     """The loss of rows, each of the class or not (``is_in``), with a weight each.
+
+    ``is_in`` with up to ``LANES`` columns stands for as many problems, for dual coordinate ascent alone.
 
     Examples
     --------
@@ -27,51 +34,87 @@ class LinearLoss:
     def __init__(self, rows: Rows, is_in: npt.NDArray[np.bool_], sample_weight: Floats | None = None) -> None:
         self._rows = bindings.SparseRows(rows.ptr, rows.ids, rows.values)
         self.n_samples, self.n_weights = len(is_in), rows.n_columns + 1
+        self.n_lanes = 1 if is_in.ndim == 1 else is_in.shape[1]
         self._signs = np.where(is_in, 1.0, -1.0)
         self._costs = np.ones(len(is_in)) if sample_weight is None else sample_weight
+        self._padded = self._signs
+        if is_in.ndim > 1:
+            self._padded = np.pad(self._signs, ((0, 0), (0, LANES - self.n_lanes)), constant_values=1.0)
         self._squares: Floats | None = None
 
     def value_and_gradient(self, w: Floats, out: Floats) -> float:
         """Sum of sample losses at ``w``; its gradient is written to ``out``."""
         s = np.empty(self.n_samples)
-        bindings.linear_scores(self._rows, w, s)
+        bindings.linear_scores(self._rows, 1, w, s)
         s *= self._signs
         bindings.linear_gradient(self._rows, -self._costs * self._signs * sigmoid(-s), out)
         return float(self._costs @ np.logaddexp(0.0, -s))
 
     def value(self, w: Floats) -> float:
-        """Sum of sample losses at ``w``."""
-        s = np.empty(self.n_samples)
-        bindings.linear_scores(self._rows, w, s)
-        return float(self._costs @ np.logaddexp(0.0, -s * self._signs))
+        """Sum of sample losses at ``w``, of all lanes."""
+        s = _scores(self._rows, w, self.n_samples)
+        s = s[:, : self.n_lanes] if w.ndim > 1 else s
+        return float((self._costs @ np.logaddexp(0.0, -s * self._signs)).sum())
 
     def begin_dual(self, duals: Floats | None = None) -> tuple[Floats, Floats]:
         """Dual numbers to start from, near 0 or those given, and v, the sum of a_i y_i x_i."""
-        a = 1e-3 * self._costs if duals is None else duals.copy()
-        v = np.empty(self.n_weights)
-        bindings.linear_gradient(self._rows, a * self._signs, v)
+        if self._signs.ndim == 1:
+            a = 1e-3 * self._costs if duals is None else duals.copy()
+            v = np.empty(self.n_weights)
+            bindings.linear_gradient(self._rows, a * self._signs, v)
+            return a, v
+        a, v = np.zeros((self.n_samples, LANES)), np.zeros((self.n_weights, LANES))
+        a[:, : self.n_lanes] = 1e-3 * self._costs[:, None] if duals is None else duals[:, : self.n_lanes]
+        column = np.empty(self.n_weights)
+        for k in range(self.n_lanes):
+            bindings.linear_gradient(self._rows, a[:, k] * self._signs[:, k], column)
+            v[:, k] = column
         return a, v
 
     def dual_pass(
-        self, order: Ints, l1: float, l2: float, duals: Floats, rests: npt.NDArray[np.uint8], v: Floats
-    ) -> float:
-        """One pass of dual coordinate ascent; returns the sum of changes, as shares of their range.
+        self,
+        order: Ints,
+        active: npt.NDArray[np.uint8],
+        l1: float,
+        l2: float,
+        duals: Floats,
+        rests: npt.NDArray[np.uint8],
+        v: Floats,
+    ) -> Floats:
+        """One pass of dual coordinate ascent; return the sum of changes of each lane.
 
-        ``rests`` is working memory, two rows of zeros in the beginning.
+        Changes are shares of their range. ``rests`` is working memory, two rows of zeros in the beginning.
         """
         if self._squares is None:
             self._squares = np.empty(self.n_samples)
             bindings.linear_squares(self._rows, self._squares)
-        return bindings.linear_dual_pass(
-            self._rows, order, self._signs, self._costs, self._squares, l1, l2, duals, rests[0], rests[1], v
-        )
+        moved = np.empty(len(active))
+        bindings.linear_dual_pass(
+            self._rows, order, active, self._padded, self._costs, self._squares, l1, l2, duals, rests[0], rests[1],
+            v, moved,
+        )  # fmt: skip
+        return moved
 
 
 def scores_of(rows: Rows, w: Floats) -> Floats:
-    """Scores of rows under weights."""
-    out = np.empty(len(rows.ptr) - 1)
-    bindings.linear_scores(bindings.SparseRows(rows.ptr, rows.ids, rows.values), w, out)
-    return out
+    """Scores of rows under weights, or under each column of weights."""
+    packed = bindings.SparseRows(rows.ptr, rows.ids, rows.values)
+    return _scores(packed, w, len(rows.ptr) - 1)
+
+
+def _scores(rows: Any, w: Floats, n: int) -> Floats:
+    if w.ndim == 1:
+        out = np.empty(n)
+        bindings.linear_scores(rows, 1, w, out)
+        return out
+    found = []
+    for begin in range(0, w.shape[1], LANES):
+        part = np.zeros((len(w), LANES))
+        part[:, : w.shape[1] - begin] = w[:, begin : begin + LANES]
+        out = np.empty((n, LANES))
+        bindings.linear_scores(rows, LANES, part, out)
+        found.append(out)
+    return np.concatenate(found, axis=1)[:, : w.shape[1]]
 
 
 def sigmoid(s: Floats) -> Floats:

@@ -147,7 +147,7 @@ class Selection:
 
     def run(self, candidates: Sequence[GramChoice], strengths: Sequence[float] = STRENGTHS) -> Trial | None:
         """Try candidates; return the best trial, None where there is nothing to hold out."""
-        middle = strengths[1:4] or strengths
+        middle = strengths[1:4] if len(strengths) > 3 else strengths
         first = int(self.folds[0]) if len(self.folds) else 0
         for k, candidate in enumerate(candidates):
             if k == 0 or time.process_time() < self._end - LATER * self._budget:
@@ -160,6 +160,9 @@ class Selection:
             if met := self._of(candidate):
                 best = max(met, key=self.quality).l2
                 near[candidate] = [s for s in strengths if 0.2 * best <= s <= 5.0 * best]
+                if len(candidates) * len(strengths) == 1:
+                    near = {}  # nothing to choose: one fold is enough for the temperature
+                    break
                 fresh = [s for s in near[candidate] if s not in middle]
                 if fresh and time.process_time() < self._end:
                     self._try(candidate, first, fresh)

@@ -23,7 +23,8 @@ GRAMS = {
 SCHEMA = Schema(
     {
         "settings": {}, "fit": {}, "grams": GRAMS, "labels": [(str, int, float, bool)], "label_kind": str,
-        "several": bool, "temperature": float, "bias": [float], "thresholds": {}, "strongest": Maybe([[[object]]]),
+        "several": bool, "matrix": Maybe(bool),
+        "temperature": float, "bias": [float], "thresholds": {}, "strongest": Maybe([[[object]]]),
     },
     {
         "prints": Array(np.uint32, ("n",), steps=True),
@@ -49,6 +50,7 @@ def to_model_file(classifier: TextClassifier) -> ModelFile:
         "labels": classifier.classes_.tolist(),
         "label_kind": classifier.classes_.dtype.kind,
         "several": classifier.several_,
+        "matrix": classifier.matrix_,
         "temperature": model.temperature,
         "bias": model.bias.tolist(),
         "thresholds": classifier.thresholds_,
@@ -99,6 +101,7 @@ def from_model_file(file: ModelFile) -> TextClassifier:
     classifier = TextClassifier(**_settings(header["settings"]))
     classifier.classes_ = np.array(labels, dtype=None if kind == "U" else LABEL_TYPES[kind])
     classifier.several_, classifier.thresholds_ = header["several"], header["thresholds"]
+    classifier.matrix_ = bool(header.get("matrix", False))
     classifier.strongest_ = [[tuple(pair) for pair in column] for column in header.get("strongest", [])]
     classifier.fit_ = header["fit"]
     classifier.model_ = TextModel(

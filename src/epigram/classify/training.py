@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram._core.threads import Team
-from epigram.classify.loss import LinearLoss, scores_of
+from epigram.classify.loss import LANES, LinearLoss, scores_of
 from epigram.features.grams import Rows
 from epigram.penalties.separable import L1, ElasticNet
 from epigram.protocols import Floats
@@ -25,15 +25,18 @@ Targets = npt.NDArray[np.bool_]
 
 @dataclass
 class LinearFit:
-    """Weights per target, biases last, and dual numbers from which a further fit can start."""
+    """Weights with a column per target, biases last, and dual numbers.
 
-    weights: list[Floats] = field(repr=False)
-    duals: list[Floats] = field(repr=False)
+    A further fit can start from the dual numbers.
+    """
+
+    weights: Floats = field(repr=False)
+    duals: Floats = field(repr=False)
     iterations: int
 
     def scores(self, rows: Rows) -> Floats:
         """Scores of rows, a column per target."""
-        return np.stack([scores_of(rows, w) for w in self.weights], axis=1)
+        return scores_of(rows, self.weights)
 
 
 def fit_columns(
@@ -47,22 +50,30 @@ def fit_columns(
     threads: int = 1,
     random_state: int = 0,
 ) -> LinearFit:
-    """Minimise the loss of each column of targets + l1 sum |w| + l2 sum w^2."""
+    """Minimise the loss of each column of targets + l1 sum |w| + l2 sum w^2.
 
-    def fit(k: int) -> tuple[Floats, Floats, int]:
-        loss = LinearLoss(rows, targets[:, k], sample_weight)
+    Up to ``LANES`` columns are solved together.
+    """
+    duals = start.duals if start is not None and start.duals.size else None
+
+    def fit(at: slice) -> tuple[Floats, Floats, int]:
         if l2 == 0.0:
+            loss = LinearLoss(rows, targets[:, at.start], sample_weight)
             found = OWLQN(tolerance=tolerance, max_iterations=200).solve(loss, L1(l1))
-            return found.w, np.empty(0), found.iterations
+            return found.w[:, None], np.empty((0, 1)), found.iterations
         solver = DualAscent(tolerance=tolerance, passes=100, random_state=random_state)
-        duals = start.duals[k] if start is not None and start.duals[k].size else None
-        found = solver.solve(loss, ElasticNet(l1, l2), duals=duals)
-        return found.w, solver.duals_, found.iterations
+        n = at.stop - at.start
+        loss = LinearLoss(rows, targets[:, at.start] if n == 1 else targets[:, at], sample_weight)
+        own = None if duals is None else duals[:, at.start].copy() if n == 1 else duals[:, at]
+        found = solver.solve(loss, ElasticNet(l1, l2), duals=own)
+        both = (part.reshape(len(part), -1)[:, :n] for part in (found.w, solver.duals_))
+        return *both, found.iterations * n
 
+    width, n_targets = (1 if l2 == 0.0 else LANES), targets.shape[1]
     with Team(threads) as team:
-        found = team.run(fit, range(targets.shape[1]))
-    weights, duals, iterations = (list(part) for part in zip(*found, strict=True))
-    return LinearFit(weights, duals, sum(iterations))
+        found = team.run(fit, [slice(k, min(k + width, n_targets)) for k in range(0, n_targets, width)])
+    weights, new_duals, iterations = zip(*found, strict=True)
+    return LinearFit(np.concatenate(weights, axis=1), np.concatenate(new_duals, axis=1), sum(iterations))
 
 
 def log_count_ratios(rows: Rows, is_in: Targets, alpha: float = 1.0) -> Floats:

@@ -2,7 +2,8 @@
 
 Each sample has a dual number; v is the sum of the samples weighted by them, and w = (v - clamp(v, -l1, l1)) / (2 l2):
 an l1 part costs nothing. A step maximises the bound of the dual in one number (Yu, Huang and Lin 2011 for l1 = 0). We
-differ in that samples that hardly move rest for up to seven passes.
+differ in that samples that hardly move rest for up to seven passes. Problems with the same samples are solved together:
+columns of a and v, which are left alone as soon as they have converged.
 """
 
 from __future__ import annotations
@@ -33,19 +34,27 @@ class DualLoss(Protocol):
 
     n_weights: int
     n_samples: int
+    n_lanes: int
 
     def value(self, w: Floats) -> float:
         """Sum of sample losses at ``w``."""
         ...
 
     def begin_dual(self, duals: Floats | None = None) -> tuple[Floats, Floats]:
-        """Dual numbers to start from, and v."""
+        """Dual numbers to start from, and v; a column for each lane if there are several."""
         ...
 
     def dual_pass(
-        self, order: Ints, l1: float, l2: float, duals: Floats, rests: npt.NDArray[np.uint8], v: Floats
-    ) -> float:
-        """Visit the samples in ``order``; returns the sum of the changes, as shares of their range."""
+        self,
+        order: Ints,
+        active: npt.NDArray[np.uint8],
+        l1: float,
+        l2: float,
+        duals: Floats,
+        rests: npt.NDArray[np.uint8],
+        v: Floats,
+    ) -> Floats:
+        """Visit the samples in ``order``; return the sum of changes of each lane."""
         ...
 
 
@@ -82,28 +91,32 @@ class DualAscent(Estimator):
             misfit(self, "an l2 part above 0, one strength for all weights", penalty, "OWLQN")
         began, rng = time.perf_counter(), np.random.default_rng(self.random_state)
         self.duals_, v = loss.begin_dual(duals)
-        rests = np.zeros((2, loss.n_samples), dtype=np.uint8)
-        number, reason, moved = 0, "limit", 0.0
+        shape = (loss.n_samples, 1 if v.ndim == 1 else v.shape[1])
+        rests = np.zeros((2, *shape), dtype=np.uint8)
+        active = (np.arange(shape[1]) < loss.n_lanes).astype(np.uint8)
+        number, reason, last = 0, "limit", np.zeros(shape[1])
         while number < self.passes:
-            rested = bool(rests[0].any())
+            rested = rests[0].any(axis=0)
             order = rng.permutation(loss.n_samples).astype(np.int32)
-            moved = loss.dual_pass(order, l1, l2, self.duals_, rests, v)
-            moved /= max(float(self.duals_.sum()), 1e-300)
+            moved = loss.dual_pass(order, active, l1, l2, self.duals_, rests, v)
+            moved /= np.maximum(self.duals_.reshape(shape).sum(axis=0), 1e-300)
+            last = np.where(active, moved, last)
             number += 1
             if callback is not None:
                 w = weights_of(v, l1, l2)
                 seconds = time.perf_counter() - began
-                objective = loss.value(w) + penalty.value(w)
+                objective = loss.value(w) + penalty.value(w.ravel())
                 if callback(Iteration(number, objective, int(np.count_nonzero(w)), seconds, w)):
                     reason = "callback"
                     break
-            if moved < self.tolerance:
-                if not rested:
-                    reason = "converged"
-                    break
-                rests[:] = 0  # whoever rested may have to move by now
+            still = moved < self.tolerance
+            active[still & ~rested] = 0
+            rests[:, :, still & rested] = 0  # whoever rested may have to move by now
+            if not active.any():
+                reason = "converged"
+                break
         w = weights_of(v, l1, l2)
-        return Result(w, loss.value(w) + penalty.value(w), number, reason, moved)
+        return Result(w, loss.value(w) + penalty.value(w.ravel()), number, reason, float(last.max()))
 
 
 def weights_of(v: Floats, l1: float, l2: float) -> Floats:

@@ -65,6 +65,9 @@ def command(
         console.print_json(record)
         return
     console.facts(str(model), record)
-    rows = [(s.label, f"{s.precision:.4f}", f"{s.recall:.4f}", f"{s.f1:.4f}", s.count) for s in report.labels]
+    rows = [
+        (s.label, f"{s.precision:.4f}", f"{s.recall:.4f}", f"{s.f1:.4f}", f"{s.n_documents:,}")
+        for s in report.labels
+    ]
     console.table("labels", ("label", "precision", "recall", "F1", "documents"), rows)
     console.table("most frequent confusions", ("label", "taken for", "documents"), confusions[:SHOWN])

@@ -19,7 +19,7 @@ demo: $(VENV)/.demo
 studio: $(VENV)/.studio
 	@$(BIN)/epigram serve
 
-# The checks run beside the tests: mypy alone would leave a core idle. Then a minute of damaged files.
+# The checks run beside the tests: mypy alone would leave a core idle. Then half a minute of corrupt files.
 test: $(VENV)/.test
 	@$(MAKE) --no-print-directory -j2 suite checks smoke
 
@@ -33,10 +33,10 @@ checks: $(VENV)/.test
 suite: $(VENV)/.test
 	$(BIN)/pytest $(XDIST)
 
-# Damaged files of every format for a minute, always the same ones.
+# Corrupt files of every format for half a minute, always the same ones.
 smoke: $(VENV)/.test
 	@mkdir -p build
-	$(BIN)/python tests/torture/torture.py --seconds 60 --seed 0 > build/smoke.txt 2>/dev/null || { cat build/smoke.txt; exit 1; }
+	$(BIN)/python tests/torture/torture.py --seconds 30 --seed 0 > build/smoke.txt 2>/dev/null || { cat build/smoke.txt; exit 1; }
 	@tail -n 1 build/smoke.txt
 
 # The tests that take minutes, before a release: every experiment of the papers on subsets.

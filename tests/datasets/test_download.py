@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -242,3 +243,90 @@ def test_the_named_folder_is_searched_before_the_cache(
     assert folders() == [cache]
     monkeypatch.setenv("EPIGRAM_DATA", str(tmp_path))
     assert folders() == [tmp_path, cache]
+
+
+TREEBANK = b"# sent_id = 1\n1\tKedi\tkedi\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
+
+
+def blob(raw: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(raw) + raw).hexdigest()
+
+
+@pytest.fixture
+def treebank(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """Serve one treebank of two files and a picture in the place of the public address."""
+    monkeypatch.setattr("epigram.datasets.download.UNIVERSAL_DEPENDENCIES", server.url)
+    files = {"tr_imst-ud-train.conllu": TREEBANK, "LICENSE.txt": b"free", "cat.png": b"png"}
+    rows = [
+        {"name": name, "size": len(raw), "sha": blob(raw), "download_url": f"{server.url}/raw/{name}"}
+        for name, raw in files.items()
+    ]
+    server.serve("/UD_Turkish-IMST/contents?ref=master", json.dumps(rows).encode())
+    for name, raw in files.items():
+        server.serve(f"/raw/{name}", raw)
+    return server
+
+
+def test_a_treebank_comes_from_its_repository_once(treebank: Server, cache: Path) -> None:
+    assert find("ud:Turkish-IMST") is None
+    folder = fetch("ud:Turkish-IMST")
+    assert folder == cache / "UD_Turkish-IMST"
+    assert (folder / "tr_imst-ud-train.conllu").read_bytes() == TREEBANK
+    assert not (folder / "cat.png").exists()
+    treebank.answers.clear()
+    assert fetch("ud:Turkish-IMST") == find("ud:Turkish-IMST") == folder
+    assert fetch("ud:Turkish-IMST", "LICENSE.txt").read_bytes() == b"free"
+
+
+def test_a_changed_file_of_a_treebank_is_refused(treebank: Server, cache: Path) -> None:
+    treebank.serve("/raw/tr_imst-ud-train.conllu", TREEBANK + b"\n")
+    with pytest.raises(EpigramError, match="wrong checksum"):
+        fetch("ud:Turkish-IMST")
+    assert not (cache / "UD_Turkish-IMST" / "tr_imst-ud-train.conllu").exists()
+    treebank.serve("/raw/tr_imst-ud-train.conllu", TREEBANK)
+    assert (fetch("ud:Turkish-IMST") / "tr_imst-ud-train.conllu").read_bytes() == TREEBANK
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("ud:turkish", "write ud:LANGUAGE-TREEBANK"),
+        ("ud:../x-y", "write ud:LANGUAGE-TREEBANK"),
+        ("ud:Klingon-KTB", "there is no treebank UD_Klingon-KTB"),
+    ],
+)
+def test_an_unknown_treebank_is_named(treebank: Server, cache: Path, name: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        fetch(name)
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        b"{}",
+        b"[1]",
+        b"nothing",
+        b"[]",
+        b'[{"name": "a.conllu", "download_url": "file:///etc/passwd", "sha": ""}]',
+    ],
+)
+def test_a_list_of_another_form_is_refused(treebank: Server, cache: Path, listing: bytes) -> None:
+    treebank.serve("/UD_Turkish-IMST/contents?ref=master", listing)
+    with pytest.raises(InputError, match=r"is no list|lists no CoNLL-U"):
+        fetch("ud:Turkish-IMST")
+
+
+def test_without_a_network_the_error_says_what_to_do(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("epigram.datasets.download.UNIVERSAL_DEPENDENCIES", "http://127.0.0.1:9")
+    with pytest.raises(
+        EpigramError, match=r"no connection.*github.com/UniversalDependencies/UD_Turkish-IMST"
+    ):
+        fetch("ud:Turkish-IMST")
+
+
+def test_a_folder_of_a_release_is_found(tmp_path: Path, cache: Path) -> None:
+    home = tmp_path / "local" / "UD_Turkish-IMST"
+    home.mkdir(parents=True)
+    (home / "tr_imst-ud-test.conllu").write_bytes(TREEBANK)
+    assert fetch("ud:Turkish-IMST") == home
+    assert fetch("ud:Turkish-IMST", "tr_imst-ud-test.conllu").read_bytes() == TREEBANK

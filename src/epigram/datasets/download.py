@@ -2,7 +2,8 @@
 
 Folders are searched in order: ``EPIGRAM_DATA``, then ``data`` in the user's cache. A download is written to the cache
 only if its checksum is right. ``EPIGRAM_DATA_URL`` names a mirror that has every file as ``SET/FILE``; without it the
-address of each file in the catalogue is used.
+address of each file in the catalogue is used. ``ud:LANGUAGE-TREEBANK`` names a treebank of Universal Dependencies,
+whose repository lists its files.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import json
 import os
+import re
 import tomllib
 import zlib
 from collections.abc import Callable
@@ -52,11 +55,14 @@ def cache_folder() -> Path:
 
 def find(name: str, file: str | None = None) -> Path | None:
     """Path of a data set, or of one of its files, on this machine; None if it is missing."""
-    wanted = dataset(name)
+    wanted = stored_treebank(name) if is_treebank(name) else dataset(name)
+    if wanted is None:
+        return None
     names = [entry.name for entry in wanted.files] if file is None else [wanted.file(file).name]
     for folder in folders():
-        if all((folder / name / each).is_file() for each in names):
-            return folder / name if file is None else folder / name / file
+        home = folder / wanted.folder
+        if all((home / each).is_file() for each in names):
+            return home if file is None else home / file
     return None
 
 
@@ -78,8 +84,11 @@ def fetch(name: str, file: str | None = None, meter: Callable[[str], Meter] | No
         for entry in entries:
             _check(entry, home if file else home / entry.name)
         return home
-    folder = cache_folder() / name
+    folder = cache_folder() / wanted.folder
     _refuse_unknown(wanted, [e for e in entries if not (folder / e.name).is_file()], folder)
+    if is_treebank(name):
+        make_folder(folder)
+        write_atomically(folder / LISTING, to_listing(wanted))
     for entry in entries:
         target = folder / entry.name
         if not (target.is_file() and entry.is_right(target.read_bytes())):
@@ -99,20 +108,18 @@ def _check(entry: File, path: Path) -> None:
     except OSError as error:
         raise InputError(f"cannot read: {reason(error)}", path=path) from error
     if not right:
-        raise InputError(
-            f"wrong checksum; expected sha256 {entry.sha256}. Replace or remove the file", path=path
-        )
+        expected = f"sha256 {entry.sha256}" if entry.sha256 else f"git blob {entry.blob}"
+        raise InputError(f"wrong checksum; expected {expected}. Replace or remove the file", path=path)
 
 
 def _downloaded(wanted: DataSet, entry: File, folder: Path, meter: Callable[[str], Meter] | None) -> bytes:
     """Download a file into memory and check it."""
     url = _address(wanted, entry)
-    raw = io.BytesIO()
     try:
-        _get(url, raw, meter(entry.name) if meter else None)
+        raw = _get(url, meter(entry.name) if meter else None)
     except (OSError, HTTPException) as error:  # every error of urllib is one of them
         raise EpigramError(f"cannot download {url}: {_reason(error)}. {_by_hand(wanted, folder)}") from error
-    content = entry.as_stored(raw.getvalue())
+    content = entry.as_stored(raw)
     if not entry.is_right(content):
         raise EpigramError(
             f"{url} did not send {entry.name} (wrong checksum, {len(content):,} bytes): truncated or changed. "
@@ -121,7 +128,8 @@ def _downloaded(wanted: DataSet, entry: File, folder: Path, meter: Callable[[str
     return content
 
 
-def _get(url: str, out: io.BytesIO, meter: Meter | None) -> None:
+def _get(url: str, meter: Meter | None = None) -> bytes:
+    out = io.BytesIO()
     request = Request(url, headers={"User-Agent": "epigram"})
     with urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
         length = int(answer.headers.get("Content-Length") or 0)
@@ -133,11 +141,14 @@ def _get(url: str, out: io.BytesIO, meter: Meter | None) -> None:
                 meter.update(len(chunk))
     if length and out.tell() < length:
         raise IncompleteRead(b"", length - out.tell())
+    return out.getvalue()
 
 
 def _address(wanted: DataSet, entry: File) -> str:
     mirror = os.environ.get("EPIGRAM_DATA_URL")
-    return f"{mirror.rstrip('/')}/{wanted.name}/{entry.name}" if mirror else entry.url
+    if mirror and not is_treebank(wanted.name):
+        return f"{mirror.rstrip('/')}/{wanted.name}/{entry.name}"
+    return entry.url
 
 
 def _refuse_unknown(wanted: DataSet, missing: list[File], folder: Path) -> None:
@@ -153,10 +164,11 @@ def _refuse_unknown(wanted: DataSet, missing: list[File], folder: Path) -> None:
 
 def _by_hand(wanted: DataSet, folder: Path) -> str:
     explicit = os.environ.get("EPIGRAM_DATA")
-    place = Path(explicit) / wanted.name if explicit else folder
+    place = Path(explicit) / wanted.folder if explicit else folder
+    mirror = "" if is_treebank(wanted.name) else " or EPIGRAM_DATA_URL to a mirror"
     return (
         f"Get it from {wanted.origin} and put the files into {place}, "
-        "or set EPIGRAM_DATA to a folder or EPIGRAM_DATA_URL to a mirror that has them"
+        f"or set EPIGRAM_DATA to a folder{mirror} that has them"
     )
 
 
@@ -176,15 +188,22 @@ def _reason(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """File of a data set; ``content`` is the sha256 of the decompressed content of a gzip file."""
+    """File of a data set; ``content`` is the sha256 of the decompressed content of a gzip file.
+
+    ``blob`` is git's name of the content: a SHA-1 of its length and its bytes.
+    """
 
     name: str
-    sha256: str
+    sha256: str = ""
     content: str = ""
     url: str = ""
+    blob: str = ""
 
     def is_right(self, raw: bytes) -> bool:
-        """Compare bytes with the checksum."""
+        """Compare bytes with the checksum; a file without one is right."""
+        if not self.sha256:
+            made = hashlib.sha1(b"blob %d\0" % len(raw) + raw, usedforsecurity=False)
+            return not self.blob or made.hexdigest() == self.blob
         if hashlib.sha256(raw).hexdigest() == self.sha256:
             return True
         return bool(self.content) and hashlib.sha256(_unpacked(raw)).hexdigest() == self.content
@@ -209,6 +228,11 @@ class DataSet:
     bytes: int
     files: tuple[File, ...]
 
+    @property
+    def folder(self) -> str:
+        """Name of the folder that holds the files."""
+        return self.name.replace(TREEBANK, REPOSITORY)
+
     def file(self, name: str) -> File:
         """File with a name."""
         for file in self.files:
@@ -216,6 +240,90 @@ class DataSet:
                 return file
         known = ", ".join(file.name for file in self.files)
         raise InputError(f"data set {self.name!r} has no file {name!r}; it has {known}")
+
+
+TREEBANK, REPOSITORY = "ud:", "UD_"
+_TREEBANK_NAME = re.compile(r"ud:[A-Z]\w*-\w+", re.ASCII)
+LISTING = "listing.json"
+UNIVERSAL_DEPENDENCIES = "https://api.github.com/repos/UniversalDependencies"
+"""Address that lists the files of a treebank's repository."""
+
+
+def is_treebank(name: str) -> bool:
+    """Return whether a name is that of a treebank of Universal Dependencies."""
+    return name.startswith(TREEBANK)
+
+
+def stored_treebank(name: str) -> DataSet | None:
+    """Treebank whose files, or whose list of files, are on this machine.
+
+    A folder ``UD_LANGUAGE-TREEBANK`` without a list, as in a release of Universal Dependencies, counts only in
+    ``EPIGRAM_DATA``: in the cache it may be incomplete.
+    """
+    if not _TREEBANK_NAME.fullmatch(name):
+        raise InputError(
+            f"no treebank {name!r}: write ud:LANGUAGE-TREEBANK as in the names of its repository, such as "
+            "ud:Turkish-IMST or ud:Old_French-PROFITEROLE; https://universaldependencies.org lists them"
+        )
+    for folder in folders():
+        home = folder / name.replace(TREEBANK, REPOSITORY)
+        listing, found = home / LISTING, sorted(home.glob("*.conllu*"))
+        size = sum(path.stat().st_size for path in found)
+        if listing.is_file():
+            return from_listing(name, listing.read_bytes(), str(listing), size)
+        if found and folder != cache_folder():
+            return _treebank(name, tuple(File(path.name) for path in found), size)
+    return None
+
+
+def listed_treebank(name: str) -> DataSet:
+    """Treebank as its public repository lists it."""
+    repository = name.replace(TREEBANK, REPOSITORY)
+    url = f"{UNIVERSAL_DEPENDENCIES}/{repository}/contents?ref=master"
+    nothing = _treebank(name, (), 0)
+    try:
+        return from_listing(name, _get(url), url)
+    except HTTPError as error:
+        if error.code == 404:
+            raise InputError(
+                f"there is no treebank {repository}; https://universaldependencies.org lists all of them"
+            ) from error
+        failed: Exception = error
+    except (OSError, HTTPException) as error:
+        failed = error
+    by_hand = _by_hand(nothing, cache_folder() / repository)
+    raise EpigramError(f"cannot list {url}: {_reason(failed)}. {by_hand}") from failed
+
+
+def from_listing(name: str, raw: bytes, path: str, size: int = 0) -> DataSet:
+    """Read a list of files with git's checksums, in the form of GitHub's interface."""
+    try:
+        entries = [
+            entry
+            for entry in json.loads(raw)
+            if entry["name"].endswith(".conllu") or entry["name"] in ("LICENSE.txt", "README.md")
+        ]
+        files = tuple(File(e["name"], url=e["download_url"], blob=e["sha"]) for e in entries)
+        size = size or sum(int(entry.get("size", 0)) for entry in entries)
+        plain = all(re.fullmatch(r"[\w.-]+", f.name) and f.url.startswith(("https:", "http:")) for f in files)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InputError("is no list of the files of a treebank", path=path) from error
+    if not plain or not any(file.name.endswith(".conllu") for file in files):
+        raise InputError("lists no CoNLL-U files of a treebank", path=path)
+    return _treebank(name, files, size)
+
+
+def to_listing(wanted: DataSet) -> bytes:
+    """Return the list of a treebank's files that :func:`from_listing` reads."""
+    rows = [{"name": f.name, "download_url": f.url, "sha": f.blob} for f in wanted.files]
+    return json.dumps(rows, indent=1).encode()
+
+
+def _treebank(name: str, files: tuple[File, ...], size: int) -> DataSet:
+    repository = name.replace(TREEBANK, REPOSITORY)
+    origin = f"https://github.com/UniversalDependencies/{repository}"
+    licence = "see LICENSE.txt and README.md of the treebank"
+    return DataSet(name, "parsing", "treebank of Universal Dependencies", origin, licence, size, files)
 
 
 @cache
@@ -235,8 +343,12 @@ def dataset(name: str) -> DataSet:
     >>> [file.name for file in dataset("conll2000").files]
     ['test.txt', 'train.txt']
     """
+    if is_treebank(name):
+        return stored_treebank(name) or listed_treebank(name)
     if name not in catalogue():
-        raise InputError(f"no data set {name!r}; there are {', '.join(catalogue())}")
+        raise InputError(
+            f"no data set {name!r}; there are {', '.join(catalogue())}, and treebanks such as ud:Turkish-IMST"
+        )
     return catalogue()[name]
 
 

@@ -95,8 +95,19 @@ def test_trees_are_drawn(folder: Path) -> None:
     assert "root" in analyse(folder, "--picture", stdin=b"Dogs bark.")
 
 
-def test_an_empty_text_is_an_empty_result(folder: Path) -> None:
-    assert analyse(folder, stdin=b" \n") == ""
+def test_input_without_text_is_an_error(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "blank.txt").write_text(" \n")
+    for sources, stdin in ((), b" \n"), ((), b""), ((tmp_path / "blank.txt",), b""):
+        done = epigram("pipeline", "run", folder / "toy.epigram", *sources, stdin=stdin)
+        assert (done.returncode, done.stdout, b"no text" in done.stderr) == (2, b"", True)
+
+
+def test_a_blank_file_among_others_is_a_warning(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "blank.txt").write_text(" \n")
+    sources = (tmp_path / "blank.txt", folder / "texts")
+    done = epigram("pipeline", "run", folder / "toy.epigram", *sources)
+    assert (done.returncode, done.stdout.count(b"# sent_id")) == (0, 4)
+    assert b"blank.txt is empty or blank" in done.stderr.replace(b"\n", b"")
 
 
 def test_eval_explain_and_update(folder: Path) -> None:

@@ -6,7 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-Name = Annotated[str, typer.Argument(help="A data set's name, as shown by `epigram data list`.")]
+Name = Annotated[
+    str, typer.Argument(help="A data set's name, as shown by `epigram data list`, or ud:LANGUAGE-TREEBANK.")
+]
 OneFile = Annotated[str | None, typer.Argument(help="One of its files; all of them without it.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 
@@ -25,6 +27,7 @@ def describe(name: str) -> dict[str, Any]:
         "licence": entry.licence,
         "path": found and str(found),
         "files": [
-            {"name": file.name, "sha256": file.sha256, "url": file.url or None} for file in entry.files
+            {"name": file.name, "sha256": file.sha256 or None, "url": file.url or None}
+            for file in entry.files
         ],
     }

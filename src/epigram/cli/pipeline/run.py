@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -23,7 +24,7 @@ from epigram.cli.pipeline.arguments import (
     split_input,
     text_blocks,
 )
-from epigram.errors import InputError
+from epigram.errors import DataWarning, InputError
 
 if TYPE_CHECKING:
     from epigram.pipeline.analysis import Analysis
@@ -69,13 +70,22 @@ def command(
     if picture and (pipeline.parser_ is None or (parts is not None and "trees" not in parts)):
         raise InputError("--picture draws trees, but none are predicted; use a model with trees")
     watch, n_words, writer = console.Stopwatch(), 0, Writer("picture" if picture else output)
+    blank = []
     for path in input_files(sources or []):
+        before = n_words
         writer.begin_file(path)
         for offset, analysis, source in _analyses(pipeline, path, form, parts):
             for piece in writer.pieces(analysis, offset, source):
                 sys.stdout.buffer.write(console.echoed(piece).encode())
             n_words += analysis.n_words
+        if n_words == before:
+            blank.append("standard input" if str(path) == "-" else str(path))
     sys.stdout.buffer.flush()
+    if blank and not n_words:
+        more = f" and {len(blank) - 1} more are" if len(blank) > 1 else " is"
+        raise InputError(f"no text: {blank[0]}{more} empty or blank")
+    for name in blank:
+        warnings.warn(DataWarning(f"{name} is empty or blank"), stacklevel=1)
     seconds = max(watch.cpu_seconds, 1e-9)
     console.stderr().print(f"{n_words:,} words, {n_words / seconds:,.0f} a CPU second", style="dim")
 

@@ -47,9 +47,9 @@ finally:
 """
 WALKS = {
     "tag train train.txt --dev dev.txt --passes 3": 49,
-    "lm train text.txt --valid valid.txt --model loglinear": 39,
-    "lm train text.txt --valid valid.txt": 43,
-    "lm train text.txt --valid valid.txt --classes 5 --budget 5": 42,
+    "lm train text.txt --valid valid.txt --model loglinear": 40,
+    "lm train text.txt --valid valid.txt": 44,
+    "lm train text.txt --valid valid.txt --classes 5 --budget 5": 43,
     "rerank train lists.jsonl": 27,
     "ime build background.txt": 40,
     "ime adapt ime.epigram domain.txt": 42,

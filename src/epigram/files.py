@@ -55,6 +55,7 @@ _BINARY = (
 )
 """Patterns of the first bytes of files that are not UTF-8 text, and the error for each."""
 _JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*\[?\s*\{\s*"(?:[^"\\\n]|\\.)*"\s*:')
+_TABLE_NAME = re.compile(r"\.(csv|tsv|jsonl|ndjson)(?:\.gz)?$")
 _CONLLU = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*#[^\n]*\n)*\d+(?:[-.]\d+)?(?:\t[^\t\n]*){9}(?:\n|\Z)")
 _HEAD, _ROWS, _TABLE_ROWS, _COLUMN_ROWS = 1 << 16, 3, 20, 8
 """Bytes that :func:`check_sentences` looks at, the least and most lines of a table that it looks at, and the fewest
@@ -143,14 +144,18 @@ def check_sentences(raw: bytes, path: str | PathLike[str]) -> None:
 
     Examples
     --------
-    >>> check_sentences(b'{"text": "a rose"}\\n', "roses.jsonl")
+    >>> check_sentences(b'{"text": "a rose"}\\n', "roses.txt")
     Traceback (most recent call last):
         ...
-    epigram.errors.InputError: roses.jsonl: JSON, but plain text is expected, one sentence a line. \
+    epigram.errors.InputError: roses.txt: JSON, but plain text is expected, one sentence a line. \
 Take the text out first: jq -r .text FILE > NEW
     """
     refuse_binary(raw, path)
     wanted = "but plain text is expected, one sentence a line"
+    if named := _TABLE_NAME.search(str(path)):
+        way = "cut -d, -f2" if named[1] == "csv" else "jq -r .text" if named[1] != "tsv" else "cut -f2"
+        said = f"a file of records by its name (.{named[1]}), {wanted}. Take the text out first: {way} FILE > NEW"
+        raise InputError(said, path=path)
     if _JSON.match(raw[:_HEAD]):
         field = re.search(rb'"(text|content|sentence|body)"\s*:', raw[:_HEAD])
         said = f"JSON, {wanted}. Take the text out first: jq -r .{field[1].decode() if field else 'FIELD'} FILE > NEW"

@@ -204,3 +204,35 @@ def test_parquet(tmp_path: Path) -> None:
         writer.write(document, reader.format, {"score": 0.5})
     writer.close()
     assert parquet.read_table(tmp_path / "b.parquet").to_pylist() == [{**row, "score": 0.5} for row in rows]
+
+
+def test_a_cell_of_fifty_megabytes(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('id,text\n1,"' + "a line, and a\n" * 3_600_000 + '"\n2,short\n')
+    assert [len(d.text) for d in read_documents(path)] == [14 * 3_600_000, 5]
+
+
+@pytest.mark.parametrize(
+    ("rows", "lines"),
+    [
+        ('1,"open\n2,fine\n3,"also fine"\n', [3, 4]),
+        ('1,"open\n2,fine\n3,fine\n', [3, 4]),
+        ('1,"closed"\n2,"open\n3,"two\nlines"\n4,fine\n', [2, 4, 6]),
+        ('1,5" pipe\n2,"a ""b""\nc"\n3,"d","e"\n', [2, 3]),
+    ],
+)
+def test_an_open_quote_costs_its_own_line(tmp_path: Path, rows: str, lines: list[int]) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,text\n" + rows)
+    reader = RecordReader(path)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        assert [d.line for d in reader] == lines
+    assert reader.n_malformed == len(said)
+    assert reader.n_documents == len(lines)
+
+
+def test_a_file_without_one_readable_record_is_an_error(path: Path) -> None:
+    path.write_text("{broken\n")
+    with pytest.warns(DataWarning), pytest.raises(InputError, match="no document could be read"):
+        list(RecordReader(path))

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from epigram.cli import console
-from epigram.cli.classify.arguments import FileFormat, TextField, fields_of, load_classifier
+from epigram.cli.classify.arguments import FileFormat, fields_of, load_classifier
+from epigram.cli.documents import Field
 from epigram.cli.options import Json, Threads, derived, parameters
 from epigram.errors import InputError
 
@@ -84,7 +85,7 @@ def command(
     files: Inputs,
     model: Scored,
     output: FilterOutput = None,
-    text: TextField = None,
+    field: Field = None,
     format: FileFormat = None,
     against: Against = None,
     label: Label = None,
@@ -109,7 +110,7 @@ def command(
         share_of(choice["keep"]), label is not None, tuple(buckets.split(",")) if buckets else (), threads,
     )  # fmt: skip
     if dry_run:
-        show_sample(job, files, text, format, sample)
+        show_sample(job, files, field, format, sample)
         return
     assert output is not None
     refuse_inputs(output, {"files": files, "model": model, "against": against})
@@ -117,7 +118,7 @@ def command(
     with console.progress() as bar:
         task = bar.add_task("documents", total=None, status="")
         summary = job.run(
-            [str(path) for path in files], str(output), fields_of(text, None), format, resume=resume,
+            [str(path) for path in files], str(output), fields_of(field, None), format, resume=resume,
             progress=lambda n: bar.update(task, completed=n, status=f"{n:,}"),
         )  # fmt: skip
     record = {

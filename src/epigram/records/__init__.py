@@ -2,7 +2,7 @@
 
 from epigram.records.fields import Fields
 from epigram.records.formats import Document, Format
-from epigram.records.reader import RecordReader, read_documents
+from epigram.records.reader import RecordReader, read_documents, recognise_file
 from epigram.records.writer import RecordWriter
 
-__all__ = ["Document", "Fields", "Format", "RecordReader", "RecordWriter", "read_documents"]
+__all__ = ["Document", "Fields", "Format", "RecordReader", "RecordWriter", "read_documents", "recognise_file"]

@@ -9,11 +9,13 @@ import csv
 import io
 import json
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar, NamedTuple
 
 from epigram.errors import InputError
-from epigram.files import parse_json
+from epigram.files import most_bytes, parse_json
 from epigram.records.fields import LABELS, TEXTS, Fields
 from epigram.records.streams import unpacked_name
 
@@ -24,6 +26,8 @@ ENDINGS = {
 }  # fmt: skip
 SAMPLE = 200
 """Records at the head of a file that are looked at to recognise its format and its fields."""
+csv.field_size_limit((1 << 31) - 1)
+_TO_QUOTE = re.compile(rb'[^"]*+(?:""[^"]*+)*+"')
 
 
 class Document(NamedTuple):
@@ -47,6 +51,7 @@ class Format:
 
     def __init__(self, fields: Fields = Fields()) -> None:  # noqa: B008 - it is frozen
         self.fields = fields
+        self.names: list[str] = []
         self.header: bytes | None = None
 
     def parse(self, record: bytes) -> tuple[str, tuple[str, ...]]:
@@ -114,11 +119,17 @@ class Table(Format):
         self._label = self.names.index(fields.label) if fields.label in self.names else None
 
     def cells(self, record: bytes) -> list[str]:
-        """The cells of a record."""
-        try:
-            return next(csv.reader(io.StringIO(_decode(record), newline=""), delimiter=self.mark), [])
-        except csv.Error as error:
-            raise InputError(f"broken table row ({error})") from None
+        """The cells of a record; text after a closing quote belongs to its cell."""
+        text = _decode(record)
+        for strict in (True, False):
+            try:
+                return next(csv.reader(io.StringIO(text, newline=""), delimiter=self.mark, strict=strict), [])
+            except csv.Error as error:
+                if "end of data" in str(error):
+                    raise InputError("a quoted cell that does not end") from None
+                if not strict:
+                    raise InputError(f"broken table row ({error})") from None
+        return []
 
     def parse(self, record: bytes) -> tuple[str, tuple[str, ...]]:
         cells = self.cells(record)
@@ -133,30 +144,41 @@ class Table(Format):
         return record + self.mark.encode() + out.getvalue().encode()
 
     def records(self, lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-        parts: list[bytes] = []
-        start, quotes = 0, 0
-        for number, line in enumerate(lines, 1):
-            if not parts:
-                start, quotes = number, 0
-                if line.count(b'"') % 2 and not self._is_open(line):  # 5" of an inch
-                    yield number, line.rstrip(b"\r\n")
-                    continue
-            parts.append(line)
-            quotes += line.count(b'"')
-            if quotes % 2 == 0:
-                yield start, b"".join(parts).rstrip(b"\r\n")
-                parts.clear()
-        if parts:
-            yield start, b"".join(parts).rstrip(b"\r\n")
+        """Records; a line with an open quote that nothing closes is a record."""
+        source, waiting = enumerate(lines, 1), deque[tuple[int, bytes]]()
+        limit = most_bytes(0)
+        while (item := waiting.popleft() if waiting else next(source, None)) is not None:
+            taken, size, state = [item], len(item[1]), self._is_open(item[1], False)
+            while state and size <= limit:
+                more = waiting.popleft() if waiting else next(source, None)
+                if more is None:
+                    break
+                taken.append(more)
+                size += len(more[1])
+                state = self._is_open(more[1], True)
+            if state is not False and len(taken) > 1:
+                waiting.extendleft(reversed(taken[1:]))
+                del taken[1:]
+            yield item[0], b"".join([line for _, line in taken]).rstrip(b"\r\n")
 
-    def _is_open(self, line: bytes) -> bool:
-        """Whether a line ends inside a quoted cell."""
-        text = io.StringIO(line.decode("utf-8", "replace"), newline="")
-        try:
-            list(csv.reader(text, delimiter=self.mark, strict=True))
-        except csv.Error as error:
-            return "end of data" in str(error)
+    def _is_open(self, line: bytes, inside: bool) -> bool | None:
+        """Whether a line ends in a quoted cell; None where text follows a closing quote."""
+        at = 0
+        while inside or (at := self._opening(line, at)):
+            closing = _TO_QUOTE.match(line, at)
+            if closing is None:
+                return True
+            at, inside = closing.end(), False
+            if line[at : at + 1] not in (self.mark.encode(), b"\n", b"\r", b""):
+                return None
         return False
+
+    def _opening(self, line: bytes, at: int) -> int:
+        """The offset after the next quote that opens a cell, 0 where there is none."""
+        if at == 0 and line.startswith(b'"'):
+            return 1
+        found = line.find(self.mark.encode() + b'"', at)
+        return 0 if found < 0 else found + 2
 
 
 class TabTable(Table):
@@ -194,7 +216,7 @@ def recognise(path: str, head: Sequence[bytes], given: str | None, fields: Field
     kind = FORMATS[name]
     if issubclass(kind, Table):
         return _table(kind, lines, fields, labelled)
-    return JsonLines(_json_fields(lines, fields, labelled)) if kind is JsonLines else kind(fields)
+    return _json(lines, fields, labelled) if kind is JsonLines else kind(fields)
 
 
 def _kind(lines: Sequence[bytes], wants_fields: bool) -> str:
@@ -214,30 +236,33 @@ def _kind(lines: Sequence[bytes], wants_fields: bool) -> str:
     return "csv" if wants_fields and len(widths) == 1 and widths != {1} and len(lines) > 1 else "text"
 
 
-def _json_fields(lines: Sequence[bytes], fields: Fields, labelled: bool) -> Fields:
+def _json(lines: Sequence[bytes], fields: Fields, labelled: bool) -> JsonLines:
     found: list[dict[str, Any]] = []
     for line in lines:
-        try:
+        with suppress(InputError):
             value = parse_json(line.decode("utf-8", "replace"))
-        except InputError:
-            continue
-        if isinstance(value, dict):
-            found.append(value)
+            found += [value] if isinstance(value, dict) else []
     names = list(dict.fromkeys(name for value in found for name in value))
     plain = [name for name in names if not any(isinstance(value.get(name), dict) for value in found)]
-    return fields.chosen(plain, [[value.get(name, "") for name in plain] for value in found], labelled)
+    rows = [[value.get(name, "") for name in plain] for value in found]
+    made = JsonLines(fields.chosen(plain, rows, labelled) if found else fields)
+    made.names = names
+    return made
 
 
 def _table(kind: type[Table], lines: Sequence[bytes], fields: Fields, labelled: bool) -> Table:
-    reader = kind()
-    rows = [reader.cells(record) for _, record in reader.records(line + b"\n" for line in lines)]
+    reader, rows = kind(), []
+    for _, record in reader.records(line + b"\n" for line in lines):
+        with suppress(InputError):  # reported when it is read
+            rows.append(reader.cells(record))
     first = rows[0] if rows else []
     numbers = [str(k + 1) for k in range(len(first))]
     header = fields.header
     if header is None:
         wanted = {*fields.text, fields.label} - {None}
         known = {*TEXTS, *LABELS, "id", "idx", "index"}
-        header = wanted <= set(first) if wanted else any(cell.strip().lower() in known for cell in first)
+        named = any(cell.strip().lower() in known for cell in first)
+        header = (bool(wanted) and wanted <= set(first)) or (named and not wanted & set(numbers))
         if not wanted and not header and labelled and len(rows) > 20:
             header = _is_apart(first, rows[1:], fields.chosen(numbers, rows[1:], True).label)
     names = first if header else numbers

@@ -24,7 +24,9 @@ class ParquetFormat(Format):
             names = file.schema_arrow.names
             head = next(file.iter_batches(SAMPLE), None)
             rows = [] if head is None else [list(row.values()) for row in head.to_pylist()]
-        return cls(fields.chosen(names, rows, labelled))
+        made = cls(fields.chosen(names, rows, labelled))
+        made.names = list(names)
+        return made
 
     def parse(self, record: Any) -> tuple[str, tuple[str, ...]]:
         texts = [record[name] for name in self.fields.text]

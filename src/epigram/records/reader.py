@@ -6,6 +6,7 @@ out, or yielded with their ``error``.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
@@ -73,6 +74,8 @@ class RecordReader:
                 f"{self.n_malformed:,} malformed records in all, of {self.n_documents + self.n_malformed:,}"
             )
             warnings.warn(DataWarning(said), stacklevel=2)
+        if self.n_malformed and not self.n_documents:
+            raise InputError(f"no document could be read, {self.n_malformed:,} malformed; see the warnings")
 
     def documents(self, path: str) -> Iterator[Document]:
         """The documents of one file."""
@@ -85,14 +88,7 @@ class RecordReader:
         else:
             lines = iterate_lines(path)
             head = list(islice(lines, SAMPLE))
-            refuse_binary(b"".join(head), path)
-            if head:
-                head[0] = head[0].removeprefix(BOM)
-            bare = [line.rstrip(b"\r\n") for line in head]
-            try:
-                self.format = recognise(path, bare, self._given, self.fields, self.labelled)
-            except InputError as error:
-                raise InputError(str(error), path=path) from None
+            self.format = recognise_head(path, head, self._given, self.fields, self.labelled)
             numbered = iter(self.format.records(chain(head, lines)))
             if self.format.header is not None:
                 next(numbered)
@@ -115,6 +111,35 @@ class RecordReader:
             raise InputError(said, path=path, line=line)
         if self.n_malformed <= SHOWN:
             warnings.warn(DataWarning(f"{path}:{line}: left out: {said}"), stacklevel=3)
+
+
+def recognise_head(
+    path: str, head: list[bytes], given: str | None, fields: Fields, labelled: bool = False
+) -> Format:
+    """The format of a file, from its first lines; binary files are refused."""
+    refuse_binary(b"".join(head), path)
+    if head:
+        head[0] = head[0].removeprefix(BOM)
+    try:
+        return recognise(path, [line.rstrip(b"\r\n") for line in head], given, fields, labelled)
+    except InputError as error:
+        raise InputError(str(error), path=path) from None
+
+
+def recognise_file(path: str) -> Format | None:
+    """The format of a file of records, by name or first lines; None for plain text."""
+    if unpacked_name(path).endswith(".parquet"):
+        from epigram.records.parquet import ParquetFormat
+
+        return ParquetFormat.of(path, Fields(), False)
+    if not os.path.isfile(path):
+        return None
+    head = list(islice(iterate_lines(path), SAMPLE))
+    try:
+        format = recognise_head(path, head, None, Fields())
+    except InputError:
+        return None  # the reader of plain text says what it is
+    return None if format.name == "text" else format
 
 
 def read_documents(

@@ -18,10 +18,6 @@ Files = Annotated[
         metavar="FILE...", help="Text, __label__, TSV, CSV, JSON lines or Parquet files; - is stdin."
     ),
 ]
-TextField = Annotated[
-    str | None,
-    typer.Option("--text", metavar="NAME,NAME", help="Fields of the text, joined [default: recognised]."),
-]
 LabelField = Annotated[
     str | None, typer.Option("--label", metavar="NAME", help="Field of the label [default: recognised].")
 ]

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from epigram.cli.classify.arguments import FileFormat, Files, LabelField, TextField
+from epigram.cli.classify.arguments import FileFormat, Files, LabelField
+from epigram.cli.documents import Field
 from epigram.cli.options import Json, Model, Threads
 from epigram.errors import DataWarning
 
@@ -17,7 +18,7 @@ SHOWN = 20
 def command(
     model: Model,
     files: Files,
-    text: TextField = None,
+    field: Field = None,
     label: LabelField = None,
     format: FileFormat = None,
     precision: Annotated[
@@ -35,7 +36,7 @@ def command(
     from epigram.cli.classify.arguments import load_classifier, read_labelled
 
     classifier = load_classifier(model).set_params(threads=threads)
-    texts, labels = read_labelled(files, text, label, format)
+    texts, labels = read_labelled(files, field, label, format)
     known = {str(name) for name in classifier.classes_.tolist()}
     unknown = sum(not known.issuperset(names) for names in labels)
     if unknown:

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from epigram.cli.classify.arguments import FileFormat, Files, TextField
+from epigram.cli.classify.arguments import FileFormat, Files
+from epigram.cli.documents import Field
 from epigram.cli.options import Model, Threads
 from epigram.errors import InputError
 
@@ -19,7 +20,7 @@ BATCH = 2000
 def command(
     model: Model,
     files: Files = [Path("-")],  # noqa: B006 - typer copies it
-    text: TextField = None,
+    field: Field = None,
     format: FileFormat = None,
     top: Annotated[int, typer.Option("--top", "-k", min=1, help="Labels of each document.")] = 1,
     reject: Annotated[
@@ -35,7 +36,7 @@ def command(
 
     classifier = load_classifier(model).set_params(threads=threads)
     names = [str(name) for name in classifier.classes_.tolist()]
-    reader = RecordReader([str(path) for path in files], fields_of(text, None), format, keep_malformed=True)
+    reader = RecordReader([str(path) for path in files], fields_of(field, None), format, keep_malformed=True)
     documents = iter(reader)
     while batch := list(islice(documents, BATCH)):
         proba = classifier.predict_proba([document.text for document in batch])

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from epigram.cli.classify.arguments import FileFormat, Files, LabelField, TextField
+from epigram.cli.classify.arguments import FileFormat, Files, LabelField
+from epigram.cli.documents import Field
 from epigram.cli.options import Json, ModelOutput, Threads, derived, parameters
 from epigram.errors import DataWarning, InputError
 
@@ -115,7 +116,7 @@ def command(
     context: typer.Context,
     files: Files,
     output: ModelOutput,
-    text: TextField = None,
+    field: Field = None,
     label: LabelField = None,
     format: FileFormat = None,
     several: Several = None,
@@ -130,7 +131,7 @@ def command(
     from epigram.cli.run import TrainingRun
 
     run = TrainingRun(output, None, json, checkpoint=0.0, context=context)
-    texts, labels = read_labelled(files, text, label, format)
+    texts, labels = read_labelled(files, field, label, format)
     texts, labels = clean(texts, labels, several, files[0])
     if several is None:
         several = any(len(names) != 1 for names in labels)

@@ -9,6 +9,7 @@ from warnings import warn
 import typer
 
 from epigram.cli import console
+from epigram.cli.documents import Field, plain_text
 from epigram.cli.lm.models import Model, Text, open_model
 from epigram.cli.options import Json
 from epigram.errors import DataWarning
@@ -46,6 +47,7 @@ def command(
     ] = 0,
     valid: Valid = None,
     cache_weight: Annotated[float, typer.Option(help="Weight of the cache, without --valid.")] = 0.1,
+    field: Field = None,
     json: Json = False,
 ) -> None:
     """Compute the perplexity of a text, of known words and of all words.
@@ -57,7 +59,7 @@ def command(
     from epigram.lm.score_report import Report
 
     language_model = open_model(model)
-    whole = Corpus.read(text, tokenizer=language_model.vocabulary_.tokenizer)
+    whole = Corpus.read(plain_text(text, field), tokenizer=language_model.vocabulary_.tokenizer)
     corpus = whole.with_vocabulary(language_model.vocabulary_)
     language_model.score_stream(corpus.stream()[:2])
     watch = console.Stopwatch()
@@ -67,7 +69,7 @@ def command(
     record = {
         "perplexity": found.perplexity,
         **({"perplexity_with_unknown": found.perplexity_with_unknown} if language_model.is_open else {}),
-        "perplexity_without_end": found.perplexity_without_end,
+        **({"perplexity_without_end": found.perplexity_without_end} if found.oov < found.tokens else {}),
         "tokens": found.tokens,
         "sentences": found.sentences,
         "oov": found.oov,
@@ -78,7 +80,7 @@ def command(
 
         cached = CachedLM(language_model, cache, cache_weight)
         if valid is not None:
-            cached = CachedLM.chosen(language_model, valid, cache)
+            cached = CachedLM.chosen(language_model, plain_text(valid, field), cache)
         record["cache_weight"] = cached.weight
         record["perplexity_with_cache"] = cached.perplexity(corpus)
     tables: list[tuple[str, tuple[str, ...], list[tuple[Any, ...]]]] = []

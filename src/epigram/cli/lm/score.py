@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from epigram.cli import console
+from epigram.cli.documents import Field, plain_text
 from epigram.cli.lm.models import Model, Text, open_model, open_word_scorer, warn_if_left_out
 from epigram.cli.options import Json
 
@@ -26,6 +27,7 @@ def command(
     unknown_cost: Annotated[
         float, typer.Option(help="With --nbest: cost of an unknown word, in nats.")
     ] = 10.0,
+    field: Field = None,
     json: Json = False,
 ) -> None:
     """Print the natural log-probability of each line, or with --json of each word.
@@ -44,7 +46,7 @@ def command(
 
     language_model = open_model(model)
     words = [*language_model.vocabulary_.words, "<unk>"]
-    corpus = Corpus.read(text, language_model.vocabulary_)
+    corpus = Corpus.read(plain_text(text, field), language_model.vocabulary_)
     warn_if_left_out(language_model, corpus.n_unseen, corpus.n_tokens)
     logps = language_model.score_corpus(corpus)
     ends = corpus.sentence_ptr + np.arange(corpus.n_sentences + 1)

@@ -14,6 +14,7 @@ from warnings import warn
 import typer
 
 from epigram.cli import console
+from epigram.cli.documents import Field, plain_text
 from epigram.cli.options import TRAINING, Seed, Text, Threads, derived, given, options, refusal
 from epigram.cli.run import SHARDING, Sharding, TrainingRun
 from epigram.errors import DataWarning, InputError
@@ -152,6 +153,7 @@ def command(
     context: typer.Context,
     text: Text,
     valid: Valid = None,
+    field: Field = None,
     model: ModelKind = "auto",
     solver: SolverName = None,
     unconstrained: Annotated[
@@ -169,6 +171,7 @@ def command(
 ) -> None:
     """Train a language model from text: log-linear, class-factored, Kneser-Ney, or a mixture."""
     run, sharding = TrainingRun.of(context, settings), Sharding.of(settings)
+    text, valid = plain_text(text, field), None if valid is None else plain_text(valid, field)
     counted = model in ("kneser-ney", "modified-kneser-ney")
     classes = settings["classes"]
     if sharding.asked_for and (counted or classes is not None):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from epigram.cli import console
+from epigram.cli.documents import Field, plain_text
 from epigram.cli.options import Threads
 from epigram.cli.pipeline.arguments import (
     Parts,
@@ -54,6 +55,7 @@ def command(
             "--output", help="CoNLL-U, a JSON object a sentence, a word a line, or a sentence a line."
         ),
     ] = "conllu",
+    field: Field = None,
     only: Parts = None,
     picture: Annotated[bool, typer.Option("--picture", help="Draw the trees instead.")] = False,
     tagger: Annotated[
@@ -74,7 +76,9 @@ def command(
     for path in input_files(sources or []):
         before = n_words
         writer.begin_file(path)
-        for offset, analysis, source in _analyses(pipeline, path, form, parts):
+        for offset, analysis, source in _analyses(
+            pipeline, plain_text(path, field) if form == "text" else path, form, parts
+        ):
             for piece in writer.pieces(analysis, offset, source):
                 sys.stdout.buffer.write(console.echoed(piece).encode())
             n_words += analysis.n_words

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from epigram.cli import console
+from epigram.cli.documents import Field, may_hold_records, plain_text
 from epigram.cli.options import Model, Threads
 from epigram.cli.tag.arguments import Format, read_sentences
 from epigram.errors import InputError
@@ -29,6 +30,7 @@ def command(
     format: Annotated[
         Format | None, typer.Option(help="Format of the input [default: as in training, or plain text]")
     ] = None,
+    field: Field = None,
     marginals: Annotated[
         bool, typer.Option("--marginals", help="Add the probability of each label chosen.")
     ] = False,
@@ -67,7 +69,7 @@ def command(
     tagger = ColumnTagger.load(model)
     if tagger.kind == "history" and (nbest is not None or marginals or all_marginals):
         raise InputError("a history-based model has no marginals and no n-best; train with --model crf")
-    corpus = _read(tagger, source, format)
+    corpus = _read(tagger, source, format, field)
     is_conllu = corpus.lines is not None and corpus.lines.is_conllu
     if is_conllu and not json and (marginals or all_marginals or nbest is not None or reach):
         raise InputError(
@@ -92,9 +94,21 @@ def command(
     sys.stdout.buffer.flush()
 
 
-def _read(tagger: ColumnTagger, source: Path, format: str | None) -> Columns:
-    """The input; a note says where it is taken for text."""
+def _read(tagger: ColumnTagger, source: Path, format: str | None, field: str | None) -> Columns:
+    """The input, of records the lines of their text; a note says where it is taken for text."""
+    if field is not None or (format is None and tagger.needs == 1 and _holds_fields(source)):
+        source, format = plain_text(source, field), "text"
     raw = read_sentences(source)
     if format is None and (format := tagger.guess_format(raw, str(source))) == "text":
         console.stderr().print("[dim]read as plain text, a sentence a line; --format says otherwise[/dim]")
     return tagger.read_bytes(raw, str(source), format)
+
+
+def _holds_fields(source: Path) -> bool:
+    """Whether a file has named fields; rows without names are columns of a tagger."""
+    if not may_hold_records(source):
+        return False
+    from epigram.records import recognise_file
+
+    found = recognise_file(str(source))
+    return found is not None and (found.name in ("json", "fasttext", "parquet") or found.header is not None)

@@ -28,13 +28,15 @@ void chain_layout_fill_rows(i64 n_attributes, i64 n_words, const i64 *seen, cons
     for (i64 a = 0; a < n_attributes; a++) {
         i64 p = row_of[a], n = 0;
         if (p < 0) continue;
-        for (i64 label = 0; label < n_words * 64; label++) {
-            if (!((u64)seen[a * n_words + (label >> 6)] >> (label & 63) & 1)) continue;
-            if (p < dense_end) {
-                free[p + label] = 1;
-            } else {
-                codes[p + n] = (i32)label;
-                free[p + n++] = 1;
+        for (i64 word = 0; word < n_words; word++) {
+            for (u64 bits = (u64)seen[a * n_words + word]; bits; bits &= bits - 1) {
+                i64 label = 64 * word + __builtin_ctzll(bits);
+                if (p < dense_end) {
+                    free[p + label] = 1;
+                } else {
+                    codes[p + n] = (i32)label;
+                    free[p + n++] = 1;
+                }
             }
         }
         for (i64 m = 0; m < n; m++) codes[p + m] |= (i32)((n - m) << 16);

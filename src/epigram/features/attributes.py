@@ -109,6 +109,7 @@ class AttributeTable:
         self._n = len(known)
         self._sources: list[tuple[int, Source]] = []
         self._n_occurrences = 0
+        self._slots: Fingerprints | None = None
         self._origins = np.full(self._n, -1, dtype=np.int64)
         if names is not None:
             self._origins = np.arange(self._n, dtype=np.int64)
@@ -153,13 +154,17 @@ class AttributeTable:
 
     @property
     def slots(self) -> Fingerprints:
-        """The table itself: pairs of a fingerprint, 0 for a free slot, and an id."""
+        """Pairs of a fingerprint, 0 for a free slot, and an id; filled at the first use."""
+        if self._slots is None:
+            slots = np.zeros((2 * len(self._fingerprints), 2), dtype=np.uint64)
+            bindings.encoding_fill_slots(self.fingerprints, slots)
+            self._slots = slots
         return self._slots
 
     def look_up(self, keys: Fingerprints) -> Ints:
         """Ids of fingerprints, -1 for unknown ones. Changes nothing: safe to share between threads."""
         ids = np.empty(len(keys), dtype=np.int32)
-        bindings.encoding_look_up_keys(keys, self._slots, ids)
+        bindings.encoding_look_up_keys(keys, self.slots, ids)
         return ids
 
     def intern(self, keys: Fingerprints, source: Source, counts: Offsets | None = None) -> Ints:
@@ -187,7 +192,7 @@ class AttributeTable:
                 keys,
                 done,
                 self._n_occurrences,
-                self._slots,
+                self.slots,
                 self._fingerprints,
                 self._counts,
                 self._origins,
@@ -245,8 +250,7 @@ class AttributeTable:
             new = np.zeros(room, dtype=old.dtype)
             new[: self._n] = old
             setattr(self, name, new)
-        self._slots = np.zeros((2 * room, 2), dtype=np.uint64)
-        bindings.encoding_fill_slots(self._fingerprints[: self._n], self._slots)
+        self._slots = None
 
     def __getstate__(self) -> tuple[Fingerprints, Offsets, list[str]]:
         return self.fingerprints.copy(), self.counts.copy(), self.names(range(self._n))

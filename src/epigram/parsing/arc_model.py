@@ -6,7 +6,7 @@ Immutable; every call has its own working memory and C releases the interpreter'
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -53,10 +53,13 @@ class ArcModel:
     weights: npt.NDArray[np.float32] = field(repr=False)
     classes: WordTable | None = field(default=None, repr=False)
     pruner: Pruner | None = field(default=None, repr=False)
-    keys: Fingerprints = field(init=False, repr=False)
-    table: tuple[Fingerprints, Fingerprints] = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ArcModel, tuple(getattr(self, own.name) for own in fields(self))
+
+    @cached_property
+    def keys(self) -> Fingerprints:
+        """The key of each feature."""
         is_way = self.template.way_cells(self.owners, self.ptr)
         known = fingerprints([*self.strings, ""])
         atoms = np.where(
@@ -64,11 +67,16 @@ class ArcModel:
         )
         keys = np.empty(len(self.owners), dtype=np.uint64)
         bindings.arcs_keys_of(self.template.whole_struct, self.owners, self.ptr, atoms, keys)
-        scale = max(4, (2 * len(keys)).bit_length())
+        return keys
+
+    @cached_property
+    def weight_table(self) -> Any:
+        """The weights by the keys of their features, as a structure of C."""
+        scale = max(4, (2 * len(self)).bit_length())
         slots, present = np.zeros(1 << scale, dtype=np.uint64), np.zeros(1 << scale - 4, dtype=np.uint64)
-        bindings.arcs_fill(keys, self.weights, bindings.ArcWeights(slots, present))
-        object.__setattr__(self, "keys", keys)
-        object.__setattr__(self, "table", (slots, present))
+        table = bindings.ArcWeights(slots, present)
+        bindings.arcs_fill(self.keys, self.weights, table)
+        return table
 
     @classmethod
     def of_places(
@@ -143,11 +151,6 @@ class ArcModel:
     def encode(self, columns: Any) -> Words:
         """Encode sentences for the template."""
         return Words.of(append_classes(columns, self.classes), self.template.n_columns)
-
-    @property
-    def weight_table(self) -> Any:
-        """The weights by the keys of their features, as a structure of C."""
-        return bindings.ArcWeights(*self.table)
 
     def kept(self, words: Words, allowed: Allowed | None = None, threads: int = 1) -> Kept:
         """Mark the arcs that trees may have, of all sentences."""

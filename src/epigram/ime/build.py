@@ -19,7 +19,7 @@ import numpy.typing as npt
 from epigram.checkpoint import piece
 from epigram.errors import InputError, each
 from epigram.ime.decoder import Decoder
-from epigram.ime.kana import plain_token
+from epigram.ime.kana import plain_token, split_token
 from epigram.ime.lexicon.lexicon import Lexicon
 from epigram.ime.lexicon.unknown_words import UnknownWords
 from epigram.ime.lexicon.wordlist import WordList
@@ -31,7 +31,7 @@ from epigram.lm.corpus import Corpus
 from epigram.lm.ngram.backoff import BackoffModel
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.ngram.storage import ARRAYS_IN_PLACE
-from epigram.lm.vocabulary import UNSEEN, Vocabulary
+from epigram.lm.vocabulary import BOUNDARY, UNSEEN, Vocabulary
 from epigram.protocols import Floats
 from epigram.storage.schema import Schema
 
@@ -44,6 +44,26 @@ STEP = 1000.0
 CELLS = 22
 LEAN = 50.0
 """Words of the class (or of all words) that are added to a cell as smoothing."""
+
+
+BRACKETS = frozenset("()（）[]［］{}｛｝〔〕【】<>＜＞《》〈〉")
+
+
+@dataclass(frozen=True)
+class SizeLimits:
+    """SizeLimits that make a converter smaller.
+
+    ``prune`` and ``prune_bigrams`` drop trigrams and bigrams that occur at most so often, ``max_words`` keeps the most
+    frequent words of the lexicon, ``rescorer`` multiplies the least counts of the rescorer's n-grams and pairs.
+    """
+
+    prune: int = 0
+    prune_bigrams: int = 0
+    max_words: int | None = None
+    rescorer: float = 1.0
+
+
+FULL = SizeLimits()
 
 
 @dataclass(frozen=True)
@@ -62,22 +82,23 @@ def build(
     words: Iterable[str] = (),
     *,
     modified: bool = True,
-    prune: int = 0,
+    limits: SizeLimits = FULL,
     bigram: float = BIGRAM,
     rescore: bool = False,
 ) -> Background:
     """Build from sentences, files (paths) or a corpus, and more tokens for the lexicon.
 
-    ``prune`` drops trigrams seen at most so often; ``bigram`` is the share of the bigram model; ``rescore`` adds
-    a model of characters.
+    ``limits`` make the result smaller; ``bigram`` is the share of the bigram model; ``rescore`` adds a model of
+    characters.
     """
-    corpus = with_plain_tokens(texts if isinstance(texts, Corpus) else read_corpus(texts))
+    text = with_plain_tokens(texts if isinstance(texts, Corpus) else read_corpus(texts))
     words = words if isinstance(words, WordList) else WordList.of(words)
-    lexicon = Lexicon.of([*corpus.vocabulary.words[1:], *words])
+    lexicon = Lexicon.of(most_frequent(text, words, limits.max_words))
     vocabulary = lexicon.vocabulary()
-    corpus = corpus.with_vocabulary(vocabulary)
-    model = _trigrams(corpus, modified, prune, bigram)
-    counts = np.bincount(corpus.ids, minlength=len(lexicon))
+    corpus = text.with_vocabulary(vocabulary)
+    model = _trigrams(corpus, modified, limits, bigram)
+    counts = corpus.counts
+    counts[BOUNDARY] = 0
     surfaces = lexicon.surfaces()
     classes = None
     if any(words.parts):
@@ -97,24 +118,101 @@ def build(
     decoder = Decoder(lexicon, Scorer.of(model, classes), unknown, numbers)
     rescorer = None
     if rescore:
-        from epigram.ime.rescoring import Rescorer
+        from epigram.ime.rescoring import Rescorer, surfaces_of
 
-        rescorer = Rescorer.learn(corpus, surfaces)
+        rescorer = Rescorer.learn(text, surfaces_of(text), limits.rescorer)
     return Background(decoder, model, corpus.n_sentences, corpus.n_tokens, rescorer)
 
 
-def _trigrams(corpus: Corpus, modified: bool, prune: int, bigram: float) -> BackoffModel:
+def most_frequent(text: Corpus, words: WordList, most: int | None) -> list[str]:
+    """Tokens of a text and a list that can be typed, at most so many, the most frequent first.
+
+    Words of the text are ordered by their count, others by the Good-Turing rate of their part of speech and cost
+    (:func:`prior_of_words`). A word whose surface has brackets among other characters is a remark of the text's
+    editor; a reading beyond U+FFFF is no kana and would double the size of all readings.
+
+    Examples
+    --------
+    >>> text = Corpus.of(["橋/はし を 飴(はたあめ)/あめ", "橋/はし"])
+    >>> most_frequent(text, WordList.of(["箸/はし", "😀"]), None), most_frequent(text, WordList.of(["箸/はし"]), 2)
+    (['橋/はし', 'を', '箸/はし'], ['橋/はし', 'を'])
+    """
+    listed = dict(zip(map(plain_token, words.tokens), range(len(words)), strict=True))
+    kept = [
+        (token, count)
+        for token, count in zip(text.vocabulary.words[1:], text.counts[1:].tolist(), strict=True)
+        if _can_be_typed(token) and (token in listed or not _has_remark(token))
+    ]
+    known = {token for token, _ in kept}
+    kept += [(token, 0) for token in listed if token not in known and _can_be_typed(token)]
+    tokens = [token for token, _ in kept]
+    if most is None or len(tokens) <= most:
+        return tokens
+    counts = np.array([count for _, count in kept])
+    where = np.array([listed.get(token, -1) for token in tokens])
+    costs = np.append(words.costs, np.nan)[where]
+    parts = np.unique(np.append(words.parts, "")[where], return_inverse=True)[1].astype(np.uint16)
+    rate = prior_of_words(counts, costs, parts)
+    order = np.lexsort((np.where(np.isnan(costs), np.inf, costs), -rate, -counts))
+    return [tokens[k] for k in order[:most].tolist()]
+
+
+def _can_be_typed(token: str) -> bool:
+    """Whether all characters of the reading are of the Basic Multilingual Plane."""
+    return max(split_token(token)[1], default="") <= "\uffff"
+
+
+def _has_remark(token: str) -> bool:
+    """Whether a surface has a bracket beside other characters."""
+    surface = split_token(token)[0]
+    return len(surface) > 1 and any(char in BRACKETS for char in surface)
+
+
+def _trigrams(corpus: Corpus, modified: bool, limits: SizeLimits, bigram: float) -> BackoffModel:
     """Train the trigram model, with a checkpoint."""
     names = ("node_pair", "pair_ptr", "pair_word", "pair_logp", "node_bow")
     with piece(f"trigrams of {corpus.n_tokens} tokens") as kept:
         if kept.result is not None:
             found = Schema({}, {name: ARRAYS_IN_PLACE[name] for name in names}).read_arrays(kept.result)
             return BackoffModel(corpus.vocabulary, **found)
+        prune = [0, limits.prune_bigrams, max(limits.prune, limits.prune_bigrams)]
         closed = KneserNeyLM(order=3, modified=modified, prune=prune, open_vocabulary=False)
-        model = closed.fit(corpus).backoff_
+        model = with_all_contexts(closed.fit(corpus).backoff_)
         share_with_bigrams(model, bigram)
         kept.finish({name: getattr(model, name).copy() for name in names} if kept.tape else {})
         return model
+
+
+def with_all_contexts(model: BackoffModel) -> BackoffModel:
+    """Add contexts without words, so that every bigram leads to one, as the search demands.
+
+    Examples
+    --------
+    >>> from epigram.lm.ngram.kneser_ney import KneserNeyLM
+    >>> closed = KneserNeyLM(order=3, prune=[0, 1, 1], open_vocabulary=False)
+    >>> pruned = closed.fit(["a b", "a b c"]).backoff_
+    >>> model = with_all_contexts(pruned)
+    >>> pruned.node_pair.size, model.node_pair.size
+    (4, 5)
+    >>> bool(np.allclose(model.distribution("b"), pruned.distribution("b")))
+    True
+    """
+    n_words = len(model.vocabulary_)
+    single = int(np.searchsorted(model.node_pair[1:], n_words))
+    known = model.node_pair[1 : 1 + single]
+    bigrams = slice(int(model.pair_ptr[1]), int(model.pair_ptr[1 + single]))
+    missing = np.setdiff1d(model.pair_word[bigrams], known)
+    if not missing.size:
+        return model
+    at = 1 + np.searchsorted(known, missing)
+    return BackoffModel(
+        model.vocabulary_,
+        np.insert(model.node_pair, at, missing),
+        np.insert(model.pair_ptr, at, model.pair_ptr[at]),
+        model.pair_word,
+        model.pair_logp,
+        np.insert(model.node_bow, at, 0.0),
+    )
 
 
 def _learn_classes(
@@ -126,10 +224,11 @@ def _learn_classes(
 ) -> LexicalClasses:
     """Learn classes from the parts of speech of a list, and set the shares of unseen words."""
     ids = vocabulary.ids([plain_token(token) for token in words.tokens])
+    of_list = np.flatnonzero(ids >= 0)[::-1]  # of several entries the first
     costs, parts = np.full(len(vocabulary), np.nan), [""] * len(vocabulary)
-    costs[ids[::-1]] = words.costs[::-1]  # of several entries the first
-    for id, part in zip(ids[::-1].tolist(), reversed(words.parts), strict=True):
-        parts[id] = part
+    costs[ids[of_list]] = words.costs[of_list]
+    for k, id in zip(of_list.tolist(), ids[of_list].tolist(), strict=True):
+        parts[id] = words.parts[k]
     named = LexicalClasses.learn(model, surfaces, parts)
     share_by_prior(model, prior_of_words(counts, costs, named.of_word))
     return named

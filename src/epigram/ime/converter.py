@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy, deepcopy
+from dataclasses import asdict
 from functools import cached_property
 from itertools import accumulate
 from os import PathLike
@@ -75,20 +76,26 @@ class KanaKanjiConverter:
         words: Iterable[str] = (),
         *,
         prune: int = 0,
+        prune_bigrams: int = 0,
+        max_words: int | None = None,
         rescore: bool = False,
+        rescore_scale: float = 1.0,
     ) -> KanaKanjiConverter:
         """Build from text of ``surface/reading`` tokens, and more such words.
 
         ``texts`` is a :class:`~pathlib.Path` of a file, or a list of sentences (strings, which are split at blanks, or
         lists of tokens) and path objects.
 
-        ``rescore`` adds a model of characters that rescores the 20 best conversions: fewer errors, at
-        half of the speed.
+        ``rescore`` adds a model of characters that rescores the 20 best conversions: fewer errors, at half of the
+        speed. The other parameters make the file smaller: ``prune`` and ``prune_bigrams`` drop trigrams and bigrams
+        that occur at most so often, ``max_words`` keeps the most frequent words, ``rescore_scale`` multiplies the
+        least counts of the rescorer's n-grams and pairs.
         """
-        from epigram.ime.build import build
+        from epigram.ime.build import SizeLimits, build
 
-        made = build(texts, words, prune=prune, rescore=rescore)
-        return cls._of(made, {"method": "trigram", "prune": prune})
+        limits = SizeLimits(prune, prune_bigrams, max_words, rescore_scale)
+        made = build(texts, words, limits=limits, rescore=rescore)
+        return cls._of(made, {"method": "trigram", **asdict(limits)})
 
     @classmethod
     def from_sudachi(cls, path: str | PathLike[str] | None = None) -> KanaKanjiConverter:

@@ -1,7 +1,7 @@
 """8-bit file form of the trigram tables.
 
 Log-probabilities of bigrams and trigrams and back-off weights are codes of a codebook, one per order; those of
-unigrams, which separate homophones, stay in full precision. Links of n-grams and back-off contexts are recomputed
+unigrams, which separate homophones, are stored in half precision. Links of n-grams and back-off contexts are recomputed
 when the file is read, and the search uses the expanded tables. A gain is an upper bound of what a context can gain,
 so it is rounded up, which keeps the search exact.
 """
@@ -41,7 +41,8 @@ def pack(scorer: Scorer) -> dict[str, npt.NDArray[Any]]:
     trie, n_words = scorer.trie, scorer.n_words
     nodes = np.repeat(np.arange(trie.node_pair.size - 1), np.diff(trie.pair_ptr)[1:])
     of_pairs, of_contexts = _levels(trie, n_words)
-    root = scorer.tables.pair_logp[:n_words]
+    with np.errstate(over="ignore"):  # what has no chance gets none
+        root = scorer.tables.pair_logp[:n_words].astype(np.float16)
     logp, logp_books = coded(scorer.tables.pair_logp[n_words:], of_pairs)
     bow, bow_books = coded(scorer.tables.node_bow[scorer.n_classes :], of_contexts)
     out: dict[str, npt.NDArray[Any]] = {
@@ -54,7 +55,10 @@ def pack(scorer: Scorer) -> dict[str, npt.NDArray[Any]]:
         "lm.bow.codes": bow,
         "lm.bow.books": bow_books,
     }
-    rounded = np.append(root, decoded(logp, logp_books, of_pairs)), decoded(bow, bow_books, of_contexts)
+    rounded = (
+        np.append(root.astype(np.float32), decoded(logp, logp_books, of_pairs)),
+        decoded(bow, bow_books, of_contexts),
+    )
     again = _laid_out(trie, *rounded, None, scorer.word_class, scorer.class_logp, scorer.class_names)
     gain, gain_books = coded(again.gain[scorer.n_classes :], of_contexts, up=True)
     return {**out, "lm.gain.codes": gain, "lm.gain.books": gain_books}

@@ -110,8 +110,11 @@ class Cooccurrence:
     before: Ints = field(default_factory=lambda: np.zeros(0, np.int32), repr=False)
 
     @classmethod
-    def learn(cls, corpus: Corpus, surfaces: Sequence[str]) -> Cooccurrence:
-        """Learn from a text of words and the surface of each word of its vocabulary."""
+    def learn(cls, corpus: Corpus, surfaces: Sequence[str], scale: float = 1.0) -> Cooccurrence:
+        """Learn from a text of words and the surface of each word of its vocabulary.
+
+        ``scale`` multiplies the least count of a pair in a long text.
+        """
         of_word, units = _units(surfaces, np.bincount(corpus.ids, minlength=len(surfaces)))
         in_sentence = np.repeat(np.arange(corpus.n_sentences), np.diff(corpus.sentence_ptr))
         found = of_word[corpus.ids]
@@ -124,7 +127,7 @@ class Cooccurrence:
             parts.append(np.unique(keys, return_counts=True))
         keys, counts = _added(parts)
         degrees = _per_unit(keys, counts, len(units))
-        kept = counts > (found.size >= LONG)
+        kept = counts > (round(1.5 * scale - 0.5) if found.size >= LONG else 0)
         return cls._of(units, degrees, keys[kept], counts[kept])
 
     @classmethod
@@ -140,8 +143,8 @@ class Cooccurrence:
         Examples
         --------
         >>> text = Corpus.of(["火山/かざん の 火口/かこう"] * 5)
-        >>> pairs = Cooccurrence.learn(text, _surfaces(text))
-        >>> pairs.with_text(text, _surfaces(text)).counts.tolist(), pairs.counts.tolist()
+        >>> pairs = Cooccurrence.learn(text, surfaces_of(text))
+        >>> pairs.with_text(text, surfaces_of(text)).counts.tolist(), pairs.counts.tolist()
         ([10], [5])
         """
         both = self, Cooccurrence.learn(corpus, surfaces)
@@ -265,9 +268,13 @@ class Rescorer:
         self.before = np.zeros(0, np.int32)
 
     @classmethod
-    def learn(cls, corpus: Corpus, surfaces: Sequence[str]) -> Rescorer:
-        """Learn from a text of words and the surface of each word of its vocabulary."""
-        return cls(_characters_model(_by_character(corpus, surfaces)), Cooccurrence.learn(corpus, surfaces))
+    def learn(cls, corpus: Corpus, surfaces: Sequence[str], scale: float = 1.0) -> Rescorer:
+        """Learn from a text of words and the surface of each word of its vocabulary.
+
+        ``scale`` multiplies the least counts of n-grams and pairs: the larger, the smaller the model.
+        """
+        characters = _characters_model(_by_character(corpus, surfaces), scale)
+        return cls(characters, Cooccurrence.learn(corpus, surfaces, scale))
 
     def adapted(self, text: Corpus, held_out: Corpus) -> Rescorer:
         """Interpolate with a character model of ``text``, by weights chosen on ``held_out``.
@@ -283,9 +290,9 @@ class Rescorer:
         """
         from epigram.lm.mixture import interpolate, table_of
 
-        domain, held = (_by_character(part, _surfaces(part)) for part in (text, held_out))
+        domain, held = (_by_character(part, surfaces_of(part)) for part in (text, held_out))
         characters = table_of(interpolate([self.model, _characters_model(domain)], held))
-        return Rescorer(characters, self.pairs.with_text(text, _surfaces(text)))
+        return Rescorer(characters, self.pairs.with_text(text, surfaces_of(text)))
 
     def after(self, before: str) -> Rescorer:
         """View after a text: the characters of the open sentence and the last words count."""
@@ -413,13 +420,13 @@ def _steps(values: Ints, sizes: Offsets) -> npt.NDArray[np.uint8]:
     return narrow(differences(values, np.repeat(np.arange(sizes.size), sizes)))
 
 
-def _characters_model(text: Corpus) -> BackoffModel:
+def _characters_model(text: Corpus, scale: float = 1.0) -> BackoffModel:
     """Train a Kneser-Ney model of a text of characters."""
-    prune = [0, 0, *(round(text.n_tokens / characters) for characters in CHARACTERS_PER_COUNT)]
+    prune = [0, 0, *(round(scale * text.n_tokens / characters) for characters in CHARACTERS_PER_COUNT)]
     return KneserNeyLM(order=ORDER, prune=prune, open_vocabulary=False).fit(text).backoff_
 
 
-def _surfaces(corpus: Corpus) -> list[str]:
+def surfaces_of(corpus: Corpus) -> list[str]:
     """Surface of each token of the vocabulary of a text; that of the boundary is empty."""
     return ["", *(split_token(token)[0] for token in corpus.vocabulary.words[1:])]
 

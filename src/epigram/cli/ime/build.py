@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +13,9 @@ from epigram.cli import console
 from epigram.cli.ime.arguments import Quantise, Raw, describe, read_sentences
 from epigram.cli.options import EVERY, Json, Output, Resume, Seconds
 from epigram.errors import InputError
+
+if TYPE_CHECKING:
+    from epigram.ime import KanaKanjiConverter, WordList
 
 
 def command(
@@ -39,10 +43,24 @@ def command(
     prune: Annotated[
         int, typer.Option(min=0, help="Drop trigrams that occur at most this often: a smaller model.")
     ] = 0,
+    prune_bigrams: Annotated[
+        int, typer.Option(min=0, help="Drop bigrams, and trigrams, that occur at most this often.")
+    ] = 0,
+    max_words: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of words to keep, the most frequent first  [default: all]"),
+    ] = None,
     rescore: Annotated[
         bool,
         typer.Option(help="Add a rescorer of the best conversions: fewer errors, at half the speed."),
     ] = True,
+    rescore_scale: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            help="Factor on the least counts of the rescorer's n-grams and word pairs; 3 is a third of the size.",
+        ),
+    ] = 1.0,
     raw: Raw = False,
     checkpoint: Seconds = EVERY,
     resume: Resume = False,
@@ -51,28 +69,49 @@ def command(
 ) -> None:
     """Build a converter from text with readings and word lists, or from SudachiDict alone."""
     from epigram.cli.run import TrainingRun
-    from epigram.ime import KanaKanjiConverter, WordList, read_word_list
+    from epigram.ime import KanaKanjiConverter
 
     building = TrainingRun(output, None, json, checkpoint, resume, context=context)
     if not texts:
-        if not sudachi or lexicon:
-            raise InputError(
-                "no text to build from; give files of surface/reading tokens, or --sudachi without --lexicon for a "
-                "converter by the costs of SudachiDict alone"
-            )
         with console.stderr().status("reading SudachiDict"):
-            converter = KanaKanjiConverter.from_sudachi()
+            converter = _from_dictionary(sudachi, lexicon)
         building.finish(describe(converter, output), lambda: converter.save(output, quantise=quantise))
         return
-    lists = [read_word_list(path) for path in lexicon or ()]
-    if sudachi:
-        from epigram.ime.lexicon.sudachi import read_sudachi
-
-        lists.append(read_sudachi().words())
-    words = WordList.joined(lists)
     sources: list[str | PathLike[str]] = [*texts]
     if raw:
         sources = [" ".join(tokens) for path in texts for tokens in read_sentences(path, raw)]
     with console.stderr().status("counting"), building.checkpoint:
-        converter = KanaKanjiConverter.build(sources, words, prune=prune, rescore=rescore)
+        converter = KanaKanjiConverter.build(
+            sources,
+            _word_lists(lexicon or (), sudachi),
+            prune=prune,
+            prune_bigrams=prune_bigrams,
+            max_words=max_words,
+            rescore=rescore,
+            rescore_scale=rescore_scale,
+        )
     building.finish(describe(converter, output), lambda: converter.save(output, quantise=quantise))
+
+
+def _from_dictionary(sudachi: bool, lexicon: list[Path] | None) -> KanaKanjiConverter:
+    """Build a converter without text."""
+    from epigram.ime import KanaKanjiConverter
+
+    if not sudachi or lexicon:
+        raise InputError(
+            "no text to build from; give files of surface/reading tokens, or --sudachi without --lexicon for a "
+            "converter by the costs of SudachiDict alone"
+        )
+    return KanaKanjiConverter.from_sudachi()
+
+
+def _word_lists(paths: Iterable[Path], sudachi: bool) -> WordList:
+    """Read word lists, and the words of SudachiDict."""
+    from epigram.ime import WordList, read_word_list
+
+    lists = [read_word_list(path) for path in paths]
+    if sudachi:
+        from epigram.ime.lexicon.sudachi import read_sudachi
+
+        lists.append(read_sudachi().words())
+    return WordList.joined(lists)

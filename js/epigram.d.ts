@@ -47,6 +47,26 @@ export interface Tagger extends Model {
   explain(sentence: Token[], token: number): Answer<Explanation>;
 }
 
+export interface Word {
+  /** From 1 in its sentence. */
+  id: number; text: string; lemma?: string; upos?: string; xpos?: string; feats?: string;
+  /** The id of its head, 0 for the root. */
+  head?: number; relation?: string;
+}
+/** `start` and `end` are offsets in the text: `text.slice(start, end)`. */
+export interface Span { text: string; start: number; end: number }
+export interface Sentence extends Span { opens_paragraph: boolean; tokens: (Span & { words: Word[] })[] }
+
+export interface Pipeline extends Model {
+  info(): Answer<{ family: string; parts: string[]; tags: string[]; trees: boolean; trainedOn: Record<string, number> }>;
+  /** Sentences, tokens, words, tags, lemmas and trees of running text. */
+  analyse(text: string): Answer<{ text: string; sentences: Sentence[] }>;
+  /** The same in CoNLL-U. */
+  conllu(text: string): Answer<string>;
+  /** Why a word (from 1) of a sentence (from 0) has its tags and its lemma; of a lemma the labels are edit scripts. */
+  explain(text: string, sentence: number, word: number): Answer<Record<string, Explanation>>;
+}
+
 /** Load a model: in a page in a worker, elsewhere in this thread. Plain files or one gzip stream; not zstd. */
 export function load<M extends Model = Tagger>(source: string | URL | BufferSource, options?: LoadOptions): Promise<M>;
 /** Open a model in this thread. */

@@ -11,7 +11,11 @@ import numpy as np
 
 from epigram.storage.schema import Array, Maybe
 
-SCHEMAS = {"tagger": ("epigram.chain.storage", "SCHEMA")}
+SCHEMAS = {
+    "tagger": ("epigram.chain.storage", "SCHEMA"),
+    "parser": ("epigram.parsing.storage", "SCHEMA"),
+    "pipeline": ("epigram.pipeline.storage", "SCHEMA"),
+}
 """Modules and names of the schemas that js/src/file.mjs checks files by."""
 NAMES = {
     str: "str",

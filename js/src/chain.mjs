@@ -1,7 +1,7 @@
 // Linear-chain models: taggers (epigram/chain/, epigram/tagging/). Labels, probabilities, alternatives, reasons.
 
 import { InputError, ModelFileError, NONE } from "./core.mjs";
-import { Names, Plan, columnsOf, corpusOf, lookUpNames, putOffsets, running } from "./features.mjs";
+import { Names, Plan, columnsOf, corpusOf, lookUpNames, lowWords, putOffsets, running } from "./features.mjs";
 import { damaged, inflate, readArrays } from "./file.mjs";
 import { parseTemplate, wordTable } from "./template.mjs";
 
@@ -12,10 +12,9 @@ const REFUSED = {
 const padded = (n) => Math.ceil(n / 8) * 8;
 
 /** Read the word lists of a tagger's file and its template; refuse what a page cannot reproduce, by name. */
-async function readTemplate({ header, tensors }) {
+async function readTemplate({ header, tensors }, kinds) {
   const refuse = (what) => { throw new ModelFileError(`a page cannot reproduce ${what}; use this model from Python`); };
-  if (header.kind in REFUSED) refuse(REFUSED[header.kind]);
-  if (header.kind !== "crf" && header.kind !== "history") refuse(`taggers of kind '${header.kind}'`);
+  if (!kinds.includes(header.kind)) refuse(REFUSED[header.kind] ?? `taggers of kind '${header.kind}'`);
   if ("reranker" in header) refuse("rerankers of taggers");
   if (header.template === null) refuse("models that read features, not columns (they have no template)");
   const lists = new Map();
@@ -28,14 +27,14 @@ async function readTemplate({ header, tensors }) {
 }
 
 export class ChainModel {
-  static async of(core, file) {
+  static async of(core, file, kinds = ["crf", "history"]) {
     const arrays = (sizes) => readArrays("tagger", file, sizes);
     if (!Array.isArray(file.header.labels)) damaged("it has no labels");
     const L = file.header.labels.length, nBytes = [...file.tensors.values()].reduce((sum, { data }) => sum + data.byteLength, 0);
     if (!L || new Set(file.header.labels).size !== L) damaged(`${L} labels, ${new Set(file.header.labels).size} of them distinct`);
     if (L * L > MOST_LABEL_PAIRS + 16 * nBytes || L > 65535) damaged(`${L} labels, too many for its ${nBytes} bytes`);
     const t = arrays({ labels: L });
-    return new ChainModel(core, file.header, t, await readTemplate(file));
+    return new ChainModel(core, file.header, t, await readTemplate(file, kinds));
   }
 
   constructor(core, header, t, template) {
@@ -114,15 +113,15 @@ export class ChainModel {
     if (!(this.beam >= 1 && this.beam <= 4096)) damaged(`its settings have beam=${this.beam}`);
   }
 
-  /** Encode columns: `{ptr, chains, nTokens, longest}`; inside a scope. */
-  encode(input) {
+  /** Encode columns, of trees with the parent of each token: `{ptr, chains, nTokens, longest}`; inside a scope. */
+  encode(input, parents = null) {
     const { core, template } = this, nTokens = input.ptr.at(-1), nSentences = input.ptr.length - 1;
     if (nTokens && input.columns.length < template.nColumns) throw new InputError(`the model reads ${template.nColumns} columns, found ${input.columns.length}`);
     const corpus = corpusOf(core, input), nodes = this.nodes.encode(corpus, input, this.names.slots, false);
-    const edges = template.edges.length ? this.edges.encode(corpus, input, this.names.slots, true) : { ptr: core.zeros("i64", nTokens + 1), ids: core.zeros("i32", 0) };
+    const edges = template.edges.length ? this.hang(this.edges.encode(corpus, input, this.names.slots, !parents), parents) : { ptr: core.zeros("i64", nTokens + 1), ids: core.zeros("i32", 0) };
     const chains = core.c.Chains({
       value_stride: 0, sentence_ptr: putOffsets(core, input.ptr), attribute_ptr: nodes.ptr, rows_ptr: core.zeros("i64", nSentences + 1), n_shared: NONE,
-      rows: this.rows, local: nodes.ids, values: this.one, edge_ptr: edges.ptr, edge_attributes: edges.ids, parents: NONE,
+      rows: this.rows, local: nodes.ids, values: this.one, edge_ptr: edges.ptr, edge_attributes: edges.ids, parents: parents ? core.put("i32", parents) : NONE,
     });
     let longest = 1, withEdges = 0;
     const edgePtr = core.view(edges.ptr);
@@ -132,7 +131,21 @@ export class ChainModel {
       if (edges.ids.n) for (let t = input.ptr[s]; t < input.ptr[s + 1]; t++) own += edgePtr[t + 1] > edgePtr[t] ? 1 : 0;
       withEdges = Math.max(withEdges, own);
     }
-    return { ptr: input.ptr, chains, nTokens, nSentences, longest, matrices: 1 + withEdges, nodes, edges };
+    return { ptr: input.ptr, chains, nTokens, nSentences, longest, matrices: 1 + withEdges, nodes, edges, parents };
+  }
+
+  /** Drop the attributes of transitions into roots. */
+  hang(edges, parents) {
+    if (!parents || !edges.ids.n) return edges;
+    const ends = lowWords(this.core, edges.ptr), ids = this.core.view(edges.ids);
+    let n = 0;
+    for (let t = 0, first = 0; t < parents.length; t++) {
+      const last = ends[2 * t + 2];
+      if (parents[t] >= 0) for (let k = first; k < last; k++) ids[n++] = ids[k];
+      first = last;
+      ends[2 * t + 2] = n;
+    }
+    return { ptr: edges.ptr, ids: this.core.part(edges.ids, 0, n) };
   }
 
   scratch({ longest: n, matrices: k }) {
@@ -181,12 +194,13 @@ export class ChainModel {
     return found;
   }
 
-  checkPossible({ ptr, nSentences }, mask, found) {
+  checkPossible({ ptr, nSentences, parents }, mask, found) {
     if (this.kind === "history" || (!this.ends && mask.n === undefined)) return;
     const { core, width, chained, allowed } = this, view = mask.n ? core.view(mask) : null;
     for (let s = 0; s < nSentences; s++) {
       for (let t = ptr[s]; t < ptr[s + 1]; t++) {
-        const wrong = (view && !view[t * width + found[t]]) || (chained && t > ptr[s] && !allowed[found[t - 1] * width + found[t]]);
+        const before = parents ? parents[t] + (parents[t] < 0 ? -1 : ptr[s]) : t - 1;
+        const wrong = (view && !view[t * width + found[t]]) || (chained && before >= ptr[s] && !allowed[found[before] * width + found[t]]);
         if (wrong) throw new InputError(`sentence ${s} has no labelling that keeps to the constraints of the model and to allowed; allow more`);
       }
     }

@@ -20,8 +20,6 @@ export function column(cells) {
   return { ids, strings };
 }
 
-export const cellsOf = ({ ids, strings }) => Array.from(ids, (id) => strings[id]);
-
 /** Apply a function to the distinct strings of a column. */
 export function mapColumn({ ids, strings }, action) {
   const own = column(strings.map(action));
@@ -54,6 +52,17 @@ export function putOffsets(core, ptr) {
 
 /** The low words of 64-bit integers: element k is at 2 k. */
 export const lowWords = (core, array) => new Int32Array(core.x.memory.buffer, array.at, 2 * array.n);
+
+/** At most how many substrings the strings have. */
+function mostSubstrings(strings, { text, length: longest }) {
+  let most = 0;
+  for (const string of strings) {
+    const length = [...string].length, made = length * Math.min(length, longest - 1);
+    if (made > MOST_VALUES) throw new InputError(`${text} makes more than ${MOST_VALUES} values of the cell '${string.slice(0, 20)}' of ${length} characters`);
+    most += 2 * made;
+  }
+  return most;
+}
 
 /** The part of a compiled template that depends on no text; allocated for as long as the model. */
 export class Plan {
@@ -91,58 +100,54 @@ export class Plan {
     this.perToken = lines.length;
   }
 
-  /** The values of all views at the distinct strings of their columns, as the C structure. */
+  /** The values of all views at the distinct strings of their columns, as the C structure; columns may share strings. */
   compile({ columns }) {
-    const { core, views } = this, mapped = new Map();
-    const strings = (view, functions) => {
-      const key = `${view.column}|${functions.map((one) => one.text).join("|")}`;
-      if (!mapped.has(key)) {
-        const own = columns[view.column].strings;
-        mapped.set(key, packed(core, functions.length ? own.map((cell) => functions.reduce((value, one) => one.single(value), cell)) : own));
-      }
-      return mapped.get(key);
+    const { core, views } = this, made = new Map(), jobs = [];
+    const of = (source, key, make) => {
+      if (!made.has(source)) made.set(source, new Map());
+      const own = made.get(source);
+      if (!own.has(key)) own.set(key, make());
+      return own.get(key);
     };
+    const name = (functions) => functions.map((one) => one.text).join("|");
+    const strings = (column, functions) => of(column.packed ?? column.strings, `text ${name(functions)}`, () => {
+      if (!functions.length && column.packed) return column.packed;
+      return packed(core, functions.length ? column.strings.map((cell) => functions.reduce((value, one) => one.single(value), cell)) : column.strings);
+    });
     let nRows = 0, nValues = 0;
-    const jobs = views.map((view) => {
-      const own = columns[view.column].strings, n = own.length, last = view.functions.at(-1), base = nRows;
+    const base = views.map((view) => of(columns[view.column].packed ?? columns[view.column].strings, `values ${name(view.functions)}`, () => {
+      const column = columns[view.column], n = column.packed ? column.packed.ptr.n - 1 : column.strings.length, last = view.functions.at(-1), job = { view, column, n, base: nRows, most: view.boundary ? 0 : n };
       nRows += n + 1;
-      const simple = view.functions.every((one) => one.single), job = { view, n, base, most: view.boundary ? 0 : n };
-      if (!view.boundary && !simple) {
+      if (!view.boundary && !view.functions.every((one) => one.single)) {
         if (last.length && view.functions.slice(0, -1).every((one) => one.single)) {
           job.slices = last;
-          if (last.name === "substrings") {
-            job.most = 0;
-            for (const string of own) {
-              const length = [...string].length, made = length * Math.min(length, last.length - 1);
-              if (made > MOST_VALUES) throw new InputError(`${last.text} makes more than ${MOST_VALUES} values of the cell '${string.slice(0, 20)}' of ${length} characters`);
-              job.most += 2 * made;
-            }
-          }
+          if (last.name === "substrings") job.most = mostSubstrings(column.strings, last);
         } else {
-          job.chosen = own.map((cell) => applyChain(view.functions, cell));
+          job.chosen = column.strings.map((cell) => applyChain(view.functions, cell));
           job.most = job.chosen.reduce((sum, values) => sum + values.length, 0);
         }
       }
       nValues += job.most;
-      return job;
-    });
-    const base = core.put("i64", jobs.map((job) => job.base)), ptr = core.zeros("i64", nRows);
+      jobs.push(job);
+      return job.base;
+    }));
+    const bases = core.put("i64", base), ptr = core.zeros("i64", nRows);
     const hash = core.space("u64", nValues), power = core.space("u64", nValues), { c } = core;
     let at = 0;
-    for (const { view, n, base: row, most, slices, chosen } of jobs) {
+    for (const { view, column, n, base: row, most, slices, chosen } of jobs) {
       const own = core.part(ptr, row, n + 1), h = core.part(hash, at, most), p = core.part(power, at, most);
       if (slices) {
-        const text = strings(view, view.functions.slice(0, -1));
-        const made = slices.name === "substrings"
+        const text = strings(column, view.functions.slice(0, -1));
+        const count = slices.name === "substrings"
           ? c.encoding_hash_substrings(text.ptr, text.content, slices.length - 1, h, p, own)
           : c.encoding_hash_affixes(text.ptr, text.content, slices.length, slices.name === "suffix", h, p, own);
         const low = lowWords(core, own);
         if (at) for (let k = 0; k <= n; k++) low[2 * k] += at;
-        at += made;
+        at += count;
         continue;
       }
       if (most) {
-        const text = chosen ? packed(core, chosen.flat()) : strings(view, view.functions);
+        const text = chosen ? packed(core, chosen.flat()) : strings(column, view.functions);
         c.encoding_hash_strings(text.ptr, text.content, h, p);
       }
       const low = lowWords(core, own);
@@ -152,7 +157,7 @@ export class Plan {
       }
       at += most;
     }
-    return c.TemplateLines({ ...this.fields, view_base: base, value_ptr: ptr, value_hash: hash, value_power: power });
+    return c.TemplateLines({ ...this.fields, view_base: bases, value_ptr: ptr, value_hash: hash, value_power: power });
   }
 
   /** Offsets and ids of the known attributes of all tokens. */
@@ -192,12 +197,7 @@ export class Names {
     while (nSlots < 2 * n + 1) nSlots *= 2;
     this.slots = core.zeros("u64", 2 * nSlots);
     this.n = n;
-    core.scope(() => {
-      const hash = core.space("u64", n), power = core.space("u64", n);
-      core.c.encoding_hash_strings(ptr, content, hash, power);
-      core.c.encoding_mix_all(hash);
-      core.c.encoding_fill_slots(hash, this.slots);
-    });
+    core.scope(() => core.c.encoding_fill_slots(fingerprints(core, { ptr, content }), this.slots));
     this.bytes = bytes;
     this.ptr = running(lengths);
   }
@@ -214,14 +214,19 @@ export function running(lengths) {
   return out;
 }
 
+/** The fingerprints of packed strings. */
+export function fingerprints(core, { ptr, content }) {
+  const hash = core.space("u64", ptr.n - 1), power = core.space("u64", ptr.n - 1);
+  core.c.encoding_hash_strings(ptr, content, hash, power);
+  core.c.encoding_mix_all(hash);
+  return hash;
+}
+
 /** Ids of strings in a table, -1 for none. */
 export function lookUpNames(core, names, strings) {
   return core.scope(() => {
-    const { ptr, content } = packed(core, strings), hash = core.space("u64", strings.length), power = core.space("u64", strings.length);
     const ids = core.space("i32", strings.length);
-    core.c.encoding_hash_strings(ptr, content, hash, power);
-    core.c.encoding_mix_all(hash);
-    core.c.encoding_look_up_keys(hash, names.slots, ids);
+    core.c.encoding_look_up_keys(fingerprints(core, packed(core, strings)), names.slots, ids);
     return core.view(ids).slice();
   });
 }

@@ -3,8 +3,9 @@
 import { Core, EpigramError, InputError, ModelFileError } from "./core.mjs";
 import { Tagger } from "./chain.mjs";
 import { inflate, readFile } from "./file.mjs";
+import { Pipeline } from "./pipeline.mjs";
 
-const FAMILIES = { tagger: Tagger };
+const FAMILIES = { tagger: Tagger, pipeline: Pipeline };
 const MOST_BYTES = 2 ** 31;
 const IN_WORKER = typeof WorkerGlobalScope !== "undefined" && globalThis instanceof WorkerGlobalScope && globalThis.name === "epigram";
 const HAS_PAGE = typeof window !== "undefined" && typeof Worker !== "undefined";

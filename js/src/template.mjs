@@ -145,7 +145,8 @@ export function parseTemplate(text, lists = new Map()) {
 
 // ---- Regular expressions: Python's syntax in JavaScript's, as far as both mean the same.
 
-const CLASSES = { d: "0-9\\p{Nd}", w: "\\p{L}\\p{N}_", s: "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000" };
+export const SPACE = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+const CLASSES = { d: "0-9\\p{Nd}", w: "\\p{L}\\p{N}_", s: SPACE };
 const MOST_ATTEMPTS = 1e7, LENGTHS = [1000, 300, 100, 50, 20];
 
 function compileSearch(pattern, refuse) {

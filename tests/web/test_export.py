@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from in_node import built
 
-from epigram import CRFTagger, InputError
+import epigram
+from epigram import CRFTagger, InputError, Pipeline
 from epigram.web.export import export_page
 
 pytestmark = built
@@ -132,3 +133,39 @@ def test_a_page_tags_explains_and_works_offline(tagger: Path, tmp_path: Path, br
     assert all(url.startswith((site.url, "data:", "blob:")) for url in asked), asked
     assert wrong == []
     context.close()
+
+
+def test_a_page_analyses_raw_text(tmp_path: Path, browser: object) -> None:
+    rows = [
+        row.split() for row in ("1 Dogs dog NOUN 2 nsubj", "2 bark bark VERB 0 root", "3 . . PUNCT 2 punct")
+    ]
+    lines = [
+        "\t".join((*c[:4], "_", "_", *c[4:], "_", "SpaceAfter=No" if c[0] == "2" else "_")) for c in rows
+    ]
+    (tmp_path / "tiny.conllu").write_text(("\n".join(lines) + "\n\n") * 12)
+    Pipeline(folds=2).fit(tmp_path / "tiny.conllu").save(tmp_path / "tiny.epigram")
+    export_page(tmp_path / "tiny.epigram", tmp_path / "page")
+    site = Site(tmp_path / "page")
+    page = browser.new_page(viewport={"width": 1200, "height": 900})  # type: ignore[attr-defined]
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    page.goto(site.url)
+    page.wait_for_selector("body[data-ready=true]", timeout=60_000)
+    page.fill("textarea", "Dogs bark. Dogs bark.")
+    until(lambda: page.locator("#results .token").count() == 6)
+    assert page.locator("#results .label").all_inner_texts() == ["NOUN", "VERB", "PUNCT"] * 2
+    page.click("#results .token >> nth=4")
+    page.wait_for_selector("#why .terms li")
+    assert "VERB" in page.inner_text("#why h2")
+    assert page.locator("svg.tree path.head").count() == 3
+    with page.expect_download() as saved:
+        page.click("text=download")
+    expected = epigram.load(tmp_path / "tiny.epigram")("Dogs bark. Dogs bark.").to_conllu()
+    assert Path(saved.value.path()).read_text() == expected
+    for width in (1200, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(AUDIT.read_text()) == []
+    assert wrong == []
+    site.close()
+    page.close()

@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 import re
+import subprocess
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ from in_node import MODULE, answers, built, stored
 import epigram
 from epigram import CRFTagger, MaxentTagger
 from epigram.features.columns import Columns
+from epigram.pipeline.analysis import read_gold
+from epigram.pipeline.characters import Characters
+from epigram.storage import ModelFile
 from epigram.storage.installed import model_path
 
 pytestmark = built
@@ -219,6 +223,87 @@ def test_labels_of_a_treebank_are_those_of_python(tmp_path: Path, data: Path) ->
     model = tagger.fitted_model()
     log_z = model.marginals(model.encode(Columns.from_rows(X[:500])))[2]
     assert np.abs(np.array(marginals["logZ"]) - log_z).max() < 1e-9
+
+
+@pytest.fixture(scope="module")
+def english(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The English pipeline as a page stores it."""
+    path = tmp_path_factory.mktemp("english") / "english.epigram"
+    try:
+        ModelFile.load(model_path("english")).save(path, compress=False)
+    except epigram.InputError:
+        pytest.skip("the English model is not installed")
+    return path
+
+
+def test_raw_text_is_analysed_as_in_python(english: Path, data: Path) -> None:
+    test = data / "ud-ewt/en_ewt-ud-test.conllu"
+    text = read_gold(test.read_bytes(), str(test))[0].tokens.text
+    expected = epigram.load(english)(text)
+    conllu, found = answers(english, ["conllu", text], ["analyse", text[:20_000]])
+    assert conllu == expected.to_conllu()
+    assert conllu.count("\n") > 30_000
+    assert found == epigram.load(english)(text[:20_000]).to_json()
+
+
+TEXTS = [
+    "",
+    " \n\t ",
+    "x",
+    "Don't!  We'll\r\n\r\ncan't\u2029gonna \u00a0 DON'T I'M 1,000 a\tb\\|c.",
+    "日本語の文章です。 Straße ΟΔΟΣ İstanbul 𝔘𝔫𝔦 👍🏽 \u200b e\u0301te\n\n\n* one\n* two",
+    "(x) " * 450 + "end.",
+    "word " * 450,
+    "\x1c\x85a\x0cb",
+]
+
+
+def test_odd_texts_are_analysed_as_in_python(english: Path) -> None:
+    nlp = epigram.load(english)
+    for text, found in zip(TEXTS, answers(english, *(["conllu", text] for text in TEXTS)), strict=True):
+        assert found == nlp(text).to_conllu(), text
+    wrong = answers(
+        english, ["analyse", 7], ["conllu", None], ["explain", "a b", 0, 3], ["explain", "", 0, 1]
+    )
+    assert all(isinstance(error, str) and "\n" not in error for error in wrong), wrong
+
+
+def test_the_parts_of_a_pipeline_explain_as_in_python(english: Path) -> None:
+    text = "The cook tasted the soup. She didn't paint boats."
+    (told,) = answers(english, ["explain", text, 1, 4])
+    expected = epigram.load(english)(text).explain(1, 4)
+    assert set(told) == {"tags", "feats", "lemmas"}
+    for part, own in told.items():
+        assert (own["label"], own["other"]) == (expected[part].label, expected[part].other)
+        assert abs(own["lead"] - expected[part].lead) < 1e-9
+
+
+def test_characters_of_a_tokenizer_have_the_classes_of_python(tmp_path: Path) -> None:
+    every = [chr(c) for c in range(1, 0x30000) if unicodedata.category(chr(c)) not in ("Cs", "Cn", "Co")]
+    codes = [ord(c) for c in every]
+    characters = Characters.of("".join(every))
+    script = tmp_path / "classes.mjs"
+    module = MODULE.read_text().replace("function learn(", "export function learn(", 1)
+    (tmp_path / "all.mjs").write_text(
+        module.replace("function capitalize(", "export function capitalize(", 1)
+    )
+    title = "(c) => capitalize(String.fromCodePoint(c) + 'AB')"
+    script.write_text(
+        'import { learn, capitalize } from "./all.mjs";\n'
+        f"const codes = {json.dumps(codes)};\n"
+        f"console.log(JSON.stringify([codes.map(learn), codes.map({title})]));\n"
+    )
+    ran = subprocess.run(["node", str(script)], capture_output=True, check=True)
+    classes, titles = json.loads(ran.stdout)
+    wrong = [
+        (c, found)
+        for c, found, lower, kind in zip(every, classes, characters.lower, characters.kinds, strict=True)
+        if found != [lower, kind] and c != "ʕ"  # whose category Unicode 16 changed
+    ]
+    assert wrong == []
+    other = [c for c, found in zip(every, titles, strict=True) if found != f"{c}AB".capitalize()]
+    odd = [c for c in other if "GREEK" not in unicodedata.name(c)]
+    assert set(odd) <= {"ŉ", *"ƛɤꟓꟕ"}, odd  # the last four got capitals in Unicode 16
 
 
 def test_declarations_name_every_method() -> None:

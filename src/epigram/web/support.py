@@ -9,7 +9,7 @@ from typing import Any
 from epigram.storage import ModelFile
 
 TAGGERS = {"crf", "history"}
-FAMILIES = {"tagger": "taggers"}
+FAMILIES = {"tagger": "taggers", "pipeline": "pipelines"}
 """Families of models that pages can be made of, in words."""
 _UNLIKE = re.compile(r"\(\?(?!:)|\\[A-Zbux0-9]|\[:")
 """Syntax of regular expressions that JavaScript lacks, or reads in another way."""
@@ -26,7 +26,7 @@ def obstacles(file: ModelFile) -> list[str]:
     """
     if file.family not in FAMILIES:
         return [f"models of family {file.family}"]
-    return list(dict.fromkeys(_of_tagger(file.header)))
+    return list(dict.fromkeys({"tagger": _of_tagger, "pipeline": _of_pipeline}[file.family](file.header)))
 
 
 def _of_tagger(header: dict[str, Any]) -> Iterator[str]:
@@ -48,3 +48,14 @@ def _of_tagger(header: dict[str, Any]) -> Iterator[str]:
         for pattern in re.findall(r"[|]match:(.*?)\](?=[^\]]*(?:%x|$))", line):
             if _UNLIKE.search(pattern):
                 yield f"the regular expression {pattern} of its template"
+
+
+def _of_pipeline(header: dict[str, Any]) -> Iterator[str]:
+    parts = {part["name"]: part["header"] for part in header["parts"]}
+    if "tokens" not in parts:
+        yield "pipelines without a tokenizer"
+    for name, own in parts.items():
+        if name != "trees":
+            yield from _of_tagger(own)
+        elif own["settings"]["decoding"] != "mbr" or own.get("pruner") is None or own.get("classes"):
+            yield "parsers of first order, with word classes, or that prune no arcs"

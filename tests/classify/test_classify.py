@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import epigram
-from epigram import TextClassifier
+from epigram import Checkpoint, TextClassifier
 from epigram.classify import evaluate
 from epigram.classify.explain import explain_text
 from epigram.classify.model import probabilities_of
@@ -235,3 +235,53 @@ def test_probabilities_of_one_column_several_columns_and_several_labels() -> Non
     assert probabilities_of(s[:, :1], 1.0, False).sum() == pytest.approx(1.0)
     assert probabilities_of(s, 2.0, False)[0, 0] == pytest.approx(np.e / (np.e + 1.0))
     assert probabilities_of(s, 1.0, True).sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("step", [3, 6, 9])
+def test_a_stopped_choice_resumes_to_the_same_bytes(tmp_path: Path, step: int) -> None:
+    texts, labels = reviews(80)
+    labels = [label if k % 5 else "other" for k, label in enumerate(labels)]
+    wanted = TextClassifier(budget=600.0).fit(texts, labels).to_bytes()
+    said: list[str] = []
+
+    def stop(what: str) -> None:
+        said.append(what)
+        if len(said) == step:
+            raise KeyboardInterrupt
+
+    path = tmp_path / "checkpoint"
+    with pytest.raises(KeyboardInterrupt), Checkpoint(path, every=0.0):
+        TextClassifier(budget=600.0).fit(texts, labels, callback=stop)
+    again: list[str] = []
+    with Checkpoint(path, every=0.0, resume=True):
+        resumed = TextClassifier(budget=600.0).fit(texts, labels, callback=again.append)
+    assert resumed.to_bytes() == wanted
+    assert again == said[step - 1 :] + again[1:]  # steps before it were not done again
+    assert len(again) > 1 or step == 9
+
+
+def test_a_user_ends_the_choice_and_it_resumes(tmp_path: Path) -> None:
+    texts, labels = reviews(80)
+    wanted = TextClassifier(budget=600.0).fit(texts, labels).to_bytes()
+    path, said = tmp_path / "checkpoint", list[str]()
+    with Checkpoint(path, every=60.0) as tape:
+
+        def stop(what: str) -> bool:
+            said.append(what)
+            tape.interrupted = len(said) > 2
+            return tape.interrupted
+
+        stopped = TextClassifier(budget=600.0).fit(texts, labels, callback=stop)
+    assert len(stopped.fit_["trials"]) < len(TextClassifier.from_bytes(wanted).fit_["trials"])
+    assert stopped.score(texts, labels) > 0.8
+    with Checkpoint(path, every=60.0, resume=True):
+        assert TextClassifier(budget=600.0).fit(texts, labels).to_bytes() == wanted
+
+
+def test_seconds_of_the_first_run_count_when_it_is_resumed() -> None:
+    texts, labels = reviews(60)
+    targets = np.array([[label == "pos"] for label in labels])
+    selection = Selection(texts, targets, targets[:, 0].astype(int), False, budget=10.0)
+    selection._began -= 9.999
+    assert not selection._has_time(10_000, 100, 1.0)
+    assert selection._has_time(0, 1, 1.0)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from epigram import L1, L2, LBFGS, OWLQN, ElasticNet
+from epigram import L1, L2, LBFGS, OWLQN, Checkpoint, ElasticNet
 from epigram.classify.loss import LinearLoss, scores_of
+from epigram.errors import InputError
 from epigram.features.grams import Rows
 from epigram.penalties import L1Ball
-from epigram.protocols import Floats
+from epigram.protocols import Floats, Iteration
 from epigram.solvers.dual import DualAscent
 
 
@@ -100,6 +103,28 @@ def test_the_callback_stops_and_is_told_the_weights() -> None:
         loss, ElasticNet(0.1, 0.1), callback=lambda now: seen.append(now.number) or now.number == 2
     )
     assert (seen, result.reason) == ([1, 2], "callback")
+
+
+def test_a_stopped_solution_resumes_in_the_same_bits(tmp_path: Path) -> None:
+    loss, *_ = problem(7)
+    wanted = DualAscent(passes=50, tolerance=1e-6).solve(loss, ElasticNet(0.1, 0.05))
+
+    def stop(now: Iteration) -> None:
+        if now.number == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), Checkpoint(tmp_path / "x", every=0.0):
+        DualAscent(passes=50, tolerance=1e-6).solve(loss, ElasticNet(0.1, 0.05), callback=stop)
+    numbers: list[int] = []
+    with Checkpoint(tmp_path / "x", every=0.0, resume=True):
+        again = DualAscent(passes=50, tolerance=1e-6).solve(
+            loss, ElasticNet(0.1, 0.05), callback=lambda now: numbers.append(now.number)
+        )
+    assert numbers[0] == 6
+    assert (again.w.tolist(), again.iterations) == (wanted.w.tolist(), wanted.iterations)
+    smaller, *_ = problem(7, n=20)
+    with pytest.raises(InputError, match="does not fit"), Checkpoint(tmp_path / "x", resume=True):
+        DualAscent().solve(smaller, ElasticNet(0.1, 0.05))
 
 
 def test_misfits_are_refused() -> None:

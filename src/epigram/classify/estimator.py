@@ -102,9 +102,12 @@ class TextClassifier(StoredEstimator):
         X: Sequence[str],
         y: Sequence[Any],
         sample_weight: npt.ArrayLike | None = None,
-        callback: Callable[[str], object] = lambda said: None,
+        callback: Callable[[str], object] = lambda said: False,
     ) -> Self:
-        """Train on texts and their labels; ``callback`` is told what is being done."""
+        """Train on texts and their labels.
+
+        ``callback`` is called with the name of each step; True ends the choice, and the best so far is fitted.
+        """
         texts = checked_texts(X)
         self._check_settings()
         columns = label_columns(y, len(texts), self.several)

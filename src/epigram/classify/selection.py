@@ -3,7 +3,8 @@
 Folds are blocks of each class in the order of the file: neighbouring texts of one source often resemble each other,
 and a random split would count that as skill; copies of a text are in one fold. Every candidate is fitted without the
 first fold for falling l2, each fit starting from the last. The two best are fitted without each of the other folds, as
-far as the budget lasts.
+far as the budget lasts, a part of which is reserved for the fit to all texts. Every fold of a candidate is a task of a
+checkpoint; a resumed choice has spent the seconds of the first run too.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from epigram.checkpoint import State, noted, piece
 from epigram.classify.training import (
     Targets,
     best_temperature,
@@ -35,8 +37,10 @@ MOST = 20_000
 """Texts that selection looks at; of more, evenly spaced ones."""
 LATER = 0.5
 """Share of the budget that is left to the other folds."""
-SECONDS = 5e-9
-"""CPU seconds of a dual step per value of the matrix."""
+SECONDS = 5e-8
+"""CPU seconds of a fit per value of the matrix and label, until one is measured."""
+FINAL = 3.0
+"""Cost of the fit to all texts, in fits of the same size: its tolerance is smaller, and n-grams are listed again."""
 
 
 class GramChoice(NamedTuple):
@@ -131,7 +135,7 @@ class Selection:
         min_count: int = 2,
         budget: float = 60.0,
         threads: int = 1,
-        progress: Callable[[str], object] = lambda said: None,
+        progress: Callable[[str], object] = lambda said: False,
     ) -> None:
         step = -(-len(texts) // MOST)
         chosen = np.arange(0, len(texts), step)
@@ -139,10 +143,10 @@ class Selection:
         self.targets, self.several = targets[chosen], several
         self.sample_weight = None if sample_weight is None else sample_weight[chosen]
         self.l1, self.min_count, self.threads, self.progress = l1, min_count, threads, progress
-        self.n_folds = 5
+        self.n_folds, self._n_texts = 5, len(texts)
         self.folds = folds_of(self.texts, classes[chosen], self.n_folds)
-        self._budget = budget
-        self._end = time.process_time() + budget
+        self._budget, self._began, self._stopped = budget, time.process_time(), False
+        self._cost, self._n_values = SECONDS, dict[GramChoice, int]()
         self.trials: dict[tuple[GramChoice, float], Trial] = {}
 
     def run(self, candidates: Sequence[GramChoice], strengths: Sequence[float] = STRENGTHS) -> Trial | None:
@@ -150,8 +154,7 @@ class Selection:
         middle = strengths[1:4] if len(strengths) > 3 else strengths
         first = int(self.folds[0]) if len(self.folds) else 0
         for k, candidate in enumerate(candidates):
-            if k == 0 or time.process_time() < self._end - LATER * self._budget:
-                self._try(candidate, first, middle, must=k == 0)
+            self._try(candidate, first, middle, 1.0 if k == 0 else LATER, must=k == 0)
         finalists = sorted(candidates, key=lambda c: -max(map(self.quality, self._of(c)), default=-np.inf))[
             :2
         ]
@@ -163,13 +166,10 @@ class Selection:
                 if len(candidates) * len(strengths) == 1:
                     near = {}  # nothing to choose: one fold is enough for the temperature
                     break
-                fresh = [s for s in near[candidate] if s not in middle]
-                if fresh and time.process_time() < self._end:
-                    self._try(candidate, first, fresh)
+                self._try(candidate, first, [s for s in near[candidate] if s not in middle])
         for fold in (fold for fold in range(self.n_folds) if fold != first):
             for candidate, wanted in near.items():
-                if time.process_time() < self._end:
-                    self._try(candidate, fold, wanted)
+                self._try(candidate, fold, wanted)
         if not self.trials:
             return None
         most = max(len(trial.rows) for trial in self.trials.values())
@@ -186,29 +186,82 @@ class Selection:
         most = max((len(t.rows) for t in found), default=0)
         return [t for t in found if len(t.rows) == most]
 
-    def _try(self, candidate: GramChoice, fold: int, strengths: Sequence[float], must: bool = False) -> None:
+    def _spent(self) -> float:
+        """CPU seconds since the beginning, those of a run that this one resumes included."""
+        spent = noted("CPU seconds", lambda: time.process_time() - self._began)
+        self._began = min(self._began, time.process_time() - spent)
+        return spent
+
+    def _has_time(self, n_values: int, n_fits: int, share: float) -> bool:
+        """Whether so many fits end within a share of the budget, and the last one in all of it."""
+        one = self._cost * n_values * self.targets.shape[1]
+        last = FINAL * one * self._n_texts / (0.8 * len(self.texts))
+        return bool(self._spent() + n_fits * one < min(share * self._budget, self._budget - last))
+
+    def _try(
+        self,
+        candidate: GramChoice,
+        fold: int,
+        strengths: Sequence[float],
+        share: float = 1.0,
+        must: bool = False,
+    ) -> None:
         """Fit a candidate without one fold, for every l2, unless the budget is too small."""
         train, held = np.flatnonzero(self.folds != fold), np.flatnonzero(self.folds == fold)
-        if not len(train) or not len(held):
+        if not (len(strengths) and len(train) and len(held)) or self._stopped:
             return
-        said = f"{candidate.spec.words} words, chars {candidate.spec.chars}, fold {fold + 1}"
-        self.progress(said)
-        table, rows = learn_grams([self.texts[i] for i in train.tolist()], candidate.spec, self.min_count)
-        guess = SECONDS * len(rows.ids) * self.targets.shape[1] * 4 * len(strengths)
-        if not must and time.process_time() + guess > self._end:
+        if not must and not self._has_time(self._n_values.get(candidate, 0), len(strengths), share):
             return
-        unseen = encode_grams([self.texts[i] for i in held.tolist()], candidate.spec, table)
-        gold = self.targets[train]
-        if candidate.ratios:
-            ratios = log_count_ratios(rows, gold[:, 0])
-            rows, unseen = scaled(rows, ratios), scaled(unseen, ratios)
-        weights = None if self.sample_weight is None else self.sample_weight[train]
-        fit = None
-        for l2 in strengths:
-            fit = fit_columns(rows, gold, self.l1, l2, weights, fit, 0.03, self.threads)
+        with piece("fold of a choice") as kept:
+            said = f"{candidate.spec.words} words, chars {candidate.spec.chars}, fold {fold + 1}"
+            found = kept.result
+            if found is None and self.progress(said) and not must:
+                self._stopped = True
+                kept.save({}, stop=True)
+                return
+            if found is None:
+                found = self._fit(candidate, train, held, strengths, share, must)
+                kept.finish(found)
+        known = self._cost if self.trials else 0.0
+        self._cost, self._n_values[candidate] = max(known, float(found["cost"])), int(found["n_values"])
+        columns = found["scores"].reshape(-1, len(held), self.targets.shape[1])
+        for l2, scores in zip(strengths, columns, strict=False):
             trial = self.trials.setdefault((candidate, l2), Trial(candidate, l2))
             trial.rows.append(held)
-            trial.scores.append(fit.scores(unseen))
+            trial.scores.append(scores)
+
+    def _fit(
+        self,
+        candidate: GramChoice,
+        train: Offsets,
+        held: Offsets,
+        strengths: Sequence[float],
+        share: float,
+        must: bool,
+    ) -> State:
+        """Held-out scores under each l2, and what a fit costs; no scores where the budget is too small."""
+        table, rows = learn_grams([self.texts[i] for i in train.tolist()], candidate.spec, self.min_count)
+        n_values, cost, scores = len(rows.ids), 0.0, list[Floats]()
+        if must or self._has_time(n_values, len(strengths), share):
+            unseen = encode_grams([self.texts[i] for i in held.tolist()], candidate.spec, table)
+            gold = self.targets[train]
+            if candidate.ratios:
+                ratios = log_count_ratios(rows, gold[:, 0])
+                rows, unseen = scaled(rows, ratios), scaled(unseen, ratios)
+            weights = None if self.sample_weight is None else self.sample_weight[train]
+            fit = None
+            for l2 in strengths:
+                if fit is not None and must and not self._has_time(n_values, 1, share):
+                    break
+                began = time.process_time()
+                fit = fit_columns(rows, gold, self.l1, l2, weights, fit, 0.03, self.threads)
+                scores.append(fit.scores(unseen))
+                spent = noted("CPU seconds", lambda: time.process_time() - began)  # noqa: B023 - called at once
+                cost = max(cost, spent / max(1, n_values * gold.shape[1]))
+                if must:
+                    self._cost = cost
+        found = np.concatenate([np.empty((0, self.targets.shape[1])), *scores])
+        return {"scores": found, "cost": cost, "n_values": n_values}
 
 
 def seen_columns(rows: Rows) -> npt.NDArray[np.int64]:

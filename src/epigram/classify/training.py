@@ -7,6 +7,7 @@ classes are one-against-rest problems, whose scores a softmax with a temperature
 
 from __future__ import annotations
 
+from contextvars import Context
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -70,8 +71,11 @@ def fit_columns(
         return *both, found.iterations * n
 
     width, n_targets = (1 if l2 == 0.0 else LANES), targets.shape[1]
+    slices = [slice(k, min(k + width, n_targets)) for k in range(0, n_targets, width)]
+    # Tasks of a checkpoint have an order, which threads have not: they run outside of it.
+    work = fit if threads == 1 else lambda at: Context().run(fit, at)
     with Team(threads) as team:
-        found = team.run(fit, [slice(k, min(k + width, n_targets)) for k in range(0, n_targets, width)])
+        found = team.run(work, slices)
     weights, new_duals, iterations = zip(*found, strict=True)
     return LinearFit(np.concatenate(weights, axis=1), np.concatenate(new_duals, axis=1), sum(iterations))
 

@@ -14,7 +14,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from epigram.errors import misfit
+from epigram.checkpoint import DOES_NOT_FIT, State, piece, restored_rng
+from epigram.errors import InputError, misfit
 from epigram.estimator import Estimator
 from epigram.protocols import (
     Callback,
@@ -95,26 +96,43 @@ class DualAscent(Estimator):
         rests = np.zeros((2, *shape), dtype=np.uint8)
         active = (np.arange(shape[1]) < loss.n_lanes).astype(np.uint8)
         number, reason, last = 0, "limit", np.zeros(shape[1])
-        while number < self.passes:
-            rested = rests[0].any(axis=0)
-            order = rng.permutation(loss.n_samples).astype(np.int32)
-            moved = loss.dual_pass(order, active, l1, l2, self.duals_, rests, v)
-            moved /= np.maximum(self.duals_.reshape(shape).sum(axis=0), 1e-300)
-            last = np.where(active, moved, last)
-            number += 1
-            if callback is not None:
-                w = weights_of(v, l1, l2)
-                seconds = time.perf_counter() - began
-                objective = loss.value(w) + penalty.value(w.ravel())
-                if callback(Iteration(number, objective, int(np.count_nonzero(w)), seconds, w)):
+
+        def state() -> State:
+            arrays = {"duals": self.duals_, "v": v, "rests": rests, "active": active, "last": last}
+            return {**arrays, "number": number, "rng": rng.bit_generator.state}
+
+        with piece(f"DualAscent of {loss.n_weights} weights") as kept:
+            if saved := kept.result or kept.state:
+                for name, own in state().items():
+                    if isinstance(own, np.ndarray) and saved[name].shape != own.shape:
+                        raise InputError(DOES_NOT_FIT)
+                self.duals_, v, rests, active, last = (
+                    saved[name] for name in ("duals", "v", "rests", "active", "last")
+                )
+                number, rng = int(saved["number"]), restored_rng(rng, saved["rng"])
+            while active.any() and number < self.passes:
+                rested = rests[0].any(axis=0)
+                order = rng.permutation(loss.n_samples).astype(np.int32)
+                moved = loss.dual_pass(order, active, l1, l2, self.duals_, rests, v)
+                moved /= np.maximum(self.duals_.reshape(shape).sum(axis=0), 1e-300)
+                last = np.where(active, moved, last)
+                number += 1
+                still = moved < self.tolerance
+                active[still & ~rested] = 0
+                rests[:, :, still & rested] = 0  # whoever rested may have to move by now
+                stop = False
+                if callback is not None:
+                    w = weights_of(v, l1, l2)
+                    seconds = time.perf_counter() - began
+                    objective = loss.value(w) + penalty.value(w.ravel())
+                    stop = bool(callback(Iteration(number, objective, int(np.count_nonzero(w)), seconds, w)))
+                kept.save(state(), over=not active.any(), stop=stop)
+                if stop:
                     reason = "callback"
                     break
-            still = moved < self.tolerance
-            active[still & ~rested] = 0
-            rests[:, :, still & rested] = 0  # whoever rested may have to move by now
             if not active.any():
                 reason = "converged"
-                break
+            kept.finish(state(), reason == "callback")
         w = weights_of(v, l1, l2)
         return Result(w, loss.value(w) + penalty.value(w.ravel()), number, reason, float(last.max()))
 

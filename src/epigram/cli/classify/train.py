@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,7 +11,17 @@ import typer
 
 from epigram.cli.classify.arguments import FileFormat, Files, LabelField
 from epigram.cli.documents import Field
-from epigram.cli.options import Json, ModelOutput, Threads, derived, parameters
+from epigram.cli.options import (
+    EVERY,
+    Json,
+    ModelOutput,
+    Resume,
+    Seconds,
+    Threads,
+    derived,
+    parameters,
+    weights_or_word,
+)
 from epigram.errors import DataWarning, InputError
 
 NGRAMS, TRAINING = "N-grams", "Training"
@@ -76,9 +87,14 @@ MaxFeatures = Annotated[
         min=0, help="Largest number of weights; 0: all [default: 0.5 MB].", rich_help_panel=TRAINING
     ),
 ]
-Balanced = Annotated[
-    bool,
-    typer.Option("--balanced", help="Give every label the same total weight.", rich_help_panel=TRAINING),
+ClassWeight = Annotated[
+    str | None,
+    typer.Option(
+        parser=partial(weights_or_word, name="class_weight", words=["balanced"]),
+        metavar="balanced|LABEL=W,...",
+        help="Weights of labels; balanced: the same total for every label.",
+        rich_help_panel=TRAINING,
+    ),
 ]
 Bits = Annotated[
     int, typer.Option(help="Bits of a stored weight: 8, 16, or 0 for float32.", rich_help_panel=TRAINING)
@@ -105,7 +121,7 @@ def _training(
     l2: L2Strength = None,
     small: Small = False,
     max_features: MaxFeatures = None,
-    balanced: Balanced = False,
+    class_weight: ClassWeight = None,
     bits: Bits = 8,
     budget: Budget = "60s",
 ) -> None: ...
@@ -122,6 +138,8 @@ def command(
     several: Several = None,
     threads: Threads = 1,
     seed: Seed = 0,
+    checkpoint: Seconds = EVERY,
+    resume: Resume = False,
     json: Json = False,
     **given: Any,
 ) -> None:
@@ -130,7 +148,7 @@ def command(
     from epigram.cli.classify.arguments import read_labelled
     from epigram.cli.run import TrainingRun
 
-    run = TrainingRun(output, None, json, checkpoint=0.0, context=context)
+    run = TrainingRun(output, None, json, checkpoint, resume, context)
     texts, labels = read_labelled(files, field, label, format)
     texts, labels = clean(texts, labels, several, files[0])
     if several is None:
@@ -140,7 +158,7 @@ def command(
     settings |= {
         "chars": range_of(given["chars"]), "lowercase": None if cased is None else not cased,
         "normalise": "" if normalise == "none" else normalise, "l2": 0.0 if given["small"] else given["l2"],
-        "several": several, "class_weight": "balanced" if given["balanced"] else None,
+        "several": several, "class_weight": given["class_weight"],
         "budget": seconds_of(given["budget"]), "threads": threads, "random_state": seed,
     }  # fmt: skip
     classifier = TextClassifier(**settings)

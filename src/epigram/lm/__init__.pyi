@@ -1,4 +1,6 @@
 from epigram.lm.base import LanguageModel as LanguageModel
+from epigram.lm.best import Best as Best
+from epigram.lm.best import fit_best as fit_best
 from epigram.lm.cache import CachedLM as CachedLM
 from epigram.lm.corpus import Corpus as Corpus
 from epigram.lm.default import fit_beside as fit_beside

@@ -80,7 +80,7 @@ def fit_beside(
     found: list[Floats] = []
 
     def on_choice(text: Corpus, held_out: Corpus, logps: Floats) -> None:
-        found.append(np.stack([logps, _logps(plain.fit(text), held_out)]))
+        found.append(np.stack([logps, known_logps(plain.fit(text), held_out)]))
 
     _, free = model.first_strength()
     n_sampled = sample if free and valid is None and corpus.n_tokens > sample else 0
@@ -90,14 +90,14 @@ def fit_beside(
         probe = LogLinearLM(**{**model.get_params(deep=False), "max_weights": None})
         probe.most_trials = MOST_TRIALS
         probe.fit(text, valid=held_out, callback=callback, on_trial=on_trial)
-        on_choice(text, held_out, _logps(probe, held_out))
+        on_choice(text, held_out, known_logps(probe, held_out))
         model.fit(corpus, callback=callback, like=probe)
     else:
         model.fit(corpus, valid=valid, callback=callback, on_trial=on_trial, on_choice=on_choice)
     kneser_ney = plain.fit(corpus)
     if valid is not None:
         held_out = Corpus.known(valid, corpus.vocabulary)
-        found.append(np.stack([_logps(each, held_out) for each in (model, kneser_ney)]))
+        found.append(np.stack([known_logps(each, held_out) for each in (model, kneser_ney)]))
     logps = found[-1]
     share = (float(mixture_weights(logps)[0]) + 0.5) / 2
     together = np.logaddexp(logps[0] + np.log(share), logps[1] + np.log(1 - share))
@@ -106,7 +106,7 @@ def fit_beside(
     return Beside(mixture, model, (alone, second), float(np.exp(-together.mean())), n_sampled)
 
 
-def _logps(model: LanguageModel, held_out: Corpus) -> Floats:
+def known_logps(model: LanguageModel, held_out: Corpus) -> Floats:
     """Log-probabilities of the known words of held-out text."""
     logps: Floats = model.score_corpus(held_out)[held_out.stream()[1:] != UNSEEN]
     return logps

@@ -88,6 +88,20 @@ def test_auto_searches_within_the_budget(run, text, tmp_path):
     assert run("lm", "eval", path, text)[0] == 0
 
 
+def test_the_best_mixture_says_what_it_chose(run, text, tmp_path):
+    path = tmp_path / "m.epigram"
+    code, out, err = run(
+        "lm", "train", text, "-o", path, "--best", "--order", 2, "--budget", "0.1s", "--json"
+    )
+    assert code == 0, err
+    record = json.loads(out)
+    assert set(record["perplexity_valid_alone"]) == {"log-linear", "Kneser-Ney", "class-factored"}
+    assert record["perplexity_valid"] <= record["perplexity_valid_default"]
+    assert "of the default's" in one_line(err)
+    assert "twice the --budget" in one_line(err)
+    assert run("lm", "eval", path, text)[0] == 0
+
+
 def test_classes_from_a_file(run, text, tmp_path):
     classes, path = tmp_path / "classes", tmp_path / "m.epigram"
     assert run("lm", "classes", text, "-k", 5, "-o", classes)[0] == 0
@@ -150,6 +164,10 @@ def test_what_is_no_duration_is_named(written):
         (("--classes", "4", "--strength", "much"), "auto or a number of at least 0, not 'much'"),
         (("--classes", "4", "--strength", "0"), "strength must be a finite number above 0"),
         (("--classes", "4", "--valid", "nowhere.txt"), "nowhere.txt"),
+        (("--budget", "5s"), "--budget is for --best and --classes"),
+        (("--best", "--classes", "4"), "--best chooses models and settings itself"),
+        (("--best", "--strength", "0.5"), "--best chooses models and settings itself"),
+        (("--best", "--shards", "somewhere"), "--best reads the whole text"),
     ],
 )
 def test_bad_options_are_named(run, text, tmp_path, arguments, message):

@@ -81,6 +81,14 @@ SolverName = Annotated[
     Literal["fista", "stochastic"] | None,
     typer.Option(help="Solver: exact, or Algorithm 1 of the paper [default: fista]", rich_help_panel=SOLVER),
 ]
+BestOfAll = Annotated[
+    bool,
+    typer.Option(
+        "--best",
+        help="Mix in a class-factored model, and use earlier sentences where blank lines part documents: better "
+        "predictions for --budget more seconds; no ARPA form.",
+    ),
+]
 InOrder = Annotated[
     bool,
     typer.Option(
@@ -159,6 +167,7 @@ def command(
     unconstrained: Annotated[
         bool, typer.Option("--unconstrained", help="Allow negative weights.", rich_help_panel=LOG_LINEAR)
     ] = False,
+    best: BestOfAll = False,
     document: InOrder = False,
     tokens: Tokens = "words",
     vocab: VocabularyFile = None,
@@ -182,6 +191,10 @@ def command(
         )
     if document and classes is None:
         raise InputError("--document is for models with --classes; add --classes auto.")
+    if best:
+        _check_best(model, solver, unconstrained or keep_text, settings, sharding)
+    elif classes is None and settings["budget"] is not None:
+        raise InputError("--budget is for --best and --classes; add one of them.")
     if valid is not None:
         warn_if_learnt(text, valid)
     estimator = given(settings, MODELS, "kneser-ney" if counted else "loglinear", "--model")
@@ -210,7 +223,9 @@ def command(
         _train(run, _with_classes(estimator, settings), source, valid, bits, keep_text, document)
         return
     fitted = LogLinearLM(**estimator)
-    if sharding.asked_for:
+    if best:
+        _train_best(run, fitted, given(settings, {"": ClassFactoredLM}, "", "--best"), source, valid, bits)
+    elif sharding.asked_for:
         from epigram.cli.sharded import language_model_on_shards
 
         language_model_on_shards(run, fitted, text, valid, bits, sharding)
@@ -222,6 +237,18 @@ def command(
         _train_beside(run, fitted, source, valid, bits)
     else:
         _train(run, fitted, source, valid, bits, keep_text, document)
+
+
+def _check_best(
+    model: str, solver: str | None, other: bool, settings: dict[str, Any], sharding: Sharding
+) -> None:
+    """Refuse options beside --best that choose what it chooses."""
+    if model != "auto" or settings["classes"] is not None or solver or other or _is_chosen(settings):
+        raise InputError(
+            "--best chooses models and settings itself; of its options it takes --budget and --order."
+        )
+    if sharding.asked_for:
+        raise InputError("--best reads the whole text into memory; leave out --shards and --cluster.")
 
 
 def _is_chosen(settings: dict[str, Any]) -> bool:
@@ -314,6 +341,42 @@ def _train_beside(
         {"perplexity_valid": found.together, **chosen, **record_of(model)},
         save=lambda: found.mixture.save(run.output, bits, fit={"perplexity_valid": found.together}),
         draw=lambda plot: plot_trials(model.trials_, history, plot),
+    )
+
+
+def _train_best(
+    run: TrainingRun,
+    model: LogLinearLM,
+    settings: dict[str, Any],
+    text: Path | Corpus,
+    valid: Path | None,
+    bits: int,
+) -> None:
+    """Fit the best mixture in a time budget, save it and report."""
+    from epigram.cli.plots import plot_trials
+    from epigram.lm.best import fit_best
+
+    history: History = []
+    common = {
+        name: getattr(model, name) for name in ("vocabulary", "open_vocabulary", "threads", "random_state")
+    }
+    factored = ClassFactoredLM(**{"order": min(max(model.order, 2), 16)} | settings | common)
+    with _watched(run, model, history) as watching:
+        found = fit_best(model, factored, text, valid=valid, **watching)
+    console.note(found.why)
+    run.finish(
+        {
+            "perplexity_valid": found.together,
+            "perplexity_valid_default": found.default,
+            "model": "mixture",
+            "shares": found.shares,
+            "perplexity_valid_alone": found.alone,
+            "trials": len(factored.trials_),
+            "classes": factored.classes_.n_classes,
+            "words": len(found.model.vocabulary_),
+        },
+        save=lambda: found.model.save(run.output, bits, fit={"perplexity_valid": found.together}),
+        draw=lambda plot: plot_trials(factored.trials_, history, plot),
     )
 
 

@@ -126,8 +126,10 @@ class WordClasses:
         after, before = np.vstack((np.log(some), nothing)), np.vstack((np.log(some.T), nothing))
         own = np.log(some.sum(axis=1))
         found = np.empty(n_new, np.int32)
-        for k in range(n_new):
-            at = np.flatnonzero(stream == old.size + k)
+        places = np.flatnonzero(stream >= old.size)
+        places = places[np.argsort(stream[places], kind="stable")]
+        edges = np.searchsorted(stream[places], old.size + np.arange(1, n_new))
+        for k, at in enumerate(np.split(places, edges)):
             score = (after[near[at - 1]] + before[near[at + 1]]).sum(axis=0) - 2.0 * at.size * own
             found[k] = 1 + np.argmax(score[1:])
         return WordClasses(corpus.vocabulary, np.append(old, found))

@@ -15,6 +15,7 @@ pytest.importorskip("httpx")
 from running import Running
 from starlette.testclient import TestClient
 
+from epigram import Pipeline
 from epigram.serve.app import build
 from epigram.serve.http import Limits
 from epigram.serve.run import close_server, open_server
@@ -38,9 +39,9 @@ def files(cache: Path) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def studio(files: dict[str, Path]) -> Iterator[ServerState]:
+def studio(files: dict[str, Path], toy_pipeline: Path) -> Iterator[ServerState]:
     limits = Limits(body=100_000, upload=2_000_000, arrival=1.0, answer=10.0, sessions=3, trained_models=1)
-    made = open_server(files, SAMPLES, limits)
+    made = open_server({**files, "toy": toy_pipeline}, SAMPLES, limits)
     yield made
     close_server(made)
 
@@ -56,3 +57,17 @@ def client(studio: ServerState) -> Iterator[TestClient]:
 def server(files: dict[str, Path], cache: Path) -> Iterator[Running]:
     with Running("--port", "0", cache=cache) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def toy_pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a pipeline that knows one sentence."""
+    words = [
+        "1 Dogs dog NOUN N _ 2 nsubj _ _",
+        "2 bark bark VERB V _ 0 root _ SpaceAfter=No",
+        "3 . . PUNCT . _ 2 punct _ _",
+    ]
+    folder = tmp_path_factory.mktemp("pipeline")
+    (folder / "toy.conllu").write_text(("\n".join("\t".join(row.split()) for row in words) + "\n\n") * 12)
+    Pipeline(folds=2).fit(folder / "toy.conllu").save(folder / "toy.epigram")
+    return folder / "toy.epigram"

@@ -21,7 +21,7 @@ playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium; make browser")
 
-PANELS = ("type", "tag", "predict", "rerank", "train", "models")
+PANELS = ("type", "analyse", "tag", "predict", "rerank", "train", "models")
 CHECKS = (Path(__file__).parent / "page_audit.js").read_text("utf-8")
 
 
@@ -192,6 +192,29 @@ def test_tag_click_correct_download_learn(page: Any, tmp_path: Path) -> None:
         word.click()
         page.get_by_label("label of before").select_option(other)
     assert other in word.get_attribute("aria-label")
+
+
+def test_analyse_click_and_read_why(browser: Any, cache: Path, toy_pipeline: Path) -> None:
+    with Running("--port", "0", str(toy_pipeline), cache=cache) as running:
+        page = browser.new_page(base_url=running.url)
+        page.set_default_timeout(30_000)
+        open_panel(page, "analyse")
+        page.get_by_label("text to analyse").fill("Dogs bark. Dogs bark.\n\nDogs bark.")
+        until(page, "document.querySelectorAll('.analysed').length === 3")
+        assert page.locator("svg.tree").first.get_attribute("aria-label") == (
+            "Dogs nsubj of bark, bark root, . punct of bark"
+        )
+        assert page.locator(".column .tag").all_inner_texts() == ["NOUN", "VERB", "PUNCT"] * 3
+        page.get_by_role("region", name="sentence 2").get_by_role("button", name="Dogs, dog, NOUN").click()
+        page.wait_for_selector("#why >> text=/Tag NOUN N rather than/")
+        page.wait_for_selector("#why >> text=/Head “bark” rather than/")
+        assert page.locator("#why .terms li").count() >= 4
+        page.get_by_label("text to analyse").fill(" ")
+        page.wait_for_selector("#why >> text=There is no text yet")
+        page.get_by_label("text to analyse").fill("<b>Dogs</b> bark.")
+        until(page, "document.querySelectorAll('.analysed').length > 0")
+        assert page.locator("#results b").count() == 0
+        page.close()
 
 
 def test_bars_move_while_one_types(page: Any) -> None:

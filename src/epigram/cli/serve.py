@@ -22,7 +22,9 @@ def command(
     models: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="MODEL...", help="Model files (*.epigram) [default: small models of the sample data]"
+            metavar="MODEL...",
+            help="Model files (*.epigram), or names of installed models [default: small models of the sample data, "
+            "and all that are installed]",
         ),
     ] = None,
     port: Annotated[
@@ -72,17 +74,7 @@ def command(
             "or --open to let everybody in"
         )
     listener = listen(host, port)
-    notes = None
-    if models:
-        files = {path.stem: path for path in models}
-        if len(files) < len(models):
-            raise InputError("two models have the same name; rename one of the files")
-    else:
-        from epigram.serve.sample_models import SAMPLES, sample_files
-
-        screen = console.stderr()
-        files = sample_files(lambda name: screen.print(f"[dim]training the sample model {name}[/]"))
-        notes = SAMPLES
+    files, notes = _files(models)
     state = open_server(files, notes, uploads=uploads)
     at = listener.getsockname()
     shown = f"[{at[0]}]" if ":" in at[0] else at[0]
@@ -98,6 +90,23 @@ def command(
         listener,
         ready,
     )
+
+
+def _files(models: list[Path] | None) -> tuple[dict[str, Path], dict[str, str] | None]:
+    """Return the files of models by name; without models the samples and all installed ones, with notes."""
+    from epigram.storage.installed import installed_models, model_path
+
+    if models:
+        files = {path.stem: Path(model_path(path)) for path in models}
+        if len(files) < len(models):
+            raise InputError("two models have the same name; rename one of the files")
+        return files, None
+    from epigram.serve.sample_models import SAMPLES, sample_files
+
+    screen = console.stderr()
+    files = sample_files(lambda name: screen.print(f"[dim]training the sample model {name}[/]"))
+    installed = {name: Path(model_path(name)) for name in installed_models()}
+    return files | installed, SAMPLES | dict.fromkeys(installed, "analyses raw text")
 
 
 def _token(given: str | None, file: Path | None) -> tuple[str | None, bool]:

@@ -17,13 +17,14 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 import epigram
-from epigram.serve import converter, explain, language, models, reranking, tagging, training
+from epigram.serve import analysis, converter, explain, language, models, reranking, tagging, training
 from epigram.serve.http import RequestError, StaticFiles, json_schemas, read_body, read_query
 from epigram.serve.security import AccessPolicy, SecurityMiddleware
 from epigram.serve.state import Call, Operation, RawResponse, ServerState
 
 OPERATIONS: list[Operation] = [
     *tagging.OPERATIONS,
+    *analysis.OPERATIONS,
     *converter.OPERATIONS,
     *language.OPERATIONS,
     *reranking.OPERATIONS,

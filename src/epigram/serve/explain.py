@@ -1,4 +1,4 @@
-"""Route that explains a label, a word probability, the winner of a list, or a conversion."""
+"""Route that explains labels, analysed words, word probabilities, winners and conversions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, field
 
+from epigram.serve.analysis import explain_analysis
 from epigram.serve.converter import Left, Reading, explain_conversion
 from epigram.serve.http import MAX_LISTS, MAX_TOKENS, Body, FileText, RequestError, String, Text
 from epigram.serve.language import explain_word
@@ -18,8 +19,9 @@ from epigram.serve.tagging import Sentence, explain_token
 class Explain(Body, frozen=True):
     """The model, and the input to explain, whose fields depend on the family of the model.
 
-    Taggers: ``sentence`` and ``token``. Language models: ``context`` and ``word``. Rerankers: ``lists`` (or the
-    ``text`` of a file), ``index`` and ``step``. Converters: ``reading`` and ``left``.
+    Taggers: ``sentence`` and ``token``. Pipelines: ``text``, ``index`` of the sentence and ``token``, its word, both
+    from 0. Language models: ``context`` and ``word``. Rerankers: ``lists`` (or the ``text`` of a file), ``index`` and
+    ``step``. Converters: ``reading`` and ``left``.
     """
 
     model: String
@@ -60,6 +62,8 @@ def _explained(entry: LoadedModel, model: Any, body: Explain) -> dict[str, Any]:
 
     if entry.family == "tagger":
         return explain_token(entry, model, needed("sentence"), body.token)
+    if entry.family == "pipeline":
+        return explain_analysis(model, needed("text"), body.index, body.token)
     if entry.family == "lm":
         return explain_word(model, body.context, needed("word"))
     if entry.family == "reranker":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
@@ -13,6 +13,9 @@ from epigram.chain.chunks import are_chunk_labels, chunks
 from epigram.serve.http import MAX_SENTENCES, MAX_TOKENS, Body, ModelBody, RequestError, String, Text
 from epigram.serve.registry import LoadedModel
 from epigram.serve.state import Call, Operation, RawResponse
+
+if TYPE_CHECKING:
+    from epigram.features.template import Template
 
 _WORD = re.compile(r"\w+(?:[-'’.,]\w+)*|\S")
 
@@ -198,11 +201,16 @@ def explain_token(entry: LoadedModel, estimator: Any, sentence: Sequence[Any], t
     if not hasattr(estimator, "explain"):
         raise RequestError(422, f"a {type(estimator).__name__} cannot explain its labels; a CRF can")
     found = asdict(estimator.explain(to_rows(entry, sentence), token))
-    lines = {} if entry.template is None else entry.template.descriptions
-    for term in found["terms"]:
+    with_meanings(found["terms"], entry.template)
+    return found
+
+
+def with_meanings(terms: Sequence[dict[str, Any]], template: Template | None) -> None:
+    """Add to each term its feature in words, as the lines of a template describe it."""
+    lines = {} if template is None else template.descriptions
+    for term in terms:
         line, colon, value = term["feature"].partition(":")
         term["meaning"] = f"{lines[line]} {value}" if colon and line in lines else term["feature"]
-    return found
 
 
 async def learn(call: Call) -> Any:

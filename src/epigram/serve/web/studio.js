@@ -3,8 +3,8 @@
 import { models, notice } from "./api.js";
 import { h, show } from "./dom.js";
 
-const PANELS = { type: "Type", tag: "Tag", predict: "Predict", rerank: "Rerank", train: "Train", models: "Models" };
-const FAMILY = { type: "converter", tag: "tagger", predict: "lm", rerank: "reranker" };
+const PANELS = { type: "Type", analyse: "Analyse", tag: "Tag", predict: "Predict", rerank: "Rerank", train: "Train", models: "Models" };
+const FAMILY = { type: "converter", analyse: "pipeline", tag: "tagger", predict: "lm", rerank: "reranker" };
 const main = document.getElementById("main");
 const nav = document.getElementById("panels");
 let leave = () => {};
@@ -23,7 +23,7 @@ async function open() {
     const panel = await import(`./${name}.js`);
     const root = h("section", { "aria-label": PANELS[name] });
     if (list.length || !FAMILY[name]) leave = (await panel.mount(root, list)) ?? leave;
-    else show(root, h("h1", {}, PANELS[name]), h("p", { class: "lead" }, `No ${FAMILY[name]} is loaded. Train one, or start epigram serve with one.`));
+    else show(root, h("h1", {}, PANELS[name]), h("p", { class: "lead" }, `No ${FAMILY[name]} is loaded. ${name === "analyse" ? "Install one (pip install ./models/english in a checkout)" : "Train one"}, or start epigram serve with one.`));
     show(main, root);
     root.querySelector("[autofocus]")?.focus({ preventScroll: true });
   } catch (error) {

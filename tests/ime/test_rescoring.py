@@ -18,7 +18,7 @@ from epigram.ime.rescoring import (
     WINDOW,
     Cooccurrence,
     Rescorer,
-    _by_character,
+    by_character,
 )
 from epigram.ime.storage import to_model_file
 from epigram.lm import KneserNeyLM
@@ -61,7 +61,7 @@ def written(line: str) -> list[str]:
 def test_the_text_by_characters_is_what_it_writes():
     corpus = Corpus.of(["橋/はし を 橋/はし", "を", "石橋/いしばし"])
     surfaces = [word.partition("/")[0] if k else "" for k, word in enumerate(corpus.vocabulary.words)]
-    text = _by_character(corpus, surfaces)
+    text = by_character(corpus, surfaces)
     words = text.vocabulary.words
     ptr = text.sentence_ptr
     lines = [[words[id] for id in text.ids[ptr[k] : ptr[k + 1]]] for k in range(3)]

@@ -89,13 +89,15 @@ static inline void add_special(Room *w, i64 x, i32 end, f64 logp, i32 form, u16 
 }
 
 /* Special edges by start: unknown words, then those that have texts. */
-static void merge_special(i64 n, i64 q, const OwnEdges *own, const i32 *piece, Room *w) {
+static void merge_special(i64 n, i64 q, const UnknownModel *u, const OwnEdges *own, const i32 *piece, Room *w) {
     i64 x = 0, o = own->ptr[q];
     for (i64 i = 0; i < n; i++) {
         w->special_ptr[i] = x;
         for (i64 e = w->unknown_ptr[i]; e < w->unknown_ptr[i + 1]; e++)
-            if (!piece || piece[i] == piece[w->unknown_end[e] - 1])
-                add_special(w, x++, w->unknown_end[e], w->unknown_logp[e], w->unknown_form[e], 0, -1);
+            if (!piece || piece[i] == piece[w->unknown_end[e] - 1]) {
+                u16 word_class = w->unknown_form[e] == AS_KATAKANA ? u->katakana_class : 0;
+                add_special(w, x++, w->unknown_end[e], w->unknown_logp[e], w->unknown_form[e], word_class, -1);
+            }
         for (; o < own->ptr[q + 1] && own->start[o] == i; o++)
             if (own->end[o] > i && own->end[o] <= n && (!piece || piece[i] == piece[own->end[o] - 1]))
                 add_special(w, x++, own->end[o], own->logp[o], OWN_TEXT, own->word_class[o], o);
@@ -257,7 +259,7 @@ static void make_lattice(const Readings *r, const UnknownModel *u, i64 q, i64 n,
     ime_find_unknown(n, w->kind, w->kana, u->longest, u->n_rows, u->hiragana, u->katakana, u->class_logp, u->char_logp,
                      w->unknown_ptr, w->unknown_end, w->unknown_form, w->unknown_logp);
     if (piece) cut_edges(n, piece, w);
-    merge_special(n, q, s->own, piece, w);
+    merge_special(n, q, u, s->own, piece, w);
 }
 
 i64 ime_engine_ways(const Readings *r, const Trigram *m, const Backwards *b, const UnknownModel *u, const OwnEdges *own,

@@ -2,10 +2,11 @@
 #include "ime.h"
 #include "ngram.h"
 
-/* Models of words outside the lexicon, as ime_find_unknown takes them. */
+/* Models of words outside the lexicon, as ime_find_unknown takes them, and the class of those in katakana. */
 typedef struct {
     i64 n_rows;
     i64 longest;
+    u16 katakana_class;
     const f64 *hiragana; /* [n_rows * n_rows] */
     const f64 *katakana; /* [n_rows * n_rows] */
     const f64 *class_logp; /* [6] */

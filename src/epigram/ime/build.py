@@ -9,7 +9,7 @@ equal shares of the discounts. If a list has costs and parts of speech, the shar
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from epigram.checkpoint import piece
 from epigram.errors import InputError, each
 from epigram.ime.decoder import Decoder
-from epigram.ime.kana import plain_token, split_token
+from epigram.ime.kana import is_katakana, plain_token, split_token
 from epigram.ime.lexicon.lexicon import Lexicon
 from epigram.ime.lexicon.unknown_words import UnknownWords
 from epigram.ime.lexicon.wordlist import WordList
@@ -93,7 +93,27 @@ def build(
     """
     text = with_plain_tokens(texts if isinstance(texts, Corpus) else read_corpus(texts))
     words = words if isinstance(words, WordList) else WordList.of(words)
-    lexicon = Lexicon.of(most_frequent(text, words, limits.max_words))
+    made = assemble(text, most_frequent(text, words)[: limits.max_words], words, limits, modified, bigram)
+    return replace(made, rescorer=learn_rescorer(text, limits.rescorer)) if rescore else made
+
+
+def learn_rescorer(text: Corpus, scale: float) -> Rescorer:
+    """Learn the model of characters and pairs."""
+    from epigram.ime.rescoring import Rescorer, surfaces_of
+
+    return Rescorer.learn(text, surfaces_of(text), scale)
+
+
+def assemble(
+    text: Corpus,
+    tokens: Iterable[str],
+    words: WordList,
+    limits: SizeLimits,
+    modified: bool = True,
+    bigram: float = BIGRAM,
+) -> Background:
+    """Build a decoder of these tokens; ``words`` are their costs and parts of speech."""
+    lexicon = Lexicon.of(tokens)
     vocabulary = lexicon.vocabulary()
     corpus = text.with_vocabulary(vocabulary)
     model = _trigrams(corpus, modified, limits, bigram)
@@ -110,22 +130,18 @@ def build(
         {surface: count for surface, count in of_surface.items() if count}, of_surface
     )
     of_word = (classes or LexicalClasses.none(len(lexicon))).of_word
+    unknown = replace(unknown, katakana_class=class_of_katakana(surfaces, counts, of_word))
     seen = np.flatnonzero(counts[1:]) + 1
     readings = lexicon.readings()
     numbers = NumberForms.learn(
         (surfaces[word], readings[word], int(counts[word]), int(of_word[word])) for word in seen.tolist()
     )
     decoder = Decoder(lexicon, Scorer.of(model, classes), unknown, numbers)
-    rescorer = None
-    if rescore:
-        from epigram.ime.rescoring import Rescorer, surfaces_of
-
-        rescorer = Rescorer.learn(text, surfaces_of(text), limits.rescorer)
-    return Background(decoder, model, corpus.n_sentences, corpus.n_tokens, rescorer)
+    return Background(decoder, model, corpus.n_sentences, corpus.n_tokens)
 
 
-def most_frequent(text: Corpus, words: WordList, most: int | None) -> list[str]:
-    """Tokens of a text and a list that can be typed, at most so many, the most frequent first.
+def most_frequent(text: Corpus, words: WordList) -> list[str]:
+    """Tokens of a text and a list that can be typed, the most frequent first.
 
     Words of the text are ordered by their count, others by the Good-Turing rate of their part of speech and cost
     (:func:`prior_of_words`). A word whose surface has brackets among other characters is a remark of the text's
@@ -134,8 +150,8 @@ def most_frequent(text: Corpus, words: WordList, most: int | None) -> list[str]:
     Examples
     --------
     >>> text = Corpus.of(["橋/はし を 飴(はたあめ)/あめ", "橋/はし"])
-    >>> most_frequent(text, WordList.of(["箸/はし", "😀"]), None), most_frequent(text, WordList.of(["箸/はし"]), 2)
-    (['橋/はし', 'を', '箸/はし'], ['橋/はし', 'を'])
+    >>> most_frequent(text, WordList.of(["箸/はし", "😀"]))
+    ['橋/はし', 'を', '箸/はし']
     """
     listed = dict(zip(map(plain_token, words.tokens), range(len(words)), strict=True))
     kept = [
@@ -146,15 +162,14 @@ def most_frequent(text: Corpus, words: WordList, most: int | None) -> list[str]:
     known = {token for token, _ in kept}
     kept += [(token, 0) for token in listed if token not in known and _can_be_typed(token)]
     tokens = [token for token, _ in kept]
-    if most is None or len(tokens) <= most:
-        return tokens
     counts = np.array([count for _, count in kept])
     where = np.array([listed.get(token, -1) for token in tokens])
     costs = np.append(words.costs, np.nan)[where]
-    parts = np.unique(np.append(words.parts, "")[where], return_inverse=True)[1].astype(np.uint16)
+    numbers = {part: number for number, part in enumerate(dict.fromkeys([*words.parts, ""]))}
+    parts = np.array([numbers[part] for part in [*words.parts, ""]], np.uint16)[where]
     rate = prior_of_words(counts, costs, parts)
     order = np.lexsort((np.where(np.isnan(costs), np.inf, costs), -rate, -counts))
-    return [tokens[k] for k in order[:most].tolist()]
+    return [tokens[k] for k in order.tolist()]
 
 
 def _can_be_typed(token: str) -> bool:
@@ -232,6 +247,19 @@ def _learn_classes(
     named = LexicalClasses.learn(model, surfaces, parts)
     share_by_prior(model, prior_of_words(counts, costs, named.of_word))
     return named
+
+
+def class_of_katakana(surfaces: list[str], counts: npt.NDArray[np.integer], of_word: ClassNumbers) -> int:
+    """Class of most katakana words that the text has once or twice; 0 if there are none.
+
+    Examples
+    --------
+    >>> class_of_katakana(["", "ペン", "ネコ", "カ"], np.array([0, 1, 2, 9]), np.array([0, 4, 4, 1], np.uint16))
+    4
+    """
+    rare = np.flatnonzero((counts > 0) & (counts <= 2))
+    of_katakana = [int(of_word[word]) for word in rare.tolist() if is_katakana(surfaces[word])]
+    return max(sorted(set(of_katakana)), key=of_katakana.count, default=0)
 
 
 def prior_of_words(counts: npt.NDArray[np.integer], costs: Floats, of_word: ClassNumbers) -> Floats:

@@ -22,7 +22,7 @@ from epigram.lm.corpus import Sentences
 from epigram.protocols import Floats
 
 if TYPE_CHECKING:
-    from epigram.ime.build import Background
+    from epigram.ime.build import Background, SizeLimits
     from epigram.ime.predict import Prediction
     from epigram.ime.rescoring import Rescorer
     from epigram.lm.ngram.backoff import BackoffModel
@@ -67,6 +67,7 @@ class KanaKanjiConverter:
         self.rescorer = rescorer
         self.settings = settings or {}
         self.fit_ = fit or {}
+        self.card_: dict[str, str] = {}
         self.journal = Journal(decoder, lessons, words, rescorer)
 
     @classmethod
@@ -95,6 +96,11 @@ class KanaKanjiConverter:
 
         limits = SizeLimits(prune, prune_bigrams, max_words, rescore_scale)
         made = build(texts, words, limits=limits, rescore=rescore)
+        return cls.of_background(made, limits)
+
+    @classmethod
+    def of_background(cls, made: Background, limits: SizeLimits) -> KanaKanjiConverter:
+        """Make a converter of what was built within limits."""
         return cls._of(made, {"method": "trigram", **asdict(limits)})
 
     @classmethod

@@ -165,6 +165,8 @@ class Decoder:
     ) -> None:
         if scorer.n_words != len(lexicon):
             raise InputError(f"a model of {scorer.n_words} words does not fit a lexicon of {len(lexicon)}")
+        if not 0 <= unknown.katakana_class < scorer.n_classes:
+            raise InputError(f"unknown words are of class {unknown.katakana_class}, which the model lacks")
         self.lexicon = lexicon
         self.scorer = scorer
         self.unknown = unknown
@@ -191,6 +193,7 @@ class Decoder:
         return bindings.UnknownModel(
             len(unknown.hiragana),
             LONGEST_UNKNOWN,
+            unknown.katakana_class,
             unknown.hiragana,
             unknown.katakana,
             unknown.class_logp,
@@ -393,7 +396,7 @@ class Decoder:
             special_logp[:used],
             None,
             special_form[:used],
-            np.zeros(used, np.uint16),
+            np.where(special_form[:used] == AS_KATAKANA, unknown.katakana_class, 0).astype(np.uint16),
         )
         own = self.own_edges(reading)
         return edges.with_own(own) if own else edges

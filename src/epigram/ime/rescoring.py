@@ -127,8 +127,13 @@ class Cooccurrence:
             parts.append(np.unique(keys, return_counts=True))
         keys, counts = _added(parts)
         degrees = _per_unit(keys, counts, len(units))
-        kept = counts > (round(1.5 * scale - 0.5) if found.size >= LONG else 0)
+        kept = counts > (cls.least(scale) if found.size >= LONG else 0)
         return cls._of(units, degrees, keys[kept], counts[kept])
+
+    @staticmethod
+    def least(scale: float) -> int:
+        """Greatest count of the pairs that a long text leaves out."""
+        return max(round(1.5 * scale - 0.5), 0)
 
     @classmethod
     def _of(cls, units: list[str], degrees: Offsets, keys: Offsets, counts: Offsets) -> Cooccurrence:
@@ -273,7 +278,7 @@ class Rescorer:
 
         ``scale`` multiplies the least counts of n-grams and pairs: the larger, the smaller the model.
         """
-        characters = _characters_model(_by_character(corpus, surfaces), scale)
+        characters = _characters_model(by_character(corpus, surfaces), scale)
         return cls(characters, Cooccurrence.learn(corpus, surfaces, scale))
 
     def adapted(self, text: Corpus, held_out: Corpus) -> Rescorer:
@@ -290,7 +295,7 @@ class Rescorer:
         """
         from epigram.lm.mixture import interpolate, table_of
 
-        domain, held = (_by_character(part, surfaces_of(part)) for part in (text, held_out))
+        domain, held = (by_character(part, surfaces_of(part)) for part in (text, held_out))
         characters = table_of(interpolate([self.model, _characters_model(domain)], held))
         return Rescorer(characters, self.pairs.with_text(text, surfaces_of(text)))
 
@@ -420,9 +425,14 @@ def _steps(values: Ints, sizes: Offsets) -> npt.NDArray[np.uint8]:
     return narrow(differences(values, np.repeat(np.arange(sizes.size), sizes)))
 
 
+def thresholds(n_characters: int, scale: float) -> list[int]:
+    """Greatest counts of the n-grams of characters that are left out, by order."""
+    return [0, 0, *(round(scale * n_characters / characters) for characters in CHARACTERS_PER_COUNT)]
+
+
 def _characters_model(text: Corpus, scale: float = 1.0) -> BackoffModel:
     """Train a Kneser-Ney model of a text of characters."""
-    prune = [0, 0, *(round(scale * text.n_tokens / characters) for characters in CHARACTERS_PER_COUNT)]
+    prune = thresholds(text.n_tokens, scale)
     return KneserNeyLM(order=ORDER, prune=prune, open_vocabulary=False).fit(text).backoff_
 
 
@@ -431,7 +441,7 @@ def surfaces_of(corpus: Corpus) -> list[str]:
     return ["", *(split_token(token)[0] for token in corpus.vocabulary.words[1:])]
 
 
-def _by_character(corpus: Corpus, surfaces: Sequence[str]) -> Corpus:
+def by_character(corpus: Corpus, surfaces: Sequence[str]) -> Corpus:
     """Convert sentences to sentences of characters."""
     points = np.frombuffer("".join(surfaces).encode("utf-32-le", "surrogatepass"), np.int32)
     lengths = np.array([len(surface) for surface in surfaces], np.int64)

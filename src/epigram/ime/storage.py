@@ -66,9 +66,12 @@ def to_model_file(converter: KanaKanjiConverter, quantise: bool = False) -> Mode
         "start": scorer.start,
         "numbers": asdict(converter.decoder.numbers),
         "classes": scorer.class_names,
+        "unknown_class": unknown.katakana_class,
         "user_words": [list(entry) for entry in converter.journal.words],
         "lessons": [json.dumps(asdict(lesson), ensure_ascii=False) for lesson in converter.journal.lessons],
     }
+    if converter.card_:
+        header["card"] = converter.card_
     if converter.rescorer is not None:
         tensors |= converter.rescorer.pack(quantise)
     unbounded = {name for name in tensors if name in UNBOUNDED}
@@ -95,6 +98,8 @@ HEADER = {
     "fit": (dict, None),
     "start": int,
     "classes": Maybe([str]),
+    "unknown_class": Maybe(int),
+    "card": Maybe(dict),
     "numbers": Maybe({"logp": float, "shares": dict.fromkeys(FORMS, float), "classes": dict}),
     "user_words": Maybe([[str]]),
     "lessons": [str],
@@ -148,7 +153,10 @@ def from_model_file(file: ModelFile) -> KanaKanjiConverter:
         scorer = Scorer(tables, tensors["lm.node_pair"], tensors["lm.gain"], header["start"], *classes)
     if not 0 <= scorer.start < scorer.node_pair.size or not scorer.fits:
         damaged("the arrays of the language model do not fit together")
-    unknown = UnknownWords(*(tensors[f"unknown.{name}"] for name in ("class_logp", "hiragana", "katakana")))
+    class_logp, hiragana, katakana = (
+        tensors[f"unknown.{name}"] for name in ("class_logp", "hiragana", "katakana")
+    )
+    unknown = UnknownWords(class_logp, hiragana, katakana, header.get("unknown_class", 0))
     numbers = NumberForms(**header["numbers"]) if "numbers" in header else None
     if numbers is not None:
         if not all(type(c) is int and 0 <= c < scorer.n_classes for c in numbers.classes.values()):
@@ -171,7 +179,9 @@ def from_model_file(file: ModelFile) -> KanaKanjiConverter:
 
         rescorer = Rescorer.unpack(file.tensors)
     settings, fit = header.get("settings"), header.get("fit")
-    return KanaKanjiConverter(decoder, reranker, settings, fit, lessons, words, rescorer)
+    converter = KanaKanjiConverter(decoder, reranker, settings, fit, lessons, words, rescorer)
+    converter.card_ = {str(name): str(value) for name, value in header.get("card", {}).items()}
+    return converter
 
 
 def describe(file: ModelFile) -> list[Section]:
@@ -191,7 +201,9 @@ def describe(file: ModelFile) -> list[Section]:
     masses = [
         (name, float(np.exp(logp))) for name, logp in zip(CLASSES, decoder.unknown.class_logp, strict=True)
     ]
+    card = list(converter.card_.items())
     sections = [
+        *([Section("card", ("name", "value"), card)] if card else []),
         Section("sizes", ("what", "number"), sizes),
         Section("unknown words", ("class", "probability"), masses),
     ]

@@ -23,7 +23,7 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-LEVEL = 9
+LEVEL, SMALLEST = 9, 19
 DTYPES = {
     "BOOL": np.dtype(np.bool_),
     **{f"{kind}{8 * size}": np.dtype(f"<{kind.lower()}{size}") for kind in "UI" for size in (1, 2, 4, 8)},
@@ -35,7 +35,9 @@ Layout = list[tuple[str, str, list[int]]]
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
-def compress(arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[npt.NDArray[np.uint8], Layout] | None:
+def compress(
+    arrays: Mapping[str, npt.NDArray[Any]], level: int = LEVEL
+) -> tuple[npt.NDArray[np.uint8], Layout] | None:
     """Return the compressed arrays and their layout; None if compression does not pay.
 
     Examples
@@ -50,7 +52,7 @@ def compress(arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[npt.NDArray[np.uin
         (name, _NAMES[array.dtype.newbyteorder("<")], list(array.shape)) for name, array in arrays.items()
     ]
     planes = b"".join(_shuffle(array) for array in arrays.values())
-    code = zstd.compress(planes, LEVEL)
+    code = zstd.compress(planes, level)
     if len(code) + len(layout) * 8 >= len(planes) or len(planes) > most_bytes(len(code)):
         return None
     return np.frombuffer(code, np.uint8), layout

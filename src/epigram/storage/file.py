@@ -37,7 +37,7 @@ import epigram
 from epigram.errors import InputError, ModelFileError, reason
 from epigram.files import write_atomically
 from epigram.protocols import check_finite
-from epigram.storage.compress import DTYPES
+from epigram.storage.compress import DTYPES, LEVEL
 from epigram.storage.compress import compress as compress_arrays
 from epigram.storage.compress import decompress as decompress_arrays
 from epigram.storage.legacy import decode
@@ -107,7 +107,7 @@ class ModelFile:
     checked: bool = False
     """Whether it was read from a file with a checksum, which was right."""
 
-    def to_bytes(self, compress: bool = True) -> bytes:
+    def to_bytes(self, compress: bool = True, level: int = LEVEL) -> bytes:
         """Return the content of the file; arrays that are not compressed can be mapped."""
         from safetensors.numpy import save
 
@@ -122,7 +122,7 @@ class ModelFile:
         for name, array in tensors.items():
             if array.dtype.kind == "f" and name not in self.unbounded:
                 check_finite(f"numbers of {name!r}", array)
-        if compress and (small := compress_arrays(tensors)) is not None:
+        if compress and (small := compress_arrays(tensors, level)) is not None:
             tensors, header[_CODE] = {_CODE: small[0]}, small[1]
         text = json.dumps(header, ensure_ascii=False, default=lambda value: value.tolist())
         return sealed(save(tensors, {_KEY: text}))

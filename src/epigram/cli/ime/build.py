@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
@@ -13,9 +14,36 @@ from epigram.cli import console
 from epigram.cli.ime.arguments import Quantise, Raw, describe, read_sentences
 from epigram.cli.options import EVERY, Json, Output, Resume, Seconds
 from epigram.errors import InputError
+from epigram.files import write_atomically
 
 if TYPE_CHECKING:
     from epigram.ime import KanaKanjiConverter, WordList
+
+
+WordListFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE",
+        help="Word list: surface, reading and optionally cost and part of speech, separated by tabs.",
+    ),
+]
+
+RescoreScale = Annotated[
+    float,
+    typer.Option(
+        min=0.0,
+        help="Factor on the least counts of the rescorer's n-grams and word pairs; 3 is a third of the size.",
+    ),
+]
+
+MaxSize = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="Size of the file, such as 15MB: a quantised one of at most so many bytes, its other limits chosen on "
+        "sentences of the text that are held out.",
+    ),
+]
 
 
 def command(
@@ -27,13 +55,7 @@ def command(
             metavar="TEXT...", help="Files of surface/reading tokens; needed unless --sudachi is given."
         ),
     ] = None,
-    lexicon: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Word list: surface, reading and optionally cost and part of speech, separated by tabs.",
-        ),
-    ] = None,
+    lexicon: WordListFiles = None,
     sudachi: Annotated[
         bool,
         typer.Option(
@@ -54,13 +76,8 @@ def command(
         bool,
         typer.Option(help="Add a rescorer of the best conversions: fewer errors, at half the speed."),
     ] = True,
-    rescore_scale: Annotated[
-        float,
-        typer.Option(
-            min=0.0,
-            help="Factor on the least counts of the rescorer's n-grams and word pairs; 3 is a third of the size.",
-        ),
-    ] = 1.0,
+    rescore_scale: RescoreScale = 1.0,
+    max_size: MaxSize = None,
     raw: Raw = False,
     checkpoint: Seconds = EVERY,
     resume: Resume = False,
@@ -80,6 +97,14 @@ def command(
     sources: list[str | PathLike[str]] = [*texts]
     if raw:
         sources = [" ".join(tokens) for path in texts for tokens in read_sentences(path, raw)]
+    if max_size is not None:
+        if any((prune, prune_bigrams, max_words, rescore_scale != 1)):
+            raise InputError(
+                "--max-size chooses --prune, --prune-bigrams, --max-words and --rescore-scale; give it alone"
+            )
+        converter, content = _build_within(max_size, sources, _word_lists(lexicon or (), sudachi), rescore)
+        building.finish(describe(converter, output), lambda: write_atomically(output, content))
+        return
     with console.stderr().status("counting"), building.checkpoint:
         converter = KanaKanjiConverter.build(
             sources,
@@ -91,6 +116,33 @@ def command(
             rescore_scale=rescore_scale,
         )
     building.finish(describe(converter, output), lambda: converter.save(output, quantise=quantise))
+
+
+def _build_within(
+    size: str, sources: list[str | PathLike[str]], words: WordList, rescore: bool
+) -> tuple[KanaKanjiConverter, bytes]:
+    """Build a converter of at most a size; prints the candidates."""
+    from epigram.ime.build import read_corpus, with_plain_tokens
+    from epigram.ime.size import build_within
+
+    allowed = parse_size(size)
+    with console.stderr().status("counting"):
+        text = with_plain_tokens(read_corpus(sources))
+        return build_within(allowed, text, words, rescore=rescore, callback=console.note)
+
+
+def parse_size(text: str) -> int:
+    """Number of bytes of a size such as 15MB.
+
+    Examples
+    --------
+    >>> parse_size("15MB"), parse_size("1.5 kB"), parse_size("800")
+    (15000000, 1500, 800)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMG]?)B?\s*", text)
+    if found is None:
+        raise InputError(f"--max-size {text!r} is no size; expected a number of bytes such as 800kB or 15MB")
+    return int(float(found[1]) * {"": 1, "k": 1000, "M": 10**6, "G": 10**9}[found[2]])
 
 
 def _from_dictionary(sudachi: bool, lexicon: list[Path] | None) -> KanaKanjiConverter:

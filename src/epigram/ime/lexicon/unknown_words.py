@@ -4,7 +4,8 @@ Words outside the lexicon are kana as typed, kana as katakana, digits, Latin let
 p(word) = p(class) p(characters | class). The mass of a class is NEWS times the Good-Turing estimate: tokens of the
 class that the text has once, by all tokens; NEWS is 2 because other texts have more new words. Kana are spelled by a
 character bigram (Witten-Bell, over the distinct words of the class), others by a uniform distribution over characters
-and over going on. After such a word the context is empty.
+and over going on. After such a word the context is empty, or for a katakana word that of its class, which is the class
+of most rare katakana words.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ class UnknownWords:
     class_logp: Floats
     hiragana: Floats = field(repr=False)
     katakana: Floats = field(repr=False)
+    katakana_class: int = 0
+    """Class of unknown katakana words in class-based back-off; 0: any."""
 
     @classmethod
     def estimate(cls, counts: Mapping[str, int], words: Iterable[str] = ()) -> UnknownWords:

@@ -67,10 +67,41 @@ export interface Pipeline extends Model {
   explain(text: string, sentence: number, word: number): Answer<Record<string, Explanation>>;
 }
 
+export interface WordScore { word: string; logProbability: number | null; known: boolean }
+
+export interface LanguageModel extends Model {
+  info(): Answer<{ family: string; order: number; words: number; open: boolean; characters: boolean; parts: number }>;
+  /** The k likeliest words after a context; `<s>` stands for the start of a sentence. */
+  next(context?: string | string[], k?: number): Answer<{ word: string; probability: number }[]>;
+  /** Natural log-probabilities of the words of a sentence and of its end; null for what a closed model lacks. */
+  score(sentence: string | string[]): Answer<{ words: WordScore[]; logProbability: number }>;
+  /** Scores of many sentences, and the perplexity of their known words and ends. */
+  scoreAll(sentences: (string | string[])[]): Answer<{ sentences: { words: WordScore[]; logProbability: number }[]; perplexity: number | null }>;
+  /** The probability of a word after each ending of a context that the model knows, from none of it on. */
+  explain(context: string | string[], word: string): Answer<{ word: string; probability: number; terms: { context: string[]; probability: number }[] }>;
+}
+
+/** The probabilities of all labels, and the likeliest `label`; of models of several labels `labels`, those above their threshold. */
+export interface Classification { label?: string; labels?: string[]; probabilities: Record<string, number> }
+
+export interface Classifier extends Model {
+  info(): Answer<{ family: string; labels: string[]; several: boolean; grams: object; trainedOn: object }>;
+  classify(text: string): Answer<Classification>;
+  classifyAll(texts: string[]): Answer<Classification[]>;
+  /** The parts of a label's score (the likeliest label if none is given), by n-gram and by word of the text. */
+  explain(text: string, label?: string): Answer<{
+    label: string; probability: number; score: number; bias: number;
+    ngrams: { ngram: string; contribution: number }[]; spans: { text: string; contribution: number }[];
+  }>;
+}
+
+/** Which of them a file holds, its `family` says. */
+export type AnyModel = Tagger | Pipeline | LanguageModel | Classifier;
+
 /** Load a model: in a page in a worker, elsewhere in this thread. Plain files or one gzip stream; not zstd. */
-export function load<M extends Model = Tagger>(source: string | URL | BufferSource, options?: LoadOptions): Promise<M>;
+export function load<M extends Model = AnyModel>(source: string | URL | BufferSource, options?: LoadOptions): Promise<M>;
 /** Open a model in this thread. */
-export function open<M extends Model = Tagger>(source: string | URL | BufferSource, options?: LoadOptions): Promise<M>;
+export function open<M extends Model = AnyModel>(source: string | URL | BufferSource, options?: LoadOptions): Promise<M>;
 
 export class EpigramError extends Error {}
 /** Input that a model cannot read. */

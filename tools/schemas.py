@@ -9,12 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from epigram.storage.schema import Array, Maybe
+from epigram.storage.schema import Array, Maybe, Schema
 
 SCHEMAS = {
     "tagger": ("epigram.chain.storage", "SCHEMA"),
     "parser": ("epigram.parsing.storage", "SCHEMA"),
     "pipeline": ("epigram.pipeline.storage", "SCHEMA"),
+    "classifier": ("epigram.classify.storage", "SCHEMA"),
+    "lm": ("epigram.lm.storage", "HEADER"),
+    "words": ("epigram.lm.storage", "_WORDS"),
+    "backoff": ("epigram.lm.ngram.storage", "ARRAYS_IN_PLACE"),
 }
 """Modules and names of the schemas that js/src/file.mjs checks files by."""
 NAMES = {
@@ -34,6 +38,9 @@ def schemas() -> str:
     found = {}
     for name, (module, attribute) in SCHEMAS.items():
         schema = getattr(import_module(module), attribute)
+        if isinstance(schema, dict):  # arrays alone, or a header
+            alone = {key: array for key, array in schema.items() if isinstance(array, Array)}
+            schema = Schema({} if alone else schema, alone)
         arrays = {key: _array(array) for key, array in schema.arrays.items()}
         found[name] = {"header": _kind(dict(schema.header)), "arrays": arrays}
     lines = ",\n".join(f"  {name}: {json.dumps(schema)}" for name, schema in found.items())

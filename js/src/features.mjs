@@ -43,10 +43,10 @@ export function columnsOf(sentences, nColumns) {
   return { ptr, columns: cells.map(column) };
 }
 
-/** 64-bit offsets from 32-bit ones. */
+/** 64-bit integers of numbers of 32 bits. */
 export function putOffsets(core, ptr) {
   const made = core.zeros("i64", ptr.length), low = lowWords(core, made);
-  for (let k = 0; k < ptr.length; k++) low[2 * k] = ptr[k];
+  for (let k = 0; k < ptr.length; k++) [low[2 * k], low[2 * k + 1]] = [ptr[k], ptr[k] < 0 ? -1 : 0];
   return made;
 }
 

@@ -2,10 +2,12 @@
 
 import { Core, EpigramError, InputError, ModelFileError } from "./core.mjs";
 import { Tagger } from "./chain.mjs";
+import { Classifier } from "./classify.mjs";
 import { inflate, readFile } from "./file.mjs";
+import { LanguageModel } from "./lm.mjs";
 import { Pipeline } from "./pipeline.mjs";
 
-const FAMILIES = { tagger: Tagger, pipeline: Pipeline };
+const FAMILIES = { tagger: Tagger, pipeline: Pipeline, classifier: Classifier, lm: LanguageModel };
 const MOST_BYTES = 2 ** 31;
 const IN_WORKER = typeof WorkerGlobalScope !== "undefined" && globalThis instanceof WorkerGlobalScope && globalThis.name === "epigram";
 const HAS_PAGE = typeof window !== "undefined" && typeof Worker !== "undefined";

@@ -13,6 +13,7 @@ import pytest
 
 import epigram
 from epigram.storage import ModelFile
+from epigram.web.export import as_read
 
 NODE = shutil.which("node")
 MODULE = Path(str(files("epigram.web") / "epigram.mjs"))
@@ -37,5 +38,6 @@ def answers(model: Path, *calls: list[Any], **options: Any) -> list[Any]:
 def stored(model: Any, path: Path) -> Any:
     """Save an estimator as JavaScript reads it; return it as Python reads it, with rounded weights."""
     model.save(path)
-    ModelFile.load(path).save(path, compress=False)
-    return epigram.load(path)
+    found = epigram.load(path)
+    as_read(ModelFile.load(path)).save(path, compress=False)
+    return found

@@ -9,12 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from in_node import built
 
 import epigram
-from epigram import CRFTagger, InputError, Pipeline
+from epigram import CRFTagger, InputError, KneserNeyLM, Pipeline, TextClassifier
 from epigram.web.export import export_page
 
 pytestmark = built
@@ -135,7 +136,72 @@ def test_a_page_tags_explains_and_works_offline(tagger: Path, tmp_path: Path, br
     context.close()
 
 
-def test_a_page_analyses_raw_text(tmp_path: Path, browser: object) -> None:
+@pytest.fixture
+def shown(tmp_path: Path, browser: object) -> Iterator[Callable[[Any], Any]]:
+    """Exports a model, and opens its page; in the end the page has said nothing wrong and reads well."""
+    wrong: list[str] = []
+    opened: list[Any] = []
+
+    def show(model: Any) -> Any:
+        model.save(tmp_path / "tiny.epigram")
+        export_page(tmp_path / "tiny.epigram", tmp_path / "page")
+        site = Site(tmp_path / "page")
+        page = browser.new_page(viewport={"width": 1200, "height": 900})  # type: ignore[attr-defined]
+        opened.extend((site, page))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+        page.goto(site.url)
+        page.wait_for_selector("body[data-ready=true]", timeout=60_000)
+        return page
+
+    yield show
+    site, page = opened
+    for width in (1200, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(AUDIT.read_text()) == []
+    assert wrong == []
+    page.close()
+    site.close()
+
+
+def downloaded(page: Any) -> str:
+    """The file that the page's button saves."""
+    with page.expect_download() as saved:
+        page.click("text=download")
+    return Path(saved.value.path()).read_text()
+
+
+def test_a_page_says_what_comes_next(shown: Callable[[Any], Any]) -> None:
+    model = KneserNeyLM(3).fit(["a rose is a rose", "a tulip is red", "the rose is red"] * 4)
+    page = shown(model)
+    page.fill("#context", "the")
+    until(lambda: page.locator(".bars button").first.inner_text().startswith("rose"))
+    page.click(".bars button >> nth=0")
+    page.wait_for_selector("#why .terms li")
+    assert "rose" in page.inner_text("#why h2")
+    page.fill("textarea", "a rose is red")
+    until(lambda: page.locator("#surprise span").count() == 5)
+    rows = [line.split("\t") for line in downloaded(page).splitlines()]
+    assert [row[0] for row in rows] == ["a", "rose", "is", "red", "</s>"]
+    scores = model.word_scores("a rose is red").tolist()
+    assert max(abs(float(row[1]) - own) for row, own in zip(rows, scores, strict=True)) < 1e-6
+
+
+def test_a_page_classifies_text(shown: Callable[[Any], Any]) -> None:
+    texts = ["cheap pills now", "lunch at noon?", "cheap watches", "meeting at noon"] * 5
+    model = TextClassifier(words=2, l2=0.1, bits=0).fit(texts, ["spam", "ham"] * 10)
+    page = shown(model)
+    page.fill("textarea", "cheap lunch")
+    page.wait_for_selector("#marked span:text('lunch')")
+    page.click(".bars button >> text=spam")
+    until(lambda: page.locator("#why h2").inner_text().startswith("Why spam"))
+    assert page.locator("#why .code").first.inner_text() == "cheap"
+    found = dict(line.split("\t") for line in downloaded(page).splitlines())
+    expected = model.predict_proba(["cheap lunch"])[0].tolist()
+    assert max(abs(float(found[name]) - p) for name, p in zip(["ham", "spam"], expected, strict=True)) < 1e-6
+
+
+def test_a_page_analyses_raw_text(tmp_path: Path, shown: Callable[[Any], Any]) -> None:
     rows = [
         row.split() for row in ("1 Dogs dog NOUN 2 nsubj", "2 bark bark VERB 0 root", "3 . . PUNCT 2 punct")
     ]
@@ -143,15 +209,7 @@ def test_a_page_analyses_raw_text(tmp_path: Path, browser: object) -> None:
         "\t".join((*c[:4], "_", "_", *c[4:], "_", "SpaceAfter=No" if c[0] == "2" else "_")) for c in rows
     ]
     (tmp_path / "tiny.conllu").write_text(("\n".join(lines) + "\n\n") * 12)
-    Pipeline(folds=2).fit(tmp_path / "tiny.conllu").save(tmp_path / "tiny.epigram")
-    export_page(tmp_path / "tiny.epigram", tmp_path / "page")
-    site = Site(tmp_path / "page")
-    page = browser.new_page(viewport={"width": 1200, "height": 900})  # type: ignore[attr-defined]
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-    page.goto(site.url)
-    page.wait_for_selector("body[data-ready=true]", timeout=60_000)
+    page = shown(Pipeline(folds=2).fit(tmp_path / "tiny.conllu"))
     page.fill("textarea", "Dogs bark. Dogs bark.")
     until(lambda: page.locator("#results .token").count() == 6)
     assert page.locator("#results .label").all_inner_texts() == ["NOUN", "VERB", "PUNCT"] * 2
@@ -159,13 +217,5 @@ def test_a_page_analyses_raw_text(tmp_path: Path, browser: object) -> None:
     page.wait_for_selector("#why .terms li")
     assert "VERB" in page.inner_text("#why h2")
     assert page.locator("svg.tree path.head").count() == 3
-    with page.expect_download() as saved:
-        page.click("text=download")
     expected = epigram.load(tmp_path / "tiny.epigram")("Dogs bark. Dogs bark.").to_conllu()
-    assert Path(saved.value.path()).read_text() == expected
-    for width in (1200, 390):
-        page.set_viewport_size({"width": width, "height": 900})
-        assert page.evaluate(AUDIT.read_text()) == []
-    assert wrong == []
-    site.close()
-    page.close()
+    assert downloaded(page) == expected

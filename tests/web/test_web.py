@@ -17,12 +17,19 @@ import pytest
 from in_node import MODULE, answers, built, stored
 
 import epigram
-from epigram import CRFTagger, MaxentTagger
+from epigram import CRFTagger, KneserNeyLM, LogLinearLM, MaxentTagger
+from epigram.classify import TextClassifier
+from epigram.classify.explain import explain_text
 from epigram.features.columns import Columns
+from epigram.lm.cache import CachedLM
+from epigram.lm.corpus import Corpus
+from epigram.lm.mixture import InterpolatedLM
+from epigram.lm.tokenizer import Tokenizer
 from epigram.pipeline.analysis import read_gold
 from epigram.pipeline.characters import Characters
 from epigram.storage import ModelFile
 from epigram.storage.installed import model_path
+from epigram.web.export import export_page
 
 pytestmark = built
 WORDS = [
@@ -304,6 +311,117 @@ def test_characters_of_a_tokenizer_have_the_classes_of_python(tmp_path: Path) ->
     other = [c for c, found in zip(every, titles, strict=True) if found != f"{c}AB".capitalize()]
     odd = [c for c in other if "GREEK" not in unicodedata.name(c)]
     assert set(odd) <= {"ŉ", *"ƛɤꟓꟕ"}, odd  # the last four got capitals in Unicode 16
+
+
+SENTENCES = [
+    "a rose is a rose",
+    "a tulip is red",
+    "the red rose is a tulip",
+    "is the tulip red ?",
+    "a rose",
+] * 3
+
+
+@pytest.mark.parametrize("kind", ["kneser-ney", "closed", "loglinear", "mixture", "chars"])
+def test_a_language_model_answers_as_in_python(tmp_path: Path, kind: str) -> None:
+    loglinear, plain = (
+        LogLinearLM(order=3, strength=0.4, depth_weight=1.7, ridge=0.06),
+        KneserNeyLM(3, open_vocabulary=kind != "closed"),
+    )
+    model: Any = loglinear if kind == "loglinear" else plain
+    if kind == "mixture":
+        parts = [loglinear.fit(SENTENCES), plain.fit(["a lily is white", *SENTENCES[:4]])]
+        model = InterpolatedLM(parts, [0.3, 0.7])
+    elif kind == "chars":
+        model.fit(Corpus.of(SENTENCES, tokenizer=Tokenizer("chars")))
+    else:
+        model.fit(SENTENCES)
+    path = tmp_path / "lm.epigram"
+    model = stored(model, path)
+    contexts = ["", "<s>", "<s> a", "the red", "lily is a rose is", "unheard of", "a unheard"]
+    texts = ["a rose is red", "", "unheard of tulip", "is is the lily"]
+    scored, *found = answers(
+        path,
+        ["scoreAll", texts],
+        *(["next", context, len(model.vocabulary_)] for context in contexts),
+        *(["explain", context, "rose" if kind != "chars" else "r"] for context in contexts),
+    )
+    for context, own in zip(contexts, found, strict=False):
+        expected = dict(model.next_words(context, len(model.vocabulary_)))
+        assert {one["word"] for one in own} == set(expected)
+        likely = [one for one in own if one["probability"]]
+        off = [abs(np.log(one["probability"]) - np.log(expected[one["word"]])) for one in likely]
+        assert max(off) < 1e-9
+        assert abs(sum(one["probability"] for one in own) - 1) < 1e-9
+        assert [one["probability"] for one in own] == sorted(
+            (one["probability"] for one in own), reverse=True
+        )
+    for context, told in zip(contexts, found[len(contexts) :], strict=True):
+        assert (
+            abs(told["probability"] - model.distribution(context)[model.vocabulary_.id(told["word"])]) < 1e-9
+        )
+        assert abs(told["terms"][-1]["probability"] - told["probability"]) < 1e-9
+    for text, own in zip(texts, scored["sentences"], strict=True):
+        expected = [None if p != p or p == -np.inf else p for p in model.word_scores(text).tolist()]
+        assert [one["logProbability"] is None for one in own["words"]] == [p is None for p in expected]
+        found_scores = [one["logProbability"] or 0.0 for one in own["words"]]
+        assert np.allclose(found_scores, [p or 0.0 for p in expected], rtol=0, atol=1e-9)
+    assert abs(scored["perplexity"] - model.perplexity([text for text in texts if text])) < 1e-6
+    wrong = answers(
+        path, ["next", 7], ["next", "a", 0], ["score", None], ["explain", "a", "unheard"], ["scoreAll", "a"]
+    )
+    assert all(isinstance(error, str) and "\n" not in error for error in wrong), wrong
+
+
+def test_other_language_models_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "lm.epigram"
+    KneserNeyLM(2).fit(SENTENCES).save(path)
+    ModelFile.load(path).save(path, compress=False)
+    assert "epigram export-web" in answers(path)[0]
+    CachedLM(KneserNeyLM(2).fit(SENTENCES), 10, 0.1).save(path)
+    with pytest.raises(epigram.InputError, match="language models of kind cached"):
+        export_page(path, tmp_path / "page")
+
+
+@pytest.mark.parametrize("kind", ["two", "three", "several", "characters"])
+def test_a_text_classifier_answers_as_in_python(tmp_path: Path, kind: str) -> None:
+    texts = [
+        "cheap pills now",
+        "lunch at noon?",
+        "cheap watches",
+        "Treffen um zwölf Uhr",
+        "日本語の文章",
+        "meeting at noon",
+    ] * 5
+    labels: list[Any] = ["spam", "ham", "spam", "ham", "ham", "ham"] * 5
+    if kind == "three":
+        labels = ["spam", "ham", "spam", "deutsch", "other", "ham"] * 5
+    elif kind == "several":
+        labels = [("ad", "short"), ("short",), ("ad",), (), ("other",), ("short", "other")] * 5
+    settings = {"chars": (1, 4), "across": False} if kind == "characters" else {"words": 2, "chars": (2, 3)}
+    path = tmp_path / "c.epigram"
+    model = stored(TextClassifier(l2=0.1, **settings).fit(texts, labels), path)
+    test = [*texts[:6], "", " \0 x", "CHEAP Lunch\u00a0naïve e\u0301 😀!", "pills " * 300, "ΟΔΟΣ İx"]
+    found, *told = answers(path, ["classifyAll", test], *(["explain", text] for text in test))
+    names = [str(name) for name in model.classes_.tolist()]
+    p = model.predict_proba(test)
+    mine = np.array([[one["probabilities"][name] for name in names] for one in found])
+    assert np.abs(np.log(mine) - np.log(p)).max() < 1e-9
+    expected = model.predict(test).tolist()
+    assert [tuple(one["labels"]) if kind == "several" else one["label"] for one in found] == expected
+    for text, own in zip(test, told, strict=True):
+        reference = explain_text(model, text).record()
+        assert own["label"] == reference["label"]
+        assert abs(own["score"] - reference["score"]) < 1e-9
+        assert len(own["ngrams"]) == len(reference["ngrams"])
+        assert abs(sum(one["contribution"] for one in own["ngrams"]) + own["bias"] - own["score"]) < 1e-9
+        assert [one["text"] for one in own["spans"]] == [one["text"] for one in reference["spans"]]
+        marks = [[one["contribution"] for one in side["spans"]] for side in (own, reference)]
+        assert np.allclose(*marks, atol=1e-9)
+    wrong = answers(
+        path, ["classify", 7], ["classifyAll", "a"], ["explain", "a", "nothing"], ["classifyAll", [None]]
+    )
+    assert all(isinstance(error, str) and "\n" not in error for error in wrong), wrong
 
 
 def test_declarations_name_every_method() -> None:

@@ -28,7 +28,7 @@ def export_page(model: str | PathLike[str], folder: str | PathLike[str]) -> dict
 
     Parameters
     ----------
-    model : a model file, or the name of an installed model.
+    model : a model file, or the name of an installed model; language models are written as back-off models.
     folder : a new or empty folder, or one that holds an earlier page.
 
     Examples
@@ -70,7 +70,7 @@ def _files(file: ModelFile, name: str) -> dict[str, bytes]:
                 "it again where pip can install ziglang (in a checkout: make core)"
             ) from None
     stored = f"{re.sub('[^A-Za-z0-9._-]', '_', name) or 'model'}.epigram.gz"
-    made[stored] = gzip.compress(file.to_bytes(compress=False), 9, mtime=0)
+    made[stored] = gzip.compress(as_read(file).to_bytes(compress=False), 9, mtime=0)
     card = file.header.get("card") or {}
     if notice := _notice(name, card):
         made["NOTICE.txt"] = notice.encode()
@@ -89,6 +89,23 @@ def _files(file: ModelFile, name: str) -> dict[str, bytes]:
     made["sw.js"] = (
         worker.replace('"VERSION"', json.dumps(digest)).replace("[]", json.dumps(listed), 1).encode()
     )
+    return made
+
+
+def as_read(file: ModelFile) -> ModelFile:
+    """The model as JavaScript reads it: a language model as the tables of n-grams that it scores with."""
+    if file.family != "lm":
+        return file
+    from epigram.lm.mixture import InterpolatedLM
+    from epigram.lm.ngram.backoff import as_backoff
+    from epigram.lm.storage import from_model_file
+
+    model = from_model_file(file)
+    tables = [as_backoff(part) for part in model.parts or [model]]
+    mixed = InterpolatedLM(tables, model.weights.tolist()) if isinstance(model, InterpolatedLM) else tables[0]
+    made = mixed.to_model_file(compress=False)
+    if card := file.header.get("card"):
+        made.header["card"] = card
     return made
 
 

@@ -9,7 +9,14 @@ from typing import Any
 from epigram.storage import ModelFile
 
 TAGGERS = {"crf", "history"}
-FAMILIES = {"tagger": "taggers", "pipeline": "pipelines"}
+TABLES = {"backoff", "loglinear"}
+"""Kinds of language models that are tables of n-grams."""
+FAMILIES = {
+    "tagger": "taggers",
+    "pipeline": "pipelines",
+    "classifier": "text classifiers",
+    "lm": "n-gram and log-linear language models",
+}
 """Families of models that pages can be made of, in words."""
 _UNLIKE = re.compile(r"\(\?(?!:)|\\[A-Zbux0-9]|\[:")
 """Syntax of regular expressions that JavaScript lacks, or reads in another way."""
@@ -26,7 +33,16 @@ def obstacles(file: ModelFile) -> list[str]:
     """
     if file.family not in FAMILIES:
         return [f"models of family {file.family}"]
-    return list(dict.fromkeys({"tagger": _of_tagger, "pipeline": _of_pipeline}[file.family](file.header)))
+    return list(dict.fromkeys(_obstacles(file)))
+
+
+def _obstacles(file: ModelFile) -> Iterator[str]:
+    if file.family == "tagger":
+        yield from _of_tagger(file.header)
+    elif file.family == "pipeline":
+        yield from _of_pipeline(file.header)
+    elif file.family == "lm":
+        yield from _of_language_model(file)
 
 
 def _of_tagger(header: dict[str, Any]) -> Iterator[str]:
@@ -59,3 +75,14 @@ def _of_pipeline(header: dict[str, Any]) -> Iterator[str]:
             yield from _of_tagger(own)
         elif own["settings"]["decoding"] != "mbr" or own.get("pruner") is None or own.get("classes"):
             yield "parsers of first order, with word classes, or that prune no arcs"
+
+
+def _of_language_model(file: ModelFile) -> Iterator[str]:
+    header = file.header
+    for part in header["parts"] if header["settings"]["model"] == "mixture" else [header]:
+        if part["settings"]["model"] not in TABLES:
+            yield f"language models of kind {part['settings']['model']}"
+    for name, tensor in file.tensors.items():
+        kind = tensor.tobytes().split(b"\n")[0].decode() if name.endswith("words.pieces") else "chars"
+        if kind != "chars":
+            yield f"the tokenizer {kind} of a language model"

@@ -172,7 +172,65 @@ function treeOf(words) {
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "tree" }, s("svg", { class: "tree", width: total, height: base + 54, viewBox: `0 0 ${total} ${base + 54}`, role: "img", "aria-label": told }, arcs, texts));
 }
 
-const PANELS = { tagger: tagPanel, pipeline: analysePanel };
+// ---- Language models
+
+async function predictPanel(root, model) {
+  const { open, characters } = await model.info(), bars = h("ul", { class: "bars" }), why = h("div", { "aria-live": "polite", id: "why" }), heat = h("div", { class: "surprise", id: "surprise" });
+  const context = h("input", { type: "text", class: "wide", id: "context", autofocus: true, autocomplete: "off", spellcheck: "false", "aria-label": "words before the next one", oninput: () => ask(`<s> ${context.value}`) });
+  const text = h("textarea", { rows: 3, spellcheck: "false", "aria-label": "text to score, a sentence a line", oninput: later(() => score(text.value), 200) });
+  const take = (word) => { context.value = `${context.value.trimEnd()}${characters ? "" : " "}${word} `.trimStart(); context.focus(); ask(`<s> ${context.value}`); };
+  const named = (word) => (word === "</s>" ? "the end" : `“${word}”`);
+  const ask = newest((typed) => model.next(typed, 10), (next, typed) => {
+    show(why);
+    show(bars, next.map(({ word, probability }) => h("li", {}, h("button", { type: "button", "aria-label": `${word} ${percent(probability)}, why?`, onclick: () => explain(typed, word) },
+      h("span", {}, word === "</s>" ? "⏎ end" : word), h("span", { class: "bar", "--size": probability / Math.max(next[0].probability, 0.2) }), h("span", { class: "value" }, percent(probability))))));
+  });
+  const explain = tried(async (typed, word) => {
+    const told = await model.explain(typed, word);
+    show(why, h("h2", {}, `Why ${named(word)}? ${percent(told.probability)}`), h("p", { class: "note" }, "Its probability after so much of the context:"),
+      h("ul", { class: "terms" }, told.terms.map((term) => h("li", {}, h("span", { class: "code" }, `… ${term.context.join(" ")}`.trim()), h("span", { class: "bar", "--size": term.probability }), h("span", { class: "value" }, percent(term.probability))))),
+      word !== "</s>" && h("button", { type: "button", class: "link", onclick: () => take(word) }, `go on with “${word}”`));
+  });
+  let scored = null;
+  const score = newest((value) => model.scoreAll(value.split("\n").filter((line) => line.trim())), (found) => {
+    scored = found;
+    show(heat, found.sentences.map(({ words }) => h("div", {}, words.map(({ word, logProbability: p, known }) => h("span", { class: !known && "unknown", "--p": p === null ? 0 : Math.min(0.5, -p / 24 / Math.LN2).toFixed(3), title: known ? null : "not in the vocabulary" },
+      word === "</s>" ? "⏎" : word, p !== null && h("small", {}, (-p / Math.LN2).toFixed(1)))))),
+    found.perplexity !== null && h("p", { class: "note" }, `The numbers are bits of surprise. Perplexity ${found.perplexity.toFixed(1)}.`));
+  });
+  const rows = () => (scored?.sentences ?? []).map(({ words }) => words.map(({ word, logProbability: p }) => `${word}\t${p ?? ""}\n`).join("")).join("\n");
+  context.value = "the";
+  text.value = TEXT.toLowerCase().replaceAll(/[.,]/g, " $&");
+  show(root, h("h1", {}, "What comes next?"), h("p", { class: "lead" }, "Type, and the bars move. Click a word to see where its probability comes from.", !open && " Words that the model has not seen have no probability."),
+    h("div", { class: "row" }, context), bars, why, h("h2", {}, "How surprising is a text?"), text, heat, actions(rows, `${NAME}.tsv`));
+  await Promise.all([ask(`<s> ${context.value}`), score(text.value)]);
+}
+
+// ---- Classifiers
+
+async function classifyPanel(root, model) {
+  const { labels, several } = await model.info(), bars = h("ul", { class: "bars" }), marked = h("div", { class: "surprise", id: "marked" }), why = h("div", { id: "why" });
+  let found = null;
+  const classify = newest((value) => model.classify(value), (answer, value) => {
+    found = answer;
+    const best = Object.entries(answer.probabilities).sort((a, b) => b[1] - a[1]).slice(0, 12);
+    show(bars, best.map(([label, p]) => h("li", {}, h("button", { type: "button", "aria-label": `${label} ${percent(p)}, why?`, onclick: () => explain(value, label) }, h("span", {}, label), h("span", { class: "bar", "--size": p }), h("span", { class: "value" }, percent(p))))));
+    if (best.length) explain(value, best[0][0]);
+  });
+  const explain = newest((value, label) => model.explain(value, label), (told) => {
+    const most = Math.max(...told.spans.map((span) => Math.abs(span.contribution)), 1e-9);
+    show(marked, told.spans.map((span) => (span.text.trim() ? h("span", { class: span.contribution < 0 ? "minus" : "plus", "--p": (0.4 * Math.abs(span.contribution) / most).toFixed(3), title: span.contribution.toFixed(3) }, span.text) : " ")));
+    show(why, h("h2", {}, `Why ${told.label}? ${percent(told.probability)}`), terms(told.ngrams.slice(0, 12).map((one) => ({ name: one.ngram, value: one.contribution }))));
+  });
+  const text = h("textarea", { rows: 5, autofocus: true, "aria-label": "text to classify", oninput: later(() => classify(text.value), 150) });
+  const rows = () => Object.entries(found?.probabilities ?? {}).map(([label, p]) => `${label}\t${p}\n`).join("");
+  text.value = TEXT;
+  show(root, h("h1", {}, "Classify text"), h("p", { class: "lead" }, several ? `Any of ${labels.length} labels. ` : `One of ${labels.length} labels. `, "Click a label to see which words speak for it."),
+    text, h("div", { class: "side" }, h("div", {}, h("h2", {}, "Labels"), bars, actions(rows, `${NAME}.tsv`)), h("div", {}, marked, why)));
+  await classify(text.value);
+}
+
+const PANELS = { tagger: tagPanel, pipeline: analysePanel, lm: predictPanel, classifier: classifyPanel };
 
 // ---- The page
 

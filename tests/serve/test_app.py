@@ -189,6 +189,34 @@ def test_conversions_and_corrections(client: TestClient, files: dict[str, Path])
     assert "nothing learnt" in refused(client, "convert/undo", {}, 422, headers=MINE)
 
 
+def test_typing_in_an_editor_of_the_session(client: TestClient) -> None:
+    mine, theirs = ({"X-Epigram-Session": f"typing-{name * 16}"} for name in "ab")
+
+    def press(*keys: str) -> Any:
+        return [post(client, "type", {"key": key}, headers=mine) for key in keys][-1]
+
+    assert [press("h")["fresh"], press("a")["fresh"]] == [True, False]
+    shown = press(*"shi", "space")
+    assert (shown["preedit"], shown["reading"], shown["handled"]) == (["橋"], "はし", True)
+    assert post(client, "type", {}, headers=theirs)["preedit"] == []
+    other = shown["candidates"][1]
+    done = press("down", "enter")
+    assert (done["commit"], done["corrections"]) == (other, 1)
+    asked = {"readings": ["はし"]}
+    assert post(client, "convert", asked, headers=mine)["conversions"][0]["text"] == other
+    assert post(client, "convert", asked, headers=theirs)["conversions"][0]["text"] == "橋"
+    post(client, "convert/learn", {"reading": "あめ", "text": "アメ"}, headers=mine)
+    assert press(*"ame", "space")["preedit"] == ["アメ"]
+    lessons = post(client, "type", {"lessons": True}, headers=mine)["lessons"]
+    assert lessons == [["はし", other], ["あめ", "アメ"]]
+    assert post(client, "type", {"reset": True, "forget": 0}, headers=mine)["corrections"] == 1
+    assert press(*"hashi", "space")["preedit"] == ["橋"]
+    assert post(client, "type", {"set": {"layout": "kana"}}, headers=mine)["settings"]["layout"] == "kana"
+    assert "one of" in refused(client, "type", {"set": {"layout": "x"}}, 422, headers=mine)
+    assert "at most 16" in refused(client, "type", {"key": "a" * 17}, 413, headers=mine)
+    assert "session" in refused(client, "type", {"key": "a"}, 422)
+
+
 def test_winners_at_any_step(client: TestClient, files: dict[str, Path]) -> None:
     model = epigram.load(files["word-order"])
     text = client.get("/v1/rerank/example").json()["text"]

@@ -87,20 +87,25 @@ def at(page: Any) -> str:
     return str(page.locator(".under .at").inner_text())
 
 
+def value(page: Any, text: str) -> None:
+    """Wait for the text area to hold a text."""
+    until(page, f"document.querySelector('textarea').value === {text!r}")
+
+
 def test_type_choose_commit_and_type_again(page: Any) -> None:
     open_panel(page, "type")
     area = page.locator("textarea").first
+    assert "a toy" in page.locator("#toy").inner_text()
     area.click()
     page.keyboard.type("atarashiihashidegohanwotaberu.")
     page.wait_for_selector(".under .reading")
-    assert area.input_value() == "あたらしいはしでごはんをたべる。"
+    value(page, "あたらしいはしでごはんをたべる。")
     page.keyboard.press("Space")
     page.wait_for_selector(".under .piece")
-    assert area.input_value() == "新しい箸でご飯を食べる。"
+    value(page, "新しい箸でご飯を食べる。")
     page.keyboard.press("ArrowRight")
-    until(page, "document.querySelector('.under .at').textContent === '箸'")
-    options = page.locator(".candidates [role=option]").all_inner_texts()
-    second = options[1].split()[-1]
+    until(page, "document.querySelector('.under .at').textContent === '箸で'")
+    second = page.locator(".candidates [role=option]").nth(1).inner_text().split()[-1]
     page.keyboard.press("ArrowDown")
     until(page, f"document.querySelector('.under .at').textContent === '{second}'")
     picture(page, "type")
@@ -109,18 +114,21 @@ def test_type_choose_commit_and_type_again(page: Any) -> None:
     assert 0 <= box["y"] - mark["y"] - mark["height"] < 20
     page.keyboard.press("Enter")
     until(page, "document.getElementById('corrections').textContent.startsWith('1')")
-    once = f"新しい{second}でご飯を食べる。"
-    assert area.input_value() == once
+    once = f"新しい{second}ご飯を食べる。"
+    value(page, once)
     page.keyboard.type("atarashiihashidegohanwotaberu.")
     page.keyboard.press("Space")
     page.wait_for_selector(".under .piece")
-    assert area.input_value() == once + once
+    value(page, once + once)
     page.keyboard.press("Escape")
     page.keyboard.press("Escape")
     until(page, "document.querySelector('.under .at') === null")
-    assert area.input_value() == once
-    page.get_by_role("button", name="undo the last correction").click()
+    value(page, once)
+    page.locator("#corrections").click()
+    assert page.locator(".lessons li").inner_text().startswith("あたらしいはしで")
+    page.get_by_role("button", name="undo", exact=True).last.click()
     until(page, "document.getElementById('corrections').textContent.startsWith('no')")
+    assert page.locator(".lessons li").count() == 0
 
 
 def test_segments_are_resized_and_digits_choose(page: Any) -> None:
@@ -128,27 +136,116 @@ def test_segments_are_resized_and_digits_choose(page: Any) -> None:
     page.locator("textarea").first.click()
     page.get_by_label("words and probabilities").check()
     type_and_convert(page, "hashiwowataru")
-    assert at(page) == "橋"
+    assert at(page) == "橋を"
     page.wait_for_selector("text=3-gram")
+    assert page.locator(".aligned tr").first.locator("td").count() == 5
+    assert page.locator(".aligned tr").nth(1).locator("mark").count() >= 1
+    assert page.locator(".aligned tr").first.locator("mark").count() == 0
+    assert page.locator(".candidates mark").count() >= 2
     picture(page, "type-words")
-    page.keyboard.press("Shift+ArrowRight")
-    until(page, "document.querySelector('.under .at').textContent.length === 2")
     page.keyboard.press("Shift+ArrowLeft")
-    until(page, "document.querySelector('.under .at').textContent === '橋'")
+    until(page, "document.querySelector('.under .at').textContent.length === 1")
+    page.keyboard.press("Shift+ArrowRight")
+    until(page, "document.querySelector('.under .at').textContent === '橋を'")
+    options = [text.split()[-1] for text in page.locator(".candidates [role=option]").all_inner_texts()]
     page.keyboard.press("3")
-    until(page, "document.querySelector('.under .at').textContent === '端'")
+    until(page, f"document.querySelector('.under .at').textContent === '{options[2]}'")
     page.keyboard.press("ArrowLeft")
     until(page, "document.querySelector('.under .at').textContent === '渡る'")
-    page.locator(".candidates [role=option]").nth(1).click()
+    page.locator(".candidates [role=option]", has_text="わたる").click()
     until(page, "document.querySelector('.under .at').textContent === 'わたる'")
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
     page.keyboard.type("kyou")
-    assert page.locator("textarea").first.input_value() == "端をわたる\nきょう"
+    value(page, options[2] + "わたる\nきょう")
     for _ in ("う", "きょ"):
         page.keyboard.press("Backspace")
     until(page, "!document.querySelector('.under .reading')")
-    assert page.locator("textarea").first.input_value() == "端をわたる\n"
+    value(page, options[2] + "わたる\n")
+
+
+def test_a_session_as_a_person_types_it(page: Any) -> None:
+    """A letter commits and goes on, tab predicts and stays, F7, Latin, taking back, a selection again, settings."""
+    open_panel(page, "type")
+    page.locator("textarea").first.click()
+    type_and_convert(page, "hashiwowataru")
+    page.keyboard.type("hashi")
+    value(page, "橋を渡るはし")
+    page.keyboard.press("Tab")
+    page.wait_for_selector(".candidates [role=option]")
+    assert page.evaluate("document.activeElement.tagName") == "TEXTAREA"
+    page.keyboard.press("Escape")
+    page.keyboard.press("F7")
+    value(page, "橋を渡るハシ")
+    page.keyboard.type("Python")
+    value(page, "橋を渡るハシPython")
+    page.keyboard.press("Enter")
+    until(page, "document.querySelector('.under .at') === null")
+    page.keyboard.press("Control+z")
+    page.wait_for_selector(".under .at")
+    page.keyboard.press("Enter")
+    value(page, "橋を渡るハシPython")
+    page.evaluate("document.querySelector('textarea').setSelectionRange(0, 4)")
+    page.locator("textarea").first.dispatch_event("keydown", {"key": "Convert"})
+    page.wait_for_selector(".candidates [role=option]")
+    until(page, "document.querySelectorAll('.under .piece').length === 2")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    value(page, "橋を渡るハシPython")
+    page.get_by_text("Settings").click()
+    page.get_by_label("punctuation").select_option("，．")
+    page.locator("textarea").first.focus()
+    page.evaluate("document.querySelector('textarea').setSelectionRange(10, 12)")
+    page.keyboard.type("a.")
+    value(page, "橋を渡るハシPythあ．")
+    page.get_by_label("learn nothing").check()
+    page.locator("textarea").first.focus()
+    type_and_convert(page, "hashi")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    until(page, "document.querySelector('.under .at') === null")
+    assert page.locator("#corrections").text_content() == "no corrections yet"
+
+
+def test_a_phone_converts_by_taps(browser: Any, server: Running) -> None:
+    context = browser.new_context(
+        viewport={"width": 360, "height": 740}, base_url=server.url, has_touch=True, is_mobile=True
+    )
+    page = context.new_page()
+    page.set_default_timeout(30_000)
+    open_panel(page, "type")
+    area = page.locator("textarea").first
+    area.tap()
+    keyboard = context.new_cdp_session(page)  # composes words, as those of phones do
+    for k in range(1, 6):
+        keyboard.send(
+            "Input.imeSetComposition", {"text": "hashi"[:k], "selectionStart": k, "selectionEnd": k}
+        )
+    keyboard.send("Input.insertText", {"text": "hashi"})
+    value(page, "はし")
+    page.get_by_role("button", name="convert").tap()
+    page.wait_for_selector(".candidates [role=option]")
+    first = at(page)
+    page.locator(".candidates [role=option]").nth(1).tap()
+    until(page, f"document.querySelector('.under .at').textContent !== '{first}'")
+    picture(page, "phone-type")
+    chosen = at(page)
+    page.get_by_role("button", name="commit").tap()
+    until(page, "document.querySelector('.under .at') === null")
+    value(page, chosen)
+    page.get_by_role("button", name="undo", exact=True).first.tap()
+    page.wait_for_selector(".under .at")
+    context.close()
+
+
+def test_a_line_that_the_server_has_forgotten_stays(page: Any) -> None:
+    open_panel(page, "type")
+    page.locator("textarea").first.click()
+    page.keyboard.type("hashi")
+    value(page, "はし")
+    page.evaluate("sessionStorage.setItem('session', 'another-session-of-this-page')")
+    page.keyboard.type("ka")
+    value(page, "はしか")
 
 
 def test_a_converter_is_adapted(page: Any) -> None:

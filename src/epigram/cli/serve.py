@@ -106,7 +106,7 @@ def _files(models: list[Path] | None) -> tuple[dict[str, Path], dict[str, str] |
     screen = console.stderr()
     files = sample_files(lambda name: screen.print(f"[dim]training the sample model {name}[/]"))
     installed = {name: Path(model_path(name)) for name in installed_models()}
-    return files | installed, SAMPLES | dict.fromkeys(installed, "analyses raw text")
+    return files | installed, {name: note for name, note in SAMPLES.items() if name not in installed}
 
 
 def _token(given: str | None, file: Path | None) -> tuple[str | None, bool]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -297,7 +297,15 @@ class Decoder:
     def own_edges(self, reading: str) -> list[SpecialEdge]:
         """Edges that have texts: numbers, signs and user words."""
         found = special_edges(reading, self.numbers)
-        return found + self.user_words.edges(reading, self.left) if self.user_words else found
+        if self.user_words:
+            found += map(partial(self._with_recent_words, reading), self.user_words.edges(reading, self.left))
+        return found
+
+    def _with_recent_words(self, reading: str, edge: SpecialEdge) -> SpecialEdge:
+        """Edge of the user; a phrase has the bonus of its recent words, as other ways have."""
+        words = self.user_words.spelled(reading[edge.start : edge.end], edge.text) if self.recent else ()
+        n = sum(word.id in self.recent for word in self.words_of(words, 0))
+        return edge._replace(logp=edge.logp + n * RECENT) if n else edge
 
     def _own_edges(self, readings: Sequence[str]) -> Any:
         """Own edges of several readings, each sorted by start, as a C structure."""

@@ -10,12 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from epigram.ime.decoder import Conversion, Word
+from epigram.ime.decoder import Conversion, Decoder, Word
 from epigram.ime.kana import to_katakana
 from epigram.ime.signs import signs_of
 
 if TYPE_CHECKING:
     from epigram.ime.converter import KanaKanjiConverter
+
+FOLLOWING = 2
+"""Words after a phrase that its alternatives are scored with."""
 
 
 class Segment(NamedTuple):
@@ -59,9 +62,20 @@ class Segmentation:
         if first == last:
             ways = self._of_word(first, k)
         else:
-            there = self.converter.after(self.best.tokens[:first])
-            ways = _with_kana([surface, *(way.text for way in there.decoder.k_best(reading, k))], reading, k)
+            decoder = self.converter.after(self.best.tokens[:first]).decoder
+            found = self._before_next(decoder, decoder.k_best(reading, k), last + 1)
+            ways = _with_kana([surface, *(way.text for way in found)], reading, k)
         return Segment(reading, surface, ways)
+
+    def _before_next(self, decoder: Decoder, ways: list[Conversion], place: int) -> list[Conversion]:
+        """Sort ways to write a phrase by their probability before the words that follow it."""
+        following = self.best.words[place : place + FOLLOWING]
+        if not following or not ways:
+            return ways
+        start = following[0].start - len(ways[0].reading)
+        shifted = [word._replace(start=word.start - start, end=word.end - start) for word in following]
+        reading = self.best.reading[start : following[-1].end]
+        return sorted(ways, key=lambda way: -decoder.score(reading, (*way.words, *shifted)))
 
     def _of_word(self, place: int, k: int) -> list[str]:
         """Alternatives of one word, by the probability of the whole conversion; then kana."""

@@ -1,4 +1,4 @@
-"""Routes for kana-kanji conversion and for the corrections that a session learns."""
+"""Routes for kana-kanji conversion, typing and what a session learns of them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from typing import Annotated, Any
 
 from msgspec import Meta, field
 
-from epigram.ime.kana import from_romaji, romaji_table
+from epigram.ime.kana import from_romaji
+from epigram.ime.typing.session import EditorSession, EditorState
 from epigram.serve.http import MAX_READING, MAX_SENTENCES, Body, ModelBody, RequestError, String
+from epigram.serve.registry import LoadedModel, Session
 from epigram.serve.state import Call, Operation
 
 Reading = Annotated[str, Meta(max_length=MAX_READING)]
 MAX_SEGMENTED = 2000
 MAX_LESSONS = 1000
+EDITOR_FIELDS = ("key", "before", "reset", "set", "reconvert", "lessons", "forget")
 Left = Annotated[list[String], Meta(max_length=8)]
 Lengths = Annotated[list[Annotated[int, Meta(ge=1, le=MAX_READING)]], Meta(max_length=MAX_READING)]
 
 
 class Convert(Body, frozen=True):
-    """Readings to convert; ``left`` are the tokens (surface/reading) before them.
+    """Readings to convert after the text ``before``, or after the tokens ``left``.
 
     ``fixed`` gives the lengths of the first segments of each reading, for ``segments``.
     """
@@ -28,6 +31,7 @@ class Convert(Body, frozen=True):
     model: String | None = None
     romaji: bool = False
     left: Left = field(default_factory=list)
+    before: Reading = ""
     nbest: Annotated[int, Meta(ge=1, le=20)] = 1
     segments: bool = False
     fixed: Lengths = field(default_factory=list)
@@ -43,6 +47,19 @@ class Learn(Body, frozen=True):
     left: Left = field(default_factory=list)
 
 
+class Type(Body, frozen=True):
+    """A key pressed in the editor of this session, or another request to it."""
+
+    model: String | None = None
+    key: Annotated[str, Meta(min_length=1, max_length=16)] | None = None
+    before: Reading | None = None
+    reset: bool | None = None
+    set: dict[str, Any] | None = None
+    reconvert: Reading | None = None
+    lessons: bool | None = None
+    forget: int | None = None
+
+
 async def convert(call: Call) -> Any:
     """Convert readings to text; ``nbest`` adds alternatives, ``segments`` segments with theirs."""
     body: Convert = call.body
@@ -55,10 +72,10 @@ async def convert(call: Call) -> Any:
         )
 
     def work(batch: list[Any]) -> list[Any]:
-        there = converter.after(body.left) if body.left else converter
+        there = converter.following(body.before) if body.before else converter.after(body.left)
         return [_converted(there, reading, body) for reading in batch]
 
-    how = (body.nbest, body.segments, body.explain, tuple(body.fixed), tuple(body.left))
+    how = (body.nbest, body.segments, body.explain, tuple(body.fixed), tuple(body.left), body.before)
     found = await call.state.run_batched((id(converter), how), work, readings)
     session = call.state.sessions.find(call.session)
     mine = session.models.get(entry.name) if session is not None else None
@@ -136,14 +153,43 @@ async def undo(call: Call) -> Any:
     return {"model": entry.name, "corrections": await call.state.run(work)}
 
 
-async def romaji(call: Call) -> Any:
-    """Return the romaji of each kana syllable, for editors."""
-    return {"syllables": romaji_table()}
+async def type_key(call: Call) -> Any:
+    """Press a key in the editor of this session; ``fresh`` says that it was made for this."""
+    body: Type = call.body
+    entry = call.state.registry.get(body.model, "converter")
+    session = call.state.sessions.get_or_create(call.session)
+    given = ((name, getattr(body, name)) for name in EDITOR_FIELDS)
+    request = {name: value for name, value in given if value is not None}
+
+    def work() -> dict[str, Any]:
+        with session.lock:
+            is_fresh = entry.name not in session.editors
+            editor = _editor(session, entry)
+            lessons = editor.server.converter.journal.lessons
+            before = lessons[:]
+            editor.editor.private = len(before) >= MAX_LESSONS
+            found = editor.answer(request)
+            if lessons != before:
+                session.models[entry.name] = editor.server.converter.copy()
+            return {**found, "corrections": len(lessons), "fresh": is_fresh}
+
+    return {"model": entry.name, **await call.state.run(work)}
+
+
+def _editor(session: Session, entry: LoadedModel) -> EditorSession:
+    """The editor of a session with all that it has learnt; its converter is its own."""
+    shared = session.models.get(entry.name, entry.estimator)
+    found = session.editors.get(entry.name)
+    if found is None:
+        found = session.editors[entry.name] = EditorSession(EditorState(shared.copy(), None, None))
+    elif found.server.converter.journal.lessons != shared.journal.lessons:
+        found.server.converter = found.editor.converter = shared.copy()
+    return found
 
 
 OPERATIONS = [
     Operation("POST", "/v1/convert", convert, Convert, {"readings": ["はしをわたる"], "nbest": 3}),
     Operation("POST", "/v1/convert/learn", learn, Learn),
     Operation("POST", "/v1/convert/undo", undo, ModelBody),
-    Operation("GET", "/v1/convert/romaji", romaji),
+    Operation("POST", "/v1/type", type_key, Type),
 ]

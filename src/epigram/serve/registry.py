@@ -1,7 +1,7 @@
 """Registry of loaded models by name and family, and per-session copies that learnt.
 
-A session is a random name that the page makes up. It takes no memory until it learns a correction; the least recently
-used sessions are dropped. Shared models never change. A taught tagger is stored as the bytes of its file, which is many
+A session is a random name that the page makes up. It takes no memory until it types or learns; the least recently used
+sessions are dropped. Shared models never change. A taught tagger is stored as the bytes of its file, which is many
 times smaller than the model in memory; the last few used are kept in memory. A taught converter shares its tables with
 the original.
 """
@@ -153,10 +153,11 @@ class Registry:
 
 
 class Session:
-    """The models that one browser has taught, taggers as bytes, and their numbers of sentences."""
+    """The models that one browser has taught, taggers as bytes, and its editors."""
 
     def __init__(self) -> None:
         self.models: dict[str, Any] = {}
+        self.editors: dict[str, Any] = {}
         self.learnt: dict[str, int] = {}
         self.lock = RLock()
 
@@ -224,3 +225,4 @@ class Sessions:
         """Drop all copies of a model that was removed."""
         for session in list(self._sessions.values()):
             session.models.pop(model, None)
+            session.editors.pop(model, None)

@@ -110,7 +110,7 @@ def open_server(
     """Load models and create the private folder; :func:`close_server` removes it."""
     registry = Registry()
     for wanted, path in files.items():
-        origin = "sample" if notes is not None else "file"
+        origin = "sample" if wanted in (notes or {}) else "file"
         name = registry.reserve(wanted, origin)
         registry.put(load_model(name, path, origin, (notes or {}).get(wanted, "")))
     remove_leftovers()

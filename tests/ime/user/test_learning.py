@@ -165,3 +165,17 @@ def test_kanji_in_place_of_their_usual_kana_are_never_preferred_everywhere() -> 
         converter.learn(reading, chosen)
         assert converter.convert(reading) == chosen
     assert not converter.decoder.bonus.any()
+
+
+def test_a_whole_reading_converts_as_corrected_after_any_text() -> None:
+    text = ["甘い/あまい 雨/あめ が 降る/ふる"] * 9 + [
+        "飴/あめ を 食べる/たべる",
+        "新しい/あたらしい 箸/はし",
+    ]
+    converter = KanaKanjiConverter.build([*text, *["雨/あめ"] * 3, "端/はし"])
+    converter.learn("あめ", "飴")
+    converter.learn("あたらしいはしであめをたべる", "新しい端で飴を食べる")
+    for before in ("", "甘い", "雨が降る。", "新しい箸。新しい箸。"):
+        assert converter.convert("あめ", before=before) == "飴"
+        assert converter.convert("あたらしいはしであめをたべる", before=before) == "新しい端で飴を食べる"
+    assert converter.convert("あめがふる", before="甘い") == "雨が降る"

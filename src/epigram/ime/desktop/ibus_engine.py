@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""IBus engine for the system's Python with gi: passes keys to the server, which it starts if nobody answers.
+"""IBus engine for the system's Python with gi: passes keys to the server, which it starts.
 
 ``epigram ime install`` copies this file and writes ``engine.json`` beside it, the command of the server and its socket.
 It imports nothing of epigram, which may live in a virtual environment.

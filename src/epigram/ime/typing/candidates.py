@@ -6,6 +6,7 @@ The order is: the best text, what the user chose last for the reading, variants 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import cache
@@ -21,12 +22,15 @@ REMEMBERED = 200
 """Number of last corrections whose words stand first among candidates."""
 AHEAD = 3
 """Words of the model before dates, numbers and emoji."""
+PROBABLE = 12
+"""Most probable texts among which variants are looked for."""
 _DAYS = {
     "おととい": -2, "きのう": -1, "さくじつ": -1, "きょう": 0, "ほんじつ": 0, "あした": 1, "あす": 1, "あさって": 2,
     "せんしゅう": -7, "らいしゅう": 7,
 }  # fmt: skip
 _YEARS = {"おととし": -2, "きょねん": -1, "さくねん": -1, "ことし": 0, "らいねん": 1, "さらいねん": 2}
 _MONTHS = {"せんげつ": -1, "こんげつ": 0, "らいげつ": 1}
+_STRAY_KATAKANA = re.compile("(?<=[ぁ-ゖ一-鿿])(?![ノヶケ])[ァ-ヺ](?![ァ-ヺー])")
 _WEEKDAYS = "月火水木金土日"
 REIWA = 2018
 """Year before the first of the era Reiwa."""
@@ -42,7 +46,7 @@ def arrange(segment: Segment, lessons: Sequence[Lesson], now: datetime) -> Segme
     ['子供', '子ども', '小ども', '🧒']
     """
     first, *rest = segment.alternatives
-    variants = [text for text in rest if is_variant(first, text)]
+    variants = [text for text in rest[:PROBABLE] if is_variant(first, text)]
     others = [text for text in rest if text not in variants]
     computed = [*times(segment.reading, now), *numbers(segment.reading), *emoji().get(segment.reading, ())]
     ways = [
@@ -51,9 +55,20 @@ def arrange(segment: Segment, lessons: Sequence[Lesson], now: datetime) -> Segme
         *variants,
         *others[:AHEAD],
         *computed,
-        *others[AHEAD:],
+        *sorted(others[AHEAD:], key=has_stray_katakana),
     ]
     return segment._replace(alternatives=list(dict.fromkeys(ways)))
+
+
+def has_stray_katakana(text: str) -> bool:
+    """Whether a single katakana stands after hiragana or kanji, as hardly anybody writes.
+
+    Examples
+    --------
+    >>> [has_stray_katakana(text) for text in ("食べル。", "橋ヲ渡る", "サボる", "中ノ島", "カ")]
+    [True, True, False, False, False]
+    """
+    return _STRAY_KATAKANA.search(text) is not None
 
 
 def chosen_last(reading: str, lessons: Sequence[Lesson]) -> Iterator[str]:
@@ -69,11 +84,17 @@ def chosen_last(reading: str, lessons: Sequence[Lesson]) -> Iterator[str]:
 def is_variant(one: str, other: str) -> bool:
     """Whether two texts of one reading differ only in which kanji are written as hiragana.
 
+    A last hiragana stays, since it may be a particle.
+
     Examples
     --------
     >>> is_variant("行う", "行なう"), is_variant("取り組み", "取組み"), is_variant("箸", "橋"), is_variant("箸", "はし")
     (True, True, False, False)
+    >>> is_variant("子ども", "子供"), is_variant("子供が", "子供画")
+    (True, False)
     """
+    if len(one) == len(other) and one[:-1] == other[:-1]:
+        return False
     texts = sorted(
         ("".join(char for char in text if not is_hiragana(char)) for text in (one, other)), key=len
     )

@@ -131,7 +131,7 @@ class Editor:
         candidates, choice = self.page
         n = len(self.segments[self.at].alternatives) if self.segments else 0
         return {
-            "preedit": self.texts if self.segments else [self.text] if self.typed else [],
+            "reading": self.reading, "preedit": self.texts if self.segments else [self.text] if self.typed else [],
             "at": self.at if self.segments else None, "candidates": candidates, "chosen": choice,
             "page": self.chosen[self.at] // PAGE if self.segments else 0, "pages": -(-n // PAGE),
             "message": self.message, "erase": self.erase,

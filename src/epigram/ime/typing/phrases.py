@@ -39,13 +39,15 @@ def _ends(decoder: Decoder, words: Sequence[Word]) -> Iterator[int]:
 def _joins(decoder: Decoder, before: Word, word: Word) -> bool:
     """Whether a word belongs to the phrase of the word before it."""
     part_before, part = part_of(decoder, before), part_of(decoder, word)
-    compound = len(word.surface) == 1 and is_content(word.surface) and is_content(before.surface)
+    is_stem = is_content(before.surface) and not is_hiragana(before.surface[-1])
+    compound = len(word.surface) == 1 and is_content(word.surface) and is_stem
     return (
         part_before.startswith("接頭辞")
         or before.surface in PREFIXES
         or before.surface[-1:].isdecimal()
         or (compound and not _is_function(before.surface, part_before))
         or _is_function(word.surface, part)
+        or (_is_auxiliary(word, part) and _takes_auxiliary(before, part_before, part))
     )
 
 
@@ -62,4 +64,15 @@ def _is_function(surface: str, part: str) -> bool:
         return True
     if not part:
         return is_hiragana(surface)
-    return part.startswith(FUNCTION) or ("非自立可能" in part and is_hiragana(surface))
+    return part.startswith(FUNCTION)
+
+
+def _is_auxiliary(word: Word, part: str) -> bool:
+    return part.startswith(("動詞", "形容詞")) and is_hiragana(word.surface)
+
+
+def _takes_auxiliary(before: Word, part_before: str, part: str) -> bool:
+    """Whether a verb in hiragana joins the word before it: して いる, but not 今日は いい."""
+    if before.surface in ("て", "で"):
+        return True
+    return "非自立可能" in part and not _is_function(before.surface, part_before)

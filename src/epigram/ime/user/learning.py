@@ -5,7 +5,8 @@ one or more phrases (:class:`epigram.ime.user.words.Phrase`), as probable as the
 
 - the span with the neighbours up to the next content word on one side and one neighbour on the other; at the edge of
   the reading it is anchored there, and a span of function words also to the last characters of the text before it;
-- a content word in place of another needs the neighbours on one side only.
+- a content word in place of another needs the neighbours on one side only;
+- the whole reading, if it has a content word, becomes a phrase that holds after any text.
 
 A content word gets a small bonus in every context (``STEPS``) once the correction to it is repeated. Function words
 and readings of one kana get none, and neither do kanji in place of kana that are the more usual spelling (事 for こと):
@@ -33,6 +34,8 @@ MARGIN = 1.0
 """Lead of the chosen text over the wrong one, in natural log-probability."""
 FURTHER = 2.0
 """Bonus of a phrase for each round in which it does not win."""
+WHOLE = 8.0
+"""Bonus of a phrase that is a whole reading, so that it wins after other text, too."""
 STEPS = (0.0, 1.0, 2.0)
 """Bonus of a content word after the first, second and third correction to it."""
 REACH = 3
@@ -145,6 +148,12 @@ def _strengthen(
         converter.journal.refresh()
         winner = converter.best(kana)
         if winner.text == lesson.chosen:
+            if _has_content(kana, words):
+                whole = Phrase(_pairs(kana, words), 0.0, True, True)
+                logp = _own_logp(converter, whole) + max(gap, 0.0) + MARGIN + WHOLE
+                lesson.phrases = [phrase for phrase in lesson.phrases if phrase._replace(logp=0.0) != whole]
+                lesson.phrases.append(whole._replace(logp=logp))
+                converter.journal.refresh()
             return True
         spans, raised = list(changed_spans(words, winner.words)), FURTHER
     lesson.phrases = []

@@ -1,22 +1,28 @@
 // A text area in which kana becomes text: what is typed stands in the text itself, marked, until it is committed.
 //
-// The state is a place in the text and either a reading (typed) or its segments with a choice each. A sheet under the
-// text area, with the same letters in no colour, draws the marks; the window of candidates follows the piece.
+// The server holds the state of the line; keys go to it one after the other, and its answer says what to insert and what
+// to show. A sheet under the text area, with the same letters in no colour, draws the marks; the window of candidates
+// follows the phrase.
 
-import { fromRomaji } from "./romaji.js";
 import { h, show } from "./dom.js";
 
-const ENDS = /[。！？!?\n]$/;
+const NAMES = {
+  Escape: "escape", Tab: "tab", ArrowLeft: "left", ArrowRight: "right", ArrowUp: "up", ArrowDown: "down", PageUp: "page up",
+  PageDown: "page down", F6: "f6", F7: "f7", F8: "f8", F9: "f9", F10: "f10", Convert: "space", NonConvert: "f7",
+};
+const EDITS = { insertLineBreak: "enter", insertParagraph: "enter", deleteContentBackward: "backspace" };
+const REACH = 300; // characters before the caret that are sent as context
 
 export class Editor {
-  // ask(reading, left, fixed) gives segments, learn(reading, text, left) is told of corrections.
-  constructor({ ask, learn, changed }) {
-    Object.assign(this, { ask, learn, changed, start: 0, typed: "", segments: null, chosen: [], at: 0, left: [], recent: [], hint: "" });
+  // ask(request) gives the server's answer; changed(answer) is told of each.
+  constructor({ ask, changed }) {
+    Object.assign(this, { ask, changed, start: 0, pieces: [], at: null, candidates: [], chosen: 0, page: 0, pages: 0, busy: 0, original: "" });
     this.area = h("textarea", {
-      rows: 6, autofocus: true, spellcheck: "false", autocapitalize: "off", autocomplete: "off", lang: "ja", "aria-label": "Japanese text",
+      rows: 3, autofocus: true, spellcheck: "false", autocapitalize: "off", autocomplete: "off", lang: "ja", "aria-label": "Japanese text",
       "aria-describedby": "keys", "aria-controls": "candidates", "aria-autocomplete": "list",
       onkeydown: (event) => this.#key(event), onbeforeinput: (event) => this.#input(event), oninput: () => this.#draw(),
-      onmousedown: () => this.#settle(), onblur: () => this.#hide(), onfocus: () => this.#draw(),
+      oncompositionend: (event) => this.#composed(event.data ?? ""), onmousedown: () => this.settle(), onfocus: () => this.#draw(),
+      onblur: (event) => (event.relatedTarget ? this.settle() : (this.window.hidden = true)),
     });
     this.under = h("div", { class: "under", "aria-hidden": "true" });
     this.window = h("ul", { class: "candidates", id: "candidates", role: "listbox", "aria-label": "candidates", hidden: true });
@@ -24,195 +30,97 @@ export class Editor {
     this.queue = Promise.resolve();
   }
 
-  get composing() { return this.typed !== "" || this.segments !== null; }
-  get reading() { return fromRomaji(this.typed, false); }
-  get shown() { return this.segments ? this.segments.map((one, k) => one.alternatives[this.chosen[k]]).join("") : this.reading; }
-
-  #input(event) {
-    const data = event.data ?? "";
-    if (event.isComposing || event.inputType === "insertFromPaste") return this.#settle();
-    if (event.inputType === "insertText" && /^[a-z'\-]$|^[ぁ-ゖーァ-ヺ]+$/.test(data) && (this.composing || /[a-zぁ-ヺ]/.test(data))) {
-      event.preventDefault();
-      this.#do(() => this.#type(data));
-    } else if (event.inputType === "insertText" && this.composing && data !== " ") {
-      event.preventDefault();
-      this.#do(() => (this.segments ? this.#commit() : null, this.#type(data)));
-    } else if (event.inputType === "insertText" && ".,!?[]".includes(data) && data) {
-      event.preventDefault();
-      this.#do(() => this.#insert(fromRomaji(data)));
-    }
-  }
+  get shown() { return this.pieces.join(""); }
+  get composing() { return this.pieces.length > 0 || this.busy > 0; }
 
   #key(event) {
-    if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
-    const key = event.key;
-    const action = this.#action(key, event.shiftKey);
-    if (!action) {
-      if (this.composing && ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"].includes(key)) event.preventDefault();
+    if (event.isComposing || event.altKey || event.metaKey) return;
+    const undo = event.ctrlKey && event.key === "z";
+    let name = undo ? "undo" : event.ctrlKey ? null : NAMES[event.key];
+    if (event.shiftKey && name === "left") name = "shorter";
+    if (event.shiftKey && name === "right") name = "longer";
+    if (event.key === "Convert" && !this.composing) event.preventDefault(), this.reconvert();
+    else if (name && (this.composing || undo)) event.preventDefault(), this.press(name);
+    else if (this.composing && ["Home", "End"].includes(event.key)) event.preventDefault();
+  }
+
+  #input(event) {
+    if (event.isComposing || !["insertText", ...Object.keys(EDITS)].includes(event.inputType)) {
+      if (!event.isComposing) this.settle();
       return;
     }
+    const name = EDITS[event.inputType];
+    if (name && !this.composing) return;
     event.preventDefault();
-    this.#do(action);
+    for (const key of name ? [name] : event.data ?? "") this.press(key === " " ? "space" : key);
   }
 
-  #action(key, shift) {
-    if (!this.composing && !this.pending) return null;
-    if (key === "Enter") return () => this.#commit();
-    if (key === "Escape") return () => (this.segments ? this.#back() : this.#clear());
-    if (key === " ") return () => (this.segments ? this.#candidate(1) : this.#convert([]));
-    if (key === "Backspace") return () => (this.segments ? this.#back() : this.#erase());
-    if (key === "ArrowDown" || key === "ArrowUp") return () => this.segments && this.#candidate(key === "ArrowDown" ? 1 : -1);
-    if (key === "ArrowLeft" || key === "ArrowRight") {
-      const step = key === "ArrowRight" ? 1 : -1;
-      return () => this.segments && (shift ? this.#resize(step) : this.#move(step));
-    }
-    if (/^[1-9]$/.test(key) && (this.segments || this.pending)) return () => (this.segments ? this.#choose(Number(key) - 1) : this.#type(key));
-    return null;
+  // Letters that a telephone's keyboard has put together; text of another input method stays.
+  #composed(text) {
+    if (!/^[a-zA-Z'\-]+$/.test(text)) return this.settle();
+    const caret = this.area.selectionStart;
+    this.area.setRangeText("", caret - text.length, caret, "end");
+    for (const key of text) this.press(key);
   }
 
-  // Keys are done one after the other, whatever the server's answers take.
-  #do(action) {
-    this.pending = (this.pending ?? 0) + 1;
-    this.queue = this.queue.then(action).catch(() => {}).then(() => {
-      this.pending -= 1;
+  press(key) {
+    return this.#send({ key });
+  }
+
+  // Convert the selected text again, or reopen what was committed last.
+  reconvert() {
+    const { value, selectionStart, selectionEnd } = this.area;
+    const text = value.slice(selectionStart, selectionEnd);
+    this.original = text;
+    return this.#send(text ? { reconvert: text } : { key: "reconvert" });
+  }
+
+  // Commit what is being composed.
+  settle() {
+    return this.composing ? this.press("enter") : this.queue;
+  }
+
+  // Requests are answered one after the other, however long each takes.
+  #send(request) {
+    this.busy += 1;
+    this.queue = this.queue.then(async () => {
+      const open = this.pieces.length > 0;
+      const { value, selectionStart } = this.area;
+      if (!open) this.start = selectionStart;
+      const answer = await this.ask(open ? request : { ...request, before: value.slice(0, this.start).slice(-REACH) });
+      if (answer) this.#take(request.key, answer, open);
+    }).catch(() => {}).then(() => {
+      this.busy -= 1;
       this.#draw();
-      this.changed(this);
     });
     return this.queue;
   }
 
-  // For buttons and tests: wait until every key so far is done.
-  settled() { return this.queue; }
-
-  #replace(length, text) {
-    const { value } = this.area;
-    this.area.value = value.slice(0, this.start) + text + value.slice(this.start + length);
-    this.area.selectionStart = this.area.selectionEnd = this.start + text.length;
+  #take(key, answer, open) {
+    const empty = answer.commit === null && !answer.preedit.length;
+    const text = (answer.commit ?? "") + answer.preedit.join("") + (open && empty ? this.original : "");
+    if (open && (empty || answer.commit !== null)) this.original = "";
+    let length = open ? this.shown.length : text ? this.area.selectionEnd - this.area.selectionStart : 0;
+    if (open && answer.fresh) [this.start, length] = [this.start + length, 0]; // the server has forgotten the line: it stays as it is
+    this.start -= answer.erase;
+    if (text || open || answer.erase) this.area.setRangeText(text, this.start, this.start + length + answer.erase, "end");
+    this.start += (answer.commit ?? "").length;
+    Object.assign(this, { pieces: answer.preedit, at: answer.at, candidates: answer.candidates, chosen: answer.chosen, page: answer.page, pages: answer.pages });
+    if (!open && !answer.handled) this.#plain(key);
+    this.changed(answer);
   }
 
-  #update(change) {
-    const before = this.shown.length;
-    change();
-    this.#replace(before, this.shown);
-  }
-
-  #type(text) {
-    if (this.segments) this.#commit();
-    if (!this.composing) {
-      const { value, selectionStart, selectionEnd } = this.area;
-      this.area.value = value.slice(0, selectionStart) + value.slice(selectionEnd);
-      this.start = selectionStart;
-      this.area.selectionStart = this.area.selectionEnd = this.start;
-      const before = this.area.value.slice(0, this.start);
-      const known = this.recent.map((token) => token.surface).join("");
-      this.left = known && before.endsWith(known) && !ENDS.test(before) ? this.recent.map((token) => token.token) : [];
-    }
-    this.hint = "";
-    this.#update(() => (this.typed += text));
-  }
-
-  #insert(text) {
-    const { selectionStart, selectionEnd, value } = this.area;
-    this.area.value = value.slice(0, selectionStart) + text + value.slice(selectionEnd);
-    this.area.selectionStart = this.area.selectionEnd = selectionStart + text.length;
-    this.recent = [];
-  }
-
-  #erase() {
-    this.#update(() => {
-      const before = this.reading.length;
-      const kana = !/[a-z]$/.test(this.reading);
-      do this.typed = this.typed.slice(0, -1);
-      while (this.typed && (this.reading.length >= before || (kana && /[a-z]$/.test(this.reading))));
-    });
-    this.hint = "";
-  }
-
-  async #convert(fixed, at = 0) {
-    const reading = fromRomaji(this.typed);
-    if (!reading) return;
-    const old = this.segments ? this.segments.map((one, k) => [one.reading, one.alternatives[this.chosen[k]]]) : [];
-    const segments = await this.ask(reading, this.left, fixed);
-    this.#update(() => {
-      this.segments = segments;
-      this.chosen = segments.map((one, k) => {
-        const kept = k < at && old[k]?.[0] === one.reading ? one.alternatives.indexOf(old[k][1]) : 0;
-        return Math.max(kept, 0);
-      });
-      this.at = Math.min(at, segments.length - 1);
-    });
-  }
-
-  #resize(step) {
-    const lengths = this.segments.slice(0, this.at + 1).map((one) => one.reading.length);
-    lengths[this.at] += step;
-    const total = lengths.reduce((a, b) => a + b, 0);
-    if (lengths[this.at] < 1 || total > fromRomaji(this.typed).length) return null;
-    return this.#convert(lengths, this.at);
-  }
-
-  #move(step) {
-    this.at = (this.at + step + this.segments.length) % this.segments.length;
-  }
-
-  #candidate(step) {
-    const n = this.segments[this.at].alternatives.length;
-    this.#choose((this.chosen[this.at] + step + n) % n);
-  }
-
-  #choose(k) {
-    if (k < this.segments[this.at].alternatives.length) this.#update(() => (this.chosen[this.at] = k));
-  }
-
-  #back() {
-    this.#update(() => {
-      this.segments = null;
-      this.chosen = [];
-    });
-  }
-
-  #clear() {
-    this.#update(() => {
-      this.typed = "";
-      this.segments = null;
-    });
-  }
-
-  #commit() {
-    const { segments, chosen, left } = this;
-    const reading = fromRomaji(this.typed);
-    const text = segments ? this.shown : reading;
-    this.#replace(this.shown.length, text);
-    if (segments && chosen.some((k) => k > 0)) this.learn(reading, text, left);
-    const tokens = (segments ?? []).map((one, k) => {
-      const surface = one.alternatives[chosen[k]];
-      return { surface, token: surface === one.reading ? surface : `${surface}/${one.reading}` };
-    });
-    this.recent = [...(left.length ? this.recent : []), ...tokens].slice(-4);
-    if (!segments) this.recent = [];
-    Object.assign(this, { typed: "", segments: null, chosen: [], at: 0, hint: "" });
-  }
-
-  #settle() {
-    if (this.composing) this.#do(() => this.#commit());
-  }
-
-  #hide() {
-    this.window.hidden = true;
-  }
-
-  suggest(reading, text) {
-    if (!this.segments && fromRomaji(this.typed) === reading) {
-      this.hint = text;
-      this.#draw();
-    }
+  // A key that was typed while another was on its way, and means nothing to an empty line.
+  #plain(key) {
+    const { selectionStart, selectionEnd } = this.area;
+    if (key === "enter") this.area.setRangeText("\n", selectionStart, selectionEnd, "end");
+    if (key === "backspace") this.area.setRangeText("", selectionStart === selectionEnd ? Math.max(0, selectionStart - 1) : selectionStart, selectionEnd, "end");
   }
 
   #draw() {
     const { value } = this.area;
-    const pieces = this.segments
-      ? this.segments.map((one, k) => h("span", { class: k === this.at ? "piece at" : "piece" }, one.alternatives[this.chosen[k]]))
-      : this.typed ? [h("span", { class: "reading at" }, this.reading)] : [];
+    const pieces = this.pieces.map((text, k) =>
+      h("span", { class: this.at === null ? "reading at" : k === this.at ? "piece at" : "piece" }, text));
     show(this.under, value.slice(0, this.start), pieces, value.slice(this.start + this.shown.length), "\u200b");
     this.area.style.height = "auto";
     this.area.style.height = `${this.area.scrollHeight + 2}px`;
@@ -220,20 +128,30 @@ export class Editor {
   }
 
   #candidates(mark) {
-    const options = this.segments?.[this.at].alternatives ?? [];
-    this.window.hidden = !mark || (!options.length && !this.hint);
+    this.window.hidden = !mark || !this.candidates.length;
     if (this.window.hidden) return this.area.removeAttribute("aria-activedescendant");
-    show(this.window, this.segments
-      ? options.map((text, k) => h("li", {
-        role: "option", id: `candidate-${k}`, "aria-selected": String(k === this.chosen[this.at]),
-        onmousedown: (event) => { event.preventDefault(); event.stopPropagation(); this.#do(() => this.#choose(k)); },
-      }, h("span", { class: "n" }, String(k + 1)), text))
-      : h("li", { role: "option", id: "candidate-0", "aria-selected": "false", onmousedown: (event) => { event.preventDefault(); this.#do(() => this.#convert([])); } },
-        this.hint, h("span", { class: "hint" }, "space")));
-    this.area.setAttribute("aria-activedescendant", `candidate-${this.segments ? this.chosen[this.at] : 0}`);
+    const option = (text, k) => h("li", {
+      role: "option", id: `candidate-${k}`, "aria-selected": String(k === this.chosen),
+      onmousedown: (event) => { event.preventDefault(); event.stopPropagation(); this.press(String(k + 1)); },
+    }, h("span", { class: "n" }, String(k + 1)), h("span", {}, differing(text, this.candidates[0])));
+    const more = h("li", { role: "presentation", class: "more", onmousedown: (event) => { event.preventDefault(); this.press("page down"); } },
+      `${this.page + 1} of ${this.pages} ▾`);
+    show(this.window, this.candidates.map(option), this.pages > 1 && more);
+    this.area.setAttribute("aria-activedescendant", `candidate-${this.chosen}`);
     const box = this.element.getBoundingClientRect();
-    const place = (mark.getClientRects()[0] ?? mark.getBoundingClientRect());
+    const place = mark.getClientRects()[0] ?? mark.getBoundingClientRect();
     this.window.style.top = `${place.bottom - box.top + 6}px`;
     this.window.style.left = `${Math.max(0, Math.min(place.left - box.left, box.width - this.window.offsetWidth - 8))}px`;
   }
+}
+
+// A text with the part marked that differs from another one.
+export function differing(text, other) {
+  const most = Math.min(text.length, other.length);
+  let first = 0;
+  let last = 0;
+  while (first < most && text[first] === other[first]) first += 1;
+  while (last < most - first && text.at(-1 - last) === other.at(-1 - last)) last += 1;
+  const end = text.length - last;
+  return [text.slice(0, first), first < end && h("mark", {}, text.slice(first, end)), text.slice(end)];
 }

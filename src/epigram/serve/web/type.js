@@ -1,76 +1,104 @@
 // Type: Japanese in a text area, corrections learnt, a converter adapted to one's own text.
 
 import { choice, choose, get, modelChoice, notice, post, tried } from "./api.js";
-import { h, later, number, show, table } from "./dom.js";
+import { h, later, number, show } from "./dom.js";
 import { Editor } from "./editor.js";
-import { fromRomaji, loadRomaji } from "./romaji.js";
 
-const KEYS = [["space", "convert, next"], ["← →", "segment"], ["↑ ↓ 1–9", "candidate"], ["shift ← →", "longer, shorter"], ["enter", "commit"], ["esc", "back"]];
+const KEYS = [["space", "convert, next"], ["tab", "predict"], ["← →", "phrase"], ["↑ ↓ 1–9", "candidate"], ["shift ← →", "shorter, longer"],
+  ["F6–F10", "kana, katakana, Latin"], ["enter", "commit"], ["esc", "back"], ["Ctrl-Z", "take back"]];
+const TAPS = [["convert", "space"], ["predict", "tab"], ["◀", "left", "previous phrase"], ["▶", "right", "next phrase"], ["−", "shorter", "shorter phrase"],
+  ["+", "longer", "longer phrase"], ["commit", "enter"], ["back", "escape"], ["undo", "undo"]];
+const SETTINGS = { punctuation: ["、。", "，．", "、．", "，。"], width: ["mixed", "half", "full"], layout: ["romaji", "kana"] };
+const TOY = "This converter is a toy of a few dozen sentences: most of what you type comes out wrong. For real Japanese install the model, "
+  + "in a checkout with ";
 
 export async function mount(root, list) {
-  await loadRomaji();
-  const count = h("span", { class: "note", id: "corrections" });
+  const told = h("summary", { id: "corrections" });
+  const lessons = h("ol", { class: "lessons" });
+  const settings = h("div", { class: "options" });
   const inside = h("div", { "aria-live": "polite" });
+  const toy = h("p", { class: "warning", id: "toy" });
   let detailed = false;
-  const told = (n) => (count.textContent = n ? `${n} correction${n > 1 ? "s" : ""} learnt` : "no corrections yet");
+  let learnt = -1;
 
-  const ask = tried(async (reading, left, fixed) => {
-    const answer = await post("convert", { model: choice("type"), readings: [reading], left, fixed, segments: true });
-    told(answer.corrections);
-    return answer.conversions[0].segments;
-  });
-  const learn = tried(async (reading, text, left) => {
-    told((await post("convert/learn", { model: choice("type"), reading, text, left })).corrections);
-    notice(`learnt: ${reading} → ${text}`);
-  });
-  const look = later(tried(async (editor) => {
-    const reading = fromRomaji(editor.typed);
-    if (!reading || !editor.typed) return show(inside);
-    const body = { model: choice("type"), readings: [reading], left: editor.left };
-    const answer = await post("convert", detailed ? { ...body, nbest: 6, explain: true } : body);
-    editor.suggest(reading, answer.conversions[0].text);
-    if (detailed) show(inside, candidates(answer.conversions[0].nbest));
+  const ask = (request) => post("type", { model: choice("type"), ...request });
+  const look = later(tried(async (reading, before) => {
+    if (!detailed || !reading) return show(inside);
+    const answer = await post("convert", { model: choice("type"), readings: [reading], before, nbest: 6, explain: true });
+    show(inside, aligned(answer.conversions[0].nbest));
   }), 120);
-  const editor = new Editor({ ask, learn, changed: look });
+  function changed(answer) {
+    if (answer.message) notice(answer.message);
+    if (answer.corrections !== learnt) listLessons();
+    learnt = answer.corrections;
+    look(answer.reading, editor.area.value.slice(0, editor.start).slice(-300));
+  }
+  const listLessons = tried(async () => {
+    const found = (await ask({ lessons: true })).lessons;
+    told.textContent = found.length ? `${found.length} correction${found.length > 1 ? "s" : ""} learnt` : "no corrections yet";
+    show(lessons, found.map(([reading, text], k) => h("li", {}, h("span", { lang: "ja" }, `${reading} → ${text} `),
+      h("button", { type: "button", class: "link", onclick: tried(async () => changed(await ask({ forget: k }))) }, "undo"))).reverse());
+  });
+  const setting = (name, value) => tried(async () => showSettings((await ask({ set: { [name]: value() } })).settings));
+  function showSettings(now) {
+    show(settings, Object.entries(SETTINGS).map(([name, values]) => {
+      const select = h("select", { onchange: setting(name, () => select.value) }, values.map((value) => h("option", { value, selected: value === now[name] }, value)));
+      return h("label", {}, name, select);
+    }), h("label", {}, "learn nothing", h("input", { type: "checkbox", checked: now.private, onchange: (event) => setting("private", () => event.target.checked)() })));
+  }
+  const tapped = (key) => (key === "space" && !editor.composing ? editor.reconvert() : editor.press(key));
+  const begin = tried(async () => {
+    show(toy, list.find((one) => one.name === choice("type"))?.origin === "sample" && [TOY, h("code", {}, "pip install ./models/japanese"), ", and start the studio again."]);
+    const answer = await ask({ reset: true });
+    learnt = answer.corrections;
+    showSettings(answer.settings);
+    await listLessons();
+    editor.area.focus();
+  });
 
-  const undo = h("button", {
-    type: "button",
-    onclick: tried(async () => {
-      told((await post("convert/undo", { model: choice("type") })).corrections);
-      notice("forgot the last correction");
-      editor.area.focus();
-    }),
-  }, "undo the last correction");
+  const editor = new Editor({ ask: tried(ask), changed });
   const why = h("label", {}, h("input", {
     type: "checkbox",
     onchange: (event) => {
       detailed = event.target.checked;
       show(inside);
-      look(editor);
       editor.area.focus();
     },
   }), "words and probabilities");
-  told(0);
+  const select = list.length > 1 && modelChoice(list, "type", begin, "converter");
+  if (list.length === 1) choose("type", list[0].name);
   show(root,
     h("h1", {}, "Type Japanese"),
+    toy,
     h("p", { class: "lead" }, "Romaji or kana. Try ", h("em", {}, "hashiwowataru"), " and a space; choose otherwise, and it remembers."),
+    h("div", { class: "taps" }, TAPS.map(([label, key, name]) =>
+      h("button", { type: "button", "aria-label": name, onmousedown: (event) => event.preventDefault(), onclick: () => tapped(key) }, label))),
     editor.element,
     h("ul", { class: "keys", id: "keys" }, KEYS.map(([key, what]) => h("li", {}, h("kbd", {}, key), ` ${what}`))),
-    h("div", { class: "row spread" },
-      h("div", { class: "row" }, list.length > 1 && modelChoice(list, "type", () => editor.area.focus(), "converter"), why),
-      h("div", { class: "row" }, count, undo)),
+    h("div", { class: "row" }, select, why),
     inside,
+    h("details", { class: "tight" }, told, lessons),
+    h("details", { class: "tight" }, h("summary", {}, "Settings"), settings),
     adaptation());
-  if (list.length === 1) choose("type", list[0].name);
+  await begin();
 }
 
-function candidates(ways) {
-  return table(["text", "words", "log probability"], ways.map((way) => [
-    h("span", { lang: "ja" }, way.text),
-    h("span", {}, way.words.map((word) => h("span", { class: "word" }, h("span", { lang: "ja" }, word.token === "</s>" ? "⏎" : word.token.replace(/\/.*/, "")),
-      h("small", {}, `${word.logp.toFixed(2)} ${["unknown", "1-gram", "2-gram", "3-gram"][word.order]}${word.bonus ? ` ${word.bonus > 0 ? "+" : "−"}${Math.abs(word.bonus).toFixed(2)}` : ""}`)))),
-    Number(way.score.toFixed(2)),
-  ]));
+// Conversions below each other, cut where all have a word boundary; what differs from the first is marked.
+function aligned(ways) {
+  const ends = ways.map((way) => {
+    let at = 0;
+    return way.words.map((word) => (at += word.token === "</s>" ? 1 : word.token.replace(/^.*\//, "").length));
+  });
+  const cuts = ends[0].filter((end) => ends.every((own) => own.includes(end)));
+  const rows = ways.map((way, w) => cuts.map((end, c) => way.words.filter((_, k) => ends[w][k] <= end && ends[w][k] > (cuts[c - 1] ?? 0))));
+  const text = (words) => words.map((word) => word.token).join(" ");
+  const cell = (words, first) => h("td", {}, words.map((word) => h("span", { class: "word" },
+    h(text(words) === text(first) ? "span" : "mark", { lang: "ja" }, word.token === "</s>" ? "⏎" : word.token.replace(/\/.*/, "")),
+    h("small", {}, `${word.logp.toFixed(2)} ${["unknown", "1-gram", "2-gram", "3-gram"][word.order]}${word.bonus ? ` ${word.bonus > 0 ? "+" : "−"}${Math.abs(word.bonus).toFixed(2)}` : ""}`))));
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "conversions" },
+    h("table", { class: "aligned" }, h("tbody", {}, rows.map((row, w) => h("tr", {},
+      row.map((words, c) => cell(words, rows[0][c])), h("td", { class: "number" }, ways[w].score.toFixed(2)))))),
+    h("p", { class: "note" }, "Log-probabilities of the words; the last column, which sorts the rows, adds the rescorer where the model has one."));
 }
 
 function adaptation() {

@@ -17,4 +17,13 @@ static inline i64 find_pair(i64 node, i32 word, const i64 *pair_ptr, const i32 *
     return pair_word[low] == word ? low : -1;
 }
 
+/* A logarithm as files hold it to 2^-34: what is left of it beside a float32 fits 16 bits, except far from 0. */
+static inline f64 on_grid(f64 logarithm) {
+    const f64 unit = 0x1p-34, far = 32.0;
+    return fabs(logarithm) < far ? nearbyint(logarithm / unit) * unit : (f32)logarithm;
+}
+
+/* Left over by the stored words of a context: enough for them to be rounded; too little to be divided up anew. */
+static const f64 ROOM = 1e-3, LEAST_LEFT = 1e-6;
+
 #endif

@@ -60,35 +60,6 @@ void ngram_extend_grams(i64 length, const i32 *stream, i64 n_left, i32 *by_word,
     left[1] = kept;
 }
 
-/* Distinct words before each n-gram; where nothing precedes it (after <s>), its occurrences. */
-void ngram_continuation_counts(i64 n_longer, const i32 *suffix_of_longer, i64 n, const i32 *count, i32 *out) {
-    memset(out, 0, (size_t)n * sizeof *out);
-    for (i64 g = 0; g < n_longer; g++) out[suffix_of_longer[g]]++;
-    for (i64 g = 0; g < n; g++)
-        if (out[g] == 0) out[g] = count[g];
-}
-
-/* p = (c - D(c)) / total(h) + gamma(h) p(w | h'), gamma(h) = (discounts and pruned counts) / total(h).
- * mass ends as gamma of each context. Pruned n-grams give all they have to their context's gamma. */
-void ngram_kneser_ney_level(i64 n, const i32 *prefix, const i32 *suffix, const i32 *count, const u8 *kept, i64 n_discounts,
-                            const f64 *discount, i64 n_lower, const f64 *lower_p, i64 n_contexts, f64 *total, f64 *mass,
-                            f64 *p) {
-    (void)n_lower;
-    i64 top = n_discounts - 1;
-    for (i64 h = 0; h < n_contexts; h++) total[h] = mass[h] = 0.0;
-    for (i64 g = 0; g < n; g++) {
-        i32 c = count[g];
-        total[prefix[g]] += c;
-        mass[prefix[g]] += kept[g] ? discount[smaller_i(c, top)] : c;
-    }
-    for (i64 h = 0; h < n_contexts; h++) mass[h] = total[h] > 0.0 ? mass[h] / total[h] : 1.0;
-    for (i64 g = 0; g < n; g++) {
-        if (!kept[g]) continue;
-        i32 h = prefix[g];
-        p[g] = (count[g] - discount[smaller_i(count[g], top)]) / total[h] + mass[h] * lower_p[suffix[g]];
-    }
-}
-
 /* One word: its log-probability after node, and the node it leads to. p(w | x) = p[x,w] where the pair is stored, else
  * bow(x) p(w | x'), x' the longest stored suffix of x. */
 i32 ngram_step(const Backoff *m, i32 node, i32 word, f64 *logp) {
@@ -318,16 +289,9 @@ void ngram_divide_by_sums(const Backoff *m) {
     }
 }
 
-/* A logarithm as files hold it to 2^-34: what is left of it beside a float32 fits 16 bits, except far from 0. */
-static f64 on_grid(f64 logarithm) {
-    const f64 unit = 0x1p-34, far = 32.0;
-    return fabs(logarithm) < far ? nearbyint(logarithm / unit) * unit : (f32)logarithm;
-}
-
 u8 ngram_round_stored(const Backoff *m, i64 n_nodes, f64 *node_bow, u8 *exact, i64 n_pairs, f64 *pair_logp) {
     (void)n_pairs;
     const f64 most_off = 1e-9;
-    const f64 room = 1e-3, least = 1e-6; /* left over: enough for pairs to be rounded; too little to be divided up anew */
     for (i64 x = 0; x < n_nodes; x++) {
         i64 first = m->pair_ptr[x], end = m->pair_ptr[x + 1];
         f64 rest = 1.0, lower_rest = x > 0, old_rest = 1.0, old_lower_rest = x > 0;
@@ -347,14 +311,14 @@ u8 ngram_round_stored(const Backoff *m, i64 n_nodes, f64 *node_bow, u8 *exact, i
             old_lower_rest -= exp(old_bow + m->pair_logp[shorter]);
         }
         if (!(fabs(old_rest - exp(m->node_bow[x]) * old_lower_rest) < most_off)) return 0;
-        exact[x] = smaller(rest, lower_rest) < room;
+        exact[x] = smaller(rest, lower_rest) < ROOM;
         if (exact[x]) rest = 1.0;
         for (i64 pair = first; pair < end; pair++)
             if (exact[x])
                 rest -= exp(pair_logp[pair]);
             else
                 pair_logp[pair] = (f32)pair_logp[pair];
-        node_bow[x] = on_grid(rest > least && lower_rest > least * least ? log(rest / lower_rest) : m->node_bow[x]);
+        node_bow[x] = on_grid(rest > LEAST_LEFT && lower_rest > LEAST_LEFT * LEAST_LEFT ? log(rest / lower_rest) : m->node_bow[x]);
     }
     return 1;
 }

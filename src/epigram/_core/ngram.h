@@ -21,10 +21,6 @@ i64 ngram_positions_by_word(i64 n, const i32 stream[n], i64 n_words, i64 ends[n_
 void ngram_extend_grams(i64 length, const i32 stream[length], i64 n_left, i32 by_word[n_left], i64 n, const i32 grams[length],
                         i64 n_grams, i64 ends[n_grams + 1], i32 ordered[n_left], i32 longer[length], i32 prefix[n_left],
                         i32 word[n_left], i32 suffix[n_left], i32 count[n_left], i64 left[2]);
-void ngram_continuation_counts(i64 n_longer, const i32 suffix_of_longer[n_longer], i64 n, const i32 count[n], i32 out[n]);
-void ngram_kneser_ney_level(i64 n, const i32 prefix[n], const i32 suffix[n], const i32 count[n], const u8 kept[n],
-                            i64 n_discounts, const f64 discount[n_discounts], i64 n_lower, const f64 lower_p[n_lower],
-                            i64 n_contexts, f64 total[n_contexts], f64 mass[n_contexts], f64 p[n]);
 
 i32 ngram_step(const Backoff *m, i32 node, i32 word, f64 logp[1]);
 void ngram_step_many(const Backoff *m, i64 n, const i32 nodes[n], const i32 words[n], f64 out_logp[n], i32 out_node[n]);

@@ -20,7 +20,7 @@ from epigram._core.arrays import offsets
 from epigram.lm.corpus import Corpus
 from epigram.lm.mixture import mixture_weights
 from epigram.lm.ngram.backoff import BackoffModel
-from epigram.lm.ngram.kneser_ney import count_ngrams
+from epigram.lm.ngram.counts import count_ngrams
 from epigram.lm.vocabulary import BOUNDARY, Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
 

@@ -1,0 +1,329 @@
+"""Kneser-Ney by sorting: count, adjust, smooth and join as streams of records, in memory or on disk.
+
+1. The windows of the text (the last ``order`` words at each position, last word first) are sorted and counted.
+2. In that order all n-grams that end alike lie together: one pass finds how many distinct words precede each n-gram,
+   of all orders at once, and numbers them (the *rank* of an n-gram; that of its suffix stands beside it).
+3. The n-grams of an order are sorted by their first word, then the second: contexts lie together, and one pass finds
+   their totals and back-off weights. This is the order of the forward trie.
+4. Probabilities of the order below, in the order of ranks, are joined by rank, as many at a time as memory holds.
+
+Results do not depend on the memory: counts are integers, and sums run over a context in the order of the trie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from epigram._core import bindings
+from epigram.errors import InputError
+from epigram.lm.ngram.sorting import BLOCK, Records, Spool, sort_records
+from epigram.protocols import Floats, Ints, Offsets
+
+MOST_NGRAMS = 1 << 31
+"""N-grams of one order beyond which they cannot be numbered."""
+LEAST_JOINED = 1 << 16
+"""Probabilities of the order below that are held in memory at least."""
+Told = Callable[[str, int, int], Any]
+"""Called with the name of a phase, the records that it has read and those that it will read."""
+
+
+def untold(phase: str, at: int, of: int) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Memory for sorting, and the folder of what does not fit; without a folder everything is kept in memory."""
+
+    memory: int = 1 << 62
+    folder: Path | None = None
+
+    def spool(self, name: str, dtype: Any) -> Spool:
+        """Return an empty spool."""
+        return Spool(dtype, None if self.folder is None else self.folder / name)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Widths of the records of a text: ``bits`` of a word, a rank and a count."""
+
+    order: int
+    bits: int
+    rank_bits: int
+    count_bits: int
+
+    @classmethod
+    def of(cls, order: int, n_words: int, n_positions: int) -> Shape:
+        """Return the widths for a vocabulary and a number of positions."""
+        if n_positions >= MOST_NGRAMS:
+            raise InputError(
+                f"a text of {n_positions:,} words and ends of sentences: more than {MOST_NGRAMS:,} are not supported; "
+                "train on parts of it and mix the models."
+            )
+        wide = n_positions.bit_length()
+        return cls(order, n_words.bit_length(), max(wide, n_words.bit_length()), wide)
+
+    @property
+    def window_width(self) -> int:
+        """Words of 64 bits of a window."""
+        return -(-(self.order * self.bits + self.count_bits) // 64)
+
+    def gram_width(self, n: int) -> int:
+        """Words of 64 bits of an n-gram's record."""
+        ranks = self.rank_bits * (2 if n < self.order else 1)
+        return -(-(n * self.bits + ranks + self.count_bits + 1) // 64)
+
+    def windows(self) -> Any:
+        """Return the description of windows for C."""
+        return bindings.GramRecords(
+            self.order, self.window_width, self.bits, self.rank_bits, self.count_bits, 0
+        )
+
+    def grams(self, n: int) -> Any:
+        """Return the description of n-grams for C."""
+        return bindings.GramRecords(
+            n, self.gram_width(n), self.bits, self.rank_bits, self.count_bits, int(n < self.order)
+        )
+
+
+@dataclass
+class Counted:
+    """Adjusted counts: of words as an array, of longer n-grams as spools of records in the order of their suffixes.
+
+    ``tally[n - 1]`` has how many n-grams of order n have the adjusted counts 0, 1, .., 5 and more.
+    """
+
+    shape: Shape
+    unigrams: Offsets
+    tally: Offsets
+    spools: list[Spool]
+
+
+@dataclass
+class Level:
+    """The n-grams of one order in the order of the trie, and their contexts.
+
+    Of each n-gram its word, p(w | h) and p(w | h'); a sign says how a file stores it (``kneser_ney_round``). Of each
+    context which (n-1)-gram it is, how many n-grams it has, its back-off weight. ``rank`` and ``grams`` serve the next
+    order.
+    """
+
+    word: Spool
+    p: Spool
+    lower: Spool
+    context: Spool
+    size: Spool
+    gamma: Spool
+    rank: Spool
+    grams: Spool
+    logp: Spool
+    bow: Spool
+    exact: Spool
+    n_ranks: int = 0
+    TYPES = ("i4", "f8", "f8", "i8", "i4", "f8", "u4", "u8", "f8", "f8", "u1")
+
+    @classmethod
+    def at(cls, place: Place, n: int) -> Level:
+        """Return an empty level."""
+        names = [each.name for each in fields(cls) if each.name != "n_ranks"]
+        spools: dict[str, Any] = {
+            name: place.spool(f"{name}{n}", kind) for name, kind in zip(names, cls.TYPES, strict=True)
+        }
+        return cls(**spools)
+
+
+def count(
+    stream: Ints, n_words: int, order: int, thresholds: list[int], place: Place, told: Told = untold
+) -> Counted:
+    """Count the n-grams of a text (:meth:`~epigram.lm.corpus.Corpus.stream`)."""
+    shape = Shape.of(order, n_words, stream.size)
+    windows, width = shape.windows(), shape.window_width
+    unigrams = np.zeros(n_words, np.int64)
+    widths = np.array([0, 0, *(shape.gram_width(n) for n in range(2, order + 1))], np.int64)
+    longest = np.array([0, *thresholds[:order]], np.int64)
+    ranks, following, raw, distinct = (np.zeros(order + 1, np.int64) for _ in range(4))
+    tally = np.zeros(6 * (order + 1), np.int64)
+    before = np.zeros(order + 1, np.uint64)
+    grams = bindings.OpenGrams(0, 0, before, ranks, following, raw, distinct, longest, tally)
+    spools = [place.spool(f"counted{n}", np.uint64) for n in range(2, order + 1)]
+    room = (BLOCK + 1) * widths
+    begins = np.concatenate(([0], np.cumsum(room)[:-1]))
+    out, found = np.empty(int(room.sum()), np.uint64), np.zeros(order + 1, np.int64)
+
+    def take(block: Records, last: bool) -> None:
+        bindings.kneser_ney_adjust(
+            windows, grams, block.size // width, block, last, widths, begins, found, unigrams, out
+        )
+        for n, spool in enumerate(spools, 2):
+            spool.append(out[begins[n] : begins[n] + widths[n] * found[n]])
+
+    def combine(n: int, records: Records) -> int:
+        return int(bindings.kneser_ney_combine(windows, n, records))
+
+    made = _windows(stream, windows, width, told)
+    ordered = sort_records(made, stream.size, width, order * shape.bits, place.memory, place.folder, combine)
+    n_read = 0
+    for block in ordered:
+        take(block, False)
+        n_read += block.size // width
+        told("counting n-grams", n_read, stream.size)
+    take(np.empty(0, np.uint64), True)
+    for spool in spools:
+        spool.close()
+    tallies = tally.reshape(-1, 6)[1:]
+    tallies[0, 0] += n_words - tallies[0].sum()
+    return Counted(shape, unigrams, tallies, spools)
+
+
+def _windows(stream: Ints, windows: Any, width: int, told: Told) -> Iterator[Records]:
+    """The windows of all positions, some at a time."""
+    room = np.empty(BLOCK * width, np.uint64)
+    for first in range(0, stream.size, BLOCK):
+        last = min(first + BLOCK, stream.size)
+        told("sorting windows", first, stream.size)
+        begin = max(first - int(windows._c.order), 0)
+        part = np.ascontiguousarray(stream[begin:last])
+        made = bindings.kneser_ney_windows(windows, part, first - begin, BLOCK, room)
+        yield room[: made * width]
+
+
+def words_level(counts: Offsets, discounts: Floats, place: Place) -> Level:
+    """The 1-grams, interpolated with the uniform distribution."""
+    level, n_words = Level.at(place, 1), counts.size
+    total = float(counts.sum())
+    taken = discounts[np.minimum(counts, 3)]
+    gamma = float(np.cumsum(taken)[-1]) / total
+    own, lower, p = (counts - taken) / total, np.full(n_words, 1.0 / n_words), np.empty(n_words)
+    bindings.kneser_ney_interpolate(np.array([n_words], np.int32), np.array([gamma]), own, lower, p)
+    level.word.append(np.arange(n_words))
+    level.p.append(p)
+    level.lower.append(lower)
+    level.context.append(np.zeros(1))
+    level.size.append(np.array([n_words]))
+    level.gamma.append(np.array([gamma]))
+    level.rank.append(np.arange(n_words))
+    level.n_ranks = n_words
+    return level
+
+
+def next_level(
+    counted: Counted, n: int, below: Level, discounts: Floats, place: Place, told: Told = untold
+) -> Level | None:
+    """Smooth the n-grams of order n, whose prefixes and suffixes are in ``below``; None where there are none."""
+    shape, spool = counted.shape, counted.spools[n - 2]
+    width = shape.gram_width(n)
+    n_ranks = len(spool) // width
+    if not n_ranks:
+        return None
+    level = Level.at(place, n)
+    level.n_ranks = n_ranks
+    suffix, own = place.spool(f"suffix{n}", np.uint32), place.spool(f"own{n}", np.float64)
+    ordered = sort_records(
+        spool.blocks(remove=True), n_ranks, width, (n - 1) * shape.bits, place.memory, place.folder
+    )
+    joined = _Contexts(shape, n, below, discounts)
+    n_read = 0
+    for block in ordered:
+        n_read += block.size // width
+        told(f"smoothing {n}-grams", n_read, n_ranks)
+        _keep(level, suffix, own, joined.take(block, n_read == n_ranks), n < shape.order)
+    below.grams.remove()
+    lower = _joined(level, below, suffix, place, n, told)
+    blocks = zip(
+        own.blocks(remove=True), lower.blocks(), level.size.blocks(), level.gamma.blocks(), strict=True
+    )
+    for own_p, lower_p, size, gamma in blocks:
+        p = np.empty(own_p.size)
+        bindings.kneser_ney_interpolate(size, gamma, own_p, lower_p, p)
+        level.p.append(p)
+    level.lower = lower
+    return level
+
+
+def _keep(level: Level, suffix: Spool, own: Spool, found: tuple[Any, ...], has_longer: bool) -> None:
+    """Append what was found in a block, if anything."""
+    words, suffixes, ranks, shares, contexts, sizes, gammas, grams = found
+    if not words.size:
+        return
+    for spool, block in (
+        (level.word, words), (suffix, suffixes), (own, shares), (level.context, contexts), (level.size, sizes),
+        (level.gamma, gammas),
+    ):  # fmt: skip
+        spool.append(block)
+    if has_longer:
+        level.rank.append(ranks)
+        level.grams.append(grams)
+
+
+class _Contexts:
+    """Finds the contexts of blocks of sorted n-grams among the shorter ones, which are read along."""
+
+    def __init__(self, shape: Shape, n: int, below: Level, discounts: Floats) -> None:
+        self.n, self.layout, self.discounts = n, shape.grams(n), discounts
+        self.width, self.shorter_width = shape.gram_width(n), shape.gram_width(n - 1) if n > 2 else 1
+        self.shorter_blocks = below.grams.blocks() if n > 2 else iter(())
+        self.shorter: Records = np.empty(0, np.uint64)
+        self.before = 0  # shorter n-grams in blocks before this one
+        self.at, self.found = np.zeros(1, np.int64), np.zeros(2, np.int64)
+        self.no_more = n == 2
+        self.rest: Records = np.empty(0, np.uint64)
+
+    def take(self, block: Records, last: bool) -> tuple[Any, ...]:
+        """The columns of whole contexts of what was left and a block."""
+        block = np.concatenate((self.rest, block)) if self.rest.size else block
+        found = []
+        while True:
+            n = block.size // self.width
+            columns: list[Any] = [np.empty(n, kind) for kind in ("i4", "u4", "u4", "f8", "i8", "i4", "f8")]
+            read = bindings.kneser_ney_contexts(
+                self.layout, block, last, self.shorter_width, self.shorter.size // self.shorter_width,
+                self.shorter, self.no_more, self.at, self.discounts, *columns, self.found,  # type: ignore[call-arg]
+            )  # fmt: skip
+            kept, n_contexts = self.found.tolist()
+            columns = [column[: kept if k < 4 else n_contexts] for k, column in enumerate(columns)]
+            columns[4] = columns[4] + (self.before if self.n > 2 else 0)
+            found.append((*columns, block[: kept * self.width].copy()))
+            block = block[read * self.width :]
+            waits = self.n > 2 and not self.no_more and self.at[0] * self.shorter_width == self.shorter.size
+            if not block.size or not waits:
+                break
+            self._read_on()
+        self.rest = block.copy()
+        return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
+
+    def _read_on(self) -> None:
+        self.before += self.shorter.size // self.shorter_width
+        self.at[0] = 0
+        following = next(self.shorter_blocks, None)
+        self.no_more = following is None
+        self.shorter = np.empty(0, np.uint64) if following is None else following
+
+
+def _joined(level: Level, below: Level, suffix: Spool, place: Place, n: int, told: Told) -> Spool:
+    """The probability of the suffix of each n-gram, from ranges of ranks that fit into memory."""
+    lower: Spool | None = None
+    most = below.n_ranks if place.folder is None else max(place.memory // 16, LEAST_JOINED)
+    for turn, first in enumerate(range(0, below.n_ranks, most)):
+        held = np.empty(min(most, below.n_ranks - first))
+        for rank, p in zip(below.rank.blocks(), below.p.blocks(), strict=True):
+            bindings.kneser_ney_scatter(rank, p, first, held)
+        joined = place.spool(f"lower{n}" if turn % 2 == 0 else f"joined{n}", np.float64)
+        old = iter(()) if lower is None else lower.blocks(remove=True)
+        for block in suffix.blocks():
+            own = np.zeros(block.size) if lower is None else next(old)
+            bindings.kneser_ney_gather(block, first, held, own)
+            joined.append(own)
+        for _ in old:
+            pass
+        joined.close()
+        lower = joined
+        told(f"joining {n}-grams", min(first + most, below.n_ranks), below.n_ranks)
+    below.rank.remove()
+    suffix.remove()
+    assert lower is not None
+    return lower

@@ -368,11 +368,22 @@ def _models() -> dict[str, bytes]:
     return contents
 
 
+def _read_pieces(path: Path) -> None:
+    """Cut texts with a sentencepiece model."""
+    from epigram.filter.pieces import PieceModel
+    from epigram.filter.streams import TextStream
+    from epigram.lm.vocabulary import Vocabulary
+
+    stream = TextStream(Vocabulary(["▁a", "b", "cd"]), PieceModel.read(path), ccnet=True)
+    stream(["abc é xB", "", " \u0301▁ab ab", "日本 ae" * 50])
+
+
 def _foreign() -> dict[str, Format]:
     from epigram.compat.crfsuite.file import write_model
     from epigram.tagging import CRFTagger
     from reference.fasttext_files import fasttext_files
     from reference.kenlm_files import FILES, binary
+    from reference.piece_models import model_bytes
 
     tagger = CRFTagger(l1=0.01).fit([[["a", "b"], ["c"]], [["d"]]], [["X", "Y"], ["X"]])
     crfpp = (
@@ -390,7 +401,20 @@ def _foreign() -> dict[str, Format]:
         + "".join(f"#qrk#{part}" for part in strings)
         + "0=0x1.bf4d7d3481269p-2\n1=5.243406e-02\n2=-1.5\n9=0x1p-1\n17=0.5\n18=2\n"
     ).encode()
+    pieces = [
+        ("<unk>", 0.0, 2),
+        *((c, -2.0 - k, 1) for k, c in enumerate("▁abcde")),
+        ("▁ab", -3.0, 4),
+        ("cd", -1.0, 1),
+    ]
+    rules = {"é": "e", "B": "b ", "x": "cde"}
     return {
+        **{
+            f"sentencepiece {kind}": Format(
+                model_bytes(pieces, kind == "bpe", rules, kind == "bpe"), mutations.mutate_bytes, _read_pieces
+            )
+            for kind in ("unigram", "bpe")
+        },
         "wapiti model": Format(wapiti, mutations.mutate_text, read_model),
         "crfsuite model": Format(write_model(tagger.model_), mutations.mutate_bytes, read_model),
         "crf++ model": Format(crfpp, mutations.mutate_text, read_model),

@@ -1,7 +1,7 @@
 #include "kenlm.h"
 
 #include "backoff.h"
-#include "hashing.h"
+#include "kenlm_inline.h"
 
 i64 sizeof_HashedKeys(void) { return sizeof(HashedKeys); }
 i64 sizeof_Asked(void) { return sizeof(Asked); }
@@ -81,28 +81,7 @@ i64 kenlm_join(const HashedKeys *t, i64 n_groups, const i64 *left_ptr, i64 n_lef
 }
 
 static const f64 LOG10 = 2.302585092994046;
-enum { START_WORD = -2, IMPOSSIBLE = -99, FEW_PAIRS = 32, AT_ONCE = 64 };
-
-static inline u8 is_space(u8 byte) { return byte == 32 || (byte >= 9 && byte <= 13); }
-
-/* The next word of a text from at on, as its hash; at becomes its end. 0 where there is none. */
-static u64 next_word(i64 n, const u8 *text, i64 *at) {
-    i64 i = *at;
-    while (i < n && is_space(text[i])) i++;
-    if (i == n) return 0;
-    u64 h = HASH_START;
-    for (; i < n && !is_space(text[i]); i++) h = hash_byte(h, text[i]);
-    *at = i;
-    return hash_end(h) | 1;
-}
-
-static inline i64 slot_of(const Asked *a, u64 key) { return (i64)(key >> 20 & (u64)(a->n_slots - 1)); }
-
-static i32 id_of(const Asked *a, u64 key) {
-    i64 slot = slot_of(a, key);
-    while (a->ids[slot] != -1 && a->keys[slot] != key) slot = (slot + 1) & (a->n_slots - 1);
-    return a->ids[slot];
-}
+enum { IMPOSSIBLE = -99, FEW_PAIRS = 32, AT_ONCE = 64 };
 
 void kenlm_index_words(const Asked *a, i64 n, const char *words) {
     i64 at = 0;

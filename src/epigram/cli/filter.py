@@ -7,7 +7,7 @@ import random
 import sys
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -40,6 +40,18 @@ Against = Annotated[
     typer.Option(
         metavar="MODEL", help="Score: perplexity divided by that under this model.", rich_help_panel=SCORES
     ),
+]
+Pieces = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Sentencepiece model that cuts the text for the language model.",
+        rich_help_panel=SCORES,
+    ),
+]
+Normalisation = Annotated[
+    Literal["ccnet"] | None,
+    typer.Option(help="Normalise the text first, as CCNet does.", rich_help_panel=SCORES),
 ]
 Label = Annotated[
     str | None,
@@ -77,7 +89,16 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Write nothing; show doc
 Sample = Annotated[int, typer.Option(min=1, help="Documents that --dry-run reads.")]
 
 
-def _choice(least: Least = None, most: Most = None, keep: Keep = None, buckets: Buckets = None) -> None: ...
+def _choice(
+    against: Against = None,
+    label: Label = None,
+    pieces: Pieces = None,
+    normalise: Normalisation = None,
+    least: Least = None,
+    most: Most = None,
+    keep: Keep = None,
+    buckets: Buckets = None,
+) -> None: ...
 
 
 @derived(parameters(_choice))
@@ -87,8 +108,6 @@ def command(
     output: FilterOutput = None,
     field: Field = None,
     format: FileFormat = None,
-    against: Against = None,
-    label: Label = None,
     score: Name = "score",
     resume: Resume = False,
     dry_run: DryRun = False,
@@ -104,8 +123,9 @@ def command(
     if output is None and not dry_run:
         raise InputError("give -o OUT, or --dry-run to see what would be kept")
     least, most, buckets = (choice[name] for name in ("least", "most", "buckets"))
+    against, label = choice["against"], choice["label"]
     job = DocumentFilter(
-        scorer_of(model, against, label), score or None,
+        scorer_of(model, against, label, choice["pieces"], choice["normalise"]), score or None,
         float("-inf") if least is None else least, float("inf") if most is None else most,
         share_of(choice["keep"]), label is not None, tuple(buckets.split(",")) if buckets else (), threads,
     )  # fmt: skip
@@ -134,9 +154,11 @@ def command(
     console.table("scores", ("from", "documents", ""), rows)
 
 
-def scorer_of(model: Path, against: Path | None, label: str | None) -> DocumentScorer:
+def scorer_of(
+    model: Path, against: Path | None, label: str | None, pieces: Path | None, normalise: str | None
+) -> DocumentScorer:
     """The scorer that the options name."""
-    from epigram.filter import LabelProbability, Perplexity, PerplexityRatio
+    from epigram.filter import LabelProbability, Perplexity, PerplexityRatio, PieceModel
 
     if label is not None:
         if against is not None:
@@ -146,8 +168,10 @@ def scorer_of(model: Path, against: Path | None, label: str | None) -> DocumentS
         return LabelProbability(load_classifier(model), label)
     from epigram.cli.lm.models import open_model
 
-    one = open_model(model)
-    return Perplexity(one) if against is None else PerplexityRatio(one, open_model(against))
+    one, cuts = open_model(model), None if pieces is None else PieceModel.read(pieces)
+    if against is None:
+        return Perplexity(one, cuts, normalise == "ccnet")
+    return PerplexityRatio(one, open_model(against), cuts, normalise == "ccnet")
 
 
 def share_of(keep: str | None) -> float | None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import Protocol
 
 import numpy as np
 
+from epigram._core.arrays import offsets
 from epigram.classify import TextClassifier
 from epigram.errors import InputError
+from epigram.filter.pieces import PieceModel
+from epigram.filter.streams import TextStream
 from epigram.lm.base import LanguageModel
-from epigram.lm.corpus import Corpus
-from epigram.protocols import Floats
+from epigram.lm.vocabulary import BOUNDARY, UNSEEN
+from epigram.protocols import Floats, Ints, Offsets
 
 
 class DocumentScorer(Protocol):
@@ -23,16 +27,32 @@ class DocumentScorer(Protocol):
 class Perplexity:
     """Perplexity of a document under a language model; every line of it is a sentence.
 
+    Parameters
+    ----------
+    model : the language model.
+    pieces : a sentencepiece model that cuts the text, where that of the language model does not.
+    ccnet : normalise the text as CCNet does; it is one sentence then.
+
     Examples
     --------
     >>> from epigram import KneserNeyLM
     >>> model = KneserNeyLM(2).fit(["a b a b", "b a c"])
-    >>> Perplexity(model)(["a b\\nb a", ""]).round(2).tolist()
-    [3.16, nan]
+    >>> Perplexity(model)(["a b a b\\nb a", ""]).round(2).tolist()
+    [2.89, nan]
     """
 
-    def __init__(self, model: LanguageModel) -> None:
-        self.model = model
+    def __init__(self, model: LanguageModel, pieces: PieceModel | None = None, ccnet: bool = False) -> None:
+        self.model, self.words, self.unknown = model, 0, 0
+        self._lock = Lock()
+        tokenizer = model.vocabulary_.tokenizer
+        if tokenizer is not None and (pieces is not None or tokenizer.kind != "sentencepiece"):
+            if pieces is not None or ccnet:
+                raise InputError("the language model has a tokenizer in its file, which reads plain text")
+            self._stream: Callable[[Sequence[str]], tuple[Ints, Offsets, Offsets]] = self._tokenized
+            return
+        if tokenizer is not None:
+            pieces = PieceModel.from_bytes(tokenizer.content)
+        self._stream = TextStream(model.vocabulary_, pieces, ccnet)
 
     def __call__(self, texts: Sequence[str]) -> Floats:
         log_p, n = self.log_probabilities(texts)
@@ -41,28 +61,41 @@ class Perplexity:
 
     def log_probabilities(self, texts: Sequence[str]) -> tuple[Floats, Floats]:
         """Natural log-probability of each document, and how many words and sentence ends it has."""
-        tokens = self.model.vocabulary_.tokens
-        sentences, owners = [], []
-        for k, text in enumerate(texts):
-            lines = [found for line in text.splitlines() if (found := tokens(line))]
-            sentences += lines
-            owners += [k] * len(lines)
-        if not sentences:
-            return np.zeros(len(texts)), np.zeros(len(texts))
-        corpus = Corpus.of(sentences).with_vocabulary(self.model.vocabulary_)
-        log_p = self.model.score_corpus(corpus)
-        lengths = np.diff(corpus.sentence_ptr) + 1
-        owner = np.repeat(owners, lengths)
-        scored = ~np.isnan(log_p)
-        sums = np.asarray(np.bincount(owner[scored], log_p[scored], minlength=len(texts)), np.float64)
-        return sums, np.bincount(owner[scored], minlength=len(texts)).astype(np.float64)
+        stream, ptr, unknown = self._stream(texts)
+        log_p = self.model.score_stream(self.model.as_unknown(stream))
+        owner, scored = np.repeat(np.arange(len(texts)), np.diff(ptr)), ~np.isnan(log_p)
+        if not scored.all():  # a closed model leaves unknown words out
+            owner, log_p = owner[scored], log_p[scored]
+        with self._lock:
+            self.words += stream.size
+            self.unknown += int(unknown.sum())
+        sums = np.asarray(np.bincount(owner, log_p, minlength=len(texts)), np.float64)
+        return sums, np.bincount(owner, minlength=len(texts)).astype(np.float64)
+
+    def _tokenized(self, texts: Sequence[str]) -> tuple[Ints, Offsets, Offsets]:
+        """The stream of texts that a tokenizer of Python cuts."""
+        vocabulary, ids, counts, unknown = self.model.vocabulary_, [], [], []
+        for text in texts:
+            lines = [found for line in text.split("\n") if (found := vocabulary.tokens(line))]
+            own = [np.append(vocabulary.ids(line), np.int32(BOUNDARY)) for line in lines]
+            counts.append(sum(line.size for line in own))
+            unknown.append(sum(int((line == UNSEEN).sum()) for line in own))
+            ids += own
+        stream = np.concatenate([np.empty(0, np.int32), *ids])
+        return stream, offsets(counts), np.array(unknown, np.int64)
 
 
 class PerplexityRatio:
     """Perplexity under one model divided by that under another (Moore and Lewis 2010)."""
 
-    def __init__(self, model: LanguageModel, against: LanguageModel) -> None:
-        self.one, self.other = Perplexity(model), Perplexity(against)
+    def __init__(
+        self,
+        model: LanguageModel,
+        against: LanguageModel,
+        pieces: PieceModel | None = None,
+        ccnet: bool = False,
+    ) -> None:
+        self.one, self.other = Perplexity(model, pieces, ccnet), Perplexity(against, pieces, ccnet)
 
     def __call__(self, texts: Sequence[str]) -> Floats:
         with np.errstate(invalid="ignore", divide="ignore"):

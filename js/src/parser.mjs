@@ -68,7 +68,7 @@ class ArcModel {
     this.kinds = kinds.map((own, k) => ({ lines: own, template: templateOf(core, own, k ? 0 : own.filter((line) => line.rank === 1).length) }));
     this.hasParts = kinds.slice(1).some((own) => own.length);
     const scale = Math.max(4, 32 - Math.clz32(2 * n)), { c } = core;
-    this.table = c.ArcWeights({ slots: core.zeros("u64", 2 ** scale), filter: core.zeros("u64", 2 ** (scale - 4)) });
+    this.table = c.ArcTable({ slots: core.zeros("u64", 2 ** scale), filter: core.zeros("u64", 2 ** (scale - 4)) });
     core.scope(() => {
       const known = fingerprints(core, { ptr: putOffsets(core, running(t.string_lengths)), content: core.put("u8", t.strings) });
       const sizes = new Int32Array(n), owners = new Int32Array(n), nCells = lines.reduce((sum, line, l) => sum + line.cells.length * t.line_counts[l], 0);
@@ -88,7 +88,7 @@ class ArcModel {
       }
       const keys = core.space("u64", n);
       c.arcs_keys_of(templateOf(core, lines, 0), core.put("i32", owners), putOffsets(core, running(sizes)), atoms, keys);
-      c.arcs_fill(keys, core.put("f32", t.weights), this.table);
+      c.arcs_fill(keys, core.put("u32", new Uint32Array(Float32Array.from(t.weights).buffer)), this.table);
     });
   }
 

@@ -4,7 +4,7 @@
 
 i64 sizeof_ArcTemplates(void) { return sizeof(ArcTemplates); }
 i64 sizeof_ArcWords(void) { return sizeof(ArcWords); }
-i64 sizeof_ArcWeights(void) { return sizeof(ArcWeights); }
+i64 sizeof_ArcTable(void) { return sizeof(ArcTable); }
 i64 sizeof_ArcMemory(void) { return sizeof(ArcMemory); }
 
 void arcs_prepare(const ArcTemplates *t, ArcMemory *m) {
@@ -153,22 +153,16 @@ i64 arcs_count_keys(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 
     return used;
 }
 
-i64 arcs_encode(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, i64 n_slots, const u64 *slots, i64 n_arcs,
+i64 arcs_encode(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, const ArcTable *known, i64 n_arcs,
                 const u8 *keep, i64 *ptr, i64 room, i32 *ids) {
     (void)n_arcs;
     i64 n = project(t, a, s, m), used = 0, start = ptr[0];
-    u64 mask = (u64)n_slots - 1;
     for (i64 h = 0; h <= n; h++) {
         look_around(t, n, h, m);
         for (i64 c = 1; c <= n; c++) {
             i64 found = c == h || !keep[h * n + c - 1] ? 0 : keys_of_arc(t, m, h, c);
             if (used + found > room) return -1;
-            for (i64 k = 0; k < found; k++) __builtin_prefetch(slots + 2 * (m->keys[k] & mask));
-            for (i64 k = 0; k < found; k++) {
-                i64 id = find_id(n_slots, slots, m->keys[k]);
-                ids[used] = (i32)id;
-                used += id >= 0;
-            }
+            used += ids_of_keys(known, found, m->keys, ids + used);
             ptr[h * n + c] = start + used;
         }
     }
@@ -213,20 +207,18 @@ void arcs_locate(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, 
     }
 }
 
-void arcs_fill(i64 n, const u64 *keys, const f32 *weights, ArcWeights *x) {
+void arcs_fill(i64 n, const u64 *keys, const u32 *numbers, ArcTable *x) {
     u64 mask = (u64)x->n_slots - 1, n_bits = 64 * (u64)x->n_filter;
     for (i64 i = 0; i < n; i++) {
-        u32 bits;
-        memcpy(&bits, weights + i, sizeof bits);
-        if (!bits) continue;
+        if (!numbers[i]) continue;
         u64 slot = keys[i] & mask, at = keys[i] & (n_bits - 1);
         while (x->slots[slot]) slot = (slot + 1) & mask;
-        x->slots[slot] = keys[i] >> 32 | (u64)bits << 32;
+        x->slots[slot] = keys[i] >> 32 | (u64)numbers[i] << 32;
         x->filter[at >> 6] |= 1ull << (at & 63);
     }
 }
 
-void arcs_scores(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, const ArcWeights *weights, i64 n_arcs,
+void arcs_scores(const ArcTemplates *t, const ArcWords *a, ArcMemory *m, i64 s, const ArcTable *weights, i64 n_arcs,
                  const u8 *keep, f64 *scores) {
     i64 n = project(t, a, s, m);
     Queue queue;

@@ -35,15 +35,16 @@ typedef struct {
     const u64 *outside; /* [n_columns * 5] */
 } ArcWords;
 
-/* Weights of features by their keys. A slot is 0, or the upper half of a key and, above it, a 32-bit weight. Most keys that are
- * looked up have no weight: the bit of `filter` that the low bits of a key number is 1 for all that have one, and the filter
- * fits into a cache where the slots do not. Both numbers of words are powers of two. */
+/* Weights or ids of features by their keys. A slot is 0, or the upper half of a key and, above it, a 32-bit number that is
+ * not 0: the bits of a weight, or an id plus 1. Most keys that are looked up are not in the table: the bit of `filter` that
+ * the low bits of a key number is 1 for all that are, and the filter fits into a cache where the slots do not. Both numbers
+ * of words are powers of two. */
 typedef struct {
     i64 n_slots;
     i64 n_filter;
     u64 *slots; /* [n_slots] */
     u64 *filter; /* [n_filter] */
-} ArcWeights;
+} ArcTable;
 
 /* Working memory for sentences of up to `room` words, which arcs_prepare has filled for the templates. */
 typedef struct {
@@ -75,9 +76,8 @@ i64 arcs_count_keys(const ArcTemplates *templates, const ArcWords *words, ArcMem
 
 /* Ids of the known features of all arcs of sentence s for which keep is 1; ptr[a + 1] is where those of arc a end, ptr[0] where they begin.
  * Returns the number of ids, or -1 where there is no room. */
-i64 arcs_encode(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, i64 n_slots,
-                const u64 slots[2 * n_slots], i64 n_arcs, const u8 keep[n_arcs], i64 ptr[n_arcs + 1], i64 most,
-                i32 ids[most]);
+i64 arcs_encode(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, const ArcTable *known,
+                i64 n_arcs, const u8 keep[n_arcs], i64 ptr[n_arcs + 1], i64 most, i32 ids[most]);
 
 /* Where each feature is met first among the arcs of sentence s for which keep is 1, for those that are still nowhere
  * (places[4 * id] < 0): head, child, template, word between (or 0). */
@@ -85,11 +85,11 @@ void arcs_locate(const ArcTemplates *templates, const ArcWords *words, ArcMemory
                  const u64 slots[2 * n_slots], i64 n_arcs, const u8 keep[n_arcs], i64 n_features, i32 places[4 * n_features], i32 sentences[n_features]);
 
 /* Scores of all arcs of sentence s for which keep is 1, else 0, also where head and child are the same. */
-void arcs_scores(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, const ArcWeights *weights,
+void arcs_scores(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, const ArcTable *weights,
                  i64 n_arcs, const u8 keep[n_arcs], f64 scores[n_arcs]);
 
-/* Fill the slots and the filter, which are 0, with the weights that are not. */
-void arcs_fill(i64 n, const u64 keys[n], const f32 weights[n], ArcWeights *table);
+/* Fill the slots and the filter, which are 0, with the numbers that are not. */
+void arcs_fill(i64 n, const u64 keys[n], const u32 numbers[n], ArcTable *table);
 
 /* Keys of the arc from h to c of sentence s, the template of each and the word between (or 0); returns their number. */
 i64 arcs_keys(const ArcTemplates *templates, const ArcWords *words, ArcMemory *memory, i64 s, i64 h, i64 c, i64 most,

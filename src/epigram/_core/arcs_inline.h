@@ -37,6 +37,37 @@ static inline i64 find_id(i64 n_slots, const u64 *slots, u64 key) {
     return slots[2 * slot] == key ? (i64)slots[2 * slot + 1] : -1;
 }
 
+/* The 32-bit number of a key; 0 where the table has none. */
+static inline u32 find_number(const ArcTable *x, u64 key) {
+    u64 mask = (u64)x->n_slots - 1, slot = x->slots[key & mask];
+    for (u64 at = key + 1; slot && (u32)slot != (u32)(key >> 32); at++) slot = x->slots[at & mask];
+    return (u32)(slot >> 32);
+}
+
+/* Move the keys that the filter lets through to the front, and fetch their slots; returns how many there are. */
+static inline i64 filter_keys(const ArcTable *x, i64 n, u64 *keys) {
+    u64 bits = 64 * (u64)x->n_filter - 1, mask = (u64)x->n_slots - 1;
+    i64 left = 0;
+    for (i64 k = 0; k < n; k++) {
+        u64 key = keys[k], at = key & bits;
+        keys[left] = key;
+        left += x->filter[at >> 6] >> (at & 63) & 1;
+    }
+    for (i64 k = 0; k < left; k++) __builtin_prefetch(x->slots + (keys[k] & mask));
+    return left;
+}
+
+/* Ids of the keys that the table has, in their order; returns how many there are. */
+static inline i64 ids_of_keys(const ArcTable *x, i64 n, u64 *keys, i32 *ids) {
+    i64 left = filter_keys(x, n, keys), found = 0;
+    for (i64 k = 0; k < left; k++) {
+        u32 number = find_number(x, keys[k]);
+        ids[found] = (i32)number - 1;
+        found += number > 0;
+    }
+    return found;
+}
+
 enum { QUEUED = 1024 };
 
 /* Keys that the filter lets through, with the parts whose scores their weights add to. A slot is fetched when its key is
@@ -48,12 +79,9 @@ typedef struct {
 } Queue;
 
 /* Add the weights of the queued keys to the scores. */
-static inline void empty_queue(const ArcWeights *x, Queue *q, f64 *scores) {
-    u64 mask = (u64)x->n_slots - 1;
+static inline void empty_queue(const ArcTable *x, Queue *q, f64 *scores) {
     for (i64 k = 0; k < q->n; k++) {
-        u64 key = q->keys[k], slot = x->slots[key & mask];
-        for (u64 at = key + 1; slot && (u32)slot != (u32)(key >> 32); at++) slot = x->slots[at & mask];
-        u32 bits = (u32)(slot >> 32);
+        u32 bits = find_number(x, q->keys[k]);
         f32 weight;
         memcpy(&weight, &bits, sizeof weight);
         scores[q->parts[k]] += weight;
@@ -62,7 +90,7 @@ static inline void empty_queue(const ArcWeights *x, Queue *q, f64 *scores) {
 }
 
 /* Queue the keys of a part that the filter lets through. */
-static inline void queue_keys(const ArcWeights *x, i64 part, i64 n, const u64 *keys, Queue *q, f64 *scores) {
+static inline void queue_keys(const ArcTable *x, i64 part, i64 n, const u64 *keys, Queue *q, f64 *scores) {
     u64 bits = 64 * (u64)x->n_filter - 1, mask = (u64)x->n_slots - 1;
     for (i64 first = 0; first < n; first += QUEUED) {
         i64 end = smaller_i(n, first + QUEUED), left;

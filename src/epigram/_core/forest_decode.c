@@ -13,7 +13,7 @@ static void arc_probabilities(i64 n, const u8 *keep, Forest *forest, f64 *out) {
 }
 
 i64 forest_decode_expected(const ArcTemplates *arcs, const ArcTemplates *trios, const ArcTemplates *grands,
-                           const ArcTemplates *links, const ArcWords *a, const ArcWeights *weights,
+                           const ArcTemplates *links, const ArcWords *a, const ArcTable *weights,
                            ArcMemory *arc_memory, PartMemory *trio_memory, PartMemory *grand_memory,
                            PartMemory *link_memory, Forest *forest, Spans *spans, i64 n_chosen, const i32 *sentences,
                            i64 n_sentences, const i64 *first_arc, i64 n_arcs, const u8 *keep, i64 n_scores, f64 *scores,

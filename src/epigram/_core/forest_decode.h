@@ -12,7 +12,7 @@
 /* Heads of the trees with most expected correct arcs, among those of kept arcs. `forest`, `spans` and n_scores are large
  * enough for every sentence: twice its arcs, its trios, grands and links. Returns the first sentence without a tree, or -1. */
 i64 forest_decode_expected(const ArcTemplates *arcs, const ArcTemplates *trios, const ArcTemplates *grands,
-                           const ArcTemplates *links, const ArcWords *words, const ArcWeights *weights,
+                           const ArcTemplates *links, const ArcWords *words, const ArcTable *weights,
                            ArcMemory *arc_memory, PartMemory *trio_memory, PartMemory *grand_memory,
                            PartMemory *link_memory, Forest *forest, Spans *spans, i64 n, const i32 sentences[n],
                            i64 n_sentences, const i64 first_arc[n_sentences + 1], i64 n_arcs, const u8 keep[n_arcs],

@@ -72,25 +72,19 @@ void part_features_keys(const ArcTemplates *t, const ArcWords *a, PartMemory *m,
     }
 }
 
-i64 part_features_encode(const ArcTemplates *t, const ArcWords *a, PartMemory *m, i64 s, i64 n_slots, const u64 *slots,
+i64 part_features_encode(const ArcTemplates *t, const ArcWords *a, PartMemory *m, i64 s, const ArcTable *known,
                          i64 n_parts, const i32 *parts, i64 *ptr, i64 room, i32 *ids) {
     i64 n = project_parts(t, a, s, m), used = 0, start = ptr[0];
-    u64 mask = (u64)n_slots - 1;
     for (i64 p = 0; p < n_parts; p++) {
         i64 found = keys_of_part(m, n, parts + 4 * p);
         if (used + found > room) return -1;
-        for (i64 k = 0; k < found; k++) __builtin_prefetch(slots + 2 * (m->keys[k] & mask));
-        for (i64 k = 0; k < found; k++) {
-            i64 id = find_id(n_slots, slots, m->keys[k]);
-            ids[used] = (i32)id;
-            used += id >= 0;
-        }
+        used += ids_of_keys(known, found, m->keys, ids + used);
         ptr[p + 1] = start + used;
     }
     return used;
 }
 
-void part_features_scores(const ArcTemplates *t, const ArcWords *a, PartMemory *m, i64 s, const ArcWeights *weights,
+void part_features_scores(const ArcTemplates *t, const ArcWords *a, PartMemory *m, i64 s, const ArcTable *weights,
                           i64 n_parts, const i32 *parts, f64 *scores) {
     i64 n = project_parts(t, a, s, m);
     Queue queue;

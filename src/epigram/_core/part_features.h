@@ -22,12 +22,12 @@ void part_features_keys(const ArcTemplates *templates, const ArcWords *words, Pa
 
 /* Ids of the known features of parts of sentence s, counted from ptr[0] on; those of part p are ptr[p] to ptr[p + 1].
  * Returns their number, or -1 where there is no room. */
-i64 part_features_encode(const ArcTemplates *templates, const ArcWords *words, PartMemory *memory, i64 s, i64 n_slots,
-                         const u64 slots[2 * n_slots], i64 n_parts, const i32 parts[4 * n_parts], i64 ptr[n_parts + 1],
+i64 part_features_encode(const ArcTemplates *templates, const ArcWords *words, PartMemory *memory, i64 s,
+                         const ArcTable *known, i64 n_parts, const i32 parts[4 * n_parts], i64 ptr[n_parts + 1],
                          i64 most, i32 ids[most]);
 
 /* Scores of parts of sentence s. */
 void part_features_scores(const ArcTemplates *templates, const ArcWords *words, PartMemory *memory, i64 s,
-                          const ArcWeights *weights, i64 n_parts, const i32 parts[4 * n_parts], f64 scores[n_parts]);
+                          const ArcTable *weights, i64 n_parts, const i32 parts[4 * n_parts], f64 scores[n_parts]);
 
 #endif

@@ -18,7 +18,7 @@ static f64 least_of(i64 n, const f64 *p, i64 c, f64 share) {
     return n > MOST_HEADS ? larger(share * top[0], top[MOST_HEADS - 1]) : share * top[0];
 }
 
-void pruning_keep(const ArcTemplates *t, const ArcWords *a, const ArcWeights *weights, ArcMemory *m, Spans *spans,
+void pruning_keep(const ArcTemplates *t, const ArcWords *a, const ArcTable *weights, ArcMemory *m, Spans *spans,
                   i64 n_chosen, const i32 *sentences, i64 n_sentences, const i64 *first_arc, i64 n_arcs,
                   const u8 *permitted, f64 share, i64 n_scores, f64 *scores, i64 n_words, i32 *best, u8 *keep) {
     (void)n_sentences, (void)n_arcs, (void)n_words;

@@ -8,7 +8,7 @@
  * heads a word, and those of the best tree; only arcs with permitted = 1 may be in a tree. The arcs of sentence s are number
  * first_arc[s] to first_arc[s + 1]. Where there is no tree none is marked. scores is room for 2 n (n + 1) numbers, best for
  * n, of the longest sentence. */
-void pruning_keep(const ArcTemplates *templates, const ArcWords *words, const ArcWeights *weights, ArcMemory *memory,
+void pruning_keep(const ArcTemplates *templates, const ArcWords *words, const ArcTable *weights, ArcMemory *memory,
                   Spans *spans, i64 n, const i32 sentences[n], i64 n_sentences, const i64 first_arc[n_sentences + 1],
                   i64 n_arcs, const u8 permitted[n_arcs], f64 share, i64 n_scores, f64 scores[n_scores], i64 n_words,
                   i32 best[n_words], u8 keep[n_arcs]);

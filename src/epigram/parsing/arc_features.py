@@ -18,7 +18,7 @@ from epigram.features.attributes import AttributeTable, Fingerprints
 from epigram.parsing.arc_loss import LONG_STEP, NARROW, Kept, PartFeatures
 from epigram.parsing.arc_templates import ArcTemplate
 from epigram.parsing.arc_words import Words
-from epigram.parsing.part_features import hash_slots, locate_parts, part_slots, tree_part_keys
+from epigram.parsing.part_features import hash_table, locate_parts, tree_part_keys
 from epigram.parsing.pruning import ForestMemory, forest_sizes
 from epigram.protocols import Ints, Offsets
 
@@ -120,14 +120,14 @@ class PartEncoder:
 
     def __init__(self, words: Words, template: ArcTemplate, known: Known, sizes: Offsets) -> None:
         longest = int(words.lengths.max(initial=1))
-        self._words, self._template, self._slots = words, template, hash_slots(known.keys, spare=0.5)
+        numbers = np.arange(1, len(known.keys) + 1, dtype=np.uint32)
+        self._words, self._template, self._table = words, template, hash_table(known.keys, numbers)
         self._memory, self._most = template.memory(longest), len(template.arc_lines) + 64 * template.n_between
         if self._most > LONG_STEP:
             raise InputError(
                 f"the template has {template.n_between} lines with b, l or r; give at most 1,000"
             )
         self._kinds = {lines.rank: (lines, lines.memory(longest)) for lines in template.part_lines}
-        self._part_slots = part_slots(self._slots, known.parts) if self._kinds else known.parts
         self._forest = ForestMemory(longest, sizes.max(0, initial=1)) if self._kinds else None
         self._ids = np.empty(BLOCK, dtype=np.int32)
 
@@ -135,7 +135,7 @@ class PartEncoder:
         """Return the number of features of each part of a sentence, and the ids of all."""
         ptr, n_kept = np.zeros(len(keep) + 1, dtype=np.int64), int(np.count_nonzero(keep))
         own, words = (
-            (self._template.struct, self._words.struct, self._memory, s, self._slots),
+            (self._template.struct, self._words.struct, self._memory, s, self._table),
             self._words.struct,
         )
         n = bindings.arcs_encode(*own, keep, ptr, self._reserve(0, n_kept * self._most))
@@ -148,7 +148,7 @@ class PartEncoder:
                     lines, memory = self._kinds[rank]
                     parts, space = self._forest.parts[rank][: 4 * many], self._reserve(n, many * len(lines))
                     n += bindings.part_features_encode(
-                        lines.struct, words, memory, s, self._part_slots, parts, ptr, space
+                        lines.struct, words, memory, s, self._table, parts, ptr, space
                     )
                 counts.append(np.diff(ptr))
         return np.concatenate(counts), self._ids[:n]

@@ -22,7 +22,7 @@ from epigram.parsing.arc_loss import Kept
 from epigram.parsing.arc_templates import NUMBERED, SIDES, WAYS, ArcTemplate, Cell
 from epigram.parsing.arc_words import NO_SIBLING, THE_END, Words, append_classes
 from epigram.parsing.charts import FORBIDDEN, Chart, ForestChart, expected_heads, refuse_sentence
-from epigram.parsing.part_features import Part, part_keys, seen_by
+from epigram.parsing.part_features import Part, hash_table, part_keys, seen_by
 from epigram.parsing.pruning import Allowed, likely_arcs, permitted_arcs
 from epigram.protocols import Floats, Ints, Offsets
 
@@ -72,11 +72,7 @@ class ArcModel:
     @cached_property
     def weight_table(self) -> Any:
         """The weights by the keys of their features, as a structure of C."""
-        scale = max(4, (2 * len(self)).bit_length())
-        slots, present = np.zeros(1 << scale, dtype=np.uint64), np.zeros(1 << scale - 4, dtype=np.uint64)
-        table = bindings.ArcWeights(slots, present)
-        bindings.arcs_fill(self.keys, self.weights, table)
-        return table
+        return hash_table(self.keys, self.weights.view(np.uint32))
 
     @classmethod
     def of_places(

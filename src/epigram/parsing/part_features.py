@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -73,21 +74,13 @@ def tree_part_keys(words: Words, heads: Ints, template: ArcTemplate) -> Iterator
         yield from (keys.ravel() for _, _, _, keys in _gold(words, heads, template))
 
 
-def hash_slots(keys: Fingerprints, spare: float) -> Fingerprints:
-    """Build an open-addressing table (key, id) with at least ``1 + spare`` slots per key."""
-    slots = np.zeros((1 << max(4, int((1.0 + spare) * len(keys)).bit_length()), 2), dtype=np.uint64)
-    bindings.encoding_fill_slots(keys, slots)
-    return slots
-
-
-def part_slots(all_slots: Fingerprints, keys: Fingerprints) -> Fingerprints:
-    """Build a hash table (key, id) of the features of parts alone, smaller than that of all."""
-    ids = np.empty(len(keys), dtype=np.int32)
-    bindings.encoding_look_up_keys(keys, all_slots, ids)
-    slots = hash_slots(keys[ids >= 0], spare=1.0)
-    there = slots[:, 0] != 0
-    slots[there, 1] = ids[ids >= 0][slots[there, 1].astype(np.int64)].astype(np.uint64)
-    return slots
+def hash_table(keys: Fingerprints, numbers: npt.NDArray[np.uint32]) -> Any:
+    """Return the 32-bit numbers of keys as the table of C; keys whose number is 0 are left out."""
+    scale = max(4, (3 * len(keys) // 2).bit_length())
+    slots, present = np.zeros(1 << scale, dtype=np.uint64), np.zeros(1 << scale - 4, dtype=np.uint64)
+    table = bindings.ArcTable(slots, present)
+    bindings.arcs_fill(keys, numbers, table)
+    return table
 
 
 def locate_parts(

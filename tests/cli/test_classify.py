@@ -125,3 +125,40 @@ def test_a_malformed_document_gets_no_label(folder: Path, model: str) -> None:
     assert [bool(line) for line in lines] == [True, False, True]
     path.write_bytes(b"\xff\xfe\n")
     assert epigram("classify", "run", model, str(path)).returncode == 2
+
+
+def test_eval_warns_of_documents_that_say_nothing(folder: Path, model: str) -> None:
+    path = folder / "odd.csv"
+    path.write_text('label,text\npos,"a superb  film"\nneg,\nneg,a dull film\nneg,a dull film\nodd,a story\n')
+    seen = folder / "seen.csv"
+    seen.write_text("label,text\npos,a superb film\nneg,another\n")
+    done = epigram("classify", "eval", model, str(path), "--train", str(seen))
+    said = " ".join(done.stderr.split())
+    for wanted in (
+        "1 documents have labels", "1 documents have no text", "1 documents are copies", "1 documents are training",
+    ):  # fmt: skip
+        assert wanted in said
+    assert "confusion matrix" in done.stdout
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert next(row for row in rows if row[:1] == ["pos"] and len(row) == 4) == ["pos", "0", "0", "1"]
+
+
+def test_update_learns_further_documents(folder: Path, model: str) -> None:
+    more = folder / "more.txt"
+    more.write_text("__label__pos a stellar film\n__label__neg a wooden story\n" * 10)
+    other = str(folder / "other.epigram")
+    done = epigram("classify", "update", model, str(more), "-o", other, "--json")
+    assert json.loads(done.stdout)["samples"] == 320
+    lines = folder / "asked.txt"
+    lines.write_text("stellar\nwooden\n")
+    found = epigram("classify", "run", other, str(lines)).stdout.splitlines()
+    assert [line.split("\t")[0] for line in found] == ["pos", "neg"]
+
+
+def test_weights_of_labels_and_a_checkpoint_option(folder: Path, model: str) -> None:
+    output = str(folder / "weighted.epigram")
+    for given, code in (("pos=3,neg=1", 0), ("balanced", 0), ("pos", 2)):
+        words = ["--words", "1", "--l2", "0.03", "--class-weight", given, "--checkpoint", "1"]
+        done = epigram("classify", "train", str(folder / "train.txt"), "-o", output, *words)
+        assert done.returncode == code, done.stderr
+    assert not (folder / "weighted.epigram.checkpoint").exists()

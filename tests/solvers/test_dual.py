@@ -141,3 +141,18 @@ def test_scores_are_the_product() -> None:
     rows = Rows(ptr, j.astype(np.int32), dense[i, j].astype(np.float32), dense.shape[1])
     w = np.random.default_rng(0).normal(size=loss.n_weights)
     assert np.allclose(scores_of(rows, w), dense @ w[:-1] + w[-1])
+
+
+def test_offsets_are_scores_of_a_column_whose_weight_is_1() -> None:
+    _, dense, y, costs = problem(8)
+    offsets = np.random.default_rng(0).normal(size=len(y)) * 2.0
+    i, j = np.nonzero(dense)
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(i, minlength=len(y)))]).astype(np.int64)
+    rows = Rows(ptr, j.astype(np.int32), dense[i, j].astype(np.float32), dense.shape[1])
+    moved = LinearLoss(rows, y, costs, offsets)
+    found = DualAscent(passes=40_000, tolerance=1e-9).solve(moved, ElasticNet(0.1, 0.05))
+    wanted = OWLQN(tolerance=1e-8).solve(moved, ElasticNet(0.1, 0.05))
+    s = dense @ found.w[:-1] + found.w[-1] + offsets
+    penalty = ElasticNet(0.1, 0.05).value(found.w)
+    assert found.objective == pytest.approx(costs @ np.log1p(np.exp(np.where(y, -s, s))) + penalty)
+    assert found.objective == pytest.approx(wanted.objective, rel=1e-5)

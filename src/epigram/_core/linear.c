@@ -89,7 +89,7 @@ typedef struct {
     i64 n, n_v;
     const i32 *order;
     const u8 *active;
-    const f64 *signs, *costs, *squares;
+    const f64 *signs, *offsets, *costs, *squares;
     f64 l1, l2;
     f64 *duals;
     u8 *rests, *naps;
@@ -122,7 +122,7 @@ BLOCK_FUNCTION void pass_over(const SparseRows *x, const DualPass *d, i64 width)
             if (!on[c]) continue;
             i64 at = i * width + c;
             f64 sign = d->signs[at], a = d->duals[at] / cost;
-            f64 next = dual_root(a, sign * s[c] * scale, d->squares[i] * scale * cost), change = next - a;
+            f64 next = dual_root(a, sign * (s[c] * scale + d->offsets[at]), d->squares[i] * scale * cost), change = next - a;
             d->moved[c] += fabs(change);
             if (fabs(change) < STILL) d->rests[at] = d->naps[at] = (u8)smaller_i(LONGEST_NAP, 2 * d->naps[at] + 1);
             else d->naps[at] = 0;
@@ -135,9 +135,9 @@ BLOCK_FUNCTION void pass_over(const SparseRows *x, const DualPass *d, i64 width)
 }
 
 void linear_dual_pass(const SparseRows *x, i64 n, const i32 *order, i64 n_lanes, const u8 *active, const f64 *signs,
-                      const f64 *costs, const f64 *squares, f64 l1, f64 l2, f64 *duals, u8 *rests, u8 *naps, i64 n_v,
-                      f64 *v, f64 *moved) {
-    DualPass d = {n, n_v, order, active, signs, costs, squares, l1, l2, duals, rests, naps, v, moved};
+                      const f64 *offsets, const f64 *costs, const f64 *squares, f64 l1, f64 l2, f64 *duals, u8 *rests,
+                      u8 *naps, i64 n_v, f64 *v, f64 *moved) {
+    DualPass d = {n, n_v, order, active, signs, offsets, costs, squares, l1, l2, duals, rests, naps, v, moved};
     for (i64 c = 0; c < n_lanes; c++) moved[c] = 0.0;
     if (n_lanes == 1) pass_over(x, &d, 1);
     else pass_over(x, &d, WIDE);

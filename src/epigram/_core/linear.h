@@ -25,11 +25,11 @@ void linear_squares(const SparseRows *rows, i64 n, f64 squares[n]);
 
 /* One pass of dual coordinate ascent over the rows in `order`. The dual of loss + l1 sum |w| + l2 sum w^2 has a number
  * 0 < a_i < c_i a row; v = sum_i a_i y_i x_i and w = (v - clamp(v, -l1, l1)) / (2 l2). A step solves
- * log(a / (c - a)) + y s + (a - a_i) |x|^2 / (2 l2) = 0 for a. Rows that hardly moved rest for some passes: `rests` counts
+ * log(a / (c - a)) + y (s + offset) + (a - a_i) |x|^2 / (2 l2) = 0 for a. Rows that hardly moved rest for some passes: `rests` counts
  * them down, `naps` is how many came last. Several problems with the same rows, 8 or one, lie side by side as lanes; those
  * with active = 0 stay as they are. moved gets sum |change of a_i| / c_i of each lane. */
 void linear_dual_pass(const SparseRows *rows, i64 n, const i32 order[n], i64 n_lanes, const u8 active[n_lanes],
-                      const f64 signs[n * n_lanes], const f64 costs[n], const f64 squares[n], f64 l1, f64 l2,
+                      const f64 signs[n * n_lanes], const f64 offsets[n * n_lanes], const f64 costs[n], const f64 squares[n], f64 l1, f64 l2,
                       f64 duals[n * n_lanes], u8 rests[n * n_lanes], u8 naps[n * n_lanes], i64 n_v, f64 v[n_v],
                       f64 moved[n_lanes]);
 

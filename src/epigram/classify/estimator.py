@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.classify.labels import checked_texts, label_columns, weights_of_texts
-from epigram.classify.model import TextModel, prints_of
+from epigram.classify.model import Changed, TextModel, prints_of, pruned
 from epigram.classify.selection import (
     STRENGTHS,
     GramChoice,
@@ -20,12 +20,12 @@ from epigram.classify.selection import (
     seen_columns,
 )
 from epigram.classify.training import (
-    LinearFit,
     best_temperature,
     fit_columns,
     log_count_ratios,
     scaled,
 )
+from epigram.classify.update import change_weights, columns_of, with_columns
 from epigram.errors import InputError
 from epigram.estimator import check_fitted
 from epigram.features.attributes import AttributeTable
@@ -39,6 +39,8 @@ FILE_BYTES = 470_000
 """Size that the weights of a file may have if ``max_features`` is not given."""
 NAMED = 40
 """N-grams of each label whose text is kept for ``inspect``."""
+FIRM = 4.0
+"""Strength of l2 for changes of weights, in those for weights: measured best where a quarter of the texts is new."""
 FEW = 200
 """Training texts below which n-grams that occur once are kept."""
 
@@ -136,7 +138,11 @@ class TextClassifier(StoredEstimator):
             scaled(rows, ratios) if chosen.ratios else rows, targets, l1, l2, weights, None, 0.01,
             self.threads, self.random_state,
         )  # fmt: skip
-        self.model_ = self._prune(fit, ratios, table, rows, chosen.spec, temperature)
+        weighted = Changed(
+            prints_of(table.fingerprints), fit.weights[:-1] * ratios[:, None], fit.weights[-1].copy(),
+            seen_columns(rows).astype(np.float64),
+        )  # fmt: skip
+        self.model_ = self._prune(weighted, chosen.spec, temperature)
         self.thresholds_: dict[str, float] = {}
         self.strongest_ = self._name(texts, rows, table)
         self.fit_: dict[str, Any] = {
@@ -146,6 +152,41 @@ class TextClassifier(StoredEstimator):
             "ratios": chosen.ratios, "l1": l1, "l2": l2, "temperature": temperature, "passes": fit.iterations,
             "held_out_score": reached,
             "trials": [trial.record(selection.targets, several) for trial in selection.trials.values()],
+        }  # fmt: skip
+        return self
+
+    def partial_fit(
+        self, X: Sequence[str], y: Sequence[Any], sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
+        """Update with further texts; labels may be new. Without a model this is :meth:`fit`.
+
+        N-grams, l1 and temperature stay, and changes of weights cost four times l2. What the new texts do not speak of
+        keeps its weights; for a new label, give texts of the others too.
+        """
+        if not hasattr(self, "model_"):
+            return self.fit(X, y, sample_weight)
+        texts, known = checked_texts(X), self.classes_.tolist()
+        columns = label_columns(y, len(texts), self.several_, known)
+        if columns.matrix != self.matrix_:
+            raise InputError(
+                "labels must be of the form of the first training: a matrix of 0 and 1, or names"
+            )
+        weights = weights_of_texts(columns, self.class_weight, sample_weight)
+        model, n_before, min_count = self.model_, int(self.fit_["samples"]), self.min_count or 2
+        if len(columns.classes) > len(known):
+            at = columns_of(known, columns.classes.tolist())
+            model = with_columns(model, at.tolist(), len(columns.classes), n_before)
+        changed, table, rows = change_weights(
+            model, texts, columns.targets, n_before, self.fit_["l1"], FIRM * (self.fit_["l2"] or L2_DEFAULT),
+            min_count, weights, self.threads, self.random_state,
+        )  # fmt: skip
+        self.classes_ = columns.classes
+        self.model_ = self._prune(changed, model.spec, model.temperature)
+        named = [name for column in self.strongest_ for name, _ in column]
+        self.strongest_ = self._name(texts, rows, table, named)
+        self.fit_ |= {
+            "samples": n_before + len(texts), "classes": len(self.classes_), "features": len(self.model_.prints),
+            "weights": len(self.model_.weights),
         }  # fmt: skip
         return self
 
@@ -173,37 +214,20 @@ class TextClassifier(StoredEstimator):
         wanted = single if self.ratios is None else self.ratios
         return [GramChoice(candidate.spec, wanted) for candidate in found], strengths
 
-    def _prune(
-        self,
-        fit: LinearFit,
-        ratios: Floats,
-        table: AttributeTable,
-        rows: Rows,
-        spec: GramSpec,
-        temperature: float,
-    ) -> TextModel:
-        """Keep the largest weights; of two n-grams with one print the stronger stays."""
-        w = fit.weights[:-1] * ratios[:, None]
-        size = np.abs(w) * np.sqrt(seen_columns(rows))[:, None]
+    def _prune(self, changed: Changed, spec: GramSpec, temperature: float) -> TextModel:
+        """The model of the largest weights that a file has room for."""
         most = self.max_features
         if most is None:
-            most = int(FILE_BYTES / (2.9 if w.shape[1] == 1 else 3.2))
-        if 0 < most < np.count_nonzero(size):
-            w[size < np.partition(size.ravel(), -most)[-most]] = 0.0
-        kept = np.flatnonzero(w.any(axis=1))
-        prints = prints_of(table.fingerprints[kept])
-        order = np.lexsort((-size[kept].max(axis=1, initial=0.0), prints))
-        order = order[np.diff(prints[order].astype(np.int64), prepend=-1) != 0]
-        w, prints = w[kept[order]], prints[order]
-        used = w != 0.0
-        return TextModel(
-            spec, prints, np.concatenate([[0], np.cumsum(used.sum(axis=1))]).astype(np.int64),
-            np.nonzero(used)[1].astype(np.int32), w[used].astype(np.float32),
-            fit.weights[-1].copy(), temperature, self.several_,
-        )  # fmt: skip
+            most = int(FILE_BYTES / (2.9 if changed.weights.shape[1] == 1 else 3.2))
+        return pruned(changed, spec, temperature, self.several_, most)
 
-    def _name(self, texts: Sequence[str], rows: Rows, table: AttributeTable) -> list[list[tuple[str, float]]]:
-        """The strongest n-grams of each column with their weights, as text."""
+    def _name(
+        self, texts: Sequence[str], rows: Rows, table: AttributeTable, named: Sequence[str] = ()
+    ) -> list[list[tuple[str, float]]]:
+        """The strongest n-grams of each column with their weights, as text.
+
+        They are found in the texts of rows, or are ``named`` already.
+        """
         model = self.model_
         row = np.repeat(np.arange(len(model.prints)), np.diff(model.row_ptr))
         chosen = []
@@ -217,7 +241,7 @@ class TextClassifier(StoredEstimator):
         _, first = np.unique(rows.ids[at], return_index=True)
         owners = np.unique(np.searchsorted(rows.ptr, at[first], side="right") - 1)
         names: dict[int, str] = {}
-        for text in (texts[i] for i in owners.tolist()):
+        for text in (*(texts[i] for i in owners.tolist()), *named):
             keys, begins, ends, content = locate_grams(text, model.spec)
             found = prints_of(keys)
             for j in np.flatnonzero(np.isin(found, wanted)).tolist():

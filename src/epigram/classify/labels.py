@@ -38,8 +38,10 @@ class LabelColumns:
     numbers: npt.NDArray[np.int64] = field(repr=False)
 
 
-def label_columns(y: Iterable[Any], n: int, several: bool | None = None) -> LabelColumns:
-    """Columns of targets for the labels of ``n`` texts.
+def label_columns(
+    y: Iterable[Any], n: int, several: bool | None = None, known: Sequence[Any] = ()
+) -> LabelColumns:
+    """Columns of targets for the labels of ``n`` texts, and for labels that are ``known`` already.
 
     Examples
     --------
@@ -47,7 +49,7 @@ def label_columns(y: Iterable[Any], n: int, several: bool | None = None) -> Labe
     ([[True], [False]], [[True, True], [False, False]])
     """
     if isinstance(y, np.ndarray) and y.ndim == 2:
-        return _from_matrix(y, n)
+        return _from_matrix(y, n, len(known) or y.shape[1])
     labels = list(y)
     if len(labels) != n:
         raise InputError(f"{n:,} texts and {len(labels):,} labels; every text needs its own")
@@ -60,7 +62,7 @@ def label_columns(y: Iterable[Any], n: int, several: bool | None = None) -> Labe
             raise InputError(f"text {i + 1} has the label {next(iter(names))}; leave it out or name a label")
         if not wanted and len(names) != 1:
             raise InputError(f"text {i + 1} has {len(names)} labels; give several=True")
-    found = sorted_labels(sets)
+    found = sorted_labels([*sets, known])
     if len(found) < 2 and not (wanted and found):
         raise InputError(
             f"labels of at least two kinds are needed, found {', '.join(map(str, found)) or 'none'}"
@@ -70,7 +72,7 @@ def label_columns(y: Iterable[Any], n: int, several: bool | None = None) -> Labe
     for i, names in enumerate(sets):
         targets[i, [number[name] for name in names]] = True
     numbers = np.array([min((number[name] for name in names), default=len(found)) for names in sets])
-    once = [str(found[k]) for k in np.flatnonzero(targets.sum(axis=0) == 1).tolist()]
+    once = [str(found[k]) for k in np.flatnonzero(targets.sum(axis=0) == 1).tolist() if found[k] not in known]
     if once:
         said = f"{len(once)} labels occur in one training text only, such as {once[0]!r}"
         warnings.warn(DataWarning(said), stacklevel=4)
@@ -79,10 +81,11 @@ def label_columns(y: Iterable[Any], n: int, several: bool | None = None) -> Labe
     return LabelColumns(targets, np.array(found), wanted, False, numbers)
 
 
-def _from_matrix(y: npt.NDArray[Any], n: int) -> LabelColumns:
-    if len(y) != n or not y.shape[1] or not np.isin(y, (0, 1)).all():
+def _from_matrix(y: npt.NDArray[Any], n: int, n_labels: int) -> LabelColumns:
+    if y.shape != (n, n_labels) or not n_labels or not np.isin(y, (0, 1)).all():
         said = (
-            f"a matrix of labels has a row per text and cells 0 or 1, not the shape {y.shape} for {n:,} texts"
+            f"a matrix of labels has {n_labels} columns, a row per text and cells 0 or 1, not the shape {y.shape} "
+            f"for {n:,} texts"
         )
         raise InputError(said)
     targets = np.ascontiguousarray(y.astype(np.bool_))

@@ -1,6 +1,7 @@
 """LinearLoss: logistic loss of sparse rows, for batch solvers and dual coordinate ascent.
 
-``sum_i c_i log(1 + e^(-y_i s_i))`` with s = w . x + b and y = +1 or -1. The bias is the last weight.
+``sum_i c_i log(1 + e^(-y_i s_i))`` with s = o + w . x + b and y = +1 or -1. The bias is the last weight. Offsets o are
+the scores of a model that is being updated.
 """
 
 from __future__ import annotations
@@ -31,22 +32,32 @@ class LinearLoss:
     (1.3863, [-0.5, 0.5, 0.0])
     """
 
-    def __init__(self, rows: Rows, is_in: npt.NDArray[np.bool_], sample_weight: Floats | None = None) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        is_in: npt.NDArray[np.bool_],
+        sample_weight: Floats | None = None,
+        offsets: Floats | None = None,
+    ) -> None:
         self._rows = bindings.SparseRows(rows.ptr, rows.ids, rows.values)
         self.n_samples, self.n_weights = len(is_in), rows.n_columns + 1
         self.n_lanes = 1 if is_in.ndim == 1 else is_in.shape[1]
         self._signs = np.where(is_in, 1.0, -1.0)
         self._costs = np.ones(len(is_in)) if sample_weight is None else sample_weight
-        self._padded = self._signs
+        self._offsets = np.zeros_like(self._signs) if offsets is None else np.array(offsets, dtype=np.float64)
+        self._padded = self._signs, self._offsets
         if is_in.ndim > 1:
-            self._padded = np.pad(self._signs, ((0, 0), (0, LANES - self.n_lanes)), constant_values=1.0)
+            margin = ((0, 0), (0, LANES - self.n_lanes))
+            self._padded = (
+                np.pad(self._signs, margin, constant_values=1.0), np.pad(self._offsets, margin)
+            )  # fmt: skip
         self._squares: Floats | None = None
 
     def value_and_gradient(self, w: Floats, out: Floats) -> float:
         """Sum of sample losses at ``w``; its gradient is written to ``out``."""
         s = np.empty(self.n_samples)
         bindings.linear_scores(self._rows, 1, w, s)
-        s *= self._signs
+        s = (s + self._offsets) * self._signs
         bindings.linear_gradient(self._rows, -self._costs * self._signs * sigmoid(-s), out)
         return float(self._costs @ np.logaddexp(0.0, -s))
 
@@ -54,7 +65,7 @@ class LinearLoss:
         """Sum of sample losses at ``w``, of all lanes."""
         s = _scores(self._rows, w, self.n_samples)
         s = s[:, : self.n_lanes] if w.ndim > 1 else s
-        return float((self._costs @ np.logaddexp(0.0, -s * self._signs)).sum())
+        return float((self._costs @ np.logaddexp(0.0, -(s + self._offsets) * self._signs)).sum())
 
     def begin_dual(self, duals: Floats | None = None) -> tuple[Floats, Floats]:
         """Dual numbers to start from, near 0 or those given, and v, the sum of a_i y_i x_i."""
@@ -90,7 +101,7 @@ class LinearLoss:
             bindings.linear_squares(self._rows, self._squares)
         moved = np.empty(len(active))
         bindings.linear_dual_pass(
-            self._rows, order, active, self._padded, self._costs, self._squares, l1, l2, duals, rests[0], rests[1],
+            self._rows, order, active, *self._padded, self._costs, self._squares, l1, l2, duals, rests[0], rests[1],
             v, moved,
         )  # fmt: skip
         return moved

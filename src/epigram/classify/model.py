@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,15 @@ def prints_of(keys: Fingerprints) -> Prints:
     An n-gram that no weight belongs to is taken for another one with a chance of n_features / 2^32.
     """
     return (keys >> np.uint64(32)).astype(np.uint32)
+
+
+class Changed(NamedTuple):
+    """Dense weights of n-grams by fingerprint, a column per score, and the texts that each occurs in."""
+
+    prints: Prints
+    weights: Floats
+    bias: Floats
+    counts: Floats
 
 
 @dataclass
@@ -72,6 +82,27 @@ class TextModel:
     def probabilities(self, scores: Floats) -> Floats:
         """Calibrated probabilities of classes, or of each label by itself."""
         return probabilities_of(scores, self.temperature, self.several)
+
+
+def pruned(found: Changed, spec: GramSpec, temperature: float, several: bool, most: int) -> TextModel:
+    """The model of the ``most`` largest weights (0: all), by ``|w| sqrt(texts)``.
+
+    Of two n-grams with one fingerprint the stronger stays.
+    """
+    w = found.weights.copy()
+    size = np.abs(w) * np.sqrt(found.counts)[:, None]
+    if 0 < most < np.count_nonzero(size):
+        w[size < np.partition(size.ravel(), -most)[-most]] = 0.0
+    kept = np.flatnonzero(w.any(axis=1))
+    prints = found.prints[kept]
+    order = np.lexsort((-size[kept].max(axis=1, initial=0.0), prints))
+    order = order[np.diff(prints[order].astype(np.int64), prepend=-1) != 0]
+    w, prints = w[kept[order]], prints[order]
+    used = w != 0.0
+    return TextModel(
+        spec, prints, np.concatenate([[0], np.cumsum(used.sum(axis=1))]).astype(np.int64),
+        np.nonzero(used)[1].astype(np.int32), w[used].astype(np.float32), found.bias, temperature, several,
+    )  # fmt: skip
 
 
 def probabilities_of(scores: Floats, temperature: float, several: bool) -> Floats:

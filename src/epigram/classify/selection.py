@@ -239,7 +239,7 @@ class Selection:
         share: float,
         must: bool,
     ) -> State:
-        """Held-out scores under each l2, and what a fit costs; no scores where the budget is too small."""
+        """Held-out scores under each l2 (none if the budget is too small), and the cost of a fit."""
         table, rows = learn_grams([self.texts[i] for i in train.tolist()], candidate.spec, self.min_count)
         n_values, cost, scores = len(rows.ids), 0.0, list[Floats]()
         if must or self._has_time(n_values, len(strengths), share):

@@ -50,23 +50,26 @@ def fit_columns(
     tolerance: float = 0.01,
     threads: int = 1,
     random_state: int = 0,
+    offsets: Floats | None = None,
 ) -> LinearFit:
     """Minimise the loss of each column of targets + l1 sum |w| + l2 sum w^2.
 
-    Up to ``LANES`` columns are solved together.
+    Up to ``LANES`` columns are solved together. ``offsets`` are added to scores.
     """
+    given = np.zeros(targets.shape) if offsets is None else offsets
     duals = start.duals if start is not None and start.duals.size else None
 
     def fit(at: slice) -> tuple[Floats, Floats, int]:
         if l2 == 0.0:
-            loss = LinearLoss(rows, targets[:, at.start], sample_weight)
+            loss = LinearLoss(rows, targets[:, at.start], sample_weight, given[:, at.start])
             found = OWLQN(tolerance=tolerance, max_iterations=200).solve(loss, L1(l1))
             return found.w[:, None], np.empty((0, 1)), found.iterations
         solver = DualAscent(tolerance=tolerance, passes=100, random_state=random_state)
         n = at.stop - at.start
-        loss = LinearLoss(rows, targets[:, at.start] if n == 1 else targets[:, at], sample_weight)
-        own = None if duals is None else duals[:, at.start].copy() if n == 1 else duals[:, at]
-        found = solver.solve(loss, ElasticNet(l1, l2), duals=own)
+        own = at.start if n == 1 else at
+        loss = LinearLoss(rows, targets[:, own], sample_weight, given[:, own])
+        begun = None if duals is None else duals[:, own].copy()
+        found = solver.solve(loss, ElasticNet(l1, l2), duals=begun)
         both = (part.reshape(len(part), -1)[:, :n] for part in (found.w, solver.duals_))
         return *both, found.iterations * n
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +14,8 @@ from epigram.cli.options import Json, Model, Threads
 from epigram.errors import DataWarning
 
 SHOWN = 20
+SQUARE = 12
+"""Most labels of a confusion matrix in the terminal; of more labels the most frequent confusions are listed."""
 
 
 def command(
@@ -27,6 +30,10 @@ def command(
             metavar="P", help="Set thresholds with this precision on FILE, and write them to MODEL."
         ),
     ] = None,
+    train: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Training documents: those that occur in FILE too are counted."),
+    ] = None,
     threads: Threads = 1,
     json: Json = False,
 ) -> None:
@@ -38,11 +45,17 @@ def command(
     classifier = load_classifier(model).set_params(threads=threads)
     texts, labels = read_labelled(files, field, label, format)
     known = {str(name) for name in classifier.classes_.tolist()}
-    unknown = sum(not known.issuperset(names) for names in labels)
-    if unknown:
-        warnings.warn(
-            DataWarning(f"{unknown:,} documents have labels that the model does not know"), stacklevel=1
-        )
+    seen = (
+        {" ".join(one.split()) for one in read_labelled(train, field, label, format)[0]} if train else set()
+    )
+    for n, said in (
+        (sum(not known.issuperset(names) for names in labels), "have labels that the model does not know"),
+        (sum(not one.strip() for one in texts), "have no text"),
+        (len(texts) - len(set(texts)), "are copies of others"),
+        (sum(" ".join(one.split()) in seen for one in texts), "are training documents too"),
+    ):
+        if n:
+            warnings.warn(DataWarning(f"{n:,} documents {said}"), stacklevel=1)
     several = classifier.several_
     gold = labels if several else [names[0] if len(names) == 1 else names for names in labels]
     if precision is not None:
@@ -71,4 +84,9 @@ def command(
         for s in report.labels
     ]
     console.table("labels", ("label", "precision", "recall", "F1", "documents"), rows)
-    console.table("most frequent confusions", ("label", "taken for", "documents"), confusions[:SHOWN])
+    names = [s.label for s in report.labels]
+    if len(names) > SQUARE or several:
+        console.table("most frequent confusions", ("label", "taken for", "documents"), confusions[:SHOWN])
+        return
+    matrix = [(a, *(report.confusion.get((a, b), 0) for b in names)) for a in names]
+    console.table("confusion matrix", ("label \\ taken for", *names), matrix)

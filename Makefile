@@ -62,6 +62,7 @@ SECONDS_OF_TORTURE ?= 600
 torture: $(VENV)/.test
 	$(BIN)/python tests/torture/torture.py --seconds $(SECONDS_OF_TORTURE) --seed "$$(date +%s)" --keep
 	$(BIN)/python tests/torture/memory.py
+	$(BIN)/python tests/torture/javascript.py --files 50000
 	$(BIN)/python tests/torture/kills.py --kills 100
 	EPIGRAM_HYPOTHESIS=torture $(BIN)/pytest $(XDIST)
 

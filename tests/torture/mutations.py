@@ -84,8 +84,11 @@ def mutate_text(content: bytes, rng: Random) -> bytes:
     return content
 
 
-def mutate_model(content: bytes, rng: Random) -> bytes:
-    """Some changes of a model file; most keep it a well-formed file with the right checksum."""
+def mutate_model(content: bytes, rng: Random, compress: bool | None = None) -> bytes:
+    """Some changes of a model file; most keep it a well-formed file with the right checksum.
+
+    Half of them are compressed unless ``compress`` says which.
+    """
     if rng.random() < 0.15:
         return mutate_bytes(content, rng)
     file = _opened(content)
@@ -98,7 +101,9 @@ def mutate_model(content: bytes, rng: Random) -> bytes:
             name = rng.choice(sorted(tensors))
             change_array(tensors, name, rng)
     try:
-        return ModelFile(file.family, header, tensors, unbounded=tensors).to_bytes(rng.random() < 0.5)
+        return ModelFile(file.family, header, tensors, unbounded=tensors).to_bytes(
+            rng.random() < 0.5 if compress is None else compress
+        )
     except (EpigramError, UnicodeEncodeError, ValueError):
         return mutate_bytes(content, rng)
 

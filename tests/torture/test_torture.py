@@ -37,3 +37,11 @@ def test_memory_stays_where_it_was_over_predictions() -> None:
     command = [sys.executable, str(HERE / "memory.py"), "--predictions", "20"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of time are those of Linux")
+def test_a_few_hundred_damaged_files_in_javascript() -> None:
+    command = [sys.executable, str(HERE / "javascript.py"), "--files", "300", "--seed", "0"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "different files" in done.stdout or "nothing is read" in done.stdout

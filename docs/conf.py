@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
 import epigram
 
 project = "epigram"
@@ -48,3 +52,30 @@ def setup(app: object) -> None:
         return True if name.endswith("_request") or name == "get_metadata_routing" else None
 
     app.connect("autodoc-skip-member", skip)  # type: ignore[attr-defined]
+    app.connect("build-finished", export_live_pages)  # type: ignore[attr-defined]
+
+
+def export_live_pages(app: Any, error: Exception | None) -> None:
+    """Write the pages that web.md links to: models trained now on the sample data, and the English pipeline."""
+    from epigram.datasets import sample
+    from epigram.web.export import export_page
+
+    if error is not None or app.builder.name != "html":
+        return
+    tagged = sample.tagged()
+    words = [[word for word, *_ in sentence] for sentence in tagged]
+    past = ["past" if "VBD" in {pos for _, pos, _ in sentence} else "present" for sentence in tagged]
+    tags = [[pos for _, pos, _ in sentence] for sentence in tagged]
+    models: dict[str, Any] = {
+        "words": epigram.CRFTagger("pos", l1=0.3).fit([[(word,) for word in own] for own in words], tags),
+        "next-words": epigram.KneserNeyLM(order=4).fit(sample.plain()),
+        "tense": epigram.TextClassifier(words=2, l2=0.1).fit([" ".join(own) for own in words], past),
+    }
+    live = Path(app.outdir) / "live"
+    with TemporaryDirectory() as folder:
+        for name, model in models.items():
+            path = Path(folder) / f"{name}.epigram"
+            model.save(path)
+            export_page(path, live / name)
+    english = Path(__file__).parents[1] / "models/english/epigram_english/english.epigram"
+    export_page(english, live / "english")

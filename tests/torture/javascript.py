@@ -1,6 +1,6 @@
 """Damage model files and read them in the JavaScript runtime: each gives an answer, or an error in one sentence.
 
-    python tests/torture/javascript.py --files 50000 --jobs 2
+python tests/torture/javascript.py --files 50000 --jobs 2
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ BATCH, SECONDS = 250, 300
 def healthy() -> dict[str, bytes]:
     """Model files of every kind that a page can be made of, as a page stores them."""
     made = {name: ModelFile.from_bytes(content) for name, content in readers._models().items()}
-    return {name: as_read(file).to_bytes(compress=False) for name, file in made.items() if not obstacles(file)}
+    return {
+        name: as_read(file).to_bytes(compress=False) for name, file in made.items() if not obstacles(file)
+    }
 
 
 def run_batch(models: dict[str, bytes], seed: str, first: int, last: int) -> tuple[Counter[str], list[str]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import functools
+import hashlib
 import http.server
 import shutil
 import threading
@@ -25,12 +27,17 @@ FILES = {"index.html", "style.css", "page.mjs", "epigram.mjs", "sw.js", "core.wa
 
 
 class Site:
-    """A static file server of a folder; ``asked`` are the paths of its requests."""
+    """A static file server of a folder, for other origins too if ``is_shared``; ``asked`` are paths of requests."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, is_shared: bool = False) -> None:
         asked = self.asked = []
 
         class Handler(http.server.SimpleHTTPRequestHandler):
+            def end_headers(self) -> None:
+                if is_shared:
+                    self.send_header("Access-Control-Allow-Origin", "*")
+                super().end_headers()
+
             def log_message(self, *_: object) -> None:
                 asked.append(self.path)
 
@@ -68,7 +75,9 @@ def browser() -> Iterator[object]:
     if CHROMIUM is None:
         pytest.skip("no Chromium here")
     with playwright.sync_playwright() as runner:
-        made = runner.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        made = runner.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--js-flags=--expose-gc"]
+        )
         yield made
         made.close()
 
@@ -219,3 +228,60 @@ def test_a_page_analyses_raw_text(tmp_path: Path, shown: Callable[[Any], Any]) -
     assert page.locator("svg.tree path.head").count() == 3
     expected = epigram.load(tmp_path / "tiny.epigram")("Dogs bark. Dogs bark.").to_conllu()
     assert downloaded(page) == expected
+
+
+OWN_PAGE = """import { load } from "./epigram.mjs";
+const models = {};
+window.open_ = async (name, url, options = {}) => {
+  try {
+    const seen = [];
+    models[name] = await load(url, { ...options, onprogress: (size, total) => seen.push([size, total]) });
+    return { labels: await models[name].tag(["the", "cook"]), seen };
+  } catch (error) {
+    return { error: error.message, kind: error.name };
+  }
+};
+window.free_ = async (name) => {
+  models[name].free();
+  return models[name].tag(["the"]).catch((error) => error.message);
+};
+window.forget_ = (name) => { delete models[name]; gc(); };
+"""
+
+
+def test_models_of_other_hosts_are_checked_cached_and_freed(
+    tagger: Path, tmp_path: Path, browser: object
+) -> None:
+    export_page(tagger, tmp_path / "page")
+    (tmp_path / "page/own.html").write_text('<script type="module" src="own.mjs"></script>')
+    (tmp_path / "page/own.mjs").write_text(OWN_PAGE)
+    packed = (tmp_path / "page/tiny.epigram.gz").read_bytes()
+    right = {"integrity": f"sha256-{base64.b64encode(hashlib.sha256(packed).digest()).decode()}"}
+    own, shared = Site(tmp_path / "page"), Site(tmp_path / "page", is_shared=True)
+    page = browser.new_page()  # type: ignore[attr-defined]
+    page.goto(f"{own.url}own.html")
+    url = f"{shared.url}tiny.epigram.gz"
+
+    def opened(name: str, *given: object) -> Any:
+        return page.evaluate("([name, ...given]) => window.open_(name, ...given)", [name, *given])
+
+    plain = opened("plain", url)
+    assert plain["labels"] == ["D", "N"]
+    assert plain["seen"][-1] == [len(packed), len(packed)]
+    assert len(page.workers) == 1
+    assert "freed" in page.evaluate("window.free_('plain')")
+    until(lambda: page.evaluate("null") or not page.workers)
+    assert opened("here", url, {"worker": False})["labels"] == ["D", "N"]
+    assert not page.workers
+    assert opened("kept", url, right)["labels"] == ["D", "N"]
+    page.evaluate("window.forget_('kept')")
+    until(lambda: page.evaluate("gc()") or not page.workers)
+    assert "integrity" in opened("changed", url, {"integrity": "sha256-AAAA"})["error"]
+    assert "CORS" in opened("private", f"http://localhost:{own.server.server_port}/tiny.epigram.gz")["error"]
+    asked = shared.asked.count("/tiny.epigram.gz")
+    shared.close()
+    assert opened("again", url, right)["labels"] == ["D", "N"]
+    assert shared.asked.count("/tiny.epigram.gz") == asked
+    assert "cannot fetch" in opened("gone", url)["error"]
+    page.close()
+    own.close()

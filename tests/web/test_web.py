@@ -29,7 +29,7 @@ from epigram.pipeline.analysis import read_gold
 from epigram.pipeline.characters import Characters
 from epigram.storage import ModelFile
 from epigram.storage.installed import model_path
-from epigram.web.export import export_page
+from epigram.web.export import as_read, export_page
 
 pytestmark = built
 WORDS = [
@@ -422,6 +422,23 @@ def test_a_text_classifier_answers_as_in_python(tmp_path: Path, kind: str) -> No
         path, ["classify", 7], ["classifyAll", "a"], ["explain", "a", "nothing"], ["classifyAll", [None]]
     )
     assert all(isinstance(error, str) and "\n" not in error for error in wrong), wrong
+
+
+def test_memory_stays_where_it_was_over_many_calls(tmp_path: Path) -> None:
+    """A short look; 100,000 calls take minutes."""
+    X, y = corpus(40, 9)
+    CRFTagger(TEMPLATE.format(outside="drop"), l1=0.02).fit(X, y).save(tmp_path / "tagger.epigram")
+    KneserNeyLM(3).fit(SENTENCES).save(tmp_path / "lm.epigram")
+    TextClassifier(l2=0.1).fit(SENTENCES, ["a", "b", "c"] * 5).save(tmp_path / "classifier.epigram")
+    calls = {"tagger": ["marginals", X[0]], "lm": ["next", "a rose"], "classifier": ["explain", "a red rose"]}
+    for name in calls:
+        path = tmp_path / f"{name}.epigram"
+        as_read(ModelFile.load(path)).save(path, compress=False)
+    request = {str(tmp_path / f"{name}.epigram"): call for name, call in calls.items()}
+    command = ["node", "--expose-gc", str(Path(__file__).with_name("memory.mjs")), MODULE.as_uri(), "2000"]
+    ran = subprocess.run(command, input=json.dumps(request).encode(), capture_output=True, check=True)
+    for path, (grown, _) in json.loads(ran.stdout).items():
+        assert grown < 500_000, path
 
 
 def test_declarations_name_every_method() -> None:

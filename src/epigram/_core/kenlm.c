@@ -188,15 +188,15 @@ i64 kenlm_full_scores(const Backoff *m, const Asked *a, i64 n, const char *text,
     return done;
 }
 
-f64 kenlm_score(const Backoff *m, const Asked *a, i64 n, const char *text, u8 bos, u8 eos) {
-    Walk walk = {bos ? a->start : 0, 0, 0};
+f64 kenlm_score(const Backoff *m, const Asked *a, i64 n, const char *text) {
+    Walk walk = {a->start, 0, 0};
     i32 words[AT_ONCE + 1];
     i64 at = 0;
     f64 total = 0.0;
     for (u8 more = 1; more;) {
         i64 k = some_words(m, a, n, (const u8 *)text, &at, words);
         more = k == AT_ONCE;
-        if (!more && eos) words[k++] = 0;
+        if (!more) words[k++] = 0;
         for (i64 j = 0; j < k; j++) total += go_on(m, a, words[j], &walk);
     }
     return total;

@@ -42,7 +42,8 @@ typedef struct {
 void kenlm_index_words(const Asked *asked, i64 n, const char words[n]);
 /* One word after a walk; after is where it leads. NaN where the walk is of another model. */
 f64 kenlm_step(const Backoff *m, const Asked *asked, const Walk *before, i64 n, const char word[n], Walk *after);
-f64 kenlm_score(const Backoff *m, const Asked *asked, i64 n, const char text[n], u8 bos, u8 eos);
-/* The same for each word and the end; returns how many there are. */
+/* A sentence with its start and its end. Few arguments: with short sentences, passing them takes most of the time. */
+f64 kenlm_score(const Backoff *m, const Asked *asked, i64 n, const char text[n]);
+/* Each word and the end; returns how many there are. */
 i64 kenlm_full_scores(const Backoff *m, const Asked *asked, i64 n, const char text[n], u8 bos, u8 eos, i64 most, f64 logp[most],
                       i32 length[most], u8 oov[most]);

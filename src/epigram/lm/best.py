@@ -1,4 +1,4 @@
-"""The best language model in a time budget: class-factored, log-linear and Kneser-Ney, mixed.
+"""The best language model in a time budget: a mixture with a class-factored model.
 
 A class-factored model predicts better than the default and takes much longer to choose its settings; where blank
 lines part documents, it also learns from the sentences before. The members learn all but the end of the text, EM finds

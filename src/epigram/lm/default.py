@@ -48,7 +48,8 @@ class Beside:
             f"a mixture of {share:.2f} log-linear and {1 - share:.2f} modified Kneser-Ney; held-out perplexity "
             f"{self.together:.2f} together, {self.alone[0]:.2f} and {self.alone[1]:.2f} alone "
             f"{f'in a sample of {self.sample:,} words ' if self.sample else ''}"
-            "(--model loglinear makes the log-linear model alone)"
+            "(--model loglinear makes the log-linear model alone). --best would probably lower perplexity by 15 to "
+            "20 %, in some ten times the time; its models have no exact ARPA form"
         )
 
 

@@ -137,8 +137,12 @@ class Model:
 
     def score(self, sentence: str | bytes, bos: bool = True, eos: bool = True) -> float:
         """Return the log10 probability of a sentence, with its start and its end by default."""
-        text = sentence.encode() if isinstance(sentence, str) else sentence
-        return bindings.kenlm_score(*self._asked, text, bos, eos)
+        if not (bos and eos):
+            return sum(logp for logp, _, _ in self.full_scores(sentence, bos, eos))
+        model, asked = self._asked
+        return bindings.kenlm_score(
+            model, asked, sentence.encode() if isinstance(sentence, str) else sentence
+        )
 
     def full_scores(
         self, sentence: str | bytes, bos: bool = True, eos: bool = True

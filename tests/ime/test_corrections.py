@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -129,3 +130,39 @@ def test_line_separators_inside_a_text_do_not_end_a_line(decoder: Decoder, tmp_p
         None,
         "橋",
     ]
+
+
+WRITER = """
+import sys
+import time
+from epigram.datasets.sample import BACKGROUND
+from epigram.ime.build import build
+from epigram.ime.corrections import Journal, Lesson
+
+journal = Journal.load(build(BACKGROUND[:6]).decoder, sys.argv[1])
+while True:
+    if len(journal.lessons) % 5 == 4:
+        journal.lessons.pop(0)  # the file is written again
+    journal.append(Lesson("はし", str(len(journal.lessons)) * 200))
+    journal.save(sys.argv[1])
+    print(journal.lessons[-1].line(), end="", flush=True)
+"""
+
+
+def test_a_process_killed_while_it_writes_loses_nothing_it_had_written(
+    decoder: Decoder, tmp_path: Path
+) -> None:
+    path = tmp_path / "j.jsonl"
+    for wait in (0, 0.003, 0.01, 0.02, 0.05):
+        with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE) as writer:
+            assert writer.stdout is not None
+            said = [writer.stdout.readline() for _ in range(7)]
+            time.sleep(wait)
+            writer.kill()
+            said += [line for line in writer.stdout.readlines() if line.endswith(b"\n")]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            lessons = Journal.load(decoder, path).lessons
+        assert said[-1].decode() in [lesson.line() for lesson in lessons[-2:]]
+        assert all(lesson.chosen == lesson.chosen[:1] * len(lesson.chosen) for lesson in lessons)
+    assert [other.name for other in tmp_path.iterdir() if other.suffix == ".jsonl"] == ["j.jsonl"]

@@ -93,7 +93,7 @@ def command(
 
 
 def _files(models: list[Path] | None) -> tuple[dict[str, Path], dict[str, str] | None]:
-    """Return the files of models by name; without models the samples and all installed ones, with notes."""
+    """Return files and notes of models; without models the samples and all installed ones."""
     from epigram.storage.installed import installed_models, model_path
 
     if models:

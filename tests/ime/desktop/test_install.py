@@ -74,6 +74,14 @@ def test_the_doctor_says_what_to_do(home: Path, tmp_path: Path, capsys: pytest.C
     assert "missing  server: it starts with the first key" in said
 
 
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"command": 3, "socket": ""}'])
+def test_the_doctor_takes_corrupt_settings_for_none(home: Path, tmp_path: Path, content: str) -> None:
+    run("ime", "install", str(tmp_path / "m.epigram"))
+    EnginePlaces().settings.write_text(content)
+    state = {check.name: check.is_fine for check in doctor()}
+    assert (state["engine"], state["model"], state["component"]) == (False, False, True)
+
+
 def test_the_engine_is_a_short_script() -> None:
     engine = Path(__file__).parents[3] / "src/epigram/ime/desktop/ibus_engine.py"
     text = engine.read_text()

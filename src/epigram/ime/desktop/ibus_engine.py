@@ -129,7 +129,7 @@ class EngineMethods:
             return None, ""
         text, caret, anchor = self.get_surrounding_text()
         first, last = min(caret, anchor), max(caret, anchor)
-        return text.get_text()[max(first - 200, 0) : first], text.get_text()[first:last]
+        return text.get_text()[max(first - 300, 0) : first], text.get_text()[first:last]
 
     def _show(self, answer):
         if answer["erase"]:

@@ -101,8 +101,7 @@ def uninstall() -> list[Path]:
 def doctor() -> list[InstallCheck]:
     """Check daemon, gi, component, environment, model and server."""
     places = EnginePlaces()
-    settings = json.loads(places.settings.read_text("utf-8")) if places.settings.exists() else {}
-    command = settings.get("command", [])
+    command, path = _installed_command(places)
     model = Path(command[5]) if len(command) > 5 else None
     probe = "import gi; gi.require_version('IBus', '1.0'); from gi.repository import IBus"
     has_python = Path(PYTHON).exists()
@@ -111,20 +110,27 @@ def doctor() -> list[InstallCheck]:
     )
     in_path = str(places.component.parent) in os.environ.get("IBUS_COMPONENT_PATH", "").split(":")
     system = Path(SYSTEM_COMPONENTS, places.component.name).exists()
-    again = "run: epigram ime install MODEL"
+    again = "run: epigram ime install"
     return [
         InstallCheck(
             "ibus-daemon", shutil.which("ibus-daemon") is not None, "install ibus, such as: apt install ibus"
         ),
         InstallCheck("gi with IBus", has_gi, "install it, such as: apt install python3-gi gir1.2-ibus-1.0"),
-        InstallCheck("engine", places.engine.exists() and bool(settings), again),
+        InstallCheck("engine", places.engine.exists() and bool(command), again),
         InstallCheck("component", places.component.exists(), again),
         InstallCheck("component path", in_path or system, "log in again; IBus reads the new component then"),
         InstallCheck("model", model is not None and model.exists(), f"its file is missing; {again}"),
-        InstallCheck(
-            "server", _answers(settings.get("socket", "")), "it starts with the first key of the engine"
-        ),
+        InstallCheck("server", _answers(path), "it starts with the first key of the engine"),
     ]
+
+
+def _installed_command(places: EnginePlaces) -> tuple[list[str], str]:
+    """Command and socket of the server; none if they are not installed or cannot be read."""
+    try:
+        found = json.loads(places.settings.read_text("utf-8"))
+        return [str(word) for word in found["command"]], str(found["socket"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return [], ""
 
 
 def _answers(path: str) -> bool:

@@ -31,7 +31,7 @@ LONGER, SHORTER, TAB, PAGE_UP, PAGE_DOWN = "longer", "shorter", "tab", "page up"
 ENTER, SPACE, BACKSPACE, ESCAPE, UNDO, QUIT = "enter", "space", "backspace", "escape", "undo", "quit"
 RECONVERT = "reconvert"
 FORMS = ("f6", "f7", "f8", "f9", "f10")
-KEPT = 200
+KEPT = 300
 """Characters of committed text that are kept as context."""
 PAGE, MOST = 9, 36
 """Candidates of a page, and of a phrase."""

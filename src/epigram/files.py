@@ -263,7 +263,7 @@ def parse_json(text: str, path: str | PathLike[str] | None = None, line: int | N
     """
     try:
         value = json.loads(text)
-        if "\\ud" in text.lower():
+        if "\\u" in text and "\\ud" in text.lower():
             json.dumps(value, ensure_ascii=False).encode()
         return value
     except json.JSONDecodeError as error:

@@ -38,7 +38,7 @@ def kept(folder: Path, *options: str) -> list[int]:
 
 def test_a_share_of_the_least_perplexed(folder: Path) -> None:
     model = str(folder / "lm.epigram")
-    assert kept(folder, "--model", model) == [0, 1, 2, 3, 4]
+    assert kept(folder, "--model", model) == [0, 1, 2, 3, 4, 5]
     assert len(kept(folder, "--model", model, "--keep", "40%")) == 2
     assert 2 not in kept(folder, "--model", model, "--keep", "40%")
 
@@ -54,8 +54,8 @@ def test_the_probability_of_a_label_and_a_summary(folder: Path) -> None:
         str(folder / "lm.epigram"),
     ]
     record = json.loads(epigram(*words, "--json").stdout)
-    assert (record["documents"], record["kept"], record["empty"]) == (6, 5, 1)
-    assert "scores" in epigram(*words).stdout
+    assert (record["documents"], record["kept"], record["empty"]) == (6, 6, 1)
+    assert "score: 1% " in epigram(*words).stdout
 
 
 def test_a_dry_run_writes_nothing(folder: Path) -> None:

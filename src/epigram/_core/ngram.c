@@ -83,30 +83,52 @@ void ngram_step_many(const Backoff *m, i64 n, const i32 *nodes, const i32 *words
     }
 }
 
-enum { N_RUNS = 8 };
+enum { N_RUNS = 16 };
 
 typedef struct {
     i64 at, end;
+    i64 pair;   /* that of the word, -1 where it is not known yet */
+    i64 low, n; /* the pairs of the node; n is -1 where they are not known yet */
     i32 node;
     f64 backed_off;
 } Run;
 
-/* One look-up of a run: its next word, or one step of backing off. */
+/* One step of a run; what the next step reads is asked for ahead. */
 static inline void look_up(const Backoff *m, const i32 *stream, Run *run, f64 *out) {
-    i32 word = stream[run->at];
-    i64 pair = word < 0 ? -1 : find_pair(run->node, word, m->pair_ptr, m->pair_word);
-    if (word >= 0 && pair < 0) {
-        run->backed_off += m->node_bow[run->node];
-        run->node = m->node_parent[run->node];
-        return;
+    i32 word = stream[run->at], node = run->node;
+    if (run->pair >= 0) {
+        out[run->at++] = run->backed_off + m->pair_logp[run->pair];
+        run->node = m->pair_next[run->pair];
+        run->backed_off = 0.0;
+        run->pair = run->n = -1;
+        __builtin_prefetch(m->pair_ptr + run->node);
+    } else if (word < 0) {
+        out[run->at++] = NAN;
+        run->node = 0;
+        run->backed_off = 0.0;
+        run->n = -1;
+    } else if (run->n < 0 && node != 0) {
+        run->low = m->pair_ptr[node];
+        run->n = m->pair_ptr[node + 1] - run->low;
+        for (i64 k = 1; k < 4; k++) __builtin_prefetch(m->pair_word + run->low + k * run->n / 4);
+        __builtin_prefetch(m->node_parent + node);
+        __builtin_prefetch(m->node_bow + node);
+    } else {
+        run->pair = node == 0 ? word : search_rising(m->pair_word, run->low, run->low + run->n, word);
+        if (run->pair >= 0) {
+            __builtin_prefetch(m->pair_logp + run->pair);
+            __builtin_prefetch(m->pair_next + run->pair);
+        } else {
+            run->backed_off += m->node_bow[node];
+            run->node = m->node_parent[node];
+            run->n = -1;
+            __builtin_prefetch(m->pair_ptr + run->node);
+        }
     }
-    out[run->at++] = word < 0 ? NAN : run->backed_off + m->pair_logp[pair];
-    run->node = word < 0 ? 0 : m->pair_next[pair];
-    run->backed_off = 0.0;
 }
 
 /* Log-probability of each position of a stream from start; -1 gives NaN and cuts the context. Time goes into waiting
- * for memory, so eight runs of sentences advance in turn, one look-up each: their waits overlap. A run begins after a
+ * for memory, so runs of sentences advance in turn, a step of one look-up each: their waits overlap. A run begins after a
  * boundary, where the state is start again. */
 void ngram_score_stream(const Backoff *m, i64 n, const i32 *stream, i32 start, f64 *out) {
     Run runs[N_RUNS];
@@ -115,7 +137,7 @@ void ngram_score_stream(const Backoff *m, i64 n, const i32 *stream, i32 start, f
         i64 first = cut;
         cut = larger_i(cut, n * (k + 1) / N_RUNS);
         while (0 < cut && cut < n && stream[cut - 1] != 0) cut++;
-        runs[k] = (Run){first, cut, start, 0.0};
+        runs[k] = (Run){first, cut, -1, 0, -1, start, 0.0};
     }
     for (u8 open = 1; open;) {
         open = 0;

@@ -30,6 +30,7 @@ static inline void put(Buffer *b, const u8 *bytes, i64 n) {
 
 typedef struct {
     f32 score;
+    f32 second; /* the score of the second best way here */
     i32 piece;
     i64 from, to;
 } Node;
@@ -45,9 +46,18 @@ typedef struct {
     i64 left, right, n;
 } Pair;
 
+/* A word that was cut before: its pieces, and how far the next best cut was behind at least. */
+enum { N_KNOWN = 1 << 14, MOST_BYTES = 24, MOST_PIECES = 7 };
+typedef struct {
+    u8 n, n_pieces, bytes[MOST_BYTES];
+    f32 margin;
+    i32 pieces[MOST_PIECES];
+} Known;
+
 typedef struct {
     const Pieces *p;
     const Asked *asked;
+    Known *known;
     i32 *stream;
     i64 n, room, n_unknown;
     u64 hash; /* of a run of unknown characters, which is one piece */
@@ -209,6 +219,15 @@ static u8 normalise(Run *run, const u8 *text, i64 n) {
     if (p->adds_blank && !p->blank_is_last) put(out, blank, n_blank);
     u8 after_blank = p->trims;
     while (at < n) {
+        if (text[at] < 128 && at + 1 < n && text[at + 1] < 128 && p->plain[text[at]]) {
+            if (!reserve(out, 8)) return 0;
+            u8 is_blank = text[at] == ' ';
+            if (!is_blank) out->bytes[out->n++] = text[at];
+            else if (!after_blank) put(out, blank, n_blank);
+            after_blank = is_blank && p->trims;
+            at++;
+            continue;
+        }
         Form form = next_form(p, text + at, n - at);
         at += form.n_read;
         while (after_blank && form.n && form.bytes[0] == ' ') form.bytes++, form.n--;
@@ -258,9 +277,50 @@ static void emit_piece(Run *run, i32 piece, const u8 *s, i64 n) {
     }
 }
 
+static inline void offer(Node *node, f32 score, i32 piece, i64 from) {
+    if (node->from < 0 || score > node->score) *node = (Node){score, node->from < 0 ? -INFINITY : node->score, piece, from, 0};
+    else if (score > node->second) node->second = score;
+}
+
+/* Keeps the cut of a word whose pieces are all known. */
+static void keep(Known *known, const u8 *s, i64 n, const Node *nodes) {
+    f32 margin = INFINITY;
+    i64 n_pieces = 0;
+    known->n = 0;
+    for (i64 at = 0; at < n; at = nodes[at].to) {
+        const Node *end = nodes + nodes[at].to;
+        if (n_pieces == MOST_PIECES || end->piece < 0) return;
+        known->pieces[n_pieces++] = end->piece;
+        if (end->score - end->second < margin) margin = end->score - end->second;
+    }
+    memcpy(known->bytes, s, (size_t)n);
+    known->n = (u8)n;
+    known->n_pieces = (u8)n_pieces;
+    known->margin = margin;
+}
+
+/* A word as it was cut before, with the sum that the search would find. The margin covers what sums from another base round
+ * otherwise, in every addition half a unit in the last place. */
+static u8 cut_again(Run *run, const Known *known, const u8 *s, i64 n, f32 *base) {
+    if (known->n != n || memcmp(known->bytes, s, (size_t)n)) return 0;
+    if (!(known->margin > (fabsf(*base) + 1000.0f) * (f32)n * 0x1p-21f)) return 0;
+    for (i64 k = 0; k < known->n_pieces; k++) {
+        *base += run->p->scores[known->pieces[k]];
+        emit_piece(run, known->pieces[k], NULL, 0);
+    }
+    return 1;
+}
+
 /* Viterbi search with the numbers of sentencepiece: sums in float32 from the start of the line, base. */
 static u8 unigram(Run *run, const u8 *s, i64 n, f32 *base) {
     const Pieces *p = run->p;
+    Known *known = NULL;
+    if (n <= MOST_BYTES && !p->has_user) {
+        u64 hash = HASH_START;
+        for (i64 k = 0; k < n; k++) hash = hash_byte(hash, s[k]);
+        known = run->known + (hash_end(hash) & (N_KNOWN - 1));
+        if (cut_again(run, known, s, n, base)) return 1;
+    }
     run->nodes.n = 0;
     if (!reserve(&run->nodes, (n + 1) * (i64)sizeof(Node))) return 0;
     Node *nodes = (Node *)(void *)run->nodes.bytes;
@@ -275,15 +335,14 @@ static u8 unigram(Run *run, const u8 *s, i64 n, f32 *base) {
             i32 piece = p->units[4 * unit + 2];
             if (piece < 0 || p->kinds[piece] == UNUSED) continue;
             f32 score = p->kinds[piece] == USER_DEFINED ? (f32)((f64)(end - at) * p->bonus - 0.1) : p->scores[piece];
-            if (nodes[end].from < 0 || score + here > nodes[end].score) nodes[end] = (Node){score + here, piece, at, 0};
+            offer(nodes + end, score + here, piece, at);
             is_whole |= end - at == length;
         }
-        f32 alone = p->unknown_score + here;
-        Node *next = nodes + at + length;
-        if (!is_whole && (next->from < 0 || alone > next->score)) *next = (Node){alone, -1, at, 0};
+        if (!is_whole) offer(nodes + at + length, p->unknown_score + here, -1, at);
     }
     *base = nodes[n].score;
     for (i64 at = n; at > 0; at = nodes[at].from) nodes[nodes[at].from].to = at;
+    if (known) keep(known, s, n, nodes);
     for (i64 at = 0, end; at < n; at = end) {
         end = nodes[at].to;
         emit_piece(run, nodes[end].piece, s + at, end - at);
@@ -397,15 +456,16 @@ static u8 read_text(Run *run, const u8 *text, i64 n) {
 i64 pieces_stream(const Pieces *p, const Asked *asked, i64 n_bytes, const u8 *bytes, i64 n_texts, const i64 *text_ptr,
                   i64 room, i32 *stream, i64 *stream_ptr, i64 *unknown) {
     (void)n_bytes;
-    Run run = {.p = p, .asked = asked, .stream = stream, .room = room};
-    i64 done = 0, good = 1;
-    for (stream_ptr[0] = 0; done < n_texts; done++) {
+    Run run = {.p = p, .asked = asked, .stream = stream, .room = room, .known = calloc(N_KNOWN, sizeof(Known))};
+    i64 done = 0, good = run.known != NULL;
+    for (stream_ptr[0] = 0; good && done < n_texts; done++) {
         run.n_unknown = 0;
         good = read_text(&run, bytes + text_ptr[done], text_ptr[done + 1] - text_ptr[done]);
         if (!good || run.n > room) break;
         stream_ptr[done + 1] = run.n;
         unknown[done] = run.n_unknown;
     }
+    free(run.known);
     free(run.folded.bytes);
     free(run.line.bytes);
     free(run.nodes.bytes);

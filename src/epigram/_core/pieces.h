@@ -16,10 +16,11 @@ typedef struct {
     const i32 *fold_of; /* [n_fold_of] */
     const i64 *fold_ptr; /* [n_folds + 1] */
     const u8 *fold_bytes; /* [n_fold_bytes] */
-    i64 n_map; /* units of the normalisation, 0 for none */
+    i64 n_map; /* units of the normalisation, 0 for none. plain: no form begins with an ASCII character before another */
     i64 n_forms; /* bytes of the texts that they lead to, each ended by a zero */
     const u32 *map; /* [n_map] */
     const u8 *forms; /* [n_forms] */
+    const u8 *plain; /* [128] */
     i64 n_units;
     i64 n_pieces; /* 0 for words between blanks. words and byte_words are their ids in the model */
     const i32 *units; /* [4 * n_units] */

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as encoder
 import random
 import sys
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,16 +13,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from epigram.cli import console
-from epigram.cli.classify.arguments import FileFormat, fields_of, load_classifier
+from epigram.cli.classify.arguments import FileFormat, fields_of
+from epigram.cli.cluster import Cluster
 from epigram.cli.documents import Field
 from epigram.cli.options import Json, Threads, derived, parameters
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
-    from epigram.filter import DocumentFilter
-    from epigram.filter.scorers import DocumentScorer
+    from epigram.filter import DocumentFilter, FilterSummary, ScorerRecipe
 
 SCORES, CHOICE = "Scores", "Choice"
+AROUND = 10
+"""Documents that --dry-run shows on each side of a bound."""
 Inputs = Annotated[
     list[Path],
     typer.Argument(metavar="IN...", help="Text, TSV, CSV, JSON lines or Parquet files; - is stdin."),
@@ -61,12 +64,28 @@ Name = Annotated[
     str,
     typer.Option("--score", metavar="NAME", help="Field of the score; empty: none.", rich_help_panel=SCORES),
 ]
+Also = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=MODEL",
+        help="A further score in field NAME; ,against=MODEL or ,label=NAME may follow. May be repeated.",
+        rich_help_panel=SCORES,
+    ),
+]
 Least = Annotated[
-    float | None,
-    typer.Option("--min", metavar="X", help="Keep scores of at least X.", rich_help_panel=CHOICE),
+    list[str] | None,
+    typer.Option(
+        "--min",
+        metavar="[NAME=]X",
+        help="Keep scores of at least X. May be repeated.",
+        rich_help_panel=CHOICE,
+    ),
 ]
 Most = Annotated[
-    float | None, typer.Option("--max", metavar="X", help="Keep scores of at most X.", rich_help_panel=CHOICE)
+    list[str] | None,
+    typer.Option(
+        "--max", metavar="[NAME=]X", help="Keep scores of at most X. May be repeated.", rich_help_panel=CHOICE
+    ),
 ]
 Keep = Annotated[
     str | None,
@@ -86,12 +105,17 @@ Buckets = Annotated[
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue a run that was stopped, to the same bytes.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Write nothing; show documents around the bounds.")]
-Sample = Annotated[int, typer.Option(min=1, help="Documents that --dry-run reads.")]
+Sample = Annotated[int, typer.Option(min=1, help="Documents that --dry-run scores.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first malformed record.")]
+PlotFile = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", help="Histogram to draw: .png, .svg or .pdf.")
+]
 
 
 def _choice(
     against: Against = None,
     label: Label = None,
+    also: Also = None,
     pieces: Pieces = None,
     normalise: Normalisation = None,
     least: Least = None,
@@ -109,69 +133,152 @@ def command(
     field: Field = None,
     format: FileFormat = None,
     score: Name = "score",
+    strict: Strict = False,
     resume: Resume = False,
     dry_run: DryRun = False,
     sample: Sample = 1000,
     threads: Threads = 1,
+    cluster: Cluster = None,
+    plot: PlotFile = None,
     json: Json = False,
     **choice: Any,
 ) -> None:
     """Score documents by perplexity, a ratio of two models or a label; keep those within bounds."""
+    from epigram.cli.plots import check_plot
     from epigram.cli.run import refuse_inputs
-    from epigram.filter import DocumentFilter
 
     if output is None and not dry_run:
         raise InputError("give -o OUT, or --dry-run to see what would be kept")
-    least, most, buckets = (choice[name] for name in ("least", "most", "buckets"))
-    against, label = choice["against"], choice["label"]
-    job = DocumentFilter(
-        scorer_of(model, against, label, choice["pieces"], choice["normalise"]), score or None,
-        float("-inf") if least is None else least, float("inf") if most is None else most,
-        share_of(choice["keep"]), label is not None, tuple(buckets.split(",")) if buckets else (), threads,
-    )  # fmt: skip
+    if plot is not None:
+        check_plot(plot)
+    recipes, settings = recipes_of(model, score, choice), settings_of(score, choice)
+    settings |= {"threads": threads, "subject": subject_of(files, recipes)}
+    reading = {"fields": fields_of(field, None), "format": format, "strict": strict}
     if dry_run:
-        show_sample(job, files, field, format, sample)
+        show_sample(filter_of(recipes, settings), files, reading, sample)
         return
     assert output is not None
-    refuse_inputs(output, {"files": files, "model": model, "against": against})
+    refuse_inputs(output, {"files": files, "model": model, "against": choice["against"]})
+    reading["resume"] = resume
     watch = console.Stopwatch()
     with console.progress() as bar:
-        task = bar.add_task("documents", total=None, status="")
-        summary = job.run(
-            [str(path) for path in files], str(output), fields_of(field, None), format, resume=resume,
-            progress=lambda n: bar.update(task, completed=n, status=f"{n:,}"),
-        )  # fmt: skip
+        task = bar.add_task(
+            "files" if cluster else "documents", total=len(files) if cluster else None, status=""
+        )
+
+        def progress(n: int) -> None:
+            bar.update(task, completed=n, status=f"{n:,}")
+
+        summary, counts = work(recipes, settings, files, output, reading, cluster, progress)
     record = {
         "documents": summary.documents, "kept": summary.kept, "empty": summary.empty,
-        "malformed": summary.malformed, "cpu_seconds": watch.cpu_seconds, **summary.quantiles,
+        "malformed": summary.malformed, **counts, "cpu_seconds": watch.cpu_seconds,
     }  # fmt: skip
+    report(record, summary, [recipe.name for recipe in recipes], output, json)
+    if plot is not None:
+        from epigram.cli.plots import plot_scores
+
+        plot_scores({recipe.name: summary.histogram(recipe.name, 60) for recipe in recipes}, plot)
+
+
+def work(
+    recipes: list[ScorerRecipe],
+    settings: dict[str, Any],
+    files: list[Path],
+    output: Path,
+    reading: dict[str, Any],
+    cluster: str | None,
+    progress: Callable[[int], object],
+) -> tuple[FilterSummary, dict[str, int]]:
+    """Filter here or on a cluster; also the words of language models, and how many were unknown."""
+    from epigram.files import make_folder
+    from epigram.filter import Perplexity
+
+    paths = [str(path) for path in files]
+    if cluster is not None:
+        from epigram.filter.cluster import filter_files
+
+        make_folder(output)
+        return filter_files(cluster, recipes, settings, paths, output, reading, progress), {}
+    job = filter_of(recipes, settings)
+    summary = job.run(paths, str(output), progress=progress, **reading)
+    scorers = [scorer for scorer in job.scorers.values() if isinstance(scorer, Perplexity)]
+    return summary, {"words": scorers[0].words, "unknown_words": scorers[0].unknown} if scorers else {}
+
+
+def recipes_of(model: Path, score: str, choice: dict[str, Any]) -> list[ScorerRecipe]:
+    """The scores that the options name, that of the choice first."""
+    from epigram.filter import ScorerRecipe
+
+    against, label = choice["against"], choice["label"]
+    if label is not None and against is not None:
+        raise InputError("--label is for a text classifier, --against for language models; give one of them")
+    pieces, ccnet = choice["pieces"], choice["normalise"] == "ccnet"
+    if label is not None and not choice["also"] and (pieces is not None or ccnet):
+        raise InputError("--pieces and --normalise are for language models; leave them out with --label")
+    pieces = None if pieces is None else str(pieces)
+    own = (None, False) if label is not None else (pieces, ccnet)
+    against = None if against is None else str(against)
+    recipes = [ScorerRecipe(score or "score", str(model), against, label, *own)]
+    recipes += [ScorerRecipe.parse(text, pieces, ccnet) for text in choice["also"] or ()]
+    if len({recipe.name for recipe in recipes}) < len(recipes):
+        raise InputError("two scores have one name; name them with --score NAME and --also NAME=MODEL")
+    return recipes
+
+
+def settings_of(score: str, choice: dict[str, Any]) -> dict[str, Any]:
+    """Settings of the filter; bounds without a name are those of the first score."""
+    names = [score or "score", *(text.partition("=")[0] for text in choice["also"] or ())]
+    limits: dict[str, dict[str, float]] = {"least": {}, "most": {}}
+    for kind, option in (("least", "--min"), ("most", "--max")):
+        for text in choice[kind] or ():
+            name, _, number = text.rpartition("=")
+            name = name or names[0]
+            try:
+                limits[kind][name] = float(number)
+            except ValueError:
+                raise InputError(f"{option} {text!r}: expected a number, or NAME=NUMBER") from None
+            if name not in names:
+                raise InputError(f"{option} {text!r}: no score {name!r}; the scores are {', '.join(names)}")
+    buckets = tuple(choice["buckets"].split(",")) if choice["buckets"] else ()
+    return {
+        **limits, "adds": bool(score), "share": share_of(choice["keep"]), "buckets": buckets,
+        "highest": choice["label"] is not None,
+    }  # fmt: skip
+
+
+def filter_of(recipes: list[ScorerRecipe], settings: dict[str, Any]) -> DocumentFilter:
+    """The filter, with its models opened."""
+    from epigram.filter import DocumentFilter
+
+    return DocumentFilter({recipe.name: recipe.build() for recipe in recipes}, **settings)
+
+
+def subject_of(files: list[Path], recipes: list[ScorerRecipe]) -> str:
+    """Files and models with sizes and times, which a stopped run and its resumption share."""
+    paths = [
+        *files,
+        *(Path(path) for recipe in recipes for path in (recipe.model, recipe.against, recipe.pieces) if path),
+    ]
+    stats = [path.stat() for path in paths if path.is_file()]
+    return repr((recipes, [(stat.st_size, stat.st_mtime_ns) for stat in stats]))
+
+
+def report(
+    record: dict[str, Any], summary: FilterSummary, names: list[str], output: Path, json: bool
+) -> None:
+    """Print counts, quantiles and histograms."""
     if json:
-        console.print_json({**record, "histogram": summary.histogram})
+        scores = {name: {**summary.quantiles(name), "histogram": summary.histogram(name)} for name in names}
+        console.print_json({**record, "scores": scores})
         return
     console.facts(str(output), record)
-    largest = max((n for _, n in summary.histogram), default=1)
-    rows = [(f"{edge:,.4g}", n, "#" * round(40 * n / largest)) for edge, n in summary.histogram]
-    console.table("scores", ("from", "documents", ""), rows)
-
-
-def scorer_of(
-    model: Path, against: Path | None, label: str | None, pieces: Path | None, normalise: str | None
-) -> DocumentScorer:
-    """The scorer that the options name."""
-    from epigram.filter import LabelProbability, Perplexity, PerplexityRatio, PieceModel
-
-    if label is not None:
-        if against is not None:
-            raise InputError(
-                "--label is for a text classifier, --against for language models; give one of them"
-            )
-        return LabelProbability(load_classifier(model), label)
-    from epigram.cli.lm.models import open_model
-
-    one, cuts = open_model(model), None if pieces is None else PieceModel.read(pieces)
-    if against is None:
-        return Perplexity(one, cuts, normalise == "ccnet")
-    return PerplexityRatio(one, open_model(against), cuts, normalise == "ccnet")
+    for name in names:
+        bars = summary.histogram(name)
+        largest = max((n for _, n in bars), default=1)
+        quantiles = ", ".join(f"{share} {value:g}" for share, value in summary.quantiles(name).items())
+        rows = [(f"{edge:,.4g}", n, "#" * round(40 * n / largest)) for edge, n in bars]
+        console.table(f"{name}: {quantiles}", ("from", "documents", ""), rows)
 
 
 def share_of(keep: str | None) -> float | None:
@@ -193,18 +300,32 @@ def share_of(keep: str | None) -> float | None:
     return share
 
 
-def show_sample(job: DocumentFilter, files: list[Path], text: str | None, format: Any, sample: int) -> None:
-    """Documents next to the bounds among the first ones, best last."""
+def show_sample(job: DocumentFilter, files: list[Path], reading: dict[str, Any], sample: int) -> None:
+    """Print the documents of a sample that are next to the bounds, or to both ends."""
+    import numpy as np
+
     from epigram.records import RecordReader
 
-    reader = RecordReader([str(path) for path in files], fields_of(text, None), format)
+    reader = RecordReader([str(path) for path in files], **reading)
     documents = list(islice(iter(reader), sample * 10))
     chosen = sorted(random.Random(0).sample(range(len(documents)), min(sample, len(documents))))
     documents = [documents[k] for k in chosen]
-    scores = job.scorer([document.text for document in documents])
-    known = sorted((value, k) for k, value in enumerate(scores.tolist()) if value == value)
-    least, most, _ = job.bounds(scores)
-    for value, k in known:
-        mark = "keep" if least <= value <= most else "drop"
-        line = {"score": round(value, 6), "choice": mark, "text": documents[k].text[:200]}
+    scores = job.score([document.text for document in documents])
+    cuts, names = job.cuts(scores), list(job.scorers)
+    least, most = (
+        [limits.get(name, end) for name in names]
+        for limits, end in ((cuts.least, -np.inf), (cuts.most, np.inf))
+    )
+    kept = np.all((scores >= least) & (scores <= most), axis=1)
+    order = np.argsort(scores[:, 0], kind="stable")[: int(np.sum(~np.isnan(scores[:, 0])))]
+    ends = np.flatnonzero(np.diff(kept[order])) + 1
+    places = np.arange(order.size)
+    near = [np.abs(places + 0.5 - end) <= AROUND for end in (ends.tolist() or [0, order.size])]
+    for k in order[np.any(near, axis=0)].tolist():
+        line = {
+            **{name: round(value, 6) for name, value in zip(names, scores[k].tolist(), strict=True)},
+            "choice": "keep" if kept[k] else "drop",
+            "text": documents[k].text[:200],
+        }
         sys.stdout.write(console.echoed(encoder.dumps(line, ensure_ascii=False) + "\n"))
+    console.note(f"{int(kept.sum()):,} of {len(documents):,} documents of the sample would be kept")

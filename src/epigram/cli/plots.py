@@ -124,3 +124,13 @@ def plot_paths(models: Mapping[str, Any], target: str | PathLike[str]) -> None:
     right.set(xlabel="steps", ylabel=f"{measure} on development lists, %" if with_dev else "training loss")
     left.legend()
     _save(figure, target)
+
+
+def plot_scores(histograms: Mapping[str, Sequence[tuple[float, int]]], target: str | PathLike[str]) -> None:
+    """Draw the histogram of each score of a filter run, on a logarithmic axis."""
+    figure = _figure(target, 6 * max(1, len(histograms)))
+    for number, (name, bars) in enumerate(histograms.items(), 1):
+        axes = figure.add_subplot(1, len(histograms), number)
+        axes.stairs([n for _, n in bars[:-1]], [edge for edge, _ in bars], fill=True)
+        axes.set(xscale="log", xlabel=name, ylabel="documents")
+    _save(figure, target)

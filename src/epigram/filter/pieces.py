@@ -94,6 +94,26 @@ class PieceModel:
             bool(rules.get(5, 1)), map_, forms,
         )  # fmt: skip
 
+    def plain(self) -> Any:
+        """Whether ASCII characters before others stay as they are: no rule begins with them."""
+        plain = np.full(128, not (self.kinds == USER_DEFINED).any(), np.uint8)
+        if not self.map.size:
+            return plain
+        ascii_ = np.arange(128, dtype=np.int64)
+
+        def child(nodes: Any, labels: Any) -> Any:
+            """Places of the children of nodes, and whether they are there."""
+            places = nodes ^ labels
+            units = self.map[np.minimum(places, self.map.size - 1)].astype(np.int64)
+            found = (places < self.map.size) & ((units & 0x800000FF) == labels)
+            return places ^ ((units >> 10) << ((units & 512) >> 6)), units, found
+
+        root = int(self.map[0])
+        nodes, units, found = child((root >> 10) << ((root & 512) >> 6), ascii_)
+        _, _, longer = child(nodes[:, None], ascii_[None, :])
+        plain[found & ((units >> 8 & 1 > 0) | longer.any(axis=1))] = 0
+        return plain
+
     def core(self, vocabulary: Vocabulary, folds: Folds) -> Any:
         """The tables as C takes them, with the word ids of a language model."""
         chosen = np.flatnonzero(np.isin(self.kinds, (NORMAL, USER_DEFINED, UNUSED)))
@@ -111,7 +131,7 @@ class PieceModel:
         ids = dict(zip(names, words.tolist(), strict=True))
         normal = self.scores[self.kinds == NORMAL]
         return bindings.Pieces(
-            *folds, self.map, self.forms, units, self.scores, self.kinds, np.maximum(words, -1),
+            *folds, self.map, self.forms, self.plain(), units, self.scores, self.kinds, np.maximum(words, -1),
             np.array([ids.get(f"<0x{byte:02X}>", -1) for byte in range(256)], np.int32),
             float(normal.max(initial=0.0)), float(np.float32(normal.min(initial=0.0)) - np.float32(UNKNOWN_COST)),
             self.is_bpe, self.has_bytes, bool((self.kinds == USER_DEFINED).any()), self.trims, self.adds_blank,

@@ -8,61 +8,80 @@ is resumed to the same bytes.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from epigram._core.threads import Team
 from epigram.errors import InputError
 from epigram.files import parse_json, write_atomically
 from epigram.filter.scorers import DocumentScorer
+from epigram.filter.summary import FilterSummary
 from epigram.protocols import Floats
-from epigram.records import Document, Fields, RecordReader, RecordWriter
+from epigram.records import Document, Fields, Format, RecordReader, RecordWriter
+from epigram.records.formats import Table
 
 BATCH_DOCUMENTS, BATCH_CHARACTERS = 500, 1 << 20
 NOTE_EVERY = 20
-"""Rounds of batches after which the state of a run is noted."""
-BINS = 20
+"""Batches after which the state of a run is noted."""
+Bounds = Mapping[str, float]
 
 
-@dataclass
-class FilterSummary:
-    """Counts of a run; ``histogram`` has equally wide bins of log10 score."""
+class Cuts(NamedTuple):
+    """Bounds of every score, and the upper ends of all buckets but the last."""
 
-    documents: int = 0
-    kept: int = 0
-    empty: int = 0
-    malformed: int = 0
-    quantiles: dict[str, float] = field(default_factory=dict)
-    histogram: list[tuple[float, int]] = field(default_factory=list)
+    least: Bounds
+    most: Bounds
+    buckets: Floats
 
 
 @dataclass
 class DocumentFilter:
-    """Scores documents and keeps those of at least ``least`` and at most ``most``.
+    """Scores documents and keeps those whose scores are within bounds.
 
     Parameters
     ----------
-    scorer : texts to numbers.
-    name : field that gets the score; None to leave the records as they are.
-    least, most : bounds of the score.
+    scorers : texts to numbers, by the field that gets them; shares and buckets go by the first.
+    adds : whether records get fields; False leaves them as they are.
+    least, most : bounds, by field.
     share : keep this share, the lowest scores, or with ``highest`` the highest.
     buckets : names of equally large buckets by score, such as head, middle and tail, in the field ``bucket``.
     threads : batches that are scored at the same time; the output does not depend on it.
+    subject : text that tells this run from others; a state of another run is not resumed.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.jsonl").write_text('{"text": "a rose"}\\n{"text": "is"}\\n')
+    >>> def length(texts):
+    ...     return np.array([float(len(text)) for text in texts])
+    >>> job = DocumentFilter({"length": length}, most={"length": 4.0})
+    >>> job.run([str(folder / "a.jsonl")], str(folder / "b.jsonl")).kept
+    1
+    >>> (folder / "b.jsonl").read_text()
+    '{"text": "is", "length": 2.0}\\n'
     """
 
-    scorer: DocumentScorer
-    name: str | None = "score"
-    least: float = -np.inf
-    most: float = np.inf
+    scorers: Mapping[str, DocumentScorer]
+    adds: bool = True
+    least: Bounds = field(default_factory=dict)
+    most: Bounds = field(default_factory=dict)
     share: float | None = None
     highest: bool = False
     buckets: Sequence[str] = ()
     threads: int = 1
+    subject: str = ""
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether the choice of a document depends on the others."""
+        return self.share is not None or len(self.buckets) > 0
 
     def run(
         self,
@@ -73,119 +92,176 @@ class DocumentFilter:
         strict: bool = False,
         resume: bool = False,
         progress: Callable[[int], object] = lambda n: None,
+        cuts: Cuts | None = None,
     ) -> FilterSummary:
-        """Filter files to ``output``."""
-        self._reader = RecordReader(paths, fields, format, strict=strict, keep_malformed=True)
+        """Filter files to ``output``; ``cuts`` are those that the scores of more files gave."""
+        reader = RecordReader(paths, fields, format, strict=strict, keep_malformed=True)
         state, scores_path = Path(f"{output}.state"), Path(f"{output}.scores")
-        subject = repr(
-            (list(map(str, paths)), output, self.least, self.most, self.share, tuple(self.buckets))
-        )
-        if not resume:
-            state.unlink(missing_ok=True)
+        noted = self._noted(state, paths, output) if resume else {}
+        if not resume and cuts is None:
             scores_path.unlink(missing_ok=True)
-        least, most, cuts = self.least, self.most, np.empty(0)
-        whole = self.share is not None or len(self.buckets) > 0
-        if whole:
-            if "-" in map(str, paths):
-                raise InputError(
-                    "a share or buckets need the files twice; give a file instead of standard input"
-                )
-            scores = self._score_all(paths, fields, format, scores_path, progress)
-            least, most, cuts = self.bounds(scores)
-        summary, done, size = FilterSummary(), 0, 0
-        if resume and not whole and state.exists():
-            noted = parse_json(state.read_text("utf-8"), state)
-            if noted.get("subject") != subject:
-                raise InputError(
-                    "is of a run with other settings; remove it or run without --resume", path=state
-                )
-            done, size = noted["read"], noted["size"]
-            summary = FilterSummary(**noted["summary"])
-        added = [*([self.name] if self.name else []), *(["bucket"] if self.buckets else [])]
-        writer = RecordWriter(output, added, size)
-        seen: list[Floats] = []
-        documents = islice(iter(self._reader), done, None)
-        source = self._scored(documents) if not whole else self._stored(documents, scores)
-        for number, (batch, found) in enumerate(source, 1):
-            done += len(batch)
-            seen.append(found)
-            for document, score in zip(batch, found.tolist(), strict=True):
-                self._write(document, score, least, most, cuts, writer, summary)
-            progress(done)
-            if not whole and number % NOTE_EVERY == 0:
-                noted = {"subject": subject, "read": done, "size": writer.flush(), "summary": asdict(summary)}
-                write_atomically(state, json.dumps(noted).encode())
+        stored = None
+        if self.needs_all:
+            noted = {}
+            if cuts is None:
+                stored = self.score_files(paths, output, fields, format, strict, progress)
+                cuts = self.cuts(stored)
+            else:
+                stored = self._stored(scores_path)
+        cuts = cuts or Cuts(self.least, self.most, np.empty(0))
+        done, size = noted.get("read", 0), noted.get("size", 0)
+        summary = FilterSummary(**noted.get("summary", {}))
+        writer = RecordWriter(output, self._added(), size)
+        documents = islice(iter(reader), done, None)
+        try:
+            for number, (batch, found) in enumerate(self._scored(documents, stored), 1):
+                done += len(batch)
+                self._write_batch(batch, found, cuts, reader, writer, summary)
+                progress(done)
+                if stored is None and number % NOTE_EVERY == 0 and (size := writer.flush()) > 0:
+                    self._note(state, paths, output, read=done, size=size, summary=asdict(summary))
+        except InputError:
+            if not summary.kept:
+                writer.discard()
+                scores_path.unlink(missing_ok=True)
+                state.unlink(missing_ok=True)
+            raise
         writer.close()
         state.unlink(missing_ok=True)
         scores_path.unlink(missing_ok=True)
-        _describe(summary, np.concatenate([np.empty(0), *seen]))
         return summary
 
-    def _write(
-        self, document: Document, score: float, least: float, most: float, cuts: Floats, writer: RecordWriter,
+    def _subject(self, paths: Sequence[str], output: str) -> str:
+        limits = dict(self.least), dict(self.most), self.share, self.highest, tuple(self.buckets)
+        return repr((list(map(str, paths)), output, list(self.scorers), self.adds, limits, self.subject))
+
+    def _note(self, state: Path, paths: Sequence[str], output: str, **noted: Any) -> None:
+        noted["subject"] = self._subject(paths, output)
+        write_atomically(state, json.dumps(noted).encode())
+
+    def _noted(self, state: Path, paths: Sequence[str], output: str) -> dict[str, Any]:
+        """The state of a run that was stopped; empty where there is none."""
+        if not state.exists():
+            return {}
+        noted: dict[str, Any] = parse_json(state.read_text("utf-8"), state)
+        if noted.get("subject") != self._subject(paths, output):
+            raise InputError("is of a run with other settings; remove it or run without --resume", path=state)
+        return noted
+
+    def _added(self) -> list[str]:
+        return [*(self.scorers if self.adds else ()), *(["bucket"] if self.buckets else ())]
+
+    def _write_batch(
+        self, batch: list[Document], found: Floats, cuts: Cuts, reader: RecordReader, writer: RecordWriter,
         summary: FilterSummary,
     ) -> None:  # fmt: skip
-        if document.error is not None:
-            summary.malformed += 1
-            return
-        summary.documents += 1
-        if np.isnan(score):
-            summary.empty += 1
-            return
-        if not least <= score <= most:
-            return
-        values: dict[str, Any] = {self.name: round(score, 6)} if self.name else {}
-        if self.buckets:
-            values["bucket"] = self.buckets[int(np.searchsorted(cuts, score, side="left"))]
-        writer.write(document, self._reader.formats.get(document.path), values)
-        summary.kept += 1
+        """Write the documents of a batch that are within bounds."""
+        names = list(self.scorers)
+        limits = [
+            (k, cuts.least.get(name, -np.inf), cuts.most.get(name, np.inf)) for k, name in enumerate(names)
+        ]
+        limits = [(k, low, high) for k, low, high in limits if low > -np.inf or high < np.inf]
+        bucket = np.searchsorted(cuts.buckets, found[:, 0], side="left").tolist()
+        summary.count(names, found)
+        for document, row, place in zip(batch, found.tolist(), bucket, strict=True):
+            if document.error is not None:
+                summary.malformed += 1
+                continue
+            summary.documents += 1
+            is_empty = row[0] != row[0]
+            summary.empty += is_empty
+            if not all(low <= row[k] <= high for k, low, high in limits):
+                continue
+            if document.path not in writer.checked:
+                self._check(reader.formats[document.path], document.path, writer)
+            values: dict[str, Any] = {}
+            if self.adds:
+                values = {name: None if x != x else round(x, 6) for name, x in zip(names, row, strict=True)}
+            if self.buckets:
+                values["bucket"] = None if is_empty else self.buckets[place]
+            writer.write(document, reader.formats[document.path], values)
+            summary.kept += 1
 
-    def _score_all(
+    def _check(self, format: Format, path: str, writer: RecordWriter) -> None:
+        """Refuse fields that the records have already, and other columns than before."""
+        for name in self._added():
+            if name in format.names:
+                said = f"the records have a field {name!r} already; name the score in another way (--score)"
+                raise InputError(said, path=path)
+        if isinstance(format, Table) and writer.checked.setdefault("", format.names) != format.names:
+            raise InputError("other columns than in the first file; give it another output", path=path)
+        writer.checked[path] = format.names
+
+    def score_files(
         self,
         paths: Sequence[str],
-        fields: Fields,
-        format: str | None,
-        path: Path,
-        progress: Callable[[int], object],
+        output: str,
+        fields: Fields = Fields(),  # noqa: B008 - it is frozen
+        format: str | None = None,
+        strict: bool = False,
+        progress: Callable[[int], object] = lambda n: None,
     ) -> Floats:
-        """Scores of all documents; scores of an earlier run are read from its file."""
-        reader = RecordReader(paths, fields, format, keep_malformed=True)
-        n = path.stat().st_size // 8 if path.exists() else 0
+        """Scores of all documents, a row each, which a file beside ``output`` keeps."""
+        if "-" in map(str, paths):
+            raise InputError("a share or buckets need the files twice; give a file instead of standard input")
+        path, width = Path(f"{output}.scores"), len(self.scorers)
+        reader = RecordReader(paths, fields, format, strict=strict, keep_malformed=True, shown=0)
+        n = path.stat().st_size // (8 * width) if path.exists() else 0
+        self._note(Path(f"{output}.state"), paths, output)
         with path.open("r+b" if n else "wb") as file:
-            file.truncate(8 * n)
-            file.seek(8 * n)
+            file.truncate(8 * width * n)
+            file.seek(8 * width * n)
             for batch, found in self._scored(islice(iter(reader), n, None)):
                 file.write(found.astype("<f8").tobytes())
                 n += len(batch)
                 progress(n)
-        return np.fromfile(path, "<f8")
+        return self._stored(path)
 
-    def bounds(self, scores: Floats) -> tuple[float, float, Floats]:
-        """Bounds of the share, and upper ends of all buckets but the last."""
-        known = scores[~np.isnan(scores)]
-        least, most = self.least, self.most
+    def _stored(self, path: Path) -> Floats:
+        return np.fromfile(path, "<f8").reshape(-1, len(self.scorers))
+
+    def cuts(self, scores: Floats, first: str | None = None) -> Cuts:
+        """The bounds that scores of all documents give, those of the field ``first`` standing first."""
+        first = first or next(iter(self.scorers))
+        known = scores[~np.isnan(scores[:, 0]), 0]
+        least, most = dict(self.least), dict(self.most)
         if self.share is not None and known.size:
             at = np.sort(known)[:: -1 if self.highest else 1][max(0, round(self.share * known.size) - 1)]
-            least, most = (max(least, at), most) if self.highest else (least, min(most, at))
+            if self.highest:
+                least[first] = max(least.get(first, -np.inf), float(at))
+            else:
+                most[first] = min(most.get(first, np.inf), float(at))
         n = len(self.buckets)
-        cuts = np.quantile(known, np.arange(1, n) / n) if n > 1 and known.size else np.empty(0)
-        return float(least), float(most), cuts
+        ends = np.quantile(known, np.arange(1, n) / n) if n > 1 and known.size else np.empty(0)
+        return Cuts(least, most, ends)
 
-    def _scored(self, documents: Iterable[Document]) -> Iterator[tuple[list[Document], Floats]]:
-        """Batches with their scores, several at a time, in order."""
-        source = _batches(documents)
-        with Team(self.threads) as team:
-            while waiting := list(islice(source, self.threads)):
-                found = team.run(lambda batch: self.scorer([document.text for document in batch]), waiting)
-                yield from zip(waiting, found, strict=True)
+    def score(self, texts: Sequence[str]) -> Floats:
+        """All scores of texts, a row each."""
+        return np.column_stack([scorer(texts) for scorer in self.scorers.values()])
 
-    def _stored(
-        self, documents: Iterable[Document], scores: Floats
+    def _scored(
+        self, documents: Iterable[Document], stored: Floats | None = None
     ) -> Iterator[tuple[list[Document], Floats]]:
-        done = 0
-        for batch in _batches(documents):
-            yield batch, scores[done : done + len(batch)]
-            done += len(batch)
+        """Batches with their scores in order, several scored at a time; stored scores are looked up."""
+        if stored is not None:
+            done = 0
+            for batch in _batches(documents):
+                yield batch, stored[done : done + len(batch)]
+                done += len(batch)
+            return
+        if self.threads == 1:
+            for batch in _batches(documents):
+                yield batch, self.score([document.text for document in batch])
+            return
+        with ThreadPoolExecutor(self.threads) as pool:
+            waiting: deque[tuple[list[Document], Future[Floats]]] = deque()
+            for batch in _batches(documents):
+                waiting.append((batch, pool.submit(self.score, [document.text for document in batch])))
+                if len(waiting) > 2 * self.threads:
+                    first, found = waiting.popleft()
+                    yield first, found.result()
+            for batch, found in waiting:
+                yield batch, found.result()
 
 
 def score_documents(
@@ -208,14 +284,3 @@ def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
             batch, size = [], 0
     if batch:
         yield batch
-
-
-def _describe(summary: FilterSummary, scores: Floats) -> None:
-    """Quantiles and a histogram of the scores of this run."""
-    known = scores[np.isfinite(scores)]
-    if not known.size:
-        return
-    summary.quantiles = {f"{q}%": float(np.percentile(known, q)) for q in (1, 10, 30, 50, 70, 90, 99)}
-    positive = known[known > 0]
-    counts, edges = np.histogram(np.log10(positive), bins=BINS)
-    summary.histogram = list(zip((10 ** edges[:-1]).tolist(), counts.tolist(), strict=True))

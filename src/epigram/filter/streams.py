@@ -70,6 +70,6 @@ def _words(folds: normalise.Folds) -> Any:
     """Tables of words between blanks."""
     none, flags = np.zeros(0, np.int32), [False] * 8
     return bindings.Pieces(
-        *folds, np.zeros(0, np.uint32), np.zeros(0, np.uint8), none, np.zeros(0, np.float32),
+        *folds, np.zeros(0, np.uint32), np.zeros(0, np.uint8), np.zeros(128, np.uint8), none, np.zeros(0, np.float32),
         np.zeros(0, np.uint8), none, np.zeros(256, np.int32), 0.0, 0.0, *flags,
     )  # fmt: skip

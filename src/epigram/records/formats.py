@@ -60,7 +60,7 @@ class Format:
 
     def add(self, record: bytes, values: Mapping[str, Any]) -> bytes:
         """A record with more fields: of plain text, cells before it."""
-        return b"\t".join([*(str(value).encode() for value in values.values()), record])
+        return b"\t".join([*(_cell(value).encode() for value in values.values()), record])
 
     def records(self, lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         """Records and the number of the line on which each begins."""
@@ -190,7 +190,7 @@ class TabTable(Table):
         return _decode(record).split("\t")
 
     def add(self, record: bytes, values: Mapping[str, Any]) -> bytes:
-        return b"\t".join([record, *(str(value).replace("\t", " ").encode() for value in values.values())])
+        return b"\t".join([record, *(_cell(value).replace("\t", " ").encode() for value in values.values())])
 
     def records(self, lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         return Format.records(self, lines)
@@ -277,6 +277,10 @@ def _is_apart(first: Sequence[str], rows: Sequence[Sequence[str]], label: str | 
     below = [row[column] for row in rows if column < len(row)]
     short = all(cell.strip() and len(cell.split()) <= 3 and not cell.strip().isdecimal() for cell in first)
     return short and first[column] not in below and len(set(below)) * 4 <= len(below)
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else str(value)
 
 
 def as_labels(value: Any) -> tuple[str, ...]:

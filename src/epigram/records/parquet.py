@@ -48,12 +48,30 @@ def iterate_rows(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
                 yield number, row
 
 
-def write_rows(path: str, rows: list[dict[str, Any]]) -> None:
-    """Write a file of rows."""
-    import pyarrow
-    import pyarrow.parquet
+class RowWriter:
+    """Writes rows with the columns of a source file and those of further values."""
 
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    n_rows = ROWS
+
+    def __init__(self, path: str, source: str, values: Mapping[str, Any]) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        with _open(source) as file:
+            schema = file.schema_arrow
+        for name, value in values.items():
+            kind = pyarrow.string() if isinstance(value, str) else pyarrow.float64()
+            schema = schema.append(pyarrow.field(name, kind))
+        self._schema, self._arrow = schema, pyarrow
+        self._writer = pyarrow.parquet.ParquetWriter(path, schema)
+
+    def write(self, rows: list[dict[str, Any]]) -> None:
+        """Write a group of rows."""
+        self._writer.write_table(self._arrow.Table.from_pylist(rows, self._schema))
+
+    def close(self) -> None:
+        """End the file."""
+        self._writer.close()
 
 
 def _open(path: str) -> Any:

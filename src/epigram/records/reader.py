@@ -36,6 +36,7 @@ class RecordReader:
     labelled : whether labels are wanted: a label field is recognised, and tables in files that are not called so.
     strict : raise an InputError at the first malformed record.
     keep_malformed : yield malformed records too, with ``error`` set and an empty text.
+    shown : malformed records that are reported one by one; with 0 none is reported.
 
     Attributes
     ----------
@@ -52,6 +53,7 @@ class RecordReader:
         labelled: bool = False,
         strict: bool = False,
         keep_malformed: bool = False,
+        shown: int = SHOWN,
     ) -> None:
         single = isinstance(paths, str | PathLike)
         self.paths = [str(path) for path in ([paths] if single else paths)]  # type: ignore[union-attr]
@@ -64,12 +66,12 @@ class RecordReader:
         self.n_documents = self.n_malformed = 0
         self.format: Format | None = None
         self.formats: dict[str, Format] = {}
-        self._given = format
+        self._given, self._shown = format, shown
 
     def __iter__(self) -> Iterator[Document]:
         for path in self.paths:
             yield from self.documents(path)
-        if self.n_malformed > SHOWN:
+        if self.n_malformed > self._shown > 0:
             said = (
                 f"{self.n_malformed:,} malformed records in all, of {self.n_documents + self.n_malformed:,}"
             )
@@ -109,7 +111,7 @@ class RecordReader:
         self.n_malformed += 1
         if self.strict:
             raise InputError(said, path=path, line=line)
-        if self.n_malformed <= SHOWN:
+        if self.n_malformed <= self._shown:
             warnings.warn(DataWarning(f"{path}:{line}: left out: {said}"), stacklevel=3)
 
 

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from epigram.errors import InputError
 from epigram.records.formats import Document, Format, Table
 from epigram.records.streams import pack
 
@@ -40,10 +41,13 @@ class RecordWriter:
         self.path, self._added = str(path), added or []
         self.partial = Path(f"{self.path}.partial")
         self._rows: list[dict[str, Any]] = []
+        self._table: Any = None
         self._is_table_of_rows = self.path.endswith(".parquet")
         self._waiting: list[bytes] = []
         self._n_waiting = 0
         self._begun = size > 0
+        self.checked: dict[str, list[str]] = {}
+        """Names of the fields of files that records were taken from, kept by those who check them."""
         self._file = None if self._is_table_of_rows else self.partial.open("r+b" if size else "wb")
         if self._file is not None and size:
             self._file.truncate(size)
@@ -54,6 +58,13 @@ class RecordWriter:
         format = format or Format()
         if self._is_table_of_rows:
             self._rows.append({**document.raw, **values})
+            if self._table is None:
+                from epigram.records.parquet import RowWriter
+
+                self._table = RowWriter(str(self.partial), document.path, values)
+            if len(self._rows) >= self._table.n_rows:
+                self._table.write(self._rows)
+                self._rows = []
             return
         if not self._begun and isinstance(format, Table) and format.header is not None:
             names = {name: name for name in self._added}
@@ -73,19 +84,26 @@ class RecordWriter:
         self._waiting, self._n_waiting = [], 0
 
     def flush(self) -> int:
-        """Write what waits, and return the size of the file."""
+        """Write what waits, and return the size of the file; 0 for Parquet, which cannot go on."""
         if self._file is None:
             return 0
         self._pack()
         self._file.flush()
         return self._file.tell()
 
+    def discard(self) -> None:
+        """Remove what was written."""
+        if self._file is not None:
+            self._file.close()
+        self.partial.unlink(missing_ok=True)
+
     def close(self) -> None:
         """Write what waits, and give the file its name."""
-        if self._file is None:
-            from epigram.records.parquet import write_rows
-
-            write_rows(str(self.partial), self._rows)
+        if self._table is not None:
+            self._table.write(self._rows)
+            self._table.close()
+        elif self._file is None:
+            raise InputError("no row is within bounds; an empty Parquet file has no columns", path=self.path)
         else:
             self.flush()
             os.fsync(self._file.fileno())

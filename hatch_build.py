@@ -187,7 +187,7 @@ def _ziglang() -> dict[str, str] | None:
 
 
 def _bundle(entry: str, folders: tuple[Path, ...]) -> str:
-    """One module of several: each once, after those that it imports; only what the last one exports is exported."""
+    """One module of several: each once, after those that it imports, without comments; the last one's exports stay."""
     done: dict[str, str] = {}
 
     def add(name: str) -> None:
@@ -199,7 +199,8 @@ def _bundle(entry: str, folders: tuple[Path, ...]) -> str:
         for imported in re.findall(r'^import .*? from "\./(.*?)";$', text, re.MULTILINE):
             add(imported)
         del done[name]  # after its imports
-        done[name] = re.sub(r"^import .*\n", "", text, flags=re.MULTILINE)
+        text = re.sub(r"^import .*\n", "", text, flags=re.MULTILINE)
+        done[name] = re.sub(r"^ *(?://.*|/\*\*(?:.|\n)*?\*/)\n", "", text, flags=re.MULTILINE)
 
     add(entry)
     inner = [re.sub(r"^export ", "", text, flags=re.MULTILINE) for text in list(done.values())[:-1]]

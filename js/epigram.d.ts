@@ -52,19 +52,26 @@ export interface Word {
   id: number; text: string; lemma?: string; upos?: string; xpos?: string; feats?: string;
   /** The id of its head, 0 for the root. */
   head?: number; relation?: string;
+  /** Of the first tag and of the head, where they are asked for. */
+  probability?: number; head_probability?: number;
 }
 /** `start` and `end` are offsets in the text: `text.slice(start, end)`. */
 export interface Span { text: string; start: number; end: number }
 export interface Sentence extends Span { opens_paragraph: boolean; tokens: (Span & { words: Word[] })[] }
 
+export interface HeadExplanation {
+  word: number; head: number; other: number | null; probability: number; other_probability: number;
+  heads: number[]; other_heads: number[]; lead: number; terms: { word: number; head: number; feature: string; lift: number }[];
+}
+
 export interface Pipeline extends Model {
   info(): Answer<{ family: string; parts: string[]; tags: string[]; trees: boolean; trainedOn: Record<string, number> }>;
   /** Sentences, tokens, words, tags, lemmas and trees of running text. */
-  analyse(text: string): Answer<{ text: string; sentences: Sentence[] }>;
+  analyse(text: string, options?: { probabilities?: boolean }): Answer<{ text: string; sentences: Sentence[] }>;
   /** The same in CoNLL-U. */
   conllu(text: string): Answer<string>;
-  /** Why a word (from 1) of a sentence (from 0) has its tags and its lemma; of a lemma the labels are edit scripts. */
-  explain(text: string, sentence: number, word: number): Answer<Record<string, Explanation>>;
+  /** Why a word (from 1) of a sentence (from 0) has its tags, its lemma (whose labels are edit scripts) and its head (`trees`). */
+  explain(text: string, sentence: number, word: number): Answer<{ trees?: HeadExplanation } & Record<string, Explanation & { lemma?: string; other_lemma?: string | null }>>;
 }
 
 export interface WordScore { word: string; logProbability: number | null; known: boolean }

@@ -67,7 +67,7 @@ class ArcModel {
     const kinds = [lines.filter((line) => line.rank < 2), ...[[2, 3], [4], [5]].map((ranks) => lines.filter((line) => ranks.includes(line.rank)))];
     this.kinds = kinds.map((own, k) => ({ lines: own, template: templateOf(core, own, k ? 0 : own.filter((line) => line.rank === 1).length) }));
     this.hasParts = kinds.slice(1).some((own) => own.length);
-    const scale = Math.max(4, 32 - Math.clz32(2 * n)), { c } = core;
+    const scale = Math.max(4, 32 - Math.clz32((3 * n) >> 1)), { c } = core;
     this.table = c.ArcTable({ slots: core.zeros("u64", 2 ** scale), filter: core.zeros("u64", 2 ** (scale - 4)) });
     core.scope(() => {
       const known = fingerprints(core, { ptr: putOffsets(core, running(t.string_lengths)), content: core.put("u8", t.strings) });
@@ -89,7 +89,40 @@ class ArcModel {
       const keys = core.space("u64", n);
       c.arcs_keys_of(templateOf(core, lines, 0), core.put("i32", owners), putOffsets(core, running(sizes)), atoms, keys);
       c.arcs_fill(keys, core.put("u32", new Uint32Array(Float32Array.from(t.weights).buffer)), this.table);
+      [this.keys, this.weights] = [core.view(keys).slice(), t.weights];
     });
+  }
+
+  /** The weight of a key, where it has one. */
+  weight(key) {
+    this.numbers ??= new Map(Array.from(this.keys, (own, k) => [own, k]));
+    return this.weights[this.numbers.get(key)];
+  }
+
+  /** The features of an arc and of parts (grandparent, head, sibling, child) of sentence 0 that have weights: `[name, weight]`. */
+  *terms(words, input, head, child) {
+    const { core, kinds: [{ lines, template }] } = this, most = lines.length + 64 * template.n_between;
+    const [keys, owners, middles] = [core.space("u64", most), core.space("i32", most), core.space("i32", most)];
+    const n = core.c.arcs_keys(template, words.struct, this.memory(0, words.room), 0, head, child, keys, owners, middles), [k, o, m] = [keys, owners, middles].map((one) => core.view(one).slice(0, n));
+    for (let j = 0; j < n; j++) {
+      const weight = this.weight(k[j]);
+      if (weight !== undefined) yield [nameOf(lines[o[j]], input, [0, head, m[j], child]), weight];
+    }
+  }
+
+  *partTerms(words, input, parts) {
+    const { core } = this, n = input.ptr[1];
+    for (const [kind, { lines, template }] of [...this.kinds.entries()].slice(1)) {
+      const seen = kind === 2 ? parts.filter(([, , , child]) => child >= 1 && child <= n) : parts;
+      if (!lines.length || !seen.length) continue;
+      const keys = core.space("u64", seen.length * lines.length);
+      core.c.part_features_keys(template, words.struct, this.memory(kind, words.room), 0, core.put("i32", seen.flat()), keys);
+      const found = core.view(keys).slice();
+      for (const [j, key] of found.entries()) {
+        const weight = this.weight(key), part = seen[Math.floor(j / lines.length)];
+        if (weight !== undefined) yield [part, nameOf(lines[j % lines.length], input, part), weight];
+      }
+    }
   }
 
   /** Working memory of a kind of lines for sentences of up to `room` words. */
@@ -148,18 +181,20 @@ export class Parser {
   /** Working memory of forests for sentences of n words with so many parts (pruning.py, ForestMemory). */
   forest(n, [kept, trios, grands, links, nodes, edges]) {
     const { core } = this, i = (size) => core.zeros("i32", size), f = (size) => core.zeros("f64", size), big = (size) => core.zeros("i64", size);
-    return core.c.Forest({
-      n_words: n, n_kept: kept, n_trios: trios, n_grands: grands, n_links: links, n_nodes: nodes, n_edges: edges, counts: big(6),
+    const own = { counts: big(6), trios: i(4 * trios), grands: i(4 * grands), links: i(4 * links) };
+    return { ...own, ...core.c.Forest({
+      ...own, n_words: n, n_kept: kept, n_trios: trios, n_grands: grands, n_links: links, n_nodes: nodes, n_edges: edges,
       kept: i(n * n + n), arcs: i(2 * kept), first_child: i(2 * n + 3), above: i(kept), first_above: i(n + 2), widths: i(2 * kept), first_grand: i(2 * kept), first_link: i(2 * kept),
-      first_trio: i(kept), first_stop: i(2 * n + 2), span_nodes: i(kept * n + kept), grand_nodes: i(grands), trio_nodes: i(trios), trios: i(4 * trios), grands: i(4 * grands),
-      links: i(4 * links), link_parts: i(3 * links), first_edge: big(nodes + 1), edges: i(3 * edges), values: f(links), marginals: f(links), inside: f(nodes), outside: f(nodes), best: big(nodes),
-    });
+      first_trio: i(kept), first_stop: i(2 * n + 2), span_nodes: i(kept * n + kept), grand_nodes: i(grands), trio_nodes: i(trios),
+      link_parts: i(3 * links), first_edge: big(nodes + 1), edges: i(3 * edges), values: f(links), marginals: f(links), inside: f(nodes), outside: f(nodes), best: big(nodes),
+    }) };
   }
 
-  /** Arcs that trees may have, and the most of everything that a sentence then needs. */
-  kept(words) {
+  /** Arcs that trees may have (of those from h to c with `allowed(h, c)`), and the most of everything that a sentence then needs. */
+  kept(words, allowed = null) {
     const { core, pruner } = this, { room, nArcs, lengths } = words, all = core.put("i32", lengths.map((_, s) => s)), keep = core.zeros("u8", nArcs), permitted = core.zeros("u8", nArcs);
-    core.view(permitted).fill(1);
+    const open = core.view(permitted).fill(1);
+    for (let a = 0; allowed && a < nArcs; a++) open[a] = allowed(Math.floor(a / lengths[0]), (a % lengths[0]) + 1) ? 1 : 0;
     const sizes = core.zeros("i64", 6 * lengths.length);
     core.scope(() => core.c.pruning_keep(
       pruner.kinds[0].template, words.struct, pruner.table, pruner.memory(0, room), this.spans(room), all, words.firstArc, permitted, this.share,
@@ -171,6 +206,54 @@ export class Parser {
     const s = lengths.findIndex((_, k) => Math.max(...most) >= MOST_EDGES && [0, 1, 2, 3, 4, 5].some((j) => (view[12 * k + 2 * j] >>> 0) >= MOST_EDGES));
     if (s >= 0) throw new InputError(`a sentence of ${lengths[s]} words is too long to be parsed; cut it into shorter ones`);
     return { keep, all, most };
+  }
+
+  /** Probabilities of the arcs of each sentence, (n + 1) rows of heads by n words, and its best tree; `allowed` as for `kept`. */
+  charts(input, allowed = null) {
+    const { core, arcs } = this, { c } = core, words = this.words(input), { room, lengths, firstArc } = words, { keep, most } = this.kept(words, allowed), forest = this.forest(room, most);
+    const memory = [0, 1, 2, 3].map((kind) => arcs.memory(kind, room)), places = lowWords(core, firstArc);
+    return lengths.map((n, s) => core.scope(() => {
+      const nArcs = n * (n + 1), own = core.part(keep, places[2 * s], nArcs);
+      c.forest_build(n, own, forest);
+      const counts = Array.from(core.view(forest.counts), Number).slice(1, 4), scores = core.space("f64", nArcs + counts[0] + counts[1] + counts[2]), out = core.zeros("f64", nArcs + counts[0] + counts[1]), heads = core.zeros("i32", n);
+      c.arcs_scores(arcs.kinds[0].template, words.struct, memory[0], s, arcs.table, own, core.part(scores, 0, nArcs));
+      [forest.trios, forest.grands, forest.links].reduce((at, parts, k) => {
+        c.part_features_scores(arcs.kinds[k + 1].template, words.struct, memory[k + 1], s, arcs.table, core.part(parts, 0, 4 * counts[k]), core.part(scores, at, counts[k]));
+        return at + counts[k];
+      }, nArcs);
+      c.forest_score(n, scores, forest);
+      if (c.forest_best(forest, heads) < -1e299) throw new InputError(`sentence ${s} has no projective tree`);
+      c.forest_marginals(forest);
+      c.forest_collect(n, forest, out);
+      return { p: core.view(core.part(out, 0, nArcs)).slice(), heads: Array.from(core.view(heads)) };
+    }));
+  }
+
+  /** Why a word (from 1) of a sentence has its head: the weights against the best tree in which it has another (explain.py). */
+  explain(input, word) {
+    return this.core.scope(() => {
+      const { core, arcs } = this, n = input.ptr[1], words = this.words(input), [{ p, heads }] = this.charts(input), head = heads[word - 1];
+      const found = { word, head, other: null, probability: p[head * n + word - 1], other_probability: 0, heads, other_heads: [], lead: 0, terms: [] };
+      if (n < 2) return found;
+      const rival = this.charts(input, (h, c) => c !== word || (h !== head && h !== word))[0].heads, lifts = new Map();
+      const add = (place, feature, lift) => {
+        const key = JSON.stringify([...place, feature]);
+        lifts.set(key, (lifts.get(key) ?? 0) + lift);
+      };
+      for (const [tree, sign] of [[heads, 1], [rival, -1]]) {
+        tree.forEach((above, k) => {
+          if (heads[k] !== rival[k]) core.scope(() => { for (const [name, weight] of arcs.terms(words, input, above, k + 1)) add([k + 1, above], name, sign * weight); });
+        });
+      }
+      const [mine, theirs] = [heads, rival].map((tree) => new Map(treeParts(tree).map((part) => [String(part), part])));
+      const apart = [...mine].filter(([key]) => !theirs.has(key)).concat([...theirs].filter(([key]) => !mine.has(key))).map(([, part]) => part);
+      for (const [part, name, weight] of arcs.partTerms(words, input, apart)) add([part[3] >= 1 && part[3] <= n ? part[3] : part[2], part[1]], name, mine.has(String(part)) ? weight : -weight);
+      const terms = [...lifts].filter(([, lift]) => lift).map(([key, lift]) => {
+        const [child, above, feature] = JSON.parse(key);
+        return { word: child, head: above, feature, lift };
+      }).sort((a, b) => Math.abs(b.lift) - Math.abs(a.lift));
+      return { ...found, other: rival[word - 1], other_probability: p[rival[word - 1] * n + word - 1], other_heads: rival, lead: terms.reduce((sum, term) => sum + term.lift, 0), terms };
+    });
   }
 
   /** The head of every word, from 1 in its sentence; 0 for the root. */
@@ -191,6 +274,40 @@ export class Parser {
     const ids = core.scope(() => labels.best(labels.encode({ ptr: input.ptr, columns: treeColumns(input, heads) }, heads.map((head) => head - 1))));
     return { heads, deprel: { ids, strings: labels.labels } };
   }
+}
+
+/** Parts of a tree: (grandparent, head, sibling, child), siblings from the inside to the outside (part_features.py). */
+function treeParts(heads) {
+  const n = heads.length, found = [];
+  for (let head = 1; head <= n; head++) {
+    const [left, right] = [[], []];
+    heads.forEach((above, k) => { if (above === head) (k + 1 < head ? left : right).push(k + 1); });
+    for (const chain of [[head, ...left.reverse(), 0], [head, ...right, n + 1]]) for (let k = 1; k < chain.length; k++) found.push([heads[head - 1], head, chain[k - 1], chain[k]]);
+  }
+  return found;
+}
+
+/** The name of a line's feature at a place (grandparent, head, sibling or word between, child) of sentence 0. */
+function nameOf({ cells }, { ptr, columns }, [grand, head, other, child]) {
+  const n = ptr[1], string = ({ place, offset, column: k }) => {
+    if (place === "s" && other === head) return NO_SIBLING;
+    if (place === "c" && !(child >= 1 && child <= n)) return THE_END;
+    const word = { h: head, c: child, g: grand }[place] ?? other, at = word + offset;
+    if (!word) return OUTSIDE[offset ? 1 : 0];
+    if (at < 1 || at > n) return OUTSIDE[at < 1 ? 1 : 2];
+    const cell = columns[k].strings[columns[k].ids[at - 1]];
+    return k ? cell : cell.toLowerCase();
+  };
+  const way = (from, to) => {
+    const far = Math.abs(from - to);
+    return from === 0 ? 12 : (from < to ? 0 : 6) + (far < 5 ? far - 1 : far < 10 ? 4 : 5);
+  };
+  return cells.map((cell) => {
+    if (!NUMBERED.includes(cell.place)) return `${cell.name}=${string(cell)}`;
+    if (cell.place === "gap") return `gap=${other === head || child < 1 || child > n ? "none" : WAYS[way(other, child)]}`;
+    const number = cell.place === "up" ? way(grand, head) : way(head, child);
+    return `${cell.place}=${cell.place === "way" ? WAYS[number] : SIDES[number === 12 ? 2 : number >= 6 ? 1 : 0]}`;
+  }).join(" ");
 }
 
 /** The observed columns with those of heads, children and siblings (tree_columns.py). */

@@ -295,10 +295,28 @@ export class Pipeline {
     return { tokens, blocks };
   }
 
-  /** A text as sentences of tokens of words, as Python's `Doc.to_json`; offsets are those of JavaScript's strings. */
-  analyse(text) {
+  /** The probabilities of the first tag and of the head of every word of a block. */
+  confidences({ columns, heads, ptr }) {
+    const stage = this.stages.find(({ writes }) => TAGS.includes(writes[0])), found = {};
+    if (stage) {
+      const { model, cells } = stage, L = cells.length, { ids } = columns[stage.writes[0]], { nodes } = this.core.scope(() => model.probabilities(model.encode({ ptr, columns: this.observed(stage, columns) })));
+      found.probability = Array.from(ids, (id, t) => cells.reduce((sum, [tag], j) => sum + (tag === cells[id][0] ? nodes[t * L + j] : 0), 0));
+    }
+    if (heads) {
+      const charts = this.core.scope(() => this.parser.charts({ ptr, columns: this.parser.observed.map((name) => columns[name]) }));
+      found.head_probability = charts.flatMap(({ p }, s) => Array.from(heads.subarray(ptr[s], ptr[s + 1]), (head, c) => p[head * (ptr[s + 1] - ptr[s]) + c]));
+    }
+    return found;
+  }
+
+  /**
+   * A text as sentences of tokens of words, as Python's `Doc.to_json`; offsets are those of JavaScript's strings.
+   * `probabilities` adds those of each word's first tag and head.
+   */
+  analyse(text, { probabilities = false } = {}) {
     const { tokens: { starts, ends, ptr, opens }, blocks } = this.blocks(text), sentences = [];
-    for (const { first, columns, heads, sizes, ptr: wordPtr } of blocks) {
+    for (const block of blocks) {
+      const { first, columns, heads, sizes, ptr: wordPtr } = block, chances = probabilities ? Object.entries(this.confidences(block)) : [];
       const known = [["lemma", "lemma"], ["upos", "upos"], ["xpos", "xpos"], ["feats", "feats"]].filter(([name]) => columns[name]);
       const cell = (name, k) => columns[name].strings[columns[name].ids[k]];
       for (let s = 0, k = 0, t0 = ptr[first]; s < wordPtr.length - 1; s++) {
@@ -309,6 +327,7 @@ export class Pipeline {
             const word = { id, text: cell("form", k) };
             for (const [name] of known) word[name] = cell(name, k);
             if (heads) Object.assign(word, { head: heads[k], relation: cell("deprel", k) });
+            for (const [name, p] of chances) word[name] = p[k];
             words.push(word);
           }
           tokens.push({ text: text.slice(starts[t], ends[t]), start: starts[t], end: ends[t], words });
@@ -347,7 +366,7 @@ export class Pipeline {
     return lines.join("");
   }
 
-  /** Why a word (from 1) of a sentence (from 0) has its tags and its lemma: an explanation by the name of each part. */
+  /** Why a word (from 1) of a sentence (from 0) has its tags, its lemma and its head: an explanation by the name of each part. */
   explain(text, sentence, word) {
     const { blocks } = this.blocks(text), block = blocks.findLast(({ first }) => first <= sentence), s = sentence - block?.first;
     if (!(Number.isInteger(sentence) && sentence >= 0 && s < block?.ptr.length - 1 && Number.isInteger(word) && word >= 1 && word <= block.ptr[s + 1] - block.ptr[s])) throw new InputError(`there is no word ${word} of sentence ${sentence}`);
@@ -356,7 +375,12 @@ export class Pipeline {
       if (stage.name === "words") continue;
       const observed = this.observed(stage, block.columns).map(({ ids, strings }) => Array.from(ids.subarray(block.ptr[s], block.ptr[s + 1]), (id) => strings[id])), at = word - 1;
       const rows = observed[0].map((_, t) => observed.map((cells) => cells[t]));
-      found[stage.name] = stage.name === "lemmas" ? stage.tagger.explain([rows[at]], 0) : stage.tagger.explain(rows, at);
+      const told = (found[stage.name] = stage.name === "lemmas" ? stage.tagger.explain([rows[at]], 0) : stage.tagger.explain(rows, at));
+      if (stage.name === "lemmas") Object.assign(told, { lemma: applyLemma(rows[at][0], told.label), other_lemma: told.other === null ? null : applyLemma(rows[at][0], told.other) });
+    }
+    if (this.parser) {
+      const cut = (name) => ({ ids: block.columns[name].ids.slice(block.ptr[s], block.ptr[s + 1]), strings: block.columns[name].strings });
+      found.trees = this.parser.explain({ ptr: [0, block.ptr[s + 1] - block.ptr[s]], columns: this.parser.observed.map(cut) }, word);
     }
     return found;
   }

@@ -220,12 +220,12 @@ def test_a_page_analyses_raw_text(tmp_path: Path, shown: Callable[[Any], Any]) -
     (tmp_path / "tiny.conllu").write_text(("\n".join(lines) + "\n\n") * 12)
     page = shown(Pipeline(folds=2).fit(tmp_path / "tiny.conllu"))
     page.fill("textarea", "Dogs bark. Dogs bark.")
-    until(lambda: page.locator("#results .token").count() == 6)
-    assert page.locator("#results .label").all_inner_texts() == ["NOUN", "VERB", "PUNCT"] * 2
-    page.click("#results .token >> nth=4")
-    page.wait_for_selector("#why .terms li")
-    assert "VERB" in page.inner_text("#why h2")
-    assert page.locator("svg.tree path.head").count() == 3
+    until(lambda: page.locator("#results .column").count() == 6)
+    assert page.locator("#results .tag").all_inner_texts() == ["NOUN", "VERB", "PUNCT"] * 2
+    assert page.locator("svg.tree path.tip").count() == 4
+    page.click("#results .column >> nth=4")
+    page.wait_for_selector("#why .reasons .terms")
+    assert "the root" in page.inner_text("#why dl")
     expected = epigram.load(tmp_path / "tiny.epigram")("Dogs bark. Dogs bark.").to_conllu()
     assert downloaded(page) == expected
 

@@ -279,10 +279,33 @@ def test_the_parts_of_a_pipeline_explain_as_in_python(english: Path) -> None:
     text = "The cook tasted the soup. She didn't paint boats."
     (told,) = answers(english, ["explain", text, 1, 4])
     expected = epigram.load(english)(text).explain(1, 4)
-    assert set(told) == {"tags", "feats", "lemmas"}
+    assert set(told) == {"tags", "feats", "lemmas", "trees"}
+    trees, head = told.pop("trees"), expected["trees"]
     for part, own in told.items():
         assert (own["label"], own["other"]) == (expected[part].label, expected[part].other)
         assert abs(own["lead"] - expected[part].lead) < 1e-9
+    assert told["lemmas"]["lemma"] == "paint"
+    assert (trees["head"], trees["other"]) == (head.head, head.other)
+    assert tuple(trees["other_heads"]) == head.other_heads
+    for name in ("lead", "probability", "other_probability"):
+        assert abs(trees[name] - getattr(head, name)) < 1e-9
+    mine = {(term["word"], term["head"], term["feature"]): term["lift"] for term in trees["terms"]}
+    theirs = {(term.word, term.head, term.feature): term.lift for term in head.terms}
+    assert mine.keys() == theirs.keys()
+    assert max(abs(mine[key] - theirs[key]) for key in mine) < 1e-9
+
+
+def test_words_have_the_probabilities_of_python(english: Path, data: Path) -> None:
+    test = data / "ud-ewt/en_ewt-ud-test.conllu"
+    text = read_gold(test.read_bytes(), str(test))[0].tokens.text[:8000]
+    (found,) = answers(english, ["analyse", text, {"probabilities": True}])
+    document = epigram.load(english)(text)
+    words = [
+        word for sentence in found["sentences"] for token in sentence["tokens"] for word in token["words"]
+    ]
+    assert len(words) == document.analysis.n_words
+    assert np.abs([word["probability"] for word in words] - document.confidences).max() < 1e-9
+    assert np.abs([word["head_probability"] for word in words] - document.head_confidences).max() < 1e-9
 
 
 def test_characters_of_a_tokenizer_have_the_classes_of_python(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from epigram.storage.installed import model_path
 from epigram.web.support import FAMILIES, obstacles
 
 BUILT = ("core.wasm", "epigram.mjs")
-STUDIO = ("dom.js", "chart.js")
-"""Modules of the studio that the page is made of, before its own."""
+STUDIO = {"pipeline": ("dom.js", "chart.js", "analyse.js"), "": ("dom.js", "chart.js")}
+"""Modules of the studio that the page of a family is made of, before its own."""
 
 
 def export_page(model: str | PathLike[str], folder: str | PathLike[str]) -> dict[str, int]:
@@ -75,7 +75,7 @@ def _files(file: ModelFile, name: str) -> dict[str, bytes]:
     if notice := _notice(name, card):
         made["NOTICE.txt"] = notice.encode()
     studio = files("epigram.serve") / "web"
-    parts = [(studio / part).read_text("utf-8") for part in STUDIO] + [
+    parts = [(studio / part).read_text("utf-8") for part in STUDIO.get(file.family, STUDIO[""])] + [
         (here / "page/page.js").read_text("utf-8")
     ]
     made["page.mjs"] = _joined(parts).encode()

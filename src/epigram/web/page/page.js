@@ -118,58 +118,22 @@ async function tagPanel(root, model) {
   await tag(text.value);
 }
 
-// ---- Pipelines
+// ---- Pipelines: the studio's panel, whose questions this page's model answers
 
-async function analysePanel(root, model) {
-  const results = h("div", { id: "results" }), tree = h("div", {}), why = h("div", { "aria-live": "polite", id: "why" });
-  let found = null, picked = [0, 0];
-  const analyse = newest((value) => model.analyse(value), (analysis) => {
-    [found, picked] = [analysis, [0, 0]];
-    draw();
-    show(why, found.sentences.length ? h("p", { class: "note" }, "Click a word to see what speaks for its tags and its lemma.") : []);
-  });
-  const wordsOf = ({ tokens }) => tokens.flatMap(({ words }) => words);
+let opened;
+const choice = () => NAME, choose = () => {}, modelChoice = () => null;
 
-  function draw() {
-    show(results, found.sentences.map((one, k) => h("div", { class: "sentence", role: "group", "aria-label": `sentence ${k + 1}` }, wordsOf(one).map((word, j) => h("span", { class: "span tinted", "--hue": hue(word.upos ?? "") },
-      h("span", { class: "tokens" }, h("button", {
-        type: "button", class: "token", "aria-pressed": String(picked[0] === k && picked[1] === j), "aria-label": [word.text, word.upos].filter(Boolean).join(", "),
-        title: [word.lemma, word.xpos, word.feats].filter((cell) => cell && cell !== "_").join(" · "), onclick: () => { picked = [k, j]; draw(); reasons(k, j); results.querySelector('[aria-pressed="true"]')?.focus(); },
-      }, word.text)), h("span", { class: "label" }, word.upos ?? "\u00a0"))))));
-    const own = found.sentences[picked[0]];
-    show(tree, own ? [own.tokens[0].words[0].head === undefined ? [] : [h("h2", {}, "Tree"), treeOf(wordsOf(own))],
-      h("h2", {}, "Words"), table(["", "word", "lemma", "tag", "features", "head", "relation"], wordsOf(own).map((word) => [word.id, word.text, word.lemma ?? "", [word.upos, word.xpos].filter(Boolean).join(" "), (word.feats ?? "_").replace("_", ""), word.head ?? null, word.relation ?? ""]))] : []);
-  }
-
-  const reasons = tried(async (k, j) => {
-    const word = wordsOf(found.sentences[k])[j], told = await model.explain(found.text, k, word.id), plain = (label) => label.replaceAll("\t", " ");
-    show(why, Object.entries(told).map(([part, one]) => [
-      h("h2", {}, one.other === null ? `“${word.text}”, ${part}: no other label is possible` : `“${word.text}”, ${part}: ${plain(one.label)} rather than ${plain(one.other)}, ahead by ${one.lead.toFixed(2)}`),
-      terms(one.terms.slice(0, 6).map((term) => ({ name: term.feature.replaceAll("\t", " "), note: plain(term.label), value: term.lift }))),
-    ]));
-  });
-
-  const text = h("textarea", { rows: 3, autofocus: true, "aria-label": "text to analyse", oninput: later(() => analyse(text.value), 250) });
-  text.value = TEXT;
-  show(root, h("h1", {}, "Analyse text"), h("p", { class: "lead" }, "Sentences, words, tags, lemmas and trees of running text."),
-    text, h("div", { class: "side" }, h("div", {}, h("h2", {}, "Sentences"), results, actions(() => model.conllu(text.value), `${NAME}.conllu`)), h("div", {}, why)), tree);
-  await analyse(text.value);
+async function post(path, { text, index, token }) {
+  if (path === "analyse") return opened.analyse(text, { probabilities: true });
+  const parts = await opened.explain(text, index, token + 1);
+  for (const { terms: rows } of Object.values(parts)) for (const row of rows) row.meaning = row.feature;
+  return { parts };
 }
 
-// The arcs of a sentence over its words.
-function treeOf(words) {
-  const widths = words.map((word) => 9 * Math.max(word.text.length, 0.8 * (word.relation?.length ?? 0), 0.8 * (word.upos?.length ?? 0), 2) + 14), centres = [];
-  widths.reduce((sum, width) => (centres.push(sum + width / 2), sum + width), 0);
-  const total = centres.at(-1) + widths.at(-1) / 2, far = Math.max(...words.map((word) => (word.head ? Math.abs(word.head - word.id) : 1))), base = 30 + 22 * Math.min(far, 8);
-  const arcs = words.map((word, k) => {
-    const to = centres[k] + (word.head < word.id ? -4 : 4), from = word.head ? centres[word.head - 1] + (word.head < word.id ? 4 : -4) : to;
-    const top = word.head ? base - 14 - 22 * Math.min(Math.abs(word.head - word.id), 8) : 8;
-    const d = word.head ? `M${from} ${base}C${from} ${top} ${to} ${top} ${to} ${base}` : `M${to} ${top}V${base}`;
-    return [s("path", { d }), s("path", { class: "head", d: `M${to - 3} ${base - 6}L${to} ${base}L${to + 3} ${base - 6}` })];
-  });
-  const texts = words.map((word, k) => [["word", word.text, 18], ["", word.upos ?? "", 34], ["", word.relation, 48]].map(([name, value, y]) => s("text", { class: name, x: centres[k], y: base + y, "text-anchor": "middle" }, value)));
-  const told = words.map((word) => `${word.text} ${word.relation}`).join(", ");
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "tree" }, s("svg", { class: "tree", width: total, height: base + 54, viewBox: `0 0 ${total} ${base + 54}`, role: "img", "aria-label": told }, arcs, texts));
+async function analysePanel(root, model) {
+  opened = model;
+  await mount(root, [{ name: NAME }]);
+  root.append(actions(() => model.conllu(root.querySelector("textarea").value), `${NAME}.conllu`));
 }
 
 // ---- Language models
@@ -253,8 +217,8 @@ async function start() {
   try {
     const model = await load(FILE, { onprogress: (size, total) => { told.textContent = `loading ${NAME}: ${bytes(size)}${total ? ` of ${bytes(total)}` : ""}`; if (total) bar.value = size / total; } });
     const root = h("section", { "aria-label": NAME });
-    await PANELS[FAMILY](root, model);
     show(main, root);
+    await PANELS[FAMILY](root, model);
     root.querySelector("[autofocus]")?.focus({ preventScroll: true });
     const licence = model.card?.licence ?? model.card?.license;
     show(document.getElementById("foot"), h("span", {}, `Ready in ${((performance.now() - began) / 1000).toFixed(1)} s. Nothing you type leaves this page.`),

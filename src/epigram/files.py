@@ -305,8 +305,10 @@ def stream_lines(path: str | PathLike[str]) -> Iterator[str]:
         raise InputError(f"cannot read: {reason(error)}", path=path) from error
 
 
-def write_atomically(path: str | PathLike[str], content: bytes) -> None:
+def write_atomically(path: str | PathLike[str], content: bytes | Iterable[bytes]) -> None:
     """Replace a file atomically: readers see the old content or the new one.
+
+    The content is bytes, or chunks of them.
 
     Examples
     --------
@@ -317,14 +319,16 @@ def write_atomically(path: str | PathLike[str], content: bytes) -> None:
     (b'new', ['a'])
     """
     target = Path(os.path.realpath(path))  # a link is followed, not replaced
+    chunks = (content,) if isinstance(content, bytes) else content
     try:
         if target.exists() and not target.is_file():  # a device or a pipe cannot be renamed over
-            target.write_bytes(content)
+            with target.open("wb") as file:
+                file.writelines(chunks)
             return
         temporary = _claim(target)
         try:
             with temporary.open("wb") as file:
-                file.write(content)
+                file.writelines(chunks)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, target)

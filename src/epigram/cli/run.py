@@ -202,7 +202,7 @@ def subject_of_command(context: typer.Context | None) -> str:
     command, given = ("", {}) if context is None else (context.command_path, context.params)
     digest = hashlib.blake2b(f"{epigram.__version__} {command}".encode(), digest_size=16)
     for name, value in sorted(given.items()):
-        if name in ("output", "plot", "json", "checkpoint", "resume"):
+        if name in ("output", "plot", "json", "checkpoint", "resume", "memory", "tmp", "dry_run"):
             continue
         digest.update(f"\0{name}={value!r}".encode())
         for path in value if isinstance(value, list | tuple) else (value,):

@@ -22,7 +22,7 @@ from epigram.ime.lexicon.wordlist import WordList
 from epigram.ime.rescoring import ORDER, Cooccurrence, Rescorer, by_character, surfaces_of, thresholds
 from epigram.ime.storage import to_model_file
 from epigram.lm.corpus import Corpus
-from epigram.lm.ngram.kneser_ney import count_ngrams
+from epigram.lm.ngram.counts import count_ngrams
 from epigram.protocols import Offsets
 from epigram.storage.compress import SMALLEST
 

@@ -372,6 +372,12 @@ def factorise_bytes(raw: bytes) -> Factorised:
     return [raw[start : start + length].decode() for start, length in spans], ids, ptr
 
 
+def cut_bytes(raw: bytes, tokenizer: Tokenizer) -> Factorised:
+    """:func:`factorise_bytes` of the tokens that a tokenizer makes of each line."""
+    text = _Numbered._of_sentences(raw.decode().split("\n"), tokenizer)
+    return text.words, text.ids, text.ptr
+
+
 def unwrap(words: list[str], ids: Ints, ptr: Offsets, path: str | PathLike[str] | None) -> Factorised:
     """Drop ``<s>`` at the start and ``</s>`` at the end of sentences; refuse them elsewhere."""
     start = words.index(START) if START in words else UNSEEN

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,8 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-LEVEL, SMALLEST = 9, 19
+LEVEL, SMALLEST, STREAMED = 9, 19, 3
+CHUNK = 1 << 20
 DTYPES = {
     "BOOL": np.dtype(np.bool_),
     **{f"{kind}{8 * size}": np.dtype(f"<{kind.lower()}{size}") for kind in "UI" for size in (1, 2, 4, 8)},
@@ -32,7 +33,7 @@ DTYPES = {
 """The types of arrays by their names in safetensors."""
 Layout = list[tuple[str, str, list[int]]]
 """Name, type and shape of each array, in the order of their bytes."""
-_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 def compress(
@@ -49,7 +50,7 @@ def compress(
     [997, 998, 999]
     """
     layout = [
-        (name, _NAMES[array.dtype.newbyteorder("<")], list(array.shape)) for name, array in arrays.items()
+        (name, NAMES[array.dtype.newbyteorder("<")], list(array.shape)) for name, array in arrays.items()
     ]
     planes = b"".join(_shuffle(array) for array in arrays.values())
     code = zstd.compress(planes, level)
@@ -107,3 +108,17 @@ def _unshuffle(planes: npt.NDArray[np.uint8], dtype: np.dtype[Any]) -> npt.NDArr
     numbers = np.empty(planes.size // dtype.itemsize, dtype)
     numbers.view(np.uint8).reshape(-1, dtype.itemsize).T[:] = planes.reshape(dtype.itemsize, -1)
     return numbers.astype(dtype.newbyteorder("="), copy=False)
+
+
+def compress_stream(blocks: Iterable[Any], size: int) -> Iterator[bytes]:
+    """Compress ``size`` bytes that come in blocks, as one frame; faster than :func:`compress`."""
+    frame = zstd.ZstdCompressor(STREAMED)
+    frame.set_pledged_input_size(size)
+    waiting = bytearray()  # the frame must not depend on how the bytes come
+    for block in blocks:
+        waiting += memoryview(block)
+        while len(waiting) >= CHUNK:
+            yield frame.compress(bytes(waiting[:CHUNK]))
+            del waiting[:CHUNK]
+    yield frame.compress(bytes(waiting))
+    yield frame.flush()

@@ -19,11 +19,11 @@ import math
 import os
 import re
 import zlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
-from itertools import pairwise
+from itertools import chain, pairwise
 from mmap import ACCESS_COPY, mmap
 from os import PathLike
 from stat import S_ISREG
@@ -178,6 +178,35 @@ class ModelFile:
                 tensors = decode(header["family"], tensors)
         # What was read may be written again.
         return cls(header["family"], header, tensors, unbounded=tensors, checked=checksum is not None)
+
+
+def stream_to_file(
+    path: str | PathLike[str],
+    family: str,
+    header: dict[str, Any],
+    layout: list[tuple[str, str, list[int]]],
+    code: Callable[[], Iterable[npt.NDArray[np.uint8]]],
+) -> None:
+    """Write a model file whose compressed arrays come in blocks.
+
+    ``code`` returns the blocks (of :func:`~epigram.storage.compress.compress_stream`) from the first one; it is called
+    more than once.
+    """
+    size = sum(block.size for block in code())
+    inner = {"crc32": "0" * 8, **header, "family": family, "format": FORMAT, "epigram": epigram.__version__}
+    text = json.dumps({**inner, _CODE: layout}, ensure_ascii=False)
+    place = {"dtype": "U8", "shape": [size], "data_offsets": [0, size]}
+    start = json.dumps(
+        {"__metadata__": {_KEY: text}, _CODE: place}, ensure_ascii=False, separators=(",", ":")
+    ).encode()
+    start += b" " * (-len(start) % 8)
+    start = len(start).to_bytes(8, "little") + start
+    found = zlib.crc32(start)
+    for block in code():
+        found = zlib.crc32(block.data if block.size else b"", found)
+    at = start.index(_SUM) + len(_SUM)
+    start = start[:at] + b"%08x" % found + start[at + 8 :]
+    write_atomically(path, chain((start,), (block.tobytes() for block in code())))
 
 
 def _demand(family: str | None, found: str, path: str | PathLike[str] | None) -> None:

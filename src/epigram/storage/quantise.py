@@ -5,7 +5,7 @@ The values of a codebook are placed by Lloyd's algorithm on a histogram of the w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -94,10 +94,30 @@ def unpack_weights(tensors: Mapping[str, npt.NDArray[Any]]) -> Floats:
 
 def codebook(w: Floats, size: int, rounds: int = 30) -> Floats:
     """At most ``size`` rising values that lie close to the weights in the square mean."""
-    distinct = np.unique(w)
+    return codebook_of(lambda: iter((w,)), size, rounds)
+
+
+def codebook_of(blocks: Callable[[], Iterator[Floats]], size: int, rounds: int = 30) -> Floats:
+    """:func:`codebook` of weights that come in blocks; ``blocks`` is called twice.
+
+    Examples
+    --------
+    >>> w = np.arange(100.0) ** 2
+    >>> bool((codebook_of(lambda: iter((w[:30], w[30:])), 8) == codebook(w, 8)).all())
+    True
+    """
+    distinct, low, high = np.empty(0), np.inf, -np.inf
+    for w in blocks():
+        if distinct.size <= size:
+            distinct = np.union1d(distinct, w)
+        low, high = min(low, w.min(initial=np.inf)), max(high, w.max(initial=-np.inf))
     if distinct.size <= size:
         return distinct
-    counts, edges = np.histogram(w, bins=max(1 << 14, 4 * size))
+    bins = max(1 << 14, 4 * size)
+    edges = np.histogram_bin_edges(np.empty(0), bins, (low, high))
+    counts = np.zeros(bins, np.int64)
+    for w in blocks():
+        counts += np.histogram(w, bins, (low, high))[0]
     middles, counts = ((edges[1:] + edges[:-1]) / 2)[counts > 0], counts[counts > 0]
     mass, moment = np.cumsum(counts), np.cumsum(counts * middles)
     # Centres start at the density to the power 1/3, which is best for many of them.

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
 from epigram.lm.ngram import estimate, sorting
-from epigram.lm.ngram.estimate import Place, Shape, count, next_level, words_level
+from epigram.lm.ngram.estimate import Place, RecordShape, count, next_level, words_level
 from epigram.lm.ngram.kneser_ney import discounts
 
 SENTENCES = st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=12), min_size=1, max_size=40)
-COLUMNS = ("word", "p", "lower", "context", "size", "gamma")
+COLUMNS = ("word", "logp", "context", "size", "bow", "exact")
 
 
 def levels(corpus, order, thresholds, place):
@@ -35,7 +35,7 @@ def levels(corpus, order, thresholds, place):
 def test_disk_equals_memory(tmp_path_factory, sentences, order, prune, block):
     corpus = Corpus.of(sentences)
     thresholds = [0, 0, *[prune] * order][:order]
-    whole = levels(corpus, order, thresholds, Place())
+    whole = levels(corpus, order, thresholds, Place(rounds=True))
     folder = tmp_path_factory.mktemp("work")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sorting, "LEAST_RUN", 64)
@@ -43,7 +43,7 @@ def test_disk_equals_memory(tmp_path_factory, sentences, order, prune, block):
         for module in (sorting, estimate):
             patch.setattr(module, "BLOCK", block)
         patch.setattr(estimate, "LEAST_JOINED", 3)
-        parts = levels(corpus, order, thresholds, Place(1, folder))
+        parts = levels(corpus, order, thresholds, Place(1, folder, rounds=True))
     assert len(whole) == len(parts)
     for one, other in zip(whole, parts, strict=True):
         for name in COLUMNS:
@@ -52,8 +52,8 @@ def test_disk_equals_memory(tmp_path_factory, sentences, order, prune, block):
 
 
 def test_records_hold_long_ngrams_of_large_vocabularies_and_refuse_texts_that_cannot_be_numbered():
-    shape = Shape.of(10, 1 << 24, 1 << 30)
+    shape = RecordShape.of(10, 1 << 24, 1 << 30)
     assert shape.window_width * 64 >= 10 * 25 + 31
     assert shape.gram_width(9) * 64 >= 9 * 25 + 2 * 31 + 32
     with pytest.raises(InputError, match="words and ends of sentences"):
-        Shape.of(5, 100, 1 << 31)
+        RecordShape.of(5, 100, 1 << 31)

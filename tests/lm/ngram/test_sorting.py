@@ -1,4 +1,4 @@
-"""Sorted records equal sorted tuples, in memory and by runs in files, which are gone afterwards."""
+"""Sorted records equal sorted tuples, in memory and by runs in files, which go."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ import typer
 
 from epigram.cli import console
 from epigram.cli.documents import Field, plain_text
+from epigram.cli.lm.counted import SORTING, check_sorting, train_counted
 from epigram.cli.options import TRAINING, Seed, Text, Threads, derived, given, options, refusal
 from epigram.cli.run import SHARDING, Sharding, TrainingRun
 from epigram.errors import DataWarning, InputError
@@ -154,6 +155,7 @@ Bits = Annotated[int, typer.Option(min=0, max=16, help="Bits of a stored weight;
     ),
     options({"stochastic": StochasticProximal}, SOLVER, skip=("seed",)),
     options(KneserNeyLM, "Kneser-Ney models", only=("prune",), readers={"prune": ("N|0,0,1,2", read_counts)}),
+    SORTING,
     SHARDING,
     TRAINING,
 )
@@ -179,15 +181,17 @@ def command(
     **settings: Any,
 ) -> None:
     """Train a language model from text: log-linear, class-factored, Kneser-Ney, or a mixture."""
-    run, sharding = TrainingRun.of(context, settings), Sharding.of(settings)
-    text, valid = plain_text(text, field), None if valid is None else plain_text(valid, field)
     counted = model in ("kneser-ney", "modified-kneser-ney")
+    # Kneser-Ney resumes from its working folder, not from MODEL.checkpoint.
+    run = TrainingRun.of(context, settings | {"resume": settings["resume"] and not counted})
+    sharding = Sharding.of(settings)
+    check_sorting(settings, counted)
+    text, valid = plain_text(text, field), None if valid is None else plain_text(valid, field)
     classes = settings["classes"]
     if sharding.asked_for and (counted or classes is not None):
         option = f"--model {model}" if counted else "--classes"
         raise InputError(
-            f"{option} reads the whole text into memory; --shards and --cluster are for log-linear models. "
-            "Leave out one or the other."
+            f"--shards and --cluster are for log-linear models, {option} is not; leave out one or the other."
         )
     if document and classes is None:
         raise InputError("--document is for models with --classes; add --classes auto.")
@@ -199,7 +203,14 @@ def command(
         warn_if_learnt(text, valid)
     estimator = given(settings, MODELS, "kneser-ney" if counted else "loglinear", "--model")
     estimator["vocabulary"] = None if vocab is None else Vocabulary.read(vocab)
+    estimator["open_vocabulary"] = not closed
     source: Path | Corpus = text
+    if counted:
+        if classes is not None:
+            raise InputError(f"--classes is for log-linear models; leave out --model {model} or --classes.")
+        estimator["modified"] = model == "modified-kneser-ney"
+        train_counted(run, context, KneserNeyLM(**estimator), text, tokens, valid, bits, settings)
+        return
     if tokens != "words":
         if sharding.asked_for:
             raise InputError("--tokens is for text that is read whole; leave out --shards and --cluster.")
@@ -210,13 +221,6 @@ def command(
         source = Corpus.read(
             text, vocabulary=estimator["vocabulary"], **limits, training=True, tokenizer=Tokenizer.of(tokens)
         )
-    estimator["open_vocabulary"] = not closed
-    if counted:
-        if classes is not None:
-            raise InputError(f"--classes is for log-linear models; leave out --model {model} or --classes.")
-        estimator["modified"] = model == "modified-kneser-ney"
-        _kneser_ney(run, source, valid, bits, **estimator)
-        return
     estimator |= {"nonnegative": not unconstrained, "threads": threads, "random_state": seed}
     estimator["solver"] = make_solver(solver or "fista", seed, settings)
     if classes is not None:
@@ -441,29 +445,6 @@ def _written(strength: Strength) -> str:
         f"strength {strength.strength:.4g}, depth weight {strength.depth_weight:.4g}, ridge {strength.ridge:.4g}, "
         f"side {strength.side:.4g}"
     )
-
-
-def _kneser_ney(
-    run: TrainingRun,
-    text: Path | Corpus,
-    valid: Path | None,
-    bits: int,
-    **settings: Any,
-) -> None:
-    """Count, smooth, save and report."""
-    model = KneserNeyLM(**settings).fit(text)
-    n, perplexity = model.backoff_.n_ngrams, None if valid is None else model.perplexity(valid)
-    record = {
-        "perplexity_valid": perplexity,
-        "parameters": n,
-        "nonzero": n,
-        "trie_nodes": n,
-        "tree_nodes": None,
-        "iterations": 0,
-        "objective": None,
-        "words": len(model.vocabulary_),
-    }
-    run.finish(record, save=lambda: model.save(run.output, bits, fit={"perplexity_valid": perplexity}))
 
 
 def warn_if_learnt(text: Path, valid: Path) -> None:

@@ -1,4 +1,4 @@
-"""Kneser-Ney by sorting: count, adjust, smooth and join as streams of records, in memory or on disk.
+"""Kneser-Ney by sorting: count, adjust, smooth and join streams of records.
 
 1. The windows of the text (the last ``order`` words at each position, last word first) are sorted and counted.
 2. In that order all n-grams that end alike lie together: one pass finds how many distinct words precede each n-gram,
@@ -13,7 +13,7 @@ Results do not depend on the memory: counts are integers, and sums run over a co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +38,15 @@ def untold(phase: str, at: int, of: int) -> None:
 
 @dataclass(frozen=True)
 class Place:
-    """Memory for sorting, and the folder of what does not fit; without a folder everything is kept in memory."""
+    """Memory for sorting, and the folder of what does not fit.
+
+    Without a folder everything is kept in memory. With ``rounds``, logarithms are those of a file with
+    weights in full.
+    """
 
     memory: int = 1 << 62
     folder: Path | None = None
+    rounds: bool = False
 
     def spool(self, name: str, dtype: Any) -> Spool:
         """Return an empty spool."""
@@ -49,7 +54,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Shape:
+class RecordShape:
     """Widths of the records of a text: ``bits`` of a word, a rank and a count."""
 
     order: int
@@ -58,7 +63,7 @@ class Shape:
     count_bits: int
 
     @classmethod
-    def of(cls, order: int, n_words: int, n_positions: int) -> Shape:
+    def of(cls, order: int, n_words: int, n_positions: int) -> RecordShape:
         """Return the widths for a vocabulary and a number of positions."""
         if n_positions >= MOST_NGRAMS:
             raise InputError(
@@ -93,55 +98,79 @@ class Shape:
 
 @dataclass
 class Counted:
-    """Adjusted counts: of words as an array, of longer n-grams as spools of records in the order of their suffixes.
+    """Adjusted counts: of words an array, of longer n-grams spools of records.
 
+    Records come in the order of their suffixes.
     ``tally[n - 1]`` has how many n-grams of order n have the adjusted counts 0, 1, .., 5 and more.
     """
 
-    shape: Shape
+    shape: RecordShape
     unigrams: Offsets
     tally: Offsets
     spools: list[Spool]
 
 
 @dataclass
-class Level:
+class SmoothedLevel:
     """The n-grams of one order in the order of the trie, and their contexts.
 
-    Of each n-gram its word, p(w | h) and p(w | h'); a sign says how a file stores it (``kneser_ney_round``). Of each
-    context which (n-1)-gram it is, how many n-grams it has, its back-off weight. ``rank`` and ``grams`` serve the next
-    order.
+    Of each n-gram its word and log p(w | h); of each context which (n-1)-gram it is, how many n-grams it has, its
+    back-off weight and whether its probabilities are stored to 2^-34. The next order needs records (``grams``), ranks
+    and probabilities, whose sign says how they are stored (``kneser_ney_round``).
     """
 
     word: Spool
-    p: Spool
-    lower: Spool
+    logp: Spool
     context: Spool
     size: Spool
-    gamma: Spool
-    rank: Spool
-    grams: Spool
-    logp: Spool
     bow: Spool
     exact: Spool
+    grams: Spool
+    rank: Spool
+    p: Spool
     n_ranks: int = 0
-    TYPES = ("i4", "f8", "f8", "i8", "i4", "f8", "u4", "u8", "f8", "f8", "u1")
+    COLUMNS = (
+        ("word", "i4"), ("logp", "f8"), ("context", "i8"), ("size", "i4"), ("bow", "f8"), ("exact", "u1"),
+        ("grams", "u8"), ("rank", "u4"), ("p", "f8"),
+    )  # fmt: skip
 
     @classmethod
-    def at(cls, place: Place, n: int) -> Level:
+    def at(cls, place: Place, n: int) -> SmoothedLevel:
         """Return an empty level."""
-        names = [each.name for each in fields(cls) if each.name != "n_ranks"]
-        spools: dict[str, Any] = {
-            name: place.spool(f"{name}{n}", kind) for name, kind in zip(names, cls.TYPES, strict=True)
-        }
-        return cls(**spools)
+        return cls.of(lambda name, kind: place.spool(f"{name}{n}", kind))
+
+    @classmethod
+    def of(cls, spool: Callable[[str, str], Spool], n_ranks: int = 0) -> SmoothedLevel:
+        """Return a level whose columns ``spool`` makes of their names and types."""
+        spools: dict[str, Any] = {name: spool(name, kind) for name, kind in cls.COLUMNS}
+        return cls(**spools, n_ranks=n_ranks)
+
+    @property
+    def spools(self) -> list[Spool]:
+        """All its columns."""
+        return [getattr(self, name) for name, _ in self.COLUMNS]
+
+    def release(self) -> None:
+        """Drop what only the next order needs."""
+        for spool in (self.grams, self.rank, self.p):
+            spool.remove()
+
+    def add(self, own: Floats, lower: Floats, size: Ints, gamma: Floats, rounds: bool) -> None:
+        """Append probabilities and back-off weights of whole contexts."""
+        p = np.empty(own.size)
+        bindings.kneser_ney_interpolate(size, gamma, own, lower, p)
+        logp, bow, exact = np.log(p), np.log(gamma), np.zeros(size.size, np.uint8)
+        if rounds:
+            bindings.kneser_ney_round(size, lower, p, logp, bow, exact)
+        for spool, block in ((self.p, p), (self.logp, logp), (self.bow, bow), (self.exact, exact)):
+            spool.append(block)
 
 
 def count(
     stream: Ints, n_words: int, order: int, thresholds: list[int], place: Place, told: Told = untold
 ) -> Counted:
     """Count the n-grams of a text (:meth:`~epigram.lm.corpus.Corpus.stream`)."""
-    shape = Shape.of(order, n_words, stream.size)
+    shape = RecordShape.of(order, n_words, stream.size)
     windows, width = shape.windows(), shape.window_width
     unigrams = np.zeros(n_words, np.int64)
     widths = np.array([0, 0, *(shape.gram_width(n) for n in range(2, order + 1))], np.int64)
@@ -192,67 +221,66 @@ def _windows(stream: Ints, windows: Any, width: int, told: Told) -> Iterator[Rec
         yield room[: made * width]
 
 
-def words_level(counts: Offsets, discounts: Floats, place: Place) -> Level:
+def words_level(counts: Offsets, discounts: Floats, place: Place) -> SmoothedLevel:
     """The 1-grams, interpolated with the uniform distribution."""
-    level, n_words = Level.at(place, 1), counts.size
+    level, n_words = SmoothedLevel.at(place, 1), counts.size
     total = float(counts.sum())
     taken = discounts[np.minimum(counts, 3)]
     gamma = float(np.cumsum(taken)[-1]) / total
-    own, lower, p = (counts - taken) / total, np.full(n_words, 1.0 / n_words), np.empty(n_words)
-    bindings.kneser_ney_interpolate(np.array([n_words], np.int32), np.array([gamma]), own, lower, p)
+    size = np.array([n_words], np.int32)
+    level.add(
+        (counts - taken) / total, np.full(n_words, 1.0 / n_words), size, np.array([gamma]), place.rounds
+    )
     level.word.append(np.arange(n_words))
-    level.p.append(p)
-    level.lower.append(lower)
-    level.context.append(np.zeros(1))
-    level.size.append(np.array([n_words]))
-    level.gamma.append(np.array([gamma]))
+    level.context.append(np.array([-1]))
+    level.size.append(size)
     level.rank.append(np.arange(n_words))
     level.n_ranks = n_words
     return level
 
 
 def next_level(
-    counted: Counted, n: int, below: Level, discounts: Floats, place: Place, told: Told = untold
-) -> Level | None:
-    """Smooth the n-grams of order n, whose prefixes and suffixes are in ``below``; None where there are none."""
+    counted: Counted, n: int, below: SmoothedLevel, discounts: Floats, place: Place, told: Told = untold
+) -> SmoothedLevel | None:
+    """Smooth the n-grams of order n, which extend those of ``below``; None where there are none."""
     shape, spool = counted.shape, counted.spools[n - 2]
     width = shape.gram_width(n)
     n_ranks = len(spool) // width
     if not n_ranks:
         return None
-    level = Level.at(place, n)
+    level = SmoothedLevel.at(place, n)
     level.n_ranks = n_ranks
     suffix, own = place.spool(f"suffix{n}", np.uint32), place.spool(f"own{n}", np.float64)
-    ordered = sort_records(
-        spool.blocks(remove=True), n_ranks, width, (n - 1) * shape.bits, place.memory, place.folder
-    )
+    gamma = place.spool(f"gamma{n}", np.float64)
+    in_memory = place.folder is None  # else a stopped run needs them to begin again here
+    records = spool.blocks(remove=in_memory)
+    ordered = sort_records(records, n_ranks, width, (n - 1) * shape.bits, place.memory, place.folder)
     joined = _Contexts(shape, n, below, discounts)
     n_read = 0
     for block in ordered:
         n_read += block.size // width
         told(f"smoothing {n}-grams", n_read, n_ranks)
-        _keep(level, suffix, own, joined.take(block, n_read == n_ranks), n < shape.order)
-    below.grams.remove()
-    lower = _joined(level, below, suffix, place, n, told)
-    blocks = zip(
-        own.blocks(remove=True), lower.blocks(), level.size.blocks(), level.gamma.blocks(), strict=True
-    )
-    for own_p, lower_p, size, gamma in blocks:
-        p = np.empty(own_p.size)
-        bindings.kneser_ney_interpolate(size, gamma, own_p, lower_p, p)
-        level.p.append(p)
-    level.lower = lower
+        _keep(level, suffix, own, gamma, joined.take(block, n_read == n_ranks), n < shape.order)
+    if in_memory:
+        below.grams.remove()
+    lower = _joined(below, suffix, place, n, told)
+    columns = (own, lower, level.size, gamma)
+    blocks = zip(*(column.blocks(remove=column is not level.size) for column in columns), strict=True)
+    for own_p, lower_p, size, gammas in blocks:
+        level.add(own_p, lower_p, size, gammas, place.rounds)
     return level
 
 
-def _keep(level: Level, suffix: Spool, own: Spool, found: tuple[Any, ...], has_longer: bool) -> None:
+def _keep(
+    level: SmoothedLevel, suffix: Spool, own: Spool, gamma: Spool, found: tuple[Any, ...], has_longer: bool
+) -> None:
     """Append what was found in a block, if anything."""
     words, suffixes, ranks, shares, contexts, sizes, gammas, grams = found
     if not words.size:
         return
     for spool, block in (
         (level.word, words), (suffix, suffixes), (own, shares), (level.context, contexts), (level.size, sizes),
-        (level.gamma, gammas),
+        (gamma, gammas),
     ):  # fmt: skip
         spool.append(block)
     if has_longer:
@@ -261,9 +289,9 @@ def _keep(level: Level, suffix: Spool, own: Spool, found: tuple[Any, ...], has_l
 
 
 class _Contexts:
-    """Finds the contexts of blocks of sorted n-grams among the shorter ones, which are read along."""
+    """Finds the contexts of sorted n-grams among the shorter ones, which are read along."""
 
-    def __init__(self, shape: Shape, n: int, below: Level, discounts: Floats) -> None:
+    def __init__(self, shape: RecordShape, n: int, below: SmoothedLevel, discounts: Floats) -> None:
         self.n, self.layout, self.discounts = n, shape.grams(n), discounts
         self.width, self.shorter_width = shape.gram_width(n), shape.gram_width(n - 1) if n > 2 else 1
         self.shorter_blocks = below.grams.blocks() if n > 2 else iter(())
@@ -304,7 +332,7 @@ class _Contexts:
         self.shorter = np.empty(0, np.uint64) if following is None else following
 
 
-def _joined(level: Level, below: Level, suffix: Spool, place: Place, n: int, told: Told) -> Spool:
+def _joined(below: SmoothedLevel, suffix: Spool, place: Place, n: int, told: Told) -> Spool:
     """The probability of the suffix of each n-gram, from ranges of ranks that fit into memory."""
     lower: Spool | None = None
     most = below.n_ranks if place.folder is None else max(place.memory // 16, LEAST_JOINED)
@@ -323,7 +351,6 @@ def _joined(level: Level, below: Level, suffix: Spool, place: Place, n: int, tol
         joined.close()
         lower = joined
         told(f"joining {n}-grams", min(first + most, below.n_ranks), below.n_ranks)
-    below.rank.remove()
     suffix.remove()
     assert lower is not None
     return lower

@@ -33,7 +33,7 @@ from epigram.errors import InputError, at_least
 from epigram.estimator import Estimator
 from epigram.lm.corpus import Corpus, Sentences
 from epigram.lm.ngram.backoff import BackoffModel, FittedBackoff
-from epigram.lm.ngram.estimate import Level, Place, count, next_level, words_level
+from epigram.lm.ngram.estimate import Place, SmoothedLevel, count, next_level, words_level
 from epigram.lm.vocabulary import Vocabulary
 from epigram.protocols import Floats, Offsets
 
@@ -70,7 +70,9 @@ class KneserNeyLM(FittedBackoff, Estimator):
 
     def fit(self, sentences: Sentences | Corpus | PathLike[str], y: None = None) -> KneserNeyLM:
         """Count and smooth; a tokenised corpus keeps its vocabulary."""
-        thresholds = _thresholds(self.prune, self.order)  # refuses wrong settings before the text is read
+        thresholds = check_thresholds(
+            self.prune, self.order
+        )  # refuses wrong settings before the text is read
         corpus = Corpus.for_training(sentences, self.vocabulary, self.min_count, self.max_words)
         vocabulary, place = corpus.vocabulary, Place()
         if self.open_vocabulary:
@@ -80,13 +82,15 @@ class KneserNeyLM(FittedBackoff, Estimator):
         order = min(self.order, longest)
         counted = count(corpus.stream(), len(vocabulary), order, thresholds, place)
         self.discounts_ = [discounts(tally, self.modified) for tally in counted.tally]
-        level: Level | None = words_level(counted.unigrams, self.discounts_[0], place)
-        parts = _Trie(len(vocabulary))
+        level: SmoothedLevel | None = words_level(counted.unigrams, self.discounts_[0], place)
+        parts = _Trie()
         n = 1
         while level is not None:
-            parts.add(level)
             n += 1
-            level = next_level(counted, n, level, self.discounts_[n - 1], place) if n <= order else None
+            following = next_level(counted, n, level, self.discounts_[n - 1], place) if n <= order else None
+            level.release()
+            parts.add(level)
+            level = following
         self.backoff_ = BackoffModel(vocabulary, *parts.arrays())
         return self
 
@@ -94,21 +98,20 @@ class KneserNeyLM(FittedBackoff, Estimator):
 class _Trie:
     """The arrays of a back-off model, level by level."""
 
-    def __init__(self, n_words: int) -> None:
+    def __init__(self) -> None:
         self.n_before = self.n_pairs = (
             0  # pairs before those that contexts of the next level continue, and all
         )
         self.columns: list[
-            tuple[Any, ...]
-        ] = []  # contexts' pairs, sizes, words, logarithms, back-off weights
+            list[Any]
+        ] = []  # pairs of contexts, their n-grams, words, logarithms, back-off weights
 
-    def add(self, level: Level) -> None:
+    def add(self, level: SmoothedLevel) -> None:
         """Append the n-grams of the next order."""
-        context, words = level.context.array(), level.word.array()
-        node_pair = context + self.n_before if self.columns else np.array([-1])
-        self.n_before, self.n_pairs = self.n_pairs, self.n_pairs + words.size
-        logs = np.log(level.p.array()), np.log(level.gamma.array())
-        self.columns.append((node_pair, level.size.array(), words, *logs))
+        columns = [spool.array() for spool in (level.context, level.size, level.word, level.logp, level.bow)]
+        columns[0] += self.n_before
+        self.n_before, self.n_pairs = self.n_pairs, self.n_pairs + columns[2].size
+        self.columns.append(columns)
 
     def arrays(self) -> tuple[Any, ...]:
         """The arrays that :class:`BackoffModel` takes after the vocabulary."""
@@ -138,7 +141,8 @@ def discounts(tally: Offsets, modified: bool) -> Floats:
     return np.array([0.0, 0.5, 1.0, 1.5])
 
 
-def _thresholds(prune: int | Sequence[int], order: int) -> list[int]:
+def check_thresholds(prune: int | Sequence[int], order: int) -> list[int]:
+    """The largest count to drop of each order."""
     given = [0, 0, prune] if isinstance(prune, int | np.integer) else [int(k) for k in prune]
     thresholds = (given + given[-1:] * at_least(1, order, "order"))[:order]
     if min(given, default=-1) < 0 or given != sorted(given):

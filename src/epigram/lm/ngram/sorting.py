@@ -1,4 +1,4 @@
-"""External sorting: blocks of records kept in memory or in files, sorted runs, and their merge.
+"""External sorting: records in memory or in files, sorted runs, and their merge.
 
 One implementation serves both: without a folder everything stays in memory and there is one run.
 """
@@ -25,7 +25,9 @@ LEAST_RUN, LEAST_ROOM = 1 << 16, 1 << 10
 
 
 class Spool:
-    """Arrays of one type that are appended, and read back as often as needed, in the blocks in which they came.
+    """Arrays of one type that are appended, and read back as often as needed.
+
+    They come back in the blocks in which they were appended.
 
     Parameters
     ----------
@@ -130,7 +132,7 @@ def sort_records(
     folder: Path | None = None,
     combine: Callable[[int, Records], int] | None = None,
 ) -> Iterator[Records]:
-    """Sort at most ``n`` records of ``width`` words by their first bits; yield them in blocks of words.
+    """Sort at most ``n`` records of ``width`` words by their first bits; yield blocks.
 
     Records beyond ``memory`` bytes (with what sorting needs) go to runs in files of ``folder``. ``combine`` joins equal
     neighbours of a run and returns how many records it left.

@@ -80,13 +80,13 @@ def _rounded(model: BackoffModel) -> tuple[Floats, Floats, dict[str, Any]]:
     _, own = gather(model.pair_ptr, nodes)
     fine = {
         "exact": narrow(np.diff(nodes, prepend=0)),
-        "logp.fine": _finer(pair_logp[own]),
-        "bow.fine": _finer(node_bow),
+        "logp.fine": finer(pair_logp[own]),
+        "bow.fine": finer(node_bow),
     }
     return pair_logp, node_bow, fine
 
 
-def _finer(numbers: Floats) -> npt.NDArray[np.int16]:
+def finer(numbers: Floats) -> npt.NDArray[np.int16]:
     """The rest of numbers (multiples of the unit) beyond single precision, in units."""
     rounded = numbers.astype(np.float32)
     left = np.subtract(numbers, rounded, out=np.zeros_like(numbers), where=np.isfinite(numbers))

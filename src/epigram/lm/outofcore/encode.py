@@ -19,7 +19,8 @@ import numpy as np
 
 from epigram.errors import InputError
 from epigram.files import check_sentences, decode
-from epigram.lm.corpus import factorise_bytes, unwrap
+from epigram.lm.corpus import cut_bytes, factorise_bytes, unwrap
+from epigram.lm.tokenizer import Tokenizer
 from epigram.lm.vocabulary import END, START, UNKNOWN, UNSEEN, Vocabulary
 from epigram.outofcore.dataset import Manifest, begin, create_array, map_array, record_of, write_arrays
 from epigram.outofcore.engine import Engine, Here, Told, in_turn, untold
@@ -36,6 +37,7 @@ class Part:
 
     piece: Piece
     folder: str
+    tokenizer: Tokenizer | None = None
 
 
 def count_part(part: Part, _: Any) -> int:
@@ -48,7 +50,8 @@ def count_part(part: Part, _: Any) -> int:
     except InputError as error:
         line = (error.line or 1) + part.piece.lines_before()
         raise InputError(str(error).split(": ", 1)[-1], path=part.piece.path, line=line) from None
-    words, ids, ptr = factorise_bytes(raw.removeprefix(b"\xef\xbb\xbf"))
+    raw = raw.removeprefix(b"\xef\xbb\xbf")
+    words, ids, ptr = factorise_bytes(raw) if part.tokenizer is None else cut_bytes(raw, part.tokenizer)
     if START in words or END in words:
         words, ids, ptr = unwrap(words, ids, ptr, part.piece.path)
     counts = np.bincount(ids, minlength=len(words)).astype(np.int64)
@@ -64,6 +67,7 @@ def write_stream(
     min_count: int = 1,
     max_words: int | None = None,
     vocabulary: Vocabulary | None = None,
+    tokenizer: Tokenizer | None = None,
     engine: Engine | None = None,
     partition_bytes: int = PARTITION_BYTES,
     told: Told = untold,
@@ -75,7 +79,9 @@ def write_stream(
     engine = engine or Here()
     home = begin(folder)
     pieces = cut(paths, LINE, partition_bytes)
-    parts = [Part(piece, str(home.resolve() / "parts" / f"{k:05d}")) for k, piece in enumerate(pieces)]
+    parts = [
+        Part(piece, str(home.resolve() / "parts" / f"{k:05d}"), tokenizer) for k, piece in enumerate(pieces)
+    ]
     in_turn(engine, count_part, parts, "counting words", told)
     vocabulary = _vocabulary(parts, vocabulary, min_count, max_words)
     counts = _write_ids(home, parts, vocabulary)

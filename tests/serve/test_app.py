@@ -90,7 +90,7 @@ def test_a_refusal_names_the_limit_and_the_shape_of_a_token(
         ("rerank", {"lists": [{"candidates": [{"text": "a"}]}]}, 422, "lists[0].candidates[0]", "'score' is missing"),
         ("rerank", {"lists": [{"candidates": [], "x": 1}]}, 422, "lists[0]", "unknown field 'x'; there are candidates"),
         ("rerank", {"step": 1e400}, 400, None, "not JSON"),
-        ("train", {"family": "parser", "text": ""}, 422, "family", "expected one of adapt, converter, lm,"),
+        ("train", {"family": "parser", "text": ""}, 422, "family", "expected one of adapt, classifier, converter, lm,"),
         ("tag", {" - at `$.a[0]": 1}, 422, None, "unknown field ' - at `$.a[0]'"),
     ],
 )  # fmt: skip

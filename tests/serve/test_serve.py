@@ -21,7 +21,7 @@ playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium; make browser")
 
-PANELS = ("type", "analyse", "tag", "predict", "rerank", "train", "models")
+PANELS = ("type", "analyse", "tag", "classify", "predict", "rerank", "train", "models")
 CHECKS = (Path(__file__).parent / "page_audit.js").read_text("utf-8")
 
 
@@ -312,6 +312,38 @@ def test_analyse_click_and_read_why(browser: Any, cache: Path, toy_pipeline: Pat
         until(page, "document.querySelectorAll('.analysed').length > 0")
         assert page.locator("#results b").count() == 0
         page.close()
+
+
+def test_classify_see_the_label_and_the_marked_words(page: Any) -> None:
+    open_panel(page, "classify")
+    page.get_by_label("text to classify").fill("The sailors rowed the boat.")
+    until(page, "document.querySelector('#labels button').innerText.startsWith('harbour')")
+    until(page, "document.querySelector('#marked').innerText === 'the sailors rowed the boat.'")
+    page.wait_for_selector("#why >> text=Why “harbour”?")
+    assert "boat." in page.locator("#marked .plus").all_inner_texts()
+    assert page.locator("#why .terms li").count() >= 3
+    picture(page, "classify")
+    page.locator("#labels button", has_text="kitchen").click()
+    page.wait_for_selector("#why >> text=Why “kitchen”?")
+    assert "boat." in page.locator("#marked .minus").all_inner_texts()
+    page.get_by_label("text to classify").fill("<b>soup</b>")
+    until(page, "document.querySelector('#labels button').innerText.startsWith('kitchen')")
+    assert page.locator("#marked b").count() == 0
+
+
+def test_a_classifier_is_trained_from_a_file(page: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("__label__ham lunch at noon\n__label__spam cheap pills now\n" * 40)
+    open_panel(page, "train")
+    page.get_by_label("a text classifier").check()
+    page.locator("input[type=file]").set_input_files(tmp_path / "mine.txt")
+    until(page, "!document.querySelector('button.main').disabled")
+    page.get_by_label("name").fill("letters")
+    page.get_by_role("button", name="train", exact=True).click()
+    page.wait_for_selector("text=letters is ready")
+    page.get_by_text("try it").click()
+    page.wait_for_selector("text=Classify text")
+    page.get_by_label("text to classify").fill("cheap lunch pills")
+    until(page, "document.querySelector('#labels button').innerText.startsWith('spam')")
 
 
 def test_bars_move_while_one_types(page: Any) -> None:

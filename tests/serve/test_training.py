@@ -58,6 +58,7 @@ def long(client: Any) -> Any:
     ("family", "options", "fact"),
     [
         ("tagger", {"passes": 4}, "F1 %"),
+        ("classifier", {}, "accuracy %"),
         ("lm", {"kind": "kneser-ney", "order": 3}, "perplexity"),
         ("reranker", {"steps": 50, "measure": "wer"}, "error rate % after"),
         ("adapt", {"model": "japanese"}, "error rate % after"),
@@ -101,6 +102,7 @@ def test_models_trained_earlier_make_room(client: TestClient, studio: ServerStat
 def test_what_cannot_be_trained_says_why(client: TestClient) -> None:
     for family, text, words in [
         ("tagger", "one\ntwo\n", "one column only"),
+        ("classifier", "__label__a b\n", "expected at least 20"),
         ("reranker", "hello", "not a known n-best format"),
         ("adapt", "橋/はし\n", "at least 3"),
     ]:

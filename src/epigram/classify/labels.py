@@ -41,7 +41,7 @@ class LabelColumns:
 def label_columns(
     y: Iterable[Any], n: int, several: bool | None = None, known: Sequence[Any] = ()
 ) -> LabelColumns:
-    """Columns of targets for the labels of ``n`` texts, and for labels that are ``known`` already.
+    """Columns of targets for the labels of ``n`` texts, and for those ``known`` already.
 
     Examples
     --------

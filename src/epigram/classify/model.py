@@ -28,7 +28,7 @@ def prints_of(keys: Fingerprints) -> Prints:
 
 
 class Changed(NamedTuple):
-    """Dense weights of n-grams by fingerprint, a column per score, and the texts that each occurs in."""
+    """Dense weights of n-grams by fingerprint, with the texts that each occurs in."""
 
     prints: Prints
     weights: Floats

@@ -48,7 +48,7 @@ def change_weights(
     threads: int,
     random_state: int,
 ) -> tuple[Changed, AttributeTable, Rows]:
-    """Fit the changes of weights; n-grams are those of the model, and new ones of ``min_count`` texts.
+    """Fit changes of weights of known n-grams, and of new ones of ``min_count`` texts.
 
     Also returns the n-grams of the texts.
     """

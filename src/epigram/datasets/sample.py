@@ -90,6 +90,22 @@ def plain(part: str = "train", n: int | None = None, seed: int = 0) -> list[list
     return [[word.lower() for word, *_ in sentence[:-1]] for sentence in _stream(part, n, seed)]
 
 
+def documents(part: str = "train", n: int | None = None, seed: int = 0) -> list[tuple[str, str]]:
+    """Topics and sentences for text classifiers.
+
+    Examples
+    --------
+    >>> sorted({topic for topic, _ in documents("dev")})
+    ['garden', 'harbour', 'kitchen', 'school', 'street', 'workshop']
+    """
+    words, found = np.random.default_rng([seed, list(SIZES).index(part), 0]), []
+    for _ in range(SIZES[part] if n is None else n):
+        writer = _Writer(words, may_use_unseen=part == "test")
+        text = " ".join(word.word for word in writer.sentence())
+        found.append((writer.topic.removeprefix("topic "), text))
+    return found
+
+
 def columns(part: str = "train", n: int | None = None, seed: int = 0) -> str:
     """Sentences as CoNLL text: ``word pos chunk`` per line, an empty line after each sentence."""
     return "".join(

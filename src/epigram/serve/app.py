@@ -17,7 +17,17 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 import epigram
-from epigram.serve import analysis, converter, explain, language, models, reranking, tagging, training
+from epigram.serve import (
+    analysis,
+    classification,
+    converter,
+    explain,
+    language,
+    models,
+    reranking,
+    tagging,
+    training,
+)
 from epigram.serve.http import RequestError, StaticFiles, json_schemas, read_body, read_query
 from epigram.serve.security import AccessPolicy, SecurityMiddleware
 from epigram.serve.state import Call, Operation, RawResponse, ServerState
@@ -25,6 +35,7 @@ from epigram.serve.state import Call, Operation, RawResponse, ServerState
 OPERATIONS: list[Operation] = [
     *tagging.OPERATIONS,
     *analysis.OPERATIONS,
+    *classification.OPERATIONS,
     *converter.OPERATIONS,
     *language.OPERATIONS,
     *reranking.OPERATIONS,
@@ -264,8 +275,8 @@ def describe_api(operations: Iterable[Operation]) -> dict[str, Any]:
         "info": {
             "title": "epigram",
             "version": epigram.__version__,
-            "description": "Taggers, language models, rerankers and converters. The header X-Epigram-Session names the "
-            "session that learns corrections.",
+            "description": "Taggers, text classifiers, language models, rerankers and converters. The header "
+            "X-Epigram-Session names the session that learns corrections.",
         },
         "paths": paths,
         "components": {

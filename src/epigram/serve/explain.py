@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from msgspec import Meta, field
 
 from epigram.serve.analysis import explain_analysis
+from epigram.serve.classification import explain_label
 from epigram.serve.converter import Left, Reading, explain_conversion
 from epigram.serve.http import MAX_LISTS, MAX_TOKENS, Body, FileText, RequestError, String, Text
 from epigram.serve.language import explain_word
@@ -20,8 +21,9 @@ class Explain(Body, frozen=True):
     """The model, and the input to explain, whose fields depend on the family of the model.
 
     Taggers: ``sentence`` and ``token``. Pipelines: ``text``, ``index`` of the sentence and ``token``, its word, both
-    from 0. Language models: ``context`` and ``word``. Rerankers: ``lists`` (or the ``text`` of a file), ``index`` and
-    ``step``. Converters: ``reading`` and ``left``.
+    from 0. Classifiers: ``text`` and ``label`` [default: the most probable]. Language models: ``context`` and
+    ``word``. Rerankers: ``lists`` (or the ``text`` of a file), ``index`` and ``step``. Converters: ``reading`` and
+    ``left``.
     """
 
     model: String
@@ -31,6 +33,7 @@ class Explain(Body, frozen=True):
     word: String | None = None
     lists: NBestLists | None = None
     text: FileText | None = None
+    label: String | None = None
     index: Annotated[int, Meta(ge=0, le=MAX_LISTS)] = 0
     step: Step | None = None
     reading: Reading | None = None
@@ -64,6 +67,8 @@ def _explained(entry: LoadedModel, model: Any, body: Explain) -> dict[str, Any]:
         return explain_token(entry, model, needed("sentence"), body.token)
     if entry.family == "pipeline":
         return explain_analysis(model, needed("text"), body.index, body.token)
+    if entry.family == "classifier":
+        return explain_label(model, needed("text"), body.label)
     if entry.family == "lm":
         return explain_word(model, body.context, needed("word"))
     if entry.family == "reranker":

@@ -72,6 +72,8 @@ class LoadedModel:
         }
         if self.family == "tagger":
             found |= {"labels": [str(label) for label in self.estimator.classes_], "columns": self.n_columns}
+        if self.family == "classifier":
+            found |= {"labels": [str(label) for label in self.estimator.classes_]}
         if self.family == "lm":
             words = self.estimator.vocabulary_.words
             found |= {"words": len(words), "lowercase": not any(word != word.lower() for word in words)}

@@ -15,6 +15,7 @@ SAMPLES = {
     "japanese": "types Japanese; from a few dozen sentences written for this project",
     "chunks": "finds phrases in English sentences",
     "words": "tells the parts of speech of English words",
+    "topics": "tells the topic of an English sentence",
     "log-linear": "predicts the next word; every weight can be seen",
     "kneser-ney": "predicts the next word by counts of n-grams",
     "word-order": "picks the sentence whose words stand in the right order",
@@ -60,6 +61,11 @@ def _word_order() -> Any:
     return epigram.Reranker(learner, measure="wer").fit(train, dev=dev)
 
 
+def _topics() -> Any:
+    labels, texts = zip(*sample.documents("train"), strict=True)
+    return epigram.TextClassifier(words=2, l2=0.03).fit(texts, labels)
+
+
 def _log_linear() -> Any:
     model = epigram.LogLinearLM(order=4, strength=0.3, depth_weight=1.5, ridge=0.05)
     return model.fit(sample.plain("train"), valid=sample.plain("dev"))
@@ -73,6 +79,7 @@ _MAKERS: dict[str, Callable[[], Any]] = {
     "japanese": _japanese,
     "chunks": lambda: train_tagger(2, "ner", "iob2"),
     "words": lambda: train_tagger(1, "pos", None),
+    "topics": _topics,
     "log-linear": _log_linear,
     "kneser-ney": _kneser_ney,
     "word-order": _word_order,

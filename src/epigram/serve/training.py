@@ -27,7 +27,7 @@ from epigram.serve.state import Call, Operation, ServerState
 
 MAX_POINTS = 1000
 MAX_LINE = 1 << 20
-Family = Literal["tagger", "lm", "reranker", "converter", "adapt"]
+Family = Literal["tagger", "classifier", "lm", "reranker", "converter", "adapt"]
 
 
 class Train(Body, frozen=True):
@@ -258,6 +258,8 @@ async def sample(call: Call) -> Any:
     family = call.body.family
     if family == "tagger":
         text = sentences.columns("train", 300)
+    elif family == "classifier":
+        text = "".join(f"__label__{label} {words}\n" for label, words in sentences.documents("train", 400))
     elif family == "lm":
         text = "".join(" ".join(words) + "\n" for words in sentences.plain("train", 400))
     elif family == "reranker":

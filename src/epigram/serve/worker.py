@@ -20,6 +20,7 @@ from typing import Any
 from epigram.errors import EpigramError, InputError
 
 JOB, UPLOAD, MODEL = "job.json", "upload.txt", "model.epigram"
+FEWEST = 20  # documents with labels
 FIRST, PAUSE = 200, 0.05  # points that are sent at once; later ones are sent at this interval in seconds
 
 
@@ -101,6 +102,34 @@ def _labels(part: Any) -> list[list[str]]:
     return [flat[a:b] for a, b in pairwise(ptr)]
 
 
+def train_classifier(options: dict[str, Any], report: Reporter) -> Trained:
+    """Train a text classifier on documents with labels; every tenth document is held out."""
+    from epigram import TextClassifier
+    from epigram.classify import evaluate
+    from epigram.records import RecordReader
+
+    documents = [document for document in RecordReader(UPLOAD, labelled=True) if document.labels]
+    several = any(len(document.labels) > 1 for document in documents)
+    if len(documents) < FEWEST:
+        said = f"expected at least {FEWEST} documents with labels, as __label__NAME and a text; found {len(documents)}"
+        raise InputError(said, path=UPLOAD)
+    parts = [d for k, d in enumerate(documents) if k % 10 != 9], documents[9::10]
+    (X, y), (texts, gold) = (
+        ([d.text for d in part], [d.labels if several else d.labels[0] for d in part]) for part in parts
+    )
+    model = TextClassifier(several=several, budget=30.0)
+    model.fit(X, y, callback=lambda said: report.point(None, None))
+    found = model.predict(texts).tolist()
+    scores = evaluate(gold, found)
+    rows = [
+        [s.label, round(100 * s.precision, 2), round(100 * s.recall, 2), round(100 * s.f1, 2), s.n_documents]
+        for s in scores.labels
+    ]
+    facts = {"documents": len(X), "held out": len(texts), "n-grams": model.fit_["features"]}
+    facts["accuracy %"] = round(100 * scores.accuracy, 2)
+    return model, facts, {"columns": ["label", "precision", "recall", "F1", "held out"], "rows": rows}
+
+
 def train_lm(options: dict[str, Any], report: Reporter) -> Trained:
     """Train a language model on text with one sentence per line."""
     from epigram import KneserNeyLM, LogLinearLM
@@ -180,6 +209,7 @@ def adapt_converter(options: dict[str, Any], report: Reporter) -> Trained:
 
 FAMILIES: dict[str, Callable[[dict[str, Any], Reporter], Trained]] = {
     "tagger": train_tagger,
+    "classifier": train_classifier,
     "lm": train_lm,
     "reranker": train_reranker,
     "converter": build_converter,

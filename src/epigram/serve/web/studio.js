@@ -3,8 +3,8 @@
 import { models, notice } from "./api.js";
 import { h, show } from "./dom.js";
 
-const PANELS = { type: "Type", analyse: "Analyse", tag: "Tag", predict: "Predict", rerank: "Rerank", train: "Train", models: "Models" };
-const FAMILY = { type: "converter", analyse: "pipeline", tag: "tagger", predict: "lm", rerank: "reranker" };
+const PANELS = { type: "Type", analyse: "Analyse", tag: "Tag", classify: "Classify", predict: "Predict", rerank: "Rerank", train: "Train", models: "Models" };
+const FAMILY = { type: "converter", analyse: "pipeline", tag: "tagger", classify: "classifier", predict: "lm", rerank: "reranker" };
 const main = document.getElementById("main");
 const nav = document.getElementById("panels");
 let leave = () => {};

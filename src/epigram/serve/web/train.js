@@ -9,13 +9,14 @@ const figure = (name, label, value, min, max, step = 1) => ({ name, label, value
 const FAMILIES = {
   tagger: { title: "a tagger", panel: "tag", file: "columns: a token a line, its label last, a blank line between sentences", score: "held-out score",
     options: [pick("template", "features", ["auto", "chunking", "ner", "pos"]), figure("l1", "l1 penalty", 1, 0.001, 100, "any"), figure("passes", "passes", 30, 1, 200)] },
+  classifier: { title: "a text classifier", panel: "classify", file: "documents: __label__NAME before each text, TSV, CSV or JSON lines", score: "", options: [] },
   lm: { title: "a language model", panel: "first", file: "text: a sentence a line, words between blanks", score: "held-out perplexity",
     options: [pick("kind", "kind", ["log-linear", "kneser-ney"]), figure("order", "longest n-gram", 4, 1, 8)] },
   reranker: { title: "a reranker", panel: "rerank", file: "n-best lists with references: JSON lines, blocks, Moses or SRILM", score: "held-out errors, %",
     options: [pick("learner", "learner", ["blasso", "boosting", "fslr"]), figure("steps", "steps", 2000, 1, 100000), pick("measure", "errors of", ["cer", "wer"])] },
   converter: { title: "a converter", panel: "type", file: "sentences of surface/reading tokens, one a line", score: "", options: [] },
 };
-const LINKS = { tagger: "tag", lm: "predict", reranker: "rerank", converter: "type", adapt: "type" };
+const LINKS = { tagger: "tag", classifier: "classify", lm: "predict", reranker: "rerank", converter: "type", adapt: "type" };
 
 export async function mount(root) {
   let family = "tagger";

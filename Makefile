@@ -5,6 +5,8 @@ BIN = $(VENV)/bin
 RESULTS ?= build/results
 CORE = pyproject.toml hatch_build.py hatch_bindings.py $(wildcard src/epigram/_core/*.[ch])
 ENGLISH = $(wildcard models/english/epigram_english/*)
+JAPANESE = $(wildcard models/japanese/epigram_japanese/*.epigram)
+MODELS = ./models/english $(if $(JAPANESE),./models/japanese)
 XDIST = -n 2 --dist worksteal
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Real data sets, for the tests, benchmarks and experiments that need them; the others run without.
@@ -76,7 +78,7 @@ rivals: $(VENV)/.test
 		$(PIP) $$rival || echo "$$rival cannot be installed here; its comparisons will be skipped"; done
 
 # Every claim against its rival; bench-long: the models that take minutes to train, and real models of other packages.
-LONG = $(patsubst %,benchmarks/%.py,address_parsers crfsuite_models ime_general learning_rate lm_size memory online_lm parsing tagging_pools)
+LONG = $(patsubst %,benchmarks/%.py,address_parsers crfsuite_models ime_general ime_ready learning_rate lm_size memory online_lm parsing tagging_pools)
 ASKING = $(patsubst %,benchmarks/%.py,ime_numbers unlabelled_text)# need a model, or the name of a file to write
 bench: PROGRAMS = $(filter-out $(LONG) $(ASKING),$(wildcard benchmarks/[a-z]*.py))
 bench-long: PROGRAMS = $(LONG)
@@ -155,16 +157,16 @@ clean:
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.demo: $(CORE) $(ENGLISH) | $(BIN)/python
-	$(PIP) -e '.[plot]' ./models/english
+$(VENV)/.demo: $(CORE) $(ENGLISH) $(JAPANESE) | $(BIN)/python
+	$(PIP) -e '.[plot]' $(MODELS)
 	@touch $@
 
 $(VENV)/.studio: $(CORE) | $(BIN)/python
 	$(PIP) -e '.[serve]'
 	@touch $@
 
-$(VENV)/.test: $(CORE) $(ENGLISH) | $(BIN)/python
-	$(PIP) -e '.[test]' ./models/english
+$(VENV)/.test: $(CORE) $(ENGLISH) $(JAPANESE) | $(BIN)/python
+	$(PIP) -e '.[test]' $(MODELS)
 	@touch $@
 
 $(VENV)/.docs: $(CORE) | $(BIN)/python

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import japanese_model
+
 from epigram import load
 from epigram.datasets import find
 from epigram.files import read_bytes
@@ -134,7 +136,11 @@ def write_card(name: str, recipe: Recipe, cpu_seconds: float) -> None:
 
 def main() -> None:
     """Make the models named on the command line, or all."""
-    for name in sys.argv[1:] or RECIPES:
+    for name in sys.argv[1:] or (*RECIPES, "japanese"):
+        if name == "japanese":
+            print("japanese: Japanese input method", flush=True)
+            japanese_model.make()
+            continue
         recipe = RECIPES[name]
         print(f"{name}: {recipe.title}", flush=True)
         write_card(name, recipe, train(name, recipe))

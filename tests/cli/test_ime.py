@@ -43,6 +43,16 @@ def folder(tmp_path_factory) -> Path:
     return path
 
 
+def test_convert_takes_the_installed_model_where_none_is_given(folder, monkeypatch):
+    import epigram.cli.ime.convert as command
+
+    assert command.split_model(["きょう"]) == ("japanese", ["きょう"])
+    assert command.split_model([]) == ("japanese", [])
+    assert command.split_model([str(folder / "m.epigram"), "は"]) == (str(folder / "m.epigram"), ["は"])
+    monkeypatch.setattr(command, "model_path", lambda name: folder / "m.epigram")
+    assert ime("convert", "はしをわたる").stdout == "橋を渡る\n"
+
+
 def test_convert_arguments_and_lines(folder):
     assert ime("convert", folder / "m.epigram", "はしをわたる", "はし").stdout == "橋を渡る\n箸\n"
     lines = ime("convert", folder / "m.epigram", stdin="はしをわたる\n\nhello 😀\n")

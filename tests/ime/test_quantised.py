@@ -7,6 +7,8 @@ import pytest
 
 from epigram.errors import ModelFileError
 from epigram.ime import KanaKanjiConverter, WordList
+from epigram.ime.quantised import CodedCharacters
+from epigram.ime.rescoring import Rescorer
 from epigram.ime.storage import from_model_file, to_model_file
 from epigram.storage import ModelFile
 from epigram.storage.file import loads
@@ -139,3 +141,23 @@ def test_forms_of_numbers_that_are_none_are_refused(numbers):
     file.header["numbers"] = {**file.header["numbers"], **numbers}
     with pytest.raises(ModelFileError):
         loads(file.to_bytes())
+
+
+def test_characters_in_codes_score_as_the_expanded_model():
+    """The search in codes against the back-off model of the same numbers, one text after another."""
+    rng = np.random.default_rng(4)
+    text = ["".join(rng.choice(list("木気機器期"), rng.integers(2, 9))) for _ in range(400)]
+    model = KanaKanjiConverter.build([f"{line}/あ" for line in text], rescore=True)
+    coded = from_model_file(ModelFile.from_bytes(to_model_file(model, quantise=True).to_bytes())).rescorer
+    assert coded is not None
+    assert isinstance(coded.characters, CodedCharacters)
+    again = Rescorer(coded.model, coded.pairs)
+    texts = [*text[:50], "", "木", "犬木犬", "木" * 70]
+    np.testing.assert_allclose(coded.scores(texts), again.scores(texts), rtol=1e-6)
+    assert coded.n_ngrams == again.n_ngrams
+    before = "木気。器木"
+    np.testing.assert_allclose(
+        coded.after(before).scores(texts), again.after(before).scores(texts), rtol=1e-6
+    )
+    full, small = (to_model_file(one, quantise=True).to_bytes() for one in (model, quantised(model)))
+    assert len(full) == pytest.approx(len(small), rel=0.01)

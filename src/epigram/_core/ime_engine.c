@@ -3,6 +3,10 @@
 
 #include "surface_hash.h"
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 enum { AS_TYPED = 0, AS_KATAKANA = 1, OWN_TEXT = 2 };
 enum { HIRAGANA = 0x3041, HIRAGANA_END = 0x3097, TO_KATAKANA = 0x60, LONGEST_READING = 64 };
 enum { SPARE = 20 }; /* ways to find one among that writes no wrong amount */
@@ -10,6 +14,13 @@ enum { SPARE = 20 }; /* ways to find one among that writes no wrong amount */
 i64 sizeof_UnknownModel(void) { return sizeof(UnknownModel); }
 i64 sizeof_OwnEdges(void) { return sizeof(OwnEdges); }
 i64 sizeof_TextUnits(void) { return sizeof(TextUnits); }
+i64 sizeof_CodedCharacters(void) { return sizeof(CodedCharacters); }
+
+void ime_engine_trim(void) {
+#if defined(__GLIBC__)
+    malloc_trim(0);
+#endif
+}
 
 /* Arrays of one reading, with room for the longest of a batch. */
 typedef struct {
@@ -345,8 +356,63 @@ static i32 unit_of(const TextUnits *t, const u8 *text, i64 n) {
     return n ? t->slots[slot_of(t->unit_ptr, t->unit_text, t->n_slots, t->slots, text, n)] : -1;
 }
 
-u8 ime_engine_gains(const Backoff *characters, const WordPairs *pairs, const TextUnits *t, i64 n_ways, const i64 *ptr,
-                    i64 n_words, const i64 *text_end, i64 n_text, const u8 *text, f64 *out_characters, f64 *out_pairs) {
+enum { N_RUNS = 8 };
+
+typedef struct {
+    i64 at, end;
+    i32 node;
+    f64 backed_off;
+} Run;
+
+/* The pair of a node with a character, -1: none. The root holds all characters. */
+static inline i64 coded_pair(const CodedCharacters *m, i32 node, i32 word) {
+    i64 first = m->pair_ptr[node], n = m->pair_ptr[node + 1] - first;
+    if (node == 0) return word;
+    while (n > 0) {
+        i64 half = n >> 1;
+        if (m->pair_word[first + half] < word) {
+            first += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    return first < m->pair_ptr[node + 1] && m->pair_word[first] == word ? first : -1;
+}
+
+/* ngram_score_stream of a model in codes: eight runs of sentences advance in turn. */
+static void score_coded_stream(const CodedCharacters *m, i64 n, const i32 *stream, i32 start, f64 *out) {
+    Run runs[N_RUNS];
+    i64 cut = 0;
+    for (i64 k = 0; k < N_RUNS; k++) {
+        i64 first = cut;
+        cut = larger_i(cut, n * (k + 1) / N_RUNS);
+        while (0 < cut && cut < n && stream[cut - 1] != 0) cut++;
+        runs[k] = (Run){first, cut, start, 0.0};
+    }
+    for (u8 open = 1; open;) {
+        open = 0;
+        for (Run *run = runs; run < runs + N_RUNS; run++) {
+            if (run->at >= run->end) continue;
+            open = 1;
+            i32 word = stream[run->at];
+            i64 pair = word < 0 ? -1 : coded_pair(m, run->node, word);
+            if (word >= 0 && pair < 0) {
+                run->backed_off += m->bow[m->node_code[run->node]];
+                run->node = m->node_parent[run->node];
+                continue;
+            }
+            out[run->at++] = word < 0 ? NAN : run->backed_off + m->logp[m->pair_code[pair]];
+            run->node = word < 0 ? 0 : m->pair_next[pair];
+            run->backed_off = 0.0;
+        }
+    }
+}
+
+/* The gains by a model of characters, in full or in codes. */
+static u8 gains(const Backoff *full, const CodedCharacters *coded, const WordPairs *pairs, const TextUnits *t, i64 n_ways,
+                const i64 *ptr, i64 n_words, const i64 *text_end, i64 n_text, const u8 *text, f64 *out_characters,
+                f64 *out_pairs) {
     size_t room = (size_t)(n_text + n_ways * (t->n_before + 1) + 1);
     i32 *stream = malloc(room * sizeof *stream), *units = malloc((size_t)(n_words + 1) * sizeof *units);
     f64 *logp = malloc(room * sizeof *logp);
@@ -372,7 +438,10 @@ u8 ime_engine_gains(const Backoff *characters, const WordPairs *pairs, const Tex
     if (good) {
         unit_ptr[n_ways] = n_units;
         first[n_ways] = n + t->n_before;
-        ngram_score_stream(characters, n, stream, t->start, logp);
+        if (full)
+            ngram_score_stream(full, n, stream, t->start, logp);
+        else
+            score_coded_stream(coded, n, stream, t->start, logp);
         ime_pair_scores(pairs, t->n_units_before, t->units_before, n_ways, unit_ptr, n_units, units, out_pairs);
         for (i64 w = 0; w < n_ways; w++) {
             out_characters[w] = 0.0;
@@ -381,4 +450,15 @@ u8 ime_engine_gains(const Backoff *characters, const WordPairs *pairs, const Tex
     }
     free(stream), free(units), free(logp), free(unit_ptr), free(first);
     return good;
+}
+
+u8 ime_engine_gains(const Backoff *characters, const WordPairs *pairs, const TextUnits *t, i64 n_ways, const i64 *ptr,
+                    i64 n_words, const i64 *text_end, i64 n_text, const u8 *text, f64 *out_characters, f64 *out_pairs) {
+    return gains(characters, NULL, pairs, t, n_ways, ptr, n_words, text_end, n_text, text, out_characters, out_pairs);
+}
+
+u8 ime_engine_coded_gains(const CodedCharacters *characters, const WordPairs *pairs, const TextUnits *t, i64 n_ways,
+                          const i64 *ptr, i64 n_words, const i64 *text_end, i64 n_text, const u8 *text,
+                          f64 *out_characters, f64 *out_pairs) {
+    return gains(NULL, characters, pairs, t, n_ways, ptr, n_words, text_end, n_text, text, out_characters, out_pairs);
 }

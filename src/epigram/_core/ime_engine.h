@@ -46,6 +46,20 @@ typedef struct {
     const i32 *units_before; /* [n_units_before] */
 } TextUnits;
 
+/* A model of characters as in ngram.h, its log-probabilities and back-off weights as codes of two books. */
+typedef struct {
+    i64 n_nodes;
+    i64 n_pairs;
+    const i32 *pair_ptr; /* [n_nodes + 1] */
+    const u16 *pair_word; /* [n_pairs] */
+    const u8 *pair_code; /* [n_pairs] */
+    const i32 *pair_next; /* [n_pairs] */
+    const i32 *node_parent; /* [n_nodes] */
+    const u8 *node_code; /* [n_nodes] */
+    const f32 *logp; /* [256] */
+    const f32 *bow; /* [256] */
+} CodedCharacters;
+
 /* The k best texts of each reading, best first. Where pieces are given, one of each character, no word crosses from one piece
  * to another. found[q] gets the number of ways of reading q; way w of all has words ptr[w] .. ptr[w + 1], each with its end in
  * the reading (-1 as a word: not in the lexicon) and the end of its text. Returns the number of ways, -1 where there is no
@@ -57,6 +71,9 @@ i64 ime_engine_ways(const Readings *r, const Trigram *m, const Backwards *b, con
                     i64 ptr[k * n_inputs + 1], i64 room, i32 word[room], i32 end[room], i64 text_end[room], i64 text_room,
                     u8 text[text_room]);
 
+/* Returns the memory that reading a file has freed to the system, where the C library can. */
+void ime_engine_trim(void);
+
 /* Slots of units by the hash of their text; n_slots is a power of two above n_units. */
 void ime_engine_index_units(i64 n_units, const i64 unit_ptr[n_units + 1], i64 n_bytes, const u8 unit_text[n_bytes],
                             i64 n_slots, i32 slots[n_slots]);
@@ -66,3 +83,6 @@ void ime_engine_index_units(i64 n_units, const i64 unit_ptr[n_units + 1], i64 n_
 u8 ime_engine_gains(const Backoff *characters, const WordPairs *pairs, const TextUnits *t, i64 n_ways,
                     const i64 ptr[n_ways + 1], i64 n_words, const i64 text_end[n_words], i64 n_text, const u8 text[n_text],
                     f64 out_characters[n_ways], f64 out_pairs[n_ways]);
+u8 ime_engine_coded_gains(const CodedCharacters *characters, const WordPairs *pairs, const TextUnits *t, i64 n_ways,
+                          const i64 ptr[n_ways + 1], i64 n_words, const i64 text_end[n_words], i64 n_text,
+                          const u8 text[n_text], f64 out_characters[n_ways], f64 out_pairs[n_ways]);

@@ -1,4 +1,4 @@
-"""8-bit file form of the trigram tables.
+"""8-bit forms of the trigram tables in files, and of the characters in memory.
 
 Log-probabilities of bigrams and trigrams and back-off weights are codes of a codebook, one per order; those of
 unigrams, which separate homophones, are stored in half precision. Links of n-grams and back-off contexts are recomputed
@@ -8,16 +8,20 @@ so it is rounded up, which keeps the search exact.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from epigram._core import bindings
 from epigram._core.arrays import offsets
 from epigram.ime.scorer import NOTHING, Scorer, Singles, Trie
 from epigram.ime.word_classes import ClassNumbers
-from epigram.lm.ngram.backoff import linked, nodes_of_pairs
-from epigram.protocols import Ints
+from epigram.lm.ngram.backoff import BackoffModel, linked, nodes_of_pairs
+from epigram.lm.vocabulary import BOUNDARY, Vocabulary
+from epigram.protocols import Ints, Offsets
 from epigram.storage.quantise import CODES, coded, decoded, differences, narrow, sum_groups
 from epigram.storage.schema import Array, Contents, damaged
 
@@ -113,3 +117,63 @@ def _levels(trie: Trie, n_words: int) -> tuple[list[int], list[int]]:
     single = int(np.searchsorted(trie.node_pair[1:], n_words))
     bigrams = int(trie.pair_ptr[1 + single]) - n_words
     return [bigrams, trie.pair_word.size - n_words], [single, trie.node_pair.size - 1]
+
+
+@dataclass(frozen=True)
+class CodedCharacters:
+    """Back-off model of characters whose log-probabilities and back-off weights stay codes of two books."""
+
+    words: list[str] = field(repr=False)
+    contexts: Offsets = field(repr=False)
+    pair_ptr: Ints = field(repr=False)
+    pair_word: npt.NDArray[np.uint16] = field(repr=False)
+    pair_code: npt.NDArray[np.uint8] = field(repr=False)
+    pair_next: Ints = field(repr=False)
+    node_parent: Ints = field(repr=False)
+    node_code: npt.NDArray[np.uint8] = field(repr=False)
+    logp: Singles = field(repr=False)
+    bow: Singles = field(repr=False)
+    first: int
+
+    @classmethod
+    def of(cls, found: Contents, points: list[str], targets: Ints) -> CodedCharacters:
+        """Link the arrays of a file; ``targets`` are the last characters of its n-grams."""
+        contexts, ptr = found["characters.contexts"], offsets(found["characters.counts"])
+        trie = np.concatenate(([-1], contexts)), ptr, targets
+        node_of = nodes_of_pairs(len(points) + 1, *trie)
+        links = linked(ptr, targets, node_of)
+        return cls(
+            points,
+            contexts,
+            ptr.astype(np.int32),
+            targets.astype(np.uint16),
+            found["characters.logp.codes"],
+            links.pair_next,
+            links.node_parent,
+            np.concatenate((np.zeros(1, np.uint8), found["characters.bow.codes"])),
+            found["characters.logp.books"][0],
+            found["characters.bow.books"][0],
+            max(int(node_of[BOUNDARY]), 0),
+        )
+
+    @cached_property
+    def core(self) -> Any:
+        """Arrays as a C structure."""
+        return bindings.CodedCharacters(
+            self.pair_ptr, self.pair_word, self.pair_code, self.pair_next, self.node_parent, self.node_code, self.logp,
+            self.bow,
+        )  # fmt: skip
+
+    def expanded(self) -> BackoffModel:
+        """Return the same model in double precision, to adapt or to save it."""
+        return BackoffModel(
+            Vocabulary(self.words),
+            np.concatenate(([-1], self.contexts)),
+            self.pair_ptr.astype(np.int64),
+            self.pair_word.astype(np.int32),
+            self.logp[self.pair_code].astype(np.float64),
+            np.concatenate(([0.0], self.bow[self.node_code[1:]].astype(np.float64))),
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "core"}

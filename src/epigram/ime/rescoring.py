@@ -24,13 +24,14 @@ from epigram._core import bindings
 from epigram._core.arrays import gather, offsets
 from epigram.ime.kana import is_content, split_token
 from epigram.ime.left_context import ENDS, REMEMBERED
+from epigram.ime.quantised import CodedCharacters
 from epigram.lm.corpus import Corpus
 from epigram.lm.ngram.backoff import BackoffModel
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.vocabulary import UNSEEN, Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
 from epigram.storage.file import pack_strings, unpack_strings
-from epigram.storage.quantise import CODES, coded, decoded, differences, narrow
+from epigram.storage.quantise import CODES, coded, differences, narrow
 from epigram.storage.schema import Array, Schema, strings
 
 ORDER = 6
@@ -267,10 +268,26 @@ class Rescorer:
     True
     """
 
-    def __init__(self, model: BackoffModel, pairs: Cooccurrence) -> None:
-        self.model = model
+    def __init__(self, model: BackoffModel | CodedCharacters, pairs: Cooccurrence) -> None:
+        self.characters = model
         self.pairs = pairs
         self.before = np.zeros(0, np.int32)
+
+    @cached_property
+    def model(self) -> BackoffModel:
+        """Model of characters in double precision."""
+        return self.characters.expanded() if isinstance(self.characters, CodedCharacters) else self.characters
+
+    @property
+    def n_ngrams(self) -> int:
+        """Number of n-grams of characters."""
+        return int(self.characters.pair_word.size)
+
+    @property
+    def _letters(self) -> list[str]:
+        """Characters of the model, by number."""
+        model = self.characters
+        return model.words if isinstance(model, CodedCharacters) else model.vocabulary_.words[1:]
 
     @classmethod
     def learn(cls, corpus: Corpus, surfaces: Sequence[str], scale: float = 1.0) -> Rescorer:
@@ -331,8 +348,10 @@ class Rescorer:
         characters, pairs = np.empty(ptr.size - 1), np.empty(ptr.size - 1)
         used = int(ptr[-1])
         size = int(text_end[used - 1]) if used else 0
-        cores = self.model.core, self.pairs.core, self._units
-        if not bindings.ime_engine_gains(*cores, ptr, text_end[:used], text[:size], characters, pairs):
+        coded = isinstance(self.characters, CodedCharacters)
+        score = bindings.ime_engine_coded_gains if coded else bindings.ime_engine_gains
+        cores = self.characters.core, self.pairs.core, self._units
+        if not score(*cores, ptr, text_end[:used], text[:size], characters, pairs):
             raise MemoryError(f"no room to rescore {ptr.size - 1} conversions")
         return characters, pairs
 
@@ -341,8 +360,14 @@ class Rescorer:
         """Numbers of characters and units, and the left context, as a C structure."""
         pairs = self.pairs
         return bindings.TextUnits(
-            self.model.start(), STRAY, self._id_of_point, *pairs.packed, self.before, pairs.before
+            self._start, STRAY, self._id_of_point, *pairs.packed, self.before, pairs.before
         )
+
+    @property
+    def _start(self) -> int:
+        """Node of the beginning of a sentence."""
+        model = self.characters
+        return model.first if isinstance(model, CodedCharacters) else model.start()
 
     def _ids(self, text: str) -> Ints:
         points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.int32)
@@ -353,7 +378,7 @@ class Rescorer:
 
     @cached_property
     def _id_of_point(self) -> Ints:
-        points = np.array([ord(char) for char in self.model.vocabulary_.words[1:]])
+        points = np.array([ord(char) for char in self._letters])
         table = np.full(int(points.max(initial=0)) + 1, UNSEEN, np.int32)
         table[points] = np.arange(1, points.size + 1)
         return table
@@ -402,10 +427,12 @@ class Rescorer:
                 found.pop("characters.steps").astype(np.int32),
                 found.pop("pairs.steps").astype(np.int32),
             )
-            logp, bow = (
-                decoded(codes, found[f"characters.{name}.books"], [codes.size]).astype(np.float64)
-                for name in ("logp", "bow")
-                for codes in [found[f"characters.{name}.codes"]]
+            units = unpack_strings(found["pairs.units.bytes"], found["pairs.units.lengths"])
+            counts = found.pop("pairs.counts").astype(np.uint16, copy=False)
+            letters = [chr(point) for point in found["characters.points"].tolist()]
+            characters = CodedCharacters.of(found, letters, targets)
+            return cls(
+                characters, Cooccurrence(units, found["pairs.degrees"], found["pairs.sizes"], others, counts)
             )
         counts = found.pop("pairs.counts").astype(np.uint16, copy=False)
         model = BackoffModel(

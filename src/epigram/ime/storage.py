@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from epigram._core import bindings
 from epigram.ime import quantised
 from epigram.ime.converter import KanaKanjiConverter
 from epigram.ime.corrections import read_lesson
@@ -178,6 +179,8 @@ def from_model_file(file: ModelFile) -> KanaKanjiConverter:
         from epigram.ime.rescoring import Rescorer
 
         rescorer = Rescorer.unpack(file.tensors)
+    tensors.clear()
+    bindings.ime_engine_trim()
     settings, fit = header.get("settings"), header.get("fit")
     converter = KanaKanjiConverter(decoder, reranker, settings, fit, lessons, words, rescorer)
     converter.card_ = {str(name): str(value) for name, value in header.get("card", {}).items()}
@@ -196,7 +199,7 @@ def describe(file: ModelFile) -> list[Section]:
         ("corrections", len(converter.journal.lessons)),
     ]
     if converter.rescorer is not None:
-        sizes.append(("n-grams of characters", converter.rescorer.model.n_ngrams))
+        sizes.append(("n-grams of characters", converter.rescorer.n_ngrams))
         sizes.append(("pairs of words", converter.rescorer.pairs.others.size))
     masses = [
         (name, float(np.exp(logp))) for name, logp in zip(CLASSES, decoder.unknown.class_logp, strict=True)

@@ -14,6 +14,8 @@ from pathlib import Path
 from epigram.errors import ModelFileError
 
 GROUP = "epigram.models"
+JAPANESE = "japanese"
+"""Name of the installed model that the input method takes where none is given."""
 
 
 def installed_models() -> dict[str, EntryPoint]:

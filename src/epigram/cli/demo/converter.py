@@ -5,6 +5,13 @@ from __future__ import annotations
 from epigram.cli import console
 from epigram.datasets.sample import BACKGROUND, DOMAIN, READINGS, WORDS
 from epigram.ime import KanaKanjiConverter
+from epigram.storage.installed import JAPANESE, installed_models, model_path
+
+EVERYDAY = (
+    "きょうはいいてんきですね。",
+    "あしたのかいぎのしりょうをおくってください。",
+    "ぱそこんがこわれたので、しゅうりにだした。",
+)
 
 
 def show(seed: int) -> None:
@@ -23,6 +30,14 @@ def show(seed: int) -> None:
     kana = "はしをつかう"
     ways = "  ".join(way.text for way in converter.nbest(kana, 4))
     screen.print(f"\nThe exact best four for {kana}:  {escape(ways)}")
+    if JAPANESE in installed_models():
+        ready = KanaKanjiConverter.load(model_path(JAPANESE))
+        screen.print(
+            f"The installed model [bold]{JAPANESE}[/bold], {len(ready.decoder.lexicon) - 1:,} words:\n"
+        )
+        for kana in EVERYDAY:
+            screen.print(f"  {escape(kana)}  →  [bold]{escape(ready.convert(kana))}[/bold]")
+        screen.print()
     before = converter.convert("はしで")
     converter.learn("はしで", "端で")
     after = converter.convert("はしで")

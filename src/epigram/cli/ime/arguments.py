@@ -11,6 +11,7 @@ import typer
 
 from epigram.cli import console
 from epigram.files import read_lines
+from epigram.storage.installed import JAPANESE
 
 if TYPE_CHECKING:
     from epigram.ime import KanaKanjiConverter
@@ -69,10 +70,6 @@ Export = Annotated[Path | None, typer.Option(metavar="FILE", help="File to write
 
 
 Format = Annotated[str, typer.Option(help="Format of --export: epigram, mozc, google, ms-ime, atok or skk.")]
-
-
-JAPANESE = "japanese"
-"""Name of the installed model that commands take where none is given."""
 
 
 def open_installed(model: str | None, user: Path | None) -> tuple[KanaKanjiConverter, Path, Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,16 +11,20 @@ from typing import Annotated
 import typer
 
 from epigram.cli import console
-from epigram.cli.ime.arguments import Model, User, load_converter
+from epigram.cli.ime.arguments import User, load_converter
 from epigram.errors import InputError
 from epigram.files import read_lines
+from epigram.storage.installed import JAPANESE, installed_models, model_path
 
 
 def command(
-    model: Model,
-    kana: Annotated[
+    arguments: Annotated[
         list[str] | None,
-        typer.Argument(metavar="KANA...", help="Readings  [default: lines of standard input]"),
+        typer.Argument(
+            metavar="[MODEL] [KANA...]",
+            help="A *.epigram file or the name of an installed model (without one: japanese), and readings "
+            "(without any: lines of standard input).",
+        ),
     ] = None,
     nbest: Annotated[
         int, typer.Option(min=1, help="Number of candidates, shown with their scores if more than 1.")
@@ -35,9 +40,10 @@ def command(
     """Convert kana to text, one result per line."""
     from epigram.ime.kana import from_romaji
 
+    model, kana = split_model(arguments or [])
     if kana and source is not None:
         raise InputError("give readings as arguments or --input FILE, not both")
-    converter = load_converter(model, user)
+    converter = load_converter(Path(model_path(model)), user)
     converter = converter.following(before) if before else converter
     readings = kana or (_stdin() if source is None else read_lines(source, sentences=True))
     for number, line in enumerate(readings, 1):
@@ -54,6 +60,19 @@ def command(
             if explain:
                 rows = [tuple(row) for row in converter.decoder.explain(way)]
                 console.table("", ("word", "log probability", "n-gram", "bonus"), rows)
+
+
+def split_model(arguments: list[str]) -> tuple[str, list[str]]:
+    """Model and readings; the first argument is a model if it is a path or an installed name.
+
+    Examples
+    --------
+    >>> split_model(["m.epigram", "はし"]), split_model(["はし"])
+    (('m.epigram', ['はし']), ('japanese', ['はし']))
+    """
+    first = arguments[0] if arguments else ""
+    is_model = first.endswith(".epigram") or os.path.exists(first) or first in installed_models()
+    return (first, arguments[1:]) if is_model else (JAPANESE, arguments)
 
 
 def _stdin() -> Iterator[str]:

@@ -7,6 +7,7 @@ import { damaged, readArrays, under } from "./file.mjs";
 import { Parser } from "./parser.mjs";
 import { SPACE } from "./template.mjs";
 
+const LONGEST_CELL = 200; // characters that templates see of a word
 const LABELS = ["I", "S", "T"], TAGS = ["upos", "xpos", "feats"], WRITABLE = { words: "script", lemmas: "lemma" };
 const WINDOW = 1 << 14, OVERLAP = 1 << 8, CHARACTERS = 1 << 15, LONGEST = 200, BLOCK = 4096, N_COLUMNS = 13;
 
@@ -161,11 +162,21 @@ function capitalize(text) {
   return first ? title + rest.join("").toLowerCase() : "";
 }
 
+/** Leave out the middle of cells that are longer than LONGEST_CELL characters. */
+function bounded(column) {
+  if (column.strings.every((cell) => cell.length <= LONGEST_CELL)) return column;
+  const strings = column.strings.map((cell) => {
+    const characters = [...cell];
+    return characters.length <= LONGEST_CELL ? cell : [...characters.slice(0, LONGEST_CELL / 2), ...characters.slice(-LONGEST_CELL / 2)].join("");
+  });
+  return { ...column, strings };
+}
+
 function applyLemma(form, script) {
   if (script[0] === "=") return script.slice(1) || form;
   const found = LEMMA_SCRIPT.exec(script);
   if (!found) return form;
-  const [, how, front, before, back, after] = found, base = [...(how === "l" ? form.toLowerCase() : how === "t" ? capitalize(form) : form)];
+  const [, how, front, before, back, after] = found, base = [...(how === "l" ? form.replaceAll("İ", "i").toLowerCase() : how === "t" ? capitalize(form) : form)];
   if (Number(front) + Number(back) > base.length) return base.join("");
   const stem = base.slice(Number(front), base.length - Number(back)).join("");
   return before + stem + after || base.join("");
@@ -245,7 +256,7 @@ export class Pipeline {
 
   /** The columns that the template of a stage sees. */
   observed({ reads, name }, columns) {
-    const own = reads.map((read) => columns[read]);
+    const own = reads.map((read) => bounded(columns[read]));
     if (name !== "lemmas") return own;
     const tags = own.length > 1 ? own.slice(1) : [{ ids: new Int32Array(own[0].ids.length), strings: ["_"] }];
     return [own[0], tags[0], tags.length === 1 ? tags[0] : asColumn(combine(tags, (cells) => cells.join("\t")))];

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from random_texts import check_formats, check_offsets, random_texts
 
 import epigram
 from epigram.errors import InputError
-from epigram.pipeline import Doc, Pipeline
+from epigram.pipeline import Pipeline
 from epigram.pipeline.analysis import Analysis, read_gold
 from epigram.pipeline.evaluate import evaluate_analysis
 
@@ -26,30 +27,19 @@ TEXT = st.one_of(
 )
 
 
-def check_offsets(document: Doc, text: str) -> None:
-    """Tokens and the blanks between them give the text back, and every unit lies where it says."""
-    at = 0
-    for token in document.tokens:
-        assert not text[at : token.start].strip()
-        assert token.text == text[token.start : token.end]
-        assert token.text.strip() == token.text != ""
-        assert token.words
-        at = token.end
-    assert not text[at:].strip()
-    tokens = [token for sentence in document.sentences for token in sentence.tokens]
-    assert [(t.start, t.end) for t in tokens] == [(t.start, t.end) for t in document.tokens]
-    for sentence in document.sentences:
-        assert sentence.text == text[sentence.start : sentence.end]
-        assert [word.index for word in sentence.words] == list(range(1, len(sentence.words) + 1))
-        assert sum(word.head == 0 for word in sentence.words) == 1
-
-
 @given(TEXT)
 @example("")
 @example(" \n ")
 @example("İstanbul'da ǅ ﬁ ß\u0345")
 def test_offsets_are_exact_for_any_text(nlp: Pipeline, text: str) -> None:
     check_offsets(nlp(text), text)
+
+
+def test_random_texts_keep_their_offsets_and_are_read_back(nlp: Pipeline) -> None:
+    texts = list(random_texts(400, seed=0))
+    for text, document in zip(texts, nlp.pipe(texts), strict=True):
+        check_offsets(document, text)
+        check_formats(document)
 
 
 @given(st.lists(TEXT, max_size=5))

@@ -17,6 +17,17 @@ WORD_SCRIPT = re.compile(r"[+-]\d{1,6}( [+-]\d{1,6})*|\d{1,6}>[^ <>]*( [^ <>]*<\
 COPY = "="  # the script of a token that is one word
 
 
+def lower(form: str) -> str:
+    """Return a form in lower case; the dotted capital I of Turkish becomes one letter.
+
+    Examples
+    --------
+    >>> lower("İki"), len("İki".lower())
+    ('iki', 4)
+    """
+    return form.replace("İ", "i").lower()
+
+
 @lru_cache(1 << 16)
 def lemma_script(form: str, lemma: str) -> str:
     """Return the script that makes a lemma of a form.
@@ -27,7 +38,7 @@ def lemma_script(form: str, lemma: str) -> str:
     ('l|0||1|', '=go', 'l|2||1|en')
     """
     if lemma == lemma.lower():
-        case, base = "l", form.lower()
+        case, base = "l", lower(form)
     elif len(form) > 1 and form.isupper() and lemma == lemma.capitalize():
         case, base = "t", form.capitalize()
     else:
@@ -58,7 +69,7 @@ def apply_lemma(form: str, script: str) -> str:
     if found is None:
         return form
     case, front, before, back, after = found.groups()
-    base = form.lower() if case == "l" else form.capitalize() if case == "t" else form
+    base = lower(form) if case == "l" else form.capitalize() if case == "t" else form
     if int(front) + int(back) > len(base):
         return base
     return before + base[int(front) : len(base) - int(back)] + after or base

@@ -88,13 +88,13 @@ class Pipeline(StoredEstimator):
     parts: Sequence[str] | None = None
     _: KW_ONLY
     folds: int = 4
-    token_l1: float = 0.5
-    tag_l1: float = 0.5
+    token_l1: float = 0.25
+    tag_l1: float = 0.3
     lemma_l1: float = 0.3
     tree_l1: float = 1.2
     token_passes: int = 8
     tag_passes: int = 12
-    lemma_passes: int = 8
+    lemma_passes: int = 16
     threads: int = 1
     random_state: int | None = 0
     _family: ClassVar[str] = "pipeline"
@@ -153,7 +153,7 @@ class Pipeline(StoredEstimator):
         tokens = single_words(gold.tokens).columns["form"]
         forms = [tokens.strings[k] for k in tokens.ids.tolist()]
         labels = word_labels(forms, gold.cells("form"), gold.word_ptr)
-        template, l1, passes = template_text("words"), self.lemma_l1, self.lemma_passes
+        template, l1, passes = template_text("words"), 0.5 * self.lemma_l1, self.lemma_passes
         settings = StageSettings("words", ("token",), ("script",), template, l1, passes, self.random_state)
         return settings.fit({"token": tokens}, labels, gold.tokens.sentence_ptr)
 

@@ -56,7 +56,7 @@ class Splitter:
         cls,
         gold: Tokenization,
         document_ptr: Sequence[int] = (),
-        l1: float = 0.5,
+        l1: float = 0.25,
         passes: int = 8,
         random_state: int | None = 0,
         callback: Listener | None = None,

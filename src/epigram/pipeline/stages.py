@@ -22,6 +22,7 @@ from epigram.tagging.crf import CRFTagger
 from epigram.tagging.stacked.cross_prediction import parts_of
 
 BETWEEN = "\t"  # in labels of several columns
+LONGEST_CELL = 200  # characters that templates see of a word
 MOST_JOINT = 120  # labels of a chain model; its time grows with their square
 
 
@@ -65,7 +66,7 @@ class Stage:
 
     def observed(self, columns: Mapping[str, Column]) -> list[Column]:
         """Return the columns that the template sees: those read, and of lemmas all tags as one."""
-        own = [columns[name] for name in self.reads]
+        own = [bounded(columns[name]) for name in self.reads]
         return lemma_columns(own) if self.writes == ("lemma",) else own
 
 
@@ -73,6 +74,21 @@ def lemma_columns(own: list[Column]) -> list[Column]:
     """Return the word, its first tag, and all its tags joined."""
     tags = own[1:] or [Column(np.zeros(len(own[0].ids), dtype=np.int32), ["_"])]
     return [own[0], tags[0], joined(tags)]
+
+
+def bounded(column: Column) -> Column:
+    """Leave out the middle of cells that are longer than ``LONGEST_CELL``, as addresses and noise are.
+
+    Examples
+    --------
+    >>> bounded(Column(np.array([0], dtype=np.int32), ["a" * 150 + "b" * 150])).strings[0][90:110]
+    'aaaaaaaaaabbbbbbbbbb'
+    """
+    if max(map(len, column.strings), default=0) <= LONGEST_CELL:
+        return column
+    half = LONGEST_CELL // 2
+    cut = [cell if len(cell) <= LONGEST_CELL else cell[:half] + cell[-half:] for cell in column.strings]
+    return Column(column.ids, cut)
 
 
 def joined(columns: list[Column]) -> Column:
@@ -229,7 +245,7 @@ def plan_tags(
         if name not in known:
             reads = ("form", known[-1] if name == "feats" else first[0])
             stages.append(
-                StageSettings(name, reads, (name,), template_text("more"), 0.7 * l1, passes, random_state)
+                StageSettings(name, reads, (name,), template_text("more"), l1, passes, random_state)
             )
             known.append(name)
     return stages

@@ -26,8 +26,8 @@ def command(
     ] = 4,
     token_l1: Annotated[
         float, typer.Option(min=0.0, help="Of tokens and sentences.", rich_help_panel=STRENGTH)
-    ] = 0.5,
-    tag_l1: Annotated[float, typer.Option(min=0.0, help="Of tags.", rich_help_panel=STRENGTH)] = 0.5,
+    ] = 0.25,
+    tag_l1: Annotated[float, typer.Option(min=0.0, help="Of tags.", rich_help_panel=STRENGTH)] = 0.3,
     lemma_l1: Annotated[
         float, typer.Option(min=0.0, help="Of lemmas and multiword tokens.", rich_help_panel=STRENGTH)
     ] = 0.3,

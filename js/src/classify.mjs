@@ -4,7 +4,7 @@ import { InputError, packed } from "./core.mjs";
 import { putOffsets, running } from "./features.mjs";
 import { damaged, readArrays } from "./file.mjs";
 
-const LONGEST_TEXT = 200_000, TEXTS_AT_A_TIME = 1 << 18, NORMAL_FORMS = ["", "NFC", "NFKC"], LABEL_KINDS = ["U", "i", "f", "b"], LONE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+const LONGEST_TEXT = 200_000, TEXTS_AT_A_TIME = 1 << 18, NORMAL_FORMS = ["", "NFC", "NFKC"], LABEL_KINDS = ["U", "i", "f", "b"], ASCII = /^[\0-\x7f]*$/, LONE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
 /** Labels texts. */
 export class Classifier {
@@ -40,15 +40,17 @@ export class Classifier {
     return { family: "classifier", labels, several, grams, trainedOn: fit };
   }
 
-  /** Texts as C reads them. */
+  /** Texts as C reads them: end to end, a zero after each. */
   encode(texts) {
-    const { normalise, lowercase } = this.grams;
-    return packed(this.core, texts.map((text) => {
-      let own = text.length > LONGEST_TEXT ? [...text].slice(0, LONGEST_TEXT).join("") : text;
-      own = own.replaceAll("\0", " ").replace(LONE, "?");
-      if (normalise) own = own.normalize(normalise);
-      return `${lowercase ? own.toLowerCase() : own}\0`;
-    }));
+    const { core, grams: { normalise, lowercase } } = this, cut = texts.map((text) => (text.length > LONGEST_TEXT ? [...text].slice(0, LONGEST_TEXT).join("") : text));
+    let joined = `${(cut.some((text) => text.includes("\0")) ? cut.map((text) => text.replaceAll("\0", " ")) : cut).join("\0")}\0`;
+    if (!ASCII.test(joined)) {
+      joined = joined.replace(LONE, "?");
+      if (normalise) joined = joined.normalize(normalise);
+    }
+    const { content } = packed(core, [lowercase ? joined.toLowerCase() : joined]), bytes = core.view(content), bounds = [0];
+    while (bounds.length <= texts.length) bounds.push(bytes.indexOf(0, bounds.at(-1)) + 1);
+    return { bounds, ptr: putOffsets(core, bounds), content };
   }
 
   scratch(most) {
@@ -63,20 +65,26 @@ export class Classifier {
   scores(texts) {
     const { core, table, nColumns } = this;
     return core.scope(() => {
-      const { ptr, content } = this.encode(texts), bounds = core.view(ptr), out = core.zeros("f64", texts.length * nColumns);
+      const { bounds, ptr, content } = this.encode(texts), out = core.zeros("f64", texts.length * nColumns);
       let most = 0;
-      for (let k = 0; k < texts.length; k++) most = Math.max(most, Number(bounds[k + 1] - bounds[k]));
+      for (let k = 0; k < texts.length; k++) most = Math.max(most, bounds[k + 1] - bounds[k]);
       core.c.grams_score(this.scratch(most), content, ptr, ...table, out);
       return core.view(out).slice();
     });
   }
 
+  /** Calibrated probabilities of a row of scores, by label. */
   probabilities(scores) {
-    const s = Array.from(scores, (score) => score / this.header.temperature), sigmoid = (x) => 0.5 * (1 + Math.tanh(0.5 * x));
-    if (this.header.several) return s.map(sigmoid);
-    if (s.length === 1) return [1 - sigmoid(s[0]), sigmoid(s[0])];
-    const most = Math.max(...s), e = s.map((x) => Math.exp(x - most)), sum = e.reduce((a, b) => a + b, 0);
-    return e.map((x) => x / sum);
+    const { labels, header: { several, temperature } } = this, found = {}, sigmoid = (x) => 0.5 * (1 + Math.tanh((0.5 * x) / temperature));
+    if (several) for (let k = 0; k < labels.length; k++) found[labels[k]] = sigmoid(scores[k]);
+    else if (scores.length === 1) [found[labels[0]], found[labels[1]]] = [1 - sigmoid(scores[0]), sigmoid(scores[0])];
+    else {
+      let most = -Infinity, sum = 0;
+      for (const score of scores) if (score > most) most = score;
+      for (let k = 0; k < labels.length; k++) sum += found[labels[k]] = Math.exp((scores[k] - most) / temperature);
+      for (let k = 0; k < labels.length; k++) found[labels[k]] /= sum;
+    }
+    return found;
   }
 
   /** The label of a text with the probabilities of all: `{label, probabilities}`, of several labels `{labels, ...}`. */
@@ -94,8 +102,10 @@ export class Classifier {
       while (last < texts.length && (last === first || size + texts[last].length <= TEXTS_AT_A_TIME)) size += texts[last++].length;
       const scores = this.scores(texts.slice(first, last));
       for (let k = 0; k < last - first; k++) {
-        const p = this.probabilities(scores.subarray(k * nColumns, (k + 1) * nColumns)), probabilities = Object.fromEntries(labels.map((label, j) => [label, p[j]]));
-        found.push(several ? { labels: labels.filter((label, j) => p[j] >= (thresholds?.[label] ?? 0.5)), probabilities } : { label: labels[p.indexOf(Math.max(...p))], probabilities });
+        const p = this.probabilities(scores.subarray(k * nColumns, (k + 1) * nColumns));
+        let best = 0;
+        for (let j = 1; j < labels.length && !several; j++) if (p[labels[j]] > p[labels[best]]) best = j;
+        found.push(several ? { labels: labels.filter((label) => p[label] >= (thresholds?.[label] ?? 0.5)), probabilities: p } : { label: labels[best], probabilities: p });
       }
       first = last;
     }

@@ -117,17 +117,26 @@ export class LanguageModel {
   /** The k likeliest words after a context: `[{word, probability}]`; `<s>` stands for the start of a sentence. */
   next(context = "", k = 10) {
     if (!(Number.isInteger(k) && k >= 1)) throw new InputError(`k must be a whole number of 1 or more, not ${k}`);
-    const states = this.states(this.tokens(context, "the context")), p = new Float64Array(this.words.length);
-    this.models.forEach((model, m) => {
-      const own = model.distribution(states[m]), ids = this.translated[m];
-      for (let w = 0; w < p.length; w++) if (ids[w] !== UNSEEN) p[w] += this.shares[m] * own[ids[w]];
-    });
-    let best = Array.from(p.keys());
-    if (best.length > 8 * k) {
-      const least = Float64Array.from(p).sort()[p.length - k];
-      best = best.filter((w) => p[w] >= least);
+    const p = this.distribution(this.states(this.tokens(context, "the context"))), best = [];
+    for (let w = 0; w < p.length; w++) {
+      if (best.length === k && p[w] <= p[best[k - 1]]) continue;
+      let at = Math.min(best.length, k - 1);
+      for (; at > 0 && p[best[at - 1]] < p[w]; at--) best[at] = best[at - 1];
+      best[at] = w;
     }
-    return best.sort((a, b) => p[b] - p[a] || a - b).slice(0, k).map((w) => ({ word: this.words[w], probability: p[w] }));
+    return best.map((w) => ({ word: this.words[w], probability: p[w] }));
+  }
+
+  /** Probabilities of all words. */
+  distribution(states) {
+    const { models, shares, translated, words } = this;
+    if (models.length === 1) return models[0].distribution(states[0]);
+    const p = new Float64Array(words.length);
+    models.forEach((model, m) => {
+      const own = model.distribution(states[m]), ids = translated[m];
+      for (let w = 0; w < p.length; w++) if (ids[w] !== UNSEEN) p[w] += shares[m] * own[ids[w]];
+    });
+    return p;
   }
 
   /** Natural log-probabilities of the words of a sentence and of its end; null for a word that a closed model lacks. */

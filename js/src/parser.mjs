@@ -211,7 +211,7 @@ export class Parser {
   /** Probabilities of the arcs of each sentence, (n + 1) rows of heads by n words, and its best tree; `allowed` as for `kept`. */
   charts(input, allowed = null) {
     const { core, arcs } = this, { c } = core, words = this.words(input), { room, lengths, firstArc } = words, { keep, most } = this.kept(words, allowed), forest = this.forest(room, most);
-    const memory = [0, 1, 2, 3].map((kind) => arcs.memory(kind, room)), places = lowWords(core, firstArc);
+    const memory = [0, 1, 2, 3].map((kind) => arcs.memory(kind, room)), places = lowWords(core, firstArc).slice(); // memory may grow, and views end
     return lengths.map((n, s) => core.scope(() => {
       const nArcs = n * (n + 1), own = core.part(keep, places[2 * s], nArcs);
       c.forest_build(n, own, forest);

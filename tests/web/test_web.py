@@ -425,7 +425,12 @@ def test_a_text_classifier_answers_as_in_python(tmp_path: Path, kind: str) -> No
     path = tmp_path / "c.epigram"
     model = stored(TextClassifier(l2=0.1, **settings).fit(texts, labels), path)
     test = [*texts[:6], "", " \0 x", "CHEAP Lunch\u00a0naïve e\u0301 😀!", "pills " * 300, "ΟΔΟΣ İx"]
-    found, *told = answers(path, ["classifyAll", test], *(["explain", text] for text in test))
+    many = [*test, *(f"{text} {k}" * 9 for k in range(200) for text in test)]  # memory grows
+    found, *told = answers(path, ["classifyAll", many], *(["explain", text] for text in test))
+    assert np.allclose(
+        [list(one["probabilities"].values()) for one in found], model.predict_proba(many), atol=1e-9
+    )
+    del found[len(test) :]
     names = [str(name) for name in model.classes_.tolist()]
     p = model.predict_proba(test)
     mine = np.array([[one["probabilities"][name] for name in names] for one in found])

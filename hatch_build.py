@@ -7,6 +7,7 @@ checkout: ``python hatch_build.py``; with ``sanitize`` after it, a build that st
 
 from __future__ import annotations
 
+import compileall
 import os
 import platform
 import re
@@ -236,6 +237,8 @@ class CoreHook(BuildHookInterface):  # type: ignore[misc]
             return
         if version != "editable" or not is_compiled():
             compile_core()
+        if version == "editable":
+            compileall.compile_dir(CORE.parent, quiet=2)  # as pip does with wheels
         build_data["pure_python"] = False
         # cibuildwheel names the oldest macOS that it compiles for
         platform_tag = os.environ.get("_PYTHON_HOST_PLATFORM") or next(iter(sys_tags())).platform

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,9 @@ from epigram.solvers.sgd import SGD
 
 RATE, SLOW_RATE, RATE_BY_SENTENCES = 0.1, 0.03, 60.0
 PRUNER_PASSES, PRUNER_L1 = 4, 3.0
+OWN_SHARE = (
+    1 / 3
+)  # of the pruning threshold on the sentences that the pruner was trained on, of which it is surer
 
 
 class ArcSamples(NamedTuple):
@@ -65,7 +69,10 @@ def kept_arcs(
     """Mark the arcs that pruning keeps and those of training trees; None for all arcs."""
     if pruner is None:
         return None
-    return pruner.kept(samples.words, None if held_out else samples.heads, threads=threads)
+    if held_out:
+        return pruner.kept(samples.words, threads=threads)
+    own = replace(pruner, share=OWN_SHARE * pruner.share)
+    return own.kept(samples.words, samples.heads, threads=threads)
 
 
 def build_loss(

@@ -53,7 +53,7 @@ from epigram.storage.settings import StoredEstimator
 
 Arc = tuple[int, str]
 DECODINGS = ("best", "mbr")
-STRENGTH, PASSES = 1.2, 12
+STRENGTH, PASSES = 1.2, 10
 LABEL_SHARE = 0.8  # l1 of relations as a share of that of arcs
 UPDATES, UPDATE_RATE = 3, 0.0125  # passes and learning rate of partial_fit
 
@@ -82,7 +82,8 @@ class DependencyParser(StoredEstimator):
     observed : columns of the treebank that features read, in the order in which rows have them.
     order : 1 scores arcs alone, 2 also siblings, 3 also grandparents.
     prune : share of the likeliest head's probability below which orders 2 and 3 drop a head. The probability is that of
-        a small first-order model. 0 keeps all arcs; the time then grows with the fourth power of the sentence length.
+        a small first-order model. In training, where that model is surer, a third of it. 0 keeps all arcs; time then
+        grows with the fourth power of the sentence length.
     constrain : the permitted pairs (relation of the head, relation), in training and prediction; None for all.
     decoding : tree to predict: most expected correct arcs (``"mbr"``), or the most probable (``"best"``).
     patience : iterations without a better score on the held-out set after which training stops.
@@ -119,7 +120,7 @@ class DependencyParser(StoredEstimator):
     classes: str | PathLike[str] | None = None
     observed: str = "form,upos,xpos,feats"
     order: int = 3
-    prune: float = 0.003
+    prune: float = 0.03
     constrain: Iterable[tuple[str, str]] | None = None
     decoding: Literal["mbr", "best"] = "mbr"
     patience: int | None = None

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 PARTS = ("tokens", "words", "tags", "lemmas", "trees")
 """The parts of a pipeline, in the order in which they run."""
 PARSED = 3  # columns that the parser's features read at least: the word, a coarse and a fine tag
-PRUNE = 0.01
-"""Arcs below this share of the best head's probability are dropped: more than by default, for speed."""
 Progress = Callable[[str], Any]
 
 
@@ -201,7 +199,6 @@ class Pipeline(StoredEstimator):
         parser = DependencyParser(
             l1=self.tree_l1,
             observed=",".join(names),
-            prune=PRUNE,
             threads=self.threads,
             random_state=self.random_state,
         )

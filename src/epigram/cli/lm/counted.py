@@ -12,7 +12,6 @@ import typer
 from epigram.cli import console
 from epigram.cli.options import parameters, refusal
 from epigram.cli.run import EXIT_CODE, TrainingRun, subject_of_command
-from epigram.errors import InputError
 from epigram.files import make_folder
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 
@@ -72,15 +71,6 @@ def read_size(text: str) -> int:
     if match is None or float(match[1]) == 0:
         raise refusal("memory", f"a size such as 500M or 4G, not {text!r}")
     return int(float(match[1]) * UNITS[match[2]])
-
-
-def check_sorting(settings: dict[str, Any], counted: bool) -> None:
-    """Refuse the options of sorting where nothing is sorted."""
-    given = [f"--{name.replace('_', '-')}" for name in ("memory", "tmp", "dry_run") if settings[name]]
-    if given and not counted:
-        raise InputError(
-            f"{given[0]} is for --model kneser-ney or modified-kneser-ney; leave it out or add that."
-        )
 
 
 def train_counted(

@@ -15,7 +15,7 @@ import typer
 
 from epigram.cli import console
 from epigram.cli.documents import Field, plain_text
-from epigram.cli.lm.counted import SORTING, check_sorting, train_counted
+from epigram.cli.lm.counted import SORTING, train_counted
 from epigram.cli.options import TRAINING, Seed, Text, Threads, derived, given, options, refusal
 from epigram.cli.run import SHARDING, Sharding, TrainingRun
 from epigram.errors import DataWarning, InputError
@@ -185,7 +185,7 @@ def command(
     # Kneser-Ney resumes from its working folder, not from MODEL.checkpoint.
     run = TrainingRun.of(context, settings | {"resume": settings["resume"] and not counted})
     sharding = Sharding.of(settings)
-    check_sorting(settings, counted)
+    _check_sorting(settings, counted)
     text, valid = plain_text(text, field), None if valid is None else plain_text(valid, field)
     classes = settings["classes"]
     if sharding.asked_for and (counted or classes is not None):
@@ -227,20 +227,26 @@ def command(
         _train(run, _with_classes(estimator, settings), source, valid, bits, keep_text, document)
         return
     fitted = LogLinearLM(**estimator)
+    mixes = model == "auto" and fitted.order > 0
     if best:
         _train_best(run, fitted, given(settings, {"": ClassFactoredLM}, "", "--best"), source, valid, bits)
     elif sharding.asked_for:
         from epigram.cli.sharded import language_model_on_shards
 
         language_model_on_shards(run, fitted, text, valid, bits, sharding)
-    elif (
-        model == "auto"
-        and fitted.order > 0
-        and not (solver or unconstrained or keep_text or _is_chosen(settings))
-    ):
+    elif mixes and not (solver or unconstrained or keep_text or _is_chosen(settings)):
         _train_beside(run, fitted, source, valid, bits)
     else:
         _train(run, fitted, source, valid, bits, keep_text, document)
+
+
+def _check_sorting(settings: dict[str, Any], counted: bool) -> None:
+    """Refuse the options of sorting where nothing is sorted."""
+    given = [f"--{name.replace('_', '-')}" for name in ("memory", "tmp", "dry_run") if settings[name]]
+    if given and not counted:
+        raise InputError(
+            f"{given[0]} is for --model kneser-ney or modified-kneser-ney; leave it out or add that."
+        )
 
 
 def _check_best(

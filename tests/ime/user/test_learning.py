@@ -175,7 +175,7 @@ def test_a_whole_reading_converts_as_corrected_after_any_text() -> None:
     converter = KanaKanjiConverter.build([*text, *["雨/あめ"] * 3, "端/はし"])
     converter.learn("あめ", "飴")
     converter.learn("あたらしいはしであめをたべる", "新しい端で飴を食べる")
-    for before in ("", "甘い", "雨が降る。", "新しい箸。新しい箸。"):
+    for before in ("", "甘い", "雨が降る。", "新しい端で飴を食べる。"):
         assert converter.convert("あめ", before=before) == "飴"
         assert converter.convert("あたらしいはしであめをたべる", before=before) == "新しい端で飴を食べる"
     assert converter.convert("あめがふる", before="甘い") == "雨が降る"

@@ -47,6 +47,7 @@ class EditorServer(socketserver.ThreadingUnixStreamServer):
         journal: Path | None = None,
         settings: Path | None = None,
     ) -> None:
+        converter.following("。").nbest("あ", 2)  # makes tables now that the first key would wait for
         self.state = EditorState(converter, journal, settings)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if path.parent.stat().st_mode & 0o077:

@@ -5,8 +5,8 @@ one or more phrases (:class:`epigram.ime.user.words.Phrase`), as probable as the
 
 - the span with the neighbours up to the next content word on one side and one neighbour on the other; at the edge of
   the reading it is anchored there, and a span of function words also to the last characters of the text before it;
-- a content word in place of another needs the neighbours on one side only;
-- the whole reading, if it has a content word, becomes a phrase that holds after any text.
+- a content word in place of another, not of another spelling, needs the neighbours on one side only;
+- a whole short reading, if it has a content word, becomes a phrase that holds after any text.
 
 A content word gets a small bonus in every context (``STEPS``) once the correction to it is repeated. Function words
 and readings of one kana get none, and neither do kanji in place of kana that are the more usual spelling (事 for こと):
@@ -22,6 +22,7 @@ from epigram.errors import InputError
 from epigram.ime.corrections import FIRST_LOGP, Lesson, is_specific, new_word, spell_as
 from epigram.ime.decoder import Conversion, Word
 from epigram.ime.kana import join_token
+from epigram.ime.typing.candidates import is_variant
 from epigram.ime.user.words import Phrase
 from epigram.ime.word_classes import ANY
 
@@ -34,8 +35,8 @@ MARGIN = 1.0
 """Lead of the chosen text over the wrong one, in natural log-probability."""
 FURTHER = 2.0
 """Bonus of a phrase for each round in which it does not win."""
-WHOLE = 8.0
-"""Bonus of a phrase that is a whole reading, so that it wins after other text, too."""
+SHORT, WHOLE = 4, 8.0
+"""Most words of a whole reading that is a phrase, and its bonus, so that it wins after other text, too."""
 STEPS = (0.0, 1.0, 2.0)
 """Bonus of a content word after the first, second and third correction to it."""
 REACH = 3
@@ -114,7 +115,7 @@ def phrases_of(kana: str, words: Sequence[Word], span: Span, before: str, wide: 
     first, last, n = span.first, span.last, len(words)
     specific = _has_content(kana, words[first:last]) and _has_content(kana, span.wrong)
     left, right = _neighbours(kana, words[:first][::-1]), _neighbours(kana, words[last:])
-    if wide and specific and (left or right):
+    if wide and specific and (left or right) and not _is_spelling(words[first:last], span.wrong):
         if left:
             yield Phrase(_pairs(kana, words[first - left : last]), 0.0)
         if right:
@@ -125,6 +126,12 @@ def phrases_of(kana: str, words: Sequence[Word], span: Span, before: str, wide: 
     tail = before[-LEFT:] if first == 0 and not specific else None
     edges = begin == 0 and not left, end == n and not right
     yield Phrase(_pairs(kana, words[begin:end]), 0.0, *edges, tail)
+
+
+def _is_spelling(words: Sequence[Word], wrong: Sequence[Word]) -> bool:
+    """Whether a correction only spells the words otherwise, as 行う and 行なう."""
+    one, other = ("".join(word.surface for word in own) for own in (words, wrong))
+    return is_variant(one, other)
 
 
 def _neighbours(kana: str, words: Sequence[Word]) -> int:
@@ -138,8 +145,8 @@ def _strengthen(
 ) -> bool:
     """Raise the phrases of all spans until the choice wins; returns False if it cannot."""
     kana, logps = lesson.reading, dict[Phrase, float]()
-    gap = _lead(converter, Conversion(kana, converter.best(kana).words, 0.0), words)
-    raised = max(gap, 0.0) + MARGIN
+    first = converter.best(kana)
+    raised = max(_lead(converter, first, words), 0.0) + MARGIN
     for _ in range(ROUNDS):
         for span in spans:
             for phrase in phrases_of(kana, words, span, lesson.before, wide):
@@ -148,17 +155,32 @@ def _strengthen(
         converter.journal.refresh()
         winner = converter.best(kana)
         if winner.text == lesson.chosen:
-            if _has_content(kana, words):
-                whole = Phrase(_pairs(kana, words), 0.0, True, True)
-                logp = _own_logp(converter, whole) + max(gap, 0.0) + MARGIN + WHOLE
-                lesson.phrases = [phrase for phrase in lesson.phrases if phrase._replace(logp=0.0) != whole]
-                lesson.phrases.append(whole._replace(logp=logp))
-                converter.journal.refresh()
+            _add_whole(converter, lesson, words, first)
             return True
         spans, raised = list(changed_spans(words, winner.words)), FURTHER
     lesson.phrases = []
     converter.journal.refresh()
     return False
+
+
+def _add_whole(
+    converter: KanaKanjiConverter, lesson: Lesson, words: tuple[Word, ...], wrong: Conversion
+) -> None:
+    """Add a short reading as a phrase that leads the wrong conversion, also after other text.
+
+    In a longer one its phrases decide: as one edge it would lose the pairs of words that the rescorer knows.
+    """
+    kana = lesson.reading
+    if len(words) > SHORT or not _has_content(kana, words):
+        return
+    whole = Phrase(_pairs(kana, words), 0.0, True, True)
+    whole = whole._replace(logp=_own_logp(converter, whole))
+    others = [phrase for phrase in lesson.phrases if phrase[:1] + phrase[2:] != whole[:1] + whole[2:]]
+    lesson.phrases = [*others, whole]
+    converter.journal.refresh()
+    lead = _lead(converter, wrong, (Word(0, len(kana), whole.surface, -1),))
+    lesson.phrases = [*others, whole._replace(logp=whole.logp + max(lead, 0.0) + MARGIN + WHOLE)]
+    converter.journal.refresh()
 
 
 def _lead(converter: KanaKanjiConverter, winner: Conversion, words: tuple[Word, ...]) -> float:

@@ -310,12 +310,6 @@ def test_suspicious_text_is_refused_unless_quiet(
 @pytest.mark.parametrize(
     "command",
     [
-        "lm train {} -o {}.out",
-        "lm train {} -o {}.out --strength 1 --ridge 0 --depth-weight 1 --shards {}.shards",
-        "lm train {} -o {}.out --model modified-kneser-ney --tokens chars",
-        "lm eval OLD {}",
-        "lm score OLD {}",
-        "lm filter OLD {} --keep 0.5 -o {}.out",
         "lm update OLD {} -o {}.out",
         "lm classes {} -o {}.out",
         "lm prepare {} -o {}.out",

@@ -53,7 +53,7 @@ COMMANDS = {
 }
 GROUPS = {
     "pipeline": "train run eval explain update",
-    "lm": "train eval score filter next sample explain interpolate prune map export-arpa classes prepare update",
+    "lm": "train eval score next sample explain interpolate prune map export-arpa classes prepare update",
     "tag": "train update pool rerank chain convert explain eval run template",
     "parse": "train eval run explain",
     "classify": "train run eval explain update",

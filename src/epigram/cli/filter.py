@@ -191,6 +191,7 @@ def work(
     progress: Callable[[int], object],
 ) -> tuple[FilterSummary, dict[str, int]]:
     """Filter here or on a cluster; also the words of language models, and how many were unknown."""
+    from epigram.cli.lm.models import warn_if_left_out
     from epigram.files import make_folder
     from epigram.filter import Perplexity
 
@@ -202,6 +203,9 @@ def work(
         return filter_files(cluster, recipes, settings, paths, output, reading, progress), {}
     job = filter_of(recipes, settings)
     summary = job.run(paths, str(output), progress=progress, **reading)
+    for scorer in job.scorers.values():
+        if isinstance(scorer, Perplexity):
+            warn_if_left_out(scorer.model, scorer.unknown, scorer.words)
     scorers = [scorer for scorer in job.scorers.values() if isinstance(scorer, Perplexity)]
     return summary, {"words": scorers[0].words, "unknown_words": scorers[0].unknown} if scorers else {}
 

@@ -11,6 +11,7 @@ _CHUNKED = {"--cluster": "run the command on chunks of the file in parallel, as 
 _IN_MEMORY = "leave it out: the text is read into memory"
 COMMANDS = {
     "lm counts": "lm train reads the text itself",
+    "lm filter": "epigram filter TEXT -o OUT --model MODEL reads lines too, and --score '' leaves them as they are",
     "reproduce": "in a checkout of epigram's source run python -m experiments",
 }
 OPTIONS: dict[str, dict[str, str]] = {

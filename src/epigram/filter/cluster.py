@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +34,7 @@ class FileTask:
 
     def job(self) -> DocumentFilter:
         """The filter, whose models a worker loads once."""
-        return DocumentFilter({recipe.name: _scorer(recipe) for recipe in self.recipes}, **self.settings)
-
-
-@lru_cache(8)
-def _scorer(recipe: ScorerRecipe) -> Any:
-    return recipe.build()
+        return DocumentFilter({recipe.name: recipe for recipe in self.recipes}, **self.settings)
 
 
 def score_file(task: FileTask) -> Floats:

@@ -1,8 +1,10 @@
-"""ScorerRecipe: names of the files that a scorer is made of, which any process can open."""
+"""ScorerRecipe: a scorer by the names of its files, which any process can open."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from epigram.errors import InputError
@@ -11,6 +13,7 @@ from epigram.filter.pieces import PieceModel
 from epigram.filter.scorers import DocumentScorer, LabelProbability, Perplexity, PerplexityRatio
 from epigram.lm.base import LanguageModel
 from epigram.lm.ngram.arpa import looks_like_arpa, read_arpa
+from epigram.protocols import Floats
 from epigram.storage import load
 
 
@@ -48,6 +51,10 @@ class ScorerRecipe:
         is_lm = "label" not in settings
         return cls(name, model, **settings, pieces=pieces if is_lm else None, ccnet=ccnet and is_lm)
 
+    def __call__(self, texts: Sequence[str]) -> Floats:
+        """Scores of texts; every process opens the files once."""
+        return _built(self)(texts)
+
     def build(self) -> DocumentScorer:
         """Open the files."""
         if self.label is not None:
@@ -61,6 +68,11 @@ class ScorerRecipe:
         if self.against is None:
             return Perplexity(model, pieces, self.ccnet)
         return PerplexityRatio(model, open_scored(self.against, "LanguageModel"), pieces, self.ccnet)
+
+
+@lru_cache(8)
+def _built(recipe: ScorerRecipe) -> DocumentScorer:
+    return recipe.build()
 
 
 def open_scored(path: str, kind: str) -> Any:

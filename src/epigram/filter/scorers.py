@@ -95,6 +95,8 @@ class PerplexityRatio:
         pieces: PieceModel | None = None,
         ccnet: bool = False,
     ) -> None:
+        if model.vocabulary_.tokenizer != against.vocabulary_.tokenizer:
+            raise InputError("the two language models cut text in different ways (words, characters, pieces)")
         self.one, self.other = Perplexity(model, pieces, ccnet), Perplexity(against, pieces, ccnet)
 
     def __call__(self, texts: Sequence[str]) -> Floats:

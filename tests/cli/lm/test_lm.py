@@ -267,18 +267,22 @@ def test_filtering_a_text_by_perplexity(run, model, text, tmp_path):
     mixed.write_text(
         "the cat sat on the mat\n\nmat log log mat\nthe dog sat\nlog saw on a\n", encoding="utf-8"
     )
-    code, out, err = run("lm", "filter", model, mixed, "--keep", 0.5, "--json")
-    assert code == 0, err
-    assert out == "the cat sat on the mat\nthe dog sat\n"
-    assert json.loads(err)["kept"] == 2
-    same = run("lm", "filter", model, mixed, "--max-perplexity", json.loads(err)["most"] + 1e-9)
-    assert same[1] == out
+    out = tmp_path / "kept.txt"
+
+    def kept(model, *options):
+        code, said, err = run("filter", mixed, "-o", out, "--model", model, "--score", "", *options)
+        assert code == 0, err
+        return out.read_text(), said
+
+    lines, said = kept(model, "--keep", 0.5, "--json")
+    assert lines == "the cat sat on the mat\nthe dog sat\n"
+    assert json.loads(said)["kept"] == 2
     odd = tmp_path / "odd.epigram"
     run("lm", "train", mixed, "-o", odd, "--model", "kneser-ney", "--order", 2)
-    chosen = run("lm", "filter", odd, mixed, "--keep", 0.25, "--against", model)[1]
-    assert chosen in ("mat log log mat\n", "log saw on a\n")
-    assert run("lm", "filter", model, mixed)[0] == 2
-    assert run("lm", "filter", model, mixed, "--keep", 1.5)[0] == 2
+    assert kept(odd, "--keep", 0.25, "--against", model)[0] in ("mat log log mat\n", "log saw on a\n")
+    code, _, err = run("lm", "filter", model, mixed)
+    assert code == 2
+    assert "epigram filter TEXT -o OUT --model MODEL" in err
 
 
 def test_nbest_lists_are_sorted_by_both_scores(run, model, tmp_path):
@@ -321,11 +325,13 @@ def test_unknown_words_count_unless_the_model_is_closed(run, text, tmp_path):
         models[name] = tmp_path / name
         train = ("lm", "train", text, "-o", models[name], "--model", "modified-kneser-ney", "--order", 2)
         assert run(*train, *options)[0] == 0
-    kept = run("lm", "filter", models["open"], mixed, "--keep", 0.5)
-    assert kept[1].splitlines() == good
-    kept = run("lm", "filter", models["closed"], mixed, "--keep", 0.5)
-    assert kept[1].splitlines() != good
-    assert "closed: 8 of 22 words are left out of the scores" in " ".join(kept[2].split())
+    out = tmp_path / "kept.txt"
+    filtering = ("filter", mixed, "-o", out, "--keep", 0.5, "--score", "", "--model")
+    assert run(*filtering, models["open"])[0] == 0
+    assert out.read_text().splitlines() == good
+    _, _, err = run(*filtering, models["closed"])
+    assert out.read_text().splitlines() != good
+    assert "closed: 8 of 28 words are left out of the scores" in " ".join(err.split())
     scores = {name: run("lm", "score", path, mixed)[1].split() for name, path in models.items()}
     assert float(scores["open"][3]) < float(scores["closed"][3])
     _, out, err = run("lm", "eval", models["open"], mixed, "--json")

@@ -560,12 +560,14 @@ def test_every_command_cuts(run, passage: Path, tmp_path: Path) -> None:
     assert "▁" not in run("lm", "sample", model, "-n", 9, "--seed", 1)[1]
     assert "text is cut into" in run("inspect", model)[1]
     assert "text is cut into" not in run("inspect", words)[1]
-    kept = run("lm", "filter", model, passage, "--keep", 0.25, "--against", general)[1].splitlines()
-    assert len(kept) == 5
+    filtering = ("filter", passage, "-o", tmp_path / "kept.txt", "--model", model, "--score", "", "--against")
+    assert run(*filtering, general, "--keep", 0.25)[0] == 0
+    kept = (tmp_path / "kept.txt").read_text().splitlines()
+    assert len(kept) >= 5
     assert set(kept) <= set(LINES)
-    code, _, err = run("lm", "filter", model, passage, "--keep", 0.5, "--against", words)
+    code, _, err = run(*filtering, words)
     assert code == 2
-    assert "another way" in err
+    assert "different ways" in err
     lists = tmp_path / "lists.jsonl"
     lists.write_text(
         '{"candidates": [{"text": "tha cet", "score": 0}, {"text": "the cat", "score": -0.1}]}\n'

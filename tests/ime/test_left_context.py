@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
@@ -102,3 +103,28 @@ def test_what_is_learnt_in_a_context_is_known_to_the_converter(converter: KanaKa
     assert len(mine.journal.lessons) == 1
     mine.undo()
     assert there.convert("きしゃ") != "記者"
+
+
+def test_closed_sentences_are_segmented_once_and_the_last_three_count(
+    converter: KanaKanjiConverter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from epigram.ime import left_context
+
+    decoder, cut = converter.copy().decoder, left_context._cut
+    decoder.scorer.segmented.clear()
+    seen: list[str] = []
+
+    def counted(lexicon: Any, scorer: Any, text: str, start: int) -> Any:
+        seen.append(text)
+        return cut(lexicon, scorer, text, start)
+
+    monkeypatch.setattr(left_context, "_cut", counted)
+    sentences = ["橋を渡る。", "箸で食べる。", "汽車が駅に着く。", "雨が降る。"]
+    for k in range(1, 5):
+        found = left_context.read_before(decoder.lexicon, decoder.scorer, "".join(sentences[:k]))
+        assert found.node == decoder.scorer.start
+    assert seen == sentences
+    words = {decoder.lexicon.surface(word) for word in found.recent}
+    alone = [left_context.read_before(decoder.lexicon, decoder.scorer, one).recent for one in sentences]
+    assert found.recent == frozenset.union(*alone[1:])
+    assert "橋" not in words or "橋" in "".join(sentences[1:])

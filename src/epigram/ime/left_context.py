@@ -1,8 +1,8 @@
 """Segments the text before the caret to find the state of the language model.
 
 The open sentence is segmented into words of the lexicon by the trigram model, with a small beam: an error far back does
-not matter. Its last words are the context of the next reading. Words of the preceding sentences get a bonus, because
-words tend to recur.
+not matter. Its last words are the context of the next reading. Words of the three preceding sentences get a bonus,
+because words tend to recur; each closed sentence is segmented once.
 """
 
 from __future__ import annotations
@@ -18,13 +18,18 @@ from epigram.ime.lexicon.dictionary_formats import has_kanji
 from epigram.ime.lexicon.lexicon import Lexicon, hash_surfaces
 from epigram.ime.scorer import Scorer
 from epigram.ime.word_classes import ANY
+from epigram.lm.vocabulary import BOUNDARY
 
 ENDS = "。！？!?\n"
 LONGEST_WORD = 12
 OPEN = 24
 """Characters of the open sentence that are cut into words."""
-REMEMBERED = 160
-"""Characters whose words are remembered."""
+SENTENCES = 3
+"""Closed sentences whose words are remembered; more were no better on neighbouring sentences of articles."""
+REMEMBERED, FARTHEST = 160, 400
+"""Characters before the caret that pairs of words and sentences are looked for in."""
+KEPT = 256
+"""Closed sentences whose words are kept."""
 BEAM = 6
 STRAY = -18.0
 """Log-probability of a character that is in no word."""
@@ -51,18 +56,28 @@ def read_before(lexicon: Lexicon, scorer: Scorer, text: str) -> Before:
     >>> sorted(decoder.lexicon.token(word) for word in before.recent)
     ['石/いし', '箸/はし']
     """
-    recent: set[int] = set()
-    node = scorer.start
-    pieces = _sentences(text[-REMEMBERED:])
-    for number, piece in enumerate(pieces):
-        is_last = number == len(pieces) - 1
-        cut = piece[-OPEN:] if is_last else piece
-        whole = len(cut) == len(piece) and (number > 0 or len(text) <= REMEMBERED)
-        node, words = _cut(lexicon, scorer, cut, scorer.start if whole else ANY)
+    pieces = _sentences(text[-FARTHEST:])
+    begun = pieces.pop() if pieces and pieces[-1][-1] not in ENDS else ""
+    recent = set().union(*(_content(lexicon, scorer, piece) for piece in pieces[-SENTENCES:]))
+    node = int(scorer.tables.pair_next[BOUNDARY])
+    if begun:
+        cut = begun[-OPEN:]
+        whole = len(cut) == len(begun) and (pieces or len(text) <= FARTHEST)
+        node, words = _cut(lexicon, scorer, cut, node if whole else ANY)
         recent.update(word for word in words if is_content(lexicon.surface(word)))
-        if is_last and piece[-1] in ENDS:
-            node = scorer.start
     return Before(node, frozenset(recent))
+
+
+def _content(lexicon: Lexicon, scorer: Scorer, sentence: str) -> frozenset[int]:
+    """Content words of a closed sentence, kept for the next calls."""
+    known = scorer.segmented
+    if sentence not in known:
+        start = int(scorer.tables.pair_next[BOUNDARY])
+        words = _cut(lexicon, scorer, sentence, start)[1]
+        if len(known) >= KEPT:
+            known.clear()
+        known[sentence] = frozenset(word for word in words if is_content(lexicon.surface(word)))
+    return known[sentence]
 
 
 def _sentences(text: str) -> list[str]:

@@ -121,7 +121,7 @@ def _levels(trie: Trie, n_words: int) -> tuple[list[int], list[int]]:
 
 @dataclass(frozen=True)
 class CodedCharacters:
-    """Back-off model of characters whose log-probabilities and back-off weights stay codes of two books."""
+    """Back-off model of characters, log-probabilities and back-off weights as codes of books."""
 
     words: list[str] = field(repr=False)
     contexts: Offsets = field(repr=False)

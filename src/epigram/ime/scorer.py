@@ -75,6 +75,11 @@ class Scorer:
         """Tables as a C structure."""
         return bindings.Trigram(self.n_classes, self.start, *self.tables, self.word_class, self.class_logp)
 
+    @cached_property
+    def segmented(self) -> dict[str, frozenset[int]]:
+        """Content words of closed sentences before the caret (:mod:`epigram.ime.left_context`)."""
+        return {}
+
     @property
     def n_classes(self) -> int:
         """Number of classes with class 0; the first nodes stand for them."""
@@ -94,7 +99,7 @@ class Scorer:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "core"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("core", "segmented")}
 
     @cached_property
     def node_word(self) -> Ints:

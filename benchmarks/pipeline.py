@@ -3,14 +3,16 @@
 ``python benchmarks/pipeline.py [--record FILE.json] [--only hu_szeged,...] [--models FOLDER] [--no-rival] [--every N]
 [--dev]``. Both are trained in the same run from the same training file and analyse the same raw text of the test file
 (of the development file with ``--dev``). UDPipe (``pip install ufal.udpipe``) trains its tokenizer for 30 epochs, its
-tagger and parser with its defaults. With ``--models`` a model that is in the folder is not trained again. CPU time is
-that of the process. Exits 1 where a target is missed.
+tagger and parser with its defaults. With ``--models`` a model that is in the folder is not trained again
+(``NAME.udpipe``, with its CPU seconds in ``NAME.json``). CPU time is that of the process. Exits 1 where a target is
+missed.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import json
 import sys
 import time
 from pathlib import Path
@@ -46,16 +48,14 @@ class Rival:
     def __init__(self, train: bytes, file: Path | None) -> None:
         from ufal import udpipe
 
-        self.udpipe, start = udpipe, time.process_time()
-        if file is None or not file.exists():
+        self.udpipe = udpipe
+        file = file or Path("build/new.udpipe")
+        if file.name == "new.udpipe" or not file.exists():
+            start = time.process_time()
             content = self._train(train)
-            if file is not None:
-                file.write_bytes(content)
-        self.seconds = time.process_time() - start
-        if file is None:
-            file = Path("build/udpipe.model")
-            file.parent.mkdir(exist_ok=True)
             file.write_bytes(content)
+            file.with_suffix(".json").write_text(json.dumps({"cpu": time.process_time() - start}))
+        self.seconds = float(json.loads(file.with_suffix(".json").read_text())["cpu"])
         self.size = file.stat().st_size
         self.model = udpipe.Model.load(str(file))
 
@@ -71,7 +71,7 @@ class Rival:
         )
         if error.occurred():
             raise SystemExit(f"UDPipe: {error.message}")
-        return bytes(model, "latin-1", "replace") if isinstance(model, str) else bytes(model)
+        return bytes(model)
 
     def analyse(self, text: str) -> Analysis:
         """The analysis of raw text."""

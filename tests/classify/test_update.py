@@ -72,6 +72,11 @@ def test_a_new_label(several: bool) -> None:
     assert found == ([("bill",), ("pos",), ("neg",)] if several else ["bill", "pos", "neg"])
 
 
+def test_new_labels_alone_are_refused() -> None:
+    with pytest.raises(InputError, match="texts of the known labels too"):
+        fitted().partial_fit(["an invoice", "a bill"], ["bill", "bill"])
+
+
 def test_a_matrix_stays_a_matrix() -> None:
     texts, labels = reviews(100)
     y = np.array([[label == "pos", label == "neg"] for label in labels], dtype=int)

@@ -175,6 +175,11 @@ class TextClassifier(StoredEstimator):
         model, n_before, min_count = self.model_, int(self.fit_["samples"]), self.min_count or 2
         if len(columns.classes) > len(known):
             at = columns_of(known, columns.classes.tolist())
+            if not (columns.targets[:, at].any(axis=1) | ~columns.targets.any(axis=1)).any():
+                raise InputError(
+                    "all texts have new labels alone, so that every word would speak for them; give texts of the known "
+                    f"labels too ({', '.join(map(str, known[:3]))}), as many"
+                )
             model = with_columns(model, at.tolist(), len(columns.classes), n_before)
         changed, table, rows = change_weights(
             model, texts, columns.targets, n_before, self.fit_["l1"], FIRM * (self.fit_["l2"] or L2_DEFAULT),

@@ -381,13 +381,13 @@ export class Pipeline {
   explain(text, sentence, word) {
     const { blocks } = this.blocks(text), block = blocks.findLast(({ first }) => first <= sentence), s = sentence - block?.first;
     if (!(Number.isInteger(sentence) && sentence >= 0 && s < block?.ptr.length - 1 && Number.isInteger(word) && word >= 1 && word <= block.ptr[s + 1] - block.ptr[s])) throw new InputError(`there is no word ${word} of sentence ${sentence}`);
-    const found = {};
+    const found = {}, { form: { ids: formIds, strings: forms } } = block.columns, form = forms[formIds[block.ptr[s] + word - 1]];
     for (const stage of this.stages) {
       if (stage.name === "words") continue;
       const observed = this.observed(stage, block.columns).map(({ ids, strings }) => Array.from(ids.subarray(block.ptr[s], block.ptr[s + 1]), (id) => strings[id])), at = word - 1;
       const rows = observed[0].map((_, t) => observed.map((cells) => cells[t]));
       const told = (found[stage.name] = stage.name === "lemmas" ? stage.tagger.explain([rows[at]], 0) : stage.tagger.explain(rows, at));
-      if (stage.name === "lemmas") Object.assign(told, { lemma: applyLemma(rows[at][0], told.label), other_lemma: told.other === null ? null : applyLemma(rows[at][0], told.other) });
+      if (stage.name === "lemmas") Object.assign(told, { lemma: applyLemma(form, told.label), other_lemma: told.other === null ? null : applyLemma(form, told.other) });
     }
     if (this.parser) {
       const cut = (name) => ({ ids: block.columns[name].ids.slice(block.ptr[s], block.ptr[s + 1]), strings: block.columns[name].strings });

@@ -17,7 +17,7 @@ import pytest
 from in_node import MODULE, answers, built, stored
 
 import epigram
-from epigram import CRFTagger, KneserNeyLM, LogLinearLM, MaxentTagger
+from epigram import CRFTagger, KneserNeyLM, LogLinearLM, MaxentTagger, Pipeline
 from epigram.classify import TextClassifier
 from epigram.classify.explain import explain_text
 from epigram.features.columns import Columns
@@ -253,6 +253,25 @@ def test_raw_text_is_analysed_as_in_python(english: Path, data: Path) -> None:
     assert found == epigram.load(english)(text[:20_000]).to_json()
 
 
+def test_a_pipeline_of_the_present_templates_answers_as_in_python(tmp_path: Path, data: Path) -> None:
+    blocks = (data / "ud-ewt/en_ewt-ud-dev.conllu").read_text("utf-8").split("\n\n")
+    (tmp_path / "train.conllu").write_text("\n\n".join(blocks[:250]) + "\n\n")
+    (tmp_path / "test.conllu").write_text("\n\n".join(blocks[250:500]) + "\n\n")
+    parts = ("tokens", "words", "tags", "lemmas")
+    model = Pipeline(parts, folds=0, token_passes=2, tag_passes=2, lemma_passes=2).fit(
+        tmp_path / "train.conllu"
+    )
+    model.save(tmp_path / "small.epigram")
+    path = tmp_path / "page.epigram"
+    ModelFile.load(tmp_path / "small.epigram").save(path, compress=False)
+    text = read_gold((tmp_path / "test.conllu").read_bytes(), "test.conllu")[0].tokens.text
+    nlp = epigram.load(path)
+    for given, found in zip(
+        [text, *TEXTS], answers(path, *(["conllu", one] for one in [text, *TEXTS])), strict=True
+    ):
+        assert found == nlp(given).to_conllu(), given[:50]
+
+
 TEXTS = [
     "",
     " \n\t ",
@@ -262,6 +281,7 @@ TEXTS = [
     "(x) " * 450 + "end.",
     "word " * 450,
     "\x1c\x85a\x0cb",
+    "See https://example.org/" + "a1b2-" * 90 + " İKİ İki DIŞ. " + "Æ" * 250,
 ]
 
 

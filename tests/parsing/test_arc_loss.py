@@ -11,7 +11,7 @@ from epigram._core import bindings
 from epigram.features.attributes import AttributeTable
 from epigram.features.columns import Columns
 from epigram.parsing.arc_features import encode_parts, learn_features
-from epigram.parsing.arc_loss import ArcLoss, span_memory
+from epigram.parsing.arc_loss import ArcLoss, rows_of, span_memory, steps_of
 from epigram.parsing.arc_templates import ArcTemplate, read_built_in
 from epigram.parsing.arc_words import Words
 from epigram.parsing.projective import crossing_arcs, projectivise
@@ -209,3 +209,11 @@ def test_a_sentence_of_more_than_65536_distinct_features_is_numbered_by_32_bits(
         loss.value_and_gradient(w + step * direction, np.empty_like(w)) for step in (1e-6, -1e-6)
     )
     assert gradient @ direction == pytest.approx((ahead - behind) / 2e-6, rel=1e-4)
+
+
+@pytest.mark.parametrize("limit", [10, 200, 20_000, 3_000_000, 2**31 - 2])
+def test_steps_of_bytes_give_rising_ids_back(limit):
+    rng = np.random.default_rng(limit)
+    for n in (0, 1, 7, 500):
+        rows = np.unique(rng.integers(0, limit, n)).astype(np.int32)
+        np.testing.assert_array_equal(rows_of(steps_of(rows)), rows)

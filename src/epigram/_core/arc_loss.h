@@ -2,8 +2,8 @@
  *
  * The parts of sentence s are first_part[s] to first_part[s + 1]: all its arcs, first_arc[s] to first_arc[s + 1] in the
  * order of arcs.h, and of second and third order those of forest_loss.h. It has row_counts[s] distinct features; their ids
- * rise, and each is the one before plus a step of steps[first_step[s]] to steps[first_step[s + 1]], where 65535 is part of
- * the step after it. Part p has part_counts[p] features; `numbers` says which of the distinct ones, one part after the
+ * rise, and each is the one before plus a step of steps[first_step[s]] to steps[first_step[s + 1]]: 7 bits a byte, the
+ * highest first, of which all but the last byte of a step are 128 or more. Part p has part_counts[p] features; `numbers` says which of the distinct ones, one part after the
  * other from first_number[s] on: 16 bits a feature, or in a sentence of more than 65,536 distinct features two times 16
  * bits, the lower half first. `keep` is 1 for arcs that trees may have. Heads are counted from 1, 0 is the root.
  */
@@ -25,7 +25,7 @@ typedef struct {
     const u16 *part_counts; /* [n_parts] */
     const i32 *row_counts; /* [n_sentences] */
     const i64 *first_step; /* [n_sentences + 1] */
-    const u16 *steps; /* [n_steps] */
+    const u8 *steps; /* [n_steps] */
     const i64 *first_number; /* [n_sentences + 1] */
     const u16 *numbers; /* [n_numbers] */
     const i32 *heads; /* [n_tokens] */

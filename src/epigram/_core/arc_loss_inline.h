@@ -6,7 +6,6 @@
 #define STILL 1e-9     /* derivatives of parts that SGD takes for zero */
 #define PREFETCHED 16  /* distinct features ahead */
 #define NARROW 65536   /* distinct features that 16 bits number */
-#define LONG_STEP 65535
 
 /* Which distinct feature occurrence o is. */
 static inline i64 number_at(const u16 *numbers, i64 o, int is_wide) {
@@ -19,9 +18,11 @@ static inline void score_parts(const PartCorpus *a, i64 s, const f64 *w, i64 str
     i32 *rows = x->rows, id = 0;
     const u16 *numbers = a->numbers + a->first_number[s];
     i64 n = 0, o = 0;
-    for (i64 k = a->first_step[s]; k < a->first_step[s + 1]; k++) {
-        id += a->steps[k];
-        if (a->steps[k] != LONG_STEP) rows[n++] = id;
+    for (i64 k = a->first_step[s], step = 0; k < a->first_step[s + 1]; k++) {
+        step = step << 7 | (a->steps[k] & 127);
+        if (a->steps[k] & 128) continue;
+        rows[n++] = id += (i32)step;
+        step = 0;
     }
     for (i64 k = 0; k < n; k++) {
         if (k + PREFETCHED < n) __builtin_prefetch(w + rows[k + PREFETCHED] * stride, 1);

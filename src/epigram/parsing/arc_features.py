@@ -15,7 +15,7 @@ import numpy.typing as npt
 from epigram._core import bindings
 from epigram.errors import InputError
 from epigram.features.attributes import AttributeTable, Fingerprints
-from epigram.parsing.arc_loss import LONG_STEP, NARROW, Kept, PartFeatures
+from epigram.parsing.arc_loss import MOST_FEATURES, NARROW, Kept, PartFeatures, steps_of
 from epigram.parsing.arc_templates import ArcTemplate
 from epigram.parsing.arc_words import Words
 from epigram.parsing.part_features import hash_table, locate_parts, tree_part_keys
@@ -123,7 +123,7 @@ class PartEncoder:
         numbers = np.arange(1, len(known.keys) + 1, dtype=np.uint32)
         self._words, self._template, self._table = words, template, hash_table(known.keys, numbers)
         self._memory, self._most = template.memory(longest), len(template.arc_lines) + 64 * template.n_between
-        if self._most > LONG_STEP:
+        if self._most > MOST_FEATURES:
             raise InputError(
                 f"the template has {template.n_between} lines with b, l or r; give at most 1,000"
             )
@@ -167,7 +167,7 @@ def encode_parts(words: Words, template: ArcTemplate, known: Known, keep: Kept |
     if template.part_lines:
         sizes = forest_sizes(words.lengths, first_arc, keep)
     encoder, places = PartEncoder(words, template, known, sizes), np.full(len(known.keys), -1, dtype=np.int32)
-    counts, steps, numbers = (GrowingArray(np.uint16) for _ in range(3))
+    counts, numbers, steps = GrowingArray(np.uint16), GrowingArray(np.uint16), GrowingArray(np.uint8)
     starts = np.zeros((3, len(words.lengths) + 1), dtype=np.int64)
     row_counts = np.zeros(len(words.lengths), dtype=np.int32)
     for s, (a, b) in enumerate(pairwise(first_arc.tolist())):
@@ -183,20 +183,6 @@ def encode_parts(words: Words, template: ArcTemplate, known: Known, keep: Kept |
     first_part, first_step, first_number = starts
     sentences = words.sentence_ptr, first_arc, keep, first_part, counts.close(), row_counts
     return PartFeatures(*sentences, first_step, steps.close(), first_number, numbers.close(), sizes)
-
-
-def steps_of(rows: Ints) -> npt.NDArray[np.uint16]:
-    """Return differences of rising ids in 16 bits; 65535 is part of the difference after it.
-
-    Examples
-    --------
-    >>> steps_of(np.array([3, 4, 65539, 200000], dtype=np.int32))
-    array([    3,     1, 65535,     0, 65535, 65535,  3391], dtype=uint16)
-    """
-    n_long, rest = np.divmod(np.diff(rows, prepend=np.int32(0)), LONG_STEP)
-    out = np.full(len(rows) + int(n_long.sum()), LONG_STEP, dtype=np.uint16)
-    out[np.cumsum(n_long + 1) - 1] = rest
-    return out
 
 
 def locate(

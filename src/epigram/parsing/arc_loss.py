@@ -19,7 +19,7 @@ from epigram.protocols import Floats, Ints, Offsets
 
 Kept = npt.NDArray[np.uint8]
 """1 for each arc that trees may have, else 0."""
-NARROW, LONG_STEP = 1 << 16, 65535
+NARROW, MOST_FEATURES = 1 << 16, 65535  # of a sentence whose numbers have 16 bits, and of a part
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class PartFeatures:
     part_counts: npt.NDArray[np.uint16] = field(repr=False)
     row_counts: Ints = field(repr=False)
     first_step: Offsets = field(repr=False)
-    steps: npt.NDArray[np.uint16] = field(repr=False)
+    steps: npt.NDArray[np.uint8] = field(repr=False)
     first_number: Offsets = field(repr=False)
     numbers: npt.NDArray[np.uint16] = field(repr=False)
     sizes: Offsets = field(repr=False)
@@ -55,12 +55,39 @@ class PartFeatures:
 
     def features(self, s: int) -> list[Ints]:
         """Return the feature ids of each part of a sentence."""
-        steps = self.steps[self.first_step[s] : self.first_step[s + 1]]
-        rows = np.cumsum(steps, dtype=np.int32)[steps != LONG_STEP]
+        rows = rows_of(self.steps[self.first_step[s] : self.first_step[s + 1]])
         numbers = self.numbers[self.first_number[s] : self.first_number[s + 1]]
         ids = rows[numbers.view(np.int32) if len(rows) > NARROW else numbers]
         counts = self.part_counts[self.first_part[s] : self.first_part[s + 1]]
         return np.split(ids, np.cumsum(counts)[:-1])
+
+
+def steps_of(rows: Ints) -> npt.NDArray[np.uint8]:
+    """Return the differences of rising ids, 7 bits a byte; the last byte of each is below 128.
+
+    Examples
+    --------
+    >>> steps_of(np.array([3, 4, 300], dtype=np.int32)), rows_of(np.array([3, 1, 130, 40], dtype=np.uint8))
+    (array([  3,   1, 130,  40], dtype=uint8), array([  3,   4, 300], dtype=int32))
+    """
+    steps = np.diff(rows, prepend=np.int32(0))
+    last = np.cumsum(1 + sum((steps >> 7 * k) > 0 for k in range(1, 5))) - 1
+    out = np.empty(last[-1] + 1 if len(last) else 0, dtype=np.uint8)
+    out[last] = steps & 127
+    for k in range(1, 5):
+        far = np.flatnonzero(steps >> 7 * k)
+        out[last[far] - k] = 128 | (steps[far] >> 7 * k & 127)
+    return out
+
+
+def rows_of(steps: npt.NDArray[np.uint8]) -> Ints:
+    """Return the rising ids of :func:`steps_of`."""
+    last = np.flatnonzero(steps < 128)
+    sizes, values = np.diff(last, prepend=-1), steps[last].astype(np.int32)
+    for k in range(1, 5):
+        far = np.flatnonzero(sizes > k)
+        values[far] += (steps[last[far] - k] & 127).astype(np.int32) << 7 * k
+    return np.cumsum(values, dtype=np.int32)
 
 
 def span_memory(room: int) -> Any:

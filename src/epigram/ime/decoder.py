@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 AS_TYPED, AS_KATAKANA, WITH_ITS_OWN_TEXT = 0, 1, 2
 """How a special edge writes its reading (``Edges.special_form``); ``_core/ime_lattice.c`` knows the first two."""
-RECENT = 3.0
+RECENT = 2.0
 """Bonus of a word that the text before the caret has; chosen on neighbouring sentences of articles."""
 LONGEST_INPUT = 2000
 """Characters of one conversion; longer input is refused, so that memory stays bounded."""

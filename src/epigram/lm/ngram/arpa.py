@@ -10,8 +10,8 @@ Written: ``<s>`` with probability 10^-99 and its back-off weight, then every wor
 
 from __future__ import annotations
 
-import gzip
 import re
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -291,9 +291,16 @@ def with_every_word(grams: list[Ints], logps: list[Floats], n_words: int) -> tup
 
 def write_arpa(model: BackoffModel, path: str | PathLike[str]) -> None:
     """Write a model as ARPA; a name that ends in ``.gz`` is packed."""
-    content = b"".join(_written(model))
     packed = fspath(path).endswith(".gz")
-    write_atomically(path, gzip.compress(content, compresslevel=6, mtime=0) if packed else content)
+    write_atomically(path, _packed(_written(model)) if packed else _written(model))
+
+
+def _packed(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Compress chunks as one gzip stream."""
+    stream = zlib.compressobj(6, zlib.DEFLATED, 31)  # 31: with the header of gzip, without a time
+    for chunk in chunks:
+        yield stream.compress(chunk)
+    yield stream.flush()
 
 
 def _written(model: BackoffModel) -> Iterator[bytes]:

@@ -39,6 +39,7 @@ from epigram.lm.storage import settings_of
 from epigram.lm.tokenizer import Tokenizer
 from epigram.lm.vocabulary import Vocabulary
 from epigram.outofcore.dataset import Manifest, is_finished
+from epigram.outofcore.file_slices import PARTITION_BYTES
 from epigram.outofcore.memory import available
 from epigram.protocols import Ints
 
@@ -47,8 +48,8 @@ LEAST_MEMORY = 64_000_000
 SAMPLE = 1 << 20
 BYTES_IN_MEMORY, BYTES_ON_DISK = (60.0, 36.0), (60.0, 30.0)
 """Bytes for each word of the text: of the text, and of each order above 1 (measured on novels)."""
-CPU_SECONDS = (0.7e-6, 0.45e-6)
-"""The same for CPU seconds on one core of a server of 2023."""
+CPU_SECONDS = (0.1e-6, 0.25e-6)
+"""The same for CPU seconds on one core of a server."""
 PACKED = 3.0
 """Bytes of text in a byte of a gzip file, about."""
 
@@ -207,6 +208,7 @@ class Training:
             folder = self.work / "text"
             if not (folder.exists() and is_finished(folder)):
                 limits |= {"vocabulary": model.vocabulary, "tokenizer": self.tokenizer}
+                limits["partition_bytes"] = min(PARTITION_BYTES, max(self.memory // 128, 1 << 16))
                 write_stream(self.paths, folder, told=self._told_parts, **limits)
             manifest = Manifest.read(folder, KIND)
             (stream,) = manifest.shared("stream")

@@ -156,7 +156,13 @@ static inline i64 char_length(const u8 *s, i64 n) {
 static u8 fold(Run *run, const u8 *text, i64 n) {
     const Pieces *p = run->p;
     run->folded.n = 0;
+    if (!reserve(&run->folded, n)) return 0;
+    const i32 *ascii = p->fold_of + 256 * p->pages[0];
     for (i64 at = 0; at < n;) {
+        if (text[at] < 128 && !ascii[text[at]]) { /* there is room for all that is left, as it is */
+            run->folded.bytes[run->folded.n++] = text[at++];
+            continue;
+        }
         i64 length = char_length(text + at, n - at);
         u32 c = length == 1 ? text[at] : text[at] & (0xFFu >> (length + 1));
         for (i64 k = 1; k < length; k++) c = c << 6 | (text[at + k] & 63);
@@ -164,7 +170,7 @@ static u8 fold(Run *run, const u8 *text, i64 n) {
         if (256 * page + 256 <= p->n_fold_of) form = p->fold_of[256 * page + (c & 255)];
         if (form < 0 || form >= p->n_folds) form = 0;
         i64 n_form = form ? p->fold_ptr[form + 1] - p->fold_ptr[form] : length;
-        if (!reserve(&run->folded, n_form)) return 0;
+        if (!reserve(&run->folded, n_form + n - at)) return 0;
         put(&run->folded, form ? p->fold_bytes + p->fold_ptr[form] : text + at, n_form);
         at += length;
     }
@@ -220,10 +226,11 @@ static u8 normalise(Run *run, const u8 *text, i64 n) {
     u8 after_blank = p->trims;
     while (at < n) {
         if (text[at] < 128 && at + 1 < n && text[at + 1] < 128 && p->plain[text[at]]) {
-            if (!reserve(out, 8)) return 0;
+            if (out->room - out->n < 8 && !reserve(out, n - at + 8)) return 0;
             u8 is_blank = text[at] == ' ';
             if (!is_blank) out->bytes[out->n++] = text[at];
-            else if (!after_blank) put(out, blank, n_blank);
+            else if (!after_blank && p->escapes) put(out, BLANK, 3);
+            else if (!after_blank) out->bytes[out->n++] = ' ';
             after_blank = is_blank && p->trims;
             at++;
             continue;

@@ -25,7 +25,7 @@ LONGEST_WORD = 12
 OPEN = 24
 """Characters of the open sentence that are cut into words."""
 SENTENCES = 3
-"""Closed sentences whose words are remembered; more were no better on neighbouring sentences of articles."""
+"""Closed sentences whose words are remembered."""
 REMEMBERED, FARTHEST = 160, 400
 """Characters before the caret that pairs of words and sentences are looked for in."""
 KEPT = 256

@@ -69,3 +69,5 @@ def test_bad_sizes_and_other_models_are_refused(run, text, tmp_path):
     assert (code, "at least 64M" in err) == (2, True)
     code, _, err = run(*TRAIN, text, "-o", tmp_path / "a", "--memory", "1G")
     assert (code, "--memory is for --model kneser-ney" in err) == (2, True)
+    code, _, err = run(*TRAIN, "/dev/null", "-o", tmp_path / "a", *COUNTED, "--dry-run")
+    assert (code, "for a text in a file" in err) == (2, True)

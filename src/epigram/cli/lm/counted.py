@@ -98,6 +98,8 @@ def train_counted(
     tokenizer = None if tokens == "words" else Tokenizer.of(tokens)
     training = Training(model, [text], work, memory, bits, tokenizer)
     if settings["dry_run"]:
+        if not text.is_file():
+            raise refusal("dry_run", "for a text in a file, whose size it can see; standard input has none")
         on_disk = training.need.disk if training.on_disk else 0
         need = asdict(training.need) | {"disk": on_disk, "memory": min(training.need.memory, memory)}
         console.report(need | {"on_disk": training.on_disk}, str(text), run.json)

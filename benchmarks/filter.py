@@ -165,7 +165,7 @@ def kill() -> None:
             stderr=subprocess.DEVNULL,
         )
         try:
-            run.wait(1.0 + 0.3 * n if n < 10 else None)
+            run.wait(2.0 + 0.5 * n if n < 10 else None)
             break
         except subprocess.TimeoutExpired:
             run.send_signal(signal.SIGKILL)

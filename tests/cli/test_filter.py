@@ -79,3 +79,21 @@ def test_shares_that_are_none(folder: Path, keep: str) -> None:
     done = epigram(*words)
     assert done.returncode == 2
     assert "expected a share" in done.stderr
+
+
+def test_several_scores_and_a_plot(folder: Path) -> None:
+    pytest.importorskip("matplotlib")
+    out, plot = folder / "o.jsonl", folder / "scores.svg"
+    also = f"p={folder / 'c.epigram'},label=p"
+    words = ["filter", str(folder / "in.jsonl"), "-o", str(out), "-m", str(folder / "lm.epigram")]
+    done = epigram(*words, "--also", also, "--min", "p=0.6", "--max", "1000", "--plot", str(plot), "--json")
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line)["id"] for line in out.read_text().splitlines()] == [4]
+    assert list(json.loads(done.stdout)["scores"]) == ["score", "p"]
+    assert plot.read_text().startswith("<?xml")
+    for wrong, said in (("q=3", "no score 'q'"), ("x", "expected a number")):
+        done = epigram(*words, "--min", wrong)
+        assert done.returncode == 2
+        assert said in done.stderr
+    done = epigram(*words, "--also", "p")
+    assert "expected NAME=MODEL" in done.stderr

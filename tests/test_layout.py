@@ -17,6 +17,7 @@ LONGEST, MOST = 80, 20
 ELSEWHERE = {"experiments", "torture"}
 """Folders of tests that mirror no package of the library."""
 WHOLE = {
+    "adapters",
     "contributing",
     "documentation",
     "docstrings",

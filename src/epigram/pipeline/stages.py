@@ -77,7 +77,7 @@ def lemma_columns(own: list[Column]) -> list[Column]:
 
 
 def bounded(column: Column) -> Column:
-    """Leave out the middle of cells that are longer than ``LONGEST_CELL``, as addresses and noise are.
+    """Leave out the middle of cells longer than ``LONGEST_CELL``, such as addresses and noise.
 
     Examples
     --------

@@ -93,7 +93,7 @@ def _files(file: ModelFile, name: str) -> dict[str, bytes]:
 
 
 def as_read(file: ModelFile) -> ModelFile:
-    """The model as JavaScript reads it: a language model as the tables of n-grams that it scores with."""
+    """The model as JavaScript reads it: language models as the n-gram tables that score."""
     if file.family != "lm":
         return file
     from epigram.lm.mixture import InterpolatedLM

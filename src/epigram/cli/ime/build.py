@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from epigram.cli import console
 from epigram.cli.ime.arguments import Quantise, Raw, describe, read_sentences
-from epigram.cli.options import EVERY, Json, Output, Resume, Seconds
+from epigram.cli.options import EVERY, Json, Output, Resume, Seconds, derived, parameters
 from epigram.errors import InputError
 from epigram.files import write_atomically
 
@@ -28,14 +28,6 @@ WordListFiles = Annotated[
     ),
 ]
 
-RescoreScale = Annotated[
-    float,
-    typer.Option(
-        min=0.0,
-        help="Factor on the least counts of the rescorer's n-grams and word pairs; 3 is a third of the size.",
-    ),
-]
-
 MaxSize = Annotated[
     str | None,
     typer.Option(
@@ -46,6 +38,28 @@ MaxSize = Annotated[
 ]
 
 
+def _limits(
+    prune: Annotated[
+        int, typer.Option(min=0, help="Drop trigrams that occur at most this often: a smaller model.")
+    ] = 0,
+    prune_bigrams: Annotated[
+        int, typer.Option(min=0, help="Drop bigrams, and trigrams, that occur at most this often.")
+    ] = 0,
+    max_words: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of words to keep, the most frequent first  [default: all]"),
+    ] = None,
+    rescore_scale: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            help="Factor on the least counts of the rescorer's n-grams and word pairs; 3 is a third of the size.",
+        ),
+    ] = 1.0,
+) -> None: ...
+
+
+@derived(parameters(_limits))
 def command(
     context: typer.Context,
     output: Output,
@@ -62,27 +76,17 @@ def command(
             "--sudachi", help="Add the words of the installed SudachiDict; without TEXT, use its costs too."
         ),
     ] = False,
-    prune: Annotated[
-        int, typer.Option(min=0, help="Drop trigrams that occur at most this often: a smaller model.")
-    ] = 0,
-    prune_bigrams: Annotated[
-        int, typer.Option(min=0, help="Drop bigrams, and trigrams, that occur at most this often.")
-    ] = 0,
-    max_words: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of words to keep, the most frequent first  [default: all]"),
-    ] = None,
     rescore: Annotated[
         bool,
         typer.Option(help="Add a rescorer of the best conversions: fewer errors, at half the speed."),
     ] = True,
-    rescore_scale: RescoreScale = 1.0,
     max_size: MaxSize = None,
     raw: Raw = False,
     checkpoint: Seconds = EVERY,
     resume: Resume = False,
     quantise: Quantise = False,
     json: Json = False,
+    **limits: Any,
 ) -> None:
     """Build a converter from text with readings and word lists, or from SudachiDict alone."""
     from epigram.cli.run import TrainingRun
@@ -98,7 +102,7 @@ def command(
     if raw:
         sources = [" ".join(tokens) for path in texts for tokens in read_sentences(path, raw)]
     if max_size is not None:
-        if any((prune, prune_bigrams, max_words, rescore_scale != 1)):
+        if limits != {"prune": 0, "prune_bigrams": 0, "max_words": None, "rescore_scale": 1.0}:
             raise InputError(
                 "--max-size chooses --prune, --prune-bigrams, --max-words and --rescore-scale; give it alone"
             )
@@ -109,11 +113,8 @@ def command(
         converter = KanaKanjiConverter.build(
             sources,
             _word_lists(lexicon or (), sudachi),
-            prune=prune,
-            prune_bigrams=prune_bigrams,
-            max_words=max_words,
             rescore=rescore,
-            rescore_scale=rescore_scale,
+            **limits,
         )
     building.finish(describe(converter, output), lambda: converter.save(output, quantise=quantise))
 

@@ -16,7 +16,7 @@ import typer
 from epigram.cli import console
 from epigram.cli.documents import Field, plain_text
 from epigram.cli.lm.counted import SORTING, train_counted
-from epigram.cli.options import TRAINING, Seed, Text, Threads, derived, given, options, refusal
+from epigram.cli.options import TRAINING, Seed, Text, Threads, derived, given, options, parameters, refusal
 from epigram.cli.run import SHARDING, Sharding, TrainingRun
 from epigram.errors import DataWarning, InputError
 from epigram.files import read_lines, stream_lines
@@ -98,27 +98,6 @@ InOrder = Annotated[
         rich_help_panel=CLASSES,
     ),
 ]
-Tokens = Annotated[
-    str,
-    typer.Option(
-        metavar="words|chars|FILE",
-        help="Tokens: words, characters, or pieces of a sentencepiece (*.model) or tokenizers (*.json) model; "
-        "stored in the model file.",
-        rich_help_panel=TEXT,
-    ),
-]
-VocabularyFile = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Vocabulary, one word per line.", rich_help_panel=TEXT),
-]
-Closed = Annotated[
-    bool,
-    typer.Option(
-        "--closed",
-        help="Give no probability to words outside the vocabulary; scores leave them out.",
-        rich_help_panel=TEXT,
-    ),
-]
 Valid = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Held-out text that settings are chosen on.", rich_help_panel=TEXT),
@@ -132,7 +111,33 @@ KeepText = Annotated[
 Bits = Annotated[int, typer.Option(min=0, max=16, help="Bits of a stored weight; 0 stores it in full.")]
 
 
+def _vocabulary(
+    tokens: Annotated[
+        str,
+        typer.Option(
+            metavar="words|chars|FILE",
+            help="Tokens: words, characters, or pieces of a sentencepiece (*.model) or tokenizers (*.json) model; "
+            "stored in the model file.",
+            rich_help_panel=TEXT,
+        ),
+    ] = "words",
+    vocab: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Vocabulary, one word per line.", rich_help_panel=TEXT),
+    ] = None,
+    closed: Annotated[
+        bool,
+        typer.Option(
+            "--closed",
+            help="Give no probability to words outside the vocabulary; scores leave them out.",
+            rich_help_panel=TEXT,
+        ),
+    ] = False,
+) -> None: ...
+
+
 @derived(
+    parameters(_vocabulary),
     options(LogLinearLM, TEXT, only=(*LIMITS, "held_out"), bounds={"held_out": (0.0, 1.0)}),
     options(LogLinearLM, only=("order",), bounds={"order": (0, None)}),
     options(
@@ -171,9 +176,6 @@ def command(
     ] = False,
     best: BestOfAll = False,
     document: InOrder = False,
-    tokens: Tokens = "words",
-    vocab: VocabularyFile = None,
-    closed: Closed = False,
     bits: Bits = 0,
     keep_text: KeepText = False,
     threads: Threads = 1,
@@ -187,7 +189,7 @@ def command(
     sharding = Sharding.of(settings)
     _check_sorting(settings, counted)
     text, valid = plain_text(text, field), None if valid is None else plain_text(valid, field)
-    classes = settings["classes"]
+    classes, tokens, vocab = settings["classes"], settings["tokens"], settings["vocab"]
     if sharding.asked_for and (counted or classes is not None):
         option = f"--model {model}" if counted else "--classes"
         raise InputError(
@@ -203,7 +205,7 @@ def command(
         warn_if_learnt(text, valid)
     estimator = given(settings, MODELS, "kneser-ney" if counted else "loglinear", "--model")
     estimator["vocabulary"] = None if vocab is None else Vocabulary.read(vocab)
-    estimator["open_vocabulary"] = not closed
+    estimator["open_vocabulary"] = not settings["closed"]
     source: Path | Corpus = text
     if counted:
         if classes is not None:

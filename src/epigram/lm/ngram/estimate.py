@@ -194,7 +194,7 @@ def count(
     def combine(n: int, records: Records) -> int:
         return int(bindings.kneser_ney_combine(windows, n, records))
 
-    made = _windows(stream, windows, width, told)
+    made = _windows(stream, windows, order, width, told)
     ordered = sort_records(made, stream.size, width, order * shape.bits, place.memory, place.folder, combine)
     n_read = 0
     for block in ordered:
@@ -209,13 +209,13 @@ def count(
     return Counted(shape, unigrams, tallies, spools)
 
 
-def _windows(stream: Ints, windows: Any, width: int, told: Told) -> Iterator[Records]:
+def _windows(stream: Ints, windows: Any, order: int, width: int, told: Told) -> Iterator[Records]:
     """The windows of all positions, some at a time."""
     room = np.empty(BLOCK * width, np.uint64)
     for first in range(0, stream.size, BLOCK):
         last = min(first + BLOCK, stream.size)
         told("sorting windows", first, stream.size)
-        begin = max(first - int(windows._c.order), 0)
+        begin = max(first - order, 0)
         part = np.ascontiguousarray(stream[begin:last])
         made = bindings.kneser_ney_windows(windows, part, first - begin, BLOCK, room)
         yield room[: made * width]

@@ -46,6 +46,10 @@ class Analysis:
         """Sentence ``s`` has the words ``sentence_ptr[s]`` to ``sentence_ptr[s + 1]``."""
         return self.word_ptr[self.tokens.sentence_ptr]
 
+    def bare(self) -> Analysis:
+        """Return the words without what is known of them."""
+        return Analysis(self.tokens, self.word_ptr, {"form": self.columns["form"]})
+
     def cells(self, name: str, missing: str = "_") -> list[str]:
         """Return a column as a list of strings."""
         if name not in self.columns:

@@ -274,7 +274,7 @@ def conllu_lines(analysis: Analysis, first_id: int = 1, document_id: str | None 
         yield f"# sent_id = {first_id + s}\n# text = {sentence_text(forms[first:last], gaps[first + 1 : last])}\n"
         index = 1
         for t in range(first, last):
-            misc = _misc(forms[t], gaps[t + 1], gaps[0] if t == 0 else "", t == tokens.n_tokens - 1)
+            misc = _misc(forms[t], gaps[t + 1], gaps[0] if t == 0 else "")
             a, b = ptr[t], ptr[t + 1]
             if b - a > 1:
                 yield f"{index}-{index + b - a - 1}\t{_plain(forms[t])}\t_\t_\t_\t_\t_\t_\t_\t{misc}\n"
@@ -297,10 +297,10 @@ def _plain(form: str) -> str:
     return form if form.isalnum() else " ".join(form.split())
 
 
-def _misc(form: str, after: str, before: str, is_last: bool) -> str:
+def _misc(form: str, after: str, before: str) -> str:
     """Return the MISC cell of a token: the blanks around and inside it."""
     found = []
-    if (not after and not is_last) or not after:
+    if not after:
         found.append("SpaceAfter=No")
     if after not in ("", " "):
         found.append(f"SpacesAfter={after.translate(ESCAPES)}")

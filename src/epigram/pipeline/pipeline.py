@@ -22,17 +22,8 @@ from epigram.features.columns import Column, Columns
 from epigram.files import read_bytes
 from epigram.parsing.parser import DependencyParser
 from epigram.pipeline.analysis import TAGS, Analysis, as_column, read_gold, single_words
-from epigram.pipeline.splitter import Splitter, template_text
-from epigram.pipeline.stages import (
-    Stage,
-    StageSettings,
-    apply_lemmas,
-    lemma_labels,
-    plan_tags,
-    predict_folds,
-    split_words,
-    word_labels,
-)
+from epigram.pipeline.splitter import Splitter
+from epigram.pipeline.stages import Stage, apply_lemmas, plan_tags, split_words
 from epigram.pipeline.tokenization import Tokenization
 from epigram.storage.settings import StoredEstimator
 
@@ -119,15 +110,15 @@ class Pipeline(StoredEstimator):
             self.splitter_ = Splitter.fit(
                 gold.tokens, documents, self.token_l1, self.token_passes, self.random_state
             )
-        if "words" in wanted and gold.n_words > gold.tokens.n_tokens:
-            progress("words")
-            self.stages_.append(self._fit_words(gold))
-        read = {"form": gold.columns["form"]}
-        if "tags" in wanted:
-            read |= self._fit_tags(gold, progress)
-        if "lemmas" in wanted and "lemma" in gold.columns:
-            progress("lemmas")
-            self.stages_.append(self._fit_lemmas(gold, read))
+        read, folds = {"form": gold.columns["form"]}, min(self.folds, gold.tokens.n_sentences)
+        for stage in self._plan(gold, wanted):
+            progress(stage.name)
+            observed, labels = stage.examples(gold, read)
+            stage.tagger.fit(observed, labels)
+            self.stages_.append(stage)
+            if stage.writes[0] in TAGS:
+                known = {name: gold.columns[name] for name in stage.writes}
+                read |= known if folds < 2 else stage.cross_predict(observed, labels, folds, progress)
         if "trees" in wanted and gold.heads is not None and "deprel" in gold.columns:
             self.parser_ = self._fit_parser(gold, read, dev, progress)
         self.fit_ = {
@@ -147,37 +138,20 @@ class Pipeline(StoredEstimator):
             raise ValueError(f"folds must be 2 or more, or 0 for gold tags, not {self.folds!r}.")
         return chosen
 
-    def _fit_words(self, gold: Analysis) -> Stage:
-        tokens = single_words(gold.tokens).columns["form"]
-        forms = [tokens.strings[k] for k in tokens.ids.tolist()]
-        labels = word_labels(forms, gold.cells("form"), gold.word_ptr)
-        template, l1, passes = template_text("words"), 0.5 * self.lemma_l1, self.lemma_passes
-        settings = StageSettings("words", ("token",), ("script",), template, l1, passes, self.random_state)
-        return settings.fit({"token": tokens}, labels, gold.tokens.sentence_ptr)
-
-    def _fit_tags(self, gold: Analysis, progress: Progress) -> dict[str, Column]:
-        """Train the stages of tags; return the tags that later parts are trained on."""
-        from epigram.pipeline.stages import joined
-
-        read = {"form": gold.columns["form"]}
-        ptr, folds = gold.sentence_ptr, min(self.folds, gold.tokens.n_sentences)
-        for settings in plan_tags(gold.columns, self.tag_l1, self.tag_passes, self.random_state):
-            labels = joined([gold.columns[name] for name in settings.writes])
-            own = {name: read[name] for name in settings.reads}
-            progress(settings.name)
-            self.stages_.append(settings.fit(own, labels, ptr))
-            if folds < 2:
-                read |= {name: gold.columns[name] for name in settings.writes}
-            else:
-                read |= predict_folds(settings, own, labels, ptr, folds, progress)
-        return read
-
-    def _fit_lemmas(self, gold: Analysis, read: dict[str, Column]) -> Stage:
-        reads = ("form", *(name for name in TAGS if name in read))
-        labels = lemma_labels(gold.columns["form"], gold.columns["lemma"])
-        template, l1, passes = template_text("lemmas"), self.lemma_l1, self.lemma_passes
-        settings = StageSettings("lemmas", reads, ("lemma",), template, l1, passes, self.random_state)
-        return settings.fit(read, labels, gold.sentence_ptr)
+    def _plan(self, gold: Analysis, wanted: Sequence[str]) -> list[Stage]:
+        """Choose the stages of a treebank."""
+        lemmas = self.lemma_passes, self.random_state
+        stages = []
+        if "words" in wanted and gold.n_words > gold.tokens.n_tokens:
+            stages.append(
+                Stage.untrained("words", ("token",), ("script",), "words", 0.5 * self.lemma_l1, *lemmas)
+            )
+        if "tags" in wanted:
+            stages += plan_tags(gold.columns, self.tag_l1, self.tag_passes, self.random_state)
+        if "lemmas" in wanted and "lemma" in gold.columns:
+            reads = ("form", *(name for name in TAGS if "tags" in wanted and name in gold.columns))
+            stages.append(Stage.untrained("lemmas", reads, ("lemma",), "lemmas", self.lemma_l1, *lemmas))
+        return stages
 
     def _fit_parser(
         self, gold: Analysis, read: dict[str, Column], dev: Any, progress: Progress
@@ -192,10 +166,7 @@ class Pipeline(StoredEstimator):
         held_out = None
         if dev is not None:
             dev_gold = _gold(dev)[0]
-            found = self.annotate(
-                Analysis(dev_gold.tokens, dev_gold.word_ptr, {"form": dev_gold.columns["form"]})
-            )
-            held_out = _trees(dev_gold, names, found.columns)
+            held_out = _trees(dev_gold, names, self.annotate(dev_gold.bare()).columns)
         parser = DependencyParser(
             l1=self.tree_l1,
             observed=",".join(names),
@@ -212,29 +183,12 @@ class Pipeline(StoredEstimator):
         """Train on more sentences of the same columns: all parts go on from what they have learnt."""
         if not hasattr(self, "stages_"):
             return self.fit(X)
-        from epigram.pipeline.stages import joined
-
         gold, documents = _gold(X)
         if self.splitter_ is not None:
             self.splitter_.update(gold.tokens, documents)
-        predicted = self.annotate(
-            Analysis(gold.tokens, gold.word_ptr, {"form": gold.columns["form"]}), ("tags",)
-        )
+        predicted = self.annotate(gold.bare(), ("tags",))
         for stage in self.stages_:
-            if stage.name == "words":
-                tokens = single_words(gold.tokens).columns["form"]
-                forms = [tokens.strings[k] for k in tokens.ids.tolist()]
-                labels = word_labels(forms, gold.cells("form"), gold.word_ptr)
-                stage.tagger.partial_fit(Columns(gold.tokens.sentence_ptr, [tokens]), labels)
-                continue
-            if any(name not in gold.columns for name in stage.writes):
-                raise InputError(
-                    f"the treebank has no column {' or '.join(stage.writes)}, which the model writes"
-                )
-            own = [gold.columns[name] for name in stage.writes]
-            labels = lemma_labels(gold.columns["form"], own[0]) if stage.name == "lemmas" else joined(own)
-            observed = stage.observed(predicted.columns)
-            stage.tagger.partial_fit(Columns(gold.sentence_ptr, observed), labels)
+            stage.tagger.partial_fit(*stage.examples(gold, predicted.columns))
         if self.parser_ is not None:
             trees = _trees(gold, self.parser_.observed.split(","), predicted.columns)
             if trees is not None:

@@ -1,6 +1,6 @@
 """Stages: taggers that read some columns of words and write others.
 
-Tags that a later stage reads in training are cross-validated predictions (:func:`predict_folds`), because a tagger
+Tags that a later stage reads in training are cross-validated (:meth:`Stage.cross_predict`), because a tagger
 makes fewer errors on the sentences that it was trained on.
 """
 
@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from epigram.chain.crf import CRFEstimator
+from epigram.errors import InputError
 from epigram.features.columns import Column, Columns
-from epigram.pipeline.analysis import as_column
+from epigram.pipeline.analysis import TAGS, Analysis, as_column, single_words
 from epigram.pipeline.edits import apply_lemma, apply_words, lemma_script, word_script
 from epigram.pipeline.splitter import template_text
 from epigram.protocols import Ints, Offsets
-from epigram.solvers.history import Listener
 from epigram.tagging.crf import CRFTagger
-from epigram.tagging.stacked.cross_prediction import parts_of
 
 BETWEEN = "\t"  # in labels of several columns
 LONGEST_CELL = 200  # characters that templates see of a word
@@ -28,7 +28,7 @@ MOST_JOINT = 120  # labels of a chain model; its time grows with their square
 
 @dataclass(frozen=True)
 class Stage:
-    """A trained tagger with the columns that it reads and writes.
+    """A tagger with the columns that it reads and writes.
 
     Attributes
     ----------
@@ -42,14 +42,62 @@ class Stage:
     writes: tuple[str, ...]
     tagger: CRFEstimator = field(repr=False)
 
+    @classmethod
+    def untrained(
+        cls, name: str, reads: tuple[str, ...], writes: tuple[str, ...], template: str, *settings: Any
+    ) -> Stage:
+        """Return a stage before training; ``settings`` are the penalty weight, the passes and the seed."""
+        from epigram.solvers.sgd import SGD
+
+        l1, passes, seed = settings
+        solver = SGD(passes=passes, random_state=seed)
+        return cls(name, reads, writes, CRFTagger(template_text(template), l1=l1, solver=solver))
+
+    def examples(self, gold: Analysis, read: Mapping[str, Column]) -> tuple[Columns, Column]:
+        """Return what the tagger sees of a treebank, and the labels of its words (of ``words``: of its tokens)."""
+        if self.name == "words":
+            tokens = single_words(gold.tokens).columns["form"]
+            forms = [tokens.strings[k] for k in tokens.ids.tolist()]
+            labels = word_labels(forms, gold.cells("form"), gold.word_ptr)
+            return Columns(gold.tokens.sentence_ptr, [bounded(tokens)]), labels
+        if any(name not in gold.columns for name in self.writes):
+            raise InputError(f"the treebank has no column {' or '.join(self.writes)}, which the model writes")
+        own = [gold.columns[name] for name in self.writes]
+        labels = lemma_labels(gold.columns["form"], own[0]) if self.writes == ("lemma",) else joined(own)
+        return Columns(gold.sentence_ptr, self.observed(read)), labels
+
+    def cross_predict(
+        self, X: Columns, y: Column, folds: int, progress: Callable[[str], Any]
+    ) -> dict[str, Column]:
+        """Label every sentence by a tagger trained on the other folds; return the written columns."""
+        part_of = np.arange(X.n_sentences) * folds // X.n_sentences
+        everything, found = Columns(X.sentence_ptr, [*X.columns, y]), []
+        for part in range(folds):
+            progress(f"{self.name}, fold {part + 1} of {folds}")
+            train = everything.take(np.flatnonzero(part_of != part))
+            tagger = type(self.tagger)(**self.tagger.get_params(deep=False))
+            tagger.fit(Columns(train.sentence_ptr, train.columns[:-1]), train.columns[-1])
+            model = tagger.fitted_model()
+            ids = model.decode(model.encode(X.take(np.flatnonzero(part_of == part))), None, 1)
+            found += [str(model.labels[k]) for k in ids.tolist()]
+        labels = as_column(found)
+        return {
+            name: _renamed(own.ids, own.strings)
+            for name, own in self._written(labels.ids, labels.strings).items()
+        }
+
     def predict(
         self, columns: Mapping[str, Column], sentence_ptr: Offsets, threads: int = 1
     ) -> dict[str, Column]:
         """Return the written columns of some words."""
         ids = self.label(columns, sentence_ptr, threads)
-        names = [str(name).split(BETWEEN) for name in self.tagger.fitted_model().labels]
+        return self._written(ids, list(map(str, self.tagger.fitted_model().labels)))
+
+    def _written(self, ids: Ints, labels: list[str]) -> dict[str, Column]:
+        """Return the columns of joined labels."""
+        cells = [label.split(BETWEEN) for label in labels]
         return {
-            name: Column(ids, [cells[k] if k < len(cells) else "_" for cells in names])
+            name: Column(ids, [own[k] if k < len(own) else "_" for own in cells])
             for k, name in enumerate(self.writes)
         }
 
@@ -67,13 +115,10 @@ class Stage:
     def observed(self, columns: Mapping[str, Column]) -> list[Column]:
         """Return the columns that the template sees: those read, and of lemmas all tags as one."""
         own = [bounded(columns[name]) for name in self.reads]
-        return lemma_columns(own) if self.writes == ("lemma",) else own
-
-
-def lemma_columns(own: list[Column]) -> list[Column]:
-    """Return the word, its first tag, and all its tags joined."""
-    tags = own[1:] or [Column(np.zeros(len(own[0].ids), dtype=np.int32), ["_"])]
-    return [own[0], tags[0], joined(tags)]
+        if self.writes != ("lemma",):
+            return own
+        tags = own[1:] or [Column(np.zeros(len(own[0].ids), dtype=np.int32), ["_"])]
+        return [own[0], tags[0], joined(tags)]
 
 
 def bounded(column: Column) -> Column:
@@ -126,63 +171,6 @@ def _keys(columns: list[Column]) -> Offsets:
     return keys
 
 
-@dataclass(frozen=True, slots=True)
-class StageSettings:
-    """Template, penalty weight and passes of a stage before training."""
-
-    name: str
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
-    template: str
-    l1: float
-    passes: int
-    random_state: int | None = 0
-
-    def fit(
-        self,
-        columns: Mapping[str, Column],
-        gold: Column,
-        sentence_ptr: Offsets,
-        callback: Listener | None = None,
-    ) -> Stage:
-        """Train on columns and the labels of the words."""
-        from epigram.solvers.sgd import SGD
-
-        solver = SGD(passes=self.passes, random_state=self.random_state)
-        stage = Stage(self.name, self.reads, self.writes, CRFTagger(self.template, l1=self.l1, solver=solver))
-        observed = Columns(sentence_ptr, stage.observed(columns))
-        stage.tagger.fit(observed, gold, callback=callback)
-        return stage
-
-
-def predict_folds(
-    settings: StageSettings,
-    columns: Mapping[str, Column],
-    gold: Column,
-    sentence_ptr: Offsets,
-    folds: int,
-    callback: Callable[[str], None] = lambda _: None,
-) -> dict[str, Column]:
-    """Label every sentence by a stage trained on the other folds; return the written columns."""
-    names = list(columns)
-    everything = Columns(sentence_ptr, [*columns.values(), gold])
-    part_of = parts_of(everything, everything, folds)
-    cells: dict[str, list[str]] = {name: [] for name in settings.writes}
-    for part in range(folds):
-        callback(f"{settings.name}, fold {part + 1} of {folds}")
-        train, held_out = (
-            everything.take(np.flatnonzero(part_of != part)),
-            everything.take(np.flatnonzero(part_of == part)),
-        )
-        stage = settings.fit(
-            dict(zip(names, train.columns, strict=False)), train.columns[-1], train.sentence_ptr
-        )
-        found = stage.predict(dict(zip(names, held_out.columns, strict=False)), held_out.sentence_ptr)
-        for name, column in found.items():
-            cells[name] += [column.strings[k] for k in column.ids.tolist()]
-    return {name: as_column(own) for name, own in cells.items()}
-
-
 def lemma_labels(form: Column, lemma: Column) -> Column:
     """Return the edit script of every word."""
     pairs = joined([form, lemma])
@@ -220,32 +208,17 @@ def _renamed(ids: Ints, strings: list[str]) -> Column:
     return Column(own.ids[ids], own.strings)
 
 
-def tag_settings(
-    name: str, writes: tuple[str, ...], l1: float, passes: int, seed: int | None
-) -> StageSettings:
-    """Return the settings of a stage that reads words alone."""
-    return StageSettings(name, ("form",), writes, template_text("tags"), l1, passes, seed)
-
-
-def plan_tags(
-    columns: Mapping[str, Column], l1: float, passes: int, random_state: int | None
-) -> list[StageSettings]:
+def plan_tags(columns: Mapping[str, Column], *settings: Any) -> list[Stage]:
     """Choose the stages of a treebank's tags: UPOS with XPOS if they have few pairs, then FEATS."""
-    names = [name for name in ("upos", "xpos", "feats") if name in columns]
-    if not names:
-        return []
-    first: tuple[str, ...] = ("upos",) if "upos" in names else (names[0],)
-    if "upos" in names and "xpos" in names:
-        pairs = joined([columns["upos"], columns["xpos"]])
-        if len(pairs.strings) <= MOST_JOINT:
-            first = ("upos", "xpos")
-    stages = [tag_settings("tags", first, l1, passes, random_state)]
-    known = list(first)
-    for name in names:
-        if name not in known:
-            reads = ("form", known[-1] if name == "feats" else first[0])
-            stages.append(
-                StageSettings(name, reads, (name,), template_text("more"), l1, passes, random_state)
-            )
-            known.append(name)
+    names = [name for name in TAGS if name in columns]
+    first = tuple(names[:1])
+    if (
+        names[:2] == ["upos", "xpos"]
+        and len(joined([columns["upos"], columns["xpos"]]).strings) <= MOST_JOINT
+    ):
+        first = ("upos", "xpos")
+    stages = [Stage.untrained("tags", ("form",), first, "tags", *settings)] if first else []
+    for name in names[len(first) :]:
+        reads = ("form", names[names.index(name) - 1] if name == "feats" else first[0])
+        stages.append(Stage.untrained(name, reads, (name,), "more", *settings))
     return stages

@@ -60,13 +60,12 @@ def score_file(
 ) -> dict[str, ConllScore]:
     """Return the scores on a gold file, from its raw text or, with ``tokens``, from its words."""
     from epigram.files import read_bytes
-    from epigram.pipeline.analysis import Analysis, read_gold
+    from epigram.pipeline.analysis import read_gold
     from epigram.pipeline.evaluate import evaluate_analysis
 
     truth, _ = read_gold(read_bytes(gold), str(gold), paragraphs)
     if tokens or pipeline.splitter_ is None:
-        given = Analysis(truth.tokens, truth.word_ptr, {"form": truth.columns["form"]})
-        return evaluate_analysis(truth, pipeline.annotate(given, ("tags", "lemmas", "trees")))
+        return evaluate_analysis(truth, pipeline.annotate(truth.bare(), ("tags", "lemmas", "trees")))
     return evaluate_analysis(truth, pipeline.analyse(truth.tokens.text))
 
 

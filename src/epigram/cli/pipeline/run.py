@@ -121,7 +121,7 @@ def _analyses(
 ) -> Iterator[tuple[int, Analysis, Any]]:
     """Yield the analyses of a file with their offsets and the treebank that they were read from."""
     from epigram.files import decode, read_bytes
-    from epigram.pipeline.analysis import Analysis, read_gold
+    from epigram.pipeline.analysis import read_gold
 
     raw = read_bytes(path)
     if form == "text":
@@ -132,8 +132,7 @@ def _analyses(
 
         given, _ = read_gold(raw, str(path))
         wanted = tuple(p for p in parts or ("tags", "lemmas", "trees") if p not in ("tokens", "words"))
-        bare = Analysis(given.tokens, given.word_ptr, {"form": given.columns["form"]})
-        yield 0, pipeline.annotate(bare, wanted), parse_treebank(raw, str(path))
+        yield 0, pipeline.annotate(given.bare(), wanted), parse_treebank(raw, str(path))
     else:
         yield 0, pipeline.annotate(split_input(raw, str(path), form), parts), None
 

@@ -54,7 +54,7 @@ class Stage:
         return cls(name, reads, writes, CRFTagger(template_text(template), l1=l1, solver=solver))
 
     def examples(self, gold: Analysis, read: Mapping[str, Column]) -> tuple[Columns, Column]:
-        """Return what the tagger sees of a treebank, and the labels of its words (of ``words``: of its tokens)."""
+        """Return what the tagger sees of a treebank, and the labels; of ``words``, those of tokens."""
         if self.name == "words":
             tokens = single_words(gold.tokens).columns["form"]
             forms = [tokens.strings[k] for k in tokens.ids.tolist()]

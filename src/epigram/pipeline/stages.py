@@ -46,7 +46,7 @@ class Stage:
     def untrained(
         cls, name: str, reads: tuple[str, ...], writes: tuple[str, ...], template: str, *settings: Any
     ) -> Stage:
-        """Return a stage before training; ``settings`` are the penalty weight, the passes and the seed."""
+        """Return a stage before training; ``settings``: penalty weight, passes, seed."""
         from epigram.solvers.sgd import SGD
 
         l1, passes, seed = settings
@@ -54,7 +54,7 @@ class Stage:
         return cls(name, reads, writes, CRFTagger(template_text(template), l1=l1, solver=solver))
 
     def examples(self, gold: Analysis, read: Mapping[str, Column]) -> tuple[Columns, Column]:
-        """Return what the tagger sees of a treebank, and the labels; of ``words``, those of tokens."""
+        """Return what the tagger sees of a treebank, and its labels."""
         if self.name == "words":
             tokens = single_words(gold.tokens).columns["form"]
             forms = [tokens.strings[k] for k in tokens.ids.tolist()]
@@ -69,7 +69,7 @@ class Stage:
     def cross_predict(
         self, X: Columns, y: Column, folds: int, progress: Callable[[str], Any]
     ) -> dict[str, Column]:
-        """Label every sentence by a tagger trained on the other folds; return the written columns."""
+        """Return the written columns, each sentence labelled by the other folds' tagger."""
         part_of = np.arange(X.n_sentences) * folds // X.n_sentences
         everything, found = Columns(X.sentence_ptr, [*X.columns, y]), []
         for part in range(folds):

@@ -1,4 +1,4 @@
-"""Derivative-free hyperparameter search: Nelder-Mead, compass and golden-section.
+"""Derivative-free hyperparameter search: Nelder-Mead and golden-section.
 
 The numbers are fields of a frozen dataclass. A search asks ``judge(point, best)`` for a value to be made small (such as
 the log of a perplexity): a fit at ``point`` may start from that of ``best``, the best point before, which is the
@@ -119,7 +119,7 @@ def simplex(
 
     def value(point: Floats) -> float:
         nonlocal best, least
-        now = _moved(start, dict(zip(steps, np.exp(point).tolist(), strict=True)))
+        now = replace(start, **dict(zip(steps, np.exp(point).tolist(), strict=True)))  # type: ignore[type-var]
         found = judge(now, best)
         if found < least:
             best, least = now, found
@@ -132,53 +132,6 @@ def simplex(
     with suppress(_Ended):
         nelder_mead(value, corners, max_trials, x_tolerance, f_tolerance)
     return best
-
-
-def compass(
-    judge: Callable[[T, T], float],
-    start: T,
-    least: float,
-    steps: Mapping[str, float],
-    stop: Callable[[], bool] = lambda: False,
-    least_gain: float = 1e-4,
-) -> T:
-    """Minimise by moving one number at a time, then again by half of ``steps``.
-
-    ``least`` is the value of the start, which is not judged again.
-
-    Examples
-    --------
-    >>> @dataclass(frozen=True)
-    ... class Point:
-    ...     x: float
-    >>> compass(lambda point, best: abs(point.x - 2.7), Point(1.0), 1.7, {"x": 0.5})
-    Point(x=2.71828)
-    """
-    best, tried = start, {start}
-    for scale in (1.0, 0.5):
-        before = None
-        while before != best:
-            before = best
-            for name, step in ((name, sign * steps[name]) for name in steps for sign in (1.0, -1.0)):
-                better = True
-                while better:
-                    number = float(f"{getattr(best, name) * float(np.exp(scale * step)):.6g}")
-                    point = _moved(best, {name: number})
-                    if point in tried:
-                        break
-                    if stop():
-                        return best
-                    tried.add(point)
-                    value = judge(point, best)
-                    better = value < least - least_gain
-                    if better:
-                        best, least = point, value
-    return best
-
-
-def _moved(point: T, numbers: dict[str, float]) -> T:
-    """The same point with other numbers."""
-    return replace(point, **numbers)  # type: ignore[type-var]
 
 
 def nelder_mead(

@@ -63,7 +63,25 @@ class Progress:
 ProgressCallback: TypeAlias = Callable[[Progress], bool | None]
 
 
-class Reranker(StoredEstimator):
+class _Fitted(StoredEstimator):
+    """The state of a :class:`Reranker` beside its parameters."""
+
+    _family = "reranker"
+    space_: FeatureSpace
+    path_: WeightPath
+    curves_: Curves
+    step_: int
+    weights_: Floats
+    base_weight_: float
+    dev_length_: float | None
+    learner_: Learner
+    trials_: list[Trial]
+    n_held_out_: int
+    least_lead_: float = 0.0
+
+
+@dataclass(eq=False, repr=False)
+class Reranker(_Fitted):
     """Choose the best candidate of n-best lists by base score, n-grams and named features.
 
     Parameters
@@ -100,44 +118,17 @@ class Reranker(StoredEstimator):
     ([1, 1, 1], 0.0)
     """
 
-    _family = "reranker"
-    space_: FeatureSpace
-    path_: WeightPath
-    curves_: Curves
-    step_: int
-    weights_: Floats
-    base_weight_: float
-    dev_length_: float | None
-    learner_: Learner
-    trials_: list[Trial]
-    n_held_out_: int
-    least_lead_: float = 0.0
-
-    def __init__(
-        self,
-        learner: Learner | None = None,
-        ngrams: int = 2,
-        min_count: int = 2,
-        headwords: Collection[str] | None = None,
-        headword_tags: Collection[str] | None = None,
-        chars: int = 0,
-        measure: Literal["cer", "wer"] = "cer",
-        risk: float = 0.0,
-        patience: int | None = None,
-        held_out: float = 0.1,
-        least_lead: float | Literal["dev"] = 0.0,
-    ) -> None:
-        self.learner = learner
-        self.ngrams = ngrams
-        self.min_count = min_count
-        self.headwords = headwords
-        self.headword_tags = headword_tags
-        self.chars = chars
-        self.measure = measure
-        self.risk = risk
-        self.patience = patience
-        self.held_out = held_out
-        self.least_lead = least_lead
+    learner: Learner | None = None
+    ngrams: int = 2
+    min_count: int = 2
+    headwords: Collection[str] | None = None
+    headword_tags: Collection[str] | None = None
+    chars: int = 0
+    measure: Literal["cer", "wer"] = "cer"
+    risk: float = 0.0
+    patience: int | None = None
+    held_out: float = 0.1
+    least_lead: float | Literal["dev"] = 0.0
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for a pickle: a fitted model is pickled as its file."""

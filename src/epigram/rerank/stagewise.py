@@ -44,7 +44,7 @@ class WeightPath:
 
     Examples
     --------
-    >>> path = WeightPath.empty().extended(WeightPath.of_changes([0, 2, 0], [0.5, -0.5, 0.5], [3.0, 2.0, 1.0]))
+    >>> path = WeightPath.of_changes([0, 2, 0], [0.5, -0.5, 0.5], [3.0, 2.0, 1.0])
     >>> len(path), path.weights(3, 2).tolist(), path.weights(3).tolist()
     (3, [0.5, 0.0, -0.5], [1.0, 0.0, -0.5])
     """
@@ -89,10 +89,6 @@ class WeightPath:
 
     def __len__(self) -> int:
         return len(self.losses)
-
-    def extended(self, more: WeightPath) -> WeightPath:
-        """Append ``more`` to this path."""
-        return WeightPath.joined([self, more])
 
     @classmethod
     def joined(cls, paths: list[WeightPath]) -> WeightPath:

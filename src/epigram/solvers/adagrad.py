@@ -8,17 +8,17 @@ et al. 2009, who wish for rates with second-order information in their section 5
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
 from epigram.checkpoint import State, here, restored_rng, resumable
-from epigram.errors import misfit
 from epigram.estimator import Estimator
-from epigram.protocols import Callback, Floats, Ints, L1Penalty, Result, is_plain, require
+from epigram.protocols import Callback, Floats, Ints, L1Penalty, Result, require
 from epigram.solvers.stochastic import (
     best_rate,
-    check_settings,
+    check_descent,
     falling,
     run_passes,
     step_sizes,
@@ -57,6 +57,7 @@ class AdaptiveLoss(Protocol):
         ...
 
 
+@dataclass(eq=False, repr=False)
 class AdaGrad(Estimator):
     """Stochastic gradient descent with a learning rate per weight and an ``L1`` penalty.
 
@@ -77,19 +78,11 @@ class AdaGrad(Estimator):
     [['DT', 'NN']]
     """
 
-    def __init__(
-        self,
-        eta0: float | Literal["auto"] = "auto",
-        decay: float = 0.95,
-        passes: int = 30,
-        batch_size: int = 1,
-        random_state: int | None = 0,
-    ) -> None:
-        self.eta0 = eta0
-        self.decay = decay
-        self.passes = passes
-        self.batch_size = batch_size
-        self.random_state = random_state
+    eta0: float | Literal["auto"] = "auto"
+    decay: float = 0.95
+    passes: int = 30
+    batch_size: int = 1
+    random_state: int | None = 0
 
     @resumable
     def solve(
@@ -138,12 +131,7 @@ class AdaGrad(Estimator):
 
     def _check(self, loss: object, penalty: object) -> None:
         require(loss, AdaptiveLoss, self, "a loss with adaptive_pass", "OWLQN or LBFGS")
-        require(penalty, L1Penalty, self, "a penalty with an l1 part only", "LBFGS for l2, OWLQN for both")
-        if getattr(penalty, "l2", 0.0) or not is_plain(penalty):
-            misfit(
-                self, "a penalty with a plain l1 part only", penalty, "LBFGS for l2, OWLQN for both, FISTA"
-            )
-        check_settings(self.eta0, self.decay, self.passes, self.batch_size)
+        check_descent(self, penalty)
 
 
 class _Run:

@@ -8,6 +8,7 @@ by line search. A penalty whose prox cannot take any d raises it to one that it 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -19,7 +20,7 @@ from epigram.checkpoint import State, check_steps, here, restored_rng, resumable
 from epigram.errors import InputError
 from epigram.estimator import Estimator
 from epigram.protocols import BatchLoss, Callback, Floats, Ints, Iteration, ProximalPenalty, Result, require
-from epigram.solvers.stochastic import run_passes
+from epigram.solvers.stochastic import check_counts, run_passes
 
 LEAST = 5.0  # L of exact gradients: suffixes of a context move together, so the metric alone would overshoot
 RARE = 10.0  # a weight seen less often takes the steps of one seen so often
@@ -214,6 +215,7 @@ class LocalProblem(Iterates):
         return Step(loss, penalty, loss + penalty, *sums)
 
 
+@dataclass(eq=False, repr=False)
 class FISTA(Estimator):
     """Accelerated proximal gradient on the exact loss.
 
@@ -234,13 +236,14 @@ class FISTA(Estimator):
     [2.0, 0.0]
     """
 
-    def __init__(self, tolerance: float = 1e-7, max_iterations: int = 1000) -> None:
-        if not 0 < tolerance < 1:
-            raise ValueError(f"tolerance must be between 0 and 1, not {tolerance!r}.")
-        if max_iterations < 1:
-            raise ValueError(f"max_iterations must be at least 1, not {max_iterations!r}.")
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
+    tolerance: float = 1e-7
+    max_iterations: int = 1000
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tolerance < 1:
+            raise ValueError(f"tolerance must be between 0 and 1, not {self.tolerance!r}.")
+        if self.max_iterations < 1:
+            raise ValueError(f"max_iterations must be at least 1, not {self.max_iterations!r}.")
 
     @resumable
     def solve(
@@ -297,6 +300,7 @@ class FISTA(Estimator):
         return Result(problem.x, objective, number, reason, optimality)
 
 
+@dataclass(eq=False, repr=False)
 class StochasticProximal(Estimator):
     """Accelerated proximal steps on mini-batches: Algorithm 1 of Nelakanti et al. 2013.
 
@@ -321,28 +325,20 @@ class StochasticProximal(Estimator):
     seed : seed of the order of the samples.
     """
 
-    def __init__(
-        self,
-        batch_size: int = 400,
-        passes: int = 10,
-        lipschitz: float | Literal["auto"] = "auto",
-        mu: float | Literal["auto"] = "auto",
-        tolerance: float = 1e-6,
-        seed: int = 0,
-    ) -> None:
-        if batch_size < 1 or passes < 1:
-            raise ValueError(f"batch_size and passes must be at least 1, not {batch_size!r} and {passes!r}.")
-        for name, value in (("lipschitz", lipschitz), ("mu", mu)):
+    batch_size: int = 400
+    passes: int = 10
+    lipschitz: float | Literal["auto"] = "auto"
+    mu: float | Literal["auto"] = "auto"
+    tolerance: float = 1e-6
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_counts(self.passes, self.batch_size)
+        for name, value in (("lipschitz", self.lipschitz), ("mu", self.mu)):
             if value != "auto" and not (np.isfinite(value) and value > 0):
                 raise ValueError(f"{name} must be 'auto' or a positive number, not {value!r}.")
-        if not 0 <= tolerance < 1:
-            raise ValueError(f"tolerance must be at least 0 and below 1, not {tolerance!r}.")
-        self.batch_size = batch_size
-        self.passes = passes
-        self.lipschitz = lipschitz
-        self.mu = mu
-        self.tolerance = tolerance
-        self.seed = seed
+        if not 0 <= self.tolerance < 1:
+            raise ValueError(f"tolerance must be at least 0 and below 1, not {self.tolerance!r}.")
 
     def constants(self, scale: float, evenness: float = 1.0) -> tuple[float, float]:
         """L and mu where a sample of a batch stands for ``scale`` samples.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -112,6 +113,7 @@ class _History:
         return self._d
 
 
+@dataclass(eq=False, repr=False)
 class LBFGS(Estimator):
     """Limited-memory BFGS for a smooth objective: any batch loss with an ``L2`` penalty.
 
@@ -139,19 +141,11 @@ class LBFGS(Estimator):
     _needs = "a penalty with a squared l2 part only, and one strength for all weights"
     _instead = "L2, OWLQN for an l1 part, or FISTA"
 
-    def __init__(
-        self,
-        memory: int = 10,
-        tolerance: float = 1e-4,
-        max_iterations: int = 2000,
-        threads: int = 1,
-        settled: float = 0.0,
-    ) -> None:
-        self.memory = memory
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
-        self.threads = threads
-        self.settled = settled
+    memory: int = 10
+    tolerance: float = 1e-4
+    max_iterations: int = 2000
+    threads: int = 1
+    settled: float = 0.0
 
     def _check(self, penalty: object) -> tuple[float, float]:
         """The l1 and l2 strengths, or a misfit."""

@@ -17,7 +17,7 @@ from typing import Literal, Protocol, get_args, runtime_checkable
 import numpy as np
 
 from epigram.checkpoint import State, here, restored_rng, resumable
-from epigram.errors import DivergenceError, InputError, misfit
+from epigram.errors import DivergenceError, InputError
 from epigram.estimator import Estimator
 from epigram.protocols import (
     BatchLoss,
@@ -28,10 +28,15 @@ from epigram.protocols import (
     Result,
     StochasticLoss,
     check_finite,
-    is_plain,
     require,
 )
-from epigram.solvers.stochastic import LEARNED, best_exponent, run_passes, with_exact_objective
+from epigram.solvers.stochastic import (
+    LEARNED,
+    best_exponent,
+    check_descent,
+    run_passes,
+    with_exact_objective,
+)
 
 Method = Literal["cumulative", "lazy", "clipping", "naive"]
 Schedule = Literal["auto", "linear", "exponential", "inverse"]
@@ -77,6 +82,7 @@ class SGDState:
         return cls(np.zeros(n_weights), np.zeros(n_weights))
 
 
+@dataclass(eq=False, repr=False)
 class SGD(Estimator):
     """Stochastic gradient descent, one sample a step, with an ``L1`` penalty.
 
@@ -96,23 +102,13 @@ class SGD(Estimator):
     random_state : seed of the shuffling; same seed, same bits.
     """
 
-    def __init__(
-        self,
-        method: Method = "cumulative",
-        schedule: Schedule = "auto",
-        eta0: float | Literal["auto"] = "auto",
-        decay: float | Literal["auto"] = "auto",
-        passes: int | Literal["auto"] = 30,
-        batch_size: int = 1,
-        random_state: int | None = 0,
-    ) -> None:
-        self.method = method
-        self.schedule = schedule
-        self.eta0 = eta0
-        self.decay = decay
-        self.passes = passes
-        self.batch_size = batch_size
-        self.random_state = random_state
+    method: Method = "cumulative"
+    schedule: Schedule = "auto"
+    eta0: float | Literal["auto"] = "auto"
+    decay: float | Literal["auto"] = "auto"
+    passes: int | Literal["auto"] = 30
+    batch_size: int = 1
+    random_state: int | None = 0
 
     @resumable
     def solve(
@@ -275,27 +271,13 @@ class SGD(Estimator):
 
     def _check(self, loss: object, penalty: object) -> None:
         require(loss, StochasticLoss, self, "a stochastic loss (sgd_pass)", "OWLQN or LBFGS")
-        require(penalty, L1Penalty, self, "a penalty with an l1 part only", "LBFGS for l2, OWLQN for both")
-        if getattr(penalty, "l2", 0.0) or not is_plain(penalty):
-            misfit(
-                self, "a penalty with a plain l1 part only", penalty, "LBFGS for l2, OWLQN for both, FISTA"
-            )
         for name, value, choices in (
             ("method", self.method, METHODS),
             ("schedule", self.schedule, SCHEDULES),
         ):
             if value not in choices:
                 raise InputError(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
-        if self.eta0 != "auto" and not (isinstance(self.eta0, int | float) and 0 < self.eta0 < np.inf):
-            raise InputError(f"eta0 must be 'auto' or a positive number, not {self.eta0!r}.")
-        if self.decay != "auto" and not (isinstance(self.decay, int | float) and 0.0 < self.decay <= 1.0):
-            raise InputError(f"decay must be 'auto' or in (0, 1], not {self.decay!r}.")
-        if isinstance(self.passes, str) and self.passes != "auto":
-            raise InputError(f"passes must be 'auto' or at least 1, not {self.passes!r}.")
-        if self.expected_passes < 1 or self.batch_size < 1:
-            raise InputError(
-                f"passes and batch_size must be at least 1, not {self.passes!r} and {self.batch_size!r}."
-            )
+        check_descent(self, penalty)
 
 
 def settled(objectives: Sequence[float], share: float = SETTLED) -> bool:

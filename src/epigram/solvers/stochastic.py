@@ -6,12 +6,24 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from sys import float_info
+from typing import Any
 
 import numpy as np
 
 from epigram.checkpoint import State, here
-from epigram.errors import InputError
-from epigram.protocols import BatchLoss, Callback, Floats, Iteration, Penalty, Result
+from epigram.errors import InputError, misfit
+from epigram.protocols import (
+    BatchLoss,
+    Callback,
+    Floats,
+    Iteration,
+    L1Penalty,
+    Penalty,
+    Result,
+    is_plain,
+    require,
+)
 
 FURTHEST = 20  # factors of two that a trial may be away from the first
 
@@ -115,11 +127,23 @@ def best_exponent(
     return best, at
 
 
-def check_settings(eta0: float | str, decay: float, passes: int, batch_size: int) -> None:
-    """Refuse invalid settings."""
-    if eta0 != "auto" and not (isinstance(eta0, int | float) and 0.0 < eta0 < np.inf):
-        raise InputError(f"eta0 must be 'auto' or a positive number, not {eta0!r}.")
-    if not 0.0 < decay <= 1.0:
-        raise InputError(f"decay must be in (0, 1], not {decay!r}.")
-    if passes < 1 or batch_size < 1:
+def check_descent(solver: Any, penalty: object) -> None:
+    """Refuse a penalty that has not a plain l1 part only, and settings out of their bounds."""
+    needs = "a penalty with an l1 part only"
+    require(penalty, L1Penalty, solver, needs, "LBFGS for l2, OWLQN for both")
+    if getattr(penalty, "l2", 0.0) or not is_plain(penalty):
+        misfit(solver, needs.replace("an l1", "a plain l1"), penalty, "LBFGS for l2, OWLQN for both, FISTA")
+    for name, most, bounds in (("eta0", float_info.max, "a positive number"), ("decay", 1.0, "in (0, 1]")):
+        value, or_auto = getattr(solver, name), getattr(type(solver), name) == "auto"
+        if not (or_auto and value == "auto") and not (isinstance(value, int | float) and 0.0 < value <= most):
+            auto = "'auto' or " if or_auto else ""
+            raise InputError(f"{name} must be {auto}{bounds}, not {value!r}.")
+    check_counts(solver.passes, solver.batch_size)
+
+
+def check_counts(passes: Any, batch_size: int) -> None:
+    """Refuse fewer than one pass or one sample a step."""
+    if isinstance(passes, str) and passes != "auto":
+        raise InputError(f"passes must be 'auto' or at least 1, not {passes!r}.")
+    if (passes != "auto" and passes < 1) or batch_size < 1:
         raise InputError(f"passes and batch_size must be at least 1, not {passes!r} and {batch_size!r}.")

@@ -8,7 +8,7 @@ trials on a sample, after Bottou's programs. Stops when the objective has not fa
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -35,6 +35,7 @@ class DecayedLoss(Protocol):
         ...
 
 
+@dataclass(eq=False, repr=False)
 class L2SGD(Estimator):
     """Stochastic gradient descent for a loss with an ``L2`` penalty.
 
@@ -55,27 +56,15 @@ class L2SGD(Estimator):
     [['DT', 'NN']]
     """
 
-    def __init__(
-        self,
-        passes: int = 1000,
-        period: int = 10,
-        delta: float = 1e-6,
-        eta0: float = 0.1,
-        rate: float = 2.0,
-        samples: int = 1000,
-        candidates: int = 10,
-        max_trials: int = 20,
-        random_state: int | None = 0,
-    ) -> None:
-        self.passes = passes
-        self.period = period
-        self.delta = delta
-        self.eta0 = eta0
-        self.rate = rate
-        self.samples = samples
-        self.candidates = candidates
-        self.max_trials = max_trials
-        self.random_state = random_state
+    passes: int = 1000
+    period: int = 10
+    delta: float = 1e-6
+    eta0: float = 0.1
+    rate: float = 2.0
+    samples: int = 1000
+    candidates: int = 10
+    max_trials: int = 20
+    random_state: int | None = 0
 
     @resumable
     def solve(

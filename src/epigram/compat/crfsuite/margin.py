@@ -8,7 +8,8 @@ Crammer, Kulesza and Dredze 2009. They stop when the mean loss of a pass is belo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -42,7 +43,60 @@ class MarginLoss(Protocol):
         ...
 
 
-class AveragedPerceptron(Estimator):
+class _MarginSolver(Estimator):
+    """Makes passes in new orders until the mean loss is low; the learners differ in a pass."""
+
+    passes: int
+    tolerance: float
+    random_state: int | None
+
+    @resumable
+    def solve(
+        self, loss: MarginLoss, penalty: object, start: Floats | None = None, callback: Callback | None = None
+    ) -> Result:
+        """Make passes from ``start`` (zeros by default)."""
+        require(loss, MarginLoss, self, "a loss that finds best outputs (a tagger's)", "OWLQN or LBFGS")
+        if getattr(penalty, "l1", 0.0) or getattr(penalty, "l2", 0.0):
+            misfit(self, "no penalty (l1=0, l2=0)", penalty, "SGD, OWLQN or LBFGS")
+        if self.passes < 1 or not self.tolerance >= 0.0:
+            raise ValueError(
+                f"passes must be at least 1 and tolerance not negative, not {self.passes!r} and {self.tolerance!r}."
+            )
+        w = np.zeros(loss.n_weights) if start is None else np.array(start, dtype=np.float64)
+        beside, rng = np.full_like(w, self._begin()), np.random.default_rng(self.random_state)
+        if saved := here().state:
+            rng = restored_rng(rng, saved["rng"])
+            w[:], beside[:] = saved["changed 0"], saved["changed 1"]
+        met = 0.0
+
+        def one_pass(number: int) -> tuple[float, Floats]:
+            nonlocal met
+            order = rng.permutation(loss.n_samples).astype(np.int32)
+            met, found = self._make_pass(loss, order, 1 + (number - 1) * len(order), w, beside)
+            return met, found
+
+        def is_over(number: int) -> bool:
+            mean = met / max(loss.n_samples, 1)
+            return mean < self.tolerance or (mean == self.tolerance and isinstance(self, AROW))
+
+        def state() -> State:
+            return {"rng": rng.bit_generator.state, "changed 0": w, "changed 1": beside}
+
+        return run_passes(one_pass, self.passes, callback, state, is_over)
+
+    def _begin(self) -> float:
+        """Check the learner's own settings; first value of the number that it keeps beside each weight."""
+        return 0.0
+
+    @abstractmethod
+    def _make_pass(
+        self, loss: MarginLoss, order: Ints, first: int, w: Floats, beside: Floats
+    ) -> tuple[float, Floats]:
+        """Make steps ``first``, ``first + 1``, ...; the losses met, and the weights so far."""
+
+
+@dataclass(eq=False, repr=False)
+class AveragedPerceptron(_MarginSolver):
     """The structured perceptron with averaged weights (Collins 2002).
 
     Parameters
@@ -60,27 +114,18 @@ class AveragedPerceptron(Estimator):
     [['DT', 'NN']]
     """
 
-    def __init__(self, passes: int = 100, tolerance: float = 0.0, random_state: int | None = 0) -> None:
-        self.passes = passes
-        self.tolerance = tolerance
-        self.random_state = random_state
+    passes: int = 100
+    tolerance: float = 0.0
+    random_state: int | None = 0
 
-    @resumable
-    def solve(
-        self, loss: MarginLoss, penalty: object, start: Floats | None = None, callback: Callback | None = None
-    ) -> Result:
-        """Make passes from ``start`` (zeros by default)."""
-        w = _begin(self, loss, penalty, start)
-        sums = np.zeros_like(w)
-
-        def one_pass(number: int, order: Ints) -> tuple[float, Floats]:
-            first = 1 + (number - 1) * len(order)
-            return loss.perceptron_pass(order, first, w, sums), w - sums / (first + len(order))
-
-        return _run(self, loss, one_pass, callback, w, sums)
+    def _make_pass(
+        self, loss: MarginLoss, order: Ints, first: int, w: Floats, beside: Floats
+    ) -> tuple[float, Floats]:
+        return loss.perceptron_pass(order, first, w, beside), w - beside / (first + len(order))
 
 
-class PassiveAggressive(Estimator):
+@dataclass(eq=False, repr=False)
+class PassiveAggressive(_MarginSolver):
     """The smallest move that puts the right output ahead by a margin (Crammer et al. 2006).
 
     Parameters
@@ -92,43 +137,28 @@ class PassiveAggressive(Estimator):
     passes, tolerance, random_state : as for :class:`AveragedPerceptron`; the loss is the cost of the best output.
     """
 
-    def __init__(
-        self,
-        kind: int = 1,
-        c: float = 1.0,
-        by_errors: bool = True,
-        averaging: bool = True,
-        passes: int = 100,
-        tolerance: float = 0.0,
-        random_state: int | None = 0,
-    ) -> None:
-        self.kind = kind
-        self.c = c
-        self.by_errors = by_errors
-        self.averaging = averaging
-        self.passes = passes
-        self.tolerance = tolerance
-        self.random_state = random_state
+    kind: int = 1
+    c: float = 1.0
+    by_errors: bool = True
+    averaging: bool = True
+    passes: int = 100
+    tolerance: float = 0.0
+    random_state: int | None = 0
 
-    @resumable
-    def solve(
-        self, loss: MarginLoss, penalty: object, start: Floats | None = None, callback: Callback | None = None
-    ) -> Result:
-        """Make passes from ``start`` (zeros by default)."""
+    def _begin(self) -> float:
         if self.kind not in (0, 1, 2) or not self.c > 0.0:
             raise ValueError(f"kind is 0, 1 or 2 and c positive, not {self.kind!r} and {self.c!r}.")
-        w = _begin(self, loss, penalty, start)
-        sums = np.zeros_like(w)
+        return 0.0
 
-        def one_pass(number: int, order: Ints) -> tuple[float, Floats]:
-            first = 1 + (number - 1) * len(order)
-            met = loss.passive_pass(order, first, self.kind, self.c, self.by_errors, w, sums)
-            return met, w - sums / (first + len(order)) if self.averaging else w.copy()
-
-        return _run(self, loss, one_pass, callback, w, sums)
+    def _make_pass(
+        self, loss: MarginLoss, order: Ints, first: int, w: Floats, beside: Floats
+    ) -> tuple[float, Floats]:
+        met = loss.passive_pass(order, first, self.kind, self.c, self.by_errors, w, beside)
+        return met, w - beside / (first + len(order)) if self.averaging else w.copy()
 
 
-class AROW(Estimator):
+@dataclass(eq=False, repr=False)
+class AROW(_MarginSolver):
     """Adaptive regularisation of weights (Crammer, Kulesza and Dredze 2009).
 
     Parameters
@@ -138,78 +168,18 @@ class AROW(Estimator):
     passes, tolerance, random_state : as for :class:`AveragedPerceptron`; the loss is the cost of the best output.
     """
 
-    def __init__(
-        self,
-        variance: float = 1.0,
-        gamma: float = 1.0,
-        passes: int = 100,
-        tolerance: float = 0.0,
-        random_state: int | None = 0,
-    ) -> None:
-        self.variance = variance
-        self.gamma = gamma
-        self.passes = passes
-        self.tolerance = tolerance
-        self.random_state = random_state
+    variance: float = 1.0
+    gamma: float = 1.0
+    passes: int = 100
+    tolerance: float = 0.0
+    random_state: int | None = 0
 
-    @resumable
-    def solve(
-        self, loss: MarginLoss, penalty: object, start: Floats | None = None, callback: Callback | None = None
-    ) -> Result:
-        """Make passes from ``start`` (zeros by default)."""
+    def _begin(self) -> float:
         if not (self.variance > 0.0 and self.gamma > 0.0):
             raise ValueError(f"variance and gamma are positive, not {self.variance!r} and {self.gamma!r}.")
-        w = _begin(self, loss, penalty, start)
-        variances = np.full_like(w, self.variance)
+        return self.variance
 
-        def one_pass(number: int, order: Ints) -> tuple[float, Floats]:
-            return loss.arow_pass(order, self.gamma, w, variances), w.copy()
-
-        return _run(self, loss, one_pass, callback, w, variances)
-
-
-def _begin(
-    solver: AveragedPerceptron | PassiveAggressive | AROW,
-    loss: MarginLoss,
-    penalty: object,
-    start: Floats | None,
-) -> Floats:
-    """The first weights, after a look at what is given."""
-    require(loss, MarginLoss, solver, "a loss that finds best outputs (a tagger's)", "OWLQN or LBFGS")
-    if getattr(penalty, "l1", 0.0) or getattr(penalty, "l2", 0.0):
-        misfit(solver, "no penalty (l1=0, l2=0)", penalty, "SGD, OWLQN or LBFGS")
-    if solver.passes < 1 or not solver.tolerance >= 0.0:
-        raise ValueError(
-            f"passes must be at least 1 and tolerance not negative, not {solver.passes!r} and {solver.tolerance!r}."
-        )
-    return np.zeros(loss.n_weights) if start is None else np.array(start, dtype=np.float64)
-
-
-def _run(
-    solver: AveragedPerceptron | PassiveAggressive | AROW,
-    loss: MarginLoss,
-    one_pass: Callable[[int, Ints], tuple[float, Floats]],
-    callback: Callback | None,
-    *changed: Floats,
-) -> Result:
-    """Make passes until a limit is reached; ``changed`` are the arrays that they change."""
-    rng = np.random.default_rng(solver.random_state)
-    if saved := here().state:
-        rng = restored_rng(rng, saved["rng"])
-        for k, array in enumerate(changed):
-            array[:] = saved[f"changed {k}"]
-    met = 0.0
-
-    def next_pass(number: int) -> tuple[float, Floats]:
-        nonlocal met
-        met, w = one_pass(number, rng.permutation(loss.n_samples).astype(np.int32))
-        return met, w
-
-    def is_over(number: int) -> bool:
-        mean = met / max(loss.n_samples, 1)
-        return mean < solver.tolerance or (mean == solver.tolerance and isinstance(solver, AROW))
-
-    def state() -> State:
-        return {"rng": rng.bit_generator.state, **{f"changed {k}": x for k, x in enumerate(changed)}}
-
-    return run_passes(next_pass, solver.passes, callback, state, is_over)
+    def _make_pass(
+        self, loss: MarginLoss, order: Ints, first: int, w: Floats, beside: Floats
+    ) -> tuple[float, Floats]:
+        return loss.arow_pass(order, self.gamma, w, beside), w.copy()

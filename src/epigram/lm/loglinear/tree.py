@@ -270,16 +270,9 @@ class ContextTree:
 
         Where a chain of the other tree is split here, its weights go to all its parts.
         """
-        return self._matched(other, w)[1]
-
-    def contexts_in(self, other: ContextTree) -> Ints:
-        """The context of another tree that each of this one's is; -1 for those it lacks."""
-        return self._matched(other, np.zeros(other.n_pairs))[0]
-
-    def _matched(self, other: ContextTree, w: Floats) -> tuple[Ints, Floats]:
         out, node = np.zeros(self.n_pairs), np.empty(self.n_contexts, np.int32)
         bindings.loglinear_match_trees(self.core(), other.core(), w, node, out)
-        return node, out
+        return out
 
     def positions_of(self, pairs: Offsets, n_symbols: int) -> Positions:
         """One position for each of some pairs: its word after its (deepest) context."""

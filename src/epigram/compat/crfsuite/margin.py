@@ -85,7 +85,7 @@ class _MarginSolver(Estimator):
         return run_passes(one_pass, self.passes, callback, state, is_over)
 
     def _begin(self) -> float:
-        """Check the learner's own settings; first value of the number that it keeps beside each weight."""
+        """Check the own settings; first value of the number kept beside each weight."""
         return 0.0
 
     @abstractmethod

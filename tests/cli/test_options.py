@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from epigram import cli
-from epigram.cli.options import described, options
+from epigram.cli.options import described, description, options, parameters
 from epigram.errors import EpigramError
 from in_process import epigram
 
@@ -110,3 +110,43 @@ def test_a_setting_of_another_model_is_refused(tmp_path: Any) -> None:
     done = epigram(*words, "--beam", "3")
     assert done.returncode == 2
     assert b"--beam has no meaning with --model crf; leave it out, or use --model history" in done.stderr
+
+
+def group(
+    name: str, more: list[str] | None = None, top: int = 3, output: str = "", quiet: bool = False
+) -> None:
+    """A group of options.
+
+    Parameters
+    ----------
+    name : An argument.
+    more FILE... : Further
+        arguments.
+    top K >= 1 <= 9 : A number.
+
+    Results
+    -------
+    output -o FILE : A file.
+    quiet : A flag.
+    """
+
+
+def test_options_of_a_command_are_those_of_its_docstring() -> None:
+    found = {one.name: get_args(one.annotation)[1] for one in parameters(group)}
+    assert [type(found[name]).__name__ for name in found] == ["ArgumentInfo"] * 2 + ["OptionInfo"] * 3
+    assert (found["name"].metavar, found["more"].metavar, found["more"].help) == (
+        "NAME",
+        "FILE...",
+        "Further arguments.",
+    )
+    assert (found["top"].metavar, found["top"].min, found["top"].max) == ("K", 1, 9)
+    assert (found["output"].param_decls, found["output"].rich_help_panel) == (("--output", "-o"), "Results")
+    assert found["quiet"].param_decls == ("--quiet",)
+    assert description(group) == "A group of options."
+
+
+def test_an_entry_without_a_parameter_is_refused() -> None:
+    group_of_others = eval("lambda name: None")
+    group_of_others.__doc__ = group.__doc__
+    with pytest.raises(AssertionError, match="describes more, top, output, quiet, which it does not take"):
+        parameters(group_of_others)

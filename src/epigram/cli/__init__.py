@@ -123,8 +123,11 @@ def _build(name: str, summary: str) -> Any:
 def _command(path: str, summary: str | None = None) -> Any:
     """Return the command of a path such as ``tag train``."""
     module = import_module("epigram.cli." + path.replace("-", "_").replace(" ", "."))
+    from epigram.cli.options import derived, description
+
     app = typer.Typer(add_completion=False)
-    app.command(path.rpartition(" ")[2], help=summary)(module.command)
+    command = module.command if hasattr(module.command, "__signature__") else derived()(module.command)
+    app.command(path.rpartition(" ")[2], help=summary or description(command))(command)
     return name_replacements(escape_help(typer.main.get_command(app)), path)
 
 

@@ -1,10 +1,9 @@
-"""Options ``--shards``, ``--n-shards`` and ``--cluster``, and the engine they choose."""
+"""Option ``--cluster``, and the engine it chooses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,26 +13,13 @@ from epigram.cli import console
 if TYPE_CHECKING:
     from epigram.outofcore.engine import Engine
 
-SCALE = "More than memory, more than one machine"
 Cluster = Annotated[
     str | None,
     typer.Option(
         metavar="local:N|ADDRESS|FILE",
         help="Work on a Dask cluster: N processes here, a scheduler's address or its file.",
-        rich_help_panel=SCALE,
+        rich_help_panel="More than memory, more than one machine",
     ),
-]
-Shards = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        help="Encode the text into this folder and train from it: text larger than memory.",
-        rich_help_panel=SCALE,
-    ),
-]
-NShards = Annotated[
-    int | None,
-    typer.Option(min=1, metavar="K", help="Shards (by the size of the text).", rich_help_panel=SCALE),
 ]
 PAYS = 10_000_000  # tokens from which a second machine is worth what it costs
 

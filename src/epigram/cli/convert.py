@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from epigram.cli import console
 from epigram.cli.options import Json
 
 
 def command(
-    old: Annotated[
-        Path,
-        typer.Argument(
-            metavar="OLD", help="Model file of any version, or of CRFsuite, CRF++, Wapiti or KenLM."
-        ),
-    ],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="Model file to write.")],
+    old: Path,
+    new: Path,
     json: Json = False,
 ) -> None:
-    """Rewrite a model file in the newest format; nothing is trained again."""
+    """Rewrite a model file in the newest format; nothing is trained again.
+
+    Parameters
+    ----------
+    old : Model file of any version, or of CRFsuite, CRF++, Wapiti or KenLM.
+    new : Model file to write.
+    """
     from epigram.files import check_writable
     from epigram.storage import describe
 

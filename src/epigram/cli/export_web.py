@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from epigram.cli import console
 from epigram.cli.options import Json
 
 
 def command(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Model file, or name of an installed model.")],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "-o", "--output", metavar="FOLDER", help="Folder for the page, new or with an earlier page."
-        ),
-    ],
+    model: str,
+    output: Path,
     json: Json = False,
 ) -> None:
-    """Write static files that run a model in a browser; any file server will do."""
+    """Write static files that run a model in a browser; any file server will do.
+
+    Parameters
+    ----------
+    model : Model file, or name of an installed model.
+    output -o FOLDER : Folder for the page, new or with an earlier page.
+    """
     from epigram.web.export import export_page
 
     sizes = export_page(model, output)

@@ -8,9 +8,7 @@ import sys
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import typer
+from typing import TYPE_CHECKING, Any, Literal
 
 from epigram.cli import console
 from epigram.cli.classify.arguments import FileFormat, fields_of
@@ -22,128 +20,75 @@ from epigram.errors import InputError
 if TYPE_CHECKING:
     from epigram.filter import DocumentFilter, FilterSummary, ScorerRecipe
 
-SCORES, CHOICE = "Scores", "Choice"
 AROUND = 10
 """Documents that --dry-run shows on each side of a bound."""
-Inputs = Annotated[
-    list[Path],
-    typer.Argument(metavar="IN...", help="Text, TSV, CSV, JSON lines or Parquet files; - is stdin."),
-]
-FilterOutput = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="OUT", help="Where kept records go.")
-]
-Scored = Annotated[
-    Path,
-    typer.Option(
-        "--model", "-m", metavar="MODEL", help="Language model or text classifier.", rich_help_panel=SCORES
-    ),
-]
-Against = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="MODEL", help="Score: perplexity divided by that under this model.", rich_help_panel=SCORES
-    ),
-]
-Pieces = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Sentencepiece model that cuts the text for the language model.",
-        rich_help_panel=SCORES,
-    ),
-]
-Normalisation = Annotated[
-    Literal["ccnet"] | None,
-    typer.Option(help="Normalise the text first, as CCNet does.", rich_help_panel=SCORES),
-]
-Label = Annotated[
-    str | None,
-    typer.Option("--label", metavar="NAME", help="Score: probability of this label.", rich_help_panel=SCORES),
-]
-Name = Annotated[
-    str,
-    typer.Option("--score", metavar="NAME", help="Field of the score; empty: none.", rich_help_panel=SCORES),
-]
-Also = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=MODEL",
-        help="A further score in field NAME; ,against=MODEL or ,label=NAME may follow. May be repeated.",
-        rich_help_panel=SCORES,
-    ),
-]
-Least = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--min",
-        metavar="[NAME=]X",
-        help="Keep scores of at least X. May be repeated.",
-        rich_help_panel=CHOICE,
-    ),
-]
-Most = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--max", metavar="[NAME=]X", help="Keep scores of at most X. May be repeated.", rich_help_panel=CHOICE
-    ),
-]
-Keep = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N%",
-        help="Keep the best share; files are read twice.",
-        rich_help_panel=CHOICE,
-    ),
-]
-Buckets = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME,NAME",
-        help="Equally large buckets, such as head,middle,tail.",
-        rich_help_panel=CHOICE,
-    ),
-]
-Resume = Annotated[bool, typer.Option("--resume", help="Continue a run that was stopped, to the same bytes.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Write nothing; show documents around the bounds.")]
-Sample = Annotated[int, typer.Option(min=1, help="Documents that --dry-run scores.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first malformed record.")]
-PlotFile = Annotated[
-    Path | None, typer.Option("--plot", metavar="FILE", help="Histogram to draw: .png, .svg or .pdf.")
-]
 
 
 def _choice(
-    against: Against = None,
-    label: Label = None,
-    also: Also = None,
-    pieces: Pieces = None,
-    normalise: Normalisation = None,
-    least: Least = None,
-    most: Most = None,
-    keep: Keep = None,
-    buckets: Buckets = None,
-) -> None: ...
+    against: Path | None = None,
+    label: str | None = None,
+    also: list[str] | None = None,
+    pieces: Path | None = None,
+    normalise: Literal["ccnet"] | None = None,
+    least: list[str] | None = None,
+    most: list[str] | None = None,
+    keep: str | None = None,
+    buckets: str | None = None,
+) -> None:
+    """Options of the scores and of the choice.
+
+    Scores
+    ------
+    against MODEL : Score: perplexity divided by that under this model.
+    label NAME : Score: probability of this label.
+    also NAME=MODEL : A further score in field NAME; ,against=MODEL or ,label=NAME may follow. May be repeated.
+    pieces FILE : Sentencepiece model that cuts the text for the language model.
+    normalise : Normalise the text first, as CCNet does.
+
+    Choice
+    ------
+    least --min [NAME=]X : Keep scores of at least X. May be repeated.
+    most --max [NAME=]X : Keep scores of at most X. May be repeated.
+    keep N% : Keep the best share; files are read twice.
+    buckets NAME,NAME : Equally large buckets, such as head,middle,tail.
+    """
 
 
 @derived(parameters(_choice))
 def command(
-    files: Inputs,
-    model: Scored,
-    output: FilterOutput = None,
+    files: list[Path],
+    model: Path,
+    output: Path | None = None,
     field: Field = None,
     format: FileFormat = None,
-    score: Name = "score",
-    strict: Strict = False,
-    resume: Resume = False,
-    dry_run: DryRun = False,
-    sample: Sample = 1000,
+    score: str = "score",
+    strict: bool = False,
+    resume: bool = False,
+    dry_run: bool = False,
+    sample: int = 1000,
     threads: Threads = 1,
     cluster: Cluster = None,
-    plot: PlotFile = None,
+    plot: Path | None = None,
     json: Json = False,
     **choice: Any,
 ) -> None:
-    """Score documents by perplexity, a ratio of two models or a label; keep those within bounds."""
+    """Score documents by perplexity, a ratio of two models or a label; keep those within bounds.
+
+    Parameters
+    ----------
+    files IN... : Text, TSV, CSV, JSON lines or Parquet files; - is stdin.
+    output -o OUT : Where kept records go.
+    strict : Stop at the first malformed record.
+    resume : Continue a run that was stopped, to the same bytes.
+    dry_run : Write nothing; show documents around the bounds.
+    sample >= 1 : Documents that --dry-run scores.
+    plot FILE : Histogram to draw: .png, .svg or .pdf.
+
+    Scores
+    ------
+    model -m MODEL : Language model or text classifier.
+    score NAME : Field of the score; empty: none.
+    """
     from epigram.cli.plots import check_plot
     from epigram.cli.run import refuse_inputs
 

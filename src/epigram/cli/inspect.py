@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
-
-import typer
+from typing import Literal
 
 from epigram.cli import console
 from epigram.cli.options import Json
@@ -16,32 +14,26 @@ MOST_OFF = 0.01
 
 
 def command(
-    model: Annotated[Path, typer.Argument(help="Model file (*.epigram or *.crfsuite).")],
-    weights: Annotated[bool, typer.Option("--weights", help="Print every weight, one per line.")] = False,
-    label: Annotated[
-        str | None, typer.Option(metavar="L", help="With --weights: label or word whose weights are printed.")
-    ] = None,
-    attribute: Annotated[
-        str | None,
-        typer.Option(
-            metavar="GLOB",
-            help="With --weights: pattern that attributes or contexts must match, such as 'w=*'.",
-        ),
-    ] = None,
-    format: Annotated[
-        Literal["tsv", "json"], typer.Option(help="Format of --weights: columns, or JSON lines.")
-    ] = "tsv",
-    check: Annotated[
-        bool,
-        typer.Option(
-            "--check",
-            help="For language models: sum the distribution after every context. Prints the worst one; "
-            "exit code 2 where its sum differs from 1 by more than 1 percent.",
-        ),
-    ] = False,
+    model: Path,
+    weights: bool = False,
+    label: str | None = None,
+    attribute: str | None = None,
+    format: Literal["tsv", "json"] = "tsv",
+    check: bool = False,
     json: Json = False,
 ) -> None:
-    """Show family, settings, metrics, size and strongest weights of a model."""
+    """Show family, settings, metrics, size and strongest weights of a model.
+
+    Parameters
+    ----------
+    model : Model file (*.epigram or *.crfsuite).
+    weights : Print every weight, one per line.
+    label L : With --weights: label or word whose weights are printed.
+    attribute GLOB : With --weights: pattern that attributes or contexts must match, such as 'w=*'.
+    format : Format of --weights: columns, or JSON lines.
+    check : For language models: sum the distribution after every context. Prints the worst one; exit code 2
+        where its sum differs from 1 by more than 1 percent.
+    """
     from epigram.storage import describe
 
     if weights:

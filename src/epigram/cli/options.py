@@ -1,7 +1,12 @@
-"""Options that commands share, and options derived from the parameters of constructors.
+"""Options that commands share, and options from docstrings of commands and constructors.
 
-A derived option has its name, type, default and help from the constructor: from the annotation of the parameter and the
-first sentence of its entry in the docstring. It is None where it is not given, so that each default is written once.
+An option of a command has its name, type and default from a parameter, and its help from the entry in the docstring:
+``nbest K >= 1 : Number of trees to print.`` has the metavar K and a minimum, ``output -o FILE : File to write.``
+also a short name. A parameter without a default, or with a metavar like ``[FILE]`` or ``FILE...``, is an argument.
+Sections of the docstring other than Parameters are panels of the help.
+
+An option derived from a constructor has the first sentence of the entry there. It is None where it is not given, so
+that each default is written once.
 """
 
 from __future__ import annotations
@@ -55,8 +60,46 @@ Function: TypeAlias = Callable[..., None]
 
 def parameters(function: Callable[..., Any]) -> Options:
     """Return the options that are the parameters of a function."""
-    found = inspect.signature(function, eval_str=True).parameters.values()
-    return [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in found]
+    entries: dict[str, tuple[list[str], dict[str, Any]]] = {}
+    text = inspect.cleandoc(function.__doc__ or "")
+    for title, block in re.findall(r"^(\w.*)\n-+\n((?:.+\n?)*)", text, re.MULTILINE):
+        panel = None if title == "Parameters" else title
+        for entry in re.split(r"\n(?=\S)", block.strip()):
+            head, _, text = entry.partition(" : ")
+            name, *words = head.split()
+            entries[name] = words, {"help": " ".join(text.split()), "rich_help_panel": panel}
+    found = []
+    for one in inspect.signature(function, eval_str=True).parameters.values():
+        if one.kind is inspect.Parameter.VAR_KEYWORD:
+            continue
+        annotation: Any = one.annotation
+        if one.name in entries:
+            annotation = Annotated[annotation, _option(one, *entries.pop(one.name))]
+        found.append(one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=annotation))
+    assert not entries, f"{function.__module__} describes {', '.join(entries)}, which it does not take"
+    return found
+
+
+def _option(parameter: inspect.Parameter, words: list[str], settings: dict[str, Any]) -> Any:
+    """Return an option or argument of typer, from the words after its name in a docstring."""
+    for sign, bound in (("<=", "max"), (">=", "min")):
+        if sign in words:
+            at = words.index(sign)
+            settings[bound] = float(words[at + 1]) if "." in words[at + 1] else int(words[at + 1])
+            del words[at : at + 2]
+    flags = [word for word in words if word.startswith("-")]
+    metavar = " ".join(word for word in words if word not in flags)
+    settings |= {"metavar": metavar} if metavar else {}
+    if not flags and (parameter.default is parameter.empty or re.match(r"\[[A-Z]|.*\.\.\.", metavar)):
+        return typer.Argument(**{"metavar": parameter.name.upper(), **settings})
+    if not any(flag.startswith("--") for flag in flags) and len(parameter.name) > 1:
+        flags.insert(0, f"--{parameter.name.replace('_', '-')}")  # of a bool, without --no-...
+    return typer.Option(*flags, **settings)
+
+
+def description(function: Callable[..., Any]) -> str:
+    """Return the docstring of a command without its sections."""
+    return re.split(r"\n\n\w.*\n-+\n", inspect.cleandoc(function.__doc__ or ""))[0]
 
 
 def _training(
@@ -140,14 +183,11 @@ def derived(*groups: Options) -> Callable[[Function], Function]:
     """
 
     def decorate(command: Function) -> Function:
-        own = inspect.signature(command, eval_str=True).parameters.values()
-        named = {one.name: one for one in own if one.kind is not inspect.Parameter.VAR_KEYWORD}
+        named = {one.name: one for one in parameters(command)}
         for option in (one for group in groups for one in group):
             named.setdefault(option.name, option)
         whole: Any = command
-        whole.__signature__ = inspect.Signature(
-            [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in named.values()]
-        )
+        whole.__signature__ = inspect.Signature(list(named.values()))
         whole.__annotations__ = {name: one.annotation for name, one in named.items()}
         return command
 

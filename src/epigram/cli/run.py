@@ -24,7 +24,7 @@ import typer
 import epigram
 from epigram.checkpoint import Checkpoint
 from epigram.cli import console
-from epigram.cli.cluster import Cluster, NShards, Shards
+from epigram.cli.cluster import Cluster
 from epigram.cli.options import EVERY, parameters
 from epigram.cli.plots import check_plot
 from epigram.errors import InputError
@@ -37,7 +37,14 @@ Show = Callable[..., bool]
 """``show(completed, status, description=None)`` moves the progress bar; True where the user asked to stop."""
 
 
-def _sharding(shards: Shards = None, n_shards: NShards = None, cluster: Cluster = None) -> None: ...
+def _sharding(shards: Path | None = None, n_shards: int | None = None, cluster: Cluster = None) -> None:
+    """Options of training on shards.
+
+    More than memory, more than one machine
+    ---------------------------------------
+    shards FOLDER : Encode the text into this folder and train from it: text larger than memory.
+    n_shards K >= 1 : Shards (by the size of the text).
+    """
 
 
 SHARDING = parameters(_sharding)

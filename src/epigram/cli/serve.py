@@ -7,9 +7,6 @@ import os
 import re
 import secrets
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from epigram.cli import console
 from epigram.errors import InputError, install
@@ -19,47 +16,30 @@ _TOKEN = re.compile(r"[!-~]+")
 
 
 def command(
-    models: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="MODEL...",
-            help="Model files (*.epigram), or names of installed models [default: small models of the sample data, "
-            "and all that are installed]",
-        ),
-    ] = None,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
-    ] = 8765,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; one that others reach needs --token or --open.")
-    ] = "127.0.0.1",
-    token: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TOKEN",
-            help="Token that requests must carry; 'new' makes one up and prints it. Other users of this machine see "
-            "it in the list of processes: prefer --token-file or the environment variable EPIGRAM_TOKEN.",
-        ),
-    ] = None,
-    token_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File that holds the token, and nothing else.")
-    ] = None,
-    open: Annotated[
-        bool,
-        typer.Option(
-            "--open",
-            help="Listen without a token: everyone who reaches the address can use and train models.",
-        ),
-    ] = False,
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Name under which the server is reached, besides its addresses."),
-    ] = None,
-    uploads: Annotated[
-        bool, typer.Option("--uploads", help="Let clients upload model files (they are checked).")
-    ] = False,
+    models: list[Path] | None = None,
+    port: int = 8765,
+    host: str = "127.0.0.1",
+    token: str | None = None,
+    token_file: Path | None = None,
+    open: bool = False,
+    allow_host: list[str] | None = None,
+    uploads: bool = False,
 ) -> None:
-    """Serve models to a browser and over HTTP (JSON under /v1)."""
+    """Serve models to a browser and over HTTP (JSON under /v1).
+
+    Parameters
+    ----------
+    models MODEL... : Model files (*.epigram), or names of installed models [default: small models of the sample
+        data, and all that are installed]
+    port >= 0 <= 65535 : Port to listen on; 0 takes a free one.
+    host : Address to listen on; one that others reach needs --token or --open.
+    token TOKEN : Token that requests must carry; 'new' makes one up and prints it. Other users of this machine see
+        it in the list of processes: prefer --token-file or the environment variable EPIGRAM_TOKEN.
+    token_file FILE : File that holds the token, and nothing else.
+    open : Listen without a token: everyone who reaches the address can use and train models.
+    allow_host NAME : Name under which the server is reached, besides its addresses.
+    uploads : Let clients upload model files (they are checked).
+    """
     try:
         from epigram.serve.run import listen, open_server, serve
     except ModuleNotFoundError as missing:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from epigram.cli.classify.arguments import FileFormat, Files, LabelField
 from epigram.cli.documents import Field
@@ -24,20 +22,18 @@ def command(
     field: Field = None,
     label: LabelField = None,
     format: FileFormat = None,
-    precision: Annotated[
-        float | None,
-        typer.Option(
-            metavar="P", help="Set thresholds with this precision on FILE, and write them to MODEL."
-        ),
-    ] = None,
-    train: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="Training documents: those that occur in FILE too are counted."),
-    ] = None,
+    precision: float | None = None,
+    train: list[Path] | None = None,
     threads: Threads = 1,
     json: Json = False,
 ) -> None:
-    """Accuracy, macro and micro F1, a table per label, confusions, calibration error."""
+    """Accuracy, macro and micro F1, a table per label, confusions, calibration error.
+
+    Parameters
+    ----------
+    precision P : Set thresholds with this precision on FILE, and write them to MODEL.
+    train FILE : Training documents: those that occur in FILE too are counted.
+    """
     from epigram.classify import evaluate
     from epigram.cli import console
     from epigram.cli.classify.arguments import load_classifier, read_labelled

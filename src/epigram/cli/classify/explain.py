@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Literal
-
-import typer
+from typing import Literal
 
 from epigram.cli.options import Model
 
 
 def command(
     model: Model,
-    text: Annotated[
-        str | None, typer.Argument(metavar="TEXT", help="A text [default: standard input].")
-    ] = None,
-    label: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Label to explain [default: the most probable].")
-    ] = None,
-    top: Annotated[int, typer.Option("--top", "-k", min=1, help="N-grams that are listed.")] = 20,
-    output: Annotated[
-        Literal["terminal", "html", "json"], typer.Option("--as", help="Form of the explanation.")
-    ] = "terminal",
+    text: str | None = None,
+    label: str | None = None,
+    top: int = 20,
+    output: Literal["terminal", "html", "json"] = "terminal",
 ) -> None:
-    """N-grams of a text with their part of the score, and the marked text."""
+    """N-grams of a text with their part of the score, and the marked text.
+
+    Parameters
+    ----------
+    text [TEXT] : A text [default: standard input].
+    label NAME : Label to explain [default: the most probable].
+    top -k >= 1 : N-grams that are listed.
+    output --as : Form of the explanation.
+    """
     from rich.text import Text
 
     from epigram.classify.explain import explain_text

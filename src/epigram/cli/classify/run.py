@@ -5,9 +5,7 @@ from __future__ import annotations
 import json as encoder
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from epigram.cli.classify.arguments import FileFormat, Files
 from epigram.cli.documents import Field
@@ -22,14 +20,19 @@ def command(
     files: Files = [Path("-")],  # noqa: B006 - typer copies it
     field: Field = None,
     format: FileFormat = None,
-    top: Annotated[int, typer.Option("--top", "-k", min=1, help="Labels of each document.")] = 1,
-    reject: Annotated[
-        float, typer.Option(metavar="P", help="Give no label if the best is less probable than P.")
-    ] = 0.0,
-    json: Annotated[bool, typer.Option("--json", help="A JSON object a line.")] = False,
+    top: int = 1,
+    reject: float = 0.0,
+    json: bool = False,
     threads: Threads = 1,
 ) -> None:
-    """Print label and probability of every document; an empty line for a malformed one."""
+    """Print label and probability of every document; an empty line for a malformed one.
+
+    Parameters
+    ----------
+    top -k >= 1 : Labels of each document.
+    reject P : Give no label if the best is less probable than P.
+    json : A JSON object a line.
+    """
     from epigram.cli import console
     from epigram.cli.classify.arguments import fields_of, load_classifier
     from epigram.records import RecordReader

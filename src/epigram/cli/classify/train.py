@@ -24,110 +24,55 @@ from epigram.cli.options import (
 )
 from epigram.errors import DataWarning, InputError
 
-NGRAMS, TRAINING = "N-grams", "Training"
-
-
-Several = Annotated[
-    bool | None,
-    typer.Option("--several/--single", help="Several labels per text [default: if the file has such texts]."),
-]
-Words = Annotated[
-    int | None,
-    typer.Option(
-        min=0, max=3, help="Longest word n-grams; 0: none [default: chosen].", rich_help_panel=NGRAMS
-    ),
-]
-Chars = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N-N", help="Character n-grams, such as 2-6 [default: chosen].", rich_help_panel=NGRAMS
-    ),
-]
-Across = Annotated[
-    bool,
-    typer.Option(
-        "--across/--inside", help="With --chars: across words or inside them.", rich_help_panel=NGRAMS
-    ),
-]
-Cased = Annotated[
-    bool | None,
-    typer.Option(
-        "--cased/--lower",
-        help="Keep capitals or make them small [default: chosen].",
-        rich_help_panel=NGRAMS,
-    ),
-]
-Weighting = Annotated[
-    Literal["binary", "log"] | None,
-    typer.Option(help="Values of n-grams: 1, or 1 + log count [default: chosen].", rich_help_panel=NGRAMS),
-]
-Normalise = Annotated[
-    Literal["NFC", "NFKC", "none"],
-    typer.Option(help="Unicode normalisation [default: NFC].", rich_help_panel=NGRAMS, show_default=False),
-]
-L1Strength = Annotated[
-    float | None,
-    typer.Option(min=0.0, help="Strength of l1 * sum |w| [default: 0.001].", rich_help_panel=TRAINING),
-]
-L2Strength = Annotated[
-    float | None,
-    typer.Option(min=0.0, help="Strength of l2 * sum w^2 [default: chosen].", rich_help_panel=TRAINING),
-]
-Small = Annotated[
-    bool,
-    typer.Option(
-        "--small",
-        help="L1 alone: a tenth of the size, some 3 points less on sentiment.",
-        rich_help_panel=TRAINING,
-    ),
-]
-MaxFeatures = Annotated[
-    int | None,
-    typer.Option(
-        min=0, help="Largest number of weights; 0: all [default: 0.5 MB].", rich_help_panel=TRAINING
-    ),
-]
 ClassWeight = Annotated[
     str | None,
     typer.Option(
         parser=partial(weights_or_word, name="class_weight", words=["balanced"]),
         metavar="balanced|LABEL=W,...",
         help="Weights of labels; balanced: the same total for every label.",
-        rich_help_panel=TRAINING,
+        rich_help_panel="Training",
     ),
 ]
-Bits = Annotated[
-    int, typer.Option(help="Bits of a stored weight: 8, 16, or 0 for float32.", rich_help_panel=TRAINING)
-]
-Budget = Annotated[
-    str,
-    typer.Option(metavar="SECONDS", help="CPU time that the choice may take.", rich_help_panel=TRAINING),
-]
-Seed = Annotated[int, typer.Option(help="Seed of the order of samples.")]
 
 
-def _ngrams(
-    words: Words = None,
-    chars: Chars = None,
-    across: Across = True,
-    cased: Cased = None,
-    weighting: Weighting = None,
-    normalise: Normalise = "NFC",
-) -> None: ...
-
-
-def _training(
-    l1: L1Strength = None,
-    l2: L2Strength = None,
-    small: Small = False,
-    max_features: MaxFeatures = None,
+def _settings(
+    words: int | None = None,
+    chars: str | None = None,
+    across: bool = True,
+    cased: bool | None = None,
+    weighting: Literal["binary", "log"] | None = None,
+    normalise: Literal["NFC", "NFKC", "none"] = "NFC",
+    l1: float | None = None,
+    l2: float | None = None,
+    small: bool = False,
+    max_features: int | None = None,
     class_weight: ClassWeight = None,
-    bits: Bits = 8,
-    budget: Budget = "60s",
-) -> None: ...
+    bits: int = 8,
+    budget: str = "60s",
+) -> None:
+    """Settings of a classifier.
+
+    N-grams
+    -------
+    words >= 0 <= 3 : Longest word n-grams; 0: none [default: chosen].
+    chars N-N : Character n-grams, such as 2-6 [default: chosen].
+    across --across/--inside : With --chars: across words or inside them.
+    cased --cased/--lower : Keep capitals or make them small [default: chosen].
+    weighting : Values of n-grams: 1, or 1 + log count [default: chosen].
+    normalise : Unicode normalisation.
+
+    Training
+    --------
+    l1 >= 0.0 : Strength of l1 * sum |w| [default: 0.001].
+    l2 >= 0.0 : Strength of l2 * sum w^2 [default: chosen].
+    small : L1 alone: a tenth of the size, some 3 points less on sentiment.
+    max_features >= 0 : Largest number of weights; 0: all [default: 0.5 MB].
+    bits : Bits of a stored weight: 8, 16, or 0 for float32.
+    budget SECONDS : CPU time that the choice may take.
+    """
 
 
-@derived(parameters(_ngrams), parameters(_training))
+@derived(parameters(_settings))
 def command(
     context: typer.Context,
     files: Files,
@@ -135,15 +80,21 @@ def command(
     field: Field = None,
     label: LabelField = None,
     format: FileFormat = None,
-    several: Several = None,
+    several: bool | None = None,
     threads: Threads = 1,
-    seed: Seed = 0,
+    seed: int = 0,
     checkpoint: Seconds = EVERY,
     resume: Resume = False,
     json: Json = False,
     **given: Any,
 ) -> None:
-    """Train a text classifier; what is not given is chosen on held-out parts of the files."""
+    """Train a text classifier; what is not given is chosen on held-out parts of the files.
+
+    Parameters
+    ----------
+    several --several/--single : Several labels per text [default: if the file has such texts].
+    seed : Seed of the order of samples.
+    """
     from epigram.classify import TextClassifier
     from epigram.cli.classify.arguments import read_labelled
     from epigram.cli.run import TrainingRun

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -16,17 +15,19 @@ def command(
     context: typer.Context,
     model: Model,
     files: Files,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="MODEL", help="Model file to write [default: MODEL]"),
-    ] = None,
+    output: Path | None = None,
     field: Field = None,
     label: LabelField = None,
     format: FileFormat = None,
     threads: Threads = 1,
     json: Json = False,
 ) -> None:
-    """Train a classifier on further documents, whose labels may be new."""
+    """Train a classifier on further documents, whose labels may be new.
+
+    Parameters
+    ----------
+    output -o MODEL : Model file to write [default: MODEL]
+    """
     from epigram.cli.classify.arguments import load_classifier, read_labelled
     from epigram.cli.classify.train import clean
     from epigram.cli.run import TrainingRun

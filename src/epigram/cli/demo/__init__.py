@@ -32,9 +32,14 @@ NEXT = """
 
 def command(
     family: Annotated[str | None, typer.Argument(help=f"One family only: {', '.join(FAMILIES)}.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the sample data and of the training.")] = 0,
+    seed: int = 0,
 ) -> None:
-    """Run a short tour of all model families on built-in sample data."""
+    """Run a short tour of all model families on built-in sample data.
+
+    Parameters
+    ----------
+    seed : Seed of the sample data and of the training.
+    """
     if family is not None and family not in FAMILIES:
         raise InputError(f"no family {family!r}; there are {', '.join(FAMILIES)}")
     for name in [family] if family else FAMILIES:

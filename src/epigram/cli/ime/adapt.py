@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -18,15 +18,8 @@ def command(
     model: Model,
     text: Text,
     output: Output,
-    dev: Annotated[
-        Path | None, typer.Option(metavar="TEXT", help="Held-out text  [default: the last tenth of TEXT]")
-    ] = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            help="Interpolation (map, map-kn), a learner of epigram rerank, or both as in map-kn+blasso."
-        ),
-    ] = "map-kn",
+    dev: Path | None = None,
+    method: str = "map-kn",
     raw: Raw = False,
     checkpoint: Seconds = EVERY,
     resume: Resume = False,
@@ -37,6 +30,11 @@ def command(
     """Adapt a converter to the text of a domain.
 
     Settings that are not given are chosen on held-out text.
+
+    Parameters
+    ----------
+    dev TEXT : Held-out text  [default: the last tenth of TEXT]
+    method : Interpolation (map, map-kn), a learner of epigram rerank, or both as in map-kn+blasso.
     """
     from epigram.cli.run import TrainingRun
     from epigram.ime.adapt import parse_method

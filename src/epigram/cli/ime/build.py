@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -20,67 +20,30 @@ if TYPE_CHECKING:
     from epigram.ime import KanaKanjiConverter, WordList
 
 
-WordListFiles = Annotated[
-    list[Path] | None,
-    typer.Option(
-        metavar="FILE",
-        help="Word list: surface, reading and optionally cost and part of speech, separated by tabs.",
-    ),
-]
-
-MaxSize = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZE",
-        help="Size of the file, such as 15MB: a quantised one of at most so many bytes, its other limits chosen on "
-        "sentences of the text that are held out.",
-    ),
-]
-
-
 def _limits(
-    prune: Annotated[
-        int, typer.Option(min=0, help="Drop trigrams that occur at most this often: a smaller model.")
-    ] = 0,
-    prune_bigrams: Annotated[
-        int, typer.Option(min=0, help="Drop bigrams, and trigrams, that occur at most this often.")
-    ] = 0,
-    max_words: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of words to keep, the most frequent first  [default: all]"),
-    ] = None,
-    rescore_scale: Annotated[
-        float,
-        typer.Option(
-            min=0.0,
-            help="Factor on the least counts of the rescorer's n-grams and word pairs; 3 is a third of the size.",
-        ),
-    ] = 1.0,
-) -> None: ...
+    prune: int = 0, prune_bigrams: int = 0, max_words: int | None = None, rescore_scale: float = 1.0
+) -> None:
+    """Limits of what a converter keeps of the text.
+
+    Parameters
+    ----------
+    prune >= 0 : Drop trigrams that occur at most this often: a smaller model.
+    prune_bigrams >= 0 : Drop bigrams, and trigrams, that occur at most this often.
+    max_words >= 1 : Number of words to keep, the most frequent first  [default: all]
+    rescore_scale >= 0.0 : Factor on the least counts of the rescorer's n-grams and word pairs; 3 is a third of the
+        size.
+    """
 
 
 @derived(parameters(_limits))
 def command(
     context: typer.Context,
     output: Output,
-    texts: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="TEXT...", help="Files of surface/reading tokens; needed unless --sudachi is given."
-        ),
-    ] = None,
-    lexicon: WordListFiles = None,
-    sudachi: Annotated[
-        bool,
-        typer.Option(
-            "--sudachi", help="Add the words of the installed SudachiDict; without TEXT, use its costs too."
-        ),
-    ] = False,
-    rescore: Annotated[
-        bool,
-        typer.Option(help="Add a rescorer of the best conversions: fewer errors, at half the speed."),
-    ] = True,
-    max_size: MaxSize = None,
+    texts: list[Path] | None = None,
+    lexicon: list[Path] | None = None,
+    sudachi: bool = False,
+    rescore: bool = True,
+    max_size: str | None = None,
     raw: Raw = False,
     checkpoint: Seconds = EVERY,
     resume: Resume = False,
@@ -88,7 +51,17 @@ def command(
     json: Json = False,
     **limits: Any,
 ) -> None:
-    """Build a converter from text with readings and word lists, or from SudachiDict alone."""
+    """Build a converter from text with readings and word lists, or from SudachiDict alone.
+
+    Parameters
+    ----------
+    texts TEXT... : Files of surface/reading tokens; needed unless --sudachi is given.
+    lexicon FILE : Word list: surface, reading and optionally cost and part of speech, separated by tabs.
+    sudachi : Add the words of the installed SudachiDict; without TEXT, use its costs too.
+    rescore --rescore/--no-rescore : Add a rescorer of the best conversions: fewer errors, at half the speed.
+    max_size SIZE : Size of the file, such as 15MB: a quantised one of at most so many bytes, its other limits
+        chosen on sentences of the text that are held out.
+    """
     from epigram.cli.run import TrainingRun
     from epigram.ime import KanaKanjiConverter
 

@@ -6,9 +6,6 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from epigram.cli import console
 from epigram.cli.ime.arguments import User, load_converter
@@ -18,26 +15,26 @@ from epigram.storage.installed import JAPANESE, installed_models, model_path
 
 
 def command(
-    arguments: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[MODEL] [KANA...]",
-            help="A *.epigram file or the name of an installed model (without one: japanese), and readings "
-            "(without any: lines of standard input).",
-        ),
-    ] = None,
-    nbest: Annotated[
-        int, typer.Option(min=1, help="Number of candidates, shown with their scores if more than 1.")
-    ] = 1,
-    explain: Annotated[bool, typer.Option("--explain", help="Show words and their probabilities.")] = False,
-    romaji: Annotated[bool, typer.Option("--romaji", help="Convert romaji to kana first.")] = False,
-    before: Annotated[str, typer.Option(metavar="TEXT", help="Text that stands before the readings.")] = "",
+    arguments: list[str] | None = None,
+    nbest: int = 1,
+    explain: bool = False,
+    romaji: bool = False,
+    before: str = "",
     user: User = None,
-    source: Annotated[
-        Path | None, typer.Option("--input", metavar="FILE", help="File of readings, one per line.")
-    ] = None,
+    source: Path | None = None,
 ) -> None:
-    """Convert kana to text, one result per line."""
+    """Convert kana to text, one result per line.
+
+    Parameters
+    ----------
+    arguments [MODEL] [KANA...] : A *.epigram file or the name of an installed model (without one: japanese), and
+        readings (without any: lines of standard input).
+    nbest >= 1 : Number of candidates, shown with their scores if more than 1.
+    explain : Show words and their probabilities.
+    romaji : Convert romaji to kana first.
+    before TEXT : Text that stands before the readings.
+    source --input FILE : File of readings, one per line.
+    """
     from epigram.ime.kana import from_romaji
 
     model, kana = split_model(arguments or [])

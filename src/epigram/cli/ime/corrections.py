@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from epigram.cli import console
 from epigram.cli.ime.arguments import Export, Format, Journal, Search, open_words
@@ -16,20 +13,20 @@ from epigram.errors import InputError
 def command(
     user: Journal = None,
     search: Search = None,
-    forget: Annotated[
-        list[int] | None, typer.Option(metavar="NUMBER", help="Correction to forget; may be repeated.")
-    ] = None,
+    forget: list[int] | None = None,
     export: Export = None,
     format: Format = "epigram",
-    source: Annotated[
-        Path | None,
-        typer.Option("--import", metavar="FILE", help="Corrections to add, as --export writes them."),
-    ] = None,
+    source: Path | None = None,
     json: Json = False,
 ) -> None:
     """List learnt corrections by number; search, forget, export or import them.
 
     The formats of other input methods hold the reading and the text of each correction as a word.
+
+    Parameters
+    ----------
+    forget NUMBER : Correction to forget; may be repeated.
+    source --import FILE : Corrections to add, as --export writes them.
     """
     from epigram.ime.corrections import Journal as Corrections
     from epigram.ime.lexicon.dictionary_formats import Entry, write_dictionary

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from epigram.cli import console
 from epigram.cli.ime.arguments import Model, Raw, Text, load_converter, read_sentences, show_progress
 from epigram.cli.options import Json
@@ -14,15 +10,18 @@ from epigram.cli.options import Json
 def command(
     model: Model,
     text: Text,
-    k: Annotated[
-        int,
-        typer.Option("--nbest", min=1, help="Number of candidates for the oracle; 1 leaves the oracle out."),
-    ] = 20,
-    limit: Annotated[int | None, typer.Option(min=1, help="Evaluate only the first LIMIT sentences.")] = None,
+    k: int = 20,
+    limit: int | None = None,
     raw: Raw = False,
     json: Json = False,
 ) -> None:
-    """Measure the error rates of a converter on text with readings."""
+    """Measure the error rates of a converter on text with readings.
+
+    Parameters
+    ----------
+    k --nbest >= 1 : Number of candidates for the oracle; 1 leaves the oracle out.
+    limit >= 1 : Evaluate only the first LIMIT sentences.
+    """
     from epigram.ime.evaluate import evaluate as measured
 
     converter = load_converter(model)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from epigram.cli import console
 from epigram.cli.ime.arguments import Installed, User, open_installed
 from epigram.cli.ime.server import Socket
@@ -15,13 +11,15 @@ def command(
     model: Installed = None,
     user: User = None,
     path: Socket = None,
-    system: Annotated[
-        bool, typer.Option("--system", help="Print the command that adds the component for all users.")
-    ] = False,
+    system: bool = False,
 ) -> None:
     """Install the IBus engine for this user.
 
     After the next login it can be chosen in the settings of the desktop.
+
+    Parameters
+    ----------
+    system : Print the command that adds the component for all users.
     """
     from epigram.ime.desktop.install import SYSTEM_COMPONENTS, install
     from epigram.ime.desktop.server import default_socket

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from epigram.cli.ime.arguments import Model, Raw, Text, load_converter, read_sentences, show_progress
 from epigram.cli.options import Output
 
@@ -14,10 +10,15 @@ def command(
     model: Model,
     text: Text,
     output: Output,
-    k: Annotated[int, typer.Option("--nbest", min=1, help="Number of candidates per sentence.")] = 20,
+    k: int = 20,
     raw: Raw = False,
 ) -> None:
-    """Convert the readings of a text to n-best lists (JSON lines) for epigram rerank."""
+    """Convert the readings of a text to n-best lists (JSON lines) for epigram rerank.
+
+    Parameters
+    ----------
+    k --nbest >= 1 : Number of candidates per sentence.
+    """
     from epigram.files import check_writable
     from epigram.ime.decoder import convert_text
     from epigram.rerank import write_nbest

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
-
-import typer
 
 from epigram.cli import console
 from epigram.cli.options import Json
@@ -13,15 +10,17 @@ from epigram.errors import InputError
 
 
 def command(
-    changes: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME=VALUE...", help="Settings to change.")
-    ] = None,
+    changes: list[str] | None = None,
     json: Json = False,
 ) -> None:
     """Show or change punctuation, width and keyboard layout, for the terminal and the desktop.
 
     punctuation is 、。 or ，． or a mixture; width (of blanks, digits and Latin letters) is mixed, half or full; layout
     is romaji or kana.
+
+    Parameters
+    ----------
+    changes NAME=VALUE... : Settings to change.
     """
     from epigram.ime.user.settings import UserSettings, settings_file
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from epigram.cli.ime.arguments import Installed, User, open_installed
 
 
 def command(
     model: Installed = None,
     user: User = None,
-    private: Annotated[bool, typer.Option("--private", help="Learn nothing in this session.")] = False,
+    private: bool = False,
 ) -> None:
     """Type Japanese in the terminal.
 
     Type romaji or kana, convert with space, choose with the arrows, commit with enter. Corrections are learnt.
+
+    Parameters
+    ----------
+    private : Learn nothing in this session.
     """
     from epigram.ime.typing.editor import Editor
     from epigram.ime.typing.terminal import run

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from epigram.cli import console
 from epigram.cli.ime.arguments import Export, Format, Journal, Search, open_words
@@ -13,17 +10,9 @@ from epigram.cli.options import Json
 
 
 def command(
-    dictionaries: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="DICTIONARY...", help="Dictionaries to import: Mozc, Google, MS-IME, ATOK or SKK."
-        ),
-    ] = None,
+    dictionaries: list[Path] | None = None,
     user: Journal = None,
-    remove: Annotated[
-        list[str] | None,
-        typer.Option(metavar="SURFACE/READING", help="User word to remove; may be repeated."),
-    ] = None,
+    remove: list[str] | None = None,
     search: Search = None,
     export: Export = None,
     format: Format = "epigram",
@@ -32,6 +21,11 @@ def command(
     """Import, export, remove, search or list user words.
 
     Without DICTIONARY and --remove, print the surface and the reading of each word, one word per line.
+
+    Parameters
+    ----------
+    dictionaries DICTIONARY... : Dictionaries to import: Mozc, Google, MS-IME, ATOK or SKK.
+    remove SURFACE/READING : User word to remove; may be repeated.
     """
     from epigram.ime.kana import split_token
     from epigram.ime.lexicon.dictionary_formats import read_dictionary, write_dictionary

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from epigram.cli import console
-from epigram.cli.options import Json
+from epigram.cli.options import Json, Seed
 from epigram.cli.run import EXIT_CODE, GracefulStop
 from epigram.errors import InputError
 
@@ -23,31 +23,28 @@ SHOWN_WORDS = 10
 
 
 def command(
-    text: Annotated[Path, typer.Argument(metavar="TEXT", help="One sentence a line (gzip too); - is stdin.")],
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="FILE", help="File of classes to write, one word per line."),
-    ],
-    k: Annotated[
-        str,
-        typer.Option(
-            "-k", metavar="K|K,K", help="How many classes, that of </s> included; for taggers several sizes."
-        ),
-    ] = "200",
-    min_count: Annotated[
-        int, typer.Option(min=1, help="Least number of occurrences of a word; rarer ones are read as <unk>.")
-    ] = 1,
-    max_words: Annotated[
-        int | None, typer.Option(min=1, help="Size of the vocabulary; rarer words are read as <unk>.")
-    ] = None,
-    max_passes: Annotated[int, typer.Option(min=1, help="Most passes over the text.")] = 20,
-    threads: Annotated[
-        int, typer.Option(min=1, help="Number of threads; they do not change the result.")
-    ] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers; same seed, same result.")] = 0,
+    text: Path,
+    output: Path,
+    k: str = "200",
+    min_count: int = 1,
+    max_words: int | None = None,
+    max_passes: int = 20,
+    threads: int = 1,
+    seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Learn word classes; writes a text file of class, word and count."""
+    """Learn word classes; writes a text file of class, word and count.
+
+    Parameters
+    ----------
+    text : One sentence a line (gzip too); - is stdin.
+    output -o FILE : File of classes to write, one word per line.
+    k -k K|K,K : How many classes, that of </s> included; for taggers several sizes.
+    min_count >= 1 : Least number of occurrences of a word; rarer ones are read as <unk>.
+    max_words >= 1 : Size of the vocabulary; rarer words are read as <unk>.
+    max_passes >= 1 : Most passes over the text.
+    threads >= 1 : Number of threads; they do not change the result.
+    """
     from epigram.files import check_writable
     from epigram.lm.factored.classes import write_sizes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -18,37 +18,19 @@ from epigram.lm.ngram.kneser_ney import KneserNeyLM
 if TYPE_CHECKING:
     from epigram.lm.ngram.train import Training
 
-PANEL = "Kneser-Ney models"
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
-def _sorting(
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            help="Memory to work in, such as 500M or 4G; what does not fit is sorted on disk "
-            "[default: a quarter of what is free]",
-            rich_help_panel=PANEL,
-        ),
-    ] = None,
-    tmp: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Folder for what is sorted on disk [default: that of the model]",
-            rich_help_panel=PANEL,
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help="Print the estimated words, memory, disk and CPU seconds, and stop.",
-            rich_help_panel=PANEL,
-        ),
-    ] = False,
-) -> None: ...
+def _sorting(memory: str | None = None, tmp: Path | None = None, dry_run: bool = False) -> None:
+    """Options of sorting on disk.
+
+    Kneser-Ney models
+    -----------------
+    memory SIZE : Memory to work in, such as 500M or 4G; what does not fit is sorted on disk [default: a quarter of
+        what is free]
+    tmp FOLDER : Folder for what is sorted on disk [default: that of the model]
+    dry_run : Print the estimated words, memory, disk and CPU seconds, and stop.
+    """
 
 
 SORTING = parameters(_sorting)

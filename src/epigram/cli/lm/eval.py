@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from warnings import warn
-
-import typer
 
 from epigram.cli import console
 from epigram.cli.documents import Field, plain_text
@@ -19,34 +17,17 @@ if TYPE_CHECKING:
     from epigram.lm.corpus import Corpus
 
 MANY_UNKNOWN = 0.1
-By = Annotated[
-    Literal["sentence", "word"] | None,
-    typer.Option(help="Also print the sentences, or the words, with the most bits."),
-]
-Valid = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Held-out text that the weight of the cache is chosen on."),
-]
 
 
 def command(
     model: Model,
     text: Text,
-    by: By = None,
-    unknown: Annotated[
-        bool, typer.Option("--unknown", help="Also print the words that the model does not know.")
-    ] = False,
-    k: Annotated[int, typer.Option("-k", min=1, help="Number of sentences or words to print.")] = 20,
-    cache: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Number of last words in a cache, whose perplexity is printed too; 0 for none.",
-        ),
-    ] = 0,
-    valid: Valid = None,
-    cache_weight: Annotated[float, typer.Option(help="Weight of the cache, without --valid.")] = 0.1,
+    by: Literal["sentence", "word"] | None = None,
+    unknown: bool = False,
+    k: int = 20,
+    cache: int = 0,
+    valid: Path | None = None,
+    cache_weight: float = 0.1,
     field: Field = None,
     json: Json = False,
 ) -> None:
@@ -54,6 +35,15 @@ def command(
 
     The first figure leaves out words outside the vocabulary, so it compares models of one vocabulary; the second counts
     them as <unk>. A closed model (lm train --closed) has the first only.
+
+    Parameters
+    ----------
+    by : Also print the sentences, or the words, with the most bits.
+    unknown : Also print the words that the model does not know.
+    k -k >= 1 : Number of sentences or words to print.
+    cache N >= 0 : Number of last words in a cache, whose perplexity is printed too; 0 for none.
+    valid FILE : Held-out text that the weight of the cache is chosen on.
+    cache_weight : Weight of the cache, without --valid.
     """
     from epigram.lm.corpus import Corpus
     from epigram.lm.score_report import Report

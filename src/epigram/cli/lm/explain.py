@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from epigram.cli import console
 from epigram.cli.lm.models import Model, Words, open_model
@@ -15,10 +13,15 @@ from epigram.errors import InputError
 def command(
     model: Model,
     words: Words,
-    word: Annotated[str, typer.Argument(metavar="WORD", help="Next word.")],
+    word: str,
     json: Json = False,
 ) -> None:
-    """Show the weights behind the probability of a word, of each part of a mixture."""
+    """Show the weights behind the probability of a word, of each part of a mixture.
+
+    Parameters
+    ----------
+    word : Next word.
+    """
     from dataclasses import asdict
 
     language_model = open_model(model)

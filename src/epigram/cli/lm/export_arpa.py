@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from epigram.cli import console
 from epigram.cli.lm.models import Model, open_backoff, open_model
@@ -14,20 +12,21 @@ from epigram.cli.options import Json
 
 def command(
     model: Model,
-    output: Annotated[Path, typer.Argument(metavar="OUT.arpa[.gz]", help="File to write.")],
-    ngrams: Annotated[
-        Path | None,
-        typer.Option(metavar="MODEL", help="Model whose n-grams approximate a model without n-grams."),
-    ] = None,
-    valid: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Text whose perplexity is printed before and after.")
-    ] = None,
+    output: Path,
+    ngrams: Path | None = None,
+    valid: Path | None = None,
     json: Json = False,
 ) -> None:
     """Write a model as an ARPA file, without approximation.
 
     With --ngrams any model is written: each n-gram of the other one gets the probability that this model gives its
     last word after its first ones, and back-off weights make the distributions sum to one.
+
+    Parameters
+    ----------
+    output OUT.arpa[.gz] : File to write.
+    ngrams MODEL : Model whose n-grams approximate a model without n-grams.
+    valid FILE : Text whose perplexity is printed before and after.
     """
     from epigram.lm.ngram.arpa import write_arpa
     from epigram.lm.ngram.merge import approximate

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from epigram.cli import console
 from epigram.cli.lm.models import open_model
@@ -18,33 +16,23 @@ from epigram.cli.lm.models import is_arpa, open_backoff, write_model
 
 
 def command(
-    models: Annotated[
-        list[Path], typer.Argument(metavar="MODEL...", help="Models to mix; one is enough with --cache.")
-    ],
-    valid: Annotated[
-        Path, typer.Option(metavar="FILE", help="Held-out text that the weights are chosen on.")
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Model file of the mixture to write (*.epigram, *.arpa[.gz]).",
-        ),
-    ] = None,
-    cache: Annotated[
-        int,
-        typer.Option(
-            min=0, metavar="N", help="Number of last words in a cache that is mixed in; 0 for none."
-        ),
-    ] = 0,
-    merged: Annotated[
-        bool, typer.Option("--merge", help="Merge the models into one back-off model, as for *.arpa.")
-    ] = False,
+    models: list[Path],
+    valid: Path,
+    output: Path | None = None,
+    cache: int = 0,
+    merged: bool = False,
     json: Json = False,
 ) -> None:
-    """Mix models, with weights chosen on held-out text."""
+    """Mix models, with weights chosen on held-out text.
+
+    Parameters
+    ----------
+    models MODEL... : Models to mix; one is enough with --cache.
+    valid --valid FILE : Held-out text that the weights are chosen on.
+    output -o FILE : Model file of the mixture to write (*.epigram, *.arpa[.gz]).
+    cache N >= 0 : Number of last words in a cache that is mixed in; 0 for none.
+    merged --merge : Merge the models into one back-off model, as for *.arpa.
+    """
     from epigram.lm.cache import CachedLM
     from epigram.lm.mixture import interpolate, table_of
 

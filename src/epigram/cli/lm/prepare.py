@@ -6,9 +6,7 @@ import gzip
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from epigram.cli import console
 from epigram.cli.options import Json
@@ -19,59 +17,37 @@ if TYPE_CHECKING:
 
 EVERY = 10_000
 """Sentences between two lines of progress."""
-Names = Annotated[
-    bool,
-    typer.Option(
-        "--names",
-        help="Replace proper nouns (capitalised inside a sentence, never in lower case) by <name>.",
-    ),
-]
-Tokens = Annotated[
-    str | None,
-    typer.Option(
-        metavar="chars|words|FILE",
-        help="Only split the text: into characters, words, or pieces of a sentencepiece (*.model) or tokenizers "
-        "(*.json) model.",
-    ),
-]
-Save = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="File to write settings, words and proper nouns to, for --like."),
-]
 
 
 def command(
-    text: Annotated[Path, typer.Argument(metavar="TEXT", help="One sentence a line (gzip too); - is stdin.")],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="OUT",
-            help="Text file to write; *.gz is compressed; - writes to standard output.",
-        ),
-    ],
-    like: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="File that --save wrote for the training text; prepares other text in the same way.",
-        ),
-    ] = None,
-    save: Save = None,
-    min_count: Annotated[
-        int, typer.Option(min=1, help="Least number of occurrences of a word; rarer ones become <unk>.")
-    ] = 2,
-    tokens: Tokens = None,
-    names: Names = False,
-    split: Annotated[bool, typer.Option("--split", help="Separate punctuation from words.")] = False,
-    keep_case: Annotated[bool, typer.Option("--keep-case", help="Keep capital letters.")] = False,
-    keep_numbers: Annotated[
-        bool, typer.Option("--keep-numbers", help="Keep numbers; otherwise they become #n.")
-    ] = False,
+    text: Path,
+    output: Path,
+    like: Path | None = None,
+    save: Path | None = None,
+    min_count: int = 2,
+    tokens: str | None = None,
+    names: bool = False,
+    split: bool = False,
+    keep_case: bool = False,
+    keep_numbers: bool = False,
     json: Json = False,
 ) -> None:
-    """Prepare a text for training: lower case, symbols for numbers, rare words and proper nouns."""
+    """Prepare a text for training: lower case, symbols for numbers, rare words and proper nouns.
+
+    Parameters
+    ----------
+    text : One sentence a line (gzip too); - is stdin.
+    output -o OUT : Text file to write; *.gz is compressed; - writes to standard output.
+    like FILE : File that --save wrote for the training text; prepares other text in the same way.
+    save FILE : File to write settings, words and proper nouns to, for --like.
+    min_count >= 1 : Least number of occurrences of a word; rarer ones become <unk>.
+    tokens chars|words|FILE : Only split the text: into characters, words, or pieces of a sentencepiece (*.model) or
+        tokenizers (*.json) model.
+    names : Replace proper nouns (capitalised inside a sentence, never in lower case) by <name>.
+    split : Separate punctuation from words.
+    keep_case : Keep capital letters.
+    keep_numbers : Keep numbers; otherwise they become #n.
+    """
     from epigram.files import check_writable, read_lines
     from epigram.lm.normalise import Preparation, Replaced
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from epigram.cli import console
 from epigram.cli.lm.models import Model, open_backoff, write_model
 from epigram.cli.options import Json, Output
@@ -14,15 +10,17 @@ from epigram.cli.options import Json, Output
 def command(
     model: Model,
     output: Output,
-    threshold: Annotated[
-        float, typer.Option(help="Largest relative change of perplexity by an n-gram that is dropped.")
-    ] = 1e-8,
-    ngrams: Annotated[
-        int | None, typer.Option(min=1, help="Number of n-grams to keep, in place of --threshold.")
-    ] = None,
+    threshold: float = 1e-8,
+    ngrams: int | None = None,
     json: Json = False,
 ) -> None:
-    """Drop the n-grams that change the model least, by relative entropy."""
+    """Drop the n-grams that change the model least, by relative entropy.
+
+    Parameters
+    ----------
+    threshold : Largest relative change of perplexity by an n-gram that is dropped.
+    ngrams >= 1 : Number of n-grams to keep, in place of --threshold.
+    """
     from epigram.lm.ngram.prune import prune as prune_model
 
     before = open_backoff(model)

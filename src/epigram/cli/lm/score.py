@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json as encoder
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from epigram.cli import console
 from epigram.cli.documents import Field, plain_text
@@ -17,16 +14,9 @@ from epigram.cli.options import Json
 def command(
     model: Model,
     text: Text,
-    nbest: Annotated[
-        bool,
-        typer.Option("--nbest", help="Read n-best lists; add the model's scores to theirs and sort them."),
-    ] = False,
-    weight: Annotated[
-        float, typer.Option(help="With --nbest: weight of the model's log-probability in the score.")
-    ] = 1.0,
-    unknown_cost: Annotated[
-        float, typer.Option(help="With --nbest: cost of an unknown word, in nats.")
-    ] = 10.0,
+    nbest: bool = False,
+    weight: float = 1.0,
+    unknown_cost: float = 10.0,
     field: Field = None,
     json: Json = False,
 ) -> None:
@@ -36,6 +26,12 @@ def command(
 
     With --nbest, lists in any format of epigram rerank come out as JSON lines, best candidate first; `lm` among its
     features is the model's log-probability, `lm:unknown` the number of words the model does not know.
+
+    Parameters
+    ----------
+    nbest : Read n-best lists; add the model's scores to theirs and sort them.
+    weight : With --nbest: weight of the model's log-probability in the score.
+    unknown_cost : With --nbest: cost of an unknown word, in nats.
     """
     if nbest:
         _score_nbest(model, text, weight, unknown_cost)

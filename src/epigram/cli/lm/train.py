@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from warnings import warn
 
 import typer
@@ -40,6 +40,7 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 TEXT, LOG_LINEAR, CLASSES, SOLVER = "Text", "Log-linear models", "Word classes", "Solver"
 LIMITS = ("min_count", "max_words")
 STRENGTH = ("strength", "depth_weight", "ridge")
+COUNTED = ("kneser-ney", "modified-kneser-ney")
 MODELS: dict[str, type] = {"loglinear": LogLinearLM, "kneser-ney": KneserNeyLM}
 
 
@@ -72,72 +73,39 @@ def read_classes(text: str) -> int | str | Path:
     return Path(text)
 
 
-ModelKind = Annotated[
-    Literal["auto", "loglinear", "kneser-ney", "modified-kneser-ney"],
-    typer.Option(
-        help="Kind of model; auto mixes loglinear and modified-kneser-ney, unless an option is of the former."
-    ),
-]
-SolverName = Annotated[
-    Literal["fista", "stochastic"] | None,
-    typer.Option(help="Solver: exact, or Algorithm 1 of the paper [default: fista]", rich_help_panel=SOLVER),
-]
-BestOfAll = Annotated[
-    bool,
-    typer.Option(
-        "--best",
-        help="Mix in a class-factored model, and use earlier sentences where blank lines part documents: better "
-        "predictions for --budget more seconds; no ARPA form.",
-    ),
-]
-InOrder = Annotated[
-    bool,
-    typer.Option(
-        "--document",
-        help="With --classes, and lines in order: use the sentences before a sentence too.",
-        rich_help_panel=CLASSES,
-    ),
-]
-Valid = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Held-out text that settings are chosen on.", rich_help_panel=TEXT),
-]
-KeepText = Annotated[
-    bool,
-    typer.Option(
-        "--keep-text/--no-text", help="Store the text in the model file, where everyone can read it."
-    ),
-]
-Bits = Annotated[int, typer.Option(min=0, max=16, help="Bits of a stored weight; 0 stores it in full.")]
+def _choices(
+    tokens: str = "words",
+    vocab: Path | None = None,
+    closed: bool = False,
+    keep_text: bool = False,
+    unconstrained: bool = False,
+    document: bool = False,
+) -> None:
+    """Options of the text and of one kind of model.
 
+    Parameters
+    ----------
+    keep_text --keep-text/--no-text : Store the text in the model file, where everyone can read it.
 
-def _vocabulary(
-    tokens: Annotated[
-        str,
-        typer.Option(
-            metavar="words|chars|FILE",
-            help="Tokens: words, characters, or pieces of a sentencepiece (*.model) or tokenizers (*.json) model; "
-            "stored in the model file.",
-            rich_help_panel=TEXT,
-        ),
-    ] = "words",
-    vocab: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Vocabulary, one word per line.", rich_help_panel=TEXT),
-    ] = None,
-    closed: Annotated[
-        bool,
-        typer.Option(
-            "--closed",
-            help="Give no probability to words outside the vocabulary; scores leave them out.",
-            rich_help_panel=TEXT,
-        ),
-    ] = False,
-) -> None: ...
+    Text
+    ----
+    tokens words|chars|FILE : Tokens: words, characters, or pieces of a sentencepiece (*.model) or tokenizers
+        (*.json) model; stored in the model file.
+    vocab FILE : Vocabulary, one word per line.
+    closed : Give no probability to words outside the vocabulary; scores leave them out.
+
+    Log-linear models
+    -----------------
+    unconstrained : Allow negative weights.
+
+    Word classes
+    ------------
+    document : With --classes, and lines in order: use the sentences before a sentence too.
+    """
 
 
 @derived(
-    parameters(_vocabulary),
+    parameters(_choices),
     options(LogLinearLM, TEXT, only=(*LIMITS, "held_out"), bounds={"held_out": (0.0, 1.0)}),
     options(LogLinearLM, only=("order",), bounds={"order": (0, None)}),
     options(
@@ -167,40 +135,41 @@ def _vocabulary(
 def command(
     context: typer.Context,
     text: Text,
-    valid: Valid = None,
+    valid: Path | None = None,
     field: Field = None,
-    model: ModelKind = "auto",
-    solver: SolverName = None,
-    unconstrained: Annotated[
-        bool, typer.Option("--unconstrained", help="Allow negative weights.", rich_help_panel=LOG_LINEAR)
-    ] = False,
-    best: BestOfAll = False,
-    document: InOrder = False,
-    bits: Bits = 0,
-    keep_text: KeepText = False,
+    model: Literal["auto", "loglinear", "kneser-ney", "modified-kneser-ney"] = "auto",
+    solver: Literal["fista", "stochastic"] | None = None,
+    best: bool = False,
+    bits: int = 0,
     threads: Threads = 1,
     seed: Seed = 0,
     **settings: Any,
 ) -> None:
-    """Train a language model from text: log-linear, class-factored, Kneser-Ney, or a mixture."""
-    counted = model in ("kneser-ney", "modified-kneser-ney")
+    """Train a language model from text: log-linear, class-factored, Kneser-Ney, or a mixture.
+
+    Parameters
+    ----------
+    model : Kind of model; auto mixes loglinear and modified-kneser-ney, unless an option is of the former.
+    best : Mix in a class-factored model, and use earlier sentences where blank lines part documents: better
+        predictions for --budget more seconds; no ARPA form.
+    bits >= 0 <= 16 : Bits of a stored weight; 0 stores it in full.
+
+    Text
+    ----
+    valid FILE : Held-out text that settings are chosen on.
+
+    Solver
+    ------
+    solver : Solver: exact, or Algorithm 1 of the paper [default: fista]
+    """
+    counted = model in COUNTED
     # Kneser-Ney resumes from its working folder, not from MODEL.checkpoint.
     run = TrainingRun.of(context, settings | {"resume": settings["resume"] and not counted})
     sharding = Sharding.of(settings)
-    _check_sorting(settings, counted)
     text, valid = plain_text(text, field), None if valid is None else plain_text(valid, field)
     classes, tokens, vocab = settings["classes"], settings["tokens"], settings["vocab"]
-    if sharding.asked_for and (counted or classes is not None):
-        option = f"--model {model}" if counted else "--classes"
-        raise InputError(
-            f"--shards and --cluster are for log-linear models, {option} is not; leave out one or the other."
-        )
-    if document and classes is None:
-        raise InputError("--document is for models with --classes; add --classes auto.")
-    if best:
-        _check_best(model, solver, unconstrained or keep_text, settings, sharding)
-    elif classes is None and settings["budget"] is not None:
-        raise InputError("--budget is for --best and --classes; add one of them.")
+    is_chosen = solver is not None or _is_chosen(settings)
+    _check(settings, sharding, model, best, is_chosen)
     if valid is not None:
         warn_if_learnt(text, valid)
     estimator = given(settings, MODELS, "kneser-ney" if counted else "loglinear", "--model")
@@ -208,8 +177,6 @@ def command(
     estimator["open_vocabulary"] = not settings["closed"]
     source: Path | Corpus = text
     if counted:
-        if classes is not None:
-            raise InputError(f"--classes is for log-linear models; leave out --model {model} or --classes.")
         estimator["modified"] = model == "modified-kneser-ney"
         train_counted(run, context, KneserNeyLM(**estimator), text, tokens, valid, bits, settings)
         return
@@ -223,10 +190,11 @@ def command(
         source = Corpus.read(
             text, vocabulary=estimator["vocabulary"], **limits, training=True, tokenizer=Tokenizer.of(tokens)
         )
-    estimator |= {"nonnegative": not unconstrained, "threads": threads, "random_state": seed}
+    estimator |= {"nonnegative": not settings["unconstrained"], "threads": threads, "random_state": seed}
     estimator["solver"] = make_solver(solver or "fista", seed, settings)
+    keep_text = settings["keep_text"]
     if classes is not None:
-        _train(run, _with_classes(estimator, settings), source, valid, bits, keep_text, document)
+        _train(run, _with_classes(estimator, settings), source, valid, bits, keep_text, settings["document"])
         return
     fitted = LogLinearLM(**estimator)
     mixes = model == "auto" and fitted.order > 0
@@ -236,37 +204,46 @@ def command(
         from epigram.cli.sharded import language_model_on_shards
 
         language_model_on_shards(run, fitted, text, valid, bits, sharding)
-    elif mixes and not (solver or unconstrained or keep_text or _is_chosen(settings)):
+    elif mixes and not is_chosen:
         _train_beside(run, fitted, source, valid, bits)
     else:
-        _train(run, fitted, source, valid, bits, keep_text, document)
+        _train(run, fitted, source, valid, bits, keep_text, document=False)
 
 
-def _check_sorting(settings: dict[str, Any], counted: bool) -> None:
-    """Refuse the options of sorting where nothing is sorted."""
+def _check(settings: dict[str, Any], sharding: Sharding, model: str, best: bool, is_chosen: bool) -> None:
+    """Refuse options that do not fit together."""
+    counted = model in COUNTED
     given = [f"--{name.replace('_', '-')}" for name in ("memory", "tmp", "dry_run") if settings[name]]
     if given and not counted:
         raise InputError(
             f"{given[0]} is for --model kneser-ney or modified-kneser-ney; leave it out or add that."
         )
-
-
-def _check_best(
-    model: str, solver: str | None, other: bool, settings: dict[str, Any], sharding: Sharding
-) -> None:
-    """Refuse options beside --best that choose what it chooses."""
-    if model != "auto" or settings["classes"] is not None or solver or other or _is_chosen(settings):
+    classes = settings["classes"]
+    if sharding.asked_for and (counted or classes is not None):
+        option = f"--model {model}" if counted else "--classes"
         raise InputError(
-            "--best chooses models and settings itself; of its options it takes --budget and --order."
+            f"--shards and --cluster are for log-linear models, {option} is not; leave out one or the other."
         )
-    if sharding.asked_for:
-        raise InputError("--best reads the whole text into memory; leave out --shards and --cluster.")
+    if settings["document"] and classes is None:
+        raise InputError("--document is for models with --classes; add --classes auto.")
+    if best:
+        if model != "auto" or classes is not None or is_chosen:
+            raise InputError(
+                "--best chooses models and settings itself; of its options it takes --budget and --order."
+            )
+        if sharding.asked_for:
+            raise InputError("--best reads the whole text into memory; leave out --shards and --cluster.")
+    elif classes is None and settings["budget"] is not None:
+        raise InputError("--budget is for --best and --classes; add one of them.")
+    if counted and classes is not None:
+        raise InputError(f"--classes is for log-linear models; leave out --model {model} or --classes.")
 
 
 def _is_chosen(settings: dict[str, Any]) -> bool:
     """Whether a setting was given that a mixture does not choose by itself."""
     names = ("penalty", *STRENGTH, "depth_weights", "calibrate", "max_weights")
-    return any(settings[name] not in (None, "auto", "features", True) for name in names)
+    given = any(settings[name] not in (None, "auto", "features", True) for name in names)
+    return given or any(settings[name] for name in ("unconstrained", "keep_text"))
 
 
 def _with_classes(estimator: dict[str, Any], settings: dict[str, Any]) -> ClassFactoredLM:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -33,24 +33,23 @@ _REFUSED = {
 
 def command(
     context: typer.Context,
-    model: Annotated[
-        Path,
-        typer.Argument(metavar="MODEL", help="Log-linear or class-factored model, or a mixture with one."),
-    ],
-    text: Annotated[Path, typer.Argument(metavar="TEXT", help="One sentence a line (gzip too); - is stdin.")],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Model file to write [default: MODEL]"),
-    ] = None,
-    bits: Annotated[
-        int | None, typer.Option(min=0, max=16, help="Bits of a stored weight [default: as in MODEL]")
-    ] = None,
+    model: Path,
+    text: Path,
+    output: Path | None = None,
+    bits: int | None = None,
     json: Json = False,
 ) -> None:
     """Train a model on more text; of a mixture, its log-linear part.
 
     A file with its text (lm train --keep-text) is fitted again on the old and the new text together, from its present
     weights. Without the text the new text alone is used, and weights stay near the present ones.
+
+    Parameters
+    ----------
+    model : Log-linear or class-factored model, or a mixture with one.
+    text : One sentence a line (gzip too); - is stdin.
+    output -o FILE : Model file to write [default: MODEL]
+    bits >= 0 <= 16 : Bits of a stored weight [default: as in MODEL]
     """
     from epigram.lm.corpus import Corpus
 

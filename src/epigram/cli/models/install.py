@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import Annotated
-
-import typer
 
 from epigram.errors import InputError
 
 
 def command(
-    what: Annotated[
-        str,
-        typer.Argument(metavar="NAME|WHEEL|FOLDER", help="A name such as english, a wheel, or a folder."),
-    ],
+    what: str,
 ) -> None:
-    """Install a model: from a wheel, a folder, or by name from the folder models of a checkout."""
+    """Install a model: from a wheel, a folder, or by name from the folder models of a checkout.
+
+    Parameters
+    ----------
+    what NAME|WHEEL|FOLDER : A name such as english, a wheel, or a folder.
+    """
     folder = os.path.join("models", what)
     target = what if os.path.exists(what) else folder if os.path.isdir(folder) else None
     if target is None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from epigram.cli import console
 from epigram.cli.options import Json, Model, Threads
@@ -14,12 +12,17 @@ from epigram.cli.parse.arguments import Decoding, load_parser, parse_all
 
 def command(
     model: Model,
-    test: Annotated[Path, typer.Argument(metavar="TEST", help="CoNLL-U with heads; - reads standard input.")],
+    test: Path,
     decoding: Decoding = None,
     threads: Threads = 1,
     json: Json = False,
 ) -> None:
-    """Compute UAS and LAS as the CoNLL 2018 scorer counts them, and speed."""
+    """Compute UAS and LAS as the CoNLL 2018 scorer counts them, and speed.
+
+    Parameters
+    ----------
+    test : CoNLL-U with heads; - reads standard input.
+    """
     import itertools
 
     from epigram.parsing.metrics import evaluate_trees

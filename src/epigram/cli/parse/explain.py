@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from epigram.cli import console
 from epigram.cli.options import Model
@@ -15,17 +12,22 @@ from epigram.errors import InputError
 
 def command(
     model: Model,
-    source: Annotated[
-        Path, typer.Argument(metavar="[INPUT]", help="CoNLL-U; - reads standard input.")
-    ] = Path("-"),
-    sentence: Annotated[int, typer.Option(min=1, help="Number of the sentence in the input, from 1.")] = 1,
-    word: Annotated[
-        int | None, typer.Option(min=1, help="Number of the word, from 1 [default: all words]")
-    ] = None,
-    top: Annotated[int, typer.Option(min=1, help="Number of terms to print per word.")] = 10,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object with all terms.")] = False,
+    source: Path = Path("-"),
+    sentence: int = 1,
+    word: int | None = None,
+    top: int = 10,
+    json: bool = False,
 ) -> None:
-    """Show the features that make a word's head win over the runner-up."""
+    """Show the features that make a word's head win over the runner-up.
+
+    Parameters
+    ----------
+    source [INPUT] : CoNLL-U; - reads standard input.
+    sentence >= 1 : Number of the sentence in the input, from 1.
+    word >= 1 : Number of the word, from 1 [default: all words]
+    top >= 1 : Number of terms to print per word.
+    json : Print one JSON object with all terms.
+    """
     from dataclasses import asdict
 
     from epigram.parsing.treebank import read_treebank

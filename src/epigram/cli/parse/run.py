@@ -3,42 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from epigram.cli import console
-from epigram.cli.options import Model, Threads
+from epigram.cli.options import JsonLines, Model, Threads
 from epigram.cli.parse.arguments import Decoding, load_parser, parse_all
 from epigram.errors import InputError
 
 
 def command(
     model: Model,
-    source: Annotated[
-        Path, typer.Argument(metavar="[INPUT]", help="CoNLL-U; - reads standard input.")
-    ] = Path("-"),
+    source: Path = Path("-"),
     decoding: Decoding = None,
-    nbest: Annotated[
-        int | None,
-        typer.Option(
-            metavar="K", min=1, help="Number of best trees to print per sentence, each with its probability."
-        ),
-    ] = None,
-    keep: Annotated[
-        bool,
-        typer.Option("--keep", help="Keep the heads and relations of the input, except _."),
-    ] = False,
-    picture: Annotated[
-        bool, typer.Option("--picture", help="Draw the trees instead of writing CoNLL-U.")
-    ] = False,
-    svg: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Folder to write each tree to, as 1.svg, 2.svg, ...")
-    ] = None,
+    nbest: int | None = None,
+    keep: bool = False,
+    picture: bool = False,
+    svg: Path | None = None,
     threads: Threads = 1,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON lines, one object per sentence.")] = False,
+    json: JsonLines = False,
 ) -> None:
-    """Parse a CoNLL-U file; prints it with heads and relations filled in."""
+    """Parse a CoNLL-U file; prints it with heads and relations filled in.
+
+    Parameters
+    ----------
+    source [INPUT] : CoNLL-U; - reads standard input.
+    nbest K >= 1 : Number of best trees to print per sentence, each with its probability.
+    keep : Keep the heads and relations of the input, except _.
+    picture : Draw the trees instead of writing CoNLL-U.
+    svg FOLDER : Folder to write each tree to, as 1.svg, 2.svg, ...
+    """
     import sys
 
     from epigram.cli.parse.output import json_lines, nbest_lines, pictures, write_svg

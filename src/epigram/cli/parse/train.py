@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import typer
 
@@ -52,44 +52,33 @@ PARSER = ("label_l1", "often", "classes", "order", "prune", "decoding")
 )
 def command(
     context: typer.Context,
-    train: Annotated[
-        Path, typer.Argument(metavar="TRAIN", help="CoNLL-U with heads; - reads standard input.")
-    ],
-    dev: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Held-out CoNLL-U; the pass with the best score is kept."),
-    ] = None,
-    model: Annotated[
-        Literal["parser", "labels"],
-        typer.Option(
-            help="Kind of model: trees and relations, or the labels of given trees.",
-            rich_help_panel=LEARNING,
-        ),
-    ] = "parser",
-    column: Annotated[
-        str,
-        typer.Option(help="Column to predict with --model labels.", rich_help_panel=LEARNING),
-    ] = "deprel",
-    template: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Template of the features of arcs, or of labels [default: built in]",
-            rich_help_panel=LEARNING,
-        ),
-    ] = None,
-    solver: Annotated[
-        Literal["sgd", "owlqn", "lbfgs"] | None,
-        typer.Option(
-            help="Method of training [default: sgd; owlqn with --l1 and --l2; lbfgs with --l2]",
-            rich_help_panel=STOPPING,
-        ),
-    ] = None,
+    train: Path,
+    dev: Path | None = None,
+    model: Literal["parser", "labels"] = "parser",
+    column: str = "deprel",
+    template: Path | None = None,
+    solver: Literal["sgd", "owlqn", "lbfgs"] | None = None,
     threads: Threads = 1,
     seed: Seed = 0,
     **settings: Any,
 ) -> None:
-    """Train a parser, or labels of given trees. Ctrl-C keeps the best model so far."""
+    """Train a parser, or labels of given trees. Ctrl-C keeps the best model so far.
+
+    Parameters
+    ----------
+    train : CoNLL-U with heads; - reads standard input.
+    dev FILE : Held-out CoNLL-U; the pass with the best score is kept.
+
+    Model
+    -----
+    model : Kind of model: trees and relations, or the labels of given trees.
+    column : Column to predict with --model labels.
+    template FILE : Template of the features of arcs, or of labels [default: built in]
+
+    Learning rates and stopping
+    ---------------------------
+    solver : Method of training [default: sgd; owlqn with --l1 and --l2; lbfgs with --l2]
+    """
     run = TrainingRun.of(context, settings)
     is_parser = model == "parser"
     if settings["patience"] is not None and dev is None:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from epigram.cli import console
 from epigram.cli.options import Json, Threads
@@ -15,17 +12,20 @@ from epigram.cli.pipeline.arguments import PipelineModel, load_pipeline, score_f
 
 def command(
     model: PipelineModel,
-    gold: Annotated[Path, typer.Argument(metavar="GOLD", help="CoNLL-U with the right analysis.")],
-    no_paragraphs: Annotated[
-        bool, typer.Option("--no-paragraphs", help="Leave blank lines at # newpar out of the raw text.")
-    ] = False,
-    gold_tokens: Annotated[
-        bool, typer.Option("--gold-tokens", help="Start from the words of the file, not from its raw text.")
-    ] = False,
+    gold: Path,
+    no_paragraphs: bool = False,
+    gold_tokens: bool = False,
     threads: Threads = 1,
     json: Json = False,
 ) -> None:
-    """Compare the analysis of a treebank's raw text with it, as the CoNLL 2018 shared task did."""
+    """Compare the analysis of a treebank's raw text with it, as the CoNLL 2018 shared task did.
+
+    Parameters
+    ----------
+    gold : CoNLL-U with the right analysis.
+    no_paragraphs : Leave blank lines at # newpar out of the raw text.
+    gold_tokens : Start from the words of the file, not from its raw text.
+    """
     scores = score_file(load_pipeline(model, threads), gold, not no_paragraphs, gold_tokens)
     if json:
         console.print_json({name: asdict(score) for name, score in scores.items()})

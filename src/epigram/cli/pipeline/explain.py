@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from epigram.cli import console
 from epigram.cli.options import Json
 from epigram.cli.pipeline.arguments import PipelineModel, load_pipeline
@@ -16,12 +12,19 @@ SHOWN = 8
 
 def command(
     model: PipelineModel,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text.")],
-    sentence: Annotated[int, typer.Option(min=1, help="Number of the sentence.")] = 1,
-    word: Annotated[int, typer.Option(min=1, help="Number of the word in its sentence.")] = 1,
+    text: str,
+    sentence: int = 1,
+    word: int = 1,
     json: Json = False,
 ) -> None:
-    """Explain the tags, lemma and head of a word by the weights against the next best choice."""
+    """Explain the tags, lemma and head of a word by the weights against the next best choice.
+
+    Parameters
+    ----------
+    text : The text.
+    sentence >= 1 : Number of the sentence.
+    word >= 1 : Number of the word in its sentence.
+    """
     from epigram.pipeline.explain import as_record
 
     document = load_pipeline(model)(text)

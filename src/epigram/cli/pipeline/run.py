@@ -8,9 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import typer
+from typing import TYPE_CHECKING, Any, Literal
 
 from epigram.cli import console
 from epigram.cli.documents import Field, plain_text
@@ -38,33 +36,25 @@ SHOWN = ("form", "lemma", "upos", "xpos", "feats")
 
 def command(
     model: PipelineModel,
-    sources: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[FILE]...", help="Files or folders, may be gzipped; - is stdin."),
-    ] = None,
-    form: Annotated[
-        InputFormat,
-        typer.Option(
-            "--input",
-            help="Raw text, CoNLL-U, a token a line, or a sentence of tokens between blanks a line.",
-        ),
-    ] = "text",
-    output: Annotated[
-        OutputFormat,
-        typer.Option(
-            "--output", help="CoNLL-U, a JSON object a sentence, a word a line, or a sentence a line."
-        ),
-    ] = "conllu",
+    sources: list[Path] | None = None,
+    form: InputFormat = "text",
+    output: OutputFormat = "conllu",
     field: Field = None,
     only: Parts = None,
-    picture: Annotated[bool, typer.Option("--picture", help="Draw the trees instead.")] = False,
-    tagger: Annotated[
-        Path | None,
-        typer.Option(metavar="TAGGER", help="A tagger trained from CoNLL-U that replaces a column's tags."),
-    ] = None,
+    picture: bool = False,
+    tagger: Path | None = None,
     threads: Threads = 1,
 ) -> None:
-    """Analyse text: sentences, tokens, words, tags, lemmas and trees."""
+    """Analyse text: sentences, tokens, words, tags, lemmas and trees.
+
+    Parameters
+    ----------
+    sources [FILE]... : Files or folders, may be gzipped; - is stdin.
+    form --input : Raw text, CoNLL-U, a token a line, or a sentence of tokens between blanks a line.
+    output : CoNLL-U, a JSON object a sentence, a word a line, or a sentence a line.
+    picture : Draw the trees instead.
+    tagger TAGGER : A tagger trained from CoNLL-U that replaces a column's tags.
+    """
     pipeline = load_pipeline(model, threads)
     if tagger is not None:
         replace_tagger(pipeline, tagger)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from epigram.cli.options import Json, ModelOutput, Threads
 from epigram.cli.pipeline.arguments import Parts, chosen_parts
@@ -14,29 +12,35 @@ STRENGTH = "Penalty weights"
 
 
 def command(
-    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="CoNLL-U treebank, may be gzipped.")],
+    train: Path,
     output: ModelOutput,
-    dev: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Held-out CoNLL-U: chooses the pass of the parser, and is scored."),
-    ] = None,
+    dev: Path | None = None,
     only: Parts = None,
-    folds: Annotated[
-        int, typer.Option(min=0, help="Folds of the tags that trees and lemmas are trained on; 0: gold tags.")
-    ] = 4,
-    token_l1: Annotated[
-        float, typer.Option(min=0.0, help="Of tokens and sentences.", rich_help_panel=STRENGTH)
-    ] = 0.25,
-    tag_l1: Annotated[float, typer.Option(min=0.0, help="Of tags.", rich_help_panel=STRENGTH)] = 0.3,
-    lemma_l1: Annotated[
-        float, typer.Option(min=0.0, help="Of lemmas and multiword tokens.", rich_help_panel=STRENGTH)
-    ] = 0.3,
-    tree_l1: Annotated[float, typer.Option(min=0.0, help="Of trees.", rich_help_panel=STRENGTH)] = 1.2,
+    folds: int = 4,
+    token_l1: float = 0.25,
+    tag_l1: float = 0.3,
+    lemma_l1: float = 0.3,
+    tree_l1: float = 1.2,
     threads: Threads = 1,
-    seed: Annotated[int, typer.Option(help="Seed; equal seeds give equal bits.")] = 0,
+    seed: int = 0,
     json: Json = False,
 ) -> None:
-    """Learn tokens, sentences, tags, lemmas and trees from a treebank, as far as it has them."""
+    """Learn tokens, sentences, tags, lemmas and trees from a treebank, as far as it has them.
+
+    Parameters
+    ----------
+    train : CoNLL-U treebank, may be gzipped.
+    dev FILE : Held-out CoNLL-U: chooses the pass of the parser, and is scored.
+    folds >= 0 : Folds of the tags that trees and lemmas are trained on; 0: gold tags.
+    seed : Seed; equal seeds give equal bits.
+
+    Penalty weights
+    ---------------
+    token_l1 >= 0.0 : Of tokens and sentences.
+    tag_l1 >= 0.0 : Of tags.
+    lemma_l1 >= 0.0 : Of lemmas and multiword tokens.
+    tree_l1 >= 0.0 : Of trees.
+    """
     from epigram.cli.pipeline.arguments import score_file
     from epigram.cli.run import TrainingRun
     from epigram.pipeline.pipeline import Pipeline

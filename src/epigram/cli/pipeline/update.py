@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from epigram.cli.options import Json, ModelOutput
 from epigram.cli.pipeline.arguments import PipelineModel, load_pipeline
@@ -13,13 +10,16 @@ from epigram.cli.pipeline.arguments import PipelineModel, load_pipeline
 
 def command(
     model: PipelineModel,
-    more: Annotated[
-        Path, typer.Argument(metavar="MORE", help="CoNLL-U with the same columns as in training.")
-    ],
+    more: Path,
     output: ModelOutput,
     json: Json = False,
 ) -> None:
-    """Learn on from more sentences: each part goes on from what it has learnt."""
+    """Learn on from more sentences: each part goes on from what it has learnt.
+
+    Parameters
+    ----------
+    more : CoNLL-U with the same columns as in training.
+    """
     from epigram.cli.run import TrainingRun
 
     run = TrainingRun(output, None, json, checkpoint=0)

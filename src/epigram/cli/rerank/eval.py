@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from epigram.cli import console
 from epigram.cli.options import Json, Model
@@ -15,14 +13,17 @@ from epigram.cli.rerank.arguments import Lists, Lm, References, read_lists
 def command(
     model: Model,
     nbest: Lists,
-    against: Annotated[
-        Path | None, typer.Option(metavar="MODEL2", help="Second reranker; tests whether the two differ.")
-    ] = None,
+    against: Path | None = None,
     lm: Lm = None,
     references: References = None,
     json: Json = False,
 ) -> None:
-    """Compute error rates of a reranker, of the base score and of the oracle."""
+    """Compute error rates of a reranker, of the base score and of the oracle.
+
+    Parameters
+    ----------
+    against MODEL2 : Second reranker; tests whether the two differ.
+    """
     from epigram.rerank import (
         Reranker,
         bleu,

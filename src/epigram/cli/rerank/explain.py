@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
-
-import typer
 
 from epigram.cli import console
 from epigram.cli.options import Json, Model
@@ -16,16 +13,20 @@ from epigram.errors import InputError
 def command(
     model: Model,
     nbest: Lists,
-    id: Annotated[
-        str | None,
-        typer.Option("--id", help="Id of one list to explain [default: all lists whose winner changed]"),
-    ] = None,
-    top: Annotated[int, typer.Option(min=1, help="Number of terms per list.")] = 10,
-    limit: Annotated[int, typer.Option(min=1, help="Lists shown.")] = 20,
+    id: str | None = None,
+    top: int = 10,
+    limit: int = 20,
     lm: Lm = None,
     json: Json = False,
 ) -> None:
-    """Show the weights that lift the winner over the first choice."""
+    """Show the weights that lift the winner over the first choice.
+
+    Parameters
+    ----------
+    id : Id of one list to explain [default: all lists whose winner changed]
+    top >= 1 : Number of terms per list.
+    limit >= 1 : Lists shown.
+    """
     from epigram.rerank import Reranker
     from epigram.rerank.metrics import base_choice
 

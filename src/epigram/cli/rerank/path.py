@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from epigram.cli import console
 from epigram.cli.options import Json
@@ -16,19 +14,19 @@ from epigram.cli.rerank.arguments import percent
 
 
 def command(
-    models: Annotated[
-        list[Path], typer.Argument(metavar="MODEL...", help="Rerankers whose paths are shown.")
-    ],
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE.png|svg", help="Draw L1 norm and error rate into this file.")
-    ] = None,
-    every: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of steps between rows [default: a twentieth of the path]"),
-    ] = None,
+    models: list[Path],
+    plot: Path | None = None,
+    every: int | None = None,
     json: Json = False,
 ) -> None:
-    """Print loss, L1 norm, non-zero weights and dev error along the path."""
+    """Print loss, L1 norm, non-zero weights and dev error along the path.
+
+    Parameters
+    ----------
+    models MODEL... : Rerankers whose paths are shown.
+    plot FILE.png|svg : Draw L1 norm and error rate into this file.
+    every >= 1 : Number of steps between rows [default: a twentieth of the path]
+    """
     from epigram.cli.plots import check_plot, plot_paths
     from epigram.rerank import Reranker
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from epigram.cli import console
 from epigram.cli.options import Model
 from epigram.cli.rerank.arguments import Lists, Lm, read_lists
@@ -15,11 +11,14 @@ def command(
     model: Model,
     nbest: Lists,
     lm: Lm = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print JSON lines with id, text, index, ranking and scores.")
-    ] = False,
+    json: bool = False,
 ) -> None:
-    """Print the best candidate of each list, one per line."""
+    """Print the best candidate of each list, one per line.
+
+    Parameters
+    ----------
+    json : Print JSON lines with id, text, index, ranking and scores.
+    """
     import json as text_json
     import sys
 

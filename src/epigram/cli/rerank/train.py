@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -35,28 +35,26 @@ FEATURES = options(Reranker, "Features and choices", bounds={"chars": (0, None),
 def command(
     context: typer.Context,
     nbest: Lists,
-    dev: Annotated[
-        Path | None,
-        typer.Option(metavar="NBEST", help="Held-out lists that choose the step and the settings."),
-    ] = None,
-    learner: Annotated[LearnerName, typer.Option(help="Method of training.")] = "blasso",
-    headwords: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Content words, one per line; pairs of them become features."),
-    ] = None,
-    headword_tags: Annotated[
-        str | None, typer.Option(metavar="TAG,TAG", help="Tags of content words, for lists with tags.")
-    ] = None,
-    known: Annotated[
-        Path | None,
-        typer.Option("--from", metavar="MODEL", help="Model whose path is continued, with its settings."),
-    ] = None,
+    dev: Path | None = None,
+    learner: LearnerName = "blasso",
+    headwords: Path | None = None,
+    headword_tags: str | None = None,
+    known: Path | None = None,
     lm: Lm = None,
     references: References = None,
     dev_references: References = None,
     **settings: Any,
 ) -> None:
-    """Train a reranker; settings that are not given are chosen on held-out lists."""
+    """Train a reranker; settings that are not given are chosen on held-out lists.
+
+    Parameters
+    ----------
+    dev NBEST : Held-out lists that choose the step and the settings.
+    learner : Method of training.
+    headwords FILE : Content words, one per line; pairs of them become features.
+    headword_tags TAG,TAG : Tags of content words, for lists with tags.
+    known --from MODEL : Model whose path is continued, with its settings.
+    """
     run = TrainingRun.of(context, settings)
     chosen = make_learner(learner, **{option.name: settings[option.name] for option in LEARNING})
     if known:

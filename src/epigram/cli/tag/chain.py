@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from epigram.cli import console
-from epigram.cli.options import Json
+from epigram.cli.options import Json, Output
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,46 +14,34 @@ if TYPE_CHECKING:
 
 
 def command(
-    source: Annotated[
-        Path, typer.Argument(metavar="INPUT", help="Columns, labels last; - reads standard input.")
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File to write.")],
-    learn: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Training file of the tagger; sentences also in INPUT are labelled by cross-validation.",
-        ),
-    ] = None,
-    use: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--with", metavar="MODEL", help="Stored tagger that predicts the column; several are averaged."
-        ),
-    ] = None,
-    save: Annotated[
-        Path | None,
-        typer.Option(metavar="MODEL", help="Model file to write, trained on all sentences of --learn."),
-    ] = None,
-    template: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|FILE", help="Features of the tagger [default: chosen by the columns]"),
-    ] = None,
-    l1: Annotated[
-        float, typer.Option(min=0.0, help="Strength of the penalty l1 * sum |w| of the tagger.")
-    ] = 1.0,
-    passes: Annotated[int, typer.Option(min=1, help="Number of passes over the training sentences.")] = 30,
-    folds: Annotated[int, typer.Option(min=2, help="Number of parts for cross-validation.")] = 5,
-    reach: Annotated[
-        int,
-        typer.Option(
-            min=0, help="Number of sentences around one whose labels of the same words become a column."
-        ),
-    ] = 0,
-    seed: Annotated[int, typer.Option(help="Seed of the random numbers; same seed, same result.")] = 0,
+    source: Path,
+    output: Output,
+    learn: Path | None = None,
+    use: list[Path] | None = None,
+    save: Path | None = None,
+    template: str | None = None,
+    l1: float = 1.0,
+    passes: int = 30,
+    folds: int = 5,
+    reach: int = 0,
+    seed: int = 0,
     json: Json = False,
 ) -> None:
-    """Add a column that a tagger predicts, before the labels: input of the next tagger."""
+    """Add a column that a tagger predicts, before the labels: input of the next tagger.
+
+    Parameters
+    ----------
+    source INPUT : Columns, labels last; - reads standard input.
+    learn FILE : Training file of the tagger; sentences also in INPUT are labelled by cross-validation.
+    use --with MODEL : Stored tagger that predicts the column; several are averaged.
+    save MODEL : Model file to write, trained on all sentences of --learn.
+    template NAME|FILE : Features of the tagger [default: chosen by the columns]
+    l1 >= 0.0 : Strength of the penalty l1 * sum |w| of the tagger.
+    passes >= 1 : Number of passes over the training sentences.
+    folds >= 2 : Number of parts for cross-validation.
+    reach >= 0 : Number of sentences around one whose labels of the same words become a column.
+    seed : Seed of the random numbers; same seed, same result.
+    """
     from epigram.features.columns import Columns
     from epigram.features.formats import read_columns
     from epigram.files import check_writable, write_atomically

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-import typer
+from typing import Any, Literal
 
 from epigram.cli import console
 from epigram.cli.options import Json, Output
@@ -13,17 +11,18 @@ from epigram.errors import InputError
 
 
 def command(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="Tagger (*.epigram, *.crfsuite, CRF++ text, Wapiti).")
-    ],
+    model: Path,
     output: Output,
-    to: Annotated[
-        Literal["epigram", "crfsuite"] | None,
-        typer.Option(help="Format of the result [default: by its name; crfsuite for *.crfsuite]"),
-    ] = None,
+    to: Literal["epigram", "crfsuite"] | None = None,
     json: Json = False,
 ) -> None:
-    """Convert a CRFsuite, CRF++ or Wapiti model, or write a model for CRFsuite."""
+    """Convert a CRFsuite, CRF++ or Wapiti model, or write a model for CRFsuite.
+
+    Parameters
+    ----------
+    model : Tagger (*.epigram, *.crfsuite, CRF++ text, Wapiti).
+    to : Format of the result [default: by its name; crfsuite for *.crfsuite]
+    """
     from epigram.chain.storage import FAMILY, chain_model
     from epigram.files import check_writable, write_atomically
     from epigram.storage import ModelFile

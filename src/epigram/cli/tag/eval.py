@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from epigram.cli import console
 from epigram.cli.options import Json, Model, Threads
@@ -13,16 +10,18 @@ from epigram.cli.options import Json, Model, Threads
 
 def command(
     model: Model,
-    test: Annotated[
-        Path, typer.Argument(metavar="TEST", help="Sentences with labels; - reads standard input.")
-    ],
-    label_column: Annotated[
-        int | None, typer.Option(help="Column of the labels [default: as in training]")
-    ] = None,
+    test: Path,
+    label_column: int | None = None,
     threads: Threads = 1,
     json: Json = False,
 ) -> None:
-    """Compute precision, recall and F1 as conlleval counts them, accuracy and speed."""
+    """Compute precision, recall and F1 as conlleval counts them, accuracy and speed.
+
+    Parameters
+    ----------
+    test : Sentences with labels; - reads standard input.
+    label_column : Column of the labels [default: as in training]
+    """
     from dataclasses import replace
 
     from epigram.cli.tag import items as tag_items

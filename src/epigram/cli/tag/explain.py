@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from epigram.cli import console
 from epigram.errors import InputError
@@ -16,22 +14,24 @@ if TYPE_CHECKING:
 
 
 def command(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="CRF (*.epigram or *.crfsuite).")],
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="[INPUT]",
-            help="Sentences, as for tag run; CRFsuite's items for its models; - reads standard input.",
-        ),
-    ] = Path("-"),
-    sentence: Annotated[int, typer.Option(min=0, help="Number of the sentence in the input, from 0.")] = 0,
-    token: Annotated[
-        int | None, typer.Option(min=0, help="Number of the token, from 0 [default: all tokens]")
-    ] = None,
-    top: Annotated[int, typer.Option(min=1, help="Number of terms to print per token.")] = 10,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object with all terms.")] = False,
+    model: Path,
+    source: Path = Path("-"),
+    sentence: int = 0,
+    token: int | None = None,
+    top: int = 10,
+    json: bool = False,
 ) -> None:
-    """Show the weights behind the label of each token; they sum to its lead."""
+    """Show the weights behind the label of each token; they sum to its lead.
+
+    Parameters
+    ----------
+    model : CRF (*.epigram or *.crfsuite).
+    source [INPUT] : Sentences, as for tag run; CRFsuite's items for its models; - reads standard input.
+    sentence >= 0 : Number of the sentence in the input, from 0.
+    token >= 0 : Number of the token, from 0 [default: all tokens]
+    top >= 1 : Number of terms to print per token.
+    json : Print one JSON object with all terms.
+    """
     explain_token, sequences, words = _read(model, source)
     if sentence >= sequences.n_sentences:
         raise InputError(

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from epigram.cli.options import Json
+from epigram.cli.options import Json, ModelOutput
 from epigram.cli.tag.arguments import load_crf
 from epigram.errors import InputError
 
 
 def command(
     context: typer.Context,
-    models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="CRFs to average (*.epigram).")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.")],
-    shares: Annotated[
-        str | None, typer.Option(metavar="W,W", help="Weight of each model [default: equal]")
-    ] = None,
+    models: list[Path],
+    output: ModelOutput,
+    shares: str | None = None,
     json: Json = False,
 ) -> None:
-    """Average the weights of several taggers with the same labels."""
+    """Average the weights of several taggers with the same labels.
+
+    Parameters
+    ----------
+    models MODEL... : CRFs to average (*.epigram).
+    shares W,W : Weight of each model [default: equal]
+    """
     from epigram.cli.run import TrainingRun
     from epigram.tagging.stacked.pool import pool as pool_taggers
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -14,36 +14,31 @@ from epigram.cli.tag.arguments import load_crf
 
 def command(
     context: typer.Context,
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="CRF with a template (*.epigram).")],
-    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Sentences that the tagger was trained on.")],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", metavar="MODEL", help="Model file to write, with tagger and reranker."
-        ),
-    ],
-    others: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--with", metavar="MODEL", help="Tagger to average with MODEL; may be given several times."
-        ),
-    ] = None,
-    k: Annotated[int, typer.Option(min=1, help="Number of labellings per sentence to rerank.")] = 10,
-    folds: Annotated[
-        int, typer.Option(min=2, help="Number of parts for cross-validation; each takes one training.")
-    ] = 5,
-    reach: Annotated[
-        int,
-        typer.Option(min=0, help="Number of sentences around one that its labels are compared with."),
-    ] = 0,
-    min_count: Annotated[
-        int,
-        typer.Option(min=1, help="Least number of sentences in which a feature differs between labellings."),
-    ] = 3,
-    learner: Annotated[LearnerName, typer.Option(help="Method that trains the reranker.")] = "softmax",
+    model: Path,
+    train: Path,
+    output: Path,
+    others: list[Path] | None = None,
+    k: int = 10,
+    folds: int = 5,
+    reach: int = 0,
+    min_count: int = 3,
+    learner: LearnerName = "softmax",
     json: Json = False,
 ) -> None:
-    """Train a reranker on a tagger's n-best labellings; both are stored in one model."""
+    """Train a reranker on a tagger's n-best labellings; both are stored in one model.
+
+    Parameters
+    ----------
+    model : CRF with a template (*.epigram).
+    train : Sentences that the tagger was trained on.
+    output -o MODEL : Model file to write, with tagger and reranker.
+    others --with MODEL : Tagger to average with MODEL; may be given several times.
+    k >= 1 : Number of labellings per sentence to rerank.
+    folds >= 2 : Number of parts for cross-validation; each takes one training.
+    reach >= 0 : Number of sentences around one that its labels are compared with.
+    min_count >= 1 : Least number of sentences in which a feature differs between labellings.
+    learner : Method that trains the reranker.
+    """
     from epigram.cli.run import TrainingRun
     from epigram.features.formats import ColumnSpec
     from epigram.files import read_bytes

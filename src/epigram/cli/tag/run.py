@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from epigram.cli import console
 from epigram.cli.documents import Field, may_hold_records, plain_text
-from epigram.cli.options import Model, Threads
+from epigram.cli.options import JsonLines, Model, Threads
 from epigram.cli.tag.arguments import Format, read_sentences
 from epigram.errors import InputError
 
@@ -20,37 +18,27 @@ if TYPE_CHECKING:
 
 def command(
     model: Model,
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="[INPUT]",
-            help="Columns, or one sentence per line for models of words alone; - reads standard input.",
-        ),
-    ] = Path("-"),
-    format: Annotated[
-        Format | None, typer.Option(help="Format of the input [default: as in training, or plain text]")
-    ] = None,
+    source: Path = Path("-"),
+    format: Format | None = None,
     field: Field = None,
-    marginals: Annotated[
-        bool, typer.Option("--marginals", help="Add the probability of each label chosen.")
-    ] = False,
-    all_marginals: Annotated[
-        bool, typer.Option("--all-marginals", help="Add LABEL:probability for every label.")
-    ] = False,
-    nbest: Annotated[
-        int | None,
-        typer.Option(metavar="K", min=1, help="Number of best labellings to add, each with its probability."),
-    ] = None,
-    reach: Annotated[
-        int,
-        typer.Option(
-            min=0, help="Number of sentences around one whose labels of the same words become a column."
-        ),
-    ] = 0,
+    marginals: bool = False,
+    all_marginals: bool = False,
+    nbest: int | None = None,
+    reach: int = 0,
     threads: Threads = 1,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON lines, one object per sentence.")] = False,
+    json: JsonLines = False,
 ) -> None:
-    """Tag a file or standard input; prints it with the labels as further columns."""
+    """Tag a file or standard input; prints it with the labels as further columns.
+
+    Parameters
+    ----------
+    source [INPUT] : Columns, or one sentence per line for models of words alone; - reads standard input.
+    format : Format of the input [default: as in training, or plain text]
+    marginals : Add the probability of each label chosen.
+    all_marginals : Add LABEL:probability for every label.
+    nbest K >= 1 : Number of best labellings to add, each with its probability.
+    reach >= 0 : Number of sentences around one whose labels of the same words become a column.
+    """
     import sys
 
     from epigram.cli.tag import items as tag_items

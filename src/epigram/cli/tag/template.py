@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from typing import Annotated
-
-import typer
 
 from epigram.cli import console
 from epigram.errors import DataWarning
 
 
 def command(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Template: chunking, ner, pos, or a file to check.")
-    ] = None,
+    name: str | None = None,
 ) -> None:
-    """Print a template, or the names of the built-in ones."""
+    """Print a template, or the names of the built-in ones.
+
+    Parameters
+    ----------
+    name [NAME] : Template: chunking, ner, pos, or a file to check.
+    """
     from epigram.features.template import BUILT_IN, Template
 
     if name is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -35,55 +35,6 @@ KINDS: dict[str, type[SentenceEstimator]] = {
     "history": MaxentTagger,
 }
 OBJECTS = ("template", "solver", "threads", "random_state")
-Classes = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="Word classes of column 0, as lm classes writes them.", rich_help_panel=FILES
-    ),
-]
-Gazetteer = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Phrases to mark in the text, one per line, or type<TAB>phrase; the longest win.",
-        rich_help_panel=FILES,
-    ),
-]
-Vectors = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Word vectors in the text format of word2vec.", rich_help_panel=FILES),
-]
-LabelColumn = Annotated[
-    int | None,
-    typer.Option(
-        help="Column of the labels, from 0; from the right if negative [default: -1; 3 for CoNLL-U]",
-        rich_help_panel=FILES,
-    ),
-]
-ColumnNumbers = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N,N",
-        help="Columns that the template sees as 0, 1, ... [default: all but the labels; 1 for CoNLL-U]",
-        rich_help_panel=FILES,
-    ),
-]
-TemplateName = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME|FILE",
-        help="Features: chunking, ner, pos, chunking+, ner+, pos+, or a CRF++ template "
-        "[default: chosen by the columns]",
-        rich_help_panel=LEARNING,
-    ),
-]
-SolverName = Annotated[
-    Literal["sgd", "adagrad", "owlqn", "lbfgs"] | None,
-    typer.Option(
-        help="Method of training [default: sgd; owlqn with --l1 and --l2; lbfgs with --l2]",
-        rich_help_panel=STOPPING,
-    ),
-]
 
 
 @derived(
@@ -101,37 +52,48 @@ SolverName = Annotated[
 )
 def command(
     context: typer.Context,
-    train: Annotated[
-        Path, typer.Argument(metavar="TRAIN", help="Sentences with labels; - reads standard input.")
-    ],
-    dev: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Held-out sentences; the pass with the best score is kept."),
-    ] = None,
-    model: Annotated[
-        Literal["crf", "segment", "maxent", "history"],
-        typer.Option(
-            help="Kind of tagger: a CRF, a CRF of whole segments, each token alone, or left to right.",
-            rich_help_panel=LEARNING,
-        ),
-    ] = "crf",
-    template: TemplateName = None,
-    classes: Classes = None,
-    gazetteer: Gazetteer = None,
-    vectors: Vectors = None,
-    format: Annotated[
-        Format,
-        typer.Option(help="Format of the files; auto decides by their names.", rich_help_panel=FILES),
-    ] = "auto",
-    label_column: LabelColumn = None,
-    columns: ColumnNumbers = None,
+    train: Path,
+    dev: Path | None = None,
+    model: Literal["crf", "segment", "maxent", "history"] = "crf",
+    template: str | None = None,
+    classes: Path | None = None,
+    gazetteer: Path | None = None,
+    vectors: Path | None = None,
+    format: Format = "auto",
+    label_column: int | None = None,
+    columns: str | None = None,
     alternatives: Alternatives = None,
-    solver: SolverName = None,
+    solver: Literal["sgd", "adagrad", "owlqn", "lbfgs"] | None = None,
     threads: Threads = 1,
     seed: Seed = 0,
     **settings: Any,
 ) -> None:
-    """Train a tagger from a file of sentences. Ctrl-C keeps the best model so far."""
+    """Train a tagger from a file of sentences. Ctrl-C keeps the best model so far.
+
+    Parameters
+    ----------
+    train : Sentences with labels; - reads standard input.
+    dev FILE : Held-out sentences; the pass with the best score is kept.
+
+    Model
+    -----
+    model : Kind of tagger: a CRF, a CRF of whole segments, each token alone, or left to right.
+    template NAME|FILE : Features: chunking, ner, pos, chunking+, ner+, pos+, or a CRF++ template [default: chosen
+        by the columns]
+
+    Files
+    -----
+    classes FILE : Word classes of column 0, as lm classes writes them.
+    gazetteer FILE : Phrases to mark in the text, one per line, or type<TAB>phrase; the longest win.
+    vectors FILE : Word vectors in the text format of word2vec.
+    format : Format of the files; auto decides by their names.
+    label_column : Column of the labels, from 0; from the right if negative [default: -1; 3 for CoNLL-U]
+    columns N,N : Columns that the template sees as 0, 1, ... [default: all but the labels; 1 for CoNLL-U]
+
+    Learning rates and stopping
+    ---------------------------
+    solver : Method of training [default: sgd; owlqn with --l1 and --l2; lbfgs with --l2]
+    """
     run, sharding = TrainingRun.of(context, settings), Sharding.of(settings)
     if settings["patience"] is not None and dev is None:
         raise InputError("--patience needs --dev, held-out sentences whose score says when to stop")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from epigram.cli.options import Json, Model
+from epigram.cli.tag.arguments import Alternatives, read_answers
 from epigram.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,26 +22,20 @@ CALL = 500  # sentences learnt from between two looks at Ctrl-C
 def command(
     context: typer.Context,
     model: Model,
-    train: Annotated[
-        Path, typer.Argument(metavar="TRAIN", help="More sentences with labels; - reads standard input.")
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="MODEL", help="Model file to write [default: MODEL]"),
-    ] = None,
-    dev: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Held-out sentences that are scored before and after.")
-    ] = None,
-    alternatives: Annotated[
-        str | None,
-        typer.Option(
-            metavar="C",
-            help="Sign between alternative labels: with |, A|B is either label, and | alone any label.",
-        ),
-    ] = None,
+    train: Path,
+    output: Path | None = None,
+    dev: Path | None = None,
+    alternatives: Alternatives = None,
     json: Json = False,
 ) -> None:
-    """Train a tagger on more sentences. Ctrl-C keeps the model so far."""
+    """Train a tagger on more sentences. Ctrl-C keeps the model so far.
+
+    Parameters
+    ----------
+    train : More sentences with labels; - reads standard input.
+    output -o MODEL : Model file to write [default: MODEL]
+    dev FILE : Held-out sentences that are scored before and after.
+    """
     from epigram.chain.storage import FAMILY
     from epigram.cli.run import TrainingRun
     from epigram.features.formats import ColumnSpec
@@ -82,15 +77,11 @@ def _learn(
     """All sentences, in calls of ``CALL``, or those before a signal came."""
     import numpy as np
 
-    from epigram.chain.partial_labels import alternatives as read_alternatives
-
     n = corpus.n_sentences
     with run.progress("sentences", n, "part") as show:
         for first in range(0, max(n, 1), CALL):
             observations, labels = spec.split(corpus.take(np.arange(first, min(first + CALL, n))))
-            ptr = observations.sentence_ptr
-            answers = labels if alternatives is None else read_alternatives(labels, ptr, alternatives)
-            estimator.partial_fit(observations, answers)
+            estimator.partial_fit(observations, read_answers(labels, observations.sentence_ptr, alternatives))
             if show(min(first + CALL, n), f"{estimator.fit_['active_features']:,} active"):
                 break
 

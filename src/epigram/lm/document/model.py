@@ -10,7 +10,7 @@ v is fitted on held-out text in order, which is as new to the model as other tex
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
@@ -34,6 +34,7 @@ from epigram.solvers.quasi_newton import LBFGS
 from epigram.tuning import TrialCallback
 
 AT_ONCE = 500  # sentences that are scored together
+NO_SENTENCE: Ints = np.zeros(1, np.int32)
 Past = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 """A state: that of the model within the sentence, the words of the sentence, the words before it."""
 
@@ -175,9 +176,10 @@ class DocumentLM(LanguageModel):
         following, logp = self.model.step(inner, word)
         word = int(self.model.known_ids(np.array([word]))[0])
         if word != UNSEEN:
-            parts = self._parts(one_position(inner, word, self._n_words), before)
-            logp = sum(float(scorer.log_probabilities(*rest)[0]) for scorer, *rest in parts)
-            logp += math.log1p(-self.unknown_)
+            words = one_position(inner, word, self._n_words)
+            logp = float(self._logps(words, self._window(before), NO_SENTENCE)[0]) + math.log1p(
+                -self.unknown_
+            )
         if word == BOUNDARY:
             return (following, (), (*before, *sentence)[-self.recent.window :]), logp
         return (following, (*sentence, word), before), logp
@@ -214,20 +216,14 @@ class DocumentLM(LanguageModel):
         return len(self.model.known_vocabulary_)
 
     def _logps(self, words: Positions, windows: Windows, sentence: Ints) -> Floats:
-        total = np.zeros(words.target.size)
+        found = self._parts(words, windows, sentence)
+        return np.asarray(sum(scorer.log_probabilities(*rest) for scorer, *rest in found))
+
+    def _parts(self, words: Positions, windows: Windows, sentence: Ints) -> Iterator[tuple[Any, ...]]:
+        """Scorer, choices, factors and rows of both parts at some positions."""
         for part in PARTS:
             factor, scorer = self.model.part(part)
             entries, row_of = self.recent.entries(part, factor, windows, sentence, words.target)
-            factors = self.weights[part].factors(entries)
-            total += scorer.log_probabilities(factor.examples(words), factors, row_of)
-        return total
-
-    def _parts(self, words: Positions, before: Iterable[int]) -> Iterable[tuple[Any, ...]]:
-        """Scorer, choices, factors and rows of both parts at one position."""
-        windows = self._window(before)
-        for part in PARTS:
-            factor, scorer = self.model.part(part)
-            entries, row_of = self.recent.entries(part, factor, windows, np.zeros(1, np.int32), words.target)
             yield scorer, factor.examples(words), self.weights[part].factors(entries), row_of
 
     def _window(self, before: Iterable[int]) -> Windows:
@@ -259,7 +255,7 @@ class DocumentLM(LanguageModel):
         words = one_position(inner, self.vocabulary_.id(word), self._n_words)
         parts = []
         for own, (scorer, examples, factors, row_of) in zip(
-            (why.class_part, why.word_part), self._parts(words, past), strict=True
+            (why.class_part, why.word_part), self._parts(words, self._window(past), NO_SENTENCE), strict=True
         ):
             p = float(np.exp(scorer.log_probabilities(examples, factors, row_of)[0]))
             mine = factors.candidate == examples.candidate[0]

@@ -164,7 +164,7 @@ class ClassFactoredLM(_Fitted):
             problem = FactorProblem.of(
                 factor, words, named(self.penalty)[0], nonnegative=self.nonnegative, threads=self.threads
             )
-            start = problem.loss.tree.carry_over(before.tree(), before.w)
+            start = problem.tree.carry_over(before.tree(), before.w)
             result = problem.solve(self.make_solver(WARM), strength, start, callback)
             parts.append(Fitted(problem, strength, result))
         if self.max_weights is not None:
@@ -176,20 +176,12 @@ class ClassFactoredLM(_Fitted):
         for factor, before, strength in self._with_new_words(new):
             old = before.tree()
             others = old.positions_of(np.arange(old.n_pairs), factor.classes.n_classes + words.n_symbols)
-            problem = FactorProblem.of(factor, words, penalty, threads=self.threads, others=others)
-            result = adapt(
-                problem.loss,
-                problem.loss.tree.carry_over(old, before.w),
-                n_before,
-                penalty,
-                strength,
-                self.nonnegative,
-                WARM * self.tolerance,
-                self.max_iterations or self.most_iterations,
-                None if self.max_weights is None else before.w.size,
-                problem.loss.is_side,
-                callback,
+            problem = FactorProblem.of(
+                factor, words, penalty, nonnegative=self.nonnegative, threads=self.threads, others=others
             )
+            start, most = problem.tree.carry_over(old, before.w), before.w.size if self.max_weights else None
+            solver = self.adaptation_solver(WARM)
+            result = adapt(problem, start, n_before, strength, solver, most, callback)
             parts.append(Fitted(problem, strength, result))
         self._keep(parts)
 

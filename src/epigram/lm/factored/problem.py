@@ -21,12 +21,12 @@ from epigram.lm.factored.contexts import FactorExamples
 from epigram.lm.factored.exchange import ExchangePass
 from epigram.lm.factored.loss import PARTS, Factor, FactorLoss
 from epigram.lm.factored.scorer import FactorScorer
-from epigram.lm.loglinear.penalties import FIRST_STRENGTHS, Strength, build_penalty, named
-from epigram.lm.loglinear.problem import first_weights
+from epigram.lm.loglinear.penalties import FIRST_STRENGTHS, Strength, named
+from epigram.lm.loglinear.problem import TreeProblem
 from epigram.lm.loglinear.search import search
-from epigram.lm.loglinear.select import MaskedPenalty, largest, weight_importance
+from epigram.lm.loglinear.select import largest, weight_importance
 from epigram.lm.loglinear.tree import Positions
-from epigram.protocols import Callback, Floats, Iteration, Result, Solver
+from epigram.protocols import Callback, Floats, Iteration, Result
 from epigram.tuning import Trial, TrialCallback
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ BEST_ON_NEWSWIRE = {"class": Strength(0.25, 1.3, 0.13, 4.0), "word": Strength(0.
 """The elastic net's strengths where the search starts, chosen on the validation part of the Penn Treebank."""
 
 
-@dataclass(frozen=True)
-class FactorProblem:
+@dataclass(frozen=True, kw_only=True)
+class FactorProblem(TreeProblem):
     """The loss of one choice over a text under a penalty of some kind, and held-out text.
 
     Examples
@@ -55,9 +55,9 @@ class FactorProblem:
 
     factor: Factor
     loss: FactorLoss = field(repr=False)
-    penalty: str = "elastic"
-    nonnegative: bool = True
     held_out: FactorExamples | None = field(default=None, repr=False)
+    other: float = 0.0
+    """Log-probability of the held-out text by the other part of the model."""
 
     @classmethod
     def of(
@@ -73,28 +73,19 @@ class FactorProblem:
     ) -> FactorProblem:
         """The choices made at the positions of texts; trees have the pairs of ``others`` too."""
         other = None if held_out is None else factor.examples(held_out)
-        return cls(factor, factor.loss(words, threads, others), penalty, nonnegative, other)
+        loss = factor.loss(words, threads, others)
+        return cls(factor=factor, loss=loss, penalty=penalty, nonnegative=nonnegative, held_out=other)
+
+    @property
+    def is_side(self) -> npt.NDArray[np.bool_]:
+        """Whether a context is one of a side tree."""
+        return self.loss.is_side
 
     def first_weights(self, strength: Strength) -> Floats:
         """Weights to start from: the best of the main tree's roots alone, 0 elsewhere."""
-        start = first_weights(self.loss.tree, strength, self.nonnegative)
-        start[int(self.loss.tree.pair_ptr[self.loss.n_roots]) :] = 0.0
+        start = super().first_weights(strength)
+        start[int(self.tree.pair_ptr[self.loss.n_roots]) :] = 0.0
         return start
-
-    def solve(
-        self,
-        solver: Solver,
-        strength: Strength,
-        start: Floats | None = None,
-        callback: Callback | None = None,
-        kept: npt.NDArray[np.bool_] | None = None,
-    ) -> Result:
-        """Minimise loss + penalty from ``start`` (:meth:`first_weights`), others than ``kept`` at 0."""
-        loss = self.loss
-        penalty = build_penalty(self.penalty, loss.tree, strength, self.nonnegative, loss.is_side)
-        if kept is not None:
-            penalty = MaskedPenalty(penalty, kept)
-        return solver.solve(loss, penalty, self.first_weights(strength) if start is None else start, callback)
 
     def scorer(self, w: Floats) -> FactorScorer:
         """The fitted choice that weights make."""
@@ -106,6 +97,15 @@ class FactorProblem:
             return float("nan")
         return float(self.scorer(w).log_probabilities(self.held_out).sum())
 
+    def perplexity(self, w: Floats) -> float:
+        """Perplexity of the held-out text by both parts."""
+        return self.perplexity_of(self.log_likelihood(w) + self.other)
+
+    def perplexity_of(self, log_likelihood: float) -> float:
+        """Perplexity of the held-out text."""
+        n = 0 if self.held_out is None else self.held_out.candidate.size
+        return float(np.exp(-log_likelihood / max(n, 1)))
+
 
 @dataclass(frozen=True)
 class Fitted:
@@ -115,42 +115,6 @@ class Fitted:
     strength: Strength
     result: Result
     log_likelihood: float = float("nan")
-
-
-@dataclass(frozen=True)
-class SearchedPart:
-    """One part of a model as a search sees it; the other part stays as it is."""
-
-    now: Fitted
-    other: Fitted
-
-    def first_weights(self, strength: Strength) -> Floats:
-        """The weights so far."""
-        return self.now.result.w
-
-    def solve(
-        self,
-        solver: Solver,
-        strength: Strength,
-        start: Floats | None = None,
-        callback: Callback | None = None,
-    ) -> Result:
-        """The weights of a strength."""
-        return self.now.problem.solve(solver, strength, start, callback)
-
-    def perplexity(self, w: Floats) -> float:
-        """Perplexity of the held-out text by both parts."""
-        return perplexity(self.now.problem, self.now.problem.log_likelihood(w) + self.other.log_likelihood)
-
-    def n_nonzero(self, w: Floats) -> int:
-        """Weights that are not 0."""
-        return int(np.count_nonzero(w))
-
-
-def perplexity(problem: FactorProblem, log_likelihood: float) -> float:
-    """Perplexity of the held-out text."""
-    n = 0 if problem.held_out is None else problem.held_out.candidate.size
-    return float(np.exp(-log_likelihood / max(n, 1)))
 
 
 def first_strength(penalty: str, part: str) -> Strength:
@@ -262,7 +226,7 @@ class Search:
             if best and (self.stopped or 1.5 * spent > 0.5 * self.model.budget):
                 break
             parts = self._fit_both(self._learn(text, n_classes), words, first, held_out)
-            found = perplexity(parts[0].problem, sum(part.log_likelihood for part in parts))
+            found = parts[0].problem.perplexity_of(sum(part.log_likelihood for part in parts))
             if found < least:
                 best, least = parts, found
             results = [part.result for part in parts]
@@ -271,7 +235,7 @@ class Search:
                 found,
                 least,
                 sum(result.objective for result in results),
-                sum(int(np.count_nonzero(result.w)) for result in results),
+                sum(part.problem.n_nonzero(part.result.w) for part in parts),
                 sum(result.iterations for result in results),
                 self._spent(),
                 "both",
@@ -294,13 +258,14 @@ class Search:
             return self._tell(replace(trial, best=least, seconds=seconds, part=part, n_classes=n_classes))
 
         _, strength, w = search(
-            SearchedPart(now, other),
+            replace(now.problem, other=other.log_likelihood),
             self.model.make_solver(looser=5.0),
             now.strength,
             tuple(free),
             self._watch,
             on_trial,
             lambda: self._spent() > budget,
+            start=now.result.w,
         )
         return self._fit(now.problem, strength, w)
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 import numpy as np
 
 from epigram._core.arrays import dot
-from epigram.lm.loglinear.penalties import Strength, build_penalty
+from epigram.lm.loglinear.penalties import Strength
+from epigram.lm.loglinear.problem import TreeProblem
 from epigram.lm.loglinear.select import MaskedPenalty, TreeLoss, expected_counts, largest, weight_importance
-from epigram.protocols import Callback, Floats, Result
-from epigram.solvers.proximal import FISTA
+from epigram.protocols import Callback, Floats, Result, Solver
 
 
 class NearWeights:
@@ -54,25 +54,21 @@ class NearWeights:
 
 
 def adapt(
-    loss: TreeLoss,
+    problem: TreeProblem,
     w: Floats,
     n_before: int,
-    penalty: str,
     strength: Strength,
-    nonnegative: bool,
-    tolerance: float,
-    max_iterations: int,
+    solver: Solver,
     max_weights: int | None = None,
-    is_side: np.ndarray | None = None,
     callback: Callback | None = None,
 ) -> Result:
-    """Fit the weights of new text near ``w``; ``loss`` is that of the text.
+    """Fit the weights of new text near ``w``; ``problem`` is that of the text.
 
     Pairs that neither the text nor the model has stay at 0.
     With ``max_weights``, the weights that the model has stay, and new ones fill the places that are left.
     """
-    near, solver, known = NearWeights(loss, w, n_before), FISTA(tolerance, max_iterations), w != 0
-    own = build_penalty(penalty, loss.tree, strength, nonnegative, is_side, (~known).astype(np.float64))
+    loss, known = problem.loss, w != 0
+    near, own = NearWeights(loss, w, n_before), problem.build_penalty(strength, (~known).astype(np.float64))
     result = solver.solve(near, MaskedPenalty(own, known | (loss.tree.count > 0)), w, callback)
     if max_weights is None or np.count_nonzero(result.w) <= max_weights:
         return result

@@ -14,6 +14,7 @@ from epigram.lm.storage import SOLVERS
 from epigram.lm.vocabulary import Vocabulary
 from epigram.protocols import Callback, Solver
 from epigram.solvers.make import make
+from epigram.solvers.proximal import FISTA
 
 Text = Sentences | Corpus | PathLike[str]
 Auto = Literal["auto"]
@@ -111,6 +112,10 @@ class WeightedLM(LanguageModel, Estimator):
         """Refuse a model without weights."""
         if not self.is_fitted:
             raise InputError(f"this {type(self).__name__} is not fitted; call fit first.")
+
+    def adaptation_solver(self, looser: float) -> FISTA:
+        """The solver that adapts the weights to new text; ``looser`` times as tolerant."""
+        return FISTA(looser * self.tolerance, self.max_iterations or self.most_iterations)
 
     def make_solver(self, looser: float = 1.0) -> Solver:
         """The solver that the settings ask for; ``looser`` times as tolerant."""

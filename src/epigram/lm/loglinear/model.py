@@ -24,11 +24,10 @@ from epigram.lm.loglinear.adapt import adapt
 from epigram.lm.loglinear.estimator import Auto, Text, WeightedLM
 from epigram.lm.loglinear.explain import Explanation, explain
 from epigram.lm.loglinear.loss import SuffixLoss
-from epigram.lm.loglinear.penalties import FIRST_STRENGTHS, Given, Strength, build_penalty, named
+from epigram.lm.loglinear.penalties import FIRST_STRENGTHS, Given, Strength, named
 from epigram.lm.loglinear.problem import Problem
 from epigram.lm.loglinear.search import calibrate, search
 from epigram.lm.loglinear.select import (
-    MaskedPenalty,
     largest,
     rarity_gain,
     unseen_pairs,
@@ -207,19 +206,11 @@ class LogLinearLM(_Fitted):
         old, w, positions = self.tree_, self.weights_, Positions.of(new)
         both = old.positions_of(np.flatnonzero(w), positions.n_symbols).followed_by(positions)
         tree = ContextTree.grow(both, old.order, old.collapsed).recount(positions)
-        problem = Problem(new, SuffixLoss(tree, self.threads), self._penalty_name)
-        result = adapt(
-            problem.loss,
-            tree.carry_over(old, w),
-            n_before,
-            self._penalty_name,
-            self.strength_,
-            self.nonnegative and self.max_weights is None,
-            self.tolerance,
-            self.max_iterations or self.most_iterations,
-            self.max_weights,
-            callback=callback,
-        )
+        is_bounded = self.nonnegative and self.max_weights is None
+        loss, penalty = SuffixLoss(tree, self.threads), self._penalty_name
+        problem = Problem(corpus=new, loss=loss, penalty=penalty, nonnegative=is_bounded)
+        start, solver = tree.carry_over(old, w), self.adaptation_solver(1.0)
+        result = adapt(problem, start, n_before, self.strength_, solver, self.max_weights, callback)
         self._keep(problem, self.strength_, result)
         self._optimum = self._weights / self._factors(tree)
 
@@ -427,10 +418,9 @@ class LogLinearLM(_Fitted):
     ) -> None:
         """Fit the k weights worth most, the others at 0."""
         mask = largest(worth, k)
-        penalty = MaskedPenalty(build_penalty(self._penalty_name, problem.tree, strength, nonnegative), mask)
-        start = np.where(mask, self._weights, 0.0)
-        solver = self.make_solver(ROUGH if roughly else 1.0)
-        self._keep(problem, strength, solver.solve(problem.loss, penalty, start, callback))
+        start, solver = np.where(mask, self._weights, 0.0), self.make_solver(ROUGH if roughly else 1.0)
+        free = replace(problem, nonnegative=nonnegative)
+        self._keep(problem, strength, free.solve(solver, strength, start, callback, mask))
 
     def _keep(self, problem: Problem, strength: Strength, result: Result) -> None:
         # Penalties that grow with the depth leave weights such as 1e-300 far down, which change no probability.

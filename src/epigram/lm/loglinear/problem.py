@@ -6,17 +6,19 @@ problem between them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.penalties import Strength, build_penalty
+from epigram.lm.loglinear.select import MaskedPenalty, TreeLoss
 from epigram.lm.loglinear.to_backoff import to_backoff
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
 from epigram.lm.ngram.backoff import BackoffModel
-from epigram.protocols import Callback, Floats, Result, Solver
+from epigram.protocols import Callback, Floats, ProximalPenalty, Result, Solver
 
 
 def first_weights(tree: ContextTree, strength: Strength, nonnegative: bool = True) -> Floats:
@@ -62,9 +64,55 @@ def _root_weights(counts: Floats, k: Floats, l1: float, l2: float, nonnegative: 
     return out
 
 
-@dataclass(frozen=True)
-class Problem:
-    """The loss of a text under a penalty of some kind.
+@dataclass(frozen=True, kw_only=True)
+class TreeProblem:
+    """A loss over the pairs of a tree under a penalty of some kind."""
+
+    loss: TreeLoss = field(repr=False)
+    penalty: str = "elastic"
+    nonnegative: bool = True
+
+    @property
+    def tree(self) -> ContextTree:
+        """The contexts of the text, with a weight for each pair."""
+        return self.loss.tree
+
+    @property
+    def is_side(self) -> npt.NDArray[np.bool_] | None:
+        """Whether a context is one of a side tree; None without side trees."""
+        return None
+
+    def first_weights(self, strength: Strength) -> Floats:
+        """Weights to start from: the best of the roots alone, 0 elsewhere."""
+        return first_weights(self.tree, strength, self.nonnegative)
+
+    def build_penalty(self, strength: Strength, factors: Floats | None = None) -> ProximalPenalty:
+        """The penalty of this strength; ``factors`` multiply that of each pair."""
+        return build_penalty(self.penalty, self.tree, strength, self.nonnegative, self.is_side, factors)
+
+    def solve(
+        self,
+        solver: Solver,
+        strength: Strength,
+        start: Floats | None = None,
+        callback: Callback | None = None,
+        kept: npt.NDArray[np.bool_] | None = None,
+    ) -> Result:
+        """Minimise loss + penalty from ``start`` (:meth:`first_weights`), others than ``kept`` at 0."""
+        penalty = self.build_penalty(strength)
+        if kept is not None:
+            penalty = MaskedPenalty(penalty, kept)
+        start = self.first_weights(strength) if start is None else start
+        return solver.solve(self.loss, penalty, start, callback)
+
+    def n_nonzero(self, w: Floats) -> int:
+        """Weights that are not 0."""
+        return int(np.count_nonzero(w))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem(TreeProblem):
+    """The loss of a text, and held-out text.
 
     Examples
     --------
@@ -80,8 +128,6 @@ class Problem:
 
     corpus: Corpus
     loss: SuffixLoss
-    penalty: str = "elastic"
-    nonnegative: bool = True
     held_out: Located | None = None
 
     @classmethod
@@ -100,34 +146,13 @@ class Problem:
         positions = Positions.of(corpus)
         tree = ContextTree.grow(positions, order, collapse)
         other = None if held_out is None else Located(tree, Positions.of(held_out))
-        return cls(corpus, SuffixLoss(tree, threads, positions), penalty, nonnegative, other)
-
-    @property
-    def tree(self) -> ContextTree:
-        """The contexts of the text, with a weight for each pair."""
-        return self.loss.tree
+        loss = SuffixLoss(tree, threads, positions)
+        return cls(corpus=corpus, loss=loss, penalty=penalty, nonnegative=nonnegative, held_out=other)
 
     def over(self, tree: ContextTree) -> Problem:
         """The same texts over a tree with more or fewer pairs."""
         held_out = None if self.held_out is None else Located(tree, self.held_out.positions)
         return replace(self, loss=self.loss.over(tree), held_out=held_out)
-
-    def first_weights(self, strength: Strength) -> Floats:
-        """Weights to start from: the best of the root alone, 0 elsewhere."""
-        return first_weights(self.tree, strength, self.nonnegative)
-
-    def solve(
-        self,
-        solver: Solver,
-        strength: Strength,
-        start: Floats | None = None,
-        callback: Callback | None = None,
-    ) -> Result:
-        """Minimise loss + penalty, from given weights or from :meth:`first_weights`."""
-        penalty = build_penalty(self.penalty, self.tree, strength, self.nonnegative)
-        return solver.solve(
-            self.loss, penalty, self.first_weights(strength) if start is None else start, callback
-        )
 
     def log_probabilities(self, w: Floats) -> Floats:
         """Of the known words of the held-out text and its ends of sentences, natural logarithms."""
@@ -136,10 +161,6 @@ class Problem:
     def perplexity(self, w: Floats) -> float:
         """Perplexity of the held-out text; NaN without any."""
         return float("nan") if self.held_out is None else self.held_out.perplexity(self.loss, w)
-
-    def n_nonzero(self, w: Floats) -> int:
-        """Weights that are not 0."""
-        return int(np.count_nonzero(w))
 
     def log_perplexity(self, w: Floats) -> float:
         """Its natural logarithm."""

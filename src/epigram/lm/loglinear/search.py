@@ -56,10 +56,11 @@ def search(
     on_trial: TrialCallback | None = None,
     is_over: Callable[[], bool] = lambda: False,
     max_trials: int = 30,
+    start: Floats | None = None,
 ) -> tuple[list[Trial], Strength, Floats]:
     """All trials in order, and strength and weights of the best (least held-out perplexity).
 
-    ``is_over`` ends the search early, such as when its time is used up.
+    ``is_over`` ends the search early, such as when its time is used up. ``start`` are weights to start from.
     """
     stopped, began = False, time.process_time()
     trials: list[Trial] = []
@@ -67,18 +68,16 @@ def search(
 
     def judge(strength: Strength, best: Strength) -> float:
         nonlocal stopped
-        start = fits[best]
-        result = problem.solve(solver, strength, start, callback)
+        before = fits[best]
+        result = problem.solve(solver, strength, before, callback)
         fits.clear()
-        fits.update({best: start, strength: result.w})
-        perplexity = problem.perplexity(result.w)
-        least = min([perplexity, *(trial.perplexity for trial in trials)])
+        fits.update({best: before, strength: result.w})
+        found = problem.perplexity(result.w)
+        least = min([found, *(trial.perplexity for trial in trials)])
         nonzero, seconds = problem.n_nonzero(result.w), time.process_time() - began
-        trials.append(
-            Trial(strength, perplexity, least, result.objective, nonzero, result.iterations, seconds)
-        )
+        trials.append(Trial(strength, found, least, result.objective, nonzero, result.iterations, seconds))
         stopped = result.reason == "callback" or bool(on_trial is not None and on_trial(trials[-1]))
-        return float(np.log(perplexity))
+        return float(np.log(found))
 
     def state() -> State:
         weights = {f"fit {k}": w for k, w in enumerate(fits.values())}
@@ -90,7 +89,7 @@ def search(
             trials += as_written(saved["trials"])
             fits |= {Strength(**one): saved[f"fit {k}"] for k, one in enumerate(saved["fits"])}
         else:
-            fits[first] = problem.first_weights(first)
+            fits[first] = problem.first_weights(first) if start is None else start
         known = Remembered(kept, judge, state, lambda: stopped)
         steps = {name: FIRST_STEPS[name] for name in free}
         best = simplex(known, first, steps, lambda: stopped or known.is_over(is_over), max_trials)

@@ -54,7 +54,7 @@ DOES_NOT_FIT = "the checkpoint does not fit this training; leave out --resume to
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SavedValues:
     """Saved values of a task: ``state``, ``result``, or ``carried`` while tasks inside run."""
 
     kind: str
@@ -62,7 +62,7 @@ class Entry:
     values: State
 
 
-class Piece:
+class Task:
     """A resumable task; ``state`` and ``result`` are those of an earlier run, or None.
 
     ``ended`` is set by a callback that stops the task by a rule (early stopping): there is nothing to resume.
@@ -139,10 +139,10 @@ class Tape:
     """The saved values of a run, in memory; :class:`Checkpoint` writes them to a file."""
 
     def __init__(self) -> None:
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, SavedValues] = {}
         self.interrupted = False  # a user asked to stop
         self.frozen = False  # interrupted: the state is on disk and is not overwritten while shutting down
-        self._open = [Piece(self, "", "")]
+        self._open = [Task(self, "", "")]
         self._tokens: list[Token[Tape | None]] = []
 
     folder: Path | None = None
@@ -170,10 +170,10 @@ class Tape:
     ) -> None:
         _tape.reset(self._tokens.pop())
 
-    def begin(self, kind: str, carry: Callable[[], State] | None) -> Piece:
+    def begin(self, kind: str, carry: Callable[[], State] | None) -> Task:
         """Start the next task inside the current one."""
         outer = self._open[-1]
-        made = Piece(self, kind, f"{outer.place}.{outer.begun}".lstrip("."), carry)
+        made = Task(self, kind, f"{outer.place}.{outer.begun}".lstrip("."), carry)
         outer.begun += 1
         found = self.entries.get(made.place)
         if found is not None and found.kind != kind:
@@ -181,16 +181,16 @@ class Tape:
         self._open.append(made)
         return made
 
-    def end(self, piece: Piece) -> None:
+    def end(self, piece: Task) -> None:
         """End a task."""
         self._open.remove(piece)
 
-    def put(self, piece: Piece, what: str, values: State) -> None:
+    def put(self, piece: Task, what: str, values: State) -> None:
         """Store values of a task, and what the tasks around it carry."""
         for outer in self._open:
             if outer is not piece and outer.carry is not None and piece.place.startswith(f"{outer.place}."):
-                self.entries[outer.place] = Entry(outer.kind, "carried", outer.carry())
-        self.entries[piece.place] = Entry(piece.kind, what, values)
+                self.entries[outer.place] = SavedValues(outer.kind, "carried", outer.carry())
+        self.entries[piece.place] = SavedValues(piece.kind, what, values)
 
     def forget(self, place: str, inside_only: bool = False) -> None:
         """Drop the values of a task and of those inside."""
@@ -204,7 +204,7 @@ _tape: ContextVar[Tape | None] = ContextVar("tape", default=None)
 
 
 @contextmanager
-def piece(kind: str, carry: Callable[[], State] | None = None) -> Iterator[Piece]:
+def piece(kind: str, carry: Callable[[], State] | None = None) -> Iterator[Task]:
     """Run a resumable task; ``carry`` returns values that the states of inner tasks need.
 
     Examples
@@ -226,7 +226,7 @@ def piece(kind: str, carry: Callable[[], State] | None = None) -> Iterator[Piece
     """
     tape = _tape.get()
     if tape is None or tape.frozen:
-        yield Piece(None, kind, "")
+        yield Task(None, kind, "")
         return
     made = tape.begin(kind, carry)
     try:
@@ -239,10 +239,10 @@ def piece(kind: str, carry: Callable[[], State] | None = None) -> Iterator[Piece
         tape.end(made)
 
 
-def here() -> Piece:
+def here() -> Task:
     """Return the current task."""
     tape = _tape.get()
-    return Piece(None, "", "") if tape is None or tape.frozen else tape._open[-1]
+    return Task(None, "", "") if tape is None or tape.frozen else tape._open[-1]
 
 
 def resumable(solve: Solve) -> Solve:
@@ -461,7 +461,7 @@ class Checkpoint(Tape):
             self.subject = self.subject()
         return self.subject
 
-    def _read(self) -> dict[str, Entry]:
+    def _read(self) -> dict[str, SavedValues]:
         """Read the file: checksum first, then whose it is, then the shapes of its arrays."""
         start = len(MAGIC) + SIZES.size
         try:
@@ -478,7 +478,7 @@ class Checkpoint(Tape):
                     path=self.path,
                 )
             entries = {
-                str(place): Entry(str(kind), str(what), dict(values))
+                str(place): SavedValues(str(kind), str(what), dict(values))
                 for place, (kind, what, values) in header["entries"].items()
             }
             for key, array in _arrays(content[start + length :], header["arrays"]):

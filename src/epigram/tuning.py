@@ -14,14 +14,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from epigram.checkpoint import Piece, State
+from epigram.checkpoint import State, Task
 from epigram.protocols import Floats
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class SearchTrial:
     """One fit of a search: the numbers that were tried, and what came of it.
 
     ``best`` is the least perplexity so far, ``seconds`` the CPU time since the search began. In a model of several
@@ -39,7 +39,7 @@ class Trial:
     n_classes: int = 0
 
 
-TrialCallback = Callable[[Trial], bool | None]
+TrialCallback = Callable[[SearchTrial], bool | None]
 """Called after each fit of a search; returning True ends it."""
 
 
@@ -52,7 +52,7 @@ class Remembered:
 
     def __init__(
         self,
-        kept: Piece,
+        kept: Task,
         judge: Callable[[Any, Any], float],
         state: Callable[[], State],
         stopped: Callable[[], bool],

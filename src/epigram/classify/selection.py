@@ -51,7 +51,7 @@ class GramChoice(NamedTuple):
 
 
 @dataclass
-class Trial:
+class CandidateTrial:
     """Held-out scores of one candidate under one l2."""
 
     candidate: GramChoice
@@ -147,9 +147,11 @@ class Selection:
         self.folds = folds_of(self.texts, classes[chosen], self.n_folds)
         self._budget, self._began, self._stopped = budget, time.process_time(), False
         self._cost, self._n_values = SECONDS, dict[GramChoice, int]()
-        self.trials: dict[tuple[GramChoice, float], Trial] = {}
+        self.trials: dict[tuple[GramChoice, float], CandidateTrial] = {}
 
-    def run(self, candidates: Sequence[GramChoice], strengths: Sequence[float] = STRENGTHS) -> Trial | None:
+    def run(
+        self, candidates: Sequence[GramChoice], strengths: Sequence[float] = STRENGTHS
+    ) -> CandidateTrial | None:
         """Try candidates; return the best trial, None where there is nothing to hold out."""
         middle = strengths[1:4] if len(strengths) > 3 else strengths
         first = int(self.folds[0]) if len(self.folds) else 0
@@ -176,11 +178,11 @@ class Selection:
         complete = [t for t in self.trials.values() if len(t.rows) == most]
         return max(complete, key=self.quality)
 
-    def quality(self, trial: Trial) -> float:
+    def quality(self, trial: CandidateTrial) -> float:
         """The quality of a trial on the folds that it has met."""
         return trial.quality(self.targets, self.several)
 
-    def _of(self, candidate: GramChoice) -> list[Trial]:
+    def _of(self, candidate: GramChoice) -> list[CandidateTrial]:
         """The trials of a candidate that met the most folds."""
         found = [t for (c, _), t in self.trials.items() if c == candidate]
         most = max((len(t.rows) for t in found), default=0)
@@ -226,7 +228,7 @@ class Selection:
         self._cost, self._n_values[candidate] = max(known, float(found["cost"])), int(found["n_values"])
         columns = found["scores"].reshape(-1, len(held), self.targets.shape[1])
         for l2, scores in zip(strengths, columns, strict=False):
-            trial = self.trials.setdefault((candidate, l2), Trial(candidate, l2))
+            trial = self.trials.setdefault((candidate, l2), CandidateTrial(candidate, l2))
             trial.rows.append(held)
             trial.scores.append(scores)
 

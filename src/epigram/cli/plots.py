@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from epigram.errors import InputError, install
 
 if TYPE_CHECKING:
-    from epigram.tuning import Trial
+    from epigram.tuning import SearchTrial
 
 FORMATS = (".png", ".svg", ".pdf")
 
@@ -72,7 +72,7 @@ def plot_training(history: Sequence[Mapping[str, Any]], target: str | PathLike[s
 
 
 def plot_trials(
-    trials: Sequence[Trial], history: Sequence[tuple[int, float | None]], target: str | PathLike[str]
+    trials: Sequence[SearchTrial], history: Sequence[tuple[int, float | None]], target: str | PathLike[str]
 ) -> None:
     """Draw the trials of a hyperparameter search, if there was one, and the last fit.
 
@@ -95,7 +95,7 @@ def plot_trials(
     _save(figure, target)
 
 
-def _label(trial: Trial) -> str:
+def _label(trial: SearchTrial) -> str:
     strength = trial.strength
     ridge = f", ridge {strength.ridge:.3g}" if strength.ridge else ""
     return f"best: strength {strength.strength:.3g}, depth weight {strength.depth_weight:.3g}{ridge}"

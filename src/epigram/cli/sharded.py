@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from epigram.outofcore.engine import Engine, Told
     from epigram.protocols import Iteration
     from epigram.tagging.outofcore.crf import TaggerShards
-    from epigram.tuning import Trial
+    from epigram.tuning import SearchTrial
 
 HEAD = 1 << 20  # bytes of the text that say what its columns are
 
@@ -145,7 +145,7 @@ def language_model_on_shards(
                 status = f"objective {now.objective:,.0f}, {now.nonzero:,} weights, gap {now.optimality:.1e}"
                 return show(now.number, status + status_of(engine))
 
-            def on_trial(trial: Trial) -> bool:
+            def on_trial(trial: SearchTrial) -> bool:
                 return show(0, description=f"best fit: {trial.best:.2f} (now {trial.perplexity:.2f})")
 
             fitted = solve_stream(model, manifest, engine, sharding.n_shards, on_iteration, valid, on_trial)

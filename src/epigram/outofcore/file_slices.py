@@ -16,7 +16,7 @@ BLANK_LINE, LINE = re.compile(rb"\n\r?\n"), re.compile(rb"\n")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class FileSlice:
     """A part of a file that ends where a sentence ends; ``end`` None for all of it."""
 
     path: str
@@ -36,12 +36,12 @@ class Piece:
 
     def lines_before(self) -> int:
         """Lines of the file before it, for messages."""
-        return Piece(self.path, 0, self.start).read().count(b"\n") if self.start else 0
+        return FileSlice(self.path, 0, self.start).read().count(b"\n") if self.start else 0
 
 
 def cut(
     paths: Sequence[str | PathLike[str]], ends: re.Pattern[bytes], size: int = PARTITION_BYTES
-) -> list[Piece]:
+) -> list[FileSlice]:
     r"""Cut files into slices of about ``size`` bytes; a gzip file or stdin is one slice.
 
     Examples
@@ -56,16 +56,16 @@ def cut(
     for path in map(str, paths):
         try:
             if path == "-":
-                pieces.append(Piece(path))
+                pieces.append(FileSlice(path))
                 continue
             with open(path, "rb") as file:
                 if file.read(2) == GZIP_MAGIC:
-                    pieces.append(Piece(path))
+                    pieces.append(FileSlice(path))
                     continue
                 total, start = file.seek(0, 2), 0
                 while start < total:
                     end = _sentence_end(file, start + size, total, ends)
-                    pieces.append(Piece(path, start, end))
+                    pieces.append(FileSlice(path, start, end))
                     start = end
         except OSError as error:
             raise InputError(f"cannot read: {reason(error)}", path=path) from error

@@ -25,7 +25,7 @@ from epigram.checkpoint import State, check_counts, check_vectors
 from epigram.errors import EpigramError, InputError, reason
 from epigram.outofcore.engine import Engine
 from epigram.protocols import Floats, ProximalPenalty
-from epigram.solvers.proximal import Iterates, LocalProblem, Step
+from epigram.solvers.proximal import Iterates, LocalProblem, ProximalStep
 
 LOST = "lost"
 Places = Sequence[npt.NDArray[np.integer[Any]] | slice]
@@ -143,7 +143,7 @@ class Shard:
         self.tried = False
         return problem.linearise(new_metric), problem.vectors["gradient"][:n].copy()
 
-    def try_step(self, scale: float, shared: Floats) -> tuple[Step, int]:
+    def try_step(self, scale: float, shared: Floats) -> tuple[ProximalStep, int]:
         """Step of the own weights, and how many of them are not 0."""
         step = self.problem.try_step(scale, shared)
         self.tried = True
@@ -269,7 +269,7 @@ class ShardedProblem(Iterates):
             self.vectors["d"] = self.counts + np.maximum(gradient, 0.0)
         return float(sum(value for value, _ in answers))
 
-    def try_step(self, scale: float) -> Step:
+    def try_step(self, scale: float) -> ProximalStep:
         """See :class:`~epigram.solvers.proximal.ProximalProblem`."""
         penalty, sums = self.move(scale)
         answers = self.shards.change("try_step", scale, self.new)
@@ -280,7 +280,7 @@ class ShardedProblem(Iterates):
             float(mine + sum(getattr(step, name) for step in steps))
             for mine, name in zip(sums, ("size", "slope", "along"), strict=True)
         )
-        return Step(loss, penalty + own, loss + penalty + own, size, slope, along)
+        return ProximalStep(loss, penalty + own, loss + penalty + own, size, slope, along)
 
     def accept(self, momentum: float, shared: Floats | tuple[()] = ()) -> None:
         """See :class:`~epigram.solvers.proximal.ProximalProblem`."""

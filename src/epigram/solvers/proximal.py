@@ -51,7 +51,7 @@ class MiniBatchLoss(BatchLoss, Protocol):
         ...
 
 
-class Step(NamedTuple):
+class ProximalStep(NamedTuple):
     """Values at a new point, and the inner products by which FISTA accepts the step."""
 
     loss: float
@@ -82,7 +82,7 @@ class ProximalProblem(Protocol):
         """Loss at y; the problem keeps the gradient and, if asked for, the metric d there."""
         ...
 
-    def try_step(self, scale: float) -> Step:
+    def try_step(self, scale: float) -> ProximalStep:
         """Proximal step of size 1 / (scale d) from y."""
         ...
 
@@ -150,7 +150,7 @@ class Iterates:
         return int(np.count_nonzero(self.x))
 
     def move(self, scale: float, shared: Floats | tuple[()] = ()) -> tuple[float, list[float]]:
-        """Make a proximal step from y; return penalty, and size, slope, along of :class:`Step`."""
+        """Make a proximal step from y; return the penalty, and size, slope and along."""
         vectors, n, sums = self.vectors, self.n_shared, np.empty(3)
         y, gradient, d = vectors["y"], vectors["gradient"], vectors["d"]
         own, new = y.size - n, vectors.spare(self._new, y.size)
@@ -207,12 +207,12 @@ class LocalProblem(Iterates):
             self.vectors["d"] = metric(self.loss, self.penalty, gradient)
         return value
 
-    def try_step(self, scale: float, shared: Floats | tuple[()] = ()) -> Step:
+    def try_step(self, scale: float, shared: Floats | tuple[()] = ()) -> ProximalStep:
         """See :class:`ProximalProblem`."""
         penalty, sums = self.move(scale, shared)
         new = self.new
         loss = _value(self.loss, new, self.vectors.spare("point", new.size))
-        return Step(loss, penalty, loss + penalty, *sums)
+        return ProximalStep(loss, penalty, loss + penalty, *sums)
 
 
 @dataclass(eq=False, repr=False)

@@ -53,7 +53,7 @@ BOLD, HURRY = 3.3, 3.0  # the same for a straight line: few passes want smaller 
 
 
 @runtime_checkable
-class StreamedLoss(StochasticLoss, Protocol):
+class FileBackedLoss(StochasticLoss, Protocol):
     """A stochastic loss whose samples are read from files, in an order that suits reading."""
 
     def visiting_order(self, rng: np.random.Generator) -> Ints:
@@ -157,7 +157,7 @@ class SGD(Estimator):
         self._check(loss, penalty)
         if state.eta0 == 0.0:
             state.eta0 = self.calibrate(loss, penalty) if self.eta0 == "auto" else float(self.eta0)
-        if isinstance(loss, StreamedLoss):
+        if isinstance(loss, FileBackedLoss):
             order = loss.visiting_order(rng)
         else:
             order = rng.permutation(loss.n_samples).astype(np.int32)
@@ -180,7 +180,7 @@ class SGD(Estimator):
         total = loss.n_samples
         sample = np.random.default_rng(self.random_state).permutation(total)[:n].astype(np.int32)
         tried = loss
-        if isinstance(loss, StreamedLoss) and n < total:
+        if isinstance(loss, FileBackedLoss) and n < total:
             tried, sample = loss.sampled(sample), np.arange(n, dtype=np.int32)
 
         def met(eta0: float) -> float:

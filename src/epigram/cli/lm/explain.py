@@ -33,7 +33,7 @@ def command(
 
 def _show_reasons(why: Any, words: str, of: str = "") -> None:
     """The terms of a probability as tables; a mixture shows its parts, then the terms of each."""
-    from epigram.lm.loglinear.explain import Explanation
+    from epigram.lm.loglinear.explain import SuffixExplanation
     from epigram.lm.mixture import Blend
 
     title = f"P({why.word} | {words}) = {why.probability:.6g}{of}"
@@ -44,7 +44,7 @@ def _show_reasons(why: Any, words: str, of: str = "") -> None:
         for part in why.parts:
             if part.why is not None:
                 _show_reasons(part.why, words, f" of {part.name}{of}")
-    elif isinstance(why, Explanation):
+    elif isinstance(why, SuffixExplanation):
         console.table(title, columns, [_term_row(" ".join(term.context), term) for term in why.terms])
     else:
         for part in (why.class_part, why.word_part):

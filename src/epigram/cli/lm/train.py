@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from epigram.lm.corpus import Corpus
     from epigram.lm.loglinear.penalties import Strength
     from epigram.protocols import Iteration, Solver
-    from epigram.tuning import Trial
+    from epigram.tuning import SearchTrial
 
 History: TypeAlias = list[tuple[int, float | None]]
 MOSTLY = 0.9
@@ -384,7 +384,7 @@ def _watched(
             gap = "" if now.optimality is None else f", gap {now.optimality:.1e}"
             return show(now.number, f"objective {now.objective:,.0f}, {now.nonzero:,} weights{gap}")
 
-        def on_trial(trial: Trial) -> bool:
+        def on_trial(trial: SearchTrial) -> bool:
             nonlocal trials
             trials += 1
             # What matters comes first: a narrow screen cuts the rest.

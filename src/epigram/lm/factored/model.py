@@ -28,7 +28,7 @@ from epigram.lm.loglinear.penalties import Given, Strength, named
 from epigram.lm.loglinear.tree import Positions
 from epigram.lm.vocabulary import BOUNDARY, UNSEEN, Vocabulary
 from epigram.protocols import Callback, Floats, Ints, Solver
-from epigram.tuning import Trial, TrialCallback
+from epigram.tuning import SearchTrial, TrialCallback
 
 AT_ONCE = 1 << 14  # positions that are scored together: their contexts stay in the cache
 WARM = 0.02
@@ -60,7 +60,7 @@ class _Fitted(WeightedLM):
     kind = "factored"
     most_iterations = 300
     classes_: WordClasses
-    trials_: list[Trial]
+    trials_: list[SearchTrial]
     class_strength_: Strength
     word_strength_: Strength
     objective_: float

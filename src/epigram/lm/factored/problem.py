@@ -27,7 +27,7 @@ from epigram.lm.loglinear.search import search
 from epigram.lm.loglinear.select import largest, weight_importance
 from epigram.lm.loglinear.tree import Positions
 from epigram.protocols import Callback, Floats, Iteration, Result
-from epigram.tuning import Trial, TrialCallback
+from epigram.tuning import SearchTrial, TrialCallback
 
 if TYPE_CHECKING:
     from epigram.lm.factored.model import ClassFactoredLM
@@ -135,7 +135,7 @@ class Search:
     ) -> None:
         self.model, self.corpus, self.valid = model, corpus, valid
         self.callback, self.on_trial = callback, on_trial
-        self.trials: list[Trial] = []
+        self.trials: list[SearchTrial] = []
         self.began = time.process_time()
         self.stopped = False
 
@@ -230,7 +230,7 @@ class Search:
             if found < least:
                 best, least = parts, found
             results = [part.result for part in parts]
-            trial = Trial(
+            trial = SearchTrial(
                 parts[0].strength,
                 found,
                 least,
@@ -253,7 +253,7 @@ class Search:
         free += ["ridge"] if self.penalty == "elastic" else []
         n_classes = now.problem.factor.classes.n_classes
 
-        def on_trial(trial: Trial) -> bool:
+        def on_trial(trial: SearchTrial) -> bool:
             least, seconds = min(trial.best, self.trials[-1].best), self._spent()
             return self._tell(replace(trial, best=least, seconds=seconds, part=part, n_classes=n_classes))
 
@@ -272,7 +272,7 @@ class Search:
     def _spent(self) -> float:
         return time.process_time() - self.began
 
-    def _tell(self, trial: Trial) -> bool:
+    def _tell(self, trial: SearchTrial) -> bool:
         self.trials.append(trial)
         self.stopped = self.stopped or bool(self.on_trial is not None and self.on_trial(trial))
         return self.stopped

@@ -18,7 +18,7 @@ from epigram.protocols import Floats
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class SuffixTerm:
     """One suffix: its weight for the word, their count, and P(word) if it were all the context."""
 
     context: tuple[str, ...]
@@ -28,13 +28,13 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class SuffixExplanation:
     """A probability and its terms, from the empty context to the longest one known."""
 
     word: str
     probability: float
     log_normaliser: float
-    terms: tuple[Term, ...]
+    terms: tuple[SuffixTerm, ...]
 
 
 def explain(
@@ -44,7 +44,7 @@ def explain(
     context: str | Sequence[str],
     word: str,
     unknown: float = 0.0,
-) -> Explanation:
+) -> SuffixExplanation:
     """Explain P(word | context); ``unknown`` is the probability of an added <unk>.
 
     Examples
@@ -83,6 +83,6 @@ def explain(
     for d in range(int(at.matched.max()) + 1):
         words = tuple(START if k == BOUNDARY else vocabulary.words[k] for k in ids[ids.size - d :].tolist())
         count = int(counts[d]) if tree.n_positions else None
-        terms.append(Term(words, float(weights[d]), count, float(p[d])))
+        terms.append(SuffixTerm(words, float(weights[d]), count, float(p[d])))
     found = terms[-1].probability
-    return Explanation(word, found, float(score[len(terms) - 1] - np.log(found)), tuple(terms))
+    return SuffixExplanation(word, found, float(score[len(terms) - 1] - np.log(found)), tuple(terms))

@@ -22,7 +22,7 @@ from epigram.errors import InputError
 from epigram.lm.corpus import Corpus
 from epigram.lm.loglinear.adapt import adapt
 from epigram.lm.loglinear.estimator import Auto, Text, WeightedLM
-from epigram.lm.loglinear.explain import Explanation, explain
+from epigram.lm.loglinear.explain import SuffixExplanation, explain
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.penalties import FIRST_STRENGTHS, Given, Strength, named
 from epigram.lm.loglinear.problem import Problem
@@ -39,7 +39,7 @@ from epigram.lm.loglinear.tree import ContextTree, Positions
 from epigram.lm.ngram.backoff import BackoffModel, FittedBackoff, with_unknown
 from epigram.lm.vocabulary import Vocabulary
 from epigram.protocols import Callback, Floats, Result, Solver
-from epigram.tuning import Trial, TrialCallback
+from epigram.tuning import SearchTrial, TrialCallback
 
 ChoiceCallback = Callable[[Corpus, Corpus, Floats], None]
 
@@ -55,7 +55,7 @@ class _Fitted(FittedBackoff, WeightedLM):
     kind = "loglinear"
     most_trials = 30
     scales_: Floats | None = None
-    trials_: list[Trial]
+    trials_: list[SearchTrial]
     strength_: Strength
     _backoff: BackoffModel | None = None
     _vocabulary: Vocabulary | None = None
@@ -301,7 +301,7 @@ class LogLinearLM(_Fitted):
         """Weights that are not 0."""
         return int(np.count_nonzero(self.weights_))
 
-    def explain(self, context: str | list[str], word: str) -> Explanation:
+    def explain(self, context: str | list[str], word: str) -> SuffixExplanation:
         """The suffix weights that made P(word | context)."""
         self._fitted()
         return explain(self.loss_, self.weights_, self.known_vocabulary_, context, word, self.unknown_)

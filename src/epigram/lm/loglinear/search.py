@@ -19,7 +19,7 @@ from epigram.checkpoint import State, check_vectors, piece
 from epigram.lm.loglinear.penalties import Strength
 from epigram.lm.loglinear.problem import Problem
 from epigram.protocols import Callback, Floats, Result, Solver
-from epigram.tuning import Remembered, Trial, TrialCallback, first_simplex, nelder_mead, simplex
+from epigram.tuning import Remembered, SearchTrial, TrialCallback, first_simplex, nelder_mead, simplex
 
 FIRST_STEPS = {"side": 0.7, "strength": -0.4, "ridge": -0.4, "depth_weight": 0.15}
 """Sides of the first simplex, natural log."""
@@ -57,13 +57,13 @@ def search(
     is_over: Callable[[], bool] = lambda: False,
     max_trials: int = 30,
     start: Floats | None = None,
-) -> tuple[list[Trial], Strength, Floats]:
+) -> tuple[list[SearchTrial], Strength, Floats]:
     """All trials in order, and strength and weights of the best (least held-out perplexity).
 
     ``is_over`` ends the search early, such as when its time is used up. ``start`` are weights to start from.
     """
     stopped, began = False, time.process_time()
-    trials: list[Trial] = []
+    trials: list[SearchTrial] = []
     fits: dict[Strength, Floats] = {}
 
     def judge(strength: Strength, best: Strength) -> float:
@@ -75,7 +75,9 @@ def search(
         found = problem.perplexity(result.w)
         least = min([found, *(trial.perplexity for trial in trials)])
         nonzero, seconds = problem.n_nonzero(result.w), time.process_time() - began
-        trials.append(Trial(strength, found, least, result.objective, nonzero, result.iterations, seconds))
+        trials.append(
+            SearchTrial(strength, found, least, result.objective, nonzero, result.iterations, seconds)
+        )
         stopped = result.reason == "callback" or bool(on_trial is not None and on_trial(trials[-1]))
         return float(np.log(found))
 
@@ -97,14 +99,14 @@ def search(
     return trials, best, fits[best]
 
 
-def written(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+def written(trials: Sequence[SearchTrial]) -> list[dict[str, Any]]:
     """Trials as JSON holds them."""
     return [asdict(trial) for trial in trials]
 
 
-def as_written(trials: Iterable[Mapping[str, Any]]) -> list[Trial]:
+def as_written(trials: Iterable[Mapping[str, Any]]) -> list[SearchTrial]:
     """The inverse of :func:`written`."""
-    return [Trial(**{**trial, "strength": Strength(**trial["strength"])}) for trial in trials]
+    return [SearchTrial(**{**trial, "strength": Strength(**trial["strength"])}) for trial in trials]
 
 
 def calibrate(problem: Problem, w: Floats, max_trials: int = 120) -> Floats:

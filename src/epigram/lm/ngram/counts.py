@@ -18,7 +18,7 @@ from epigram.protocols import Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class GramLevel:
     """The n-grams of one order; prefix and suffix number (n-1)-grams, words being the 1-grams."""
 
     prefix: Ints
@@ -27,7 +27,7 @@ class Level:
     count: Ints
 
 
-def count_ngrams(corpus: Corpus, order: int) -> list[Level]:
+def count_ngrams(corpus: Corpus, order: int) -> list[GramLevel]:
     """Levels 1 .. order, or fewer; level 1 holds every word of the vocabulary.
 
     Examples
@@ -44,7 +44,7 @@ def count_ngrams(corpus: Corpus, order: int) -> list[Level]:
     words = np.arange(n_words, dtype=np.int32)
     zeros = np.zeros(n_words, dtype=np.int32)
     count = np.bincount(stream[by_word], minlength=n_words).astype(np.int32)
-    levels = [Level(zeros, words, zeros, count)]
+    levels = [GramLevel(zeros, words, zeros, count)]
     grams, longer, found = stream.copy(), np.empty_like(stream), np.empty(2, dtype=np.int64)
     rows = np.empty((5, by_word.size), dtype=np.int32)
     for n in range(2, order + 1):
@@ -58,6 +58,6 @@ def count_ngrams(corpus: Corpus, order: int) -> list[Level]:
         if n_grams == 0:
             break
         by_word = by_word[:n_left]
-        levels.append(Level(*(column[:n_grams].copy() for column in (prefix, word, suffix, count))))
+        levels.append(GramLevel(*(column[:n_grams].copy() for column in (prefix, word, suffix, count))))
         grams, longer = longer, grams
     return levels

@@ -24,7 +24,7 @@ from epigram.lm.tokenizer import Tokenizer
 from epigram.lm.vocabulary import END, START, UNKNOWN, UNSEEN, Vocabulary
 from epigram.outofcore.dataset import Manifest, begin, create_array, map_array, record_of, write_arrays
 from epigram.outofcore.engine import Engine, Here, Told, in_turn, untold
-from epigram.outofcore.file_slices import LINE, PARTITION_BYTES, Piece, cut
+from epigram.outofcore.file_slices import LINE, PARTITION_BYTES, FileSlice, cut
 from epigram.protocols import Ints, Offsets
 from epigram.storage.file import pack_strings, unpack_strings
 
@@ -35,7 +35,7 @@ KIND = "lm"
 class Part:
     """A piece of the text, and where its first pass goes."""
 
-    piece: Piece
+    piece: FileSlice
     folder: str
     tokenizer: Tokenizer | None = None
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from epigram.lm.outofcore.partition import Split
 
 
-class Level(NamedTuple):
+class ContextLevel(NamedTuple):
     """Contexts of one length: index of the parent, oldest word, and pairs."""
 
     parent: Ints
@@ -39,7 +39,7 @@ class Level(NamedTuple):
 
 
 NONE = np.empty(0, np.int32)
-NOTHING = Level(NONE, NONE, NONE, NONE, np.empty(0))
+NOTHING = ContextLevel(NONE, NONE, NONE, NONE, np.empty(0))
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Joined:
 
     @classmethod
     def of(
-        cls, split: Split, shared: Floats, found: Iterable[list[Level]], folder: str | PathLike[str]
+        cls, split: Split, shared: Floats, found: Iterable[list[ContextLevel]], folder: str | PathLike[str]
     ) -> Joined:
         """Join the levels of the shards and the shared weights, in a file of ``folder``."""
         shards = _Shards(split, found, folder)
@@ -83,7 +83,9 @@ class Joined:
 class _Shards:
     """The levels of each shard, in a file."""
 
-    def __init__(self, split: Split, found: Iterable[list[Level]], folder: str | PathLike[str]) -> None:
+    def __init__(
+        self, split: Split, found: Iterable[list[ContextLevel]], folder: str | PathLike[str]
+    ) -> None:
         self.split, self.room, self.n_words = split, Room(folder), split.shared.n_targets
         self.n_pairs = self.n_nonzero = 0
         self.depth = [0] * len(split.recipes)
@@ -95,18 +97,18 @@ class _Shards:
                 )
             self.put(k, levels)
 
-    def put(self, k: int, levels: list[Level]) -> None:
+    def put(self, k: int, levels: list[ContextLevel]) -> None:
         """Keep the levels of a shard."""
         self.depth[k] = len(levels)
         for number, level in enumerate(levels):
             for name, array in level._asdict().items():
                 self.room[k, number, name] = array
 
-    def level(self, k: int, number: int) -> Level:
+    def level(self, k: int, number: int) -> ContextLevel:
         """One level of a shard; nothing below its last."""
         if number >= self.depth[k]:
             return NOTHING
-        return Level(*(self.room[k, number, name] for name in Level._fields))
+        return ContextLevel(*(self.room[k, number, name] for name in ContextLevel._fields))
 
     def spell(self, length: int) -> None:
         """Have the shards keep the pairs that contexts of this length are spelled with."""
@@ -155,12 +157,12 @@ class _Shards:
         return out
 
 
-def with_pairs(levels: list[Level], asked: Ints, n_words: int) -> list[Level]:
+def with_pairs(levels: list[ContextLevel], asked: Ints, n_words: int) -> list[ContextLevel]:
     """Add a pair of weight 0 for each row of ``asked``: a word, then its context, newest first.
 
     Examples
     --------
-    >>> level = Level(*(np.array(x, np.int32) for x in ([0], [2], [1], [5])), np.array([0.5]))
+    >>> level = ContextLevel(*(np.array(x, np.int32) for x in ([0], [2], [1], [5])), np.array([0.5]))
     >>> (new,) = with_pairs([level], np.array([[1, 2], [5, 2], [4, 0]]), n_words=6)
     >>> new.symbol.tolist(), new.sizes.tolist(), new.word.tolist(), new.weight.tolist()
     ([0, 2], [1, 2], [4, 1, 5], [0.0, 0.0, 0.5])
@@ -185,5 +187,5 @@ def with_pairs(levels: list[Level], asked: Ints, n_words: int) -> list[Level]:
         counts = np.bincount(pairs // n_words, minlength=all_keys.size)
         numbers = (all_keys // n_words, all_keys % n_words, counts, pairs % n_words)
         parent, symbol, sizes, word = (array.astype(np.int32) for array in numbers)
-        found.append(Level(parent, symbol, sizes, word, weight))
+        found.append(ContextLevel(parent, symbol, sizes, word, weight))
     return found

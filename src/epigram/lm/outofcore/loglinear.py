@@ -29,7 +29,7 @@ from epigram.lm.loglinear.problem import first_weights
 from epigram.lm.loglinear.search import best_factors, search
 from epigram.lm.loglinear.storage import header_of
 from epigram.lm.outofcore.encode import read_vocabulary
-from epigram.lm.outofcore.join import Joined, Level
+from epigram.lm.outofcore.join import ContextLevel, Joined
 from epigram.lm.outofcore.partition import Split
 from epigram.lm.outofcore.shard import TreeShard
 from epigram.outofcore.dataset import Manifest
@@ -37,7 +37,7 @@ from epigram.outofcore.engine import Engine, Here
 from epigram.outofcore.memory import available
 from epigram.outofcore.sharded import ShardedProblem, ShardLost, Shards
 from epigram.protocols import Callback, Floats, Iteration, Result
-from epigram.tuning import Trial, TrialCallback
+from epigram.tuning import SearchTrial, TrialCallback
 
 SHARD_TOKENS = 1 << 20
 BYTES = 60  # that a token takes for each order: subtrees with their part of the solver's vectors
@@ -149,7 +149,7 @@ class StreamProblem:
             except ShardLost:
                 self.shards.restore(self._stored)
 
-    def kept(self, factors: tuple[float, ...] | None) -> Iterator[list[Level]]:
+    def kept(self, factors: tuple[float, ...] | None) -> Iterator[list[ContextLevel]]:
         """The weights of the last fit that are not 0, shard after shard."""
         for k in range(len(self.split.recipes)):
             yield from self.read("kept", factors, asked=[k])
@@ -191,7 +191,7 @@ class Solution:
     strength: Strength
     problem: StreamProblem
     result: Result
-    trials: list[Trial] = field(default_factory=list)
+    trials: list[SearchTrial] = field(default_factory=list)
     scales: Floats | None = None
     perplexity: float | None = None
 
@@ -271,7 +271,7 @@ def solve_stream(
     strength, free = check_sharded(model, valid is not None)
     held_out = None if valid is None else Corpus.known(valid, read_vocabulary(manifest))
     problem = StreamProblem.of(model, manifest, engine or Here(model.threads), n_shards, strength, held_out)
-    trials: list[Trial] = []
+    trials: list[SearchTrial] = []
     start, scales = None, None
     if free:
         with Tape():  # of its own, which nobody keeps: only the shards have the best weights

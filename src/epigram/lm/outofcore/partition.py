@@ -27,7 +27,7 @@ Share = tuple[int, int, tuple[int, int] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class SubtreeRecipe:
     """Range of last words; for a split word also a range of the words before it."""
 
     folder: str
@@ -83,7 +83,7 @@ def positions_at(stream: Ints, ends: Ints, order: int, n_words: int) -> Position
 class Split:
     """Split of a stream: recipes of the shards, and the tree that they share."""
 
-    recipes: list[Recipe]
+    recipes: list[SubtreeRecipe]
     shared: ContextTree
     places: list[npt.NDArray[np.int64] | slice]
 
@@ -162,7 +162,7 @@ class Split:
         for low, high, before in shares:
             mine = None if before is None else words[1 + heavy.index(low)]
             recipes.append(
-                Recipe(
+                SubtreeRecipe(
                     str(manifest.folder.resolve()),
                     {"stream": manifest.common["stream"]},
                     low,

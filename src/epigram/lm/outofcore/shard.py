@@ -17,8 +17,8 @@ import numpy as np
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.penalties import Strength, build_penalty
 from epigram.lm.loglinear.tree import ContextTree, Located
-from epigram.lm.outofcore.join import Level
-from epigram.lm.outofcore.partition import Recipe
+from epigram.lm.outofcore.join import ContextLevel
+from epigram.lm.outofcore.partition import SubtreeRecipe
 from epigram.outofcore.memory import Room
 from epigram.outofcore.sharded import Shard
 from epigram.protocols import Floats, Ints, Offsets
@@ -66,7 +66,7 @@ class TreeShard(Shard):
     Where the recipe names a folder for them (``room``), all its arrays are in a file there between two questions.
     """
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: SubtreeRecipe) -> None:
         self.recipe, self.strength = recipe, recipe.strength
         self.n_shared = sum(
             words.size for words in (recipe.root_words, recipe.followers) if words is not None
@@ -180,7 +180,7 @@ class TreeShard(Shard):
             return w
         return np.asarray(w * np.array(factors)[np.minimum(self.tree.pair_depth, len(factors) - 1)])
 
-    def kept(self, factors: Sequence[float] | None = None) -> list[Level]:
+    def kept(self, factors: Sequence[float] | None = None) -> list[ContextLevel]:
         """Of each level from 1 on, contexts that have weights, or others below them that have."""
         tree, w = self.tree, self.scaled(self.weights(), factors)
         kept = w != 0.0
@@ -198,7 +198,7 @@ class TreeShard(Shard):
             pairs = slice(int(tree.pair_ptr[first]), int(tree.pair_ptr[last]))
             chosen = kept[pairs]
             found.append(
-                Level(
+                ContextLevel(
                     (number[tree.parent[mine]] - np.count_nonzero(needed[:above])).astype(np.int32),
                     tree.symbol[mine],
                     sizes[mine].astype(np.int32),

@@ -45,7 +45,7 @@ from epigram.outofcore.dataset import (
     write_arrays,
 )
 from epigram.outofcore.engine import Engine, Here, Told, in_turn, untold
-from epigram.outofcore.file_slices import BLANK_LINE, LINE, PARTITION_BYTES, Piece, cut
+from epigram.outofcore.file_slices import BLANK_LINE, LINE, PARTITION_BYTES, FileSlice, cut
 from epigram.protocols import Ints, Offsets
 
 KIND = "tagging"
@@ -73,7 +73,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class EncodingStep:
     """One piece of work of the passes: a partition or a shard by its number, with what it takes."""
 
     job: Job
@@ -117,7 +117,7 @@ def write_shards(
         )
     job = Job(str(home.resolve()), reading, (template.text, template.path), pairs)
     ends = LINE if reading.format in ("text", "slash") else BLANK_LINE
-    parts = [Step(job, k, piece) for k, piece in enumerate(cut(paths, ends, partition_bytes))]
+    parts = [EncodingStep(job, k, piece) for k, piece in enumerate(cut(paths, ends, partition_bytes))]
     facts = in_turn(engine, encode_part, parts, "encoding", told)
     if not sum(n_tokens for _, n_tokens, *_ in facts):
         raise InputError("no tokens to train on", path=str(paths[0]) if paths else None)
@@ -129,7 +129,7 @@ def write_shards(
     table.renumber(new_ids)
     common = _write_names(home, len(parts), table, new_ids)
     runs = _runs(job, [n for n, *_ in facts], n_shards)
-    shards = [Step(job, k, (run, classes)) for k, run in enumerate(runs)]
+    shards = [EncodingStep(job, k, (run, classes)) for k, run in enumerate(runs)]
     in_turn(engine, write_shard, shards, "writing shards", told)
     common |= _write_seen(home, len(runs), len(table), len(classes))
     records: list[Record] = in_turn(engine, finish_shard, shards, "ordering shards", told)
@@ -177,7 +177,7 @@ def is_current(
     )
 
 
-def encode_part(step: Step, _: Any) -> tuple[int, int, list[str], list[int]]:
+def encode_part(step: EncodingStep, _: Any) -> tuple[int, int, list[str], list[int]]:
     """Encode a partition; return its sentences, tokens, labels and their counts."""
     job, piece = step.job, step.what
     table = AttributeTable()
@@ -209,7 +209,7 @@ def _encoded(observations: Columns, job: Job, table: AttributeTable) -> Sequence
     return encode(Columns(observations.sentence_ptr, observations.columns), job.parsed(), table, grow=True)
 
 
-def _parse(job: Job, piece: Piece) -> Columns | None:
+def _parse(job: Job, piece: FileSlice) -> Columns | None:
     """Parse a slice into columns, None without tokens. Errors name the line of the file."""
     wanted, columns = job.reading.n_columns, None
     try:
@@ -266,7 +266,7 @@ def _ids(folder: Path) -> tuple[Ints, npt.NDArray[np.bool_]]:
     return np.concatenate(halves), np.concatenate([halves[k] >= firsts[k] for k in (0, 1)])
 
 
-def name_part(step: Step, _: Any) -> None:
+def name_part(step: EncodingStep, _: Any) -> None:
     """Write the names of frequent attributes that a partition has first.
 
     The partition is encoded again for it: that takes less than all its names, most of which others spell.
@@ -331,7 +331,7 @@ def _runs(job: Job, n_sentences: list[int], n_shards: int | None) -> list[list[t
     return runs
 
 
-def write_shard(step: Step, _: Any) -> None:
+def write_shard(step: EncodingStep, _: Any) -> None:
     """Second pass: the sentences of a shard, renumbered, and which pairs are seen in it."""
     run, classes = step.what
     new_ids = map_array(Path(step.job.folder) / "parts" / "new_ids.npy")
@@ -419,7 +419,7 @@ def _write_seen(home: Path, n_shards: int, n_attributes: int, n_labels: int) -> 
     return write_arrays(home / "common", {"bits": bits, "transitions": transitions, "edges": edges})
 
 
-def finish_shard(step: Step, _: Any) -> Record:
+def finish_shard(step: EncodingStep, _: Any) -> Record:
     """Put occurrences with dense rows first in each token; return the shard's record."""
     from epigram.chain.loss import put_dense_first
 

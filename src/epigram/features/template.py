@@ -279,6 +279,11 @@ class Template:
             for line in self.nodes + self.edges
         }
 
+    def meaning(self, feature: str) -> str:
+        """Return a feature with its line in words, such as ``before the`` for ``U01:the``."""
+        line, colon, value = feature.partition(":")
+        return f"{self.descriptions[line]} {value}" if colon and line in self.descriptions else feature
+
     @property
     def lines(self) -> tuple[Line | SegmentLine, ...]:
         """Those of tokens, transitions and segments."""

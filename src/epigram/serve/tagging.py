@@ -207,10 +207,8 @@ def explain_token(entry: LoadedModel, estimator: Any, sentence: Sequence[Any], t
 
 def with_meanings(terms: Sequence[dict[str, Any]], template: Template | None) -> None:
     """Add to each term its feature in words, as the lines of a template describe it."""
-    lines = {} if template is None else template.descriptions
     for term in terms:
-        line, colon, value = term["feature"].partition(":")
-        term["meaning"] = f"{lines[line]} {value}" if colon and line in lines else term["feature"]
+        term["meaning"] = term["feature"] if template is None else template.meaning(term["feature"])
 
 
 async def learn(call: Call) -> Any:

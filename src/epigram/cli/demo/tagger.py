@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import log
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from epigram.cli import console
 from epigram.datasets import sample
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
     from epigram.chain.metrics import TaggingReport
@@ -23,16 +21,6 @@ PASSES = 30
 BLOCKS = "▁▂▃▄▅▆▇█"
 TWO_READINGS = "The/DT cook/NN tasted/VBD the/DT soup/NN before/IN the/DT guests/NNS waited/VBD ./."
 Part = tuple[list[list[tuple[str, str]]], list[list[str]]]
-COLOURS = {
-    "NP": "cyan",
-    "VP": "green",
-    "PP": "yellow",
-    "SBAR": "magenta",
-    "ADVP": "bright_blue",
-    "ADJP": "bright_magenta",
-    "PRT": "bright_yellow",
-    "INTJ": "white",
-}
 
 
 def show(seed: int) -> None:
@@ -46,8 +34,8 @@ def show(seed: int) -> None:
 
     predicted = tagger.predict(test[0])
     _show_training(screen, tagger, seconds)
-    screen.print(_score_table(evaluate(test[1], predicted)))
-    screen.print(_weight_table(tagger))
+    _show_scores(evaluate(test[1], predicted))
+    _show_weights(tagger)
     _show_sentences(screen, train, test, predicted)
     _show_doubt(screen, tagger)
 
@@ -118,64 +106,34 @@ def spark(values: Sequence[float]) -> str:
     return "".join(BLOCKS[round((len(BLOCKS) - 1) * (height - low) / span)] for height in heights)
 
 
-def _score_table(report: TaggingReport) -> Table:
-    table = _table("On the test part", ("phrase", "precision", "recall", "F1", "in the text"))
+def _show_scores(report: TaggingReport) -> None:
+    """Print the scores of each kind of phrase."""
     by_size = sorted(report.per_type.items(), key=lambda item: -item[1].gold)
-    for name, score in [*by_size, ("all", report.overall)]:
-        bold = "bold " if name == "all" else ""
-        cells = (f"{100 * x:.1f}" for x in (score.precision, score.recall, score.f1))
-        table.add_row(f"[{bold}{colour(name)}]{name}", *cells, f"{score.gold:,}", style=bold.strip())
-    return table
+    rows = [
+        (name, *(f"{100 * x:.1f}" for x in (score.precision, score.recall, score.f1)), score.gold)
+        for name, score in [*by_size, ("all", report.overall)]
+    ]
+    console.table("On the test part", ("phrase", "precision", "recall", "F1", "in the text"), rows)
 
 
-def _weight_table(tagger: CRFTagger) -> Table:
-    from rich.markup import escape
-
+def _show_weights(tagger: CRFTagger) -> None:
+    """Print the strongest features of each label, in words."""
     from epigram.chain.storage import describe, to_model_file
 
+    template = tagger.fitted_model().template
+    assert template is not None
     sections = {section.title: section for section in describe(to_model_file(tagger))}
     strongest: dict[str, list[str]] = {}
     for label, feature, weight in sections["strongest features"].rows:
-        strongest.setdefault(label, []).append(f"{escape(readable(feature))} [dim]{weight:.1f}[/]")
-    table = _table("What speaks for each label", ("label", "strongest weights"))
-    for label, entries in strongest.items():
-        table.add_row(f"[{colour(label[2:])}]{label}", "   ".join(entries[:4]))
-    return table
-
-
-def _table(title: str, columns: Sequence[str]) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-    for k, column in enumerate(columns):
-        table.add_column(column, justify="right" if k and len(columns) > 2 else "left")
-    return table
-
-
-def readable(feature: str) -> str:
-    """A feature of the chunking template in words.
-
-    Examples
-    --------
-    >>> readable("U01:was"), readable("U14:RB/."), readable("U19:_B-1")
-    ('word before: was', 'tag, tag after: RB/.', 'first word')
-    """
-    from epigram.features.template import Template
-
-    line, _, value = feature.partition(":")
-    if value in ("_B-1", "_B+1"):
-        return "first word" if value == "_B-1" else "last word"
-    cells = re.search(rf"^{line}:((?:%x\[-?\d,\d\]/?)+)$", Template.load("chunking").text, re.MULTILINE)
-    if cells is None:
-        return feature
-    places = {-2: " two before", -1: " before", 0: "", 1: " after", 2: " two after"}
-    found = re.findall(r"%x\[(-?\d),(\d)\]", cells[1])
-    return f"{', '.join(('word', 'tag')[int(c)] + places[int(row)] for row, c in found)}: {value}"
+        strongest.setdefault(label, []).append(f"{template.meaning(feature)} {weight:.1f}")
+    rows = [(label, "   ".join(entries[:4])) for label, entries in strongest.items()]
+    console.table("What speaks for each label", ("label", "strongest weights"), rows)
 
 
 def _show_sentences(screen: Console, train: Part, test: Part, predicted: list[list[str]]) -> None:
     """Print right test sentences with unknown words, and one with a mistake."""
+    from epigram.chain.chunks import chunks
+
     seen = _vocabulary(train[0])
     right, wrong = [], []
     for rows, gold, tags in zip(*test, predicted, strict=True):
@@ -184,25 +142,12 @@ def _show_sentences(screen: Console, train: Part, test: Part, predicted: list[li
             new = any(word.lower() not in seen for word in words)
             if tags != gold:
                 wrong.append((words, tags, gold))
-            elif new and len({chunk.type for chunk in chunks(gold)}) > 4:
+            elif new and len({kind for kind, _, _ in chunks(gold)}) > 3:
                 right.append((words, tags, gold))
     legend = "[dim]underlined: a word it has never met; [/][bold red]✗[/][dim]: a mistake"
     screen.print(f"  [bold]Sentences it has not seen[/]  {legend}\n")
     for words, tags, gold in [*right[:3], *wrong[:1]]:
-        for line in _drawn(words, tags, gold, seen, screen.width):
-            screen.print(line)
-        screen.print()
-
-
-def _drawn(words: list[str], tags: list[str], gold: list[str], seen: set[str], width: int) -> Iterator[Any]:
-    from rich.padding import Padding
-
-    for line in draw(words, tags, gold, min(width, 110) - 4):
-        line.highlight_regex(
-            "|".join(rf"\b{re.escape(word)}\b" for word in words if word.lower() not in seen) or "$^",
-            "underline",
-        )
-        yield Padding(line, (0, 2))
+        screen.print(draw(words, tags, gold, seen), end="\n\n")
 
 
 def _show_doubt(screen: Console, tagger: CRFTagger) -> None:
@@ -214,56 +159,27 @@ def _show_doubt(screen: Console, tagger: CRFTagger) -> None:
     )
     for tags, probability in tagger.predict_nbest([rows], k=2)[0]:
         screen.print(f"  [bold]{probability:5.1%}[/] [cyan]{'━' * round(40 * probability)}[/]")
-        for line in _drawn(words, tags, tags, set(map(str.lower, words)), screen.width):
-            screen.print(line)
-        screen.print()
+        screen.print(draw(words, tags, tags, set(map(str.lower, words))), end="\n\n")
 
 
-class Chunk(NamedTuple):
-    """A run of words with one type; type "" is outside of all chunks."""
-
-    type: str
-    start: int
-    end: int
-
-
-def chunks(tags: Sequence[str]) -> list[Chunk]:
-    """The chunks of IOB2 tags, and the runs outside of them.
+def draw(words: Sequence[str], tags: Sequence[str], gold: Sequence[str], seen: set[str]) -> Text:
+    """Write a sentence with its phrases in brackets; wrong words are marked, new ones underlined.
 
     Examples
     --------
-    >>> [tuple(chunk) for chunk in chunks(["B-NP", "I-NP", "B-NP", "O", "O"])]
-    [('NP', 0, 2), ('NP', 2, 3), ('', 3, 4), ('', 4, 5)]
+    >>> print(draw(["The", "cook", "sleeps"], ["B-NP", "I-NP", "O"], ["B-NP", "I-NP", "B-VP"], set()))
+      [NP The cook] sleeps ✗
     """
-    from epigram.chain.chunks import chunks as inside
-
-    found = [Chunk(*chunk) for chunk in inside(tags)]
-    covered = {k for chunk in found for k in range(chunk.start, chunk.end)}
-    outside = (Chunk("", k, k + 1) for k in range(len(tags)) if k not in covered)
-    return sorted([*found, *outside], key=lambda chunk: chunk.start)
-
-
-def colour(kind: str) -> str:
-    """The colour of a chunk type."""
-    return COLOURS.get(kind, "white")
-
-
-def draw(words: Sequence[str], tags: Sequence[str], gold: Sequence[str], width: int) -> Iterator[Text]:
-    """Yield pairs of lines, words above chunk types; what is not gold is red."""
     from rich.text import Text
 
-    right = set(chunks(gold))
-    above, below = Text(), Text()
-    for chunk in chunks(tags):
-        text = " ".join(words[chunk.start : chunk.end])
-        label = chunk.type if chunk in right else f"{chunk.type or 'O'} ✗"
-        size = max(len(text), len(label)) + 2
-        if len(above) + size > width and len(above):
-            yield from (above, below)
-            above, below = Text(), Text()
-        shade = colour(chunk.type)
-        above.append(f" {text}".ljust(size), style=f"black on {shade}" if chunk.type else "dim")
-        below.append(f" {label}".ljust(size), style=shade if chunk in right else "bold red")
-        above.append(" ")
-        below.append(" ")
-    yield from (above, below)
+    from epigram.chain.chunks import chunks
+
+    text, found = Text("  "), chunks(tags)
+    opened, closed = {start: kind for kind, start, _ in found}, {end for _, _, end in found}
+    for k, (word, tag, right) in enumerate(zip(words, tags, gold, strict=True)):
+        text.append(f"[{opened[k]} " if k in opened else "", "cyan")
+        style = "bold red" if tag != right else "" if word.lower() in seen else "underline"
+        text.append(word + " ✗" * (tag != right), style)
+        text.append("]" if k + 1 in closed else "", "cyan")
+        text.append(" " if k + 1 < len(words) else "")
+    return text

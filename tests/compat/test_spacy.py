@@ -71,16 +71,16 @@ def test_names_that_are_there_stay(files: dict[str, str]) -> None:
 
 
 def test_what_does_not_fit_is_refused(files: dict[str, str]) -> None:
-    from epigram.compat.spacy import EntityRecognizer, Tagger
+    from epigram.compat.spacy import EntityRecognizer, TaggerComponent
 
     with pytest.raises(InputError, match="columns"):
-        Tagger(files["two"])
+        TaggerComponent(files["two"])
     with pytest.raises(InputError, match="B-PER"):
         EntityRecognizer(files["tags"])
     with pytest.raises(InputError, match="template"):
-        Tagger(CRFTagger(l1=0.1).fit([[["a"], ["b"]]], [["X", "Y"]]))
+        TaggerComponent(CRFTagger(l1=0.1).fit([[["a"], ["b"]]], [["X", "Y"]]))
     for gone, words in ((None, "no model"), ("nowhere.epigram", "no such file: nowhere")):
         with pytest.raises(InputError, match=words):
-            Tagger(gone)(spacy.blank("en")("a"))
+            TaggerComponent(gone)(spacy.blank("en")("a"))
     with pytest.raises(InputError, match="fitted"):
-        Tagger(CRFTagger())
+        TaggerComponent(CRFTagger())

@@ -13,14 +13,13 @@ import numpy.typing as npt
 from epigram._core.arrays import split_at
 from epigram.chain.constraints import allowed_ends, allowed_transitions, check_permitted
 from epigram.chain.decoding import NoLabelling
-from epigram.chain.estimator import SentenceEstimator
-from epigram.chain.labels import LabelIndex, Labels
+from epigram.chain.estimator import Names, SentenceEstimator
+from epigram.chain.labels import Labels
 from epigram.chain.model import Allowed
 from epigram.chain.partial_labels import check_possible
 from epigram.chain.problem import Samples, Shape, class_weights, sentence_weights
 from epigram.errors import InputError
 from epigram.estimator import checked_weights, product
-from epigram.features.attributes import AttributeTable
 from epigram.protocols import Floats
 
 if TYPE_CHECKING:
@@ -34,20 +33,12 @@ class CRFEstimator(SentenceEstimator):
     constrain: Any = None
     order = 1
 
-    def _samples(
-        self,
-        X: Any,
-        y: Labels,
-        table: AttributeTable,
-        index: LabelIndex,
-        classes: Sequence[Any] | None,
-        sample_weight: npt.ArrayLike | None,
-    ) -> Samples:
-        read = self._read(X, y, table, index, classes)
+    def _samples(self, X: Any, y: Labels, names: Names, sample_weight: npt.ArrayLike | None) -> Samples:
+        read = self._read(X, y, names)
         template, allowed, ends = read.template, None, None
         if self.constrain is not None:
-            names = read.classes.tolist()
-            allowed, ends = allowed_transitions(self.constrain, names), allowed_ends(self.constrain, names)
+            labels = read.classes.tolist()
+            allowed, ends = allowed_transitions(self.constrain, labels), allowed_ends(self.constrain, labels)
             check_permitted(read.sequences, read.labels, read.classes, allowed, ends)
             if allowed is not None and read.sets:
                 check_possible(read.sequences, read.labels, read.sets, allowed, ends)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import wraps
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -66,6 +66,14 @@ def naming_parameters(kind: type[Kind]) -> type[Kind]:
     return kind
 
 
+class Names(NamedTuple):
+    """Numbers of attributes and labels, which training extends, and labels that may come later."""
+
+    table: AttributeTable
+    labels: LabelIndex
+    classes: Sequence[Any] | None = None
+
+
 class StoredTagger(StoredEstimator):
     """An estimator of family ``tagger``."""
 
@@ -100,21 +108,13 @@ class ChainEstimator(StoredTagger):
 
     def problem(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> ChainProblem:
         """Return the training problem that ``fit`` minimises; see :class:`ChainProblem`."""
-        samples = self._samples(X, y, AttributeTable(), LabelIndex(), None, sample_weight)
+        samples = self._samples(X, y, Names(AttributeTable(), LabelIndex()), sample_weight)
         if self.min_count is not None:
             samples = samples.by_frequency(self.min_count)
         return ChainProblem.of(samples, self.threads)
 
-    def _samples(
-        self,
-        X: Any,
-        y: Any,
-        table: AttributeTable,
-        index: LabelIndex,
-        classes: Sequence[Any] | None,
-        sample_weight: npt.ArrayLike | None,
-    ) -> Samples:
-        """Samples by the numbers of ``table`` and ``index``, which grow; ``classes`` may come later."""
+    def _samples(self, X: Any, y: Any, names: Names, sample_weight: npt.ArrayLike | None) -> Samples:
+        """Encode samples with the numbers of ``names``, which grow."""
         raise NotImplementedError
 
     def decode_ids(self, model: ChainModel, sequences: Sequences) -> Ints:
@@ -193,7 +193,7 @@ class ChainEstimator(StoredTagger):
         online = Online.of(self, self._state, rule)
         self._goes_on = hasattr(self, "model_")
         try:
-            samples = self._samples(X, y, online.table, online.index, classes, sample_weight)
+            samples = self._samples(X, y, Names(online.table, online.index, classes), sample_weight)
         finally:
             self._goes_on = False
         chosen = {"l1": self.l1_in_use} if isinstance(self.l1, str) else {}
@@ -285,10 +285,9 @@ class SentenceEstimator(ChainEstimator):
             X, y, self.columns_ = read_labelled(X)
         return self._fit(X, y, sample_weight, dev, callback)
 
-    def _read(
-        self, X: Any, y: Labels, table: AttributeTable, index: LabelIndex, classes: Sequence[Any] | None
-    ) -> Samples:
+    def _read(self, X: Any, y: Labels, names: Names) -> Samples:
         """Sentences and their labels, with no weights yet and of no particular shape."""
+        table, index, classes = names
         template = load_template(self.template)
         if template is not None and template.has_masks:
             X, template = self._learn_masks(X, template)

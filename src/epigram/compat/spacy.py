@@ -99,7 +99,7 @@ class Component:
         return self
 
 
-class Tagger(Component):
+class TaggerComponent(Component):
     """Sets ``token.tag_`` to the labels."""
 
     def write(self, doc: Doc, found: list[tuple[Span, list[str]]]) -> None:
@@ -139,9 +139,9 @@ def _sentences(doc: Doc) -> list[Span]:
 _SETTINGS: dict[str, Any] = {"model": None, "columns": ["text"]}
 
 
-def make_tagger(nlp: Language, name: str, model: str | None, columns: list[str]) -> Tagger:
+def make_tagger(nlp: Language, name: str, model: str | None, columns: list[str]) -> TaggerComponent:
     """Make the component ``epigram_tagger``."""
-    return Tagger(model, columns)
+    return TaggerComponent(model, columns)
 
 
 def make_ner(nlp: Language, name: str, model: str | None, columns: list[str]) -> EntityRecognizer:

@@ -8,7 +8,7 @@ labellings are exact, by messages up and down the tree (``_core/tree_chain.h``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Self
@@ -16,12 +16,12 @@ from typing import Any, Self
 import numpy.typing as npt
 
 from epigram.chain.crf import CRFEstimator
+from epigram.chain.estimator import Names
 from epigram.chain.explain import LabelExplanation, explain
-from epigram.chain.labels import LabelIndex, Labels
+from epigram.chain.labels import Labels
 from epigram.chain.layout import Pairs
 from epigram.chain.model import Allowed
 from epigram.chain.problem import Samples
-from epigram.features.attributes import AttributeTable
 from epigram.features.sequences import Sequences
 from epigram.features.trees import Trees
 from epigram.parsing.treebank import read_treebank
@@ -59,20 +59,12 @@ class TreeTagger(CRFEstimator):
     pairs: Pairs = "seen"
     constrain: Iterable[tuple[str, str]] | None = None
 
-    def _samples(
-        self,
-        X: Any,
-        y: Labels,
-        table: AttributeTable,
-        index: LabelIndex,
-        classes: Sequence[Any] | None,
-        sample_weight: npt.ArrayLike | None,
-    ) -> Samples:
+    def _samples(self, X: Any, y: Labels, names: Names, sample_weight: npt.ArrayLike | None) -> Samples:
         if isinstance(self.constrain, str):
             raise ValueError(
                 f"constrain={self.constrain!r} is a chunk scheme; give a list of pairs (parent's label, label)."
             )
-        return super()._samples(Trees.of(X), y, table, index, classes, sample_weight)
+        return super()._samples(Trees.of(X), y, names, sample_weight)
 
     def fit(
         self,

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram._core import bindings
-from epigram.chain.estimator import SentenceEstimator, naming_parameters
-from epigram.chain.labels import LabelIndex, Labels
+from epigram.chain.estimator import Names, SentenceEstimator, naming_parameters
+from epigram.chain.labels import Labels
 from epigram.chain.layout import Pairs
 from epigram.chain.loss import run_each
 from epigram.chain.model import Allowed, ChainModel
@@ -59,22 +59,14 @@ class MaxentTagger(SentenceEstimator):
             raise ValueError(f"beam must be at least 1, not {self.beam!r}.")
         return super().problem(X, y, sample_weight)
 
-    def _samples(
-        self,
-        X: Any,
-        y: Labels,
-        table: AttributeTable,
-        index: LabelIndex,
-        classes: Sequence[Any] | None,
-        sample_weight: npt.ArrayLike | None,
-    ) -> Samples:
-        read = self._read(X, y, table, index, classes)
+    def _samples(self, X: Any, y: Labels, names: Names, sample_weight: npt.ArrayLike | None) -> Samples:
+        read = self._read(X, y, names)
         weights = checked_weights(sample_weight, read.sequences.n_sentences)
         if weights is not None:
             weights = np.repeat(weights, read.sequences.lengths)
         return replace(
             read,
-            sequences=_with_tags(read.sequences, read.labels, read.classes.tolist(), table),
+            sequences=_with_tags(read.sequences, read.labels, read.classes.tolist(), names.table),
             shape=Shape(self.pairs, has_transitions=False),
             weights=product(weights, class_weights(self.class_weight, read.labels, read.classes)),
         )

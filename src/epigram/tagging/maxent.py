@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram._core.arrays import offsets
-from epigram.chain.estimator import ChainEstimator, naming_parameters
-from epigram.chain.labels import LabelIndex
+from epigram.chain.estimator import ChainEstimator, Names, naming_parameters
 from epigram.chain.model import ChainModel
 from epigram.chain.problem import Samples, Shape, class_weights
 from epigram.errors import InputError, each
@@ -104,14 +103,9 @@ class MaxentClassifier(ChainEstimator):
         return OWLQN(tolerance=1e-6) if l1 or not l2 else LBFGS(tolerance=1e-6)
 
     def _samples(
-        self,
-        X: Any,
-        y: npt.ArrayLike,
-        table: AttributeTable,
-        index: LabelIndex,
-        classes: Sequence[Any] | None,
-        sample_weight: npt.ArrayLike | None,
+        self, X: Any, y: npt.ArrayLike, names: Names, sample_weight: npt.ArrayLike | None
     ) -> Samples:
+        table, index, classes = names
         sequences, y = self._read(X, y, table, grow=True, reset=not index)
         found = np.unique(y if classes is None else np.concatenate([y, np.asarray(classes)]))
         for name in found.tolist():

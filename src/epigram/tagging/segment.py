@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.chain.crf import CRFEstimator
-from epigram.chain.estimator import load_template, naming_parameters
-from epigram.chain.labels import LabelIndex, Labels
+from epigram.chain.estimator import Names, load_template, naming_parameters
+from epigram.chain.labels import Labels
 from epigram.chain.problem import Samples
 from epigram.errors import InputError
-from epigram.features.attributes import AttributeTable
 from epigram.features.columns import as_columns
 from epigram.features.segments import SegmentEncoder, intern_answers, segments_of, with_units
 
@@ -48,30 +47,22 @@ class SegmentTagger(CRFEstimator):
     constrain = "iob2"
     longest: int | None = None
 
-    def _samples(
-        self,
-        X: Any,
-        y: Labels,
-        table: AttributeTable,
-        index: LabelIndex,
-        classes: Sequence[Any] | None,
-        sample_weight: npt.ArrayLike | None,
-    ) -> Samples:
+    def _samples(self, X: Any, y: Labels, names: Names, sample_weight: npt.ArrayLike | None) -> Samples:
         template = load_template(self.template)
         if template is None or template.edges:
             raise ValueError("SegmentTagger needs a template, whose B lines have no cells.")
         columns = as_columns(X)
-        read = super()._samples(columns, y, table, index, classes, sample_weight)
+        read = super()._samples(columns, y, names, sample_weight)
         template = read.template or template
-        labels, names = read.labels, [str(name) for name in read.classes.tolist()]
-        answers = segments_of(labels, names, read.sequences.sentence_ptr)
+        labels, classes = read.labels, [str(name) for name in read.classes.tolist()]
+        answers = segments_of(labels, classes, read.sequences.sentence_ptr)
         found = int(answers.length.max(initial=1))
         longest = found if self.longest is None else self.longest
         if longest < found:
             raise InputError(f"longest is {longest}, but a segment of the answers has {found} tokens")
         encoder = SegmentEncoder(columns, template.segments, template.drops_outside)
-        intern_answers(encoder, answers, table)
-        sequences, rows = with_units(read.sequences, encoder, table, longest)
+        intern_answers(encoder, answers, names.table)
+        sequences, rows = with_units(read.sequences, encoder, names.table, longest)
         everyone = np.full(sequences.n_tokens, -1, dtype=np.int32)
         everyone[rows.begin < 0] = labels
         right = np.isin(

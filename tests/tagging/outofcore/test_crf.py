@@ -29,7 +29,7 @@ from epigram.features.formats import ColumnSpec, parse_columns
 from epigram.features.template import Template
 from epigram.outofcore import Here, Manifest, file_slices
 from epigram.outofcore.dataset import map_array, write_arrays
-from epigram.tagging.outofcore.crf import ChainShard, StreamedLoss, TaggerShards, Terms
+from epigram.tagging.outofcore.crf import ChainShard, StreamedChainLoss, TaggerShards, Terms
 from epigram.tagging.outofcore.encode import ARRAYS, KIND, write_shards
 
 TEMPLATE = Template.parse("U0:%x[0,0]\nU1:%x[-1,1]/%x[0,0|suffix:1]\nB\nB1:%x[0,1]\n")
@@ -149,7 +149,7 @@ def test_sgd_streams_from_shards_with_the_bits_of_memory(folders: dict[int, Path
     shards = TaggerShards.open(folders[3])
     sequences, labels, _, _, seen = one_machine(tagged("train", 60))
     one, layout = ChainLoss(sequences, labels, lay_out(seen)), shards.layout(shards.seen())
-    streamed = StreamedLoss(shards, layout, shards.seen())
+    streamed = StreamedChainLoss(shards, layout, shards.seen())
     order = streamed.visiting_order(np.random.default_rng(1))
     assert sorted(order.tolist()) == list(range(60))
     home = np.searchsorted(streamed._first, order, side="right")
@@ -170,7 +170,7 @@ def test_a_sample_has_the_loss_of_its_sentences(folders: dict[int, Path]) -> Non
     chosen = np.array([50, 3, 17, 4], dtype=np.int32)
     tokens = np.concatenate([np.arange(*sequences.sentence_ptr[s : s + 2]) for s in np.sort(chosen)])
     one = ChainLoss(sequences.take(np.sort(chosen)), labels[tokens], lay_out(seen))
-    some = StreamedLoss(shards, shards.layout(shards.seen()), shards.seen()).sampled(chosen)
+    some = StreamedChainLoss(shards, shards.layout(shards.seen()), shards.seen()).sampled(chosen)
     w = np.random.default_rng(0).normal(size=one.n_weights)
     expected, found = np.empty((2, one.n_weights))
     assert some.value_and_gradient(w, found) == pytest.approx(one.value_and_gradient(w, expected), rel=1e-14)

@@ -41,7 +41,7 @@ class Head(NamedTuple):
     start: int
 
 
-class Level(NamedTuple):
+class NGramLevel(NamedTuple):
     """The n-grams of one order: KenLM's word ids, oldest first, and log10 weights as stored."""
 
     grams: Ints
@@ -118,7 +118,7 @@ def _words(content: bytes, at: int, n: int) -> list[str]:
     return words
 
 
-def _model(words: list[str], levels: list[Level]) -> BackoffModel:
+def _model(words: list[str], levels: list[NGramLevel]) -> BackoffModel:
     """Build a back-off model without n-grams across sentence boundaries."""
     kept = words
     if levels[0].logp[0] == MISSING_UNKNOWN and not any((level.grams == 0).any() for level in levels[1:]):

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from epigram._core import bindings
 from epigram._core.arrays import offsets
-from epigram.compat.kenlm.binary import REST_PROBING, Head, Level, numbers
+from epigram.compat.kenlm.binary import REST_PROBING, Head, NGramLevel, numbers
 from epigram.errors import ModelFileError
 from epigram.protocols import Ints, Offsets
 
@@ -39,7 +39,7 @@ class Entries(NamedTuple):
     suffix: Offsets
 
 
-def read_levels(content: bytes, head: Head) -> tuple[list[Level], int]:
+def read_levels(content: bytes, head: Head) -> tuple[list[NGramLevel], int]:
     """Read the n-grams of every order; return the offset of what follows too."""
     at = head.start + 8 + 12 * _n_buckets(head.counts[0], head.multiplier)
     version, n_words = numbers(content, "<u4", 2, head.start).tolist()
@@ -68,12 +68,14 @@ def _n_buckets(n: int, multiplier: float) -> int:
     return max(n + 1, int(np.float32(multiplier) * np.float32(n)))
 
 
-def _level(entries: Entries) -> Level:
+def _level(entries: Entries) -> NGramLevel:
     """Return n-grams with the signs of their weights removed."""
     weights = entries.weights
     logp = -np.abs(weights["logp"].astype(np.float64))
     has_bow = "bow" in (weights.dtype.names or ())
-    return Level(entries.grams, logp, weights["bow"].astype(np.float64) if has_bow else np.zeros(len(logp)))
+    return NGramLevel(
+        entries.grams, logp, weights["bow"].astype(np.float64) if has_bow else np.zeros(len(logp))
+    )
 
 
 def join(below: Entries, table: npt.NDArray[Any], n_groups: int) -> Entries:

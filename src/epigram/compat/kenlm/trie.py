@@ -18,7 +18,7 @@ from epigram.compat.kenlm.binary import (
     QUANTISED,
     QUANTISED_ARRAY,
     Head,
-    Level,
+    NGramLevel,
     numbers,
 )
 from epigram.errors import ModelFileError
@@ -51,7 +51,7 @@ class _Bits(NamedTuple):
         return found & np.uint64((1 << width) - 1)
 
 
-def read_levels(content: bytes, head: Head) -> tuple[list[Level], int]:
+def read_levels(content: bytes, head: Head) -> tuple[list[NGramLevel], int]:
     """Read the n-grams of every order; return the offset of what follows too."""
     n_words, order = head.counts[0], head.order
     at = head.start + 8 + 8 * n_words
@@ -61,7 +61,7 @@ def read_levels(content: bytes, head: Head) -> tuple[list[Level], int]:
     unigrams = numbers(content, _UNIGRAM, n_words + 1, at)
     at += (n_words + 2) * _UNIGRAM.itemsize
     grams = np.arange(n_words, dtype=np.int32)[:, None]
-    levels = [Level(grams, *(unigrams[name][:-1].astype(np.float64) for name in ("logp", "bow")))]
+    levels = [NGramLevel(grams, *(unigrams[name][:-1].astype(np.float64) for name in ("logp", "bow")))]
     below = unigrams["next"].astype(np.int64)
     most_chopped = int(numbers(content, "u1", 2, at)[1]) if head.kind >= ARRAY and order > 2 else -1
     for n in range(2, order + 1):
@@ -79,7 +79,7 @@ def read_levels(content: bytes, head: Head) -> tuple[list[Level], int]:
         words = entries.field(0, width_word)[:-1].astype(np.int64)
         grams = _extended(grams, below, words, n_words)
         weights = _weights(entries, width_word, bits, middle, tables[2 * (n - 2) : 2 * (n - 1)])
-        levels.append(Level(grams, *(values[:-1] for values in weights)))
+        levels.append(NGramLevel(grams, *(values[:-1] for values in weights)))
         inline = entries.field(width_word + width_weights, width_next).astype(np.int64)
         places = np.searchsorted(high, np.arange(count + 1), side="right") - 1
         below, at = (places << width_next) + inline, entries.end

@@ -1,7 +1,7 @@
 """Trains a CRFTagger on a folder of shards (:mod:`epigram.tagging.outofcore.encode`).
 
 Batch solvers see a :class:`~epigram.outofcore.sharded.ShardedLoss`: with K shards, the bits of
-``ChainLoss(threads=K)`` on the whole corpus. SGD sees :class:`StreamedLoss`, which visits shard after shard in random
+``ChainLoss(threads=K)`` on the whole corpus. SGD sees :class:`StreamedChainLoss`, which visits shards in random
 order.
 """
 
@@ -36,7 +36,7 @@ from epigram.solvers.history import Listener, Watch
 from epigram.solvers.make import make
 from epigram.storage.file import blaming
 from epigram.storage.schema import Schema
-from epigram.tagging.outofcore.encode import ARRAYS, KIND, joined, own_pairs
+from epigram.tagging.outofcore.encode import ARRAYS, KIND, own_pairs
 
 if TYPE_CHECKING:
     from epigram.tagging.crf import CRFTagger
@@ -56,7 +56,7 @@ SHARD_BYTES, SOLVER_BYTES = 64, 256  # that a feature takes in an open shard, an
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class ShardRecipe:
     """Arguments to open a shard on any machine that sees its folder."""
 
     folder: str
@@ -93,7 +93,7 @@ class ChainShard:
     Where memory does not hold all shards (``recipe.stays`` is False), it is opened for each question.
     """
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: ShardRecipe) -> None:
         self.recipe = recipe
         self._loss: ChainLoss | None = None
         self._checked = False
@@ -202,11 +202,11 @@ class TaggerShards:
         pairs = self.manifest.header["pairs"]
         return lay_out(seen, pairs, self.template.has_transitions, allowed, self.template.transitions)
 
-    def recipes(self, terms: Terms, staying: int | None = None) -> list[Recipe]:
+    def recipes(self, terms: Terms, staying: int | None = None) -> list[ShardRecipe]:
         """Recipes of all shards; those from ``staying`` on are opened for each call."""
         common = {name: self.manifest.common[name] for name in ("bits", "transitions", "edges")}
         return [
-            Recipe(
+            ShardRecipe(
                 str(self.manifest.folder.resolve()),
                 k,
                 record,
@@ -273,7 +273,7 @@ def places_of(layout: WeightLayout, seen: SeenPairs, own: Ints, pairs: str) -> I
     return mine_of_all
 
 
-class StreamedLoss:
+class StreamedChainLoss:
     """The loss for SGD: shards one after another, each mapped while it is visited.
 
     Parameters
@@ -345,7 +345,7 @@ class StreamedLoss:
         return met
 
     def _opened(
-        self, recipe: Recipe, chosen: Offsets | None = None
+        self, recipe: ShardRecipe, chosen: Offsets | None = None
     ) -> tuple[Sequences, Ints, WeightLayout, Floats | None]:
         """A shard, or some of its sentences, with the weights of the whole corpus."""
         sequences, labels, own, weights = recipe.open()
@@ -372,7 +372,7 @@ def _together(
     )
     rows = np.concatenate([part.row_of for _, _, part, _ in parts])
     labels = np.concatenate([labels for _, labels, *_ in parts])
-    return joined(moved), labels, replace(layout, row_of=rows), weights
+    return Sequences.joined(moved), labels, replace(layout, row_of=rows), weights
 
 
 def fit_shards(
@@ -403,8 +403,8 @@ def fit_shards(
         samples = replace(samples, table=shards.table())
     scorer = None if dev is None else samples.scorer(layout, *dev, tagger.decode_ids)
 
-    def streamed() -> StreamedLoss:
-        return StreamedLoss(shards, layout, seen, terms, tagger.threads)
+    def streamed() -> StreamedChainLoss:
+        return StreamedChainLoss(shards, layout, seen, terms, tagger.threads)
 
     l1, chosen = _strength(tagger, streamed, scorer)
     penalty = penalty_of(tagger.penalty, l1, tagger.l2)
@@ -427,7 +427,7 @@ def fit_shards(
 
 
 def _strength(
-    tagger: CRFTagger, loss: Callable[[], StreamedLoss], score: Callable[[Floats], float] | None
+    tagger: CRFTagger, loss: Callable[[], StreamedChainLoss], score: Callable[[Floats], float] | None
 ) -> tuple[float, dict[str, Any]]:
     """Return l1, chosen on ``dev`` by passes of SGD if ``"auto"``, and report fields."""
     if not isinstance(tagger.l1, str):

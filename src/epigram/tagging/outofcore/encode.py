@@ -337,7 +337,7 @@ def write_shard(step: EncodingStep, _: Any) -> None:
     new_ids = map_array(Path(step.job.folder) / "parts" / "new_ids.npy")
     cut_out = [_cut_out(step.job.part(k), first, last, new_ids, classes) for k, first, last in run]
     labels = np.concatenate([labels for _, labels in cut_out])
-    local = joined([sequences for sequences, _ in cut_out])
+    local = Sequences.joined([sequences for sequences, _ in cut_out])
     del cut_out
     own = _renumber_in_place((local.attributes, local.edge_attributes), len(new_ids))
     seen = SeenPairs.of(local, labels, len(classes), len(own))
@@ -380,27 +380,6 @@ def _cut_out(
     index = {label: k for k, label in enumerate(classes)}
     own = json.loads((folder / "classes.json").read_text("utf-8"))
     return sequences, np.array([index[label] for label in own], dtype=np.int32)[a["labels"][t0:t1]]
-
-
-def joined(parts: list[Sequences]) -> Sequences:
-    """Sentences of several, end to end."""
-
-    def ends(name: str) -> Offsets:
-        found, total = [np.zeros(1, np.int64)], 0
-        for part in parts:
-            ptr = getattr(part, name)
-            found.append(ptr[1:] + total)
-            total += int(ptr[-1])
-        return np.concatenate(found)
-
-    return Sequences(
-        ends("sentence_ptr"),
-        ends("attribute_ptr"),
-        np.concatenate([part.attributes for part in parts]),
-        np.ones(1),
-        ends("edge_ptr"),
-        np.concatenate([part.edge_attributes for part in parts]),
-    )
 
 
 def _write_seen(home: Path, n_shards: int, n_attributes: int, n_labels: int) -> Record:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
@@ -49,6 +50,7 @@ STORED = ("folds", "min_count")
 """Settings that a model file holds beside those of the reranker itself."""
 
 
+@dataclass(eq=False, repr=False)
 class RerankedTagger(StoredTagger):
     """Labels tokens by a tagger and a reranker of its k best labellings.
 
@@ -76,24 +78,14 @@ class RerankedTagger(StoredTagger):
     [['D', 'N']]
     """
 
-    columns_: ColumnSpec | None = None
-
-    def __init__(
-        self,
-        tagger: CRFEstimator | Sequence[CRFEstimator] | None = None,
-        *,
-        learner: Learner | None = None,
-        k: int = 10,
-        folds: int = 5,
-        min_count: int = 3,
-        reach: int = 0,
-    ) -> None:
-        self.tagger = tagger
-        self.learner = learner
-        self.k = k
-        self.folds = folds
-        self.min_count = min_count
-        self.reach = reach
+    tagger: CRFEstimator | Sequence[CRFEstimator] | None = None
+    _: KW_ONLY
+    learner: Learner | None = None
+    k: int = 10
+    folds: int = 5
+    min_count: int = 3
+    reach: int = 0
+    columns_: ColumnSpec | None = field(default=None, init=False)
 
     @classmethod
     def of_file(cls, tagger: CRFEstimator, file: ModelFile) -> Self:

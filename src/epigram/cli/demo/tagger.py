@@ -163,7 +163,7 @@ def _show_doubt(screen: Console, tagger: CRFTagger) -> None:
 
 
 def draw(words: Sequence[str], tags: Sequence[str], gold: Sequence[str], seen: set[str]) -> Text:
-    """Write a sentence with its phrases in brackets; wrong words are marked, new ones underlined.
+    """Write a sentence with phrases in brackets; mark wrong words, underline new ones.
 
     Examples
     --------

@@ -78,21 +78,28 @@ class Task:
     @property
     def state(self) -> State | None:
         """Copy of the last state of an earlier run."""
-        found = None if self.tape is None else self.tape.entries.get(self.place)
-        return None if found is None or found.what == "result" else _copied(found.values)
+        return self._saved(is_result=False)
 
     @property
     def result(self) -> State | None:
         """Copy of the result of an earlier run."""
+        return self._saved(is_result=True)
+
+    def _saved(self, is_result: bool) -> State | None:
         found = None if self.tape is None else self.tape.entries.get(self.place)
-        return None if found is None or found.what != "result" else _copied(found.values)
+        if found is None or (found.what == "result") != is_result:
+            return None
+        return {name: x.copy() if isinstance(x, np.ndarray) else x for name, x in found.values.items()}
+
+    def _may_save(self, over: bool, stop: bool) -> bool:
+        """Whether there is something to resume, and a file or tape to save it."""
+        tape = self.tape
+        return not (tape is None or tape.frozen or over or self.ended or (stop and not tape.interrupted))
 
     def is_due(self, over: bool = False, stop: bool = False) -> bool:
         """Whether :meth:`save` would write now: for states that are expensive to collect."""
         tape = self.tape
-        if tape is None or tape.frozen or over or self.ended or (stop and not tape.interrupted):
-            return False
-        return tape.folder is not None and tape.is_due()
+        return tape is not None and self._may_save(over, stop) and tape.folder is not None and tape.is_due()
 
     @property
     def folder(self) -> Path:
@@ -113,7 +120,7 @@ class Task:
         run resumes here, or by a rule, and it is done. A task with tasks inside takes ``always``.
         """
         tape = self.tape
-        if tape is None or tape.frozen or over or self.ended or (stop and not tape.interrupted):
+        if tape is None or not self._may_save(over, stop):
             return
         due = tape.is_due()
         if due or always:
@@ -284,69 +291,58 @@ def noted(kind: str, value: Callable[[], T]) -> T:
         return found
 
 
+def demand(fits: Any) -> None:
+    """Refuse a checkpoint whose values do not fit the training."""
+    if not fits:
+        raise InputError(DOES_NOT_FIT)
+
+
 def restored_result(values: State, n: int) -> Result:
     """Return the result of a solver that an earlier run noted, for ``n`` weights."""
     check_vectors(values, n)
     result = Result(**values)
-    wanted = ((result.objective, float), (result.iterations, int), (result.reason, str))
-    if not all(isinstance(value, kind) for value, kind in wanted) or not isinstance(
-        result.optimality, float | None
-    ):
-        raise InputError(DOES_NOT_FIT)
+    wanted = (
+        (result.objective, float),
+        (result.iterations, int),
+        (result.reason, str),
+        (result.optimality, float | None),
+    )
+    demand(all(isinstance(value, kind) for value, kind in wanted))
     return result
 
 
 def check_counts(values: State) -> None:
     """Refuse a state with a negative count of iterations or samples."""
     for value in values.values():
-        for count in value if isinstance(value, list) else [value]:
-            if isinstance(count, int) and count < 0:
-                raise InputError(DOES_NOT_FIT)
-
-
-def check_steps(scale: float, momentum: float) -> None:
-    """Refuse numbers of an accelerated descent whose search for a step size would never end."""
-    if not (0.0 < scale < 1e300 and 1.0 <= momentum < 1e300):
-        raise InputError(DOES_NOT_FIT)
+        counts = value if isinstance(value, list) else [value]
+        demand(all(not isinstance(count, int) or count >= 0 for count in counts))
 
 
 def check_vectors(values: State, n: int) -> None:
     """Refuse a state whose vectors are not ``n`` finite float64 numbers each, tables apart."""
     for name, value in values.items():
-        if isinstance(value, np.ndarray) and not (
-            value.dtype.kind == "f"
-            and np.isfinite(value).all()
-            and (
-                value.ndim > 1
-                or name.startswith("changed")
-                or (value.shape, value.dtype) == ((n,), np.float64)
-            )
-        ):
-            raise InputError(DOES_NOT_FIT)
+        if isinstance(value, np.ndarray):
+            demand(value.dtype.kind == "f" and bool(np.isfinite(value).all()))
+            is_vector = (value.shape, value.dtype) == ((n,), np.float64)
+            demand(is_vector or value.ndim > 1 or name.startswith("changed"))
 
 
 def check_offsets(ptr: Any, total: int) -> None:
     """Refuse offsets into ``total`` values that do not begin at 0, rise and end there."""
-    if not (ptr.dtype == np.int64 and ptr.ndim == 1 and ptr.size and ptr[0] == 0 and ptr[-1] == total):
-        raise InputError(DOES_NOT_FIT)
-    if (np.diff(ptr) < 0).any():
-        raise InputError(DOES_NOT_FIT)
+    demand(ptr.dtype == np.int64 and ptr.ndim == 1 and ptr.size and ptr[0] == 0 and ptr[-1] == total)
+    demand(not (np.diff(ptr) < 0).any())
 
 
 def check_ids(ids: Any, n: int) -> None:
     """Refuse integers that are not 0 to n - 1."""
-    if not (ids.dtype.kind == "i" and ids.ndim == 1) or (ids.size and not 0 <= ids.min() <= ids.max() < n):
-        raise InputError(DOES_NOT_FIT)
+    demand(ids.dtype.kind == "i" and ids.ndim == 1)
+    demand(not ids.size or 0 <= ids.min() <= ids.max() < n)
 
 
 def restored_rng(rng: np.random.Generator, state: Mapping[str, Any]) -> np.random.Generator:
     """Set the state of a generator from a checkpoint."""
     rng.bit_generator.state = state
     return rng
-
-
-def _copied(values: State) -> State:
-    return {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
 class Checkpoint(Tape):

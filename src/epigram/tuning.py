@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from epigram.checkpoint import State, Task
 from epigram.protocols import Floats
 
 T = TypeVar("T")
@@ -41,52 +40,6 @@ class SearchTrial:
 
 TrialCallback = Callable[[SearchTrial], bool | None]
 """Called after each fit of a search; returning True ends it."""
-
-
-class Remembered:
-    """Wraps an objective so that values in a checkpoint are replayed, not recomputed.
-
-    ``state`` is what else the search needs to resume; ``stopped`` tells whether a user ended it. After :meth:`close`,
-    when a time budget is used up, no further values are computed, also in a resumed run.
-    """
-
-    def __init__(
-        self,
-        kept: Task,
-        judge: Callable[[Any, Any], float],
-        state: Callable[[], State],
-        stopped: Callable[[], bool],
-    ) -> None:
-        self.kept, self.judge, self.state, self.stopped = kept, judge, state, stopped
-        saved = kept.state or {}
-        self.values: list[float] = saved.get("values", [])
-        self.closed: bool = saved.get("closed", False)
-        self.given = 0
-
-    def __call__(self, point: Any, best: Any) -> float:
-        if not self.is_known:
-            self.values.append(self.judge(point, best))
-            self._save()
-        self.given += 1
-        return self.values[self.given - 1]
-
-    @property
-    def is_known(self) -> bool:
-        """Whether the next value is known."""
-        return self.given < len(self.values)
-
-    def is_over(self, now: Callable[[], bool]) -> bool:
-        """Whether the search ended here in an earlier run, or else ends ``now``."""
-        return not self.is_known and (self.closed or now())
-
-    def close(self) -> None:
-        """No value will follow."""
-        self.closed = True
-        self._save()
-
-    def _save(self) -> None:
-        state = {**self.state(), "values": self.values, "closed": self.closed}
-        self.kept.save(state, stop=self.stopped(), always=True)
 
 
 class _Ended(Exception):

@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from epigram._core import bindings
 from epigram._core.arrays import dot
-from epigram.checkpoint import DOES_NOT_FIT, check_ids
-from epigram.errors import InputError
+from epigram.checkpoint import check_ids, demand
 from epigram.protocols import Floats, Ints
 from epigram.rerank.pairs import Pairs
 from epigram.tuning import golden_section
@@ -164,22 +163,20 @@ class StagewiseState:
         """Restore the state from its arrays, bit by bit."""
         n = self.pairs.n_weights
         for name, own in self._changed.items():
-            if (memory[name].shape, memory[name].dtype) != (own.shape, own.dtype):
-                raise InputError(DOES_NOT_FIT)
+            demand((memory[name].shape, memory[name].dtype) == (own.shape, own.dtype))
             own[:] = memory[name]
             if own.dtype == np.int32:
                 check_ids(own, max(n, 1))
         heap, place, active, where = (self._changed[name] for name in ("heap", "place", "active", "where"))
         nonzero = np.flatnonzero(self.w)
         active = active[: nonzero.size]
-        if not (
+        demand(
             np.isfinite(self.w).all()
             and np.array_equal(heap[place], np.arange(n))
             and self._state[2] == nonzero.size
             and np.array_equal(np.sort(active), nonzero)
             and np.array_equal(where[active], np.arange(nonzero.size))
-        ):
-            raise InputError(DOES_NOT_FIT)
+        )
 
     @property
     def loss(self) -> float:

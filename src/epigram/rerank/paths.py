@@ -19,8 +19,7 @@ import numpy as np
 
 from epigram._core import bindings
 from epigram._core.arrays import offsets
-from epigram.checkpoint import DOES_NOT_FIT, State, check_counts, check_offsets, check_vectors, piece
-from epigram.errors import InputError
+from epigram.checkpoint import State, check_counts, check_offsets, check_vectors, demand, piece
 from epigram.protocols import Floats, Ints, Offsets, check_finite
 from epigram.rerank.features import FeatureSpace
 from epigram.rerank.losses import ExponentialLoss, PairLoss
@@ -71,8 +70,7 @@ class Tracker:
         """Append the curves of ``path``."""
         n = len(path)
         check_offsets(path.ptr, path.features.size)
-        if not path.ptr.size - 1 == path.losses.size == path.alphas.size or path.deltas.size != path.ptr[-1]:
-            raise InputError(DOES_NOT_FIT)
+        demand(path.ptr.size - 1 == path.losses.size == path.alphas.size and path.deltas.size == path.ptr[-1])
         if path.features.size and not 0 <= path.features.min() <= path.features.max() < self._n_weights:
             raise ValueError(
                 f"the path moves weight {path.features.max()} where there are {self._n_weights}; "

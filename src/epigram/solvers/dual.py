@@ -14,8 +14,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from epigram.checkpoint import DOES_NOT_FIT, State, piece, restored_rng
-from epigram.errors import InputError, misfit
+from epigram.checkpoint import State, demand, piece, restored_rng
+from epigram.errors import misfit
 from epigram.estimator import Estimator
 from epigram.protocols import (
     Callback,
@@ -103,9 +103,8 @@ class DualAscent(Estimator):
 
         with piece(f"DualAscent of {loss.n_weights} weights") as kept:
             if saved := kept.result or kept.state:
-                for name, own in state().items():
-                    if isinstance(own, np.ndarray) and saved[name].shape != own.shape:
-                        raise InputError(DOES_NOT_FIT)
+                own = {name: x for name, x in state().items() if isinstance(x, np.ndarray)}
+                demand(all(saved[name].shape == x.shape for name, x in own.items()))
                 self.duals_, v, rests, active, last = (
                     saved[name] for name in ("duals", "v", "rests", "active", "last")
                 )

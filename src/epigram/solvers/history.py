@@ -7,22 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from epigram.checkpoint import DOES_NOT_FIT, State, check_vectors, here, piece
-from epigram.errors import InputError
+from epigram.checkpoint import State, check_vectors, demand, here, piece
 from epigram.protocols import BatchLoss, Floats, Iteration, Penalty, Result, Solver
 
 Listener = Callable[[dict[str, Any]], bool | None]
 Scorer = Callable[[Floats], float]
-
-
-def _checked_history(history: Any) -> list[dict[str, Any]]:
-    """Refuse a checkpointed history whose entries are not numbers by name."""
-    if not isinstance(history, list) or not all(
-        isinstance(entry, dict) and all(isinstance(value, int | float) for value in entry.values())
-        for entry in history
-    ):
-        raise InputError(DOES_NOT_FIT)
-    return history
 
 
 class Watch:
@@ -44,8 +33,9 @@ class Watch:
         with piece("training", self._state) as kept:
             if saved := kept.state:
                 check_vectors(saved, loss.n_weights)
-                score, number = saved["best"]
-                self.history, self._best = _checked_history(saved["history"]), (float(score), int(number))
+                (score, number), self.history = saved["best"], saved["history"]
+                demand(all(isinstance(x, int | float) for entry in self.history for x in entry.values()))
+                self._best = float(score), int(number)
                 self.best_w = saved.get("best_w")
             return solver.solve(loss, penalty, None, self)
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram._core import bindings
-from epigram.checkpoint import State, check_steps, here, restored_rng, resumable
+from epigram.checkpoint import State, demand, here, restored_rng, resumable
 from epigram.errors import InputError
 from epigram.estimator import Estimator
 from epigram.protocols import BatchLoss, Callback, Floats, Ints, Iteration, ProximalPenalty, Result, require
@@ -264,7 +264,7 @@ class FISTA(Estimator):
         scale, momentum, objective, optimality, turned, done = 1.0, 1.0, np.inf, np.inf, True, 0
         if saved := kept.state:
             scale, momentum, objective, optimality, turned, done = saved["numbers"]
-            check_steps(scale, momentum)
+            demand(0.0 < scale < 1e300 and 1.0 <= momentum < 1e300)  # else the search for a step never ends
             problem.restore(saved)
         number = done
         for number in range(done + 1, self.max_iterations + 1):

@@ -26,8 +26,7 @@ import numpy as np
 
 from epigram._core import bindings
 from epigram._core.arrays import offsets
-from epigram.checkpoint import DOES_NOT_FIT, check_ids, piece
-from epigram.errors import InputError
+from epigram.checkpoint import check_ids, demand, piece
 from epigram.lm.corpus import Corpus
 from epigram.lm.vocabulary import BOUNDARY, UNSEEN
 from epigram.protocols import Ints, Offsets
@@ -210,8 +209,7 @@ class Exchange:
     def _take(self, class_of: Ints) -> None:
         """Take over the classes of an earlier run."""
         check_ids(class_of, self.n_classes)
-        if class_of.shape != self.class_of.shape:
-            raise InputError(DOES_NOT_FIT)
+        demand(class_of.shape == self.class_of.shape)
         self.class_of[:] = class_of
         self._recount()
 

@@ -15,11 +15,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from epigram.checkpoint import State, check_vectors, piece
+from epigram.checkpoint import check_vectors, piece
 from epigram.lm.loglinear.penalties import Strength
 from epigram.lm.loglinear.problem import Problem
 from epigram.protocols import Callback, Floats, Result, Solver
-from epigram.tuning import Remembered, SearchTrial, TrialCallback, first_simplex, nelder_mead, simplex
+from epigram.tuning import SearchTrial, TrialCallback, first_simplex, nelder_mead, simplex
 
 FIRST_STEPS = {"side": 0.7, "strength": -0.4, "ridge": -0.4, "depth_weight": 0.15}
 """Sides of the first simplex, natural log."""
@@ -62,40 +62,53 @@ def search(
 
     ``is_over`` ends the search early, such as when its time is used up. ``start`` are weights to start from.
     """
-    stopped, began = False, time.process_time()
+    stopped, closed, given, began = False, False, 0, time.process_time()
     trials: list[SearchTrial] = []
     fits: dict[Strength, Floats] = {}
 
     def judge(strength: Strength, best: Strength) -> float:
-        nonlocal stopped
-        before = fits[best]
-        result = problem.solve(solver, strength, before, callback)
-        fits.clear()
-        fits.update({best: before, strength: result.w})
-        found = problem.perplexity(result.w)
-        least = min([found, *(trial.perplexity for trial in trials)])
-        nonzero, seconds = problem.n_nonzero(result.w), time.process_time() - began
-        trials.append(
-            SearchTrial(strength, found, least, result.objective, nonzero, result.iterations, seconds)
-        )
-        stopped = result.reason == "callback" or bool(on_trial is not None and on_trial(trials[-1]))
-        return float(np.log(found))
+        nonlocal stopped, given
+        given += 1
+        if given > len(trials):  # else an earlier run made this trial
+            before = fits[best]
+            result = problem.solve(solver, strength, before, callback)
+            fits.clear()
+            fits.update({best: before, strength: result.w})
+            found = problem.perplexity(result.w)
+            least = min([found, *(trial.perplexity for trial in trials)])
+            nonzero, seconds = problem.n_nonzero(result.w), time.process_time() - began
+            trials.append(
+                SearchTrial(strength, found, least, result.objective, nonzero, result.iterations, seconds)
+            )
+            stopped = result.reason == "callback" or bool(on_trial is not None and on_trial(trials[-1]))
+            save()
+        return float(np.log(trials[given - 1].perplexity))
 
-    def state() -> State:
+    def is_at_end() -> bool:
+        return stopped or (given >= len(trials) and (closed or is_over()))
+
+    def save() -> None:
         weights = {f"fit {k}": w for k, w in enumerate(fits.values())}
-        return {"trials": written(trials), "fits": [asdict(one) for one in fits], **weights}
+        state = {
+            "trials": written(trials),
+            "fits": [asdict(one) for one in fits],
+            "closed": closed,
+            **weights,
+        }
+        kept.save(state, stop=stopped, always=True)
 
     with piece("search of strengths") as kept:
         if saved := kept.state:
             check_vectors(saved, problem.first_weights(first).size)
             trials += as_written(saved["trials"])
             fits |= {Strength(**one): saved[f"fit {k}"] for k, one in enumerate(saved["fits"])}
+            closed = saved["closed"]
         else:
             fits[first] = problem.first_weights(first) if start is None else start
-        known = Remembered(kept, judge, state, lambda: stopped)
         steps = {name: FIRST_STEPS[name] for name in free}
-        best = simplex(known, first, steps, lambda: stopped or known.is_over(is_over), max_trials)
-        known.close()
+        best = simplex(judge, first, steps, is_at_end, max_trials)
+        closed = True
+        save()
     return trials, best, fits[best]
 
 

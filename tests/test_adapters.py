@@ -44,6 +44,8 @@ def test_datatrove(recipe: ScorerRecipe, tmp_path: Path) -> None:
 
 def test_huggingface_datasets(recipe: ScorerRecipe) -> None:
     datasets = pytest.importorskip("datasets")
+    if not hasattr(datasets, "Dataset"):  # the folder tests/datasets, where the package is missing
+        pytest.skip("could not import 'datasets'")
     from filter_batches import BatchScorer
 
     found = datasets.Dataset.from_dict({"text": TEXTS}).map(BatchScorer(recipe), batched=True, batch_size=2)
